@@ -152,7 +152,7 @@ from tickwire.fields import (
     u128,
     up_to,
 )
-from tickwire.ghost import Always, Chosen, Grid, Owner, ghost
+from tickwire.ghost import Always, Chosen, Grid, Hook, Owner, ghost
 from tickwire.handlers import Handlers
 from tickwire.hooks import AdmissionHook, PriorityHook
 from tickwire.log import UnconfiguredLog
@@ -217,6 +217,7 @@ __all__ = [
     "GoodBad",
     "Grid",
     "Handlers",
+    "Hook",
     "Inbox",
     "IncomingChunk",
     "Link",

@@ -14,7 +14,7 @@ from typing_extensions import Buffer, disjoint_base
 from typing_extensions import TypeVar as DefaultTypeVar
 
 from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event, SendResult
-from tickwire.ghost import Always, Chosen, Grid, Owner
+from tickwire.ghost import Always, Chosen, Grid, Hook, Owner
 from tickwire.hooks import AdmissionHook, PriorityHook
 from tickwire.message import MessageFactory
 from tickwire.rows import Row
@@ -1667,6 +1667,9 @@ class GhostChanged:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of those properties."""
+    @property
+    def old(self) -> dict[str, Any]:
+        """The values that those properties had before this tick, by name."""
 
 @final
 class GhostOwned:
@@ -1816,13 +1819,21 @@ class World:
         Raises:
             GhostError: it is not in this world, or not any more.
         """
-    def relevancy(self, class_: type, rule: Always | Owner | Grid | Chosen, /) -> None:
+    def relevancy(self, class_: type, rule: Always | Owner | Grid | Chosen | Hook, /) -> None:
         """Says which clients are sent which ghosts of a class: :class:`Always`, as where nothing is said, :class:`Owner`,
-        :class:`Grid` or :class:`Chosen`.
+        :class:`Grid`, :class:`Chosen` or :class:`Hook`.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
             TypeError, ValueError: naming what is wrong with the rule.
+        """
+    def priority(self, class_: type, hook: Callable[[GhostArrays], Any] | None, /) -> None:
+        """Has a function say in each flush what :meth:`set_weights` says once: it is called with the class's :class:`GhostArrays`,
+        and returns a buffer of float32, a row each, or None: as they were. None instead of it: no function.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+            TypeError: this can't be called.
         """
     def look_from(
         self, client: ClientHandle, class_: type, places: Iterable[Sequence[float]] | None, /
@@ -1831,12 +1842,28 @@ class World:
         None, or no places: from where its own are. False when the client is gone.
 
         Raises:
-            GhostError: the class is not among the protocol's ghosts.
+            GhostError: the class is not among the protocol's ghosts, or has another rule.
             StaleClientError: with ``strict=True``, the client has left.
         """
     def show(self, client: ClientHandle, class_: type, rows: _Array, /) -> bool:
         """Says which ghosts of a class that is :class:`Chosen` a client is sent from now on: a buffer of bool, a row each;
         rows beyond are not. False when the client is gone.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts, or has another rule.
+            StaleClientError: with ``strict=True``, the client is gone.
+        """
+    def id_of(self, client: ClientHandle, ghost: object, /) -> int | None:
+        """The number by which a client knows a ghost, for a message to it: :meth:`ClientWorld.ghost_of` takes it. It means this ghost
+        and no other, for 32,768 flushes. None where the client isn't to have the ghost, or is gone.
+
+        Raises:
+            GhostError: it is not in this world, or not any more.
+            StaleClientError: with ``strict=True``, the client is gone.
+        """
+    def ghost_of(self, client: ClientHandle, class_: type[_T], number: int, /) -> _T | None:
+        """The ghost that a client calls by this number, which it has of :meth:`ClientWorld.id_of`. None where that is gone or was never
+        the client's, or the client is gone.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -1885,6 +1912,27 @@ class ClientWorld:
 
         Raises:
             GhostError: it is gone, or another client's.
+        """
+    def id_of(self, ghost: object, /) -> int:
+        """The number by which this client knows a ghost, for a message to its server: :meth:`World.ghost_of` takes it. It means this
+        ghost and no other.
+
+        Raises:
+            GhostError: it is gone, or another client's.
+            ClosedError: the client is closed.
+        """
+    def ghost_of(self, class_: type[_T], number: int, /) -> _T | None:
+        """The ghost that the server calls by this number, which it has of :meth:`World.id_of`. None where that is gone, or isn't there yet:
+        see :meth:`awaits`.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
+    def awaits(self, class_: type, number: int, /) -> bool:
+        """Whether the ghost that the server calls by this number isn't there yet.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
         """
     def __contains__(self, ghost: object, /) -> bool: ...
 
@@ -2607,6 +2655,8 @@ class Client(Generic[_P]):
         mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
             For paths that silently lose larger ones. Each side sets its own. With ``framing="yojimbo"`` the
             protocol's ``packet_fragment_size`` bounds them instead.
+        ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
+            the client makes instead of those, by class.
         packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
             or lost; otherwise no such records are kept.
         strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError` instead
@@ -2641,6 +2691,7 @@ class Client(Generic[_P]):
         capture: Capture | str | PathLike[str] | None = None,
         mtu: int = 1280,
         packet_notifications: bool = False,
+        ghosts: dict[type, type] | None = None,
         strict: bool = False,
     ) -> Client[_P]: ...
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
@@ -2671,6 +2722,7 @@ class Client(Generic[_P]):
         capture: Capture | str | PathLike[str] | None = None,
         mtu: int = 1280,
         packet_notifications: bool = False,
+        ghosts: dict[type, type] | None = None,
         strict: bool = False,
     ) -> Client[_Q]:
         """Development mode: makes its own token, with the well-known key or a shared one. Not for production:
@@ -2724,6 +2776,8 @@ class Client(Generic[_P]):
             mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
                 1,280. For paths that silently lose larger ones. Each side sets its own. With
                 ``framing="yojimbo"`` the protocol's ``packet_fragment_size`` bounds them instead.
+            ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
+                the client makes instead of those, by class.
             packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
                 delivered or lost; otherwise no such records are kept.
             strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`

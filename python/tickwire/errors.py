@@ -47,6 +47,12 @@ class FieldError(TickwireError, ValueError):
         """What was given."""
         self.bound = bound
         """What the field takes, in words."""
+        self.ghost_class: type | None = None
+        """Of a ghost whose column was written to: its class. Else None, as the two below."""
+        self.row: int | None = None
+        """The ghost's row."""
+        self.property: str | None = None
+        """The property's name."""
 
     def __str__(self) -> str:
         return f"{self.class_name}.{self.field} = {_shorten(self.value)}: must be {self.bound}"

@@ -14,11 +14,11 @@ import types
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, TypeVar, dataclass_transform, overload
 
-from tickwire._core import FieldType, Ghost, Properties, Property
+from tickwire._core import ClientHandle, FieldType, Ghost, GhostArrays, Properties, Property
 from tickwire.fields import Condition
 from tickwire.message import check_bases, default_of, own_fields, rebind_class_cell, resolve_hints, unwrapped
 
-__all__ = ["DEFAULT_CAPACITY", "Always", "Chosen", "Grid", "Owner", "ghost"]
+__all__ = ["DEFAULT_CAPACITY", "Always", "Chosen", "Grid", "Hook", "Owner", "ghost"]
 
 _T = TypeVar("_T")
 
@@ -144,6 +144,19 @@ class Owner(NamedTuple):
 
 class Chosen(NamedTuple):
     """A client has the ghosts that the game says: :meth:`World.show`."""
+
+
+class Hook(NamedTuple):
+    """A client has the ghosts that a function says, once a flush for all clients.
+
+    It is called with the clients, by slot, and the class's :class:`GhostArrays`. It returns a buffer of bool
+    with a line for each client and in it a row each (``numpy.zeros((len(clients), len(tanks)), bool)``), or a
+    list of a buffer for each client, or None: as it was. When it raises, or returns anything else, each
+    client keeps what it was to have, and the flush raises when all is out.
+    """
+
+    function: Callable[[list[ClientHandle], GhostArrays], Any]
+    """Whom to ask."""
 
 
 class Grid(NamedTuple):

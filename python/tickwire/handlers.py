@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, overload
 
-from tickwire._core import ClientHandle, Inbox
+from tickwire._core import ClientHandle, Ghost, Inbox
 
 __all__ = ["Handlers"]
 
@@ -54,11 +54,16 @@ class Handlers:
         :class:`Disconnected`, :class:`Reconnecting` or an event of ghosts, as :class:`GhostSpawned`.
 
         Raises:
-            TypeError: this is no class.
+            TypeError: this is no class, or one of ghosts.
             ValueError: the class has a function already.
         """
         if not isinstance(class_, type):
             raise TypeError(f"on() takes a message class, Connected or Disconnected, not {class_!r}")
+        if issubclass(class_, Ghost):
+            raise TypeError(
+                f"{class_.__name__} is a ghost, not a message: on(tw.GhostSpawned), or on another event of "
+                "ghosts, is for those of all classes"
+            )
         if class_ in self._by_class:
             taken = self._by_class[class_].__qualname__
             raise ValueError(f"{class_.__name__} has a function already, {taken}()")

@@ -59,6 +59,7 @@ class ServerCollector(Collector):
         yield self._gauge("client_slots", "Clients there is room for.", self._server.max_clients)
         yield from self._connections(clients)
         yield from self._channels()
+        yield from self._ghosts()
 
     def _counted(self) -> Iterator[Metric]:
         counts = CounterMetricFamily(
@@ -130,6 +131,29 @@ class ServerCollector(Collector):
                 times.add_metric([self._name, name, f"{quantile:g}"], value)
         yield waits
         yield times
+
+    def _ghosts(self) -> Iterator[Metric]:
+        classes = self._server.protocol.ghosts
+        if not classes:
+            return
+        world = self._server.world
+        try:
+            costs = world.costs()
+        except tw.ClosedError:
+            return
+        bits = CounterMetricFamily(
+            "tickwire_ghost_bits",
+            "Bits that ghosts have sent, by class and property: what is in parentheses is neither.",
+            labels=["server", "class", "property"],
+        )
+        for class_name, each in costs.items():
+            for property_name, value in each.items():
+                bits.add_metric([self._name, class_name, property_name], value)
+        yield bits
+        living = GaugeMetricFamily("tickwire_ghosts", "Ghosts that live.", labels=["server", "class"])
+        for class_ in classes:
+            living.add_metric([self._name, class_.__name__], world.arrays(class_).living)
+        yield living
 
     def _gauge(self, name: str, text: str, value: float) -> Metric:
         family = GaugeMetricFamily(f"tickwire_{name}", text, labels=["server"])

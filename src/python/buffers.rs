@@ -41,6 +41,17 @@ impl Raw {
         self.0.buf as usize
     }
 
+    /// The length of each dimension.
+    #[allow(unsafe_code)] // The interpreter's array.
+    pub(super) fn shape(&self) -> &[ffi::Py_ssize_t] {
+        let count = usize::try_from(self.0.ndim).unwrap_or(0);
+        if self.0.shape.is_null() || count == 0 {
+            return &[];
+        }
+        // SAFETY: asked for with its shape, a buffer has one of this many numbers while it is held.
+        unsafe { core::slice::from_raw_parts(self.0.shape, count) }
+    }
+
     pub(super) fn dimensions(&self) -> c_int {
         self.0.ndim
     }

@@ -2,6 +2,7 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ffi::CString;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::{PyResourceWarning, PyValueError};
@@ -117,7 +118,7 @@ impl Client {
                              chunk_memory=67108864, chunk_directory=None, chunk_file_limit=None, \
                              chunk_directory_limit=None, resume=None, congestion=None, driver='polled', \
                              conditions=None, seed=None, network=None, columns=None, capture=None, mtu=1280, \
-                             packet_notifications=False, strict=False)")]
+                             packet_notifications=False, ghosts=None, strict=False)")]
     fn new<'py>(
         py: Python<'py>,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
@@ -193,7 +194,7 @@ impl Client {
                              chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
                              resume=None, congestion=None, driver='polled', conditions=None, \
                              seed=None, network=None, columns=None, capture=None, mtu=1280, \
-                             packet_notifications=False, strict=False)")]
+                             packet_notifications=False, ghosts=None, strict=False)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect<'py>(
         py: Python<'py>,
@@ -562,6 +563,7 @@ impl Client {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.world)?;
         self.endpoint.traverse(visit)
     }
 }
@@ -643,7 +645,8 @@ impl Client {
         let endpoint = Endpoint::new(py, &CLIENT, host, driver, protocol, settings)?;
         // A thread keeps it going, and in virtual time whoever tests something else needs no ticks.
         let told = AtomicBool::new(network.is_some() || endpoint.state.is_threaded());
-        let world = Py::new(py, ClientWorld(endpoint.population.clone()))?;
+        let state = Arc::downgrade(&endpoint.state);
+        let world = Py::new(py, ClientWorld::new(endpoint.population.clone(), state))?;
         Ok(Client { endpoint, server, world, made_at: std::time::Instant::now(), told })
     }
 

@@ -103,8 +103,9 @@ impl Endpoint {
         let address = Address(driver.local_address());
         // A virtual network is copied whole by a fork, and so are its endpoints.
         let process = driver.socket().map(|_| Process::current(py)).transpose()?;
-        let Settings { threaded, strict, factory, priority, hooks, pending, simulated: network, .. } =
-            settings;
+        let Settings {
+            threaded, strict, factory, priority, hooks, pending, made, simulated: network, ..
+        } = settings;
         let socket = driver.socket().filter(|_| threaded);
         let poller = socket.map(|socket| Poller::new(socket.handle()?)).transpose();
         let poller = poller.map_err(|error| os_error(py, &error, address.0))?;
@@ -113,7 +114,7 @@ impl Endpoint {
         state.interests = ghosts::interests(protocol.get(), kind.is_server);
         let state = Shared::new(py, kind.name, state, poller, process)?;
         let server = kind.is_server.then(|| Arc::downgrade(&state));
-        let population = Arc::new(Population::new(py, &protocol.get().ghosts, server)?);
+        let population = Arc::new(Population::new(py, &protocol.get().ghosts, server, &made)?);
         Ok(Endpoint {
             kind,
             population,

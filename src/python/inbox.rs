@@ -17,6 +17,7 @@ use super::client::Client;
 use super::columns::columns_class;
 use super::endpoint::Endpoint;
 use super::events::{ClientHandle, Connected, Disconnected};
+use super::ghosts::call_all;
 use super::lock;
 use super::protocol::Protocol;
 use super::schema::Schema;
@@ -398,7 +399,12 @@ impl Pending {
 
     /// Brings a client's world up to date, and makes objects of what happened in it.
     pub(super) fn make_ghosts(&mut self, py: Python<'_>, endpoint: &Endpoint) -> PyResult<()> {
-        endpoint.population.take_news(py, &endpoint.state, &self.ghost_columns, &mut self.ghosts)
+        let called =
+            endpoint.population.take_news(py, &endpoint.state, &self.ghost_columns, &mut self.ghosts)?;
+        if called.is_empty() {
+            return Ok(());
+        }
+        endpoint.clocked(py, "ghosts", || call_all(py, &called))
     }
 
     /// Makes objects of the chunks that came in. `peer` is who sent them, by handle (on a client None); None drops what

@@ -157,7 +157,7 @@ impl Protocol {
                 return Err(PyValueError::new_err(sentence));
             }
         };
-        let types = classes.iter().map(Class::message_type).collect();
+        let types: Vec<_> = classes.iter().map(Class::message_type).collect();
         let ghosts: Vec<Bound<'_, PyAny>> = match ghosts {
             Some(ghosts) => argument("ghosts", ghosts, "a list of ghost classes")?,
             None => Vec::new(),
@@ -166,10 +166,15 @@ impl Protocol {
         let cores = ghosts.iter().map(|(_, properties)| properties.get().class.clone());
         let ghost_classes = if ghosts.is_empty() { None } else { Some(Classes::new(cores)) };
         let ghost_classes = ghost_classes.transpose().map_err(value_error)?.map(Arc::new);
-        let mut core = transport::Protocol::with_framing(types, configs, framing).map_err(value_error)?;
-        if let Some(classes) = &ghost_classes {
-            core = core.with_ghosts(classes.describe(), Share::default()).map_err(value_error)?;
-        }
+        let core = match &ghost_classes {
+            Some(classes) if types.is_empty() && framing == Framing::Native => {
+                transport::Protocol::of_ghosts(configs, classes.describe(), Share::default())
+            }
+            Some(classes) => transport::Protocol::with_framing(types, configs, framing)
+                .and_then(|core| core.with_ghosts(classes.describe(), Share::default())),
+            None => transport::Protocol::with_framing(types, configs, framing),
+        };
+        let core = core.map_err(value_error)?;
         let id = if fold_hash { id ^ core.hash() } else { id };
         let address = |class: &Class| class.class().as_ptr() as usize;
         let mut by_type: Vec<(usize, u16)> = classes.iter().map(address).zip(0..=u16::MAX).collect();

@@ -8,12 +8,13 @@ use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 
 use super::arguments::argument;
 use super::capture::CaptureLike;
 use super::chunks::Arrivals;
 use super::congestion::Congestion;
+use super::ghosts::made_classes;
 use super::hooks::{self, HookClock};
 use super::inbox::Pending;
 use super::network::{Conditions, SimulatedNetwork, one_conditions};
@@ -60,6 +61,8 @@ pub(super) struct Settings<'py> {
     /// With tables for the classes that come as columns.
     pub(super) pending: Pending,
     pub(super) arrivals: Arrivals,
+    /// The classes that a client makes of the protocol's ghosts.
+    pub(super) made: Vec<(usize, Py<PyType>)>,
     pub(super) network: Option<VirtualNetwork>,
     /// The same, as the game has it.
     pub(super) simulated: Option<Py<SimulatedNetwork>>,
@@ -102,6 +105,11 @@ impl<'py> Settings<'py> {
         let mtu: i128 = given.take("mtu", "an int", DEFAULT_MTU as i128)?;
         let packet_notifications: bool = given.take("packet_notifications", "True or False", false)?;
         let strict: bool = given.take("strict", "True or False", false)?;
+        let made: Option<Bound<'py, PyDict>> = if function.starts_with("Client") {
+            given.take("ghosts", "a dict of ghost classes or None", None)?
+        } else {
+            None
+        };
         given.finish()?;
 
         hooks::check(py, "priority", priority.as_ref())?;
@@ -117,6 +125,7 @@ impl<'py> Settings<'py> {
                 format!("factory must be a MessageFactory, with a method create, or None, not {class}");
             return Err(PyTypeError::new_err(sentence));
         }
+        let made = made.map_or(Ok(Vec::new()), |made| made_classes(&made, &protocol.ghosts))?;
         let pending = Pending::new(protocol, &columns.unwrap_or_default(), packet_notifications)?;
         let connection = ConnectionConfig {
             congestion: Congestion::or_default(congestion.as_ref()),
@@ -135,6 +144,7 @@ impl<'py> Settings<'py> {
             hooks,
             pending,
             arrivals,
+            made,
             network,
             simulated,
             conditions,

@@ -11,6 +11,7 @@ pub mod class;
 mod history;
 pub mod interests;
 pub mod mirror;
+mod name;
 pub mod packet;
 pub mod publisher;
 pub mod relevancy;
@@ -20,7 +21,8 @@ mod wordless;
 
 pub use class::{ClassError, Classes, Condition, GhostClass, HISTORY};
 pub use interests::Interests;
-pub use mirror::{GhostEvent, Happened, Mirror, MirrorCounters};
+pub use mirror::{GhostEvent, Happened, Mirror, MirrorCounters, Named};
+pub use name::GhostName;
 pub use packet::Violation;
 pub use publisher::{ClassCosts, Costs, Publisher, PublisherConfig};
 pub use relevancy::{Changes, ClassRelevancy, GridConfig, Interest, Relevancy, RelevancyError, View};

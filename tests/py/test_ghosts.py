@@ -439,6 +439,10 @@ def test_tools_know_of_ghosts() -> None:
     registry = client.CollectorRegistry()
     registry.register(metrics.ServerCollector(scene.server, "arena"))
     assert registry.get_sample_value("tickwire_channel_queued", {"server": "arena", "channel": "ghosts"}) == 0
+    ours = {"server": "arena", "class": "Tank"}
+    assert registry.get_sample_value("tickwire_ghosts", ours) == 1
+    bits = registry.get_sample_value("tickwire_ghost_bits_total", {**ours, "property": "position"})
+    assert bits == scene.world.costs()["Tank"]["position"] > 0
     lines = inspection.describe(scene.protocol).splitlines()
     assert "Soldier: 247 to 494 bits, at most 4 at a time" in lines
     assert "  ammo            10 bits  ranged(0, 999), owner_only" in lines

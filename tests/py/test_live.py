@@ -11,6 +11,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import tickwire as tw
@@ -20,7 +22,7 @@ from tickwire import cli
 from tickwire.live import StatsPort, Watcher, WatchError, table
 from tickwire.live.app import TopApp
 from tickwire.live.keys import read_key
-from tickwire.live.messages import PROTOCOL, Queue, Row
+from tickwire.live.messages import PROTOCOL, Count, Queue, Row, Summary
 from tickwire.live.watcher import History
 
 PATIENCE = 20
@@ -96,6 +98,22 @@ def test_a_watcher_sees_every_client_as_the_server_does(tmp_path: Path) -> None:
             assert (row.client_id, row.address) == (client.id, str(client.address))
             assert row.rtt_ms == pytest.approx(stats.rtt_ms, abs=15)
             assert row.channels[0].sent == pytest.approx(stats.channels[0].sent, abs=20)
+
+
+def test_what_ghosts_cost_is_in_the_headline() -> None:
+    summary = Summary(
+        address="127.0.0.1:40000",
+        version="1",
+        protocol="0x1",
+        clients=1,
+        max_clients=2,
+        uptime=3.0,
+        channels=[],
+        counters=[Count("ghost_bits.Tank", 16_000), Count("ghost_bits.Door", 80)],
+    )
+    watcher: Any = SimpleNamespace(summary=summary, clients={})
+    lines = table.headline(watcher, table.COLUMNS[0], False, 1).splitlines()
+    assert lines[2] == "ghosts sent: Tank 2.0 kB, Door 0.0 kB"
 
 
 def test_who_leaves_is_gone_and_who_comes_has_a_history_of_their_own(tmp_path: Path) -> None:

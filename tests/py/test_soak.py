@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 import tickwire as tw
 from conftest import Blob, Chat, Move
 from tickwire import cli, soak
+from tickwire.soak.ghosts import Picture, Walker, Walkers
 from tickwire.soak.model import FLOWS, Violation
-from tickwire.testing import Conditions, World
+from tickwire.soak.scenario import draw
+from tickwire.testing import Conditions, World, connected_pair, run
 
 
 def test_half_an_hour_breaks_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,6 +40,39 @@ def test_chunks_go_on_where_they_hung(seed: str, scenario: int) -> None:
     result = soak.play_scenario(seed, scenario)
     assert result.failure is None
     assert result.chunks
+
+
+@pytest.mark.parametrize("scenario", [35, 288])
+def test_a_world_is_seen_as_it_is(scenario: int) -> None:
+    assert draw("ghosts", scenario).ghosts
+    result = soak.play_scenario("ghosts", scenario)
+    assert result.failure is None
+    assert result.connected
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda picture, _: picture.steps.clear(), "walker 1 has news before it came|were told of"),
+        (lambda picture, walker: picture.steps.update({walker: 9}), "walker 1 went back to step 2"),
+        (lambda picture, walker: picture.steps.update({walker: 0}), "walker 1 was not at step 1 before"),
+    ],
+)
+def test_what_a_client_is_told_of_a_world_is_held_to_the_model(spoil: Any, sentence: str) -> None:
+    protocol = tw.Protocol(1, [Chat], ghosts=[Walker])
+    network, server, client = connected_pair(protocol)
+    walkers, picture = Walkers(server, Random(1)), Picture("client 1", client)
+    walkers.born = 1
+    walker = server.world.spawn(Walker(number=1, steps=1))
+    walkers.alive.append(walker)
+    picture.take(run(network, server, client, seconds=0.2)[1].ghosts, walkers)
+    [handle] = server.clients
+    assert picture.agrees(walkers, handle)
+    spoil(picture, client.world.objects(Walker)[0])
+    walker.steps = 2
+    assert not picture.agrees(walkers, handle)
+    with pytest.raises(Violation, match=sentence):
+        picture.take(run(network, server, client, seconds=0.2)[1].ghosts, walkers)
 
 
 def test_several_processes_do_the_same_as_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ import tickwire as tw
 from tickwire.live.keys import read_or_make_key
 from tickwire.live.messages import (
     CLIENTS,
+    MAX_CHANNELS,
     MAX_COUNTERS,
     PROTOCOL,
     SUMMARY,
@@ -149,6 +150,10 @@ class StatsPort:
     def _summary(self, now: float) -> Summary:
         server, protocol = self._server, self._server.protocol
         counters = [Count(name[:64], value) for name, value in server.counters.items() if value]
+        counters += [Count(_short(f"ghost_bits.{name}"), bits) for name, bits in _costs(server).items()]
+        channels = [Named(channel.kind, _short(channel.name)) for channel in protocol.channels]
+        # Ghosts have one behind the game's.
+        channels += [Named("ghosts", "ghosts")] * bool(protocol.ghosts)
         return Summary(
             address=str(server.address),
             version=tw.__version__,
@@ -156,9 +161,20 @@ class StatsPort:
             clients=len(server.clients),
             max_clients=server.max_clients,
             uptime=now - self._started,
-            channels=[Named(channel.kind, _short(channel.name)) for channel in protocol.channels],
+            channels=channels[:MAX_CHANNELS],
             counters=counters[:MAX_COUNTERS],
         )
+
+
+def _costs(server: tw.Server) -> dict[str, int]:
+    """The bits that each class of ghosts has cost."""
+    if not server.protocol.ghosts:
+        return {}
+    try:
+        costs = server.world.costs()
+    except tw.ClosedError:
+        return {}
+    return {name: sum(each.values()) for name, each in costs.items() if name != "(world)"}
 
 
 def _row(client: tw.ClientHandle, stats: tw.ConnectionStats) -> Row:

@@ -107,6 +107,12 @@ def headline(watcher: Watcher, column: Column, reverse: bool, most: int) -> str:
     dropped = sum(value for name, value in counters.items() if name.startswith("netcode."))
     known = len(watcher.clients)
     shown = f"the first {most} of {known:,}" if known > most else f"{known:,}"
+    prefix = "ghost_bits."
+    ghosts = [
+        f"{name.removeprefix(prefix)} {value / 8 / 1000:,.1f} kB"
+        for name, value in counters.items()
+        if name.startswith(prefix)
+    ]
     return "\n".join(
         [
             f"{summary.address}  Tickwire {summary.version}  protocol {summary.protocol}  "
@@ -114,6 +120,7 @@ def headline(watcher: Watcher, column: Column, reverse: bool, most: int) -> str:
             f"clients {summary.clients:,} of {summary.max_clients:,}  datagrams in "
             f"{counters.get('socket.received', 0):,}, out {counters.get('socket.sent', 0):,}, "
             f"refused {dropped:,}",
+            *([f"ghosts sent: {', '.join(ghosts)}"] if ghosts else []),
             f"showing {shown}, by {column.title}, {'largest' if reverse else 'smallest'} first",
         ]
     )

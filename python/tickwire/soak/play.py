@@ -11,6 +11,7 @@ from typing import Any
 
 import tickwire as tw
 from tickwire.soak import messages
+from tickwire.soak.ghosts import Walker, Walkers
 from tickwire.soak.line import Line, Side, told
 from tickwire.soak.model import Violation
 from tickwire.soak.scenario import ChannelPlan, Scenario
@@ -30,7 +31,10 @@ class Play:
         self.rng = scenario.rng("play")
         self.content = scenario.rng("content")
         self.protocol = tw.Protocol(
-            0x736F616B, messages.CLASSES, [plan.channel for plan in scenario.channels]
+            0x736F616B,
+            messages.CLASSES,
+            [plan.channel for plan in scenario.channels],
+            ghosts=[Walker] if scenario.ghosts else [],
         )
         seed = scenario.rng("network").getrandbits(64)
         self.network = tw.SimulatedNetwork(seed=seed, conditions=scenario.conditions)
@@ -55,6 +59,7 @@ class Play:
         self.stalled: dict[int | None, float] = {}
         self.pumping: dict[int | None, float] = {}
         self.moments: list[tuple[int, ChannelPlan]] = list(enumerate(scenario.channels))
+        self.walkers: Walkers | None = None
         self.server = self.open_server()
 
     # --- endpoints ---------------------------------------------------------------------------------------
@@ -90,6 +95,9 @@ class Play:
         )
         if self.scenario.budget:
             server.set_budget(*self.scenario.budget)
+        if self.scenario.ghosts:
+            born = self.walkers.born if self.walkers is not None else 0
+            self.walkers = Walkers(server, self.scenario.rng(f"ghosts {born}"), born)
         return server
 
     def dial(self, player: int) -> None:
@@ -164,6 +172,8 @@ class Play:
         self.take_server(inbox)
         if sends:
             lines = [line for line in self.by_slot.values() if line.may_send_down]
+            if self.walkers is not None:
+                self.walkers.live([line.handle for line in lines if line.handle is not None])
             for channel, plan in self.moments:
                 if lines and self.rng.random() < plan.chance:
                     self.send_down(lines, channel, plan)
@@ -365,6 +375,8 @@ class Play:
             side.flows[channel].missed(count)
         for chunk in inbox.chunks:
             side.chunk(chunk)
+        if self.walkers is not None:
+            line.picture.take(inbox.ghosts, self.walkers)
         for event in inbox.events:
             if isinstance(event, tw.Connected):
                 if line.client_connected is not None:

@@ -74,6 +74,8 @@ class Scenario:
     admission: bool
     factory: bool
     raising_hooks: bool
+    # The server has a world, which everybody is shown.
+    ghosts: bool
     # Mean seconds between what happens to somebody, by name; nothing happens that isn't there.
     events: dict[str, float]
 
@@ -160,6 +162,7 @@ def draw(seed: str, index: int, given: list[tw.Channel] | None = None) -> Scenar
         admission=rng.random() < 0.2,
         factory=rng.random() < 0.2,
         raising_hooks=rng.random() < 0.1,
+        ghosts=given is None and Random(f"{seed}/{index}/ghosts").random() < 0.4,
         events=events,
     )
 

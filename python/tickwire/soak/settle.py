@@ -42,9 +42,9 @@ def settle(play: Play) -> None:
     live = [line for line in open_lines(play) if line.client_over is None]
     # Where one packet may go in a tick, it takes long: as long as there is progress, nothing hangs.
     before = -1
-    while before < (now := progress(play, live)) and not all(at_rest(line) for line in live):
+    while before < (now := progress(play, live)) and not rested(play, live):
         before = now
-        run(play, 200 + 3000 / play.scenario.rate, lambda: all(at_rest(line) for line in live))
+        run(play, 200 + 3000 / play.scenario.rate, lambda: rested(play, live))
     for line in live:
         stats = line.client.stats()
         play.wraps += stats.packets_sent > 65_536 or any(channel.sent > 65_536 for channel in stats.channels)
@@ -52,6 +52,9 @@ def settle(play: Play) -> None:
         line.down.settled()
         line.down.check(stats.channels)
         assert line.handle is not None
+        walkers = play.walkers if line.client_over is None else None
+        if walkers is not None and not line.picture.agrees(walkers, line.handle):
+            raise Violation(f"client {line.number} doesn't see the world as it is")
         line.up.check(play.server.stats(line.handle).channels)
     slots_return(play, live)
     conserved(play)
@@ -65,10 +68,24 @@ def at_rest(line: Line) -> bool:
     return line.client_over is not None or (line.up.is_settled() and line.down.is_settled())
 
 
+def rested(play: Play, live: list[Line]) -> bool:
+    """Whether nothing is on its way any more, and every client sees the world as it is."""
+    if not all(at_rest(line) for line in live):
+        return False
+    walkers = play.walkers
+    if walkers is None:
+        return True
+    return all(
+        line.client_over is not None or line.handle is None or line.picture.agrees(walkers, line.handle)
+        for line in live
+    )
+
+
 def progress(play: Play, live: list[Line]) -> int:
     """What came until now, in messages and bytes of chunks that were sent."""
     sides = (side for line in live for side in (line.up, line.down))
-    return play.received + sum(transfer.bytes_done for side in sides for transfer in side.begun)
+    told = sum(line.picture.told for line in live)
+    return play.received + told + sum(transfer.bytes_done for side in sides for transfer in side.begun)
 
 
 def run(play: Play, seconds: float, done: Callable[[], bool] = lambda: False) -> None:

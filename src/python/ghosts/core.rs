@@ -4,7 +4,7 @@ use crate::endpoint::PeerHandle;
 use crate::python::protocol::Protocol;
 use crate::python::state::State;
 use crate::replication::{
-    Column, Costs, Interests, Mirror, Publisher, PublisherConfig, Relevancy, RelevancyError, Wrong,
+    Column, Costs, GhostName, Interests, Mirror, Publisher, PublisherConfig, Relevancy, RelevancyError, Wrong,
 };
 use crate::session::Ghosts;
 
@@ -25,7 +25,7 @@ pub(in crate::python) fn interests(protocol: &Protocol, is_server: bool) -> Opti
     protocol.ghost_classes.as_ref().filter(|_| is_server).map(|classes| Interests::new(classes))
 }
 
-fn publisher(state: &mut State) -> Option<&mut Publisher> {
+pub(super) fn publisher(state: &mut State) -> Option<&mut Publisher> {
     state.carrier.session.ghosts().publisher()
 }
 
@@ -62,6 +62,11 @@ pub(super) fn set_relevancy(state: &mut State, class: usize, rule: Relevancy) ->
     state.interests.as_mut().map_or(Ok(()), |interests| interests.set_rule(&classes, class, rule))
 }
 
+/// Whether the rule of a class is like one.
+pub(super) fn has_rule(state: &State, class: usize, is_it: impl FnOnce(Relevancy) -> bool) -> bool {
+    state.interests.as_ref().is_some_and(|interests| is_it(interests.rule(class)))
+}
+
 pub(super) fn look_from(state: &mut State, client: PeerHandle, class: usize, places: Vec<[f64; 3]>) {
     if let Some(interests) = &mut state.interests {
         interests.set_viewpoints(client, class, places);
@@ -72,6 +77,13 @@ pub(super) fn show(state: &mut State, client: PeerHandle, class: usize, mask: Ve
     if let Some(interests) = &mut state.interests {
         interests.set_mask(client, class, mask);
     }
+}
+
+/// By which name a client knows a row.
+pub(super) fn name(state: &mut State, client: PeerHandle, class: usize, row: u32) -> Option<GhostName> {
+    // The endpoint has them beside each other.
+    let Ghosts::Publisher(publisher) = state.carrier.session.ghosts() else { return None };
+    state.interests.as_mut()?.name(publisher, client, class, row)
 }
 
 pub(super) fn set_weights(state: &mut State, class: usize, weights: &[f32]) {

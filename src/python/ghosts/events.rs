@@ -1,9 +1,13 @@
 //! What happens to a client's ghosts, as the tick hands it up.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
 use super::ghost::Ghost;
+use super::old::Before;
+use super::rows::GhostRows;
 
 /// A ghost has appeared, with its first values.
 #[pyclass(frozen, module = "tickwire")]
@@ -22,6 +26,10 @@ pub(crate) struct GhostChanged {
     /// The names of those properties.
     #[pyo3(get)]
     pub(super) names: Py<PyTuple>,
+    pub(super) rows: Arc<GhostRows>,
+    pub(super) row: u32,
+    pub(super) mask: u64,
+    pub(super) before: Arc<Before>,
 }
 
 /// From now on this client owns a ghost that it had already, or no longer.
@@ -64,6 +72,12 @@ impl GhostChanged {
     #[classattr]
     fn __match_args__() -> (&'static str, &'static str) {
         ("ghost", "names")
+    }
+
+    /// The values that those properties had before this tick, by name.
+    #[getter]
+    pub(super) fn old<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.before.values(py, &self.rows, self.row, self.mask)
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {

@@ -4,6 +4,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::population::Population;
@@ -73,7 +74,17 @@ fn field_error(py: Python<'_>, rows: &GhostRows, wrong: &Wrong) -> PyErr {
         _ => rows.plain_value(py, row, wrong.property).map(Bound::unbind),
     };
     match value {
-        Ok(value) => FieldError::new_err((rows.name().to_owned(), name, value, bound(&wrong.error))),
+        Ok(value) => {
+            let error = FieldError::new_err((rows.name().to_owned(), name, value, bound(&wrong.error)));
+            let said = error.value(py);
+            let set = said
+                .setattr(intern!(py, "ghost_class"), rows.class.bind(py))
+                .and_then(|()| said.setattr(intern!(py, "row"), row))
+                .and_then(|()| {
+                    said.setattr(intern!(py, "property"), properties.attribute_name(py, wrong.property))
+                });
+            set.map_or_else(|other| other, |()| error)
+        }
         Err(error) => error,
     }
 }

@@ -4,13 +4,17 @@
 //! of those ghosts only that the game asks for, or hears of by events.
 
 mod arrays;
+mod callbacks;
 mod client_world;
 mod core;
 mod events;
 mod flush;
 mod ghost;
+mod hooks;
 mod memory;
+mod names;
 mod news;
+mod old;
 mod population;
 mod properties;
 mod relevancy;
@@ -21,10 +25,11 @@ mod world;
 pub(super) use core::{begin_tick, interests, part};
 
 pub(crate) use arrays::GhostArrays;
+pub(super) use callbacks::call_all;
 pub(crate) use client_world::ClientWorld;
 pub(crate) use events::{GhostChanged, GhostDespawned, GhostOwned, GhostSpawned};
 pub(super) use flush::Copies;
 pub(crate) use ghost::Ghost;
-pub(super) use population::Population;
+pub(super) use population::{Population, made_classes};
 pub(crate) use properties::{Properties, Property};
 pub(crate) use world::World;

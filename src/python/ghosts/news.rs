@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
+use super::callbacks::Callbacks;
 use super::core;
 use super::events::{GhostChanged, GhostDespawned, GhostOwned, GhostSpawned};
 use super::ghost::Values;
+use super::old::Before;
 use super::population::Population;
 use super::rows::{GhostRows, NOBODY};
 use crate::python::lock;
@@ -27,16 +29,18 @@ pub(super) struct News {
 type Bodies = Vec<(usize, u32, usize, Vec<u8>)>;
 
 impl Population {
-    /// Brings a client's columns up to date, and appends what happened to ghosts of all but these classes.
+    /// Brings a client's columns up to date, and appends what happened to ghosts of all but these classes. Gives of these events those
+    /// whose class wants to be called.
     pub(in crate::python) fn take_news(
         &self,
         py: Python<'_>,
         state: &Arc<Shared<State>>,
         as_columns: &[usize],
         objects: &mut Vec<Py<PyAny>>,
-    ) -> PyResult<()> {
+    ) -> PyResult<Vec<(Callbacks, Py<PyAny>)>> {
+        let mut called = Vec::new();
         if self.classes.is_empty() {
-            return Ok(());
+            return Ok(called);
         }
         // An id may be another ghost's in one take, and then its cells are.
         let ended: Vec<(usize, u32)> = {
@@ -48,9 +52,12 @@ impl Population {
         });
         let mut last: HashMap<(usize, u32), Values> = last.collect();
         let (mut events, mut bodies, mut owned) = (Vec::new(), Bodies::new(), Vec::new());
+        let mut before = Before::default();
         {
             let mut state = state.lock()?;
-            let Some(mirror) = core::mirror(&mut state) else { return Ok(()) };
+            let Some(mirror) = core::mirror(&mut state) else { return Ok(called) };
+            let told = self.classes.iter().filter(|rows| !as_columns.contains(&rows.index));
+            told.for_each(|rows| before.copy(rows, mirror));
             {
                 let mut columns: Vec<Vec<&mut [u8]>> =
                     self.classes.iter().map(|rows| rows.cells_to_write()).collect();
@@ -74,6 +81,7 @@ impl Population {
                 }
             }
         }
+        let before = Arc::new(before);
         for rows in &self.classes {
             *lock(&rows.news) = News::default();
         }
@@ -115,24 +123,34 @@ impl Population {
                     Happened::Owned { .. } => {}
                 }
             } else if !is_known(event) {
-                objects.push(object(py, rows, event)?);
+                let told = object(py, rows, event, &before)?;
+                if rows.callbacks.any() {
+                    called.push((rows.callbacks, told.clone_ref(py)));
+                }
+                objects.push(told);
             }
             if event.happened == Happened::Despawned {
                 rows.end(py, row, last.remove(&(class, row)));
             }
         }
-        Ok(())
+        Ok(called)
     }
 }
 
 /// What the game is told.
-fn object(py: Python<'_>, rows: &Arc<GhostRows>, event: &GhostEvent) -> PyResult<Py<PyAny>> {
+fn object(
+    py: Python<'_>,
+    rows: &Arc<GhostRows>,
+    event: &GhostEvent,
+    before: &Arc<Before>,
+) -> PyResult<Py<PyAny>> {
     let ghost = rows.object(py, event.id)?.unbind();
     Ok(match event.happened {
         Happened::Spawned => Py::new(py, GhostSpawned { ghost })?.into_any(),
         Happened::Changed { mask } => {
             let names = rows.properties.get().names(py, mask)?.unbind();
-            Py::new(py, GhostChanged { ghost, names })?.into_any()
+            let (rows, before) = (rows.clone(), before.clone());
+            Py::new(py, GhostChanged { ghost, names, rows, row: event.id, mask, before })?.into_any()
         }
         Happened::Owned { owner } => Py::new(py, GhostOwned { ghost, owned: owner })?.into_any(),
         Happened::Despawned => Py::new(py, GhostDespawned { ghost })?.into_any(),

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Weak};
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyDict, PyType};
 
 use super::ghost::{Ghost, Live};
 use super::properties::Properties;
@@ -20,16 +21,49 @@ pub(in crate::python) struct Population {
     side: &'static str,
 }
 
+/// The classes that a client makes of the protocol's: a dict of ghost classes to classes derived from them.
+pub(in crate::python) fn made_classes(
+    given: &Bound<'_, PyDict>,
+    classes: &[(Py<PyType>, Py<Properties>)],
+) -> PyResult<Vec<(usize, Py<PyType>)>> {
+    let mut made = Vec::new();
+    for (class, derived) in given.iter() {
+        let shown = class.repr()?;
+        let Some(place) = classes.iter().position(|(known, _)| known.is(&class)) else {
+            let sentence = format!("ghosts: {shown} is not among the protocol's ghosts");
+            return Err(PyTypeError::new_err(sentence));
+        };
+        let own =
+            derived.cast::<PyType>().ok().filter(|derived| derived.is_subclass(&class).unwrap_or(false));
+        let Some(own) = own else {
+            let sentence =
+                format!("ghosts[{shown}] must be a class derived from it, not {}", derived.repr()?);
+            return Err(PyTypeError::new_err(sentence));
+        };
+        if !own.is(&class) && Properties::of(own).is_some() {
+            let sentence = format!(
+                "ghosts[{shown}] must be a plain class derived from it, and {} was declared by @tickwire.ghost: leave that out",
+                derived.repr()?
+            );
+            return Err(PyTypeError::new_err(sentence));
+        }
+        made.push((place, own.clone().unbind()));
+    }
+    Ok(made)
+}
+
 impl Population {
-    /// With nobody in it; `server` is where a server's goes.
+    /// With nobody in it; `server` is where a server's goes, and `made` which classes a client makes of the protocol's, by number.
     pub(in crate::python) fn new(
         py: Python<'_>,
         classes: &[(Py<PyType>, Py<Properties>)],
         server: Option<Weak<Shared<State>>>,
+        made: &[(usize, Py<PyType>)],
     ) -> PyResult<Self> {
         let side = if server.is_some() { "server" } else { "client" };
         let each = classes.iter().enumerate().map(|(index, (class, properties))| {
-            GhostRows::new(index, class.bind(py), properties.bind(py), server.clone())
+            let made = made.iter().find(|(place, _)| *place == index).map(|(_, class)| class.bind(py));
+            GhostRows::new(index, class.bind(py), properties.bind(py), server.clone(), made)
         });
         Ok(Population { classes: each.collect::<PyResult<_>>()?, side })
     }
@@ -44,7 +78,7 @@ impl Population {
     /// # Errors
     /// Saying that it is none of these.
     pub(super) fn rows_of(&self, class: &Bound<'_, PyAny>) -> PyResult<&Arc<GhostRows>> {
-        if let Some(rows) = self.classes.iter().find(|rows| rows.class.is(class)) {
+        if let Some(rows) = self.classes.iter().find(|rows| rows.is_of(class)) {
             return Ok(rows);
         }
         let shown = match class.cast::<PyType>() {

@@ -8,6 +8,7 @@ use pyo3::types::PyType;
 
 use super::properties::Properties;
 use crate::python::buffers::Raw;
+use crate::python::hooks;
 use crate::replication::{GridConfig, Relevancy};
 
 /// The default of a grid's cells, and of the distance at which it lets go, by the radius.
@@ -15,24 +16,33 @@ const CELLS: f64 = 1.0 / 4.0;
 const LEAVES: f64 = 1.125;
 
 /// One of the classes of `tickwire.ghost`, as the core's rule.
-pub(super) fn rule(properties: &Properties, given: &Bound<'_, PyAny>) -> PyResult<Relevancy> {
+/// And the function to ask, of one that has one.
+pub(super) fn rule(
+    properties: &Properties,
+    given: &Bound<'_, PyAny>,
+) -> PyResult<(Relevancy, Option<Py<PyAny>>)> {
     let py = given.py();
     let module = py.import("tickwire.ghost")?;
     let is = |name: &str| -> PyResult<bool> { given.is_instance(&module.getattr(name)?) };
     if is("Always")? {
-        return Ok(Relevancy::Always);
+        return Ok((Relevancy::Always, None));
     }
     if is("Owner")? {
-        return Ok(Relevancy::Owner);
+        return Ok((Relevancy::Owner, None));
     }
     if is("Chosen")? {
-        return Ok(Relevancy::Mask);
+        return Ok((Relevancy::Mask, None));
+    }
+    if is("Hook")? {
+        let function = given.getattr(intern!(py, "function"))?.unbind();
+        hooks::check(py, "Hook's function", Some(&function))?;
+        return Ok((Relevancy::Mask, Some(function)));
     }
     if !is("Grid")? {
         let shown = given.repr()?;
         let hint = if given.is_instance_of::<PyType>() { ": make an object of it" } else { "" };
         return Err(PyTypeError::new_err(format!(
-            "rule must be tw.Always(), tw.Owner(), tw.Grid(...) or tw.Chosen(), not {shown}{hint}"
+            "rule must be tw.Always(), tw.Owner(), tw.Grid(...), tw.Chosen() or tw.Hook(...), not {shown}{hint}"
         )));
     }
     let name: String = given.getattr(intern!(py, "property"))?.extract()?;
@@ -40,14 +50,15 @@ pub(super) fn rule(properties: &Properties, given: &Bound<'_, PyAny>) -> PyResul
     let number = |name: &str| -> PyResult<Option<f64>> { given.getattr(name)?.extract() };
     let radius = number("radius")?.unwrap_or(f64::NAN);
     let linger: i128 = given.getattr(intern!(py, "linger"))?.extract()?;
-    Ok(Relevancy::Grid(GridConfig {
+    let grid = Relevancy::Grid(GridConfig {
         property,
         // Of a radius that is none, the error is the radius.
         cell: number("cell")?.unwrap_or(if radius > 0.0 { radius * CELLS } else { 1.0 }),
         radius,
         leave_radius: number("leave_radius")?.unwrap_or(radius * LEAVES),
         linger: crate::python::fields::within("grid's linger", linger, 0, 1 << 16)?,
-    }))
+    });
+    Ok((grid, None))
 }
 
 /// Places of two or three numbers each.

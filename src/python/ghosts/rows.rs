@@ -12,6 +12,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
+use super::callbacks::Callbacks;
 use super::core;
 use super::ghost::{Ghost, Live, Values};
 use super::memory::Memory;
@@ -31,7 +32,9 @@ pub(in crate::python) struct GhostRows {
     pub(super) index: usize,
     pub(super) class: Py<PyType>,
     pub(super) properties: Py<Properties>,
+    /// Of the class, or the one that a client makes of it.
     slots: Slots,
+    pub(super) callbacks: Callbacks,
     /// By property; of those without words there is nothing in them.
     columns: Box<[Arc<Memory>]>,
     /// A byte a row: 1 while it lives.
@@ -88,7 +91,9 @@ impl GhostRows {
         class: &Bound<'_, PyType>,
         properties: &Bound<'_, Properties>,
         server: Option<Weak<Shared<State>>>,
+        made: Option<&Bound<'_, PyType>>,
     ) -> PyResult<Arc<Self>> {
+        let made = made.unwrap_or(class);
         let (core, capacity) = (&properties.get().class.properties, properties.get().capacity() as usize);
         let columns = core.each().iter().map(|property| {
             let size = if property.has_words() { property.field().node().size() } else { 0 };
@@ -98,7 +103,8 @@ impl GhostRows {
         Ok(Arc::new(GhostRows {
             index,
             class: class.clone().unbind(),
-            slots: Slots::new(class, ::core::iter::empty())?,
+            slots: Slots::new(made, ::core::iter::empty())?,
+            callbacks: if server.is_some() { Callbacks::default() } else { Callbacks::of(made)? },
             columns: columns.collect(),
             alive: Arc::new(Memory::new(1, capacity)),
             owners: Arc::new(Memory::new(owner_size, capacity)),
@@ -160,8 +166,7 @@ impl GhostRows {
             self.columns[property].read(row as usize, cell.bytes());
             return properties.load::<true>(py, property, cell.bytes(), 0);
         }
-        let body = lock(&self.held).bodies.get(&(row, property)).cloned();
-        match body {
+        match self.body(row, property) {
             Some(body) => properties.load::<true>(py, property, &body, core.field().offset()),
             // One that this client isn't sent, or hasn't got yet.
             None => Ok(py.None().into_bound(py)),
@@ -205,6 +210,16 @@ impl GhostRows {
         }
         self.keep_body(row, property, body);
         Ok(())
+    }
+
+    /// The value of a property without words.
+    pub(super) fn body(&self, row: u32, property: usize) -> Option<Arc<[u8]>> {
+        lock(&self.held).bodies.get(&(row, property)).cloned()
+    }
+
+    /// Whether this is its class, or the one that a client makes of it.
+    pub(super) fn is_of(&self, class: &Bound<'_, PyAny>) -> bool {
+        self.class.is(class) || self.slots.class().is(class)
     }
 
     /// Keeps the value of a property without words.
@@ -367,6 +382,7 @@ impl GhostRows {
     /// For the world, which has the objects.
     pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.class)?;
+        self.slots.traverse(visit)?;
         visit.call(&self.properties)?;
         match self.held.try_lock() {
             Ok(held) => held.objects.values().try_for_each(|object| visit.call(object)),

@@ -4,6 +4,7 @@
 //! costs the others nothing; the flush says so when everything is out.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Weak};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -15,16 +16,20 @@ use super::arrays::{GhostArrays, numbers, rows_of};
 use super::client_world::{counted, objects};
 use super::core;
 use super::ghost::{Ghost, Live};
+use super::hooks::Hooks;
+use super::names;
 use super::population::Population;
 use super::relevancy;
 use super::rows::{Checked, GhostRows, NOBODY};
 use crate::endpoint::PeerHandle;
 use crate::python::errors::{GhostError, closed_error, stale_client};
 use crate::python::events::ClientHandle;
-use crate::python::fields::within;
+use crate::python::fields::{bounded, within};
+use crate::python::hooks;
 use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
+use crate::replication::Relevancy;
 
 /// A server's ghosts: what is spawned here appears at its clients. :attr:`Server.world` has it.
 #[pyclass(frozen, module = "tickwire")]
@@ -37,6 +42,10 @@ pub(crate) struct World {
     strict: bool,
     /// Those who were ever given a ghost and are still connected, by number.
     owners: Mutex<HashMap<u64, Py<ClientHandle>>>,
+    /// By class.
+    pub(super) hooks: Mutex<Vec<Hooks>>,
+    /// One of them runs.
+    pub(super) asking: AtomicBool,
 }
 
 #[pymethods]
@@ -193,7 +202,7 @@ impl World {
     }
 
     /// Says which clients are sent which ghosts of a class: :class:`Always`, as where nothing is said, :class:`Owner`,
-    /// :class:`Grid` or :class:`Chosen`.
+    /// :class:`Grid`, :class:`Chosen` or :class:`Hook`.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
@@ -201,17 +210,35 @@ impl World {
     #[pyo3(signature = (class_, rule, /))]
     fn relevancy(&self, class_: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
-        let rule = relevancy::rule(rows.properties.get(), rule)?;
+        let (rule, hook) = relevancy::rule(rows.properties.get(), rule)?;
         self.with(|state| core::set_relevancy(state, rows.index, rule))?
-            .map_err(|error| PyValueError::new_err(format!("{}: {error}", rows.name())))
+            .map_err(|error| PyValueError::new_err(format!("{}: {error}", rows.name())))?;
+        let old = ::core::mem::replace(&mut lock(&self.hooks)[rows.index].relevancy, hook);
+        drop(old);
+        Ok(())
+    }
+
+    /// Has a function say in each flush what :meth:`set_weights` says once: it is called with the class's :class:`GhostArrays`, and
+    /// returns a buffer of float32, a row each, or None: as they were. None instead of it: no function.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    ///     TypeError: this can't be called.
+    #[pyo3(signature = (class_, hook, /))]
+    fn priority(&self, class_: &Bound<'_, PyAny>, hook: Option<Py<PyAny>>) -> PyResult<()> {
+        let rows = self.population.rows_of(class_)?;
+        hooks::check(class_.py(), "hook", hook.as_ref())?;
+        let old = ::core::mem::replace(&mut lock(&self.hooks)[rows.index].priority, hook);
+        drop(old);
+        Ok(())
     }
 
     /// Says from where a client looks at the ghosts of a class that has a :class:`Grid`: places of two or three numbers.
     /// None, or no places: from where its own are. False when the client is gone.
     ///
     /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
-    ///     StaleClientError: with ``strict=True``, the client has left.
+    ///     GhostError: the class is not among the protocol's ghosts, or has another rule.
+    ///     StaleClientError: with ``strict=True``, the client is gone.
     #[pyo3(signature = (client, class_, places, /))]
     fn look_from(
         &self,
@@ -221,6 +248,7 @@ impl World {
     ) -> PyResult<bool> {
         let rows = self.population.rows_of(class_)?;
         let places = places.map_or_else(|| Ok(Vec::new()), relevancy::places)?;
+        self.check_rule(rows, "look_from", "tw.Grid(...)", |rule| matches!(rule, Relevancy::Grid(_)))?;
         let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
         let client = PeerHandle::from_number(client);
         self.with(|state| core::look_from(state, client, rows.index, places))?;
@@ -231,8 +259,8 @@ impl World {
     /// rows beyond are not. False when the client is gone.
     ///
     /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
-    ///     StaleClientError: with ``strict=True``, the client has left.
+    ///     GhostError: the class is not among the protocol's ghosts, or has another rule.
+    ///     StaleClientError: with ``strict=True``, the client is gone.
     #[pyo3(signature = (client, class_, rows, /))]
     fn show(
         &self,
@@ -242,13 +270,48 @@ impl World {
     ) -> PyResult<bool> {
         let class = self.population.rows_of(class_)?;
         let mask = relevancy::mask(rows)?;
+        self.check_rule(class, "show", "tw.Chosen()", |rule| rule == Relevancy::Mask)?;
         let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
         self.with(|state| core::show(state, PeerHandle::from_number(client), class.index, mask))?;
         Ok(true)
     }
 
-    /// Says by how much the priorities of a class's ghosts are multiplied where not all that is due has room: a buffer of
-    /// float32, a row each; rows beyond have 1. It holds until it is said again.
+    /// The number by which a client knows a ghost, for a message to it: :meth:`ClientWorld.ghost_of` takes it. It means this ghost
+    /// and no other, for 32,768 flushes. None where the client isn't to have the ghost, or is gone.
+    ///
+    /// Raises:
+    ///     GhostError: it is not in this world, or not any more.
+    ///     StaleClientError: with ``strict=True``, the client is gone.
+    #[pyo3(signature = (client, ghost, /))]
+    fn id_of(&self, client: &Bound<'_, ClientHandle>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
+        let live = self.population.live(ghost)?;
+        let Some(client) = self.owner_of(Some(client))? else { return Ok(None) };
+        self.with(|state| names::for_client(state, PeerHandle::from_number(client), &live))
+    }
+
+    /// The ghost that a client calls by this number, which it has of :meth:`ClientWorld.id_of`. None where that is gone or was never
+    /// the client's, or the client is gone.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    ///     StaleClientError: with ``strict=True``, the client is gone.
+    #[pyo3(signature = (client, class_, number, /))]
+    fn ghost_of<'py>(
+        &self,
+        client: &Bound<'py, ClientHandle>,
+        class_: &Bound<'py, PyAny>,
+        number: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, Ghost>>> {
+        let rows = self.population.rows_of(class_)?;
+        let number = bounded("number", number, 0, u32::MAX)?;
+        let Some(client) = self.owner_of(Some(client))? else { return Ok(None) };
+        let client = PeerHandle::from_number(client);
+        let row = self.with(|state| names::from_client(state, client, rows.index, number))?;
+        row.map(|row| rows.object(class_.py(), row)).transpose()
+    }
+
+    /// Says by how much the priorities of a class's ghosts are multiplied where not all that is due has room: a buffer of float32, a
+    /// row each; rows beyond have 1. It holds until it is said again.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
@@ -256,7 +319,7 @@ impl World {
     fn set_weights(&self, class_: &Bound<'_, PyAny>, weights: &Bound<'_, PyAny>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         let weights = relevancy::weights(weights)?;
-        self.with(|state| core::set_weights(state, rows.index, &weights))
+        self.set_class_weights(rows, &weights)
     }
 
     /// The bits of all that ghosts have sent, by class and then by property. What is in parentheses is no class or
@@ -299,6 +362,9 @@ impl World {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.population.traverse(visit)?;
+        if let Ok(hooks) = self.hooks.try_lock() {
+            hooks.iter().try_for_each(|hooks| hooks.traverse(&visit))?;
+        }
         match self.owners.try_lock() {
             Ok(owners) => owners.values().try_for_each(|handle| visit.call(handle)),
             Err(_) => Ok(()),
@@ -307,6 +373,8 @@ impl World {
 
     fn __clear__(&self) {
         self.population.forget_objects();
+        let hooks: Vec<_> = lock(&self.hooks).iter_mut().map(::core::mem::take).collect();
+        drop(hooks);
     }
 }
 
@@ -323,7 +391,16 @@ impl World {
         server: u64,
         strict: bool,
     ) -> Self {
-        World { population, state, server, strict, owners: Mutex::default() }
+        let hooks = population.classes.iter().map(|_| Hooks::default()).collect();
+        World {
+            population,
+            state,
+            server,
+            strict,
+            owners: Mutex::default(),
+            hooks: Mutex::new(hooks),
+            asking: AtomicBool::new(false),
+        }
     }
 
     /// Has the server's state, if the server is open.
@@ -334,6 +411,37 @@ impl World {
             return Err(closed_error("server"));
         }
         Ok(work(&mut state))
+    }
+
+    pub(super) fn set_class_weights(&self, rows: &GhostRows, weights: &[f32]) -> PyResult<()> {
+        self.with(|state| core::set_weights(state, rows.index, weights))
+    }
+
+    /// Says what of a class a client is to have, if it is still there.
+    pub(super) fn set_mask(&self, rows: &GhostRows, client: &ClientHandle, mask: Vec<u8>) -> PyResult<()> {
+        self.with(|state| {
+            if state.host().is_connected(client.core) {
+                core::show(state, client.core, rows.index, mask);
+            }
+        })
+    }
+
+    /// Refuses what says something about a rule that a class doesn't have.
+    fn check_rule(
+        &self,
+        rows: &GhostRows,
+        method: &str,
+        wanted: &str,
+        is_it: impl FnOnce(Relevancy) -> bool,
+    ) -> PyResult<()> {
+        if self.with(|state| core::has_rule(state, rows.index, is_it))? {
+            return Ok(());
+        }
+        let name = rows.name();
+        Err(GhostError::new_err(format!(
+            "{method}() is for a class with the rule {wanted}, which {name} has not: say world.relevancy({name}, {wanted}) \
+             first"
+        )))
     }
 
     /// An object that may be spawned: this one, or a new one of this class.

@@ -340,7 +340,8 @@ impl Server {
     /// Raises:
     ///     Exception: from the priority hook. The packets were sent, in their usual order.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.endpoint.flush(py)
+        let asked = self.ask_world(py);
+        self.endpoint.flush(py).and(asked)
     }
 
     /// Keeps connections alive without taking messages, for example while loading. Messages wait, and once the
@@ -865,6 +866,7 @@ impl Server {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.admission)?;
+        visit.call(&self.world)?;
         // What is being worked on is in use.
         if let Ok(players) = self.players.try_lock() {
             let mut handles = players.handles.values().chain(players.newcomers.values());
@@ -877,7 +879,18 @@ impl Server {
 impl Server {
     /// See [`Endpoint::transmit`].
     pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
-        self.endpoint.transmit(py)
+        let asked = self.ask_world(py);
+        self.endpoint.transmit(py).and_then(|sent| asked.map(|()| sent))
+    }
+
+    /// Asks the hooks of the world, if it has some.
+    fn ask_world(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.world.get().has_hooks() || self.endpoint.closed()? {
+            return Ok(());
+        }
+        let clients = self.clients(py)?;
+        let clock = |name: &'static str, hook: &mut dyn FnMut()| self.endpoint.clocked(py, name, hook);
+        self.world.get().ask_hooks(py, &clients, &clock)
     }
 
     /// See [`Endpoint::break_thread`].

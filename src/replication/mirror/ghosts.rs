@@ -102,6 +102,11 @@ impl Ghosts {
         self.flags(id) & ALIVE != 0
     }
 
+    /// Whether it is there, and the game was told so.
+    pub(super) fn is_told(&self, id: usize) -> bool {
+        self.flags(id) & (ALIVE | FRESH) == ALIVE
+    }
+
     pub(super) fn is_owned(&self, id: usize) -> bool {
         self.flags(id) & (ALIVE | OWNED) == ALIVE | OWNED
     }
@@ -112,6 +117,11 @@ impl Ghosts {
 
     pub(super) fn tick(&self, id: usize) -> u32 {
         self.pages.get(id).map_or(0, |(page, at)| page.tick(at))
+    }
+
+    /// The tick of the last end of a ghost with this id, 0 where there was none.
+    pub(super) fn destroyed_at(&self, id: usize) -> u32 {
+        self.pages.get(id).map_or(0, |(page, at)| page.destroyed[at])
     }
 
     pub(super) fn value(&self, id: usize, property: usize) -> Option<&[u8]> {
@@ -348,6 +358,15 @@ impl Ghosts {
         }
         self.pages = Pages::default();
         self.listed.clear();
+    }
+
+    /// The ghosts that the game knows and that have other values since, with the mask of these: before [`Ghosts::take`], in any order.
+    pub(super) fn changing(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.listed.iter().filter_map(|id| {
+            let (page, at) = self.pages.get(*id as usize)?;
+            let is_known = page.flags[at] & (ALIVE | FRESH) == ALIVE;
+            (is_known && page.dirty[at] != 0).then_some((*id, page.dirty[at]))
+        })
     }
 
     /// Calls `told` with each ghost that is new to the game, by id: before [`Ghosts::take`].

@@ -12,6 +12,7 @@ mod cache;
 mod choose;
 mod costs;
 mod fill;
+mod names;
 mod peer;
 mod scope;
 

@@ -16,9 +16,9 @@ const NONE: u32 = u32::MAX;
 /// Most records of a ghost after its baseline. As the last of them is acked, at most this many less one may have followed it.
 const MAX_IN_FLIGHT: u8 = HISTORY / 2;
 
-/// For how many ticks the number of records sent since can be told from its low 8 bits: a record was sent at most this many
-/// after its baseline, and at most one a tick after it.
-const MAX_ACK_AGE: u32 = (u8::MAX - HISTORY) as u32;
+/// A record has at most [`HISTORY`] numbers to its baseline, and at most [`MAX_IN_FLIGHT`] after it are sent before its fate is known: so
+/// the low 8 bits tell how many, whatever time that takes.
+const _: () = assert!(HISTORY as u32 + (MAX_IN_FLIGHT as u32) < 1 << u8::BITS);
 
 /// What a client is about to get, or has, of a ghost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +91,8 @@ pub(super) enum Due {
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     records: Vec<Record>,
+    /// By id: from which tick on it is this ghost's.
+    entered: Vec<u32>,
     /// A bit an id: in use; has something to say; says it in this tick.
     used: Vec<u64>,
     due: Vec<u64>,
@@ -141,8 +143,10 @@ impl Scope {
         };
         if id == self.records.len() {
             self.records.push(record);
+            self.entered.push(since);
         } else {
             self.records[id] = record;
+            self.entered[id] = since;
         }
         if id / 64 == self.used.len() {
             self.used.push(0);
@@ -222,6 +226,28 @@ impl Scope {
     fn free(&mut self, id: u32) {
         self.free_block = self.free_block.min(id as usize / 64);
         self.used[id as usize / 64] &= !(1 << (id % 64));
+    }
+
+    /// Since which tick an id is that of the ghost which the client knows by it.
+    pub(super) fn entered_at(&self, id: u32) -> u32 {
+        self.entered.get(id as usize).copied().unwrap_or_default()
+    }
+
+    /// Notes that a message gives the client an id: it is not another's before the client knows of its end, even if it was never
+    /// sent.
+    pub(super) fn note_named(&mut self, id: u32, tick: u32) {
+        let record = &mut self.records[id as usize];
+        // Of what was sent the tick says which loss matters.
+        if record.sent == 0 {
+            record.sent = tick;
+        }
+    }
+
+    /// The row of a ghost that the client has by this id, unless it is to end.
+    pub(super) fn row_of(&self, id: u32) -> Option<u32> {
+        let (at, bit) = (id as usize / 64, 1 << (id % 64));
+        let record = self.records.get(id as usize).filter(|_| self.used[at] & bit != 0)?;
+        (record.state != GhostState::Destroying).then(|| record.row.into())
     }
 
     // --- what is due -------------------------------------------------------------------------------------
@@ -382,23 +408,23 @@ impl Scope {
     pub(super) fn handle_delivered(&mut self, carried: Carried, sent: u32, tick: u32) {
         let id = u32::from(carried.id);
         let record = &mut self.records[usize::from(carried.id)];
-        let (fresh, waits) = (tick - sent <= MAX_ACK_AGE, record.waits());
+        let waits = record.waits();
         match (carried.op, record.state) {
             (CarriedOp::Destroy, GhostState::Destroying) => {
                 self.clear_due(id);
                 self.free(id);
             }
             (CarriedOp::Create, GhostState::Creating)
-                if fresh && sent >= record.acked && record.since(carried.count) < HISTORY =>
+                if sent >= record.acked && record.since(carried.count) < HISTORY =>
             {
                 record.state = GhostState::Live;
                 (record.acked, record.acked_count, record.older_age) = (sent, carried.count, 0);
             }
-            (CarriedOp::Create, GhostState::Live) if fresh && record.since(carried.count) < HISTORY => {
+            (CarriedOp::Create, GhostState::Live) if record.since(carried.count) < HISTORY => {
                 record.acknowledge(sent, carried.count);
             }
             // Whatever the order was in which they arrived, the client had what it was written against.
-            (CarriedOp::Update, GhostState::Live) if fresh && record.since(carried.base_count) < HISTORY => {
+            (CarriedOp::Update, GhostState::Live) if record.since(carried.base_count) < HISTORY => {
                 record.acknowledge(sent, carried.count);
             }
             _ => {}

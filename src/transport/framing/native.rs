@@ -790,7 +790,11 @@ fn read_opaque(reader: &mut BitReader<'_>, max_bytes: usize, out: &mut Vec<u8>) 
 
 /// One of `count` things by its number.
 fn read_name(reader: &mut BitReader<'_>, count: usize) -> Result<usize, Refusal> {
-    // A number below `count`, and `count` is at least 1.
+    if count == 0 {
+        // A message of a protocol that has none.
+        return Err(Refusal::Type);
+    }
+    // A number below `count`.
     Ok(reader.int(0, count as i64 - 1)? as usize)
 }
 

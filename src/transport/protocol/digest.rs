@@ -5,6 +5,15 @@
 
 use super::{Body, MessageType, Protocol, describe_channel, hash};
 
+/// A class of messages or ghosts, as a digest has it.
+struct Told {
+    name: String,
+    is_ghost: bool,
+    /// Each with its kind; none are named of what the core can't read.
+    fields: Vec<String>,
+    is_opaque: bool,
+}
+
 /// A protocol's digest at most: it goes into answers that must stay well below the question. Message types that don't fit are
 /// counted and not told.
 pub const MAX_DIGEST_BYTES: usize = 448;
@@ -12,7 +21,10 @@ pub const MAX_DIGEST_BYTES: usize = 448;
 /// Differences that are named; of the others it is said how many there are.
 const MAX_NAMED: usize = 6;
 
-/// A message type of the peer's: its name, and its fields in order.
+/// The bit of a name that says that it is a ghost's.
+const GHOST: u32 = 1 << 23;
+
+/// A message type or a ghost class of the peer's: its name, and its fields in order.
 #[derive(Debug, PartialEq)]
 struct PeerType {
     name: u32,
@@ -32,14 +44,15 @@ impl Protocol {
     pub fn digest(&self) -> Vec<u8> {
         let mut bytes = vec![self.channels.len() as u8];
         self.channel_lines().for_each(|line| bytes.extend(short(&line).to_le_bytes()));
-        bytes.extend(u16::to_le_bytes(self.messages.len().min(u16::MAX.into()) as u16));
-        for message in &self.messages {
-            let fields = fields(message);
+        let told = self.told();
+        bytes.extend(u16::to_le_bytes(told.len().min(u16::MAX.into()) as u16));
+        for class in &told {
+            let fields = &class.fields;
             let count = u8::try_from(fields.len()).unwrap_or(u8::MAX);
             if bytes.len() + 4 + 2 * fields.len() > MAX_DIGEST_BYTES || count == u8::MAX {
                 continue;
             }
-            bytes.extend(&name_of(message).to_le_bytes()[..3]);
+            bytes.extend(&class.key().to_le_bytes()[..3]);
             bytes.push(count);
             fields.iter().for_each(|field| bytes.extend(short(field).to_le_bytes()));
         }
@@ -60,26 +73,31 @@ impl Protocol {
     fn compare(&self, theirs: &Digest) -> Vec<String> {
         let mut found = Vec::new();
         let is_whole = theirs.told.len() == theirs.types;
-        let (mut places, mut known) = (Vec::new(), 0);
-        for message in &self.messages {
-            let name = name_of(message);
+        let mut places: [Vec<usize>; 2] = Default::default();
+        for class in &self.told() {
+            let name = class.key();
             let Some(place) = theirs.told.iter().position(|told| told.name == name) else {
                 if is_whole {
-                    found.push(format!("{} is unknown to the server", message.name));
+                    found.push(format!("{} is unknown to the server", class.name));
                 }
                 continue;
             };
-            known += 1;
-            places.push(place);
-            found.extend(compare_fields(message, &theirs.told[place].fields));
+            places[usize::from(class.is_ghost)].push(place);
+            found.extend(class.compare(&theirs.told[place].fields));
         }
-        let unknown = theirs.told.len().saturating_sub(known);
-        if unknown > 0 {
-            let them = if unknown == 1 { "a message class" } else { "message classes" };
-            found.push(format!("the server has {them} that this client has not ({unknown})"));
+        let kinds = [("a message class", "message classes"), ("a ghost class", "ghost classes")];
+        for (kind, (one, several)) in kinds.into_iter().enumerate() {
+            let of_kind = theirs.told.iter().filter(|told| (told.name & GHOST != 0) == (kind == 1)).count();
+            let unknown = of_kind.saturating_sub(places[kind].len());
+            if unknown > 0 {
+                let them = if unknown == 1 { one } else { several };
+                found.push(format!("the server has {them} that this client has not ({unknown})"));
+            }
         }
-        if found.is_empty() && !places.is_sorted() {
-            found.push("the message classes are in another order".into());
+        for (places, (_, classes)) in places.iter().zip(kinds) {
+            if found.is_empty() && !places.is_sorted() {
+                found.push(format!("the {classes} are in another order"));
+            }
         }
         let channels: Vec<String> = self.channel_lines().collect();
         if channels.len() != theirs.channels.len() {
@@ -98,50 +116,88 @@ impl Protocol {
         found
     }
 
+    /// Its message types, then its ghost classes.
+    fn told(&self) -> Vec<Told> {
+        let ghosts = Told::of_ghosts(self.ghosts.as_deref().unwrap_or_default());
+        self.messages.iter().map(Told::of_message).chain(ghosts).collect()
+    }
+
     /// The lines of the canonical text that channels have.
     fn channel_lines(&self) -> impl Iterator<Item = String> {
         self.channels.iter().map(|channel| describe_channel(channel, &self.framing))
     }
 }
 
-/// Which fields of a type the peer has otherwise.
-fn compare_fields(message: &MessageType, theirs: &[u16]) -> Option<String> {
-    let name = &message.name;
-    let ours = fields(message);
-    let digests: Vec<u16> = ours.iter().map(|field| short(field)).collect();
-    if digests == theirs {
-        return None;
+impl Told {
+    fn of_message(message: &MessageType) -> Self {
+        let (fields, is_opaque) = match &message.body {
+            Body::Declared(schema) => (schema.describe().lines().map(str::to_owned).collect(), false),
+            Body::Opaque { max_bytes } => (vec![format!("opaque {max_bytes}")], true),
+        };
+        Told { name: message.name.clone(), is_ghost: false, fields, is_opaque }
     }
-    if matches!(message.body, Body::Opaque { .. }) {
-        return Some(format!("{name} differs"));
-    }
-    let others = ours.iter().zip(&digests).filter(|(_, digest)| !theirs.contains(digest));
-    let others: Vec<&str> = others.filter_map(|(field, _)| field_name(field)).collect();
-    let missing = theirs.iter().filter(|digest| !digests.contains(digest)).count();
-    Some(match (others.as_slice(), missing) {
-        ([], 0) => format!("the fields of {name} are in another order"),
-        ([], _) => {
-            format!("{name} has more fields at the server ({} there, {} here)", theirs.len(), ours.len())
-        }
-        (others, _) => {
-            let named = others.iter().take(MAX_NAMED).map(|field| format!("{name}.{field}"));
-            let named: Vec<String> = named.collect();
-            let verb = if named.len() == 1 { "differs or is" } else { "differ or are" };
-            let counts = if theirs.len() == ours.len() {
-                String::new()
-            } else {
-                format!(" ({} fields there, {} here)", theirs.len(), ours.len())
-            };
-            format!("{} {verb} unknown to the server{counts}", named.join(", "))
-        }
-    })
-}
 
-/// The fields of a type, each with its kind.
-fn fields(message: &MessageType) -> Vec<String> {
-    match &message.body {
-        Body::Declared(schema) => schema.describe().lines().map(str::to_owned).collect(),
-        Body::Opaque { max_bytes } => vec![format!("opaque {max_bytes}")],
+    /// The ghosts' classes in their canonical text: a line `class LENGTH:NAME CAPACITY`, then lines `CONDITION LENGTH:NAME KIND`.
+    fn of_ghosts(text: &str) -> Vec<Self> {
+        let mut classes: Vec<Told> = Vec::new();
+        for line in text.lines() {
+            let Some((first, rest)) = line.split_once(' ') else { continue };
+            match (first, classes.last_mut()) {
+                ("class", _) => {
+                    let Some((name, capacity)) = field_name(rest).zip(rest.rsplit(' ').next()) else {
+                        continue;
+                    };
+                    let fields = vec![format!("8:capacity {capacity}")];
+                    classes.push(Told { name: name.into(), is_ghost: true, fields, is_opaque: false });
+                }
+                // The condition behind the name, as if it were the kind's.
+                ("a" | "i" | "o" | "e", Some(class)) => class.fields.push(format!("{rest} {first}")),
+                _ => {}
+            }
+        }
+        classes
+    }
+
+    /// By which the peer knows it.
+    fn key(&self) -> u32 {
+        let name = hash(&self.name) as u32 & (GHOST - 1);
+        if self.is_ghost { name | GHOST } else { name }
+    }
+
+    /// Which fields the peer has otherwise.
+    fn compare(&self, theirs: &[u16]) -> Option<String> {
+        let Told { name, fields: ours, .. } = self;
+        let digests: Vec<u16> = ours.iter().map(|field| short(field)).collect();
+        if digests == theirs {
+            return None;
+        }
+        if self.is_opaque {
+            return Some(format!("{name} differs"));
+        }
+        let others = ours.iter().zip(&digests).filter(|(_, digest)| !theirs.contains(digest));
+        let others: Vec<&str> = others.filter_map(|(field, _)| field_name(field)).collect();
+        let missing = theirs.iter().filter(|digest| !digests.contains(digest)).count();
+        let what = if self.is_ghost { "properties" } else { "fields" };
+        // Of a ghost the first is its capacity.
+        let here = ours.len() - usize::from(self.is_ghost);
+        let there = theirs.len().saturating_sub(usize::from(self.is_ghost));
+        Some(match (others.as_slice(), missing) {
+            ([], 0) => format!("the {what} of {name} are in another order"),
+            ([], _) => {
+                format!("{name} has more {what} at the server ({there} there, {here} here)")
+            }
+            (others, _) => {
+                let named = others.iter().take(MAX_NAMED).map(|field| format!("{name}.{field}"));
+                let named: Vec<String> = named.collect();
+                let verb = if named.len() == 1 { "differs or is" } else { "differ or are" };
+                let counts = if there == here {
+                    String::new()
+                } else {
+                    format!(" ({there} {what} there, {here} here)")
+                };
+                format!("{} {verb} unknown to the server{counts}", named.join(", "))
+            }
+        })
     }
 }
 
@@ -149,10 +205,6 @@ fn fields(message: &MessageType) -> Vec<String> {
 fn field_name(field: &str) -> Option<&str> {
     let (length, rest) = field.split_once(':')?;
     rest.get(..length.parse().ok()?)
-}
-
-fn name_of(message: &MessageType) -> u32 {
-    hash(&message.name) as u32 & 0xFF_FFFF
 }
 
 fn short(text: &str) -> u16 {
@@ -222,6 +274,44 @@ mod tests {
         );
         let two = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()];
         assert_eq!(says(&[("Move", 10), ("Chat", 20)], two), "channels: 2 at the server, 1 here");
+    }
+
+    #[test]
+    fn a_class_of_ghosts_that_differs_is_named() {
+        let of = |text: &str| {
+            let text = format!("tickwire ghosts 1\nhistory 64\n{text}");
+            ours().with_ghosts(text, crate::transport::Share::default()).unwrap()
+        };
+        let mine = of("class 4:Tank 9\na 6:health bits 7\no 4:ammo bits 9\n");
+        let said = |theirs: &str| mine.differences(&of(theirs).digest()).unwrap_or_default();
+        assert_eq!(said("class 4:Tank 9\na 6:health bits 7\no 4:ammo bits 9\n"), "");
+        let all = "class 4:Tank 9\na 6:health bits 7\no 4:ammo bits 9\n";
+        assert_eq!(
+            said(&all.replace("o 4", "a 4")),
+            "Tank.ammo differs or is unknown to the server",
+            "a condition"
+        );
+        assert_eq!(said(&all.replace("bits 7", "bits 8")), "Tank.health differs or is unknown to the server");
+        assert_eq!(
+            said(&all.replace("Tank 9", "Tank 8")),
+            "Tank.capacity differs or is unknown to the server"
+        );
+        assert_eq!(
+            said(&all.replace("Tank", "Door")),
+            "Tank is unknown to the server; the server has a ghost class that this client has not (1)"
+        );
+        assert_eq!(
+            said(&format!("{all}a 4:fuel bits 2\n")),
+            "Tank has more properties at the server (3 there, 2 here)"
+        );
+        assert_eq!(
+            said("class 4:Tank 9\no 4:ammo bits 9\na 6:health bits 7\n"),
+            "the properties of Tank are in another order"
+        );
+        assert_eq!(
+            ours().differences(&mine.digest()).unwrap(),
+            "the server has a ghost class that this client has not (1); channels: 2 at the server, 1 here"
+        );
     }
 
     #[test]

@@ -331,15 +331,31 @@ impl Protocol {
     /// # Errors
     /// The first setting out of its bound.
     pub fn new(messages: Vec<MessageType>, channels: Vec<ChannelConfig>) -> Result<Self, ProtocolError> {
-        let bounded = |field, value: usize, high| {
-            if (1..=high).contains(&value) {
+        Self::compile(messages, channels, 1)
+    }
+
+    /// As [`Protocol::new`], of ghosts alone, as [`Protocol::with_ghosts`] takes them: without messages.
+    ///
+    /// # Errors
+    /// As those.
+    pub fn of_ghosts(channels: Vec<ChannelConfig>, text: String, share: Share) -> Result<Self, FramingError> {
+        Self::compile(Vec::new(), channels, 0)?.with_ghosts(text, share)
+    }
+
+    fn compile(
+        messages: Vec<MessageType>,
+        channels: Vec<ChannelConfig>,
+        least: usize,
+    ) -> Result<Self, ProtocolError> {
+        let bounded = |field, value: usize, low, high| {
+            if (low..=high).contains(&value) {
                 Ok(())
             } else {
-                Err(ProtocolError { field, value: value as u64, low: 1, high })
+                Err(ProtocolError { field, value: value as u64, low, high })
             }
         };
-        bounded("number of message types", messages.len(), MAX_MESSAGE_TYPES)?;
-        bounded("number of channels", channels.len(), MAX_CHANNELS)?;
+        bounded("number of message types", messages.len(), least, MAX_MESSAGE_TYPES)?;
+        bounded("number of channels", channels.len(), 1, MAX_CHANNELS)?;
         messages.iter().try_for_each(MessageType::validate)?;
         channels.iter().try_for_each(ChannelConfig::validate)?;
         let of_chunks = channels.iter().filter(|channel| channel.kind.is_chunks()).count();

@@ -1,0 +1,115 @@
+"""Ghosts in a soak: a world that comes, moves and goes at random, and what every client must see of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+from typing import Annotated, Any
+
+import tickwire as tw
+from tickwire.soak.model import Violation
+
+MOST = 12
+"""Ghosts that there are at a time."""
+
+SPAWNS, ENDS, CHANGES, HANDOVERS = 0.05, 0.04, 0.1, 0.02
+"""How likely each is in a tick: once, and of each ghost."""
+
+
+@tw.ghost(capacity=16)
+class Walker:
+    number: Annotated[tw.u32, tw.initial] = tw.default()
+    steps: tw.u32 = 0
+    """Rises with each change."""
+    place: Annotated[float, tw.quantized(-8, 8, 1 / 16)] = 0.0
+    note: Annotated[bytes, tw.data(12)] = b""
+    purse: Annotated[tw.u16, tw.owner_only] = 0
+
+
+class Walkers:
+    """The world of the server that there is now."""
+
+    def __init__(self, server: tw.Server, rng: Random, born: int = 0) -> None:
+        self.server = server
+        self.rng = rng
+        self.alive: list[Walker] = []
+        self.born = born
+
+    def live(self, handles: list[tw.ClientHandle]) -> None:
+        """One tick of it."""
+        rng, world = self.rng, self.server.world
+        if len(self.alive) < MOST and rng.random() < SPAWNS:
+            self.born += 1
+            owner = rng.choice([None, *handles])
+            self.alive.append(world.spawn(Walker(number=self.born), owner=owner))
+        if self.alive and rng.random() < ENDS:
+            world.despawn(self.alive.pop(rng.randrange(len(self.alive))))
+        for walker in self.alive:
+            if rng.random() < CHANGES:
+                walker.steps += 1
+                walker.place = rng.randint(-128, 128) / 16
+                walker.purse = walker.steps % 1000
+                if rng.random() < 0.3:
+                    walker.note = rng.randbytes(rng.randint(0, 12))
+            if handles and rng.random() < HANDOVERS:
+                world.set_owner(walker, rng.choice([None, *handles]))
+
+    def shown(self, handle: tw.ClientHandle) -> list[tuple[Any, ...]]:
+        """What a client must come to see."""
+        world = self.server.world
+        return sorted(seen(walker, world.owner(walker) == handle) for walker in self.alive)
+
+
+def seen(walker: Walker, owned: bool) -> tuple[Any, ...]:
+    return (
+        walker.number,
+        walker.steps,
+        walker.place,
+        walker.note,
+        walker.purse if owned else None,
+    )
+
+
+class Picture:
+    """What a client was told of the world, held to what may be told."""
+
+    def __init__(self, name: str, client: tw.Client) -> None:
+        self.name = name
+        self.client = client
+        self.steps: dict[Walker, int] = {}
+        self.told = 0
+
+    def take(self, events: Iterable[Any], walkers: Walkers) -> None:
+        """A tick of the client."""
+        for event in events:
+            self.told += 1
+            walker: Walker = event.ghost
+            if isinstance(event, tw.GhostSpawned):
+                if walker in self.steps:
+                    self.fail(f"walker {walker.number} came twice")
+                if not 0 < walker.number <= walkers.born:
+                    self.fail(f"walker {walker.number} never was")
+                self.steps[walker] = walker.steps
+                continue
+            if walker not in self.steps:
+                self.fail(f"walker {walker.number} has news before it came: {event}")
+            if isinstance(event, tw.GhostDespawned):
+                del self.steps[walker]
+            elif isinstance(event, tw.GhostChanged):
+                if walker.steps < self.steps[walker]:
+                    self.fail(f"walker {walker.number} went back to step {walker.steps}")
+                if event.old.get("steps", self.steps[walker]) != self.steps[walker]:
+                    self.fail(f"walker {walker.number} was not at step {event.old['steps']} before")
+                self.steps[walker] = walker.steps
+        there = self.client.world.objects(Walker)
+        if set(there) != self.steps.keys():
+            self.fail(f"there are {len(there)} walkers, and {len(self.steps)} were told of")
+
+    def agrees(self, walkers: Walkers, handle: tw.ClientHandle) -> bool:
+        """Whether the client sees the world as it is."""
+        world = self.client.world
+        mine = sorted(seen(walker, world.owns(walker)) for walker in world.objects(Walker))
+        return mine == walkers.shown(handle)
+
+    def fail(self, what: str) -> None:
+        raise Violation(f"{self.name}: {what}")

@@ -1,0 +1,78 @@
+//! Methods of a ghost class that a client calls as things happen to its ghosts.
+//!
+//! Promises: all of a tick's are called, in the order of its events, when the columns are of that tick and before the game sees
+//! the events. What the first of them raised that did is raised by the tick; what others raised goes to `sys.unraisablehook`.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use super::events::{GhostChanged, GhostDespawned, GhostOwned, GhostSpawned};
+use super::properties::Property;
+
+/// Which of them a class has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::python) struct Callbacks {
+    spawned: bool,
+    changed: bool,
+    owned: bool,
+    despawned: bool,
+}
+
+impl Callbacks {
+    pub(super) fn of(class: &Bound<'_, PyType>) -> PyResult<Self> {
+        // Properties may have these names too.
+        let has = |name: &str| -> PyResult<bool> {
+            let found = class.getattr_opt(name)?;
+            Ok(found.is_some_and(|found| found.is_callable() && !found.is_instance_of::<Property>()))
+        };
+        Ok(Callbacks {
+            spawned: has("on_spawned")?,
+            changed: has("on_changed")?,
+            owned: has("on_owned")?,
+            despawned: has("on_despawned")?,
+        })
+    }
+
+    pub(super) fn any(self) -> bool {
+        self.spawned || self.changed || self.owned || self.despawned
+    }
+
+    /// Calls the one that an event is for, if there is one.
+    fn call(self, event: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = event.py();
+        if let Ok(event) = event.cast::<GhostChanged>() {
+            if self.changed {
+                let old = event.get().old(py)?;
+                event.get().ghost.bind(py).call_method1(intern!(py, "on_changed"), (old,))?;
+            }
+        } else if let Ok(event) = event.cast::<GhostSpawned>() {
+            if self.spawned {
+                event.get().ghost.bind(py).call_method0(intern!(py, "on_spawned"))?;
+            }
+        } else if let Ok(event) = event.cast::<GhostOwned>() {
+            if self.owned {
+                let owned = event.get().owned;
+                event.get().ghost.bind(py).call_method1(intern!(py, "on_owned"), (owned,))?;
+            }
+        } else if let (Ok(event), true) = (event.cast::<GhostDespawned>(), self.despawned) {
+            event.get().ghost.bind(py).call_method0(intern!(py, "on_despawned"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Calls those of these events, each with what its class has.
+pub(in crate::python) fn call_all(py: Python<'_>, events: &[(Callbacks, Py<PyAny>)]) -> PyResult<()> {
+    let mut raised = Ok(());
+    for (callbacks, event) in events {
+        if let Err(error) = callbacks.call(event.bind(py)) {
+            if raised.is_ok() {
+                raised = Err(error);
+            } else {
+                error.write_unraisable(py, Some(event.bind(py)));
+            }
+        }
+    }
+    raised
+}

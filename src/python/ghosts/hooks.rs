@@ -1,0 +1,182 @@
+//! What a game decides of its world itself, once a flush: which rows each client is to have, and how much each row matters.
+//!
+//! Promises: no lock is held while a hook runs. A hook that raises, or gives what can't be used, changes nothing: what it gave last
+//! holds, all is sent, and then the flush raises.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+
+use super::arrays::GhostArrays;
+use super::relevancy;
+use super::rows::GhostRows;
+use super::world::World;
+use crate::python::buffers::Raw;
+use crate::python::events::ClientHandle;
+use crate::python::lock;
+
+/// The hooks of a class.
+#[derive(Default)]
+pub(super) struct Hooks {
+    pub(super) relevancy: Option<Py<PyAny>>,
+    pub(super) priority: Option<Py<PyAny>>,
+}
+
+impl Hooks {
+    pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.relevancy)?;
+        visit.call(&self.priority)
+    }
+}
+
+impl World {
+    /// Whether there is anyone to ask.
+    pub(in crate::python) fn has_hooks(&self) -> bool {
+        lock(&self.hooks).iter().any(|hooks| hooks.relevancy.is_some() || hooks.priority.is_some())
+    }
+
+    /// Asks all hooks; `clock` runs one and is told its name. Gives the first error, after all were asked.
+    pub(in crate::python) fn ask_hooks(
+        &self,
+        py: Python<'_>,
+        clients: &[Py<ClientHandle>],
+        clock: &dyn Fn(&'static str, &mut dyn FnMut()),
+    ) -> PyResult<()> {
+        let hooks: Vec<_> = {
+            let hooks = lock(&self.hooks);
+            let copy = |hook: &Option<Py<PyAny>>| hook.as_ref().map(|hook| hook.clone_ref(py));
+            hooks.iter().map(|hooks| [copy(&hooks.relevancy), copy(&hooks.priority)]).collect()
+        };
+        if self.asking.swap(true, Ordering::Relaxed) {
+            return Err(PyRuntimeError::new_err("flush() was called while a hook of the world runs"));
+        }
+        let mut raised = Ok(());
+        let mut note = |done: PyResult<()>| {
+            if raised.is_ok() {
+                raised = done;
+            }
+        };
+        for (rows, [relevancy, priority]) in self.population.classes.iter().zip(hooks) {
+            // Nobody is there to have anything.
+            if let Some(hook) = relevancy.filter(|_| !clients.is_empty()) {
+                let mut done = Ok(());
+                clock("relevancy", &mut || done = self.ask_relevancy(rows, hook.bind(py), clients));
+                note(done);
+            }
+            if let Some(hook) = priority {
+                let mut done = Ok(());
+                clock("world's priority", &mut || done = self.ask_priority(rows, hook.bind(py)));
+                note(done);
+            }
+        }
+        self.asking.store(false, Ordering::Relaxed);
+        raised
+    }
+
+    fn ask_relevancy(
+        &self,
+        rows: &Arc<GhostRows>,
+        hook: &Bound<'_, PyAny>,
+        clients: &[Py<ClientHandle>],
+    ) -> PyResult<()> {
+        let (py, before) = (hook.py(), rows.count());
+        let asked: Vec<_> = clients.iter().map(|client| client.clone_ref(py)).collect();
+        let answer = hook.call1((asked, GhostArrays(rows.clone())))?;
+        if answer.is_none() {
+            return Ok(());
+        }
+        let masks = self.masks(rows, &answer, clients.len(), before)?;
+        for (client, mask) in clients.iter().zip(masks) {
+            self.set_mask(rows, client.get(), mask)?;
+        }
+        Ok(())
+    }
+
+    /// A mask for each client.
+    fn masks(
+        &self,
+        rows: &GhostRows,
+        answer: &Bound<'_, PyAny>,
+        clients: usize,
+        before: usize,
+    ) -> PyResult<Vec<Vec<u8>>> {
+        let name = rows.name();
+        let wrong = |what: String| {
+            PyTypeError::new_err(format!(
+                "the relevancy hook of {name} must return None, a buffer of bool with a line for each client and in it a row \
+                 each, or a list of a buffer for each client, not {what}"
+            ))
+        };
+        let fits = |length: usize| length == before || length == rows.count();
+        let length_of = |length: usize| {
+            PyValueError::new_err(format!(
+                "the relevancy hook of {name} must return {} rows for each client, not {length}",
+                rows.count()
+            ))
+        };
+        let count_of = |count: usize| {
+            PyValueError::new_err(format!(
+                "the relevancy hook of {name} must return a mask for each of {clients} clients, not {count}"
+            ))
+        };
+        if let Ok(raw) = Raw::get(answer, ffi::PyBUF_FULL_RO) {
+            let &[lines, length] = raw.shape() else {
+                return Err(wrong(format!("one of {} dimensions", raw.dimensions())));
+            };
+            if raw.item_size() != 1 {
+                return Err(wrong(format!("one of format '{}'", raw.format().to_string_lossy())));
+            }
+            let (lines, length) = (lines as usize, length as usize);
+            if lines != clients {
+                return Err(count_of(lines));
+            }
+            if !fits(length) {
+                return Err(length_of(length));
+            }
+            let mut bytes = Vec::new();
+            raw.append_to(answer.py(), &mut bytes)?;
+            return Ok((0..lines).map(|line| bytes[line * length..][..length].to_vec()).collect());
+        }
+        let Ok(each) = answer.try_iter() else {
+            return Err(wrong(answer.get_type().name()?.to_string()));
+        };
+        let mut masks = Vec::new();
+        for mask in each {
+            let mask = relevancy::mask(&mask?)?;
+            if !fits(mask.len()) {
+                return Err(length_of(mask.len()));
+            }
+            masks.push(mask);
+        }
+        if masks.len() == clients { Ok(masks) } else { Err(count_of(masks.len())) }
+    }
+
+    fn ask_priority(&self, rows: &Arc<GhostRows>, hook: &Bound<'_, PyAny>) -> PyResult<()> {
+        let before = rows.count();
+        let answer = hook.call1((GhostArrays(rows.clone()),))?;
+        if answer.is_none() {
+            return Ok(());
+        }
+        let name = rows.name();
+        let weights = relevancy::weights(&answer)
+            .map_err(|error| said_of(hook.py(), &error, &format!("the priority hook of {name}")))?;
+        if weights.len() != before && weights.len() != rows.count() {
+            return Err(PyValueError::new_err(format!(
+                "the priority hook of {name} must return {} weights, a row each, not {}",
+                rows.count(),
+                weights.len()
+            )));
+        }
+        self.set_class_weights(rows, &weights)
+    }
+}
+
+/// An error of the same class that says whose it is.
+fn said_of(py: Python<'_>, error: &PyErr, whose: &str) -> PyErr {
+    let sentence = format!("{whose}: {}", error.value(py));
+    PyErr::from_type(error.get_type(py), sentence)
+}

@@ -1,0 +1,72 @@
+//! What ghosts were before a tick changed them.
+//!
+//! Promises: cells are copied, and no object is made before somebody asks. What a game never looks at costs a copy of the cells that
+//! changed, and their memory as long as an event of that tick is kept.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::rows::GhostRows;
+use crate::replication::Mirror;
+
+/// A value without words, if there was one.
+type Body = Option<Arc<[u8]>>;
+
+/// The values that one tick's changes replaced, of all ghosts.
+#[derive(Default)]
+pub(super) struct Before {
+    cells: Vec<u8>,
+    /// Where those of a row begin, by class and row.
+    starts: HashMap<(usize, u32), usize>,
+    /// Of properties without words.
+    bodies: HashMap<(usize, u32, usize), Body>,
+}
+
+impl Before {
+    /// Copies what the mirror is about to change of a class.
+    pub(super) fn copy(&mut self, rows: &GhostRows, mirror: &Mirror) {
+        for (row, mask) in mirror.changing(rows.index) {
+            self.starts.insert((rows.index, row), self.cells.len());
+            for property in (0..64).filter(|property| mask >> property & 1 == 1) {
+                let memory = rows.column(property);
+                if rows.without_words() >> property & 1 == 1 {
+                    self.bodies.insert((rows.index, row, property), rows.body(row, property));
+                    continue;
+                }
+                let start = self.cells.len();
+                self.cells.resize(start + memory.size(), 0);
+                memory.read(row as usize, &mut self.cells[start..]);
+            }
+        }
+    }
+
+    /// The values of the properties of a mask, which is that of the row's change, by name.
+    pub(super) fn values<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &GhostRows,
+        row: u32,
+        mask: u64,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (values, properties) = (PyDict::new(py), rows.properties.get());
+        let Some(mut at) = self.starts.get(&(rows.index, row)).copied() else { return Ok(values) };
+        for property in (0..64).filter(|property| mask >> property & 1 == 1) {
+            let size = rows.column(property).size();
+            let core = properties.core(property);
+            let value = if core.has_words() {
+                properties.load::<true>(py, property, &self.cells[at..at + size], 0)?
+            } else {
+                match self.bodies.get(&(rows.index, row, property)) {
+                    Some(Some(body)) => properties.load::<true>(py, property, body, core.field().offset())?,
+                    _ => py.None().into_bound(py),
+                }
+            };
+            at += size;
+            values.set_item(properties.attribute_name(py, property), value)?;
+        }
+        Ok(values)
+    }
+}
