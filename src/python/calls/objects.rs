@@ -1,0 +1,32 @@
+//! The Python classes that calls are made and answered with, found when the first is needed.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+/// `tickwire.calls.Request`.
+pub(super) fn request_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CLASS.import(py, "tickwire.calls", "Request")
+}
+
+/// Why a request gets no value, as the members of `tickwire.calls.Outcome` are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Failed,
+    Refused,
+    Limited,
+    Gone,
+}
+
+impl Outcome {
+    pub(super) fn to_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        CLASS.import(py, "tickwire.calls", "Outcome")?.getattr(match self {
+            Outcome::Failed => "FAILED",
+            Outcome::Refused => "REFUSED",
+            Outcome::Limited => "LIMITED",
+            Outcome::Gone => "GONE",
+        })
+    }
+}
