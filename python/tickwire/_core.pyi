@@ -1816,6 +1816,22 @@ class World:
             GhostError: the class is not among the protocol's ghosts.
             StaleClientError: with ``strict=True``, the client is gone.
         """
+    def id_of(self, client: ClientHandle, ghost: object, /) -> int | None:
+        """The number by which a client knows a ghost, for a message to it: :meth:`ClientWorld.ghost_of` takes it. It means this ghost
+        and no other, for 32,768 flushes. None where the client isn't to have the ghost, or is gone.
+
+        Raises:
+            GhostError: it is not in this world, or not any more.
+            StaleClientError: with ``strict=True``, the client is gone.
+        """
+    def ghost_of(self, client: ClientHandle, class_: type[_T], number: int, /) -> _T | None:
+        """The ghost that a client calls by this number, which it has of :meth:`ClientWorld.id_of`. None where that is gone or was never
+        the client's, or the client is gone.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+            StaleClientError: with ``strict=True``, the client is gone.
+        """
     def set_weights(self, class_: type, weights: _Array, /) -> None:
         """Says by how much the priorities of a class's ghosts are multiplied where not all that is due has room: a buffer of
         float32, a row each; rows beyond have 1. It holds until it is said again.
@@ -1859,6 +1875,27 @@ class ClientWorld:
 
         Raises:
             GhostError: it is gone, or another client's.
+        """
+    def id_of(self, ghost: object, /) -> int:
+        """The number by which this client knows a ghost, for a message to its server: :meth:`World.ghost_of` takes it. It means this
+        ghost and no other.
+
+        Raises:
+            GhostError: it is gone, or another client's.
+            ClosedError: the client is closed.
+        """
+    def ghost_of(self, class_: type[_T], number: int, /) -> _T | None:
+        """The ghost that the server calls by this number, which it has of :meth:`World.id_of`. None where that is gone, or isn't there yet:
+        see :meth:`awaits`.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
+    def awaits(self, class_: type, number: int, /) -> bool:
+        """Whether the ghost that the server calls by this number isn't there yet.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
         """
     def __contains__(self, ghost: object, /) -> bool: ...
 

@@ -2,6 +2,7 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ffi::CString;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::{PyResourceWarning, PyValueError};
@@ -610,7 +611,8 @@ impl Client {
         let endpoint = Endpoint::new(py, &CLIENT, host, driver, protocol, settings)?;
         // A thread keeps it going, and in virtual time whoever tests something else needs no ticks.
         let told = AtomicBool::new(network.is_some() || endpoint.state.is_threaded());
-        let world = Py::new(py, ClientWorld(endpoint.population.clone()))?;
+        let state = Arc::downgrade(&endpoint.state);
+        let world = Py::new(py, ClientWorld::new(endpoint.population.clone(), state))?;
         Ok(Client { endpoint, server, world, made_at: std::time::Instant::now(), told })
     }
 

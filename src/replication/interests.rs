@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::class::Classes;
-use super::publisher::Publisher;
+use super::publisher::{GhostName, Publisher};
 use super::relevancy::{Changes, ClassRelevancy, Interest, Relevancy, RelevancyError, View};
 use crate::endpoint::PeerHandle;
 
@@ -19,6 +19,8 @@ pub struct Interests {
     peers: HashMap<PeerHandle, Box<[Of]>>,
     owned: HashMap<PeerHandle, Vec<u32>>,
     changes: Changes,
+    /// What clients were let have between two ticks, as messages name it: client, class and row.
+    ahead: Vec<(PeerHandle, usize, u32)>,
 }
 
 /// What of a class a client has, and what that depends on.
@@ -39,6 +41,7 @@ impl Interests {
             peers: HashMap::new(),
             owned: HashMap::new(),
             changes: Changes::default(),
+            ahead: Vec::new(),
         }
     }
 
@@ -79,6 +82,32 @@ impl Interests {
     /// A row ended: what has its number later is another.
     pub fn forget(&mut self, class: usize, row: u32) {
         self.peers.values_mut().for_each(|of| of[class].interest.forget(row));
+    }
+
+    /// The name by which a client is told of an object: of one that it has, or that it is to have from the next tick on. One that
+    /// came in this tick may be, as far as the rule can say by now; the next [`Interests::update`] decides.
+    pub fn name(
+        &mut self,
+        publisher: &mut Publisher,
+        peer: PeerHandle,
+        class: usize,
+        row: u32,
+    ) -> Option<GhostName> {
+        if publisher.has(peer, class, row) {
+            return publisher.name(peer, class, row);
+        }
+        let is_owner = publisher.owner(class, row) == Some(peer);
+        let is_new = !publisher.table(class).has_state(row);
+        let may = match self.rules.get(class)?.0 {
+            Relevancy::Always => true,
+            Relevancy::Owner => is_owner,
+            Relevancy::Grid(_) => is_owner || is_new,
+            Relevancy::Mask => self.of(peer)[class].mask.get(row as usize).is_some_and(|byte| *byte != 0),
+        };
+        if may && publisher.enter_ahead(peer, class, row) {
+            self.ahead.push((peer, class, row));
+        }
+        publisher.name(peer, class, row)
     }
 
     /// Lets clients have what is relevant from now on, and takes what isn't any more: after [`Publisher::begin_tick`].
@@ -124,6 +153,12 @@ impl Interests {
             }
         }
         self.owned.retain(|_, rows| !rows.is_empty());
+        for (peer, class, row) in self.ahead.drain(..) {
+            let is_member = |of: &Box<[Of]>| of[class].interest.contains(row);
+            if !self.peers.get(&peer).is_some_and(is_member) {
+                publisher.leave(peer, class, row);
+            }
+        }
     }
 }
 

@@ -20,8 +20,8 @@ mod wordless;
 
 pub use class::{ClassError, Classes, Condition, GhostClass, HISTORY};
 pub use interests::Interests;
-pub use mirror::{GhostEvent, Happened, Mirror, MirrorCounters};
+pub use mirror::{GhostEvent, Happened, Mirror, MirrorCounters, Named};
 pub use packet::Violation;
-pub use publisher::{ClassCosts, Costs, Publisher, PublisherConfig};
+pub use publisher::{ClassCosts, Costs, GhostName, Publisher, PublisherConfig};
 pub use relevancy::{Changes, ClassRelevancy, GridConfig, Interest, Relevancy, RelevancyError, View};
 pub use table::{Column, Full, Table, Wrong};

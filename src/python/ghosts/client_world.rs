@@ -1,6 +1,6 @@
 //! A client's world: what its server shows it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -8,11 +8,20 @@ use pyo3::types::PyList;
 
 use super::arrays::GhostArrays;
 use super::ghost::Ghost;
+use super::names::{self, Found};
 use super::population::Population;
+use crate::python::errors::closed_error;
+use crate::python::fields::bounded;
+use crate::python::shared::Shared;
+use crate::python::state::State;
 
 /// What a server shows a client: its ghosts, as objects and as columns. Only the server changes them.
 #[pyclass(frozen, module = "tickwire")]
-pub(crate) struct ClientWorld(pub(in crate::python) Arc<Population>);
+pub(crate) struct ClientWorld {
+    population: Arc<Population>,
+    /// Gone with the client, which has it.
+    state: Weak<Shared<State>>,
+}
 
 #[pymethods]
 impl ClientWorld {
@@ -22,7 +31,7 @@ impl ClientWorld {
     ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, /))]
     fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        objects(&self.0, class_)
+        objects(&self.population, class_)
     }
 
     /// The ghosts of a class, as columns that can only be read. They are of the newest tick when :meth:`Client.receive` returns,
@@ -32,7 +41,7 @@ impl ClientWorld {
     ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, /))]
     fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
-        self.0.rows_of(class_).cloned().map(GhostArrays)
+        self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
     /// Whether this client owns a ghost.
@@ -41,7 +50,7 @@ impl ClientWorld {
     ///     GhostError: it is gone, or another client's.
     #[pyo3(signature = (ghost, /))]
     fn owns(&self, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
-        let live = self.0.live(ghost)?;
+        let live = self.population.live(ghost)?;
         Ok(live.rows.owner(live.row) == 1)
     }
 
@@ -51,29 +60,82 @@ impl ClientWorld {
     ///     GhostError: it is gone, or another client's.
     #[pyo3(signature = (ghost, /))]
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
-        self.0.live(ghost).map(|live| live.row)
+        self.population.live(ghost).map(|live| live.row)
+    }
+
+    /// The number by which this client knows a ghost, for a message to its server: :meth:`World.ghost_of` takes it. It means this
+    /// ghost and no other.
+    ///
+    /// Raises:
+    ///     GhostError: it is gone, or another client's.
+    ///     ClosedError: the client is closed.
+    #[pyo3(signature = (ghost, /))]
+    fn id_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
+        let live = self.population.live(ghost)?;
+        let shared = self.state.upgrade().ok_or_else(|| closed_error("client"))?;
+        let number = names::for_server(&mut *shared.lock()?, &live);
+        number.ok_or_else(|| closed_error("client"))
+    }
+
+    /// The ghost that the server calls by this number, which it has of :meth:`World.id_of`. None where that is gone, or isn't there yet:
+    /// see :meth:`awaits`.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    #[pyo3(signature = (class_, number, /))]
+    fn ghost_of<'py>(
+        &self,
+        class_: &Bound<'py, PyAny>,
+        number: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, Ghost>>> {
+        Ok(match self.find(class_, number)? {
+            Found::Here(ghost) => Some(ghost),
+            Found::Gone | Found::Awaited => None,
+        })
+    }
+
+    /// Whether the ghost that the server calls by this number isn't there yet.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    #[pyo3(signature = (class_, number, /))]
+    fn awaits(&self, class_: &Bound<'_, PyAny>, number: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Ok(matches!(self.find(class_, number)?, Found::Awaited))
     }
 
     fn __contains__(&self, ghost: &Bound<'_, PyAny>) -> bool {
-        ghost.cast::<Ghost>().is_ok_and(|ghost| self.0.live(ghost).is_ok())
+        ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok())
     }
 
     fn __repr__(&self) -> String {
-        format!("<ClientWorld of {}>", counted(&self.0))
+        format!("<ClientWorld of {}>", counted(&self.population))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.0.traverse(visit)
+        self.population.traverse(visit)
     }
 
     fn __clear__(&self) {
-        self.0.forget_objects();
+        self.population.forget_objects();
+    }
+}
+
+impl ClientWorld {
+    pub(in crate::python) fn new(population: Arc<Population>, state: Weak<Shared<State>>) -> Self {
+        ClientWorld { population, state }
+    }
+
+    fn find<'py>(&self, class: &Bound<'py, PyAny>, number: &Bound<'py, PyAny>) -> PyResult<Found<'py>> {
+        let rows = self.population.rows_of(class)?;
+        let number = bounded("number", number, 0, u32::MAX)?;
+        let Some(shared) = self.state.upgrade() else { return Ok(Found::Gone) };
+        self.population.from_server(class.py(), &shared, rows.index, number)
     }
 }
 
 impl Drop for ClientWorld {
     fn drop(&mut self) {
-        self.0.forget_objects();
+        self.population.forget_objects();
     }
 }
 

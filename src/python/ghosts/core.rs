@@ -4,7 +4,7 @@ use crate::endpoint::PeerHandle;
 use crate::python::protocol::Protocol;
 use crate::python::state::State;
 use crate::replication::{
-    Column, Costs, Interests, Mirror, Publisher, PublisherConfig, Relevancy, RelevancyError, Wrong,
+    Column, Costs, GhostName, Interests, Mirror, Publisher, PublisherConfig, Relevancy, RelevancyError, Wrong,
 };
 use crate::session::Ghosts;
 
@@ -25,7 +25,7 @@ pub(in crate::python) fn interests(protocol: &Protocol, is_server: bool) -> Opti
     protocol.ghost_classes.as_ref().filter(|_| is_server).map(|classes| Interests::new(classes))
 }
 
-fn publisher(state: &mut State) -> Option<&mut Publisher> {
+pub(super) fn publisher(state: &mut State) -> Option<&mut Publisher> {
     state.carrier.session.ghosts().publisher()
 }
 
@@ -72,6 +72,13 @@ pub(super) fn show(state: &mut State, client: PeerHandle, class: usize, mask: Ve
     if let Some(interests) = &mut state.interests {
         interests.set_mask(client, class, mask);
     }
+}
+
+/// By which name a client is told of a row.
+pub(super) fn name(state: &mut State, client: PeerHandle, class: usize, row: u32) -> Option<GhostName> {
+    // The endpoint has them beside each other.
+    let Ghosts::Publisher(publisher) = state.carrier.session.ghosts() else { return None };
+    state.interests.as_mut()?.name(publisher, client, class, row)
 }
 
 pub(super) fn set_weights(state: &mut State, class: usize, weights: &[f32]) {

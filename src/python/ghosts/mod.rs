@@ -10,6 +10,7 @@ mod events;
 mod flush;
 mod ghost;
 mod memory;
+mod names;
 mod news;
 mod population;
 mod properties;

@@ -15,13 +15,14 @@ use super::arrays::{GhostArrays, numbers, rows_of};
 use super::client_world::{counted, objects};
 use super::core;
 use super::ghost::{Ghost, Live};
+use super::names;
 use super::population::Population;
 use super::relevancy;
 use super::rows::{Checked, GhostRows, NOBODY};
 use crate::endpoint::PeerHandle;
 use crate::python::errors::{GhostError, closed_error, stale_client};
 use crate::python::events::ClientHandle;
-use crate::python::fields::within;
+use crate::python::fields::{bounded, within};
 use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
@@ -244,6 +245,40 @@ impl World {
         let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
         self.with(|state| core::show(state, PeerHandle::from_number(client), class.index, mask))?;
         Ok(true)
+    }
+
+    /// The number by which a client knows a ghost, for a message to it: :meth:`ClientWorld.ghost_of` takes it. It means this ghost
+    /// and no other, for 32,768 flushes. None where the client isn't to have the ghost, or is gone.
+    ///
+    /// Raises:
+    ///     GhostError: it is not in this world, or not any more.
+    ///     StaleClientError: with ``strict=True``, the client is gone.
+    #[pyo3(signature = (client, ghost, /))]
+    fn id_of(&self, client: &Bound<'_, ClientHandle>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
+        let live = self.population.live(ghost)?;
+        let Some(client) = self.owner_of(Some(client))? else { return Ok(None) };
+        self.with(|state| names::for_client(state, PeerHandle::from_number(client), &live))
+    }
+
+    /// The ghost that a client calls by this number, which it has of :meth:`ClientWorld.id_of`. None where that is gone or was never
+    /// the client's, or the client is gone.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    ///     StaleClientError: with ``strict=True``, the client is gone.
+    #[pyo3(signature = (client, class_, number, /))]
+    fn ghost_of<'py>(
+        &self,
+        client: &Bound<'py, ClientHandle>,
+        class_: &Bound<'py, PyAny>,
+        number: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, Ghost>>> {
+        let rows = self.population.rows_of(class_)?;
+        let number = bounded("number", number, 0, u32::MAX)?;
+        let Some(client) = self.owner_of(Some(client))? else { return Ok(None) };
+        let client = PeerHandle::from_number(client);
+        let row = self.with(|state| names::from_client(state, client, rows.index, number))?;
+        row.map(|row| rows.object(class_.py(), row)).transpose()
     }
 
     /// Says by how much the priorities of a class's ghosts are multiplied where not all that is due has room: a buffer of float32, a

@@ -102,6 +102,11 @@ impl Ghosts {
         self.flags(id) & ALIVE != 0
     }
 
+    /// Whether it is there, and the game was told so.
+    pub(super) fn is_told(&self, id: usize) -> bool {
+        self.flags(id) & (ALIVE | FRESH) == ALIVE
+    }
+
     pub(super) fn is_owned(&self, id: usize) -> bool {
         self.flags(id) & (ALIVE | OWNED) == ALIVE | OWNED
     }
@@ -112,6 +117,11 @@ impl Ghosts {
 
     pub(super) fn tick(&self, id: usize) -> u32 {
         self.pages.get(id).map_or(0, |(page, at)| page.tick(at))
+    }
+
+    /// The tick of the last end of a ghost with this id, 0 where there was none.
+    pub(super) fn destroyed_at(&self, id: usize) -> u32 {
+        self.pages.get(id).map_or(0, |(page, at)| page.destroyed[at])
     }
 
     pub(super) fn value(&self, id: usize, property: usize) -> Option<&[u8]> {

@@ -7,6 +7,7 @@
 
 mod events;
 mod ghosts;
+mod names;
 mod pages;
 mod states;
 
@@ -14,8 +15,9 @@ use std::sync::Arc;
 
 pub use self::events::{GhostEvent, Happened};
 use self::ghosts::{Against, Ghosts, Outcome};
+pub use self::names::Named;
 use super::class::Classes;
-use super::packet::{Heads, Op, TICK_BITS, Violation};
+use super::packet::{Heads, Op, TICK_BITS, Violation, unwrap_tick};
 use crate::wire::BitReader;
 
 /// The first tick's base: so that earlier ones, which arrive later, are none below 0.
@@ -36,8 +38,9 @@ pub struct Mirror {
     ghosts: Box<[Ghosts]>,
     /// Ends that the game has not heard of.
     ended: Vec<GhostEvent>,
-    /// The newest tick, 0 before the first.
+    /// The newest tick, 0 before the first; and what it was when the game last took what changed.
     tick: u32,
+    taken: u32,
     counters: MirrorCounters,
 }
 
@@ -45,7 +48,7 @@ impl Mirror {
     /// A client that has no ghosts.
     pub fn new(classes: Arc<Classes>) -> Self {
         let ghosts = (0..).zip(classes.iter()).map(|(i, class)| Ghosts::new(class.clone(), i)).collect();
-        Mirror { classes, ghosts, ended: Vec::new(), tick: 0, counters: MirrorCounters::default() }
+        Mirror { classes, ghosts, ended: Vec::new(), tick: 0, taken: 0, counters: MirrorCounters::default() }
     }
 
     pub fn classes(&self) -> &Arc<Classes> {
@@ -54,7 +57,7 @@ impl Mirror {
 
     /// Begins anew, with another server: what the game knew of ends. Its columns keep their cells.
     pub fn reset(&mut self) {
-        self.tick = 0;
+        (self.tick, self.taken) = (0, 0);
         for (ghosts, class) in self.ghosts.iter_mut().zip(0..) {
             ghosts.clear(|id| self.ended.push(GhostEvent { class, id, happened: Happened::Despawned }));
         }
@@ -114,10 +117,7 @@ impl Mirror {
         if self.tick == 0 {
             return Ok(FIRST_TICK + low);
         }
-        // The difference, as a number of 16 bits with a sign.
-        let ahead = (low as u16).wrapping_sub(self.tick as u16).cast_signed();
-        let tick = i64::from(self.tick) + i64::from(ahead);
-        u32::try_from(tick).ok().filter(|tick| *tick > 0).ok_or(Violation::Tick)
+        unwrap_tick(low as u16, self.tick).filter(|tick| *tick > 0).ok_or(Violation::Tick)
     }
 
     /// Puts what changed since the last call into the game's columns, and what happened into `events`: despawns in
@@ -128,6 +128,7 @@ impl Mirror {
     /// aren't looked at (see [`Mirror::value`]). Ghosts that have no cell wait.
     pub fn take<'a, C: AsMut<[&'a mut [u8]]>>(&mut self, columns: &mut [C], events: &mut Vec<GhostEvent>) {
         events.append(&mut self.ended);
+        self.taken = self.tick;
         for (ghosts, class) in self.ghosts.iter_mut().zip(0..).take(columns.len()) {
             ghosts.take_spawns(|id| events.push(GhostEvent { class, id, happened: Happened::Spawned }));
         }

@@ -12,6 +12,7 @@ mod cache;
 mod choose;
 mod costs;
 mod fill;
+mod names;
 mod peer;
 mod scope;
 
@@ -21,6 +22,7 @@ use self::cache::Cache;
 use self::choose::Chooser;
 pub use self::costs::{ClassCosts, Costs};
 use self::fill::TickData;
+pub use self::names::GhostName;
 use self::peer::Peer;
 use super::class::{Classes, HISTORY};
 use super::packet::MAX_OVERHEAD;

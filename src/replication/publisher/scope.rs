@@ -91,6 +91,8 @@ pub(super) enum Due {
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     records: Vec<Record>,
+    /// By id: from which tick on it is this ghost's.
+    entered: Vec<u32>,
     /// A bit an id: in use; has something to say; says it in this tick.
     used: Vec<u64>,
     due: Vec<u64>,
@@ -141,8 +143,10 @@ impl Scope {
         };
         if id == self.records.len() {
             self.records.push(record);
+            self.entered.push(since);
         } else {
             self.records[id] = record;
+            self.entered[id] = since;
         }
         if id / 64 == self.used.len() {
             self.used.push(0);
@@ -222,6 +226,28 @@ impl Scope {
     fn free(&mut self, id: u32) {
         self.free_block = self.free_block.min(id as usize / 64);
         self.used[id as usize / 64] &= !(1 << (id % 64));
+    }
+
+    /// Since which tick an id is that of the ghost which the client knows by it.
+    pub(super) fn entered_at(&self, id: u32) -> u32 {
+        self.entered.get(id as usize).copied().unwrap_or_default()
+    }
+
+    /// Notes that the client is told of an id elsewhere: it is not another's before the client knows of its end, even if it was never
+    /// sent.
+    pub(super) fn note_named(&mut self, id: u32, tick: u32) {
+        let record = &mut self.records[id as usize];
+        // Of what was sent the tick says which loss matters.
+        if record.sent == 0 {
+            record.sent = tick;
+        }
+    }
+
+    /// The row of a ghost that the client has by this id, unless it is to end.
+    pub(super) fn row_of(&self, id: u32) -> Option<u32> {
+        let (at, bit) = (id as usize / 64, 1 << (id % 64));
+        let record = self.records.get(id as usize).filter(|_| self.used[at] & bit != 0)?;
+        (record.state != GhostState::Destroying).then(|| record.row.into())
     }
 
     // --- what is due -------------------------------------------------------------------------------------
