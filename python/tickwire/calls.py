@@ -26,8 +26,8 @@ from tickwire.errors import (
     CallPendingError,
     CallTimeoutError,
 )
-from tickwire.fields import u16
-from tickwire.message import default_of, unwrapped
+from tickwire.fields import u16, u32
+from tickwire.message import declared_type, default_of, unwrapped
 
 __all__ = ["ClientCall", "Direction", "Request", "ServerCall", "call", "to_all", "to_client", "to_server"]
 
@@ -68,7 +68,6 @@ class Outcome(enum.Enum):
 
     FAILED = "the function raised, or returned what its annotation doesn't hold"
     REFUSED = "the first ghost named is not the caller's"
-    LIMITED = "called more often than its rate allows"
     GONE = "a ghost named is not there any more"
 
 
@@ -205,6 +204,15 @@ def call(
     return make
 
 
+def check_function(function: object) -> None:
+    """Refuses what can't run a call."""
+    if not callable(function):
+        raise TypeError(f"function must be callable, not {type(function).__name__}")
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        name = getattr(function, "__name__", "it")
+        raise TypeError(f"function must be a plain one, and {name} is a coroutine function or a generator")
+
+
 @dataclasses.dataclass(frozen=True)
 class Declared:
     """What the native core reads of a call when a protocol is made of it."""
@@ -217,8 +225,8 @@ class Declared:
     """Parameters in the order in which the function takes them."""
     keywords: tuple[str, ...]
     """Those that it takes by keyword only."""
-    ghosts: tuple[tuple[str, type], ...]
-    """Parameters that are ghosts, with their classes."""
+    ghosts: tuple[tuple[str, type, bool], ...]
+    """Parameters that are ghosts, with their classes, and whether None may stand for them."""
     owned: bool
     """Only who owns the first parameter, a ghost, may call."""
     rate: float
@@ -247,15 +255,19 @@ def _declare(
         raise TypeError(f"{name} must say what it returns, as -> None, or -> bool for requests")
     said = dict(said)
     channel = said.pop("channel")
-    ghosts = [(each.name, found) for each in parameters if (found := _ghost(hints[each.name])) is not None]
+    ghosts = [
+        (each.name, found, _is_optional(hints[each.name]))
+        for each in parameters
+        if (found := _ghost(hints[each.name])) is not None
+    ]
     returns = hints["return"]
     replies = returns is not None and returns is not types.NoneType
     if replies and _ghost(returns) is not None:
         raise TypeError(f"{name} must return what a field can hold, and {returns.__name__} is a class of ghosts")
+    numbers: dict[str, Any] = {name: u32 | None if optional else u32 for name, _, optional in ghosts}
     fields: list[_Field] = [(NUMBER, u16 | None, None)] if replies else []
     for parameter in parameters:
-        hint = u16 | None if parameter.name in dict(ghosts) else hints[parameter.name]
-        fields.append((parameter.name, hint, parameter))
+        fields.append((parameter.name, numbers.get(parameter.name, hints[parameter.name]), parameter))
     owned = said["owned"] and bool(ghosts) and parameters[0].name == ghosts[0][0]
     return Declared(
         message=_made(function, name, fields, channel),
@@ -318,6 +330,10 @@ def _ghost(hint: Any) -> type | None:
         held = [each for each in typing.get_args(plain) if each is not types.NoneType]
         plain = unwrapped(held[0])[0] if len(held) == 1 else None
     return plain if isinstance(plain, type) and PROPERTIES in plain.__dict__ else None
+
+
+def _is_optional(hint: Any) -> bool:
+    return types.NoneType in typing.get_args(unwrapped(hint)[0])
 
 
 _Field = tuple[str, Any, inspect.Parameter | None]

@@ -122,8 +122,7 @@ class CallFailedError(CallError):
         self.name = name
         """The call."""
         self.reason = reason
-        """``"failed"``: it raised; ``"refused"``: the ghost is another's; ``"limited"``: called too often;
-        ``"gone"``: the ghost is not there."""
+        """``"failed"``: it raised; ``"refused"``: the ghost is another's; ``"gone"``: the ghost is not there."""
         self.sentence = sentence
         """That in words."""
 

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::columns::columns_class;
+use super::calls::CallCounters;
 use super::hooks::HookCounters;
 use super::refusals::RefusalCounters;
 use crate::driver::DriverCounters;
@@ -281,6 +282,7 @@ pub(super) struct Counted {
     pub(super) refusals: RefusalCounters,
     pub(super) hooks: HookCounters,
     pub(super) connections: ConnectionCounters,
+    pub(super) calls: CallCounters,
 }
 
 impl Counted {
@@ -294,7 +296,8 @@ impl Counted {
         let refusals = self.refusals.iter().map(of("messages"));
         let connections = self.connections.iter().map(of("connections"));
         let core = driver.chain(core).chain(chunks).chain(connections);
-        core.chain(refusals).chain(self.hooks.iter().map(of("hooks")))
+        let above = refusals.chain(self.hooks.iter().map(of("hooks")));
+        core.chain(above).chain(self.calls.iter().map(of("calls")))
     }
 
     /// By name, each behind its layer's.

@@ -12,7 +12,9 @@ use pyo3::types::{PyString, PyType};
 use crate::calls::Rate;
 use crate::python::codec::Class;
 use crate::python::errors::{UnregisteredMessageError, value_error};
+use crate::python::ghosts::Properties;
 use crate::time::Duration;
+use crate::transport::ChannelKind;
 
 /// Who runs a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub(super) struct GhostParameter {
     pub(super) name: Py<PyString>,
     /// The class's place in the protocol.
     pub(super) class: usize,
+    /// None may stand for it.
+    pub(super) optional: bool,
 }
 
 /// A call as the core has it.
@@ -91,7 +95,7 @@ pub(in crate::python) fn with_calls<'py>(
     py: Python<'py>,
     mut messages: Vec<Bound<'py, PyAny>>,
     calls: &[Bound<'py, PyAny>],
-    ghosts: &[Py<PyType>],
+    ghosts: &[(Py<PyType>, Py<Properties>)],
 ) -> PyResult<(Vec<Bound<'py, PyAny>>, Calls)> {
     let mut made = Calls::default();
     let mut classes: Vec<(Bound<'py, PyAny>, Role)> = Vec::new();
@@ -148,21 +152,22 @@ pub(in crate::python) fn with_calls<'py>(
 }
 
 impl Declared {
-    fn new(call: &Bound<'_, PyAny>, classes: &[Py<PyType>]) -> PyResult<Self> {
+    fn new(call: &Bound<'_, PyAny>, classes: &[(Py<PyType>, Py<Properties>)]) -> PyResult<Self> {
         let py = call.py();
         let said = call.getattr("_declared")?;
         let message = said.getattr("message")?.cast_into::<PyType>()?;
         let name: String = message.name()?.extract()?;
         let names = |which| -> PyResult<Vec<Py<PyString>>> { said.getattr(which)?.extract() };
         let mut ghosts = Vec::new();
-        for (parameter, class) in said.getattr("ghosts")?.extract::<Vec<(Py<PyString>, Bound<'_, PyType>)>>()? {
-            let found = classes.iter().position(|known| known.is(&class)).ok_or_else(|| {
+        let given: Vec<(Py<PyString>, Bound<'_, PyType>, bool)> = said.getattr("ghosts")?.extract()?;
+        for (parameter, class, optional) in given {
+            let found = classes.iter().position(|(known, _)| known.is(&class)).ok_or_else(|| {
                 let class = class.name().map_or_else(|_| "its class".into(), |name| name.to_string());
                 PyValueError::new_err(format!(
                     "{name}.{parameter}: {class} must be among the protocol's ghosts: add it to ghosts=[...]"
                 ))
             })?;
-            ghosts.push(GhostParameter { name: parameter, class: found });
+            ghosts.push(GhostParameter { name: parameter, class: found, optional });
         }
         let (rate, burst) = (said.getattr("rate")?.extract()?, said.getattr("burst")?.extract()?);
         let rate = Rate::new(rate, burst).map_err(|error| value_error(format!("{name}: {error}")))?;
@@ -236,13 +241,15 @@ impl Calls {
     }
 
     /// Refuses channels that bring no calls.
-    pub(in crate::python) fn check_channel(&self, class: &Class, kind: &'static str, is_latest: bool) -> PyResult<()> {
+    pub(in crate::python) fn check_channel(&self, class: &Class, kind: ChannelKind) -> PyResult<()> {
         let found = self.declared.iter().find(|declared| declared.message.is(class.class()));
-        let Some(declared) = found.filter(|_| is_latest) else { return Ok(()) };
+        let has_none = kind.is_payload() || matches!(kind, ChannelKind::Latest { .. } | ChannelKind::Chunks);
+        let Some(declared) = found.filter(|_| has_none) else { return Ok(()) };
         Err(PyValueError::new_err(format!(
-            "{}: its channel must be one of messages one after the other, and this is a {kind} channel: say another by \
+            "{}: its channel must bring all that it takes, and this is a {} channel: say another by \
              @tw.call(..., channel=...)",
-            declared.name
+            declared.name,
+            kind.name()
         )))
     }
 

@@ -85,6 +85,8 @@ pub(in crate::python) struct Desk {
     /// Which functions run the calls.
     pub(super) handlers: Mutex<Vec<Py<PyAny>>>,
     pub(super) queue: Mutex<Queue>,
+    /// Calls that name ghosts which aren't here yet, with the ends of their patience.
+    pub(super) waiting: Mutex<VecDeque<(Instant, Arrived)>>,
     /// A call is being run.
     pub(super) running: AtomicBool,
     /// What each client may call yet; of those who called.
@@ -113,6 +115,7 @@ impl Desk {
             is_server,
             handlers: Mutex::new(handlers),
             queue: Mutex::default(),
+            waiting: Mutex::default(),
             running: AtomicBool::new(false),
             limits: Mutex::default(),
             requests: Mutex::new(Pending { of: HashMap::new(), deadline: Instant::NEVER }),
@@ -168,10 +171,12 @@ impl Desk {
             }
         }
         self.expire(py, now)?;
+        let ready = self.take_ready(py, now)?;
         let mut queue = lock(&self.queue);
         queue.tick += 1;
         // What a handler that ticks has left behind it comes first.
         queue.calls.iter_mut().for_each(|call| call.place = 0);
+        queue.calls.extend(ready);
         queue.calls.extend(taken.calls.drain(..));
         Ok(queue.tick)
     }
@@ -183,7 +188,8 @@ impl Desk {
             self.fail_ended(request.bind(py), None)?;
         }
         let calls = core::mem::take(&mut lock(&self.queue).calls);
-        drop(calls);
+        let waiting = core::mem::take(&mut *lock(&self.waiting));
+        drop((calls, waiting));
         Ok(())
     }
 
@@ -293,6 +299,9 @@ impl Desk {
         }
         if let Ok(queue) = self.queue.try_lock() {
             queue.calls.iter().try_for_each(|call| visit.call(&call.item))?;
+        }
+        if let Ok(waiting) = self.waiting.try_lock() {
+            waiting.iter().try_for_each(|(_, call)| visit.call(&call.item))?;
         }
         if let Ok(pending) = self.requests.try_lock() {
             let mut all = pending.of.values().flat_map(Requests::iter);

@@ -10,7 +10,7 @@ use super::desk::Desk;
 use crate::calls::MAX_REQUESTS;
 use crate::endpoint::PeerHandle;
 use crate::python::endpoint::Endpoint;
-use crate::python::errors::ChannelFullError;
+use crate::python::errors::{ChannelFullError, GhostError};
 use crate::python::sent::Sent;
 use crate::transport::{Message, SendOptions};
 
@@ -47,6 +47,19 @@ impl Endpoint {
         Ok((encoded, channel))
     }
 
+    fn number_all(&self, declared: &Declared, peer: PeerHandle, object: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if declared.ghosts.is_empty() {
+            return Ok(true);
+        }
+        let ghosts = self.ghost_arguments(declared, object)?;
+        self.number_ghosts(declared, peer, object, &ghosts)
+    }
+
+    /// The answer where a client isn't to have a ghost.
+    fn hidden(&self, py: Python<'_>, declared: &Declared) -> PyResult<Py<PyAny>> {
+        if self.strict { Err(hidden_error(&declared.name)) } else { Sent::Hidden.to_python(py) }
+    }
+
     /// Queues a call for a peer.
     pub(in crate::python) fn call<'py>(
         &self,
@@ -58,6 +71,9 @@ impl Endpoint {
     ) -> PyResult<Py<PyAny>> {
         let declared = self.outgoing(call)?;
         let object = self.arguments(py, declared, arguments, keywords)?;
+        if !self.number_all(declared, peer, &object)? {
+            return self.hidden(py, declared);
+        }
         let (message, channel) = self.call_message(&object)?;
         let sent =
             self.with(|core, driver| core.send(driver.now(), peer, channel, message, SendOptions::default()))?;
@@ -82,6 +98,7 @@ impl Endpoint {
             )));
         }
         let object = self.arguments(py, declared, arguments, keywords)?;
+        let has_ghosts = self.number_all(declared, peer, &object)?;
         let now = self.with(|_, driver| driver.now())?;
         let (number, request) = desk.begin(py, peer, place, now)?;
         let fail = |error: PyErr| -> PyResult<()> {
@@ -95,6 +112,11 @@ impl Endpoint {
             fail(ChannelFullError::new_err(sentence))?;
             return Ok(request);
         };
+        if !has_ghosts {
+            desk.forget(peer, number);
+            fail(hidden_error(name))?;
+            return Ok(request);
+        }
         object.setattr(intern!(py, "tickwire_request"), number)?;
         let sent = self.call_message(&object).and_then(|(message, channel)| {
             let options = SendOptions::default();
@@ -123,6 +145,10 @@ impl Endpoint {
         desk.implement(place, function);
         Ok(())
     }
+}
+
+fn hidden_error(name: &str) -> PyErr {
+    GhostError::new_err(format!("{name}: the client isn't to have a ghost that it names"))
 }
 
 impl Declared {

@@ -9,8 +9,10 @@ mod declared;
 mod desk;
 mod make;
 mod objects;
+mod ghosts;
 mod run;
+mod tick;
 
 pub(super) use counts::{CallCounters, CallCounts};
 pub(super) use declared::{Calls, Role, with_calls};
-pub(super) use desk::{Arrived, Desk, Taken};
+pub(super) use desk::{Admission, Arrived, Desk, Taken};

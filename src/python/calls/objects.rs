@@ -15,7 +15,6 @@ pub(super) fn request_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 pub(super) enum Outcome {
     Failed,
     Refused,
-    Limited,
     Gone,
 }
 
@@ -25,7 +24,6 @@ impl Outcome {
         CLASS.import(py, "tickwire.calls", "Outcome")?.getattr(match self {
             Outcome::Failed => "FAILED",
             Outcome::Refused => "REFUSED",
-            Outcome::Limited => "LIMITED",
             Outcome::Gone => "GONE",
         })
     }

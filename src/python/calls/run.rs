@@ -1,5 +1,6 @@
 //! Calls that came, run where the game takes them, and the replies to them.
 
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 use pyo3::exceptions::PyException;
@@ -10,6 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 use super::counts::count;
 use super::declared::Declared;
 use super::desk::{Arrived, Desk};
+use super::ghosts::Ghosts;
 use super::objects::Outcome;
 use crate::endpoint::PeerHandle;
 use crate::python::events::ClientHandle;
@@ -37,6 +39,12 @@ impl Desk {
         drop(before);
     }
 
+    /// Whether calls of this tick wait.
+    pub(in crate::python) fn has_calls(&self, tick: u64) -> bool {
+        let queue = lock(&self.queue);
+        queue.tick == tick && !queue.calls.is_empty()
+    }
+
     /// Runs the calls that came in front of a message of the inbox, or all of them, in order. Gives how many. Of another tick
     /// than the newest there are none left, and none run while one runs.
     ///
@@ -59,14 +67,14 @@ impl Desk {
             };
             let Some(arrived) = next else { break };
             run += 1;
-            self.run_one(py, &arrived)?;
+            self.run_one(py, arrived)?;
         }
         Ok(run)
     }
 
-    fn run_one(&self, py: Python<'_>, arrived: &Arrived) -> PyResult<()> {
+    fn run_one(&self, py: Python<'_>, mut arrived: Arrived) -> PyResult<()> {
         let declared = self.declared(arrived.call);
-        let item = arrived.item.bind(py);
+        let item = &arrived.item.bind(py).clone();
         let (client, message) = match item.cast::<PyTuple>() {
             Ok(pair) if self.is_server => (Some(pair.get_item(0)?), pair.get_item(1)?),
             _ => (None, item.clone()),
@@ -75,13 +83,28 @@ impl Desk {
             Some(_) => message.getattr(intern!(py, "tickwire_request"))?.extract()?,
             None => None,
         };
-        let given = match self.given(declared, client.as_ref(), &message)? {
-            Ok(given) => given,
-            Err(outcome) => {
-                count(if outcome == Outcome::Gone { &self.counts.gone } else { &self.counts.refused });
-                return self.say_unanswered(py, arrived, request, outcome);
+        if !declared.ghosts.is_empty() {
+            let outcome = match self.find_ghosts(declared, arrived.peer, &message)? {
+                Ghosts::Here(ghosts) => {
+                    for (parameter, ghost) in declared.ghosts.iter().zip(ghosts) {
+                        message.setattr(parameter.name.bind(py), ghost)?;
+                    }
+                    None
+                }
+                Ghosts::Missing(outcome) => Some(outcome),
+                Ghosts::Awaited => match self.await_ghosts(py, arrived)? {
+                    None => return Ok(()),
+                    Some(back) => {
+                        arrived = back;
+                        Some(Outcome::Gone)
+                    }
+                },
+            };
+            if let Some(outcome) = outcome {
+                return self.leave_out(py, declared, &arrived, request, outcome);
             }
-        };
+        }
+        let given = self.given(declared, client.as_ref(), &message)?;
         let function = lock(&self.handlers)[usize::from(arrived.call)].clone_ref(py);
         count(&self.counts.run);
         let result = function.bind(py).call(given.0, given.1.as_ref());
@@ -92,17 +115,49 @@ impl Desk {
         }
         count(&self.counts.failed);
         self.log_failure(py, declared, client.as_ref(), &error);
-        self.say_unanswered(py, arrived, request, Outcome::Failed)
+        self.say_unanswered(py, &arrived, request, Outcome::Failed)
+    }
+
+    /// Doesn't run a call, for this reason.
+    fn leave_out(
+        &self,
+        py: Python<'_>,
+        declared: &Declared,
+        arrived: &Arrived,
+        request: Option<u16>,
+        outcome: Outcome,
+    ) -> PyResult<()> {
+        if outcome != Outcome::Refused {
+            count(&self.counts.gone);
+            return self.say_unanswered(py, arrived, request, outcome);
+        }
+        count(&self.counts.refused);
+        if !declared.disconnects {
+            return self.say_unanswered(py, arrived, request, outcome);
+        }
+        let theirs: VecDeque<Arrived> = {
+            let mut queue = lock(&self.queue);
+            let (theirs, others) = core::mem::take(&mut queue.calls).into_iter().partition(|call| call.peer == arrived.peer);
+            queue.calls = others;
+            theirs
+        };
+        drop(theirs);
+        let why = format!("{}: called on a ghost that is another's", declared.described());
+        let Some(shared) = self.state.upgrade() else { return Ok(()) };
+        let mut state = shared.lock()?;
+        if let Some((session, driver)) = state.carrier.parts() {
+            driver.transmit(|now, out| session.change().refuse_message(now, arrived.peer, &why, out));
+        }
+        Ok(())
     }
 
     /// What the function is given: by position, and by keyword.
-    #[allow(clippy::type_complexity)] // Said once.
     fn given<'py>(
         &self,
         declared: &Declared,
         client: Option<&Bound<'py, PyAny>>,
         message: &Bound<'py, PyAny>,
-    ) -> PyResult<Result<(Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>), Outcome>> {
+    ) -> PyResult<(Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>)> {
         let py = message.py();
         let mut values = Vec::with_capacity(declared.positional.len() + 1);
         values.extend(client.cloned());
@@ -117,7 +172,7 @@ impl Desk {
             }
             keywords = Some(given);
         }
-        Ok(Ok((PyTuple::new(py, values)?, keywords)))
+        Ok((PyTuple::new(py, values)?, keywords))
     }
 
     /// Sends what a function returned, if it was asked for.
@@ -144,16 +199,14 @@ impl Desk {
         let calls = &self.protocol.get().calls;
         let (Some(request), Some(class)) = (request, &calls.unanswered) else { return Ok(()) };
         let reply = class.bind(py).call1((request, outcome.to_python(py)?))?;
-        self.say_on(arrived.peer, &reply, self.channel_of(arrived.call)?)
+        self.say_on(arrived.peer, &reply, self.channel_of(py, arrived.call)?)
     }
 
-    fn channel_of(&self, place: u16) -> PyResult<usize> {
+    /// The channel that a call and its replies go on.
+    pub(super) fn channel_of(&self, py: Python<'_>, place: u16) -> PyResult<usize> {
         let protocol = self.protocol.get();
-        let class = &self.declared(place).message;
-        Python::attach(|py| {
-            let number = protocol.number_of_class(class.bind(py).as_any())?;
-            protocol.channel(None, Some(number))
-        })
+        let number = protocol.number_of_class(self.declared(place).message.bind(py).as_any())?;
+        protocol.channel(None, Some(number))
     }
 
     fn say(&self, peer: PeerHandle, reply: &Bound<'_, PyAny>) -> PyResult<()> {

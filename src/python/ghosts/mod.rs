@@ -4,6 +4,7 @@
 //! of those ghosts only that the game asks for, or hears of by events.
 
 mod arrays;
+mod calls;
 mod client_world;
 mod core;
 mod events;
@@ -22,6 +23,7 @@ mod world;
 pub(super) use core::{begin_tick, interests, part};
 
 pub(crate) use arrays::GhostArrays;
+pub(super) use calls::GhostArgument;
 pub(crate) use client_world::ClientWorld;
 pub(crate) use events::{GhostChanged, GhostDespawned, GhostOwned, GhostSpawned};
 pub(super) use flush::Copies;
