@@ -218,7 +218,10 @@ impl Calls {
 
     #[cold]
     fn unknown(&self, call: &Bound<'_, PyAny>) -> PyErr {
-        let shown = call.repr().map_or_else(|_| "it".into(), |shown| shown.to_string());
+        // A function's repr has its address.
+        let is_function = call.get_type().name().is_ok_and(|name| name == "function");
+        let shown = if is_function { call.getattr("__name__").and_then(|name| name.str()) } else { call.repr() };
+        let shown = shown.map_or_else(|_| "it".into(), |shown| shown.to_string());
         let names: Vec<&str> = self.declared.iter().map(|declared| declared.name.as_str()).collect();
         let known = if names.is_empty() { "which has none".into() } else { names.join(", ") };
         UnregisteredMessageError::new_err(format!(
