@@ -7,7 +7,19 @@ from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from types import GenericAlias, TracebackType
-from typing import Any, Concatenate, Final, Generic, Literal, ParamSpec, Self, TypeAlias, TypeVar, final, overload
+from typing import (
+    Any,
+    Concatenate,
+    Final,
+    Generic,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeAlias,
+    TypeVar,
+    final,
+    overload,
+)
 from typing import Protocol as Protocol_
 
 from typing_extensions import Buffer, disjoint_base
@@ -2385,10 +2397,17 @@ class Server(Generic[_P]):
             Exception: as :meth:`send_columns`.
         """
     @overload
-    def call(self, client: ClientHandle, call: ClientCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs) -> SendResult: ...
+    def call(
+        self, client: ClientHandle, call: ClientCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs
+    ) -> SendResult: ...
     @overload
     def call(
-        self, client: Iterable[ClientHandle], call: ClientCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs
+        self,
+        client: Iterable[ClientHandle],
+        call: ClientCall[_A, Any],
+        /,
+        *args: _A.args,
+        **kwargs: _A.kwargs,
     ) -> list[ClientHandle]:
         """Has a client run a call; or several, of a call :data:`tickwire.to_all`. Returns what :meth:`send` does, or
         ``HIDDEN`` where the client isn't to have a ghost that is named; of several clients, those who have no room for it or
@@ -2406,7 +2425,9 @@ class Server(Generic[_P]):
             GhostError: a ghost that is named is not in this world, or not any more.
             StaleClientError, ChannelFullError: with ``strict=True``, in place of what is false.
         """
-    def call_all(self, call: ClientCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs) -> list[ClientHandle]:
+    def call_all(
+        self, call: ClientCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs
+    ) -> list[ClientHandle]:
         """Has all clients run a call; where it names ghosts, those clients who are to have all of them. Returns the clients
         whose channel was full: the others have it.
 
@@ -2431,7 +2452,9 @@ class Server(Generic[_P]):
             FieldError, UnregisteredMessageError, ValueError, GhostError: as :meth:`call`.
             StaleClientError, ChannelFullError: with ``strict=True``, in place of a request that failed.
         """
-    def implement(self, call: ServerCall[_A, _R], function: Callable[Concatenate[ClientHandle, _A], _R], /) -> None:
+    def implement(
+        self, call: ServerCall[_A, _R], function: Callable[Concatenate[ClientHandle, _A], _R], /
+    ) -> None:
         """Has another function run a call that comes here.
 
         Args:

@@ -98,9 +98,7 @@ class ClientCall(Call[_P, _R_co]):
 
 
 class _ToServer(Protocol):
-    def __call__(
-        self, function: Callable[Concatenate[ClientHandle, _P], _R], /
-    ) -> ServerCall[_P, _R]: ...
+    def __call__(self, function: Callable[Concatenate[ClientHandle, _P], _R], /) -> ServerCall[_P, _R]: ...
 
 
 class _ToClient(Protocol):
@@ -147,8 +145,7 @@ def call(
     ::
 
         @tw.call(tw.to_server, channel="orders")
-        def fire(caller: tw.ClientHandle, tank: Tank, at: Annotated[tw.Vec2, tw.vec2(-512, 511, 1 / 32)]) -> None:
-            ...
+        def fire(caller: tw.ClientHandle, tank: Tank, at: Place) -> None: ...
 
         client.call(fire, tank, at=(3, 4))
 
@@ -163,7 +160,8 @@ def call(
         abuse (Literal["drop", "disconnect"], default "drop"): what becomes of a client that calls more often
             than ``rate``, or on another's ghost: the call is dropped and counted, or its connection ends too,
             with :attr:`DisconnectReason.PROTOCOL_VIOLATION`.
-        timeout (float, default 10.0): seconds, above 0 to 86,400, after which a request without a reply fails.
+        timeout (float, default 10.0): seconds, above 0 to 86,400, after which a request without a reply
+            fails.
 
     Raises:
         TypeError, ValueError: naming the function, the parameter and what is wrong with it.
@@ -175,7 +173,9 @@ def call(
         given = {"rate": rate, "burst": burst, "owned": owned, "abuse": abuse}
         for name, value in given.items():
             if value is not None:
-                raise TypeError(f"{name} is for calls to the server, and this is {direction.value}: leave it out")
+                raise TypeError(
+                    f"{name} is for calls to the server, and this is {direction.value}: leave it out"
+                )
     rate = DEFAULT_RATE if rate is None else rate
     check_number("rate", rate)
     burst = max(2 * rate, 1.0) if burst is None else burst
@@ -263,7 +263,9 @@ def _declare(
     returns = hints["return"]
     replies = returns is not None and returns is not types.NoneType
     if replies and _ghost(returns) is not None:
-        raise TypeError(f"{name} must return what a field can hold, and {returns.__name__} is a class of ghosts")
+        raise TypeError(
+            f"{name} must return what a field can hold, and {returns.__name__} is a class of ghosts"
+        )
     numbers: dict[str, Any] = {name: u32 | None if optional else u32 for name, _, optional in ghosts}
     fields: list[_Field] = [(NUMBER, u16 | None, None)] if replies else []
     for parameter in parameters:
@@ -318,8 +320,8 @@ def _check_parameter(name: str, parameter: inspect.Parameter, hints: dict[str, A
         raise TypeError(f"{name}.{NUMBER} is the library's own name: call it something else")
     if hints[parameter.name] is ClientHandle:
         raise TypeError(
-            f"{name}.{parameter.name} can't be a ClientHandle: the server gives one, as the first argument of "
-            "calls to it"
+            f"{name}.{parameter.name} can't be a ClientHandle: the server gives one, as the first argument "
+            "of calls to it"
         )
 
 
@@ -353,17 +355,18 @@ def _made(function: Any, name: str, fields: list[_Field], channel: int | str | N
     members["__annotations__"] = {field: Any for field, _, _ in fields}
     members["__qualname__"] = name
     members = {key: value for key, value in members.items() if value is not dataclasses.MISSING}
-    made = dataclasses.dataclass(slots=True)(type(name, (), members))
+    made: Any = dataclasses.dataclass(slots=True)(type(name, (), members))
     made.__init__.__qualname__ = name  # what Python says of wrong arguments names the function
     if channel is not None:
-        made.__tickwire_channel__ = channel  # type: ignore[attr-defined]
-    made.__tickwire_call__ = True  # type: ignore[attr-defined]
+        made.__tickwire_channel__ = channel
+    made.__tickwire_call__ = True
     schema = Schema(name, compiled)
-    made.__tickwire_schema__ = schema  # type: ignore[attr-defined]
+    made.__tickwire_schema__ = schema
     by_name = dict(compiled)
-    defaults = {each.name: default_of(each, by_name[each.name]) for each in dataclasses.fields(made)}  # type: ignore[arg-type]
+    defaults = {each.name: default_of(each, by_name[each.name]) for each in dataclasses.fields(made)}
     schema.check(types.SimpleNamespace(**defaults))
-    return made
+    checked: type = made
+    return checked
 
 
 def _dataclass_field(parameter: inspect.Parameter) -> Any:
@@ -423,8 +426,8 @@ class Request(Generic[_R]):
         return self._error
 
     def cancel(self) -> bool:
-        """Waits no more; a reply that comes later is counted and dropped. The other side runs the call all the
-        same. False if it has ended already."""
+        """Waits no more; a reply that comes later is counted and dropped. The other side runs the call all
+        the same. False if it has ended already."""
         if self.done:
             return False
         self._fail(CallCancelledError(f"{self._name}: cancelled"))

@@ -115,14 +115,14 @@ class CallError(TickwireError, RuntimeError):
 
 
 class CallFailedError(CallError):
-    """The other side didn't do what a request asked for. What it raised there is in its log, and goes nowhere."""
+    """The other side didn't do what a request asked for. What was raised there is in its log alone."""
 
     def __init__(self, name: str, reason: str, sentence: str) -> None:
         super().__init__(name, reason, sentence)
         self.name = name
         """The call."""
         self.reason = reason
-        """``"failed"``: it raised; ``"refused"``: the ghost is another's; ``"gone"``: the ghost is not there."""
+        """``"failed"``: it raised; ``"refused"``: the ghost is another's; ``"gone"``: it isn't there."""
         self.sentence = sentence
         """That in words."""
 

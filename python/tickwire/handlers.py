@@ -74,7 +74,8 @@ class Handlers:
 
         Events come first, in their order: a tick that has one of a client has none of its messages. Those of
         ghosts are next, so that a message's function finds the ghost that it names.
-        Calls run in their place among the messages. What comes of latest and payload channels is left in :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
+        Calls run in their place among the messages. What comes of latest and payload channels is left in
+        :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
         """
         if not hasattr(inbox, "events"):
             raise TypeError(f"inbox must be an Inbox, not {type(inbox).__name__}")

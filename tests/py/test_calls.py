@@ -35,12 +35,12 @@ def buy(caller: tw.ClientHandle, item: Annotated[str, tw.text(20)], *, count: tw
 
 
 @tw.call(tw.to_server, channel="state", rate=10, burst=5)
-def shout(caller: tw.ClientHandle, number: tw.u16) -> None:
+def shout(_caller: tw.ClientHandle, number: tw.u16) -> None:
     TOLD.append(number)
 
 
 @tw.call(tw.to_server, channel="orders", rate=1, burst=3, abuse="disconnect")
-def vote(caller: tw.ClientHandle) -> None:
+def vote(_caller: tw.ClientHandle) -> None:
     TOLD.append("vote")
 
 
@@ -94,7 +94,7 @@ def test_calls_keep_their_order_over_bad_lines() -> None:
         client.call(order, number)
         world.run(1 / 60)
     world.run(3)
-    assert TOLD == [(1, number, False) for number in range(100)]
+    assert [(1, number, False) for number in range(100)] == TOLD
 
 
 def exchange(client: tw.Client[Note], world: World[Note]) -> None:
@@ -111,7 +111,7 @@ def test_calls_stand_in_their_place_when_an_inbox_is_gone_through() -> None:
     exchange(client, world)
     for _, what in server.receive():
         TOLD.append(what)
-    assert TOLD == [Note(1), (1, 2, False), Note(3), (1, 4, False)]
+    assert [Note(1), (1, 2, False), Note(3), (1, 4, False)] == TOLD
 
 
 def test_calls_stand_in_their_place_when_an_inbox_is_dispatched() -> None:
@@ -123,7 +123,7 @@ def test_calls_stand_in_their_place_when_an_inbox_is_dispatched() -> None:
     assert inbox.has_calls
     assert handlers.dispatch(inbox) == []
     assert not inbox.has_calls
-    assert TOLD == [Note(1), (1, 2, False), Note(3), (1, 4, False)]
+    assert [Note(1), (1, 2, False), Note(3), (1, 4, False)] == TOLD
 
 
 def test_messages_alone_never_show_calls_and_the_flush_runs_them() -> None:
@@ -169,7 +169,7 @@ def test_a_handler_may_tick_and_call_without_running_others() -> None:
     world, server, client = connected()
     exchange(client, world)
 
-    def nested(caller: tw.ClientHandle, number: int, loud: bool) -> None:
+    def nested(caller: tw.ClientHandle, number: int, _loud: bool) -> None:
         TOLD.append(f"begin {number}")
         server.flush()
         assert server.call(caller, announce, "heard")
@@ -205,7 +205,10 @@ def test_requests_are_answered_once_each_over_bad_lines() -> None:
 
 def test_a_server_may_request_of_a_client() -> None:
     world, server, _ = connected()
-    yes, no = server.request(server.clients[0], ask, "ready?"), server.request(server.clients[0], ask, "sure?")
+    yes, no = (
+        server.request(server.clients[0], ask, "ready?"),
+        server.request(server.clients[0], ask, "sure?"),
+    )
     world.run(0.5)
     assert (yes.result(), no.result()) == (True, False)
 
@@ -232,7 +235,7 @@ def test_an_exception_ends_the_call_alone(caplog: pytest.LogCaptureFixture) -> N
 def test_what_ends_programs_is_raised_and_the_others_wait() -> None:
     world, server, client = connected()
 
-    def interrupt(caller: tw.ClientHandle, number: int, loud: bool) -> None:
+    def interrupt(_caller: tw.ClientHandle, number: int, _loud: bool) -> None:
         if number == 2:
             raise KeyboardInterrupt
         TOLD.append(number)
@@ -248,7 +251,7 @@ def test_what_ends_programs_is_raised_and_the_others_wait() -> None:
 
 def test_requests_time_out_in_virtual_time() -> None:
     world, server, client = connected()
-    server.implement(buy, lambda _caller, item, count: 1)
+    server.implement(buy, lambda *_, **__: 1)
     result = client.request(buy, "late")
     client.flush()
     for _ in range(19):
@@ -285,7 +288,9 @@ def test_requests_fail_with_their_connection() -> None:
     world.network.advance(0.1)
     client.receive()
     server.receive()
-    with pytest.raises(tw.NotConnectedError, match=r"the connection ended before the reply came: the server ended"):
+    with pytest.raises(
+        tw.NotConnectedError, match=r"the connection ended before the reply came: the server ended"
+    ):
         result.result()
     with pytest.raises(tw.StaleClientError, match="the connection ended before the reply came"):
         back.result()
@@ -374,7 +379,7 @@ def test_calls_for_all_and_for_some() -> None:
 
 def test_functions_are_replaced_by_endpoint() -> None:
     world, server, client = connected()
-    server.implement(order, lambda caller, number, loud: TOLD.append(number))
+    server.implement(order, lambda _caller, number, _loud: TOLD.append(number))
     client.implement(ask, lambda question: question == "other?")
     client.call(order, 9)
     answer = server.request(server.clients[0], ask, "other?")

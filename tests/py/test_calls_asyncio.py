@@ -14,7 +14,7 @@ PATIENCE = 20.0
 
 
 @tw.call(tw.to_server, timeout=0.3)
-def double(caller: tw.ClientHandle, number: tw.u16) -> tw.u32:
+def double(_caller: tw.ClientHandle, number: tw.u16) -> tw.u32:
     return 2 * number
 
 
@@ -61,7 +61,7 @@ def test_requests_are_awaited() -> None:
 def test_a_driver_wakes_for_the_end_of_a_request() -> None:
     async def main() -> None:
         server = tw.Server("127.0.0.1:0", PROTOCOL)
-        server.implement(double, lambda caller, number: 1)
+        server.implement(double, lambda _caller, _number: 1)
         client = tw.Client.connect(server.address, PROTOCOL)
         async with aio.Driver(client) as driver:
             while not client.connected:

@@ -30,12 +30,12 @@ def fire(caller: tw.ClientHandle, tank: Tank, at: Annotated[tw.Vec2, tw.vec2(-64
 
 
 @tw.call(tw.to_server, channel="orders", abuse="disconnect")
-def repair(caller: tw.ClientHandle, tank: Tank) -> None:
+def repair(_caller: tw.ClientHandle, _tank: Tank) -> None:
     TOLD.append("repaired")
 
 
 @tw.call(tw.to_server, channel="orders", owned=False)
-def aim(caller: tw.ClientHandle, target: Tank | None) -> bool:
+def aim(_caller: tw.ClientHandle, target: Tank | None) -> bool:
     TOLD.append(None if target is None else target.label)
     return target is not None
 
@@ -163,7 +163,7 @@ def test_calls_that_name_one_ghost_keep_their_order() -> None:
 def test_on_channels_that_lose_it_is_dropped_and_counted() -> None:
     world, server, [client], _ = connected(conditions=BAD)
     for _ in range(100):
-        # Each goes with the ghost that it names, so what is lost is lost with it; a tick later it may come first.
+        # In one packet with its ghost it would be lost with it; a tick later it may come first.
         tank = server.world.spawn(Tank("tank"))
         world.run(1 / 60)
         server.call_all(spark, tank)
@@ -201,7 +201,7 @@ def test_no_more_wait_than_may_and_none_for_long() -> None:
     tank = server.world.spawn(Tank("late"))
     server.flush()
     world.network.advance(0.1)
-    # The number of a ghost that never comes: of one that this client is told of, spawned and despawned at once.
+    # Ghosts that never come: they are gone before the flush that would have told of them.
     for _ in range(300):
         assert server.call(handle, explode, server.world.spawn(Tank("never")))
     for ghost in server.world.objects(Tank):

@@ -92,7 +92,7 @@ class Odd(tw.Message):
 
 
 @tw.call(tw.to_server, timeout=2)
-def buy(caller: tw.ClientHandle, item: tw.u8) -> bool:
+def buy(_caller: tw.ClientHandle, item: tw.u8) -> bool:
     assert item < 250
     return True
 
