@@ -997,7 +997,7 @@ class Protocol(Generic[_P]):
             in this list, or the name.
         ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`, up to 256: what the server's world
             consists of.
-        calls (Sequence[ServerCall | ClientCall], default ()): functions made calls by :func:`tickwire.call`; the classes
+        calls (Sequence[Call[..., Any]], default ()): functions made calls by :func:`tickwire.call`; the classes
             of their arguments and replies stand behind the messages.
         framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
             talk to that C++ library (``docs/yojimbo.md``).

@@ -78,7 +78,8 @@ mod tests {
     fn a_burst_passes_and_then_the_rate() {
         let rate = Rate::new(10.0, 5.0).unwrap();
         let mut bucket = Bucket::new(&rate, Instant::ZERO);
-        let mut passed = |millis| (0..100).filter(|_| bucket.take(&rate, Instant::from_millis(millis))).count();
+        let mut passed =
+            |millis| (0..100).filter(|_| bucket.take(&rate, Instant::from_millis(millis))).count();
         assert_eq!(passed(0), 5);
         assert_eq!(passed(99), 0);
         assert_eq!(passed(101), 1);

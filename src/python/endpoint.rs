@@ -408,7 +408,8 @@ impl Endpoint {
             Next::Pause(BETWEEN_TURNS) => Ok(0.0),
             Next::Pause(wait) | Next::Wait(wait) => {
                 let now = state.carrier.driver().map_or(Instant::ZERO, Driver::now);
-                let due = self.desk.as_ref().and_then(|desk| desk.deadline()).map_or(MAX_STEP, |at| at.since(now));
+                let due =
+                    self.desk.as_ref().and_then(|desk| desk.deadline()).map_or(MAX_STEP, |at| at.since(now));
                 Ok(wait.min(due).min(MAX_STEP).as_secs_f64())
             }
             // It has lingered to its end.

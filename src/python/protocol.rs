@@ -49,7 +49,7 @@ pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
 ///     channels (Sequence[Channel], default ...): 1 to 64 channels; the index in this list is the ``channel``
 ///         argument of ``send``.
 ///     ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`: what the server's world consists of.
-///     calls (Sequence[ServerCall | ClientCall], default ()): functions made calls by :func:`tickwire.call`.
+///     calls (Sequence[Call[..., Any]], default ()): functions made calls by :func:`tickwire.call`.
 ///     framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
 ///         talk to that C++ library (``docs/yojimbo.md``).
 ///     fold_hash (bool, default False): yojimbo only: put :attr:`hash` into :attr:`id`, so that sides that differ
@@ -82,8 +82,10 @@ impl Protocol {
     #[new]
     #[pyo3(signature = (id, messages, channels = None, *, ghosts = None, calls = None, framing = "native", fold_hash = false,
                         max_packet_size = None, packet_fragment_size = None))]
-    #[pyo3(text_signature = "(id, messages, channels=..., *, ghosts=(), calls=(), framing='native', fold_hash=False, \
-                             max_packet_size=None, packet_fragment_size=None)")]
+    #[pyo3(
+        text_signature = "(id, messages, channels=..., *, ghosts=(), calls=(), framing='native', fold_hash=False, \
+                             max_packet_size=None, packet_fragment_size=None)"
+    )]
     #[allow(clippy::too_many_arguments)] // Settings, most by keyword.
     fn new(
         py: Python<'_>,

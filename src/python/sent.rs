@@ -41,7 +41,13 @@ impl Sent {
             static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
             let class = CLASS.import(py, "tickwire.connection", "SendResult")?;
             let member = |name| class.getattr(name).map(Bound::unbind);
-            Ok::<_, PyErr>([member("SENT")?, member("GONE")?, member("FULL")?, member("NOT_CONNECTED")?, member("HIDDEN")?])
+            Ok::<_, PyErr>([
+                member("SENT")?,
+                member("GONE")?,
+                member("FULL")?,
+                member("NOT_CONNECTED")?,
+                member("HIDDEN")?,
+            ])
         })?;
         Ok(members[self as usize].clone_ref(py))
     }

@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::columns::columns_class;
 use super::calls::CallCounters;
+use super::columns::columns_class;
 use super::hooks::HookCounters;
 use super::refusals::RefusalCounters;
 use crate::driver::DriverCounters;

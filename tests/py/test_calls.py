@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from random import Random
 from typing import Annotated, Any
 
 import pytest
@@ -469,3 +470,52 @@ def test_a_redialler_calls_and_keeps_its_functions() -> None:
     assert answer.result()
     assert TOLD[-1] == (77, 5, False)
     client.close()
+
+
+def test_a_client_that_makes_calls_of_clients_is_disconnected() -> None:
+    world, server, client = connected()
+    client.send(ask._declared.message("ready?"), "orders")  # type: ignore[arg-type]
+    world.run(0.2)
+    assert TOLD == []
+    assert client.disconnect_reason is tw.DisconnectReason.PROTOCOL_VIOLATION
+    assert server.clients == []
+
+
+def test_replies_to_no_request_are_counted_and_dropped() -> None:
+    world, server, client = connected()
+    asked = server.request(server.clients[0], ask, "ready?")
+    server.flush()
+    assert ask._declared.reply is not None
+    assert buy._declared.reply is not None
+    for number in (0, 2, 65_535):
+        client.send(ask._declared.reply(number, True), "orders")
+    # Of the right number, and of another call.
+    client.send(buy._declared.reply(1, 5), "orders")
+    client.flush()
+    world.network.advance(0.1)
+    server.receive()
+    assert server.counters["calls.late_replies"] == 4
+    assert not asked.done
+    world.run(0.2)
+    assert asked.result() is True
+    # A second one of the same request.
+    client.send(ask._declared.reply(1, False), "orders")
+    world.run(0.2)
+    assert asked.result() is True
+    assert server.counters["calls.late_replies"] == 5
+
+
+def test_random_replies_and_calls_hurt_nobody() -> None:
+    random = Random(7)
+    world, server, client = connected(BAD)
+    replies = [each._declared.reply for each in (ask, buy)]
+    for _ in range(300):
+        client.send(
+            random.choice(replies)(random.randrange(65_536), value=True),
+            "orders",
+        )
+        client.call(shout, random.randrange(65_536))
+        world.run(1 / 60)
+    world.run(1)
+    assert client.connected
+    assert server.counters["calls.late_replies"] == 300

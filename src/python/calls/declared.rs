@@ -220,7 +220,8 @@ impl Calls {
     fn unknown(&self, call: &Bound<'_, PyAny>) -> PyErr {
         // A function's repr has its address.
         let is_function = call.get_type().name().is_ok_and(|name| name == "function");
-        let shown = if is_function { call.getattr("__name__").and_then(|name| name.str()) } else { call.repr() };
+        let shown =
+            if is_function { call.getattr("__name__").and_then(|name| name.str()) } else { call.repr() };
         let shown = shown.map_or_else(|_| "it".into(), |shown| shown.to_string());
         let names: Vec<&str> = self.declared.iter().map(|declared| declared.name.as_str()).collect();
         let known = if names.is_empty() { "which has none".into() } else { names.join(", ") };
@@ -236,7 +237,8 @@ impl Calls {
         if declared.runs_on_server() == on_server {
             return Ok(declared);
         }
-        let (runs, other) = if declared.runs_on_server() { ("the server", "clients") } else { ("clients", "the server") };
+        let (runs, other) =
+            if declared.runs_on_server() { ("the server", "clients") } else { ("clients", "the server") };
         Err(PyValueError::new_err(format!(
             "{} runs on {runs} and is called by {other}: declare another call for the other way",
             declared.name

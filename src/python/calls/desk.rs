@@ -151,7 +151,10 @@ impl Desk {
         drop(limits);
         count(&self.counts.limited);
         if declared.disconnects {
-            return Admission::Violation(format!("{}: called more often than its rate allows", declared.name));
+            return Admission::Violation(format!(
+                "{}: called more often than its rate allows",
+                declared.name
+            ));
         }
         Admission::Dropped
     }
@@ -230,7 +233,8 @@ impl Desk {
             let is_it = |call: u16| role == Role::Unanswered || role == Role::Reply(call);
             requests.filter(|requests| requests.call(number).is_some_and(is_it)).and_then(|r| r.end(number))
         };
-        let Some(request) = request.map(|request| request.into_bound(py)).filter(|request| !is_done(request)) else {
+        let Some(request) = request.map(|request| request.into_bound(py)).filter(|request| !is_done(request))
+        else {
             count(&self.counts.late_replies);
             return Ok(());
         };

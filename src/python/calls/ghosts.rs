@@ -126,8 +126,10 @@ impl Desk {
         let (mut ready, mut still) = (Vec::new(), Vec::new());
         for (until, mut arrived) in waiting {
             let message = arrived.item.bind(py);
-            let is_awaited =
-                matches!(self.find_ghosts(self.declared(arrived.call), arrived.peer, message)?, Ghosts::Awaited);
+            let is_awaited = matches!(
+                self.find_ghosts(self.declared(arrived.call), arrived.peer, message)?,
+                Ghosts::Awaited
+            );
             if !is_awaited {
                 arrived.place = 0;
                 ready.push(arrived);

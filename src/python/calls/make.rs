@@ -75,8 +75,8 @@ impl Endpoint {
             return self.hidden(py, declared);
         }
         let (message, channel) = self.call_message(&object)?;
-        let sent =
-            self.with(|core, driver| core.send(driver.now(), peer, channel, message, SendOptions::default()))?;
+        let sent = self
+            .with(|core, driver| core.send(driver.now(), peer, channel, message, SendOptions::default()))?;
         self.answer(py, sent, channel, || declared.name.clone())
     }
 
@@ -137,7 +137,11 @@ impl Endpoint {
     }
 
     /// Has another function run a call on this endpoint.
-    pub(in crate::python) fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub(in crate::python) fn implement(
+        &self,
+        call: &Bound<'_, PyAny>,
+        function: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         let (desk, place) = self.desk_of(call)?;
         self.protocol.get().calls.check(place, self.kind.is_server)?;
         let py = call.py();

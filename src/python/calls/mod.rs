@@ -7,9 +7,9 @@
 mod counts;
 mod declared;
 mod desk;
+mod ghosts;
 mod make;
 mod objects;
-mod ghosts;
 mod run;
 mod tick;
 

@@ -50,7 +50,12 @@ impl Desk {
     ///
     /// # Errors
     /// What a function raised that ends the program. The calls behind it wait still.
-    pub(in crate::python) fn run(&self, py: Python<'_>, before: Option<usize>, tick: Option<u64>) -> PyResult<usize> {
+    pub(in crate::python) fn run(
+        &self,
+        py: Python<'_>,
+        before: Option<usize>,
+        tick: Option<u64>,
+    ) -> PyResult<usize> {
         if self.running.swap(true, Ordering::Acquire) {
             return Ok(0);
         }
@@ -137,7 +142,8 @@ impl Desk {
         }
         let theirs: VecDeque<Arrived> = {
             let mut queue = lock(&self.queue);
-            let (theirs, others) = core::mem::take(&mut queue.calls).into_iter().partition(|call| call.peer == arrived.peer);
+            let (theirs, others) =
+                core::mem::take(&mut queue.calls).into_iter().partition(|call| call.peer == arrived.peer);
             queue.calls = others;
             theirs
         };
@@ -220,7 +226,8 @@ impl Desk {
         let message = self.protocol.get().encode_message(reply)?;
         let Some(shared) = self.state.upgrade() else { return Ok(()) };
         let mut state = shared.lock()?;
-        let Some((session, driver)) = state.carrier.parts().filter(|(session, _)| !session.is_lingering()) else {
+        let Some((session, driver)) = state.carrier.parts().filter(|(session, _)| !session.is_lingering())
+        else {
             return Ok(());
         };
         let sent = session.change().send(driver.now(), peer, channel, message, SendOptions::default());
@@ -231,7 +238,13 @@ impl Desk {
     }
 
     /// Gives the logger the traceback of a call that raised, once a second at most.
-    fn log_failure(&self, py: Python<'_>, declared: &Declared, client: Option<&Bound<'_, PyAny>>, error: &PyErr) {
+    fn log_failure(
+        &self,
+        py: Python<'_>,
+        declared: &Declared,
+        client: Option<&Bound<'_, PyAny>>,
+        error: &PyErr,
+    ) {
         let now = std::time::Instant::now();
         {
             let mut told_at = lock(&self.told_at);
@@ -243,7 +256,8 @@ impl Desk {
         log_traceback(py, error, || {
             let who = client.and_then(|client| client.cast::<ClientHandle>().ok());
             let who = who.map_or_else(|| "the server".into(), |client| client.get().described());
-            let class = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
+            let class =
+                error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
             format!("the call {} of {who} raised {class}: {}", declared.described(), error.value(py))
         });
     }

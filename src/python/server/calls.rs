@@ -1,5 +1,6 @@
 //! Calls of a server, for one client or several.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -23,7 +24,13 @@ impl Server {
         if let Ok(client) = client.cast::<ClientHandle>() {
             return self.endpoint.call(py, self.core_handle(client.get())?, call, args, kwargs);
         }
-        let clients = self.recipients(client)?;
+        let clients = self.recipients(client).map_err(|error| {
+            if !error.is_instance_of::<PyTypeError>(py) {
+                return error;
+            }
+            let class = client.get_type().name().map_or_else(|_| "it".into(), |name| name.to_string());
+            PyTypeError::new_err(format!("client must be a ClientHandle or an iterable of them, not {class}"))
+        })?;
         let left_out = self.call_several(py, Some(clients), call, args, kwargs)?;
         Ok(left_out.into_pyobject(py)?.into_any().unbind())
     }
@@ -60,8 +67,9 @@ impl Server {
             }
             let (message, channel) = self.endpoint.call_message(&object)?;
             let options = SendOptions::default();
-            let sent: Result<(), SendError> =
-                self.endpoint.with(|core, driver| core.send(driver.now(), client, channel, message, options))?;
+            let sent: Result<(), SendError> = self
+                .endpoint
+                .with(|core, driver| core.send(driver.now(), client, channel, message, options))?;
             let Err(error) = sent else { continue };
             if Sent::of_refusal(&error, Sent::Gone).is_none() {
                 return Err(self.endpoint.send_error(&declared.described(), channel, error));
