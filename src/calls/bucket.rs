@@ -30,7 +30,7 @@ impl fmt::Display for RateError {
 }
 
 impl Rate {
-    /// So many a second, and after a silence so many at once.
+    /// This many a second, and after a silence `burst` at once.
     ///
     /// # Errors
     /// One of them is out of its bounds.
@@ -52,7 +52,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// A full one.
+    /// A bucket that has all of its tokens.
     pub fn new(rate: &Rate, now: Instant) -> Self {
         Bucket { tokens: rate.burst, filled_at: now }
     }

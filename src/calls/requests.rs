@@ -82,12 +82,12 @@ impl<T> Requests<T> {
         over.into_iter().filter_map(|number| self.end(number)).collect()
     }
 
-    /// All of them.
+    /// All that wait, by number.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.waiting.values().map(|waiting| &waiting.what)
     }
 
-    /// Takes all of them out.
+    /// Takes all of them out at once.
     pub fn take_all(&mut self) -> Vec<T> {
         core::mem::take(&mut self.waiting).into_values().map(|waiting| waiting.what).collect()
     }

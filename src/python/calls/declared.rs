@@ -19,9 +19,9 @@ use crate::transport::ChannelKind;
 /// Who runs a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::python) enum Direction {
-    ToServer,
-    ToClient,
-    ToAll,
+    Server,
+    Client,
+    All,
 }
 
 /// A parameter that is a ghost.
@@ -83,9 +83,9 @@ pub(in crate::python) struct Calls {
 impl Direction {
     fn of(given: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(match given.getattr("name")?.extract::<String>()?.as_str() {
-            "TO_SERVER" => Direction::ToServer,
-            "TO_CLIENT" => Direction::ToClient,
-            _ => Direction::ToAll,
+            "TO_SERVER" => Direction::Server,
+            "TO_CLIENT" => Direction::Client,
+            _ => Direction::All,
         })
     }
 }
@@ -192,7 +192,7 @@ impl Declared {
 
     /// Whether a server runs it.
     pub(super) fn runs_on_server(&self) -> bool {
-        self.direction == Direction::ToServer
+        self.direction == Direction::Server
     }
 }
 

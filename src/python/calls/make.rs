@@ -158,7 +158,7 @@ fn hidden_error(name: &str) -> PyErr {
 impl Declared {
     /// Refuses what is for one client only.
     pub(in crate::python) fn check_for_all(&self) -> PyResult<()> {
-        if self.direction == Direction::ToAll {
+        if self.direction == Direction::All {
             return Ok(());
         }
         Err(PyValueError::new_err(format!(
