@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from random import Random
 from typing import Annotated, Any
 
 import pytest
@@ -238,3 +239,21 @@ def test_a_ghost_of_another_class_is_named() -> None:
 def test_ghosts_must_be_the_protocol_s() -> None:
     with pytest.raises(ValueError, match="fire.tank: Tank must be among the protocol's ghosts"):
         tw.Protocol(1, [], ghosts=[Crate], calls=[fire])
+
+
+def test_forged_numbers_are_gone_or_refused() -> None:
+    random = Random(3)
+    world, server, clients, handles = connected(2)
+    for handle in handles:
+        server.world.spawn(Tank(f"of {handle.id}"), owner=handle)
+    world.run(0.2)
+    forged = fire._declared.message
+    numbers = [0, 1, 2, 0xFFFF, 0xFFFF_FFFF, *(random.randrange(2**32) for _ in range(200))]
+    for number in numbers:
+        clients[0].send(forged(number, (0, 0)), "orders")
+        world.run(1 / 60)
+    world.run(0.5)
+    counts = server.counters
+    assert counts["calls.gone"] + counts["calls.refused"] + counts["calls.run"] == len(numbers)
+    assert all(label == "of 1" for _, label, _ in TOLD)
+    assert clients[0].connected
