@@ -15,6 +15,7 @@
 //! | 5 | [`endpoint`] | servers, clients and hosts as sans-IO machines: peers, events, messages |
 //! | 4 | [`netcode`], [`transport`], [`slices`] | secure connections (netcode 1.02); one conversation: acks, channels, framing; large blocks |
 //! | 3 | [`wire`] | bytes and bits (serialize 1.0), message schemas |
+//! | 3 | [`calls`] | how many calls a peer may make, and which requests wait for a reply |
 //! | 2 | [`store`] | fixed-capacity containers |
 //! | 1 | [`time`], [`limits`], [`rng`] | newtypes, every bound with its reason, a seeded generator |
 //!
@@ -31,6 +32,8 @@ pub mod time;
 pub mod store;
 
 pub mod wire;
+
+pub mod calls;
 
 pub mod netcode;
 pub mod slices;

@@ -7,12 +7,25 @@ from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from types import GenericAlias, TracebackType
-from typing import Any, Final, Generic, Literal, Self, TypeAlias, TypeVar, final, overload
+from typing import (
+    Any,
+    Concatenate,
+    Final,
+    Generic,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeAlias,
+    TypeVar,
+    final,
+    overload,
+)
 from typing import Protocol as Protocol_
 
 from typing_extensions import Buffer, disjoint_base
 from typing_extensions import TypeVar as DefaultTypeVar
 
+from tickwire.calls import Call, ClientCall, Request, ServerCall
 from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event, SendResult
 from tickwire.ghost import Always, Chosen, Grid, Hook, Owner
 from tickwire.hooks import AdmissionHook, PriorityHook
@@ -135,6 +148,8 @@ __all__ = [
 __version__: Final[str]
 
 _M = TypeVar("_M", covariant=True)
+_A = ParamSpec("_A")
+_R = TypeVar("_R")
 # What an inbox gives when it is iterated.
 _W = DefaultTypeVar("_W", covariant=True, default=Any)
 # What comes of latest channels.
@@ -990,6 +1005,8 @@ class Protocol(Generic[_P]):
             in this list, or the name.
         ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`, up to 256: what the server's world
             consists of.
+        calls (Sequence[Call[..., Any]], default ()): functions made calls by :func:`tickwire.call`; the classes
+            of their arguments and replies stand behind the messages.
         framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
             talk to that C++ library (``docs/yojimbo.md``).
         fold_hash (bool, default False): yojimbo only: mix :attr:`hash` into :attr:`id`, so that sides with
@@ -1008,6 +1025,7 @@ class Protocol(Generic[_P]):
         channels: Sequence[Channel] = ...,
         *,
         ghosts: Sequence[type] = (),
+        calls: Sequence[Call[..., Any]] = (),
         framing: Literal["native", "yojimbo"] = "native",
         fold_hash: bool = False,
         max_packet_size: int | None = None,
@@ -1037,6 +1055,9 @@ class Protocol(Generic[_P]):
     @property
     def channels(self) -> list[Channel]:
         """The channels, in order."""
+    @property
+    def calls(self) -> list[Call[..., Any]]:
+        """The calls, in order, as :func:`tickwire.call` made them."""
     def channel_number(self, name: str, /) -> int:
         """The index of the channel of this name.
 
@@ -1984,8 +2005,18 @@ class Inbox(Generic[_M, _W, _L]):
         come as columns, and none on a server."""
     @property
     def notifications(self) -> Notifications:
-        """Whether messages sent with ``notify=True``, and payloads, were delivered or lost: each exactly once
-        while its connection lasts.
+        """What became of messages sent with ``notify=True``, and of payloads: each exactly once while its
+        connection lasts."""
+    @property
+    def has_calls(self) -> bool:
+        """Whether calls that came with it wait to be run."""
+    def run_calls(self, before: int | None = None) -> int:
+        """Runs calls (see docs/calls.md) that no one has run yet, in the order in which they came, and gives how many. Going through
+        the inbox and :meth:`Handlers.dispatch` do this by themselves, each call in its place; what is left then runs when the
+        tick is flushed, or with the next one. In an inbox that is not the newest there are none left.
+
+        Args:
+            before (int | None, default None): those alone that came in front of ``messages[before]``; None: all.
         """
     def columns(self, class_: type, /) -> Any:
         """All messages of a class listed in the endpoint's ``columns``, one per row, read-only: with NumPy a
@@ -2402,6 +2433,71 @@ class Server(Generic[_P]):
 
         Raises:
             Exception: as :meth:`send_columns`.
+        """
+    @overload
+    def call(
+        self, client: ClientHandle, call: ClientCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs
+    ) -> SendResult: ...
+    @overload
+    def call(
+        self,
+        client: Iterable[ClientHandle],
+        call: ClientCall[_A, Any],
+        /,
+        *args: _A.args,
+        **kwargs: _A.kwargs,
+    ) -> list[ClientHandle]:
+        """Has a client run a call; or several, of a call :data:`tickwire.to_all`. Returns what :meth:`send` does, or
+        ``HIDDEN`` where the client isn't to have a ghost that is named; of several clients, those who have no room for it or
+        are gone.
+
+        Args:
+            client (ClientHandle | Iterable[ClientHandle]): who runs it; a :class:`Room` too.
+            call (ClientCall): a call of the protocol; its arguments follow.
+
+        Raises:
+            TypeError: the arguments aren't those of the function.
+            FieldError: one of them is not in its range.
+            UnregisteredMessageError: it is no call of the protocol.
+            ValueError: it is one that the server runs, or one for one client and several are given.
+            GhostError: a ghost that is named is not in this world, or not any more.
+            StaleClientError, ChannelFullError: with ``strict=True``, in place of what is false.
+        """
+    def call_all(
+        self, call: ClientCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs
+    ) -> list[ClientHandle]:
+        """Has all clients run a call; where it names ghosts, those clients who are to have all of them. Returns the clients
+        whose channel was full: the others have it.
+
+        Args:
+            call (ClientCall): a call :data:`tickwire.to_all`; its arguments follow.
+
+        Raises:
+            As :meth:`call`.
+        """
+    def request(
+        self, client: ClientHandle, call: ClientCall[_A, _R], /, *args: _A.args, **kwargs: _A.kwargs
+    ) -> Request[_R]:
+        """Has a client run a call, and waits for what it returns. What the client does that no reply can come is the
+        request's error. At most 256 wait at a time for one client.
+
+        Args:
+            client (ClientHandle): who runs it.
+            call (ClientCall): a call of the protocol; its arguments follow.
+
+        Raises:
+            TypeError: the function returns None, or the arguments aren't those of the function.
+            FieldError, UnregisteredMessageError, ValueError, GhostError: as :meth:`call`.
+            StaleClientError, ChannelFullError: with ``strict=True``, in place of a request that failed.
+        """
+    def implement(
+        self, call: ServerCall[_A, _R], function: Callable[Concatenate[ClientHandle, _A], _R], /
+    ) -> None:
+        """Has another function run a call that comes here.
+
+        Args:
+            call (ServerCall): a call of the protocol.
+            function (Callable): is given what the declared function would be. No coroutine function.
         """
     def room(self) -> Room:
         """Makes an empty :class:`Room` of this server's clients."""
@@ -2862,6 +2958,39 @@ class Client(Generic[_P]):
 
         Raises:
             NotConnectedError, ChannelFullError: with ``strict=True``, instead of these results.
+        """
+    def call(self, call: ServerCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs) -> SendResult:
+        """Has the server run a call. Returns what :meth:`send` does.
+
+        Args:
+            call (ServerCall): a call of the protocol; its arguments follow, without the caller.
+
+        Raises:
+            TypeError: the arguments aren't those of the function.
+            FieldError: one of them is not in its range.
+            UnregisteredMessageError: it is no call of the protocol.
+            ValueError: it is one that clients run.
+            GhostError: a ghost that is named is gone.
+            NotConnectedError, ChannelFullError: with ``strict=True``, in place of what is false.
+        """
+    def request(self, call: ServerCall[_A, _R], /, *args: _A.args, **kwargs: _A.kwargs) -> Request[_R]:
+        """Has the server run a call, and waits for what it returns. What the connection does that no reply can come is the
+        request's error. At most 256 wait at a time.
+
+        Args:
+            call (ServerCall): a call of the protocol; its arguments follow, without the caller.
+
+        Raises:
+            TypeError: the function returns None, or the arguments aren't those of the function.
+            FieldError, UnregisteredMessageError, ValueError, GhostError: as :meth:`call`.
+            NotConnectedError, ChannelFullError: with ``strict=True``, in place of a request that failed.
+        """
+    def implement(self, call: ClientCall[_A, _R], function: Callable[_A, _R], /) -> None:
+        """Has another function run a call that comes here.
+
+        Args:
+            call (ClientCall): a call of the protocol.
+            function (Callable): is given what the declared function would be. No coroutine function.
         """
     def send_rows(
         self,

@@ -70,6 +70,8 @@ class SendResult(enum.Enum):
     )
     NOT_CONNECTED = "the connection is not up: its Connected event hasn't come, or its Disconnected event has"
 
+    HIDDEN = "the client isn't to have a ghost that the call names"
+
     def __bool__(self) -> bool:
         return self is SendResult.SENT
 

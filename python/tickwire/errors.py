@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from tickwire.connection import DisconnectReason
 
 __all__ = [
+    "CallCancelledError",
+    "CallError",
+    "CallFailedError",
+    "CallPendingError",
+    "CallTimeoutError",
     "ChannelError",
     "ChannelFullError",
     "ClosedError",
@@ -108,6 +113,38 @@ class ConnectFailedError(TickwireError, ConnectionError):
 
     def __str__(self) -> str:
         return str(self.reason)
+
+
+class CallError(TickwireError, RuntimeError):
+    """A call, or a request's reply, is not what was asked for: see the classes derived from it."""
+
+
+class CallFailedError(CallError):
+    """The other side didn't do what a request asked for. What was raised there is in its log alone."""
+
+    def __init__(self, name: str, reason: str, sentence: str) -> None:
+        super().__init__(name, reason, sentence)
+        self.name = name
+        """The call."""
+        self.reason = reason
+        """``"failed"``: it raised; ``"refused"``: the ghost is another's; ``"gone"``: it isn't there."""
+        self.sentence = sentence
+        """That in words."""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.sentence}"
+
+
+class CallTimeoutError(CallError, TimeoutError):
+    """No reply to a request came in its time."""
+
+
+class CallCancelledError(CallError):
+    """The request was cancelled on this side."""
+
+
+class CallPendingError(CallError):
+    """The request waits for its reply still."""
 
 
 class StreamError(TickwireError, ValueError):

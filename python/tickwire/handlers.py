@@ -79,16 +79,21 @@ class Handlers:
 
         Events come first, in their order: a tick that has one of a client has none of its messages. Those of
         ghosts are next, so that a message's function finds the ghost that it names.
-        What comes of latest and payload channels is left in :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
+        Calls run in their place among the messages. What comes of latest and payload channels is left in
+        :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
         """
         if not hasattr(inbox, "events"):
             raise TypeError(f"inbox must be an Inbox, not {type(inbox).__name__}")
         unhandled: list[Any] = [event for event in inbox.events if not self._call(event.client, event)]
         unhandled += [event for event in inbox.ghosts if not self._call(None, event)]
-        for item in inbox.messages:
+        has_calls = inbox.has_calls
+        for place, item in enumerate(inbox.messages):
+            if has_calls:
+                inbox.run_calls(place)
             client, message = item if type(item) is tuple else (None, item)
             if not self._call(client, message):
                 unhandled.append(item)
+        inbox.run_calls()
         return unhandled
 
     def _call(self, client: ClientHandle | None, what: object) -> bool:

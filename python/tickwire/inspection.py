@@ -96,7 +96,16 @@ def describe(protocol: Protocol) -> str:
         lines.append(f"  {number}  {channel.kind}{name}, {share}")
     lines += ["", f"messages: {len(protocol.messages)}, {_bits(type_bits, type_bits)} for the type of each"]
     for cls in protocol.messages:
-        lines += ["", *_message(cls, _own_channel(protocol, cls))]
+        if not hasattr(cls, "__tickwire_call__"):
+            lines += ["", *_message(cls, _own_channel(protocol, cls))]
+    if protocol.calls:
+        lines += ["", f"calls: {len(protocol.calls)}, messages of their arguments"]
+    for each in protocol.calls:
+        declared = each._declared
+        for cls in (declared.message, declared.reply) if declared.reply else (declared.message,):
+            first, *rest = _message(cls, _own_channel(protocol, cls))
+            way = "" if cls is declared.reply else f", {each.direction.value}"
+            lines += ["", first + way, *rest]
     if protocol.ghosts:
         lines += [
             "",

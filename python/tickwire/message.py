@@ -156,7 +156,7 @@ def _declared(
 def own_fields(cls: type, hints: dict[str, Any]) -> dict[str, FieldType]:
     """The types of the fields that the class itself declares; those without a default get the natural one."""
     own = {
-        name: _field_type(cls, f"{cls.__name__}.{name}", hints[name])
+        name: declared_type(cls, f"{cls.__name__}.{name}", hints[name])
         for name in inspect.get_annotations(cls)
         if not _is_class_variable(hints[name]) and hints[name] is not dataclasses.KW_ONLY
     }
@@ -259,7 +259,7 @@ def unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
             return hint, metadata
 
 
-def _field_type(cls: type, where: str, hint: Any) -> FieldType:
+def declared_type(cls: type, where: str, hint: Any) -> FieldType:
     """The field type an annotation stands for."""
     plain, metadata = unwrapped(hint)
     # Also Annotated[PlayerId, tw.u16], whose second part is an Annotated of its own.
@@ -310,7 +310,7 @@ def _converted_type(cls: type, where: str, plain: Any, converter: Converter, wir
     class_ = typing.get_origin(plain) or plain
     if not isinstance(class_, type):
         raise TypeError(f"{converter} is for a class, not for {_name(plain)}")
-    item = _field_type(cls, where, wire)
+    item = declared_type(cls, where, wire)
     return converted_of(class_, item, converter.to_wire, converter.from_wire)
 
 
@@ -340,7 +340,7 @@ def _plain_type(cls: type, where: str, plain: Any, bounds: dict[str, Bound]) -> 
     origin, arguments = typing.get_origin(plain), typing.get_args(plain)
     if origin in (typing.Union, types.UnionType):
         held = [argument for argument in arguments if argument is not types.NoneType]
-        made = _field_type(cls, where, held[0]) if len(held) == 1 else _union_type(cls, held)
+        made = declared_type(cls, where, held[0]) if len(held) == 1 else _union_type(cls, held)
         return made if len(held) == len(arguments) else optional_of(made)
     if origin is Literal:
         return literal_of(list(arguments))
@@ -375,7 +375,7 @@ def _gathered_type(
     """The field type of a list, tuple, set or dict, where there is enough said of it."""
 
     def item(place: int, what: str = "[]") -> FieldType:
-        return _field_type(cls, f"{where}{what}", arguments[place])
+        return declared_type(cls, f"{where}{what}", arguments[place])
 
     if origin is tuple and arguments and arguments[-1] is not ...:
         # Of a vector's numbers nobody wants 64 bits each by leaving something out.

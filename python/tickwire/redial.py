@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeAlias, TypeVar
 from typing import Protocol as Shape
 
 from tickwire._core import (
@@ -29,6 +29,7 @@ from tickwire._core import (
     SimulatedNetwork,
     Transfer,
 )
+from tickwire.calls import ClientCall, Request, ServerCall
 from tickwire.checks import check_number
 from tickwire.connection import (
     AddressLike,
@@ -82,6 +83,8 @@ TokenSource: TypeAlias = Callable[[], "ConnectToken | PendingToken | Any | None"
 log = logging.getLogger("tickwire")
 
 _P = TypeVar("_P")
+_A = ParamSpec("_A")
+_R = TypeVar("_R")
 
 
 class Redialler(Generic[_P]):
@@ -220,6 +223,7 @@ class Redialler(Generic[_P]):
         self._over = False
         self._resume: Client[_P] | None = None  # the last client proper, while another stands in for it
         self._capture: Capture | None = None
+        self._functions: dict[int, tuple[Any, Any]] = {}
         more: dict[str, Any] = {}
         if self._fetch is not None:
             token: Any = self._settings.pop("first_token", None) or self._fetch()
@@ -372,6 +376,19 @@ class Redialler(Generic[_P]):
     ) -> SendResult:
         """As :meth:`Client.send`: false while the connection is not up."""
         return self._client.send(message, channel, key=key, tag=tag, notify=notify)
+
+    def call(self, call: ServerCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs) -> SendResult:
+        """As :meth:`Client.call`: false while the connection is not up."""
+        return self._client.call(call, *args, **kwargs)
+
+    def request(self, call: ServerCall[_A, _R], /, *args: _A.args, **kwargs: _A.kwargs) -> Request[_R]:
+        """As :meth:`Client.request`. It fails with its connection: make it again when the next one is up."""
+        return self._client.request(call, *args, **kwargs)
+
+    def implement(self, call: ClientCall[_A, _R], function: Callable[_A, _R], /) -> None:
+        """As :meth:`Client.implement`, for the connections to come too."""
+        self._client.implement(call, function)
+        self._functions[id(call)] = call, function
 
     def send_rows(
         self,
@@ -550,6 +567,8 @@ class Redialler(Generic[_P]):
             self._failed(error)
             return
         old.close()
+        for call, function in self._functions.values():
+            new.implement(call, function)
         self._resume = None
         self._client = new
 

@@ -396,8 +396,52 @@ impl Client {
         self.endpoint.answer(message.py(), sent, channel, || class_name(message))
     }
 
-    /// Queues many rows. Returns the indices of the rows that were not queued: those that found the channel
-    /// full, or all while the connection is not up.
+    /// Has the server run a call. Returns what :meth:`send` does.
+    ///
+    /// Raises:
+    ///     TypeError: the arguments aren't those of the function.
+    ///     FieldError: one of them is not in its range.
+    ///     UnregisteredMessageError: it is no call of the protocol.
+    ///     ValueError: it is one that clients run.
+    ///     GhostError: a ghost that is named is gone.
+    #[pyo3(signature = (call, /, *args, **kwargs))]
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        call: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        self.endpoint.call(py, self.server, call, args, kwargs)
+    }
+
+    /// Has the server run a call, and waits for its reply: the :class:`Request`.
+    ///
+    /// Raises:
+    ///     TypeError: the function returns None.
+    ///     As :meth:`call`.
+    #[pyo3(signature = (call, /, *args, **kwargs))]
+    fn request<'py>(
+        &self,
+        py: Python<'py>,
+        call: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.endpoint.request(py, self.server, call, args, kwargs)
+    }
+
+    /// Has another function run a call that comes here.
+    ///
+    /// Args:
+    ///     call (ClientCall): a call of the protocol.
+    ///     function (Callable): what it is called with is what the declared function would be.
+    #[pyo3(signature = (call, function, /))]
+    fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.endpoint.implement(call, function)
+    }
+
+    /// Queues many rows. Returns the rows, by index, that were not queued. As :meth:`Server.send_rows`.
     ///
     /// Args:
     ///     class_ (type): the rows' message class.
@@ -540,7 +584,8 @@ impl Client {
         reason: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = truth::wait)] wait: bool,
     ) -> PyResult<()> {
-        self.endpoint.close(py, linger, reason, wait)
+        self.endpoint.close(py, linger, reason, wait)?;
+        self.endpoint.end_calls(py)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -548,9 +593,16 @@ impl Client {
     }
 
     #[pyo3(signature = (kind, value, traceback, /))]
-    fn __exit__(&self, kind: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, traceback: &Bound<'_, PyAny>) {
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         let _ = (kind, value, traceback);
         self.endpoint.state.close();
+        self.endpoint.end_calls(py)
     }
 
     fn __repr__(&self) -> String {
@@ -688,6 +740,11 @@ impl Client {
     #[cfg(feature = "faults")]
     pub(super) fn break_thread(&self) -> PyResult<()> {
         self.endpoint.break_thread()
+    }
+
+    /// See [`Endpoint::run_calls`].
+    pub(super) fn run_calls(&self, py: Python<'_>) -> PyResult<()> {
+        self.endpoint.run_calls(py)
     }
 
     /// See [`Endpoint::transmit`].

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::address::Address;
+use super::calls::Desk;
 use super::errors::{channel_error, closed_error, not_connected, os_error, stale_client, value_error};
 use super::forks::Process;
 use super::ghosts::{self, Copies, Population};
@@ -29,8 +30,8 @@ use super::state::State;
 use super::stats::ConnectionStats;
 use crate::driver::udp::UdpSocket;
 use crate::driver::{BETWEEN_TURNS, Driver, Next, Poller};
-use crate::endpoint::{Event, Host, PeerHandle, PeerStats, SendError};
-use crate::time::Duration;
+use crate::endpoint::{DisconnectReason, Event, Host, PeerHandle, PeerStats, SendError};
+use crate::time::{Duration, Instant};
 
 /// The longest that event loops are told to wait: not all of them can wait for ever.
 const MAX_STEP: Duration = Duration::from_secs(3600);
@@ -70,6 +71,12 @@ const RECEIVED_ALONE: u32 = 256;
 /// In place of their number: it has sent, or a thread does.
 const SENT: u32 = u32::MAX;
 
+/// Whose connection this event ends, and why.
+fn ended(event: &Event) -> Option<(PeerHandle, DisconnectReason)> {
+    let Event::Disconnected { peer, reason, .. } = event else { return None };
+    Some((*peer, *reason))
+}
+
 pub(super) struct Endpoint {
     pub(super) kind: &'static EndpointKind,
     /// What a player does raises, where a player is named.
@@ -87,6 +94,8 @@ pub(super) struct Endpoint {
     /// The ghosts of the protocol's classes.
     pub(super) population: Arc<Population>,
     copies: Copies,
+    /// Where its calls wait, if its protocol has some.
+    pub(super) desk: Option<Arc<Desk>>,
     /// Candidates refer to it while their hook runs.
     pub(super) state: Arc<Shared<State>>,
 }
@@ -115,8 +124,15 @@ impl Endpoint {
         let state = Shared::new(py, kind.name, state, poller, process)?;
         let server = kind.is_server.then(|| Arc::downgrade(&state));
         let population = Arc::new(Population::new(py, &protocol.get().ghosts, server, &made)?);
+        let desk = (!protocol.get().calls.is_empty()).then(|| {
+            let (weak, population) = (Arc::downgrade(&state), population.clone());
+            let counts = state.lock().map(|state| state.calls.clone());
+            counts.map(|counts| Arc::new(Desk::new(py, &protocol, kind.is_server, counts, weak, population)))
+        });
+        let desk = desk.transpose()?;
         Ok(Endpoint {
             kind,
+            desk,
             population,
             copies: Copies::default(),
             strict,
@@ -145,14 +161,19 @@ impl Endpoint {
         if self.received_alone.load(Ordering::Relaxed) != SENT {
             self.warn_never_sent(py)?;
         }
+        self.run_calls(py)?;
         let mut pending = self.receive_datagrams(py)?;
         let admitted = admit();
         // Nobody is admitted who was not asked about, so the others wait for the next tick. What the last tick left is handed
         // over alone: another tick beside it might have the end of a peer that said some of it.
         let taken = if pending.is_empty() { self.take(py, &mut pending) } else { Ok(Ok(())) };
         let events = core::mem::take(&mut pending.tick.events);
+        if self.desk.is_some() {
+            pending.calls.ended.extend(events.iter().filter_map(ended));
+        }
         let made = taken.and_then(|read| make(&mut pending, events).and(read));
-        let inbox = admitted.and(made).and_then(|()| pending.take(py));
+        let calls = made.and_then(|()| self.take_calls(py, &mut pending.calls));
+        let inbox = admitted.and(calls).and_then(|calls| pending.take(py, calls));
         let mut state = self.state.lock()?;
         state.pending = Some(pending);
         state.unfinished = inbox.is_err();
@@ -224,6 +245,7 @@ impl Endpoint {
 
     /// The second half: sends what is queued.
     pub(super) fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.run_calls(py)?;
         if self.transmit(py)? { Ok(()) } else { Err(self.closed_error()) }
     }
 
@@ -385,9 +407,18 @@ impl Endpoint {
         }
         match turn {
             Next::Pause(BETWEEN_TURNS) => Ok(0.0),
-            Next::Pause(wait) | Next::Wait(wait) => Ok(wait.min(MAX_STEP).as_secs_f64()),
+            Next::Pause(wait) | Next::Wait(wait) => {
+                let now = state.carrier.driver().map_or(Instant::ZERO, Driver::now);
+                let due =
+                    self.desk.as_ref().and_then(|desk| desk.deadline()).map_or(MAX_STEP, |at| at.since(now));
+                Ok(wait.min(due).min(MAX_STEP).as_secs_f64())
+            }
             // It has lingered to its end.
-            Next::Over => Ok(0.0),
+            Next::Over => {
+                drop(state);
+                self.end_calls(py)?;
+                Ok(0.0)
+            }
         }
     }
 
@@ -395,7 +426,9 @@ impl Endpoint {
     pub(super) fn has_news(&self) -> PyResult<bool> {
         let mut state = self.state.lock()?;
         let told = state.carrier.session.ghosts().has_news();
-        Ok(told || state.host().has_news() || state.transfers.has_news() || state.unfinished)
+        let now = state.carrier.driver().map_or(Instant::ZERO, Driver::now);
+        let due = self.desk.as_ref().and_then(|desk| desk.deadline()).is_some_and(|at| at <= now);
+        Ok(told || due || state.host().has_news() || state.transfers.has_news() || state.unfinished)
     }
 
     /// The system's number of the socket.
@@ -456,6 +489,7 @@ impl Endpoint {
         visit.call(&self.protocol)?;
         visit.call(&self.factory)?;
         visit.call(&self.priority)?;
+        self.desk.as_ref().map_or(Ok(()), |desk| desk.traverse(visit))?;
         match self.state.try_lock() {
             Some(state) => state.pending.iter().try_for_each(|pending| pending.traverse(visit)),
             // What is being worked on is in use.

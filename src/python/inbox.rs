@@ -3,7 +3,7 @@
 //! Promises: what was received is handed over once. When the game's own code raises on one message, that message
 //! is dropped, and all others wait for the next receive.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyAttributeError, PyValueError};
@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use super::arrays::{Received, declared};
+use super::calls::{Admission, Arrived, Desk, Role, Taken};
 use super::chunks::ReceivedChunk;
 use super::client::Client;
 use super::columns::columns_class;
@@ -152,6 +153,8 @@ pub(crate) struct Inbox {
     columns: Vec<Columns>,
     /// It is a server's: what is in it has senders.
     has_senders: bool,
+    /// Whose calls wait behind which tick, if there are any: gone with the endpoint.
+    calls: Option<(Weak<Desk>, u64)>,
 }
 
 /// The messages of a class that come as columns.
@@ -208,6 +211,23 @@ impl Inbox {
         }
     }
 
+    /// Whether calls that came with it wait to be run.
+    #[getter]
+    fn has_calls(&self) -> bool {
+        let desk = self.calls.as_ref().and_then(|(desk, tick)| Some((desk.upgrade()?, *tick)));
+        desk.is_some_and(|(desk, tick)| desk.has_calls(tick))
+    }
+
+    /// Runs calls that no one has run yet, in order. Gives how many.
+    ///
+    /// Args:
+    ///     before (int | None, default None): those that came in front of ``messages[before]``; None: all of them.
+    #[pyo3(signature = (before = None))]
+    fn run_calls(&self, py: Python<'_>, before: Option<usize>) -> PyResult<usize> {
+        let Some((desk, tick)) = &self.calls else { return Ok(0) };
+        desk.upgrade().map_or(Ok(0), |desk| desk.run(py, before, Some(*tick)))
+    }
+
     /// Events, messages and values of latest channels, one after the other: on a server each behind its client.
     fn __iter__(slf: Py<Self>) -> Everything {
         Everything { inbox: slf, place: Mutex::new((0, 0)) }
@@ -253,8 +273,18 @@ impl Everything {
                     break (place.0, item);
                 }
                 *place = (place.0 + 1, 0);
+                if place.0 == 2 {
+                    // The calls behind the last message.
+                    drop(place);
+                    inbox.run_calls(py, None)?;
+                    place = lock(&self.place);
+                }
             }
         };
+        if list == 1 && inbox.calls.is_some() {
+            let next = lock(&self.place).1;
+            inbox.run_calls(py, Some(next.saturating_sub(1)))?;
+        }
         match (list, inbox.has_senders) {
             (0, true) => {
                 let client = match item.cast::<Connected>() {
@@ -297,6 +327,7 @@ pub(super) struct Pending {
     packet_notifications: bool,
     /// It is a server's.
     pub(super) has_senders: bool,
+    pub(super) calls: Taken,
 }
 
 impl Pending {
@@ -347,7 +378,7 @@ impl Pending {
         refused: &mut Vec<(PeerHandle, String)>,
         mut wrap: impl FnMut(PeerHandle, &[Bound<'py, PyAny>]) -> PyResult<Option<Py<PyAny>>>,
     ) -> PyResult<()> {
-        let Pending { messages, latest, payloads, missed, tick, next, .. } = self;
+        let Pending { messages, latest, payloads, missed, tick, next, calls, .. } = self;
         let records = &mut tick.inbox;
         let protocol = endpoint.protocol.get();
         for gap in records.take_gaps() {
@@ -369,12 +400,24 @@ impl Pending {
                 payloads.extend(wrap(record.peer, &[channel()?, PyBytes::new(py, &data).into_any()])?);
                 continue;
             }
+            let role = protocol.calls.role(record.message_type);
+            if let (Role::Call(place), Some(desk)) = (role, &endpoint.desk) {
+                match desk.admit(record.peer, place, record.received_at) {
+                    Admission::Taken => {}
+                    Admission::Dropped => continue,
+                    Admission::Violation(why) => {
+                        refused.push((record.peer, why));
+                        continue;
+                    }
+                }
+            }
+            let factory = if role == Role::Message { endpoint.factory.as_ref() } else { None };
             let message = match protocol.decode_message(
                 py,
                 record.message_type,
                 records.body(record),
                 record.block.as_deref().map(Vec::as_slice),
-                endpoint.factory.as_ref(),
+                factory,
             ) {
                 Ok(message) => message,
                 Err(error) => {
@@ -383,7 +426,13 @@ impl Pending {
                     continue;
                 }
             };
-            if let ChannelKind::Latest { .. } = kind {
+            if let Role::Call(call) = role {
+                let item = wrap(record.peer, &[message])?;
+                let (place, peer) = (messages.len(), record.peer);
+                calls.calls.extend(item.map(|item| Arrived { place, call, peer, item }));
+            } else if role != Role::Message {
+                calls.replies.push((record.peer, role, message.unbind()));
+            } else if let ChannelKind::Latest { .. } = kind {
                 latest.extend(wrap(record.peer, &[record.key.into_bound_py_any(py)?, message])?);
             } else {
                 messages.extend(wrap(record.peer, &[message])?);
@@ -436,7 +485,7 @@ impl Pending {
     }
 
     /// Hands everything over.
-    pub(super) fn take(&mut self, py: Python<'_>) -> PyResult<Inbox> {
+    pub(super) fn take(&mut self, py: Python<'_>, calls: Option<(Weak<Desk>, u64)>) -> PyResult<Inbox> {
         let list = |objects: &mut Vec<Py<PyAny>>| PyList::new(py, objects.drain(..)).map(Bound::unbind);
         let (tables, arena) = self.tick.inbox.take_tables();
         let arena = Arc::new(arena);
@@ -460,6 +509,7 @@ impl Pending {
                 .then(|| Arc::new(self.tick.packet_notifications.drain(..).collect())),
             columns,
             has_senders: self.has_senders,
+            calls,
         })
     }
 
@@ -469,13 +519,14 @@ impl Pending {
             events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, tick, ..
         } = self;
         let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts];
-        objects.iter().all(|objects| objects.is_empty()) && tick.is_empty()
+        objects.iter().all(|objects| objects.is_empty()) && self.calls.is_empty() && tick.is_empty()
     }
 
     pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let Pending { events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, .. } = self;
         let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts];
         objects.into_iter().flatten().try_for_each(|object| visit.call(object))?;
+        self.calls.traverse(visit)?;
         self.columns.iter().try_for_each(|(class, _)| visit.call(class))
     }
 }
@@ -538,8 +589,9 @@ impl Tick {
         value: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let _ = (kind, value, traceback);
-        self.flush(py)
+        let _ = (value, traceback);
+        // What calls a body left that raised, the next tick runs.
+        if kind.is_none() { self.flush(py) } else { self.transmit(py) }
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -553,6 +605,14 @@ impl Tick {
 impl Tick {
     /// Sends what is queued, unless the body closed the endpoint.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        let calls = match &self.0 {
+            Ticking::Server(server) => server.get().run_calls(py),
+            Ticking::Client(client) => client.get().run_calls(py),
+        };
+        calls.and(self.transmit(py))
+    }
+
+    fn transmit(&self, py: Python<'_>) -> PyResult<()> {
         let open = match &self.0 {
             Ticking::Server(server) => server.get().transmit(py),
             Ticking::Client(client) => client.get().transmit(py),

@@ -9,6 +9,7 @@ mod address;
 mod arguments;
 mod arrays;
 mod buffers;
+mod calls;
 mod capture;
 mod channel;
 mod chunks;

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyType};
 
 use super::arguments::{argument, optional_int, truth};
+use super::calls::{Calls, with_calls};
 use super::channel::{Channel, count};
 use super::codec::Class;
 use super::errors::{ChannelError, StreamError, UnregisteredMessageError, value_error};
@@ -49,6 +50,10 @@ pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
 ///         in this list, or the name.
 ///     ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`, up to 256: what the server's world
 ///         consists of.
+///     channels (Sequence[Channel], default ...): 1 to 64 channels; the index in this list is the ``channel``
+///         argument of ``send``.
+///     ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`: what the server's world consists of.
+///     calls (Sequence[Call[..., Any]], default ()): functions made calls by :func:`tickwire.call`.
 ///     framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
 ///         talk to that C++ library (``docs/yojimbo.md``).
 ///     fold_hash (bool, default False): yojimbo only: mix :attr:`hash` into :attr:`id`, so that sides with
@@ -73,15 +78,18 @@ pub(crate) struct Protocol {
     /// The classes of ghosts with their programs, in order, and the core's part of them.
     pub(super) ghosts: Vec<(Py<PyType>, Py<Properties>)>,
     pub(super) ghost_classes: Option<Arc<Classes>>,
+    pub(super) calls: Calls,
 }
 
 #[pymethods]
 impl Protocol {
     #[new]
-    #[pyo3(signature = (id, messages, channels = None, *, ghosts = None, framing = "native", fold_hash = false,
+    #[pyo3(signature = (id, messages, channels = None, *, ghosts = None, calls = None, framing = "native", fold_hash = false,
                         max_packet_size = None, packet_fragment_size = None))]
-    #[pyo3(text_signature = "(id, messages, channels=..., *, ghosts=(), framing='native', fold_hash=False, \
-                             max_packet_size=None, packet_fragment_size=None)")]
+    #[pyo3(
+        text_signature = "(id, messages, channels=..., *, ghosts=(), calls=(), framing='native', fold_hash=False, \
+                             max_packet_size=None, packet_fragment_size=None)"
+    )]
     #[allow(clippy::too_many_arguments)] // Settings, most by keyword.
     fn new(
         py: Python<'_>,
@@ -89,6 +97,7 @@ impl Protocol {
         messages: &Bound<'_, PyAny>,
         channels: Option<&Bound<'_, PyAny>>,
         ghosts: Option<&Bound<'_, PyAny>>,
+        calls: Option<&Bound<'_, PyAny>>,
         framing: &str,
         #[pyo3(from_py_with = truth::fold_hash)] fold_hash: bool,
         #[pyo3(from_py_with = optional_int::max_packet_size)] max_packet_size: Option<i128>,
@@ -110,6 +119,16 @@ impl Protocol {
             ],
         };
         let (messages, channels) = with_pulls(py, messages, channels)?;
+        let ghosts: Vec<Bound<'_, PyAny>> = match ghosts {
+            Some(ghosts) => argument("ghosts", ghosts, "a list of ghost classes")?,
+            None => Vec::new(),
+        };
+        let ghosts = ghost_classes(&ghosts)?;
+        let calls: Vec<Bound<'_, PyAny>> = match calls {
+            Some(calls) => argument("calls", calls, "a list of calls")?,
+            None => Vec::new(),
+        };
+        let (messages, calls) = with_calls(py, messages, &calls, &ghosts)?;
         let classes = messages.iter().enumerate().map(|(position, class)| Class::new(class, position));
         let classes = classes.collect::<PyResult<Vec<Class>>>()?;
         let mut seen = HashSet::new();
@@ -158,11 +177,6 @@ impl Protocol {
             }
         };
         let types: Vec<_> = classes.iter().map(Class::message_type).collect();
-        let ghosts: Vec<Bound<'_, PyAny>> = match ghosts {
-            Some(ghosts) => argument("ghosts", ghosts, "a list of ghost classes")?,
-            None => Vec::new(),
-        };
-        let ghosts = ghost_classes(&ghosts)?;
         let cores = ghosts.iter().map(|(_, properties)| properties.get().class.clone());
         let ghost_classes = if ghosts.is_empty() { None } else { Some(Classes::new(cores)) };
         let ghost_classes = ghost_classes.transpose().map_err(value_error)?.map(Arc::new);
@@ -187,9 +201,13 @@ impl Protocol {
             )));
         }
         let own_channels = classes.iter().map(|class| own_channel(py, class, &channels));
-        let own_channels = own_channels.collect::<PyResult<_>>()?;
+        let own_channels: Vec<usize> = own_channels.collect::<PyResult<_>>()?;
+        for (class, channel) in classes.iter().zip(&own_channels) {
+            let kind = channels[*channel].get().config.kind;
+            calls.check_channel(class, kind)?;
+        }
         let core = Arc::new(core);
-        Ok(Protocol { id, core, classes, by_type, channels, own_channels, ghosts, ghost_classes })
+        Ok(Protocol { id, core, classes, by_type, channels, own_channels, ghosts, ghost_classes, calls })
     }
 
     /// The netcode protocol id: with ``fold_hash``, the one given XOR :attr:`hash`.
@@ -230,6 +248,12 @@ impl Protocol {
     #[getter]
     fn ghosts(&self, py: Python<'_>) -> Vec<Py<PyType>> {
         self.ghosts.iter().map(|(class, _)| class.clone_ref(py)).collect()
+    }
+
+    /// The calls, in order, as :func:`tickwire.call` made them.
+    #[getter]
+    fn calls(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
+        self.calls.declared.iter().map(|declared| declared.call.clone_ref(py)).collect()
     }
 
     /// The channels, in order.
@@ -298,6 +322,7 @@ impl Protocol {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.ghosts.iter().try_for_each(|(class, _)| visit.call(class))?;
+        self.calls.traverse(visit)?;
         self.classes.iter().try_for_each(|class| class.traverse(visit))
     }
 }

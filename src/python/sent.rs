@@ -1,6 +1,6 @@
 //! What `send` says: whether a message was queued, and if not, what its player did.
 //!
-//! Promises: the four answers are made once and handed out again, so an answer costs no allocation. What only the caller can
+//! Promises: the five answers are made once and handed out again, so an answer costs no allocation. What only the caller can
 //! have got wrong is never among them: that raises.
 
 use pyo3::prelude::*;
@@ -18,6 +18,7 @@ pub(super) enum Sent {
     Gone,
     Full,
     NotConnected,
+    Hidden,
 }
 
 impl Sent {
@@ -35,12 +36,18 @@ impl Sent {
 
     /// The member.
     pub(super) fn to_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        static MEMBERS: PyOnceLock<[Py<PyAny>; 4]> = PyOnceLock::new();
+        static MEMBERS: PyOnceLock<[Py<PyAny>; 5]> = PyOnceLock::new();
         let members = MEMBERS.get_or_try_init(py, || {
             static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
             let class = CLASS.import(py, "tickwire.connection", "SendResult")?;
             let member = |name| class.getattr(name).map(Bound::unbind);
-            Ok::<_, PyErr>([member("SENT")?, member("GONE")?, member("FULL")?, member("NOT_CONNECTED")?])
+            Ok::<_, PyErr>([
+                member("SENT")?,
+                member("GONE")?,
+                member("FULL")?,
+                member("NOT_CONNECTED")?,
+                member("HIDDEN")?,
+            ])
         })?;
         Ok(members[self as usize].clone_ref(py))
     }

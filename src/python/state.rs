@@ -3,6 +3,9 @@
 //! Promises: a turn of the driver's thread is bounded, and leaves the session alone while the priority hook is asked about
 //! what is in it.
 
+use std::sync::Arc;
+
+use super::calls::CallCounts;
 use super::chunks::Transfers;
 use super::hooks::{AskedAt, HookClock, Source};
 use super::inbox::Pending;
@@ -23,6 +26,7 @@ pub(super) struct State {
     drops: DropLog,
     pub(super) hooks: HookClock,
     pub(super) refusals: Refusals,
+    pub(super) calls: Arc<CallCounts>,
     /// The priority hook runs, and the thread leaves alone what it was asked about.
     pub(super) asking: bool,
     /// A socket's error that the game wasn't told of.
@@ -55,6 +59,7 @@ impl State {
             drops: DropLog::default(),
             hooks,
             refusals: Refusals::default(),
+            calls: Arc::default(),
             asking: false,
             failed: None,
             pending: Some(pending),
@@ -123,6 +128,7 @@ impl State {
             refusals: self.refusals.counters,
             hooks: self.hooks.counters(),
             connections: host.connection_counters(),
+            calls: self.calls.now(),
         }
     }
 

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::calls::CallCounters;
 use super::columns::columns_class;
 use super::hooks::HookCounters;
 use super::refusals::RefusalCounters;
@@ -284,6 +285,7 @@ pub(super) struct Counted {
     pub(super) refusals: RefusalCounters,
     pub(super) hooks: HookCounters,
     pub(super) connections: ConnectionCounters,
+    pub(super) calls: CallCounters,
 }
 
 impl Counted {
@@ -297,7 +299,8 @@ impl Counted {
         let refusals = self.refusals.iter().map(of("messages"));
         let connections = self.connections.iter().map(of("connections"));
         let core = driver.chain(core).chain(chunks).chain(connections);
-        core.chain(refusals).chain(self.hooks.iter().map(of("hooks")))
+        let above = refusals.chain(self.hooks.iter().map(of("hooks")));
+        core.chain(above).chain(self.calls.iter().map(of("calls")))
     }
 
     /// By name, each behind its layer's.

@@ -91,6 +91,26 @@ class Odd(tw.Message):
         self.n = stream.bits(self.n, 1)
 
 
+@tw.call(tw.to_server, timeout=2)
+def buy(_caller: tw.ClientHandle, item: tw.u8) -> bool:
+    assert item < 250
+    return True
+
+
+@tw.call(tw.to_client)
+def ask() -> bool:
+    return True
+
+
+@tw.call(tw.to_all)
+def shut() -> None: ...
+
+
+@tw.call(tw.to_server)
+def other(caller: tw.ClientHandle) -> None:
+    """Not among the protocol's calls."""
+
+
 class Scene:
     """What the tables' code may use; made when it is first named."""
 
@@ -134,6 +154,21 @@ class Scene:
         self.server.world.spawn(Tank(name="Bob"), owner=handle)
         testing.run(self.network, self.server, self.client, seconds=0.2)
         return self.server.world, self.client.world, handle
+
+    def called(self) -> tuple[tw.Server, tw.Client]:
+        """A server and a client that are connected, of a protocol with calls."""
+        server, client, _ = self.pair(tw.Protocol(1, [Say], calls=[buy, ask, shut]))
+        return server, client
+
+    def dial_calls(self, **settings: Any) -> tw.Client:
+        """A client of a protocol with calls that is not connected yet."""
+        protocol = tw.Protocol(1, [Say], calls=[buy, ask, shut])
+        return tw.Client.connect("10.0.0.1:5", protocol, network=testing.SimulatedNetwork(), **settings)
+
+    def later(self, *endpoints_and_seconds: Any) -> None:
+        """Lets these endpoints run for so long."""
+        *endpoints, seconds = endpoints_and_seconds
+        testing.run(self.network, *endpoints, seconds=seconds)
 
     def alone(self, *, strict: bool = False) -> tw.Client:
         """A client that nobody answers."""
@@ -181,6 +216,10 @@ def raised_by(mistake: Mistake, folder: Path) -> str:
         Odd,
         Tank,
         Foreign,
+        buy,
+        ask,
+        shut,
+        other,
     )
     names = {tool.__name__.rpartition(".")[2]: tool for tool in tools}
     module = types.ModuleType("game")
@@ -225,8 +264,8 @@ def test_messages_are_of_one_form() -> None:
 
 def test_every_error_of_ours_is_in_a_table() -> None:
     raised = {mistake.raised.partition(":")[0] for mistake in EVERY}
-    # ConnectFailedError says the reason of a disconnection; TickwireError is the base of the others.
-    assert set(errors.__all__) - {"ConnectFailedError", "TickwireError"} <= raised
+    # ConnectFailedError says the reason of a disconnection; the others are bases.
+    assert set(errors.__all__) - {"ConnectFailedError", "TickwireError", "CallError"} <= raised
 
 
 def test_no_mistake_is_there_twice() -> None:

@@ -131,6 +131,48 @@ def wrong(client: tw.ClientHandle, message: Chat) -> None: ...
 
 @handlers.on(tw.Disconnected)
 def left(client: tw.ClientHandle, event: tw.Disconnected) -> None: ...
+
+
+@tw.call(tw.to_server)
+def buy(caller: tw.ClientHandle, item: tw.u8, *, haggle: bool = False) -> bool:
+    return haggle
+
+
+@tw.call(tw.to_all)
+def show(text: Annotated[str, tw.text(8)]) -> tw.u16:
+    return 1
+
+
+@tw.call(tw.to_server)  # error
+def nobody(item: tw.u8) -> None: ...
+
+
+def sell(caller: tw.ClientHandle, item: int, *, haggle: bool = False) -> bool:
+    return item > caller.id and haggle
+
+
+def called(who: tw.ClientHandle) -> None:
+    client.call(buy, 3)
+    client.call(buy, item=3, haggle=True)
+    client.call(buy)  # error
+    client.call(buy, "sword")  # error
+    client.call(buy, 3, price=1)  # error
+    client.call(buy, who, 3)  # error
+    client.call(show, "x")  # error
+    answer: bool = client.request(buy, 3).result()
+    text: str = client.request(buy, 3).result()  # error
+    number: int = server.request(who, show, "x").result()
+    server.call(who, show, text="x")
+    left_out: list[tw.ClientHandle] = server.call(server.room(), show, "x")
+    server.call(who, buy, 3)  # error
+    server.call_all(show, 3)  # error
+    server.implement(buy, sell)
+    server.implement(buy, len)  # error
+    client.implement(show, lambda text: len(text))
+
+
+async def waited() -> bool:
+    return await client.request(buy, 3)
 """
 
 

@@ -36,6 +36,15 @@ class Tank:
     x: Annotated[int, tw.ranged(0, 100)] = 0
 
 
+@tw.call(tw.to_all)
+def show() -> bool:
+    return True
+
+
+@tw.call(tw.to_server)
+def hide(_caller: tw.ClientHandle) -> None: ...
+
+
 PROTOCOL = tw.Protocol(
     1,
     [Say, Spot],
@@ -46,6 +55,7 @@ PROTOCOL = tw.Protocol(
         tw.chunks("files"),
     ],
     ghosts=[Tank],
+    calls=[show, hide],
 )
 
 
@@ -116,6 +126,7 @@ VALID_HERE: dict[str, Any] = {
     "Socket.send_many(datagrams)": [],
     "Schema.__new__(fields)": [],
     "World.spawn_rows(count)": 1,
+    "Server.implement(call)": hide,
 }
 VALID: dict[str, Any] = {
     "message": Say("hi"),
@@ -150,6 +161,8 @@ VALID: dict[str, Any] = {
     "places": [(0.0, 0.0)],
     "weights": b"",
     "ghost": Tank,
+    "call": show,
+    "function": len,
 }
 VALID_KINDS = {
     "bool": True,

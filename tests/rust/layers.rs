@@ -11,6 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("rng", &[]),
     ("store", &["time", "limits", "rng"]),
     ("wire", &["store", "time", "limits", "rng"]),
+    ("calls", &["time"]),
     ("netcode", &["wire", "store", "time", "limits", "rng"]),
     ("transport", &["wire", "store", "time", "limits", "rng"]),
     ("slices", &["wire", "store", "time", "rng"]),

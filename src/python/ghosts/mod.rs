@@ -5,6 +5,7 @@
 
 mod arrays;
 mod callbacks;
+mod calls;
 mod client_world;
 mod core;
 mod events;
@@ -26,6 +27,7 @@ pub(super) use core::{begin_tick, interests, part};
 
 pub(crate) use arrays::GhostArrays;
 pub(super) use callbacks::call_all;
+pub(super) use calls::GhostArgument;
 pub(crate) use client_world::ClientWorld;
 pub(crate) use events::{GhostChanged, GhostDespawned, GhostOwned, GhostSpawned};
 pub(super) use flush::Copies;

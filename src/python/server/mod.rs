@@ -1,5 +1,6 @@
 //! A dedicated server for Python: the sans-IO server, its settings, and what the game calls.
 
+mod calls;
 mod objects;
 mod retained;
 mod rooms;
@@ -11,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use self::retained::Retained;
 pub(crate) use self::rooms::Room;
@@ -727,7 +728,81 @@ impl Server {
         self.queue_rows_for(class_.py(), &rows, clients, exclude, retained)
     }
 
-    /// Makes an empty :class:`Room` of this server's clients.
+    /// Has a client run a call; or several, of a call :data:`to_all`. Returns what :meth:`send` does; of several, those who have no
+    /// room for it or are gone.
+    ///
+    /// Args:
+    ///     client (ClientHandle | Iterable[ClientHandle]): who runs it.
+    ///     call (ClientCall): a call of the protocol; its arguments follow.
+    ///
+    /// Raises:
+    ///     TypeError: the arguments aren't those of the function.
+    ///     FieldError: one of them is not in its range.
+    ///     UnregisteredMessageError: it is no call of the protocol.
+    ///     ValueError: it is one that the server runs, or one for one client and several are given.
+    ///     GhostError: a ghost that is named is gone.
+    #[pyo3(signature = (client, call, /, *args, **kwargs))]
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        client: &Bound<'py, PyAny>,
+        call: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        self.call_one_or_several(py, client, call, args, kwargs)
+    }
+
+    /// Has all clients run a call; where it names ghosts, those who are to have them. Returns the clients whose channel was full.
+    ///
+    /// Args:
+    ///     call (ClientCall): a call :data:`to_all`; its arguments follow.
+    ///
+    /// Raises:
+    ///     As :meth:`call`.
+    #[pyo3(signature = (call, /, *args, **kwargs))]
+    fn call_all<'py>(
+        &self,
+        py: Python<'py>,
+        call: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Vec<Py<ClientHandle>>> {
+        self.call_several(py, None, call, args, kwargs)
+    }
+
+    /// Has a client run a call, and waits for its reply: the :class:`Request`.
+    ///
+    /// Args:
+    ///     client (ClientHandle): who runs it.
+    ///     call (ClientCall): a call of the protocol; its arguments follow.
+    ///
+    /// Raises:
+    ///     TypeError: the function returns None.
+    ///     As :meth:`call`.
+    #[pyo3(signature = (client, call, /, *args, **kwargs))]
+    fn request<'py>(
+        &self,
+        py: Python<'py>,
+        client: &Bound<'py, ClientHandle>,
+        call: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.endpoint.request(py, self.core_handle(client.get())?, call, args, kwargs)
+    }
+
+    /// Has another function run a call that comes here.
+    ///
+    /// Args:
+    ///     call (ServerCall): a call of the protocol.
+    ///     function (Callable): what it is called with is what the declared function would be.
+    #[pyo3(signature = (call, function, /))]
+    fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.endpoint.implement(call, function)
+    }
+
+    /// A room of this server's clients, with nobody in it: see :class:`Room`.
     fn room(slf: Py<Self>) -> Room {
         Room::new(slf)
     }
@@ -841,7 +916,8 @@ impl Server {
         reason: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = truth::wait)] wait: bool,
     ) -> PyResult<()> {
-        self.endpoint.close(py, linger, reason, wait)
+        self.endpoint.close(py, linger, reason, wait)?;
+        self.endpoint.end_calls(py)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -849,9 +925,16 @@ impl Server {
     }
 
     #[pyo3(signature = (kind, value, traceback, /))]
-    fn __exit__(&self, kind: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, traceback: &Bound<'_, PyAny>) {
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         let _ = (kind, value, traceback);
         self.endpoint.state.close();
+        self.endpoint.end_calls(py)
     }
 
     fn __repr__(&self) -> String {
@@ -877,6 +960,11 @@ impl Server {
 }
 
 impl Server {
+    /// See [`Endpoint::run_calls`].
+    pub(super) fn run_calls(&self, py: Python<'_>) -> PyResult<()> {
+        self.endpoint.run_calls(py)
+    }
+
     /// See [`Endpoint::transmit`].
     pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
         let asked = self.ask_world(py);

@@ -1,0 +1,112 @@
+"""Requests: calls that wait for what the other side's function returns."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from collections.abc import Generator
+from typing import Any, Generic, TypeVar
+
+from tickwire.errors import CallCancelledError, CallFailedError, CallPendingError, CallTimeoutError
+
+__all__ = ["Request"]
+
+_R = TypeVar("_R")
+
+
+class Outcome(enum.Enum):
+    """Why a request got no value. Its values are on the wire, in this order."""
+
+    FAILED = "the function raised, or returned what its annotation doesn't hold"
+    REFUSED = "the first ghost named is not the caller's"
+    GONE = "a ghost named is not there any more"
+
+
+class Request(Generic[_R]):
+    """A call that waits for its reply: made by :meth:`Client.request` and :meth:`Server.request`.
+
+    It ends once: with a value, or with an error that :meth:`result` raises. Replies are taken by ``receive``,
+    and time passes there. In asyncio, ``await request`` gives what :meth:`result` does, while something else
+    ticks the endpoint.
+    """
+
+    __slots__ = ("__weakref__", "_error", "_name", "_value", "_waiters", "done")
+
+    def __init__(self, name: str, /) -> None:
+        self.done = False
+        """Whether it has ended."""
+        self._name = name
+        self._value: Any = None
+        self._error: Exception | None = None
+        self._waiters: list[asyncio.Future[None]] = []
+
+    def result(self) -> _R:
+        """What the function returned on the other side.
+
+        Raises:
+            CallPendingError: it waits still.
+            CallFailedError: the other side didn't do it; ``reason`` says why.
+            CallTimeoutError: no reply came in the call's ``timeout``.
+            CallCancelledError: :meth:`cancel` was called.
+            NotConnectedError, StaleClientError: the connection was not up, or ended meanwhile.
+            ChannelFullError: the channel had no room for it, or 256 requests wait already.
+        """
+        if not self.done:
+            raise CallPendingError(f"{self._name}: no reply yet: ask done, or await it")
+        if self._error is not None:
+            raise self._error
+        value: _R = self._value
+        return value
+
+    @property
+    def error(self) -> Exception | None:
+        """What :meth:`result` raises; None while it waits, and when it has a value."""
+        return self._error
+
+    def cancel(self) -> bool:
+        """Waits no more; a reply that comes later is counted and dropped. The other side runs the call all
+        the same. False if it has ended already."""
+        if self.done:
+            return False
+        self._fail(CallCancelledError(f"{self._name}: cancelled"))
+        return True
+
+    def __await__(self) -> Generator[Any, None, _R]:
+        if not self.done:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            try:
+                yield from waiter
+            except asyncio.CancelledError:
+                self._waiters = [other for other in self._waiters if other is not waiter]
+                if not self._waiters:
+                    self.cancel()
+                raise
+        return self.result()
+
+    def __repr__(self) -> str:
+        if not self.done:
+            return f"<Request {self._name}, waiting>"
+        shown = repr(self._value) if self._error is None else repr(self._error)
+        return f"<Request {self._name}: {shown}>"
+
+    def _answer(self, value: _R) -> None:
+        self._value = value
+        self._end()
+
+    def _fail(self, error: Exception) -> None:
+        self._error = error
+        self._end()
+
+    def _refuse(self, outcome: Outcome) -> None:
+        self._fail(CallFailedError(self._name, outcome.name.lower(), outcome.value))
+
+    def _time_out(self) -> None:
+        self._fail(CallTimeoutError(f"{self._name}: no reply in time"))
+
+    def _end(self) -> None:
+        self.done = True
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)

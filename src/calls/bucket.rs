@@ -1,0 +1,97 @@
+//! How often a peer may make a call: a token bucket.
+
+use core::fmt;
+
+use crate::time::Instant;
+
+/// The most calls a second, or at once, that a rate can grant.
+const MAX_RATE: f64 = 1e6;
+
+/// How often a call may be made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    per_second: f64,
+    burst: f64,
+}
+
+/// Which part of a rate is out of its bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateError {
+    name: &'static str,
+    low: f64,
+    value: f64,
+}
+
+impl fmt::Display for RateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RateError { name, low, value } = self;
+        write!(f, "{name} must be {low} to {MAX_RATE} calls, not {value}")
+    }
+}
+
+impl Rate {
+    /// This many a second, and after a silence `burst` at once.
+    ///
+    /// # Errors
+    /// One of them is out of its bounds.
+    pub fn new(per_second: f64, burst: f64) -> Result<Self, RateError> {
+        for (name, low, value) in [("rate", 0.001, per_second), ("burst", 1.0, burst)] {
+            if !(low..=MAX_RATE).contains(&value) {
+                return Err(RateError { name, low, value });
+            }
+        }
+        Ok(Rate { per_second, burst })
+    }
+}
+
+/// The calls that a peer may make now.
+#[derive(Clone, Copy, Debug)]
+pub struct Bucket {
+    tokens: f64,
+    filled_at: Instant,
+}
+
+impl Bucket {
+    /// A bucket that has all of its tokens.
+    pub fn new(rate: &Rate, now: Instant) -> Self {
+        Bucket { tokens: rate.burst, filled_at: now }
+    }
+
+    /// Takes a token; false if there is none.
+    pub fn take(&mut self, rate: &Rate, now: Instant) -> bool {
+        let gained = now.since(self.filled_at).as_secs_f64() * rate.per_second;
+        self.tokens = (self.tokens + gained).min(rate.burst);
+        self.filled_at = now;
+        let has_token = self.tokens >= 1.0;
+        if has_token {
+            self.tokens -= 1.0;
+        }
+        has_token
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_passes_and_then_the_rate() {
+        let rate = Rate::new(10.0, 5.0).unwrap();
+        let mut bucket = Bucket::new(&rate, Instant::ZERO);
+        let mut passed =
+            |millis| (0..100).filter(|_| bucket.take(&rate, Instant::from_millis(millis))).count();
+        assert_eq!(passed(0), 5);
+        assert_eq!(passed(99), 0);
+        assert_eq!(passed(101), 1);
+        assert_eq!(passed(10_000), 5, "silence saves up no more than the burst");
+    }
+
+    #[test]
+    fn a_rate_without_calls_is_refused() {
+        for (rate, burst) in [(0.0, 5.0), (f64::NAN, 5.0), (1.0, 0.5), (1.0, f64::INFINITY), (-1.0, 1.0)] {
+            assert!(Rate::new(rate, burst).is_err(), "{rate} {burst}");
+        }
+        let error = Rate::new(1.0, 0.0).unwrap_err().to_string();
+        assert_eq!(error, "burst must be 1 to 1000000 calls, not 0");
+    }
+}

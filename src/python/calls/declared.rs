@@ -1,0 +1,270 @@
+//! The calls of a protocol: what `tickwire.calls` declared, looked up once.
+//!
+//! Promises: their classes stand behind the messages of the protocol, each once, so that a protocol made of another's messages
+//! and calls is the same.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyType};
+
+use crate::calls::Rate;
+use crate::python::codec::Class;
+use crate::python::errors::{UnregisteredMessageError, value_error};
+use crate::python::ghosts::Properties;
+use crate::time::Duration;
+use crate::transport::ChannelKind;
+
+/// Who runs a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::python) enum Direction {
+    Server,
+    Client,
+    All,
+}
+
+/// A parameter that is a ghost.
+#[derive(Debug)]
+pub(super) struct GhostParameter {
+    pub(super) name: Py<PyString>,
+    /// The class's place in the protocol.
+    pub(super) class: usize,
+    /// None may stand for it.
+    pub(super) optional: bool,
+}
+
+/// A call as the core has it.
+#[derive(Debug)]
+pub(in crate::python) struct Declared {
+    /// What `tw.call` made of the function.
+    pub(in crate::python) call: Py<PyAny>,
+    pub(super) function: Py<PyAny>,
+    pub(super) name: String,
+    pub(super) direction: Direction,
+    /// The class of its arguments, whose constructor has the function's signature.
+    pub(super) message: Py<PyType>,
+    /// The class of its reply, if it has one.
+    pub(super) reply: Option<Py<PyType>>,
+    pub(super) positional: Vec<Py<PyString>>,
+    pub(super) keywords: Vec<Py<PyString>>,
+    pub(super) ghosts: Vec<GhostParameter>,
+    /// Only the owner of its first ghost may call it.
+    pub(super) owned: bool,
+    pub(super) rate: Rate,
+    /// Who calls too often, or on another's ghost, is disconnected.
+    pub(super) disconnects: bool,
+    pub(super) timeout: Duration,
+}
+
+/// What a message of some type is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::python) enum Role {
+    /// The game's own.
+    Message,
+    /// A call, by place.
+    Call(u16),
+    /// The reply of a call.
+    Reply(u16),
+    /// In place of one.
+    Unanswered,
+}
+
+/// All calls of a protocol.
+#[derive(Debug, Default)]
+pub(in crate::python) struct Calls {
+    pub(in crate::python) declared: Vec<Declared>,
+    /// By message type; empty where there are no calls.
+    roles: Vec<Role>,
+    /// The class of what is sent where there is no reply.
+    pub(super) unanswered: Option<Py<PyType>>,
+}
+
+impl Direction {
+    fn of(given: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(match given.getattr("name")?.extract::<String>()?.as_str() {
+            "TO_SERVER" => Direction::Server,
+            "TO_CLIENT" => Direction::Client,
+            _ => Direction::All,
+        })
+    }
+}
+
+/// The messages of a protocol with the classes of its calls behind them.
+pub(in crate::python) fn with_calls<'py>(
+    py: Python<'py>,
+    mut messages: Vec<Bound<'py, PyAny>>,
+    calls: &[Bound<'py, PyAny>],
+    ghosts: &[(Py<PyType>, Py<Properties>)],
+) -> PyResult<(Vec<Bound<'py, PyAny>>, Calls)> {
+    let mut made = Calls::default();
+    let mut classes: Vec<(Bound<'py, PyAny>, Role)> = Vec::new();
+    if !calls.is_empty() {
+        let module = py.import("tickwire.calls")?;
+        let base = module.getattr("Call")?;
+        for (place, call) in (0_u16..).zip(calls) {
+            if !call.is_instance(&base)? {
+                let shown = call.repr()?;
+                let sentence =
+                    format!("calls[{place}]: {shown} is no call: make it one by @tw.call(tw.to_server)");
+                return Err(PyTypeError::new_err(sentence));
+            }
+            let declared = Declared::new(call, ghosts)?;
+            if made.declared.iter().any(|other| other.call.is(call)) {
+                let sentence = format!("calls must be different, and {} is there twice", declared.name);
+                return Err(PyTypeError::new_err(sentence));
+            }
+            classes.push((declared.message.bind(py).clone().into_any(), Role::Call(place)));
+            if let Some(reply) = &declared.reply {
+                classes.push((reply.bind(py).clone().into_any(), Role::Reply(place)));
+            }
+            made.declared.push(declared);
+        }
+        if made.declared.iter().any(|declared| declared.reply.is_some()) {
+            let class = module.getattr("UNANSWERED")?.cast_into::<PyType>()?;
+            made.unanswered = Some(class.clone().unbind());
+            classes.push((class.into_any(), Role::Unanswered));
+        }
+    }
+    for (place, message) in messages.iter().enumerate() {
+        let known = classes.iter().any(|(class, _)| class.is(message));
+        if !known && message.hasattr(intern!(py, "__tickwire_call__"))? {
+            let sentence = format!(
+                "messages[{place}]: {} is of a call: give the call in calls=[...]",
+                message.getattr("__name__")?
+            );
+            return Err(PyTypeError::new_err(sentence));
+        }
+    }
+    for (class, _) in &classes {
+        if !messages.iter().any(|given| given.is(class)) {
+            messages.push(class.clone());
+        }
+    }
+    if !classes.is_empty() {
+        let role = |message: &Bound<'py, PyAny>| {
+            let found = classes.iter().find(|(class, _)| class.is(message));
+            found.map_or(Role::Message, |(_, role)| *role)
+        };
+        made.roles = messages.iter().map(role).collect();
+    }
+    Ok((messages, made))
+}
+
+impl Declared {
+    fn new(call: &Bound<'_, PyAny>, classes: &[(Py<PyType>, Py<Properties>)]) -> PyResult<Self> {
+        let py = call.py();
+        let said = call.getattr("_declared")?;
+        let message = said.getattr("message")?.cast_into::<PyType>()?;
+        let name: String = message.name()?.extract()?;
+        let names = |which| -> PyResult<Vec<Py<PyString>>> { said.getattr(which)?.extract() };
+        let mut ghosts = Vec::new();
+        let given: Vec<(Py<PyString>, Bound<'_, PyType>, bool)> = said.getattr("ghosts")?.extract()?;
+        for (parameter, class, optional) in given {
+            let found = classes.iter().position(|(known, _)| known.is(&class)).ok_or_else(|| {
+                let class = class.name().map_or_else(|_| "its class".into(), |name| name.to_string());
+                PyValueError::new_err(format!(
+                    "{name}.{parameter}: {class} must be among the protocol's ghosts: add it to ghosts=[...]"
+                ))
+            })?;
+            ghosts.push(GhostParameter { name: parameter, class: found, optional });
+        }
+        let (rate, burst) = (said.getattr("rate")?.extract()?, said.getattr("burst")?.extract()?);
+        let rate = Rate::new(rate, burst).map_err(|error| value_error(format!("{name}: {error}")))?;
+        let reply = said.getattr("reply")?;
+        let reply = if reply.is_none() { None } else { Some(reply.cast_into::<PyType>()?.unbind()) };
+        Ok(Declared {
+            call: call.clone().unbind(),
+            function: call.getattr(intern!(py, "function"))?.unbind(),
+            name,
+            direction: Direction::of(&call.getattr("direction")?)?,
+            message: message.unbind(),
+            reply,
+            positional: names("positional")?,
+            keywords: names("keywords")?,
+            ghosts,
+            owned: said.getattr("owned")?.extract()?,
+            rate,
+            disconnects: said.getattr("disconnects")?.extract()?,
+            timeout: Duration::from_secs_f64(said.getattr("timeout")?.extract()?),
+        })
+    }
+
+    /// Whether a server runs it.
+    pub(super) fn runs_on_server(&self) -> bool {
+        self.direction == Direction::Server
+    }
+}
+
+impl Calls {
+    pub(in crate::python) fn is_empty(&self) -> bool {
+        self.declared.is_empty()
+    }
+
+    /// What messages of this type are.
+    #[inline]
+    pub(in crate::python) fn role(&self, message_type: u16) -> Role {
+        self.roles.get(usize::from(message_type)).copied().unwrap_or(Role::Message)
+    }
+
+    /// The place of a call that `tw.call` made.
+    ///
+    /// # Errors
+    /// It is something else, or no call of this protocol.
+    pub(super) fn place(&self, call: &Bound<'_, PyAny>) -> PyResult<u16> {
+        let found = (0_u16..).zip(&self.declared).find(|(_, declared)| declared.call.is(call));
+        found.map(|(place, _)| place).ok_or_else(|| self.unknown(call))
+    }
+
+    #[cold]
+    fn unknown(&self, call: &Bound<'_, PyAny>) -> PyErr {
+        // A function's repr has its address.
+        let is_function = call.get_type().name().is_ok_and(|name| name == "function");
+        let shown =
+            if is_function { call.getattr("__name__").and_then(|name| name.str()) } else { call.repr() };
+        let shown = shown.map_or_else(|_| "it".into(), |shown| shown.to_string());
+        let names: Vec<&str> = self.declared.iter().map(|declared| declared.name.as_str()).collect();
+        let known = if names.is_empty() { "which has none".into() } else { names.join(", ") };
+        UnregisteredMessageError::new_err(format!(
+            "{shown} is not among the protocol's calls ({known}): make it a call by @tw.call(...) and add it to \
+             calls=[...], on both sides"
+        ))
+    }
+
+    /// The call at a place, if that is where calls of this side run: `on_server` says which side.
+    pub(super) fn check(&self, place: u16, on_server: bool) -> PyResult<&Declared> {
+        let declared = &self.declared[usize::from(place)];
+        if declared.runs_on_server() == on_server {
+            return Ok(declared);
+        }
+        let (runs, other) =
+            if declared.runs_on_server() { ("the server", "clients") } else { ("clients", "the server") };
+        Err(PyValueError::new_err(format!(
+            "{} runs on {runs} and is called by {other}: declare another call for the other way",
+            declared.name
+        )))
+    }
+
+    /// Refuses channels that bring no calls.
+    pub(in crate::python) fn check_channel(&self, class: &Class, kind: ChannelKind) -> PyResult<()> {
+        let found = self.declared.iter().find(|declared| declared.message.is(class.class()));
+        let has_none = kind.is_payload() || matches!(kind, ChannelKind::Latest { .. } | ChannelKind::Chunks);
+        let Some(declared) = found.filter(|_| has_none) else { return Ok(()) };
+        Err(PyValueError::new_err(format!(
+            "{}: its channel must bring all that it takes, and this is a {} channel: say another by \
+             @tw.call(..., channel=...)",
+            declared.name,
+            kind.name()
+        )))
+    }
+
+    pub(in crate::python) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for declared in &self.declared {
+            visit.call(&declared.call)?;
+            visit.call(&declared.function)?;
+            visit.call(&declared.message)?;
+            visit.call(&declared.reply)?;
+        }
+        Ok(())
+    }
+}

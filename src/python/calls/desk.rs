@@ -1,0 +1,321 @@
+//! Where an endpoint's calls wait: those that came, until the game takes them, and its own requests, until they are answered.
+//!
+//! Promises: each request ends once: by its reply, by its time in the endpoint's clock, or with its connection. What a peer can
+//! have wait here is bounded. No lock is held while Python runs.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, Weak};
+
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use super::counts::{CallCounts, count};
+use super::declared::{Declared, Role};
+use super::objects::request_class;
+use crate::calls::{Bucket, Requests};
+use crate::endpoint::{DisconnectReason, PeerHandle};
+use crate::python::errors::{NotConnectedError, StaleClientError};
+use crate::python::ghosts::Population;
+use crate::python::lock;
+use crate::python::protocol::Protocol;
+use crate::python::shared::Shared;
+use crate::python::state::State;
+use crate::time::Instant;
+
+/// A call that came and was not run yet.
+pub(in crate::python) struct Arrived {
+    /// How many of the inbox's messages came before it.
+    pub(in crate::python) place: usize,
+    /// Which call.
+    pub(in crate::python) call: u16,
+    pub(in crate::python) peer: PeerHandle,
+    /// Its arguments, on a server behind who called: as messages are handed over.
+    pub(in crate::python) item: Py<PyAny>,
+}
+
+/// What a tick brought of calls.
+#[derive(Default)]
+pub(in crate::python) struct Taken {
+    pub(in crate::python) calls: Vec<Arrived>,
+    /// Replies: from whom, of which type, and the object.
+    pub(in crate::python) replies: Vec<(PeerHandle, Role, Py<PyAny>)>,
+    /// Whose connections ended, and why.
+    pub(in crate::python) ended: Vec<(PeerHandle, DisconnectReason)>,
+}
+
+impl Taken {
+    pub(in crate::python) fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.replies.is_empty() && self.ended.is_empty()
+    }
+
+    pub(in crate::python) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.calls.iter().try_for_each(|call| visit.call(&call.item))?;
+        self.replies.iter().try_for_each(|(_, _, reply)| visit.call(reply))
+    }
+}
+
+/// What is to become of a call that came.
+pub(in crate::python) enum Admission {
+    Taken,
+    Dropped,
+    /// Its connection ends, for this reason.
+    Violation(String),
+}
+
+/// The calls that came with the tick that the game has now.
+#[derive(Default)]
+pub(super) struct Queue {
+    /// Which tick that is.
+    pub(super) tick: u64,
+    pub(super) calls: VecDeque<Arrived>,
+}
+
+/// The requests of all connections.
+pub(super) struct Pending {
+    pub(super) of: HashMap<PeerHandle, Requests<Py<PyAny>>>,
+    /// No request is over before.
+    pub(super) deadline: Instant,
+}
+
+pub(in crate::python) struct Desk {
+    pub(super) protocol: Py<Protocol>,
+    pub(super) is_server: bool,
+    /// Which functions run the calls.
+    pub(super) handlers: Mutex<Vec<Py<PyAny>>>,
+    pub(super) queue: Mutex<Queue>,
+    /// Calls that name ghosts which aren't here yet, with the ends of their patience.
+    pub(super) waiting: Mutex<VecDeque<(Instant, Arrived)>>,
+    /// A call is being run.
+    pub(super) running: AtomicBool,
+    /// What each client may call yet; of those who called.
+    limits: Mutex<HashMap<PeerHandle, Vec<Option<Bucket>>>>,
+    pub(super) requests: Mutex<Pending>,
+    pub(super) counts: Arc<CallCounts>,
+    pub(super) state: Weak<Shared<State>>,
+    pub(super) population: Arc<Population>,
+    /// When the logger was last given a traceback.
+    pub(super) told_at: Mutex<Option<std::time::Instant>>,
+}
+
+impl Desk {
+    pub(in crate::python) fn new(
+        py: Python<'_>,
+        protocol: &Py<Protocol>,
+        is_server: bool,
+        counts: Arc<CallCounts>,
+        state: Weak<Shared<State>>,
+        population: Arc<Population>,
+    ) -> Self {
+        let declared = &protocol.get().calls.declared;
+        let handlers = declared.iter().map(|declared| declared.function.clone_ref(py)).collect();
+        Desk {
+            protocol: protocol.clone_ref(py),
+            is_server,
+            handlers: Mutex::new(handlers),
+            queue: Mutex::default(),
+            waiting: Mutex::default(),
+            running: AtomicBool::new(false),
+            limits: Mutex::default(),
+            requests: Mutex::new(Pending { of: HashMap::new(), deadline: Instant::NEVER }),
+            counts,
+            state,
+            population,
+            told_at: Mutex::default(),
+        }
+    }
+
+    pub(super) fn declared(&self, place: u16) -> &Declared {
+        &self.protocol.get().calls.declared[usize::from(place)]
+    }
+
+    /// What becomes of a call that came then: before an object is made of it.
+    pub(in crate::python) fn admit(&self, peer: PeerHandle, place: u16, now: Instant) -> Admission {
+        let declared = self.declared(place);
+        if declared.runs_on_server() != self.is_server {
+            return Admission::Violation(format!("{}: a call that runs on the other side", declared.name));
+        }
+        if !self.is_server {
+            return Admission::Taken;
+        }
+        let mut limits = lock(&self.limits);
+        let buckets = limits.entry(peer).or_default();
+        if buckets.is_empty() {
+            buckets.resize(self.protocol.get().calls.declared.len(), None);
+        }
+        let bucket = buckets[usize::from(place)].get_or_insert_with(|| Bucket::new(&declared.rate, now));
+        if bucket.take(&declared.rate, now) {
+            return Admission::Taken;
+        }
+        drop(limits);
+        count(&self.counts.limited);
+        if declared.disconnects {
+            return Admission::Violation(format!(
+                "{}: called more often than its rate allows",
+                declared.name
+            ));
+        }
+        Admission::Dropped
+    }
+
+    /// Takes over what a tick brought, at its end: replies and what time has brought are handled at once, calls wait for the
+    /// game. Gives the number of the tick.
+    pub(in crate::python) fn take(&self, py: Python<'_>, taken: &mut Taken, now: Instant) -> PyResult<u64> {
+        for (peer, role, reply) in core::mem::take(&mut taken.replies) {
+            self.answer(peer, role, reply.bind(py))?;
+        }
+        for (peer, reason) in core::mem::take(&mut taken.ended) {
+            lock(&self.limits).remove(&peer);
+            let requests = lock(&self.requests).of.remove(&peer);
+            let requests = requests.map(|mut requests| requests.take_all()).unwrap_or_default();
+            for request in requests {
+                self.fail_ended(request.bind(py), Some(reason))?;
+            }
+        }
+        self.expire(py, now)?;
+        let ready = self.take_ready(py, now)?;
+        let mut queue = lock(&self.queue);
+        queue.tick += 1;
+        // What a handler that ticks has left behind it comes first.
+        queue.calls.iter_mut().for_each(|call| call.place = 0);
+        queue.calls.extend(ready);
+        queue.calls.extend(taken.calls.drain(..));
+        Ok(queue.tick)
+    }
+
+    /// Ends all requests: nothing comes any more.
+    pub(in crate::python) fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let all = core::mem::take(&mut lock(&self.requests).of);
+        for request in all.into_values().flat_map(|mut requests| requests.take_all()) {
+            self.fail_ended(request.bind(py), None)?;
+        }
+        let calls = core::mem::take(&mut lock(&self.queue).calls);
+        let waiting = core::mem::take(&mut *lock(&self.waiting));
+        drop((calls, waiting));
+        Ok(())
+    }
+
+    /// When the next request is over, if there is one.
+    pub(in crate::python) fn deadline(&self) -> Option<Instant> {
+        Some(lock(&self.requests).deadline).filter(|deadline| *deadline != Instant::NEVER)
+    }
+
+    /// Ends the requests whose time is over.
+    fn expire(&self, py: Python<'_>, now: Instant) -> PyResult<()> {
+        let late: Vec<Py<PyAny>> = {
+            let mut pending = lock(&self.requests);
+            if now < pending.deadline {
+                return Ok(());
+            }
+            let late = pending.of.values_mut().flat_map(|requests| requests.expire(now)).collect();
+            let deadlines = pending.of.values().map(Requests::deadline);
+            pending.deadline = deadlines.min().unwrap_or(Instant::NEVER);
+            late
+        };
+        for request in late {
+            let request = request.bind(py);
+            if !is_done(request) {
+                count(&self.counts.timed_out);
+                request.call_method0(intern!(py, "_time_out"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the request that this answers.
+    fn answer(&self, peer: PeerHandle, role: Role, reply: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = reply.py();
+        let number: u16 = reply.getattr(intern!(py, "request"))?.extract()?;
+        let request = {
+            let mut pending = lock(&self.requests);
+            let requests = pending.of.get_mut(&peer);
+            let is_it = |call: u16| role == Role::Unanswered || role == Role::Reply(call);
+            requests.filter(|requests| requests.call(number).is_some_and(is_it)).and_then(|r| r.end(number))
+        };
+        let Some(request) = request.map(|request| request.into_bound(py)).filter(|request| !is_done(request))
+        else {
+            count(&self.counts.late_replies);
+            return Ok(());
+        };
+        if role == Role::Unanswered {
+            request.call_method1(intern!(py, "_refuse"), (reply.getattr(intern!(py, "why"))?,))?;
+        } else {
+            request.call_method1(intern!(py, "_answer"), (reply.getattr(intern!(py, "value"))?,))?;
+        }
+        Ok(())
+    }
+
+    /// Ends a request whose connection ended: for this reason, or by this side's close.
+    fn fail_ended(&self, request: &Bound<'_, PyAny>, reason: Option<DisconnectReason>) -> PyResult<()> {
+        if is_done(request) {
+            return Ok(());
+        }
+        let py = request.py();
+        let reason = reason.unwrap_or(DisconnectReason::Closed);
+        let reason: String = crate::python::events::reason_to_python(py, reason)?.str()?.extract()?;
+        let sentence = format!("the connection ended before the reply came: {reason}");
+        let error = if self.is_server {
+            StaleClientError::new_err(sentence)
+        } else {
+            NotConnectedError::new_err(sentence)
+        };
+        request.call_method1(intern!(py, "_fail"), (error.into_value(py),)).map(drop)
+    }
+
+    /// Has a new request wait. None when as many wait as may.
+    pub(super) fn begin<'py>(
+        &self,
+        py: Python<'py>,
+        peer: PeerHandle,
+        place: u16,
+        now: Instant,
+    ) -> PyResult<(Option<u16>, Bound<'py, PyAny>)> {
+        let declared = self.declared(place);
+        let request = request_class(py)?.call1((declared.name.as_str(),))?;
+        let mut pending = lock(&self.requests);
+        let requests = pending.of.entry(peer).or_default();
+        // Those that were cancelled keep their numbers, so that no late reply meets another, while there is room.
+        let over = if requests.is_full() {
+            requests.discard(|waiting| is_done(waiting.bind(py)))
+        } else {
+            Vec::new()
+        };
+        let deadline = now + declared.timeout;
+        let number = requests.begin(place, deadline, request.clone().unbind());
+        pending.deadline = pending.deadline.min(deadline);
+        drop(pending);
+        drop(over);
+        Ok((number, request))
+    }
+
+    /// Forgets a request that was not sent.
+    pub(super) fn forget(&self, peer: PeerHandle, number: u16) {
+        let request = lock(&self.requests).of.get_mut(&peer).and_then(|requests| requests.end(number));
+        drop(request);
+    }
+
+    pub(in crate::python) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.protocol)?;
+        // What is being worked on is in use.
+        if let Ok(handlers) = self.handlers.try_lock() {
+            handlers.iter().try_for_each(|handler| visit.call(handler))?;
+        }
+        if let Ok(queue) = self.queue.try_lock() {
+            queue.calls.iter().try_for_each(|call| visit.call(&call.item))?;
+        }
+        if let Ok(waiting) = self.waiting.try_lock() {
+            waiting.iter().try_for_each(|(_, call)| visit.call(&call.item))?;
+        }
+        if let Ok(pending) = self.requests.try_lock() {
+            let mut all = pending.of.values().flat_map(Requests::iter);
+            all.try_for_each(|request| visit.call(request))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a request has ended, or was cancelled.
+fn is_done(request: &Bound<'_, PyAny>) -> bool {
+    request.getattr(intern!(request.py(), "done")).and_then(|done| done.is_truthy()).unwrap_or(true)
+}

@@ -1,0 +1,151 @@
+//! Ghosts as arguments: numbers on the wire, objects in the game.
+//!
+//! Promises: a client's call on a ghost that isn't its own never runs, where the call is for owners. A server's call that names a
+//! ghost which isn't there yet waits for it, for a bounded time and among a bounded number, on channels that lose nothing.
+
+use pyo3::prelude::*;
+
+use super::counts::count;
+use super::declared::Declared;
+use super::desk::{Arrived, Desk};
+use super::objects::Outcome;
+use crate::endpoint::PeerHandle;
+use crate::python::endpoint::Endpoint;
+use crate::python::errors::{ClosedError, FieldTypeError};
+use crate::python::ghosts::{Ghost, GhostArgument};
+use crate::python::lock;
+use crate::time::{Duration, Instant};
+use crate::transport::ChannelKind;
+
+/// How many calls may wait for their ghosts: more than a server makes in the time that ghosts take.
+const MAX_WAITING: usize = 256;
+
+/// How long: a ghost that takes longer has no use for what happened to it then.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a call's ghosts are where it runs.
+pub(super) enum Ghosts<'py> {
+    /// All are here, in the order of the parameters.
+    Here(Vec<Bound<'py, PyAny>>),
+    /// One isn't here, or isn't the caller's.
+    Missing(Outcome),
+    /// One isn't here yet.
+    Awaited,
+}
+
+impl Endpoint {
+    /// The ghosts that are among a call's arguments.
+    pub(in crate::python) fn ghost_arguments<'py>(
+        &self,
+        declared: &Declared,
+        object: &Bound<'py, PyAny>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let py = object.py();
+        declared.ghosts.iter().map(|parameter| object.getattr(parameter.name.bind(py))).collect()
+    }
+
+    /// Puts the numbers by which a peer knows them in their places. False where it isn't to have one of them.
+    ///
+    /// # Errors
+    /// One is no ghost of its class, or not in this world.
+    pub(in crate::python) fn number_ghosts<'py>(
+        &self,
+        declared: &Declared,
+        peer: PeerHandle,
+        object: &Bound<'py, PyAny>,
+        ghosts: &[Bound<'py, PyAny>],
+    ) -> PyResult<bool> {
+        let py = object.py();
+        for (parameter, given) in declared.ghosts.iter().zip(ghosts) {
+            if given.is_none() && parameter.optional {
+                continue;
+            }
+            let class = self.protocol.get().ghosts[parameter.class].0.bind(py);
+            let wrong = || {
+                let bound = class.name().map_or_else(|_| "a ghost".into(), |name| format!("a live {name}"));
+                let name = parameter.name.bind(py).to_string();
+                FieldTypeError::new_err((declared.described(), name, given.clone().unbind(), bound))
+            };
+            let ghost = given.cast::<Ghost>().map_err(|_| wrong())?;
+            let (population, is_server) = (&self.population, self.kind.is_server);
+            let number = population.number_for(&self.state, is_server, peer, parameter.class, ghost)?;
+            let Some(number) = number.ok_or_else(wrong)? else { return Ok(false) };
+            object.setattr(parameter.name.bind(py), number)?;
+        }
+        Ok(true)
+    }
+}
+
+impl Desk {
+    /// The ghosts that a call that came names.
+    pub(super) fn find_ghosts<'py>(
+        &self,
+        declared: &Declared,
+        peer: PeerHandle,
+        message: &Bound<'py, PyAny>,
+    ) -> PyResult<Ghosts<'py>> {
+        let py = message.py();
+        let mut found = Vec::new();
+        for (place, parameter) in declared.ghosts.iter().enumerate() {
+            let number: Option<u32> = message.getattr(parameter.name.bind(py))?.extract()?;
+            let Some(number) = number else {
+                found.push(py.None().into_bound(py));
+                continue;
+            };
+            let shared = self.state.upgrade().ok_or_else(|| ClosedError::new_err("the endpoint is gone"))?;
+            match self.population.named_by(py, &shared, self.is_server, peer, parameter.class, number)? {
+                GhostArgument::Here(_, false) if self.is_server && declared.owned && place == 0 => {
+                    return Ok(Ghosts::Missing(Outcome::Refused));
+                }
+                GhostArgument::Here(ghost, _) => found.push(ghost.into_any()),
+                GhostArgument::Gone => return Ok(Ghosts::Missing(Outcome::Gone)),
+                GhostArgument::Awaited => return Ok(Ghosts::Awaited),
+            }
+        }
+        Ok(Ghosts::Here(found))
+    }
+
+    /// Has a call wait for its ghosts; gives it back where it may not.
+    pub(super) fn await_ghosts(&self, py: Python<'_>, arrived: Arrived) -> PyResult<Option<Arrived>> {
+        let protocol = self.protocol.get();
+        let channel = self.channel_of(py, arrived.call)?;
+        let kind = protocol.core.channels()[channel].kind;
+        let is_reliable = matches!(kind, ChannelKind::Reliable { .. });
+        let now = self.now()?;
+        let mut waiting = lock(&self.waiting);
+        if !is_reliable || waiting.len() >= MAX_WAITING {
+            return Ok(Some(arrived));
+        }
+        waiting.push_back((now + PATIENCE, arrived));
+        Ok(None)
+    }
+
+    /// The calls that need wait no longer, in their order. Those whose time is over are counted and dropped.
+    pub(super) fn take_ready(&self, py: Python<'_>, now: Instant) -> PyResult<Vec<Arrived>> {
+        let waiting = core::mem::take(&mut *lock(&self.waiting));
+        let (mut ready, mut still) = (Vec::new(), Vec::new());
+        for (until, mut arrived) in waiting {
+            let message = arrived.item.bind(py);
+            let is_awaited = matches!(
+                self.find_ghosts(self.declared(arrived.call), arrived.peer, message)?,
+                Ghosts::Awaited
+            );
+            if !is_awaited {
+                arrived.place = 0;
+                ready.push(arrived);
+            } else if now < until {
+                still.push((until, arrived));
+            } else {
+                count(&self.counts.gone);
+            }
+        }
+        lock(&self.waiting).extend(still);
+        Ok(ready)
+    }
+
+    fn now(&self) -> PyResult<Instant> {
+        let Some(shared) = self.state.upgrade() else { return Ok(Instant::ZERO) };
+        let now = shared.lock()?.carrier.driver().map_or(Instant::ZERO, crate::driver::Driver::now);
+        Ok(now)
+    }
+}

@@ -1,0 +1,173 @@
+//! Calls and requests that the game makes.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::declared::{Declared, Direction};
+use super::desk::Desk;
+use crate::calls::MAX_REQUESTS;
+use crate::endpoint::PeerHandle;
+use crate::python::endpoint::Endpoint;
+use crate::python::errors::{ChannelFullError, GhostError};
+use crate::python::sent::Sent;
+use crate::transport::{Message, SendOptions};
+
+impl Endpoint {
+    /// The desk of an endpoint whose protocol has calls, with a call's place.
+    fn desk_of(&self, call: &Bound<'_, PyAny>) -> PyResult<(&Desk, u16)> {
+        let place = self.protocol.get().calls.place(call)?;
+        // One that has calls has a desk.
+        let desk = self.desk.as_deref().ok_or_else(|| PyValueError::new_err("the protocol has no calls"))?;
+        Ok((desk, place))
+    }
+
+    /// The call, if this side makes it.
+    pub(in crate::python) fn outgoing(&self, call: &Bound<'_, PyAny>) -> PyResult<&Declared> {
+        let (_, place) = self.desk_of(call)?;
+        self.protocol.get().calls.check(place, !self.kind.is_server)
+    }
+
+    /// The arguments of a call as an object of its class. What is wrong with them is raised as the function itself would.
+    pub(in crate::python) fn arguments<'py>(
+        &self,
+        py: Python<'py>,
+        declared: &Declared,
+        arguments: &Bound<'py, PyTuple>,
+        keywords: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        declared.message.bind(py).call(arguments, keywords)
+    }
+
+    /// Those as a message for one peer, with its channel.
+    pub(in crate::python) fn call_message(&self, object: &Bound<'_, PyAny>) -> PyResult<(Message, usize)> {
+        let encoded = self.protocol.get().encode_message(object)?;
+        let channel = self.protocol.get().channel(None, Some(encoded.message_type))?;
+        Ok((encoded, channel))
+    }
+
+    fn number_all(&self, declared: &Declared, peer: PeerHandle, object: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if declared.ghosts.is_empty() {
+            return Ok(true);
+        }
+        let ghosts = self.ghost_arguments(declared, object)?;
+        self.number_ghosts(declared, peer, object, &ghosts)
+    }
+
+    /// The answer where a client isn't to have a ghost.
+    fn hidden(&self, py: Python<'_>, declared: &Declared) -> PyResult<Py<PyAny>> {
+        if self.strict { Err(hidden_error(&declared.name)) } else { Sent::Hidden.to_python(py) }
+    }
+
+    /// Queues a call for a peer.
+    pub(in crate::python) fn call<'py>(
+        &self,
+        py: Python<'py>,
+        peer: PeerHandle,
+        call: &Bound<'py, PyAny>,
+        arguments: &Bound<'py, PyTuple>,
+        keywords: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        let declared = self.outgoing(call)?;
+        let object = self.arguments(py, declared, arguments, keywords)?;
+        if !self.number_all(declared, peer, &object)? {
+            return self.hidden(py, declared);
+        }
+        let (message, channel) = self.call_message(&object)?;
+        let sent = self
+            .with(|core, driver| core.send(driver.now(), peer, channel, message, SendOptions::default()))?;
+        self.answer(py, sent, channel, || declared.name.clone())
+    }
+
+    /// Queues a call for a peer that waits for its reply: the request.
+    pub(in crate::python) fn request<'py>(
+        &self,
+        py: Python<'py>,
+        peer: PeerHandle,
+        call: &Bound<'py, PyAny>,
+        arguments: &Bound<'py, PyTuple>,
+        keywords: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (desk, place) = self.desk_of(call)?;
+        let declared = self.outgoing(call)?;
+        let name = &declared.name;
+        if declared.reply.is_none() {
+            return Err(PyTypeError::new_err(format!(
+                "{name} returns None, so there is no reply to wait for: annotate what it returns, or use call()"
+            )));
+        }
+        let object = self.arguments(py, declared, arguments, keywords)?;
+        let has_ghosts = self.number_all(declared, peer, &object)?;
+        let now = self.with(|_, driver| driver.now())?;
+        let (number, request) = desk.begin(py, peer, place, now)?;
+        let fail = |error: PyErr| -> PyResult<()> {
+            if self.strict {
+                return Err(error);
+            }
+            request.call_method1(intern!(py, "_fail"), (error.into_value(py),)).map(drop)
+        };
+        let Some(number) = number else {
+            let sentence = format!("{name}: {MAX_REQUESTS} requests wait for replies, as many as may");
+            fail(ChannelFullError::new_err(sentence))?;
+            return Ok(request);
+        };
+        if !has_ghosts {
+            desk.forget(peer, number);
+            fail(hidden_error(name))?;
+            return Ok(request);
+        }
+        object.setattr(intern!(py, "tickwire_request"), number)?;
+        let sent = self.call_message(&object).and_then(|(message, channel)| {
+            let options = SendOptions::default();
+            let sent = self.with(|core, driver| core.send(driver.now(), peer, channel, message, options))?;
+            Ok((sent, channel))
+        });
+        let (sent, channel) = sent.inspect_err(|_| desk.forget(peer, number))?;
+        if let Err(error) = sent {
+            desk.forget(peer, number);
+            let is_peers_doing = Sent::of_refusal(&error, self.kind.absent).is_some();
+            let error = self.send_error(name, channel, error);
+            if !is_peers_doing {
+                return Err(error);
+            }
+            fail(error)?;
+        }
+        Ok(request)
+    }
+
+    /// Has another function run a call on this endpoint.
+    pub(in crate::python) fn implement(
+        &self,
+        call: &Bound<'_, PyAny>,
+        function: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (desk, place) = self.desk_of(call)?;
+        self.protocol.get().calls.check(place, self.kind.is_server)?;
+        let py = call.py();
+        py.import("tickwire.calls")?.call_method1("check_function", (function,))?;
+        desk.implement(place, function);
+        Ok(())
+    }
+}
+
+fn hidden_error(name: &str) -> PyErr {
+    GhostError::new_err(format!("{name}: the client isn't to have a ghost that it names"))
+}
+
+impl Declared {
+    /// Refuses what is for one client only.
+    pub(in crate::python) fn check_for_all(&self) -> PyResult<()> {
+        if self.direction == Direction::All {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!(
+            "{} is for one client at a time: declare it @tw.call(tw.to_all) to call it for several",
+            self.name
+        )))
+    }
+
+    pub(in crate::python) fn described(&self) -> String {
+        self.name.clone()
+    }
+}

@@ -1,0 +1,18 @@
+//! Calls for Python: functions that the other side runs.
+//!
+//! Promises: a call is a message of its function's parameters, and what holds for messages holds for it. The game's functions run
+//! where the game takes its tick, in the order in which their channel brought them, and never under a lock; what they raise ends
+//! the call and nothing else.
+
+mod counts;
+mod declared;
+mod desk;
+mod ghosts;
+mod make;
+mod objects;
+mod run;
+mod tick;
+
+pub(super) use counts::{CallCounters, CallCounts};
+pub(super) use declared::{Calls, Role, with_calls};
+pub(super) use desk::{Admission, Arrived, Desk, Taken};

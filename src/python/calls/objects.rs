@@ -1,0 +1,30 @@
+//! The Python classes that calls are made and answered with, found when the first is needed.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+/// `tickwire.requests.Request`.
+pub(super) fn request_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CLASS.import(py, "tickwire.requests", "Request")
+}
+
+/// Why a request gets no value, as the members of `tickwire.requests.Outcome` are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Failed,
+    Refused,
+    Gone,
+}
+
+impl Outcome {
+    pub(super) fn to_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        CLASS.import(py, "tickwire.requests", "Outcome")?.getattr(match self {
+            Outcome::Failed => "FAILED",
+            Outcome::Refused => "REFUSED",
+            Outcome::Gone => "GONE",
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! What an endpoint does for its calls around a tick.
+
+use std::sync::{Arc, Weak};
+
+use pyo3::prelude::*;
+
+use super::desk::{Desk, Taken};
+use crate::driver::Driver;
+use crate::python::endpoint::Endpoint;
+use crate::time::Instant;
+
+impl Endpoint {
+    /// Runs the calls that the game has left in its last tick's inbox.
+    pub(in crate::python) fn run_calls(&self, py: Python<'_>) -> PyResult<()> {
+        self.desk.as_ref().map_or(Ok(()), |desk| desk.run(py, None, None).map(drop))
+    }
+
+    /// Takes over what a tick brought of calls: where they wait, and behind which tick.
+    pub(in crate::python) fn take_calls(
+        &self,
+        py: Python<'_>,
+        taken: &mut Taken,
+    ) -> PyResult<Option<(Weak<Desk>, u64)>> {
+        let Some(desk) = &self.desk else { return Ok(None) };
+        let now = self.state.lock()?.carrier.driver().map_or(Instant::ZERO, Driver::now);
+        let tick = desk.take(py, taken, now)?;
+        Ok(Some((Arc::downgrade(desk), tick)))
+    }
+
+    /// Ends what waits for an endpoint that is closed.
+    pub(in crate::python) fn end_calls(&self, py: Python<'_>) -> PyResult<()> {
+        match &self.desk {
+            Some(desk) if self.closed().unwrap_or(true) => desk.close(py),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Calls of a server, for one client or several.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::{Audience, Server};
+use crate::endpoint::{Host, PeerHandle, SendError};
+use crate::python::arrays::Recipients;
+use crate::python::events::ClientHandle;
+use crate::python::lock;
+use crate::python::sent::Sent;
+use crate::transport::SendOptions;
+
+impl Server {
+    pub(super) fn call_one_or_several<'py>(
+        &self,
+        py: Python<'py>,
+        client: &Bound<'py, PyAny>,
+        call: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        if let Ok(client) = client.cast::<ClientHandle>() {
+            return self.endpoint.call(py, self.core_handle(client.get())?, call, args, kwargs);
+        }
+        let clients = self.recipients(client).map_err(|error| {
+            if !error.is_instance_of::<PyTypeError>(py) {
+                return error;
+            }
+            let class = client.get_type().name().map_or_else(|_| "it".into(), |name| name.to_string());
+            PyTypeError::new_err(format!("client must be a ClientHandle or an iterable of them, not {class}"))
+        })?;
+        let left_out = self.call_several(py, Some(clients), call, args, kwargs)?;
+        Ok(left_out.into_pyobject(py)?.into_any().unbind())
+    }
+
+    /// Has these clients run a call, or all of them.
+    pub(super) fn call_several<'py>(
+        &self,
+        py: Python<'py>,
+        clients: Option<Recipients>,
+        call: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Vec<Py<ClientHandle>>> {
+        let declared = self.endpoint.outgoing(call)?;
+        declared.check_for_all()?;
+        let object = self.endpoint.arguments(py, declared, args, kwargs)?;
+        let ghosts = self.endpoint.ghost_arguments(declared, &object)?;
+        if ghosts.is_empty() {
+            let (message, channel) = self.endpoint.call_message(&object)?;
+            let audience = clients.map_or(Audience::Everybody, Audience::These);
+            let messages = [(message, SendOptions::default())];
+            let sent = self.send_all(py, audience, None, channel, &messages, None)?;
+            return sent.map_err(|error| self.endpoint.send_error(&declared.described(), channel, error));
+        }
+        let clients = match clients {
+            Some(Recipients(clients)) => clients.into_iter().flatten().collect(),
+            None => self.endpoint.with(|core, _| self.known(core))?,
+        };
+        let mut left_out = Vec::new();
+        for client in clients {
+            // Each client has its own numbers of ghosts.
+            if !self.endpoint.number_ghosts(declared, client, &object, &ghosts)? {
+                continue;
+            }
+            let (message, channel) = self.endpoint.call_message(&object)?;
+            let options = SendOptions::default();
+            let sent: Result<(), SendError> = self
+                .endpoint
+                .with(|core, driver| core.send(driver.now(), client, channel, message, options))?;
+            let Err(error) = sent else { continue };
+            if Sent::of_refusal(&error, Sent::Gone).is_none() {
+                return Err(self.endpoint.send_error(&declared.described(), channel, error));
+            }
+            left_out.extend(lock(&self.players).handles.get(&client).map(|handle| handle.clone_ref(py)));
+        }
+        Ok(left_out)
+    }
+
+    /// Those that the game knows of.
+    fn known(&self, core: &Host) -> Vec<PeerHandle> {
+        let players = lock(&self.players);
+        core.connected().filter(|client| players.handles.contains_key(client)).collect()
+    }
+}
