@@ -14,6 +14,7 @@ pub mod mirror;
 pub mod packet;
 pub mod publisher;
 pub mod relevancy;
+mod row_words;
 mod scan;
 pub mod table;
 mod wordless;

@@ -4,49 +4,11 @@
 //! taken when a ghost of the page first has this many states.
 
 use super::super::class::HISTORY;
+use super::super::row_words::RowWords;
 use super::pages::PAGE;
 
 /// States besides the newest.
 const DEPTH: usize = HISTORY as usize;
-
-/// Words of a page's ghosts.
-#[derive(Clone, Debug)]
-enum Words {
-    /// Where no word of the class has more than 32 bits.
-    Narrow(Box<[u32]>),
-    Wide(Box<[u64]>),
-}
-
-impl Words {
-    /// Zeros, of states of this many words.
-    fn new(width: usize, narrow: bool) -> Self {
-        let len = width * PAGE;
-        if narrow { Words::Narrow(vec![0; len].into()) } else { Words::Wide(vec![0; len].into()) }
-    }
-
-    #[inline]
-    fn load(&self, at: usize, words: &mut [u64]) {
-        match self {
-            Words::Narrow(all) => {
-                let from = &all[at..][..words.len()];
-                words.iter_mut().zip(from).for_each(|(to, word)| *to = u64::from(*word));
-            }
-            Words::Wide(all) => words.copy_from_slice(&all[at..][..words.len()]),
-        }
-    }
-
-    #[inline]
-    fn store(&mut self, at: usize, words: &[u64]) {
-        match self {
-            Words::Narrow(all) => {
-                // Words of a narrow class have 32 bits.
-                let to = &mut all[at..][..words.len()];
-                to.iter_mut().zip(words).for_each(|(to, word)| *to = *word as u32);
-            }
-            Words::Wide(all) => all[at..][..words.len()].copy_from_slice(words),
-        }
-    }
-}
 
 /// Where a ghost's earlier states are: a ring, by rising ticks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,12 +33,12 @@ pub(super) struct States {
     narrow: bool,
     /// The tick of the newest state, 0 where there is none.
     ticks: [u32; PAGE],
-    newest: Words,
+    newest: RowWords,
     rings: [Ring; PAGE],
     /// By ghost and place. None before a ghost has a second state.
     earlier_ticks: Box<[u32]>,
     /// By place, then by ghost: as many places as a ghost had states.
-    earlier: Vec<Words>,
+    earlier: Vec<RowWords>,
 }
 
 impl States {
@@ -85,7 +47,7 @@ impl States {
             width,
             narrow,
             ticks: [0; PAGE],
-            newest: Words::new(width, narrow),
+            newest: zeros(width, narrow),
             rings: [Ring::default(); PAGE],
             earlier_ticks: Box::default(),
             earlier: Vec::new(),
@@ -188,7 +150,7 @@ impl States {
         self.reserve();
         self.earlier_ticks[id * DEPTH + place] = tick;
         while self.earlier.len() <= place {
-            self.earlier.push(Words::new(self.width, self.narrow));
+            self.earlier.push(zeros(self.width, self.narrow));
         }
         self.earlier[place].store(id * self.width, words);
     }
@@ -200,6 +162,13 @@ impl States {
             self.earlier_ticks = vec![0; PAGE * DEPTH].into();
         }
     }
+}
+
+/// Of states of this many words, for the ghosts of a page.
+fn zeros(width: usize, narrow: bool) -> RowWords {
+    let mut words = RowWords::new(narrow);
+    words.grow(width * PAGE);
+    words
 }
 
 #[cfg(test)]

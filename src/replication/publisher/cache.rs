@@ -9,7 +9,8 @@
 use super::super::class::GhostClass;
 use super::super::packet::Ages;
 use super::super::table::Table;
-use crate::wire::{BitSink, BitWriter, Property};
+use crate::store::ones;
+use crate::wire::{BitSink, BitWriter};
 
 const NONE: u32 = u32::MAX;
 
@@ -96,10 +97,9 @@ impl Cache {
     /// Adds what this tick's words cost so far.
     pub(super) fn add_costs(&self, costs: &mut [u64]) {
         for entry in &self.entries {
-            let mut mask = entry.mask & self.with_words;
-            for bits in &self.costs[entry.costs as usize..][..mask.count_ones() as usize] {
-                costs[mask.trailing_zeros() as usize] += u64::from(*bits) * u64::from(entry.uses);
-                mask &= mask - 1;
+            let each = ones(entry.mask & self.with_words);
+            for (property, bits) in each.zip(&self.costs[entry.costs as usize..]) {
+                costs[property] += u64::from(*bits) * u64::from(entry.uses);
             }
         }
     }
@@ -170,15 +170,16 @@ impl Cache {
         let class = table.class();
         let mask = table.changed_since(row, ages.baseline) & class.updated(owner);
         let known = table.words_for(owner, row, ages.baseline, &mut self.base);
-        let mut into = Into::new(&mut self.arena, &mut self.costs);
+        let mut into = ArenaSink::new(&mut self.arena, &mut self.costs);
         let older = ages.older != 0 && table.words_for(owner, row, ages.older, &mut self.older);
         if mask != 0 && known {
             let words = table.newest(row);
-            let of = |mask: u64| each(class, mask & self.with_words);
+            let of = |mask: u64| class.properties.of(mask & self.with_words);
             let (past, ahead) = (ages.baseline - ages.older, self.tick - ages.baseline);
             let (mut still, mut moved) = (0, 0);
             if older {
-                for (property, range) in of(mask) {
+                for (i, property) in of(mask) {
+                    let range = class.properties.word_range(i);
                     let (older, base) = (&self.older[range.clone()], &self.base[range.clone()]);
                     let linear = &mut self.linear[range.clone()];
                     // Ages have 16 bits.
@@ -192,8 +193,8 @@ impl Cache {
                 into.bool(linear);
             }
             let base = if linear { &self.linear } else { &self.base };
-            for (property, range) in of(mask) {
-                let before = into.bits;
+            for (i, property) in of(mask) {
+                let (range, before) = (class.properties.word_range(i), into.bits);
                 property.write_delta(&words[range.clone()], &base[range], &mut into);
                 into.cost(before);
             }
@@ -206,10 +207,10 @@ impl Cache {
     fn encode_create(&mut self, table: &Table, row: u32, owner: bool) -> usize {
         let class = table.class();
         let (mask, words) = (class.created(owner), table.newest(row));
-        let mut into = Into::new(&mut self.arena, &mut self.costs);
-        for (property, range) in each(class, mask & self.with_words) {
+        let mut into = ArenaSink::new(&mut self.arena, &mut self.costs);
+        for (i, property) in class.properties.of(mask & self.with_words) {
             let before = into.bits;
-            property.write(&words[range], &mut into);
+            property.write(&words[class.properties.word_range(i)], &mut into);
             into.cost(before);
         }
         let (start, bits, costs) = into.finish();
@@ -231,17 +232,8 @@ fn blank(ages: Ages, owner: bool, forgotten: bool) -> CachedBits {
     CachedBits { ages, owner, forgotten, mask: 0, start: 0, bits: 0, next: NONE, costs: 0, uses: 0 }
 }
 
-/// The properties of a mask, each with where its words are in a row.
-fn each(class: &GhostClass, mask: u64) -> impl Iterator<Item = (&Property, core::ops::Range<usize>)> {
-    let properties = class.properties.each().iter().enumerate();
-    properties.filter(move |(i, _)| mask >> i & 1 == 1).map(|(i, property)| {
-        let start = class.properties.word_start(i);
-        (property, start..start + property.words().len())
-    })
-}
-
 /// Writes to the arena, from a new word on.
-struct Into<'a> {
+struct ArenaSink<'a> {
     arena: &'a mut Vec<u64>,
     costs: &'a mut Vec<u16>,
     start: u32,
@@ -251,11 +243,11 @@ struct Into<'a> {
     scratch: u64,
 }
 
-impl<'a> Into<'a> {
+impl<'a> ArenaSink<'a> {
     fn new(arena: &'a mut Vec<u64>, costs: &'a mut Vec<u16>) -> Self {
         // An arena of a tick has far fewer words.
         let (start, first_cost) = (arena.len() as u32, costs.len() as u32);
-        Into { arena, costs, start, first_cost, bits: 0, scratch: 0 }
+        ArenaSink { arena, costs, start, first_cost, bits: 0, scratch: 0 }
     }
 
     /// Notes what the property took that was written since there were `before` bits.
@@ -272,7 +264,7 @@ impl<'a> Into<'a> {
     }
 }
 
-impl BitSink for Into<'_> {
+impl BitSink for ArenaSink<'_> {
     #[inline]
     fn bits(&mut self, value: u64, n: u32) {
         let used = self.bits % 64;

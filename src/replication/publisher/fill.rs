@@ -6,6 +6,7 @@ use super::cache::Cache;
 use super::costs::ClassCosts;
 use super::peer::Peer;
 use super::scope::{CarriedOp, Due, Scope};
+use crate::store::ones;
 use crate::wire::BitWriter;
 
 /// Bits that an align may take.
@@ -239,13 +240,13 @@ impl Section<'_> {
 
     /// The most that properties without words take, wherever the payload lies: no more than their class says.
     fn most_of(&self, row: u32, mask: u64) -> usize {
-        let each = super::scope::ones(mask).filter_map(|property| self.table.value(row, property));
+        let each = ones(mask).filter_map(|property| self.table.value(row, property));
         each.map(|value| value.max_bits()).sum()
     }
 
     fn write_others(&mut self, row: u32, mask: u64, out: &mut BitWriter) -> usize {
         let start = out.bit_len();
-        for property in super::scope::ones(mask) {
+        for property in ones(mask) {
             let before = out.bit_len();
             if let Some(value) = self.table.value(row, property) {
                 out.append(value);

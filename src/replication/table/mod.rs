@@ -15,8 +15,9 @@ use std::sync::Arc;
 
 use super::class::GhostClass;
 use super::history::History;
-use super::scan::{BLOCK, Scan, ones};
+use super::scan::{BLOCK, Scan};
 use super::wordless::Wordless;
+use crate::store::ones;
 use crate::wire::{Encoded, ValueError};
 
 /// Rows that memory is first taken for.

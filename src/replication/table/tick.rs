@@ -1,7 +1,8 @@
 //! A tick of a table: the cells are read, and what they say is the rows' state.
 
-use super::super::scan::{BLOCK, ones};
+use super::super::scan::BLOCK;
 use super::{Column, Table, Wrong};
+use crate::store::ones;
 use crate::wire::ValueError;
 
 impl Table {
