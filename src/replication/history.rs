@@ -111,6 +111,20 @@ impl History {
     }
 }
 
+impl History {
+    /// Gives the words of the last replaced state, or this many before it; false when these are forgotten.
+    #[inline]
+    pub(super) fn words_back(&self, row: usize, back: u8, words: &mut [u64]) -> bool {
+        let (depth, ring) = (self.places.len(), self.rings[row]);
+        if back >= ring.len {
+            return false;
+        }
+        let at = (usize::from(ring.next) + depth - 1 - usize::from(back)) % depth;
+        self.places[at].words.load(row * self.width, words);
+        true
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,7 +146,12 @@ mod tests {
                 [11, 12, 14, 15, 19, 25].map(|tick| at(&history, 0, tick).map(|words| words[0])),
                 [None, Some(12), Some(12), Some(15), Some(15), Some(20)]
             );
-            assert_eq!(at(&history, 1, 25), None, "the other row had none");
+            let back = |history: &History, row, back| {
+                let mut words = [0; 2];
+                history.words_back(row, back, &mut words).then_some(words[0])
+            };
+            assert_eq!([0, 1, 2, 3].map(|i| back(&history, 0, i)), [Some(20), Some(15), Some(12), None]);
+            assert_eq!((at(&history, 1, 25), back(&history, 1, 0)), (None, None), "the other row had none");
             history.reserve(9);
             history.push(7, 2, &[0, 21], &[0, 0, 1, u32::MAX.into()]);
             assert_eq!(

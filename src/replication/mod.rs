@@ -25,4 +25,4 @@ pub use mirror::{GhostEvent, Happened, Mirror, MirrorCounters};
 pub use packet::Violation;
 pub use publisher::{ClassCosts, Costs, Publisher, PublisherConfig};
 pub use relevancy::{Changes, ClassRelevancy, GridConfig, Interest, Relevancy, RelevancyError, View};
-pub use table::{Column, Full, Table, Wrong};
+pub use table::{Column, Full, Table, Turn, Wrong};

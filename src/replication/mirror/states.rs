@@ -91,6 +91,30 @@ impl States {
         false
     }
 
+    /// Gives the words of the newest state before this tick, or this many before it; false when there are none.
+    #[inline]
+    pub(super) fn before(&self, id: usize, tick: u32, back: u8, words: &mut [u64]) -> bool {
+        let (ring, mut back) = (self.rings[id], usize::from(back));
+        let mut end = usize::from(ring.len);
+        if self.ticks[id] == 0 {
+            return false;
+        }
+        if self.ticks[id] < tick {
+            if back == 0 {
+                self.newest.load(id * self.width, words);
+                return true;
+            }
+            back -= 1;
+        } else {
+            while end > 0 && self.earlier_ticks[id * DEPTH + ring.place(end - 1)] >= tick {
+                end -= 1;
+            }
+        }
+        let Some(index) = end.checked_sub(back + 1) else { return false };
+        self.earlier[ring.place(index)].load(id * self.width, words);
+        true
+    }
+
     /// Keeps the state of a tick above that of the newest one, as the newest. `before` are the newest words.
     #[inline]
     pub(super) fn push(&mut self, id: usize, tick: u32, words: &[u64], before: &[u64]) {
@@ -203,6 +227,10 @@ mod tests {
                     assert_eq!(found, model.contains(&tick), "seed {seed} step {step} tick {tick}");
                     assert!(!found || words == of(tick));
                 }
+                let (before, back) = (rng.below(500) as u32, rng.below(3) as u8);
+                let expected = model.range(..before).rev().nth(back.into()).map(|tick| of(*tick));
+                let mut words = [0; 2];
+                assert_eq!(states.before(1, before, back, &mut words).then_some(words), expected);
                 if rng.chance(0.01) {
                     states.clear(1);
                     model.clear();

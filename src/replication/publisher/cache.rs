@@ -7,7 +7,7 @@
 //! property, for the costs of all who took it.
 
 use super::super::class::GhostClass;
-use super::super::packet::Ages;
+use super::super::packet::Base;
 use super::super::table::Table;
 use crate::store::ones;
 use crate::wire::{BitSink, BitWriter};
@@ -15,13 +15,13 @@ use crate::wire::{BitSink, BitWriter};
 const NONE: u32 = u32::MAX;
 
 /// Bits that are written without a baseline.
-const WHOLE: Ages = Ages { baseline: 0, older: 0 };
+const WHOLE: Base = Base::Named { baseline: 0, older: 0 };
 
 /// The words of one object, encoded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CachedBits {
     /// Against what; nothing of a create.
-    ages: Ages,
+    base: Base,
     /// Properties, with and without words. 0: there is nothing to say, or no such baseline any more.
     pub(super) mask: u64,
     /// Where the bits begin: a word of the arena.
@@ -112,9 +112,9 @@ impl Cache {
 
     /// The update of a row against these states, for its owner or another.
     #[inline]
-    pub(super) fn update(&mut self, table: &Table, row: u32, ages: Ages, owner: bool) -> usize {
+    pub(super) fn update(&mut self, table: &Table, row: u32, base: Base, owner: bool) -> usize {
         let owner = owner && self.by_owner;
-        self.find(row, ages, owner).unwrap_or_else(|| self.encode_update(table, row, ages, owner))
+        self.find(row, base, owner).unwrap_or_else(|| self.encode_update(table, row, base, owner))
     }
 
     /// The create of a row.
@@ -154,11 +154,11 @@ impl Cache {
     }
 
     #[inline]
-    fn find(&self, row: u32, ages: Ages, owner: bool) -> Option<usize> {
+    fn find(&self, row: u32, base: Base, owner: bool) -> Option<usize> {
         let head = self.heads[row as usize];
         let mut at = if head.tick == self.tick { head.first } else { NONE };
         while let Some(entry) = self.entries.get(at as usize) {
-            if entry.ages == ages && entry.owner == owner {
+            if entry.base == base && entry.owner == owner {
                 return Some(at as usize);
             }
             at = entry.next;
@@ -166,16 +166,23 @@ impl Cache {
         None
     }
 
-    fn encode_update(&mut self, table: &Table, row: u32, ages: Ages, owner: bool) -> usize {
+    fn encode_update(&mut self, table: &Table, row: u32, base: Base, owner: bool) -> usize {
         let class = table.class();
-        let mask = table.changed_since(row, ages.baseline) & class.updated(owner);
-        let known = table.words_for(owner, row, ages.baseline, &mut self.base);
+        let (since, past, ahead) = match base {
+            Base::Newest { .. } => (table.turn(owner, row).last - 1, 1, 1),
+            Base::Named { baseline, older } => (baseline, baseline - older, self.tick - baseline),
+        };
+        let mask = table.changed_since(row, since) & class.updated(owner);
+        let known = table.words_for(owner, row, since, &mut self.base);
+        let older = match base {
+            Base::Newest { depth: 0 } | Base::Named { older: 0, .. } => false,
+            Base::Newest { .. } => table.words_back(row, 2, &mut self.older),
+            Base::Named { older, .. } => table.words_for(owner, row, older, &mut self.older),
+        };
         let mut into = ArenaSink::new(&mut self.arena, &mut self.costs);
-        let older = ages.older != 0 && table.words_for(owner, row, ages.older, &mut self.older);
         if mask != 0 && known {
             let words = table.newest(row);
             let of = |mask: u64| class.properties.of(mask & self.with_words);
-            let (past, ahead) = (ages.baseline - ages.older, self.tick - ages.baseline);
             let (mut still, mut moved) = (0, 0);
             if older {
                 for (i, property) in of(mask) {
@@ -189,19 +196,19 @@ impl Cache {
                 }
             }
             let linear = older && moved < still;
-            if ages.older != 0 {
+            if base.has_older() {
                 into.bool(linear);
             }
-            let base = if linear { &self.linear } else { &self.base };
+            let from = if linear { &self.linear } else { &self.base };
             for (i, property) in of(mask) {
                 let (range, before) = (class.properties.word_range(i), into.bits);
-                property.write_delta(&words[range.clone()], &base[range], &mut into);
+                property.write_delta(&words[range.clone()], &from[range], &mut into);
                 into.cost(before);
             }
         }
         let (start, bits, costs) = into.finish();
         let mask = if known { mask } else { 0 };
-        self.push(row, CachedBits { mask, start, bits, costs, ..blank(ages, owner, !known) })
+        self.push(row, CachedBits { mask, start, bits, costs, ..blank(base, owner, !known) })
     }
 
     fn encode_create(&mut self, table: &Table, row: u32, owner: bool) -> usize {
@@ -228,8 +235,8 @@ impl Cache {
     }
 }
 
-fn blank(ages: Ages, owner: bool, forgotten: bool) -> CachedBits {
-    CachedBits { ages, owner, forgotten, mask: 0, start: 0, bits: 0, next: NONE, costs: 0, uses: 0 }
+fn blank(base: Base, owner: bool, forgotten: bool) -> CachedBits {
+    CachedBits { base, owner, forgotten, mask: 0, start: 0, bits: 0, next: NONE, costs: 0, uses: 0 }
 }
 
 /// Writes to the arena, from a new word on.

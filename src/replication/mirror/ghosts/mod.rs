@@ -9,7 +9,7 @@ mod taking;
 use std::sync::Arc;
 
 use super::super::class::GhostClass;
-use super::super::packet::Violation;
+use super::super::packet::{Base, Violation};
 use super::pages::{PAGE, Page, Pages};
 use super::states::States;
 use crate::wire::BitReader;
@@ -39,8 +39,7 @@ pub(super) enum Outcome {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Against {
     pub(super) tick: u32,
-    pub(super) baseline: u32,
-    pub(super) older: Option<u32>,
+    pub(super) base: Base,
 }
 
 #[derive(Debug)]
@@ -179,16 +178,24 @@ impl Ghosts {
         mask: u64,
         reader: &mut BitReader<'_>,
     ) -> Result<Outcome, Violation> {
-        let Against { tick, baseline, older } = against;
+        let Against { tick, base } = against;
         let page = self.pages.get(id);
         let newest = page.map_or(0, |(page, at)| page.tick(at));
         let known = page.is_some_and(|(page, at)| {
             newest > 0
                 && tick > page.destroyed[at]
-                && page.at(at, baseline, &mut self.base)
-                && older.is_none_or(|older| page.at(at, older, &mut self.older))
+                && match base {
+                    Base::Newest { depth } => {
+                        page.before(at, tick, 0, &mut self.base)
+                            && (depth == 0 || page.before(at, tick, 1, &mut self.older))
+                    }
+                    Base::Named { baseline, older } => {
+                        page.at(at, baseline, &mut self.base)
+                            && (older == 0 || page.at(at, older, &mut self.older))
+                    }
+                }
         });
-        let linear = older.is_some() && reader.bool()?;
+        let linear = base.has_older() && reader.bool()?;
         if !known {
             if newest > 0 && tick > newest {
                 // What the server names was acked, and is among the newest.
@@ -200,9 +207,12 @@ impl Ghosts {
         }
         self.words.copy_from_slice(&self.base);
         let with_words = mask & self.with_words;
-        if linear && let Some(older) = older {
-            // Ages have 16 bits.
-            let (past, ahead) = ((baseline - older) as u16, (tick - baseline) as u16);
+        if linear {
+            let (past, ahead) = match base {
+                Base::Newest { .. } => (1, 1),
+                // Ages have 16 bits.
+                Base::Named { baseline, older } => ((baseline - older) as u16, (tick - baseline) as u16),
+            };
             self.extrapolate(with_words, past, ahead);
         }
         read_words(&self.class, with_words, Some(&self.base), reader, &mut self.words)?;

@@ -20,14 +20,18 @@ impl Scope {
                 if fresh && sent >= record.acked && record.since(carried.count) < HISTORY =>
             {
                 record.state = GhostState::Live;
-                (record.acked, record.acked_count, record.older_age) = (sent, carried.count, 0);
+                (record.acked, record.acked_count) = (sent, carried.count);
+                record.older_age = 0;
+                record.hold.set_run(0);
             }
             (CarriedOp::Create, GhostState::Live) if fresh && record.since(carried.count) < HISTORY => {
-                record.acknowledge(sent, carried.count);
+                record.acknowledge(sent, carried.count, false);
             }
             // Whatever the order was in which they arrived, the client had what it was written against.
-            (CarriedOp::Update, GhostState::Live) if fresh && record.since(carried.base_count) < HISTORY => {
-                record.acknowledge(sent, carried.count);
+            (op @ (CarriedOp::Update | CarriedOp::Step), GhostState::Live)
+                if fresh && record.since(carried.base_count) < HISTORY =>
+            {
+                record.acknowledge(sent, carried.count, op == CarriedOp::Step);
             }
             _ => {}
         }

@@ -7,10 +7,11 @@ mod fates;
 mod record;
 
 use super::super::class::HISTORY;
-use super::super::packet::{Ages, MAX_AGE};
+use super::super::packet::{Base, MAX_AGE};
+use super::super::table::Table;
 use crate::store::ones;
-use record::Record;
 pub(super) use record::{Carried, CarriedOp, GhostState};
+use record::{Hold, Record};
 
 const NONE: u32 = u32::MAX;
 
@@ -19,8 +20,10 @@ const NONE: u32 = u32::MAX;
 pub(super) enum Due {
     Update {
         row: u32,
-        ages: Ages,
+        base: Base,
         owner: bool,
+        /// Whether it goes out as a [`CarriedOp::Step`].
+        step: bool,
     },
     Create {
         row: u32,
@@ -81,7 +84,7 @@ impl Scope {
             acked_count: 0,
             count: 0,
             state: GhostState::Creating,
-            owner,
+            hold: Hold::new(owner),
         };
         if id == self.records.len() {
             self.records.push(record);
@@ -126,8 +129,8 @@ impl Scope {
     pub(super) fn set_owner(&mut self, row: u32, tick: u32, owner: bool) {
         let Some(id) = self.id_of(row) else { return };
         let record = &mut self.records[id as usize];
-        if record.owner != owner {
-            record.owner = owner;
+        if record.hold.owner() != owner {
+            record.hold = Hold::new(owner);
             record.create_again(tick);
             self.mark_due(id);
         }
@@ -149,7 +152,7 @@ impl Scope {
     pub(super) fn mark_changed_for(&mut self, rows: &[(u32, [bool; 2])]) {
         for (row, changed) in rows {
             let Some(id) = self.id_of(*row) else { continue };
-            if changed[usize::from(self.records[id as usize].owner)] {
+            if changed[usize::from(self.records[id as usize].hold.owner())] {
                 self.mark_due(id);
             }
         }
@@ -264,11 +267,12 @@ impl Scope {
         })
     }
 
-    /// What is to be said of a ghost in this tick.
+    /// What is to be said of a ghost in this tick, against the newest state and at most this many before it where the client is
+    /// known to have these.
     #[inline]
-    pub(super) fn due(&mut self, id: u32, tick: u32) -> Due {
+    pub(super) fn due(&mut self, id: u32, tick: u32, table: &Table, depth: u8) -> Due {
         let record = &mut self.records[id as usize];
-        let (row, owner) = (record.row.into(), record.owner);
+        let (row, owner) = (record.row.into(), record.hold.owner());
         match record.state {
             _ if record.waits() => {
                 // It is due when it is known what became of them.
@@ -276,16 +280,23 @@ impl Scope {
                 Due::Later
             }
             GhostState::Live => {
-                let since = record.since(record.acked_count);
+                let (since, turn) = (record.since(record.acked_count), table.turn(owner, row));
+                // It has no state but the one before the last change as its newest, whatever else of it is on its way.
+                if record.acked >= turn.before && record.acked < turn.last && record.sent < turn.last {
+                    let step = since == 0 && table.has_stepped(row);
+                    let depth = if step { record.hold.run().min(depth) } else { 0 };
+                    return Due::Update { row, owner, base: Base::Newest { depth }, step };
+                }
                 if tick - record.acked > MAX_AGE {
                     record.create_again(tick);
-                    return self.due(id, tick);
+                    return self.due(id, tick, table, depth);
                 }
                 // When the ack comes, about as many will have been sent once more.
                 let near = record.since(record.older_count).saturating_add(since) < HISTORY;
                 let older =
                     if record.older_age > 0 && near { record.acked - u32::from(record.older_age) } else { 0 };
-                Due::Update { row, owner, ages: Ages { baseline: record.acked, older } }
+                let base = Base::Named { baseline: record.acked, older };
+                Due::Update { row, owner, base, step: false }
             }
             // Its ack would say nothing.
             GhostState::Creating if record.acked > tick => Due::Later,
@@ -308,13 +319,17 @@ impl Scope {
         id: u32,
         tick: u32,
         op: CarriedOp,
-        older: bool,
+        base: Base,
     ) -> Carried {
         self.clear_due(id);
         let record = &mut self.records[id as usize];
         record.sent = tick;
         record.count = record.count.wrapping_add(1);
-        let base_count = if older { record.older_count } else { record.acked_count };
+        let base_count = match base {
+            Base::Newest { depth } => record.acked_count.wrapping_sub(depth),
+            Base::Named { older: 0, .. } => record.acked_count,
+            Base::Named { .. } => record.older_count,
+        };
         // Ids are below 2^16 and classes at most 256.
         Carried { id: id as u16, class: class as u8, op, count: record.count, base_count }
     }

@@ -6,7 +6,7 @@
 //! ghost waits while [`MAX_IN_FLIGHT`] of its records are not told of.
 
 use super::super::super::class::HISTORY;
-use super::super::super::packet::MAX_OLDER;
+use super::super::super::packet::{MAX_DEPTH, MAX_OLDER};
 
 /// Most records of a ghost after its baseline. As the last of them is acked, at most this many less one may have followed it.
 pub(super) const MAX_IN_FLIGHT: u8 = HISTORY / 2;
@@ -26,6 +26,34 @@ pub(in crate::replication::publisher) enum GhostState {
     Destroying,
 }
 
+/// In one byte: whether the client owns the ghost, and how many of the records before that of the baseline are the states
+/// that the client has before it, one after the other, as the table has them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hold(u8);
+
+impl Hold {
+    const OWNER: u8 = 1 << 7;
+
+    pub(super) fn new(owner: bool) -> Self {
+        Hold(if owner { Hold::OWNER } else { 0 })
+    }
+
+    #[inline]
+    pub(super) fn owner(self) -> bool {
+        self.0 & Hold::OWNER != 0
+    }
+
+    #[inline]
+    pub(super) fn run(self) -> u8 {
+        self.0 & !Hold::OWNER
+    }
+
+    #[inline]
+    pub(super) fn set_run(&mut self, run: u8) {
+        self.0 = self.0 & Hold::OWNER | run;
+    }
+}
+
 /// A ghost of a client. One that is sent each tick is looked at each tick, so it is small.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
@@ -42,7 +70,7 @@ pub(super) struct Record {
     pub(super) acked_count: u8,
     pub(super) count: u8,
     pub(super) state: GhostState,
-    pub(super) owner: bool,
+    pub(super) hold: Hold,
 }
 
 const _: () = assert!(size_of::<Record>() == 16);
@@ -61,6 +89,8 @@ pub(in crate::replication::publisher) struct Carried {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::replication::publisher) enum CarriedOp {
     Update,
+    /// An update that says the state behind the one which the client was known to have as its newest.
+    Step,
     Create,
     Destroy,
 }
@@ -84,13 +114,15 @@ impl Record {
         self.acked = if self.sent >= tick { tick + 1 } else { tick };
         self.acked_count = self.count;
         self.older_age = 0;
+        self.hold.set_run(0);
     }
 
     #[inline]
-    pub(super) fn acknowledge(&mut self, sent: u32, count: u8) {
+    pub(super) fn acknowledge(&mut self, sent: u32, count: u8, step: bool) {
         if sent <= self.acked {
             return;
         }
+        self.hold.set_run(if step { (self.hold.run() + 1).min(MAX_DEPTH) } else { 0 });
         let age = sent - self.acked;
         // At most 64.
         self.older_age = if age <= MAX_OLDER { age as u8 } else { 0 };
