@@ -239,7 +239,7 @@ impl Classes {
     /// in bytes, a colon, the name and its capacity, then the fields as a schema describes them, each with its condition's
     /// letter (a, i, o or e) and a space before.
     pub fn describe(&self) -> String {
-        let mut text = format!("tickwire ghosts 1\nhistory {HISTORY}\n");
+        let mut text = format!("tickwire ghosts 2\nhistory {HISTORY}\n");
         for GhostClass { name, properties, conditions, capacity, .. } in self.classes.iter().map(|it| &**it) {
             text += &format!("class {}:{name} {capacity}\n", name.len());
             for (field, condition) in properties.schema().fields().iter().zip(conditions) {

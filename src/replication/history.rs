@@ -4,51 +4,13 @@
 //! once each place was used. States lie by their place in the row's ring and then by row: where all rows change each tick,
 //! they are written and read as one run of memory, and a place that no row has come to takes none.
 
-use super::scan::ones;
-
-/// Words of many rows.
-#[derive(Clone, Debug)]
-enum Words {
-    /// Where no word of the class has more than 32 bits.
-    Narrow(Vec<u32>),
-    Wide(Vec<u64>),
-}
-
-impl Words {
-    fn grow(&mut self, len: usize) {
-        match self {
-            Words::Narrow(all) => all.resize(len, 0),
-            Words::Wide(all) => all.resize(len, 0),
-        }
-    }
-
-    #[inline]
-    fn store(&mut self, at: usize, words: &[u64]) {
-        match self {
-            Words::Narrow(all) => {
-                // Words of a narrow class have 32 bits.
-                all[at..][..words.len()].iter_mut().zip(words).for_each(|(to, word)| *to = *word as u32);
-            }
-            Words::Wide(all) => all[at..][..words.len()].copy_from_slice(words),
-        }
-    }
-
-    #[inline]
-    fn load(&self, at: usize, words: &mut [u64]) {
-        match self {
-            Words::Narrow(all) => {
-                let from = &all[at..][..words.len()];
-                words.iter_mut().zip(from).for_each(|(to, word)| *to = u64::from(*word));
-            }
-            Words::Wide(all) => words.copy_from_slice(&all[at..][..words.len()]),
-        }
-    }
-}
+use super::row_words::RowWords;
+use crate::store::ones;
 
 /// The states of all rows at one place of their rings.
 #[derive(Clone, Debug)]
 struct Place {
-    words: Words,
+    words: RowWords,
     /// From which tick each held.
     since: Vec<u32>,
 }
@@ -93,8 +55,7 @@ pub(super) struct History {
 impl History {
     /// Of states of this many words, `depth` of each row.
     pub(super) fn new(width: usize, narrow: bool, depth: u8) -> Self {
-        let words = || if narrow { Words::Narrow(Vec::new()) } else { Words::Wide(Vec::new()) };
-        let places = (0..depth).map(|_| Place { words: words(), since: Vec::new() }).collect();
+        let places = (0..depth).map(|_| Place { words: RowWords::new(narrow), since: Vec::new() }).collect();
         History { width, places, rings: Vec::new() }
     }
 
@@ -150,6 +111,20 @@ impl History {
     }
 }
 
+impl History {
+    /// Gives the words of the last replaced state, or this many before it; false when these are forgotten.
+    #[inline]
+    pub(super) fn words_back(&self, row: usize, back: u8, words: &mut [u64]) -> bool {
+        let (depth, ring) = (self.places.len(), self.rings[row]);
+        if back >= ring.len {
+            return false;
+        }
+        let at = (usize::from(ring.next) + depth - 1 - usize::from(back)) % depth;
+        self.places[at].words.load(row * self.width, words);
+        true
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,7 +146,12 @@ mod tests {
                 [11, 12, 14, 15, 19, 25].map(|tick| at(&history, 0, tick).map(|words| words[0])),
                 [None, Some(12), Some(12), Some(15), Some(15), Some(20)]
             );
-            assert_eq!(at(&history, 1, 25), None, "the other row had none");
+            let back = |history: &History, row, back| {
+                let mut words = [0; 2];
+                history.words_back(row, back, &mut words).then_some(words[0])
+            };
+            assert_eq!([0, 1, 2, 3].map(|i| back(&history, 0, i)), [Some(20), Some(15), Some(12), None]);
+            assert_eq!((at(&history, 1, 25), back(&history, 1, 0)), (None, None), "the other row had none");
             history.reserve(9);
             history.push(7, 2, &[0, 21], &[0, 0, 1, u32::MAX.into()]);
             assert_eq!(

@@ -3,6 +3,7 @@
 //! Promises: cells that are as they were cost a comparison of memory, by blocks of [`BLOCK`] rows; of the others the rows that
 //! differ are found one by one, and only these are quantised, all of a block at once. Nothing is allocated a tick.
 
+use crate::store::ones;
 use crate::wire::{Property, ValueError};
 
 /// Rows of a block: a bit for each in an integer.
@@ -158,17 +159,6 @@ impl Scan {
     }
 }
 
-/// The numbers of the bits that are set, rising.
-#[inline]
-pub(super) fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
-    core::iter::from_fn(move || {
-        let row = bits.trailing_zeros() as usize;
-        let any = bits != 0;
-        bits &= bits.wrapping_sub(1);
-        any.then_some(row)
-    })
-}
-
 /// Which cells differ. By size, so that each comparison has a length the compiler knows.
 fn differing(size: usize, cells: &[u8], before: &[u8]) -> u64 {
     match size {
@@ -249,8 +239,6 @@ mod tests {
             let rows: Vec<u8> = ones(changed).flat_map(|row| cells[row * size..][..size].to_vec()).collect();
             assert_eq!(gather(size, &cells, changed, &mut vec![0; size * BLOCK]), rows);
         }
-        assert_eq!(ones(1 << 63 | 5).collect::<Vec<_>>(), [0, 2, 63]);
-        assert_eq!(ones(u64::MAX).count(), 64);
     }
 
     #[test]

@@ -103,9 +103,26 @@ impl BitSet {
     }
 }
 
+/// The numbers of an integer's bits that are set, rising.
+#[inline]
+pub fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let bit = bits.trailing_zeros() as usize;
+        let any = bits != 0;
+        bits &= bits.wrapping_sub(1);
+        any.then_some(bit)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ones_are_the_bits_that_are_set() {
+        assert_eq!(ones(1 << 63 | 5).collect::<Vec<_>>(), [0, 2, 63]);
+        assert_eq!((ones(u64::MAX).count(), ones(0).count()), (64, 0));
+    }
 
     #[test]
     fn runs_are_what_is_in_the_set() {

@@ -12,7 +12,7 @@ pub mod sequence_set;
 pub mod small_bytes;
 mod window;
 
-pub use bit_set::BitSet;
+pub use bit_set::{BitSet, ones};
 pub use datagrams::{Datagrams, Packets};
 pub(crate) use id_map::IdMap;
 pub use lists::{List, Lists};

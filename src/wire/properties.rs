@@ -8,8 +8,11 @@
 //! refuse. Refuses schemas of more than [`MAX_PROPERTIES`] fields: a mask is one integer, and an object of more is
 //! better two, or has a message among its fields.
 
+use core::ops::Range;
+
 use super::property::Property;
 use super::{BitReader, BitSink, ReadError, Schema, SchemaError, ValueError};
+use crate::store::ones;
 
 /// Most fields of a schema that is sent by mask.
 pub const MAX_PROPERTIES: usize = u64::BITS as usize;
@@ -73,6 +76,19 @@ impl Properties {
     /// Where the words of a property begin among those of a row.
     pub fn word_start(&self, property: usize) -> usize {
         self.starts[property]
+    }
+
+    /// Which of a row's words are those of a property.
+    #[inline]
+    pub fn word_range(&self, property: usize) -> Range<usize> {
+        let start = self.starts[property];
+        start..start + self.each[property].words().len()
+    }
+
+    /// The properties of a mask with their indices.
+    #[inline]
+    pub fn of(&self, mask: u64) -> impl Iterator<Item = (usize, &Property)> {
+        ones(mask & self.all()).map(|i| (i, &self.each[i]))
     }
 
     pub fn write_mask<S: BitSink + ?Sized>(&self, mask: u64, sink: &mut S) {
@@ -218,22 +234,12 @@ impl Properties {
         })
     }
 
-    /// The properties of a mask with their indices.
-    fn of(&self, mask: u64) -> impl Iterator<Item = (usize, &Property)> {
-        let mut left = mask & self.all();
-        core::iter::from_fn(move || {
-            let i = left.trailing_zeros() as usize;
-            left &= left.wrapping_sub(1);
-            self.each.get(i).map(|property| (i, property))
-        })
-    }
-
     fn words_of<'a>(&self, words: &'a [u64], property: usize) -> &'a [u64] {
-        &words[self.starts[property]..][..self.each[property].words().len()]
+        &words[self.word_range(property)]
     }
 
     fn words_of_mut<'a>(&self, words: &'a mut [u64], property: usize) -> &'a mut [u64] {
-        &mut words[self.starts[property]..][..self.each[property].words().len()]
+        &mut words[self.word_range(property)]
     }
 
     /// Appends a row of zeros to `out` for `read` to fill from the offset that it is given; nothing when that fails.

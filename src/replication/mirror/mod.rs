@@ -88,9 +88,7 @@ impl Mirror {
             while let Some((id, op)) = heads.next(reader, properties, allowed, capacity)? {
                 let at = id as usize;
                 let outcome = match op {
-                    Op::Update { baseline, older, mask } => {
-                        ghosts.update(at, Against { tick, baseline, older }, mask, reader)?
-                    }
+                    Op::Update { base, mask } => ghosts.update(at, Against { tick, base }, mask, reader)?,
                     Op::Create { owner } => ghosts.create(at, tick, owner, reader)?,
                     Op::Destroy => ghosts.destroy(at, tick),
                 };

@@ -47,6 +47,12 @@ impl Page {
     pub(super) fn at(&self, at: usize, tick: u32, words: &mut [u64]) -> bool {
         self.states.as_ref().is_some_and(|states| states.at(at, tick, words))
     }
+
+    /// Gives the words of the newest state before this tick, or this many before it; false when there are none.
+    #[inline]
+    pub(super) fn before(&self, at: usize, tick: u32, back: u8, words: &mut [u64]) -> bool {
+        self.states.as_ref().is_some_and(|states| states.before(at, tick, back, words))
+    }
 }
 
 #[derive(Debug, Default)]

@@ -4,49 +4,11 @@
 //! taken when a ghost of the page first has this many states.
 
 use super::super::class::HISTORY;
+use super::super::row_words::RowWords;
 use super::pages::PAGE;
 
 /// States besides the newest.
 const DEPTH: usize = HISTORY as usize;
-
-/// Words of a page's ghosts.
-#[derive(Clone, Debug)]
-enum Words {
-    /// Where no word of the class has more than 32 bits.
-    Narrow(Box<[u32]>),
-    Wide(Box<[u64]>),
-}
-
-impl Words {
-    /// Zeros, of states of this many words.
-    fn new(width: usize, narrow: bool) -> Self {
-        let len = width * PAGE;
-        if narrow { Words::Narrow(vec![0; len].into()) } else { Words::Wide(vec![0; len].into()) }
-    }
-
-    #[inline]
-    fn load(&self, at: usize, words: &mut [u64]) {
-        match self {
-            Words::Narrow(all) => {
-                let from = &all[at..][..words.len()];
-                words.iter_mut().zip(from).for_each(|(to, word)| *to = u64::from(*word));
-            }
-            Words::Wide(all) => words.copy_from_slice(&all[at..][..words.len()]),
-        }
-    }
-
-    #[inline]
-    fn store(&mut self, at: usize, words: &[u64]) {
-        match self {
-            Words::Narrow(all) => {
-                // Words of a narrow class have 32 bits.
-                let to = &mut all[at..][..words.len()];
-                to.iter_mut().zip(words).for_each(|(to, word)| *to = *word as u32);
-            }
-            Words::Wide(all) => all[at..][..words.len()].copy_from_slice(words),
-        }
-    }
-}
 
 /// Where a ghost's earlier states are: a ring, by rising ticks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,12 +33,12 @@ pub(super) struct States {
     narrow: bool,
     /// The tick of the newest state, 0 where there is none.
     ticks: [u32; PAGE],
-    newest: Words,
+    newest: RowWords,
     rings: [Ring; PAGE],
     /// By ghost and place. None before a ghost has a second state.
     earlier_ticks: Box<[u32]>,
     /// By place, then by ghost: as many places as a ghost had states.
-    earlier: Vec<Words>,
+    earlier: Vec<RowWords>,
 }
 
 impl States {
@@ -85,7 +47,7 @@ impl States {
             width,
             narrow,
             ticks: [0; PAGE],
-            newest: Words::new(width, narrow),
+            newest: zeros(width, narrow),
             rings: [Ring::default(); PAGE],
             earlier_ticks: Box::default(),
             earlier: Vec::new(),
@@ -127,6 +89,30 @@ impl States {
             }
         }
         false
+    }
+
+    /// Gives the words of the newest state before this tick, or this many before it; false when there are none.
+    #[inline]
+    pub(super) fn before(&self, id: usize, tick: u32, back: u8, words: &mut [u64]) -> bool {
+        let (ring, mut back) = (self.rings[id], usize::from(back));
+        let mut end = usize::from(ring.len);
+        if self.ticks[id] == 0 {
+            return false;
+        }
+        if self.ticks[id] < tick {
+            if back == 0 {
+                self.newest.load(id * self.width, words);
+                return true;
+            }
+            back -= 1;
+        } else {
+            while end > 0 && self.earlier_ticks[id * DEPTH + ring.place(end - 1)] >= tick {
+                end -= 1;
+            }
+        }
+        let Some(index) = end.checked_sub(back + 1) else { return false };
+        self.earlier[ring.place(index)].load(id * self.width, words);
+        true
     }
 
     /// Keeps the state of a tick above that of the newest one, as the newest. `before` are the newest words.
@@ -188,7 +174,7 @@ impl States {
         self.reserve();
         self.earlier_ticks[id * DEPTH + place] = tick;
         while self.earlier.len() <= place {
-            self.earlier.push(Words::new(self.width, self.narrow));
+            self.earlier.push(zeros(self.width, self.narrow));
         }
         self.earlier[place].store(id * self.width, words);
     }
@@ -200,6 +186,13 @@ impl States {
             self.earlier_ticks = vec![0; PAGE * DEPTH].into();
         }
     }
+}
+
+/// Of states of this many words, for the ghosts of a page.
+fn zeros(width: usize, narrow: bool) -> RowWords {
+    let mut words = RowWords::new(narrow);
+    words.grow(width * PAGE);
+    words
 }
 
 #[cfg(test)]
@@ -234,6 +227,10 @@ mod tests {
                     assert_eq!(found, model.contains(&tick), "seed {seed} step {step} tick {tick}");
                     assert!(!found || words == of(tick));
                 }
+                let (before, back) = (rng.below(500) as u32, rng.below(3) as u8);
+                let expected = model.range(..before).rev().nth(back.into()).map(|tick| of(*tick));
+                let mut words = [0; 2];
+                assert_eq!(states.before(1, before, back, &mut words).then_some(words), expected);
                 if rng.chance(0.01) {
                     states.clear(1);
                     model.clear();

@@ -35,7 +35,7 @@ fn create(bits: &mut BitWriter, x: u64, name: &str) {
 fn update(bits: &mut BitWriter, age: u64, x: u64, base: u64) {
     // The first id, an update, no older one, a mask of the first property.
     bits.bits(0b111, 3);
-    bits.bool(false);
+    bits.bits(0b00, 2);
     bits.bits(age - 1, 6);
     bits.bits(0b0100, 4);
     let schema = Schema::new([("x", Kind::Bits { bits: 8 })]).unwrap();
@@ -64,6 +64,19 @@ fn the_newest_tick_is_shown_however_packets_arrive() {
     // What came late is a baseline all the same.
     feed(&mut mirror, packet(16, |bits| update(bits, 4, 9, 6))).unwrap();
     assert_eq!((take(&mut mirror, &mut x), x), (vec![Happened::Changed { mask: 1 }], [9]));
+    // Against the newest, and with the step before it: late, so that the one of 16 is none of them.
+    let newest = |bits: &mut BitWriter, depth: u64, linear: u64, x: u64, base: u64| {
+        bits.bits(0b10111 | depth << 5, 7);
+        bits.bits(0b010, 3);
+        bits.bits(linear, u32::from(depth > 0));
+        let schema = Schema::new([("x", Kind::Bits { bits: 8 })]).unwrap();
+        Properties::new(schema).unwrap().each()[0].write_delta(&[x], &[base], bits);
+    };
+    feed(&mut mirror, packet(17, |bits| newest(bits, 1, 1, 12, 11))).unwrap();
+    assert_eq!((take(&mut mirror, &mut x), x), (vec![Happened::Changed { mask: 1 }], [12]));
+    feed(&mut mirror, packet(15, |bits| newest(bits, 2, 0, 8, 7))).unwrap();
+    feed(&mut mirror, packet(18, |bits| update(bits, 3, 20, 8))).unwrap();
+    assert_eq!((take(&mut mirror, &mut x), x), (vec![Happened::Changed { mask: 1 }], [20]));
     // The end, and what was sent before it.
     feed(&mut mirror, packet(20, |bits| bits.bits(0b0011, 4))).unwrap();
     feed(&mut mirror, packet(19, |bits| create(bits, 1, "b"))).unwrap();
@@ -90,6 +103,9 @@ fn what_breaks_the_protocol_is_named() {
         feed(&mut mirror, packet).unwrap_err()
     };
     assert_eq!(broken(packet(14, |bits| update(bits, 3, 7, 5))), Violation::Baseline { class: 0, id: 0 });
+    // A state before the only one.
+    let deep = packet(14, |bits| bits.bits(0b010_01_10111, 11));
+    assert_eq!(broken(deep), Violation::Baseline { class: 0, id: 0 });
     assert_eq!(broken(packet(14, |bits| bits.bits(1 | 200 << 5, 21))), Violation::Form);
     assert_eq!(broken(packet(14, |bits| bits.bits(1 | 1200 << 5, 21))), Violation::Id { class: 0, id: 1200 });
     let (bits, bytes) = packet(14, |bits| bits.bits(0b0011, 4));

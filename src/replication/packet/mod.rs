@@ -8,8 +8,8 @@
 //! | gap | id - (id before in this section) - 1, or the first id. 0: 1; to 8: 01 and 3 bits; to 72: 001 and 6; to 1,096: 0001 and 10; others: 0000 and 16 |
 //! | op | update 1; create 01; destroy 00 |
 //! | create | 1 when the client owns the ghost, else 0; its properties whole |
-//! | update | ages: 1 those of the update before in this packet; or 0 and 6 bits of the baseline's age - 1, or 63 and the low 16 of its tick; then 1 and 6 bits of (age of an older one - age - 1), or 0. Mask: 1 that of the update before in this section, or 0 and a bit a property. Then the mask's properties, against the baseline |
-//! | properties | those with words in the order of the fields, then those without, whole. Against a baseline that has an older one, a bit stands before them: 1 when both are extrapolated to the packet's tick, 0 when the baseline stays as it is |
+//! | update | base: 1 that of the update before in this packet; or 01 and 2 bits of how many states before it are used, for the newest state that the client has of an earlier tick; or 00 and 6 bits of the baseline's age - 1, or 63 and the low 16 of its tick; then 1 and 6 bits of (age of an older one - age - 1), or 0. Mask: 1 that of the update before in this section, or 0 and a bit a property. Then the mask's properties, against the baseline |
+//! | properties | those with words in the order of the fields, then those without, whole. Against a base with an older state, a bit stands before them: 1 when the words go on, 0 when they stay. By their ticks to the packet's where these are named, else by one more step from the state before to the newest |
 //!
 //! All numbers have one form. What is read may be anything: see [`Violation`].
 
@@ -19,7 +19,7 @@ mod write;
 use core::fmt;
 
 pub(in crate::replication) use read::{Heads, Op};
-pub(in crate::replication) use write::{Ages, Drafted, Writer};
+pub(in crate::replication) use write::{Drafted, Writer};
 
 use crate::wire::ReadError;
 
@@ -37,6 +37,37 @@ const FAR_GAP_BITS: u32 = 16;
 const AGE_BITS: u32 = 6;
 const FAR_AGE: u32 = (1 << AGE_BITS) - 1;
 
+/// Bits of the number of states before the newest, and the most there are.
+const DEPTH_BITS: u32 = 2;
+pub(in crate::replication) const MAX_DEPTH: u8 = 2;
+
+/// Against which states an update is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::replication) enum Base {
+    /// The newest that the client has of an earlier tick than the packet's, and this many before it.
+    Newest { depth: u8 },
+    /// That of a tick, and of an older one or 0.
+    Named { baseline: u32, older: u32 },
+}
+
+impl Base {
+    /// Whether there is an older state, so that words can go on.
+    #[inline]
+    pub(in crate::replication) fn has_older(self) -> bool {
+        match self {
+            Base::Newest { depth } => depth > 0,
+            Base::Named { older, .. } => older != 0,
+        }
+    }
+}
+
+impl Default for Base {
+    /// None of any state.
+    fn default() -> Self {
+        Base::Named { baseline: 0, older: 0 }
+    }
+}
+
 /// Oldest baseline that can be named.
 pub(in crate::replication) const MAX_AGE: u32 = u16::MAX as u32;
 
@@ -46,7 +77,7 @@ pub(in crate::replication) const MAX_OLDER: u32 = 1 << AGE_BITS;
 /// The most that stands before the properties of the first record of a packet, and behind the last: the tick; a section and
 /// its class; a record with its gap, op, ages and mask; and three ends.
 pub(in crate::replication) const MAX_OVERHEAD: usize =
-    (TICK_BITS + (1 + 8) + (1 + 20 + 2 + 30 + 65) + 3) as usize;
+    (TICK_BITS + (1 + 8) + (1 + 20 + 2 + 31 + 65) + 3) as usize;
 
 /// Why a packet of ghosts breaks the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,11 +162,12 @@ mod tests {
             id += one(rng, &[1, 2, 10, 80, 1100, 3000]);
             let baseline = tick - 1 - one(rng, &[1, 3, 70, 65_535]);
             let older = baseline - 1 - one(rng, &[1, 64]);
-            let older = rng.chance(0.5).then_some(older);
+            let older = if rng.chance(0.5) { older } else { 0 };
             let op = match rng.below(6) {
                 0 => Op::Create { owner: rng.chance(0.5) },
                 1 => Op::Destroy,
-                _ => Op::Update { baseline, older, mask: 1 + rng.below(3) },
+                2 => Op::Update { base: Base::Newest { depth: rng.below(3) as u8 }, mask: 1 + rng.below(3) },
+                _ => Op::Update { base: Base::Named { baseline, older }, mask: 1 + rng.below(3) },
             };
             said.push(Said { id, op });
             id += 1;
@@ -156,9 +188,7 @@ mod tests {
                 let drafted = match *op {
                     Op::Create { owner } => writer.create(*id, owner),
                     Op::Destroy => writer.destroy(*id),
-                    Op::Update { baseline, older, mask } => {
-                        writer.update(*id, Ages { baseline, older: older.unwrap_or(0) }, mask, 7)
-                    }
+                    Op::Update { base, mask } => writer.update(*id, base, mask, 7),
                 };
                 let before = bits.bit_len();
                 writer.write(&mut bits, &drafted);
@@ -201,13 +231,17 @@ mod tests {
         assert!(far(1999).is_ok());
         // Id 0, an update: like none, of an age that has a short form, and of a tick before the first.
         assert_eq!(read(&|bits| bits.bits(0b111, 3)), Err(Violation::Form));
-        assert_eq!(read(&|bits| bits.bits(0b11 | 63 << 3 | 99 << 9, 25)), Err(Violation::Form));
-        assert_eq!(read(&|bits| bits.bits(0b11 | 63 << 3 | 200 << 9, 25)), Err(Violation::Form));
+        assert_eq!(read(&|bits| bits.bits(0b11 | 63 << 4 | 99 << 10, 26)), Err(Violation::Form));
+        assert_eq!(read(&|bits| bits.bits(0b11 | 63 << 4 | 200 << 10, 26)), Err(Violation::Form));
+        assert_eq!(read(&|bits| bits.bits(0b1011 | 3 << 4, 6)), Err(Violation::Form));
         // A mask of nothing, of what updates don't have, and like none.
-        let mask = |mask: u64| read(&move |bits| bits.bits(0b011 | mask << 11, 14));
+        let mask = |mask: u64| read(&move |bits| bits.bits(0b011 | mask << 12, 15));
         assert_eq!(mask(0), Err(Violation::Mask { class: 0, mask: 0 }));
         assert_eq!(mask(2), Err(Violation::Mask { class: 0, mask: 2 }));
-        assert_eq!(mask(5), Ok(Some((0, Op::Update { baseline: 99, older: None, mask: 5 }))));
-        assert_eq!(read(&|bits| bits.bits(0b011 | 1 << 10, 11)), Err(Violation::Mask { class: 0, mask: 0 }));
+        assert_eq!(
+            mask(5),
+            Ok(Some((0, Op::Update { base: Base::Named { baseline: 99, older: 0 }, mask: 5 })))
+        );
+        assert_eq!(read(&|bits| bits.bits(0b011 | 1 << 11, 12)), Err(Violation::Mask { class: 0, mask: 0 }));
     }
 }

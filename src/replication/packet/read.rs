@@ -1,15 +1,16 @@
 //! What stands before the properties of records, read.
 
-use super::{AGE_BITS, FAR_AGE, FAR_GAP, FAR_GAP_BITS, GAP_TIERS, TICK_BITS, Violation};
+use super::{
+    AGE_BITS, Base, DEPTH_BITS, FAR_AGE, FAR_GAP, FAR_GAP_BITS, GAP_TIERS, MAX_DEPTH, TICK_BITS, Violation,
+};
 use crate::wire::BitReader;
 
 /// What a record says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::replication) enum Op {
-    /// What changed, against the state at an earlier tick.
+    /// What changed, against states that the client has.
     Update {
-        baseline: u32,
-        older: Option<u32>,
+        base: Base,
         mask: u64,
     },
     Create {
@@ -19,7 +20,7 @@ pub(in crate::replication) enum Op {
     Destroy,
 }
 
-/// Record flag, gap of 0, update, ages and mask as before: the head of most records where much changes.
+/// Record flag, gap of 0, update, base and mask as before: the head of most records where much changes.
 const USUAL: u64 = 0b11111;
 const USUAL_BITS: u32 = 5;
 
@@ -30,7 +31,7 @@ pub(in crate::replication) struct Heads {
     class: u32,
     next: u32,
     /// Of the update before in the packet.
-    ages: Option<(u32, Option<u32>)>,
+    base: Option<Base>,
     /// Of the update before in the section, or 0.
     mask: u64,
 }
@@ -38,7 +39,7 @@ pub(in crate::replication) struct Heads {
 impl Heads {
     /// Of a packet of this tick.
     pub(in crate::replication) fn new(tick: u32) -> Self {
-        Heads { tick, class: 0, next: 0, ages: None, mask: 0 }
+        Heads { tick, class: 0, next: 0, base: None, mask: 0 }
     }
 
     pub(in crate::replication) fn begin_section(&mut self, class: u32) {
@@ -55,13 +56,13 @@ impl Heads {
         allowed: u64,
         capacity: u32,
     ) -> Result<Option<(u32, Op)>, Violation> {
-        if let (Some((baseline, older)), true) = (self.ages, self.mask != 0 && self.next < capacity)
+        if let (Some(base), true) = (self.base, self.mask != 0 && self.next < capacity)
             && reader.clone().bits(USUAL_BITS) == Ok(USUAL)
         {
             reader.bits(USUAL_BITS)?;
             let id = self.next;
             self.next += 1;
-            return Ok(Some((id, Op::Update { baseline, older, mask: self.mask })));
+            return Ok(Some((id, Op::Update { base, mask: self.mask })));
         }
         if !reader.bool()? {
             return Ok(None);
@@ -74,10 +75,10 @@ impl Heads {
         }
         self.next = id + 1;
         let op = if reader.bool()? {
-            let (baseline, older) = self.read_ages(reader)?;
-            self.ages = Some((baseline, older));
+            let base = self.read_base(reader)?;
+            self.base = Some(base);
             self.mask = self.read_mask(reader, properties, allowed)?;
-            Op::Update { baseline, older, mask: self.mask }
+            Op::Update { base, mask: self.mask }
         } else if reader.bool()? {
             Op::Create { owner: reader.bool()? }
         } else {
@@ -86,9 +87,13 @@ impl Heads {
         Ok(Some((id, op)))
     }
 
-    fn read_ages(&self, reader: &mut BitReader<'_>) -> Result<(u32, Option<u32>), Violation> {
+    fn read_base(&self, reader: &mut BitReader<'_>) -> Result<Base, Violation> {
         if reader.bool()? {
-            return self.ages.ok_or(Violation::Form);
+            return self.base.ok_or(Violation::Form);
+        }
+        if reader.bool()? {
+            let depth = reader.bits(DEPTH_BITS)? as u8;
+            return if depth <= MAX_DEPTH { Ok(Base::Newest { depth }) } else { Err(Violation::Form) };
         }
         // All of 16 bits at most.
         let age = match reader.bits(AGE_BITS)? as u32 {
@@ -104,11 +109,11 @@ impl Heads {
         };
         let baseline = self.tick.checked_sub(age).filter(|tick| *tick > 0).ok_or(Violation::Form)?;
         if !reader.bool()? {
-            return Ok((baseline, None));
+            return Ok(Base::Named { baseline, older: 0 });
         }
         let before = reader.bits(AGE_BITS)? as u32 + 1;
         let older = baseline.checked_sub(before).filter(|tick| *tick > 0).ok_or(Violation::Form)?;
-        Ok((baseline, Some(older)))
+        Ok(Base::Named { baseline, older })
     }
 
     fn read_mask(&self, reader: &mut BitReader<'_>, properties: u32, allowed: u64) -> Result<u64, Violation> {

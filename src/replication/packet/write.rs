@@ -2,17 +2,8 @@
 //!
 //! A record is drafted first, so that its size is known before anything of it is written.
 
-use super::{AGE_BITS, FAR_AGE, FAR_GAP, FAR_GAP_BITS, GAP_TIERS, TICK_BITS};
+use super::{AGE_BITS, Base, DEPTH_BITS, FAR_AGE, FAR_GAP, FAR_GAP_BITS, GAP_TIERS, TICK_BITS};
 use crate::wire::{BitSink, BitWriter};
-
-/// Which states an update is written against.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::replication) struct Ages {
-    /// The tick of the baseline.
-    pub(in crate::replication) baseline: u32,
-    /// The tick of an older one, or 0.
-    pub(in crate::replication) older: u32,
-}
 
 /// A record's head, not written yet.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +14,7 @@ pub(in crate::replication) struct Drafted {
     /// A mask that is written behind the head: of as many bits, or none.
     mask_bits: u32,
     mask: u64,
-    /// 0 of what is no update.
-    ages: Ages,
+    base: Base,
 }
 
 impl Drafted {
@@ -41,14 +31,14 @@ pub(in crate::replication) struct Writer {
     class_bits: u32,
     /// One more than the id before.
     next: u32,
-    ages: Ages,
+    base: Base,
     /// That of the update before in the section, or 0.
     mask: u64,
 }
 
 impl Writer {
     pub(in crate::replication) fn new(tick: u32, class_bits: u32) -> Self {
-        Writer { tick, class_bits, next: 0, ages: Ages::default(), mask: 0 }
+        Writer { tick, class_bits, next: 0, base: Base::default(), mask: 0 }
     }
 
     pub(in crate::replication) fn begin(&self, bits: &mut BitWriter) {
@@ -89,28 +79,36 @@ impl Writer {
 
     /// An update, with a mask of this many properties.
     #[inline]
-    pub(in crate::replication) fn update(&self, id: u32, ages: Ages, mask: u64, properties: u32) -> Drafted {
+    pub(in crate::replication) fn update(&self, id: u32, base: Base, mask: u64, properties: u32) -> Drafted {
         let (mut rest, mut bits) = (1, 1);
-        if ages == self.ages {
+        if base == self.base {
             rest |= 1 << 1;
             bits += 1;
         } else {
-            let age = self.tick - ages.baseline;
-            bits += 1;
-            if age <= FAR_AGE {
-                rest |= u64::from(age - 1) << bits;
-                bits += AGE_BITS;
-            } else {
-                rest |= u64::from(FAR_AGE | (ages.baseline & 0xFFFF) << AGE_BITS) << bits;
-                bits += AGE_BITS + TICK_BITS;
+            match base {
+                Base::Newest { depth } => {
+                    rest |= (1 << 1 | u64::from(depth) << 2) << bits;
+                    bits += 2 + DEPTH_BITS;
+                }
+                Base::Named { baseline, older } => {
+                    let age = self.tick - baseline;
+                    bits += 2;
+                    if age <= FAR_AGE {
+                        rest |= u64::from(age - 1) << bits;
+                        bits += AGE_BITS;
+                    } else {
+                        rest |= u64::from(FAR_AGE | (baseline & 0xFFFF) << AGE_BITS) << bits;
+                        bits += AGE_BITS + TICK_BITS;
+                    }
+                    if older != 0 {
+                        rest |= (1 | u64::from(baseline - older - 1) << 1) << bits;
+                        bits += AGE_BITS;
+                    }
+                    bits += 1;
+                }
             }
-            if ages.older != 0 {
-                rest |= (1 | u64::from(ages.baseline - ages.older - 1) << 1) << bits;
-                bits += AGE_BITS;
-            }
-            bits += 1;
         }
-        let mut drafted = Drafted { ages, mask, ..self.draft(id, rest, bits) };
+        let mut drafted = Drafted { base, mask, ..self.draft(id, rest, bits) };
         if mask == self.mask {
             drafted.head |= 1 << drafted.head_bits;
         } else {
@@ -130,7 +128,7 @@ impl Writer {
             head_bits: 1 + gap_bits + rest_bits,
             mask_bits: 0,
             mask: 0,
-            ages: Ages::default(),
+            base: Base::default(),
         }
     }
 
@@ -141,7 +139,7 @@ impl Writer {
             bits.bits(drafted.mask, drafted.mask_bits);
         }
         if drafted.mask != 0 {
-            (self.ages, self.mask) = (drafted.ages, drafted.mask);
+            (self.base, self.mask) = (drafted.base, drafted.mask);
         }
         self.next = drafted.id + 1;
     }

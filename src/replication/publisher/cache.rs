@@ -7,20 +7,21 @@
 //! property, for the costs of all who took it.
 
 use super::super::class::GhostClass;
-use super::super::packet::Ages;
+use super::super::packet::Base;
 use super::super::table::Table;
-use crate::wire::{BitSink, BitWriter, Property};
+use crate::store::ones;
+use crate::wire::{BitSink, BitWriter};
 
 const NONE: u32 = u32::MAX;
 
 /// Bits that are written without a baseline.
-const WHOLE: Ages = Ages { baseline: 0, older: 0 };
+const WHOLE: Base = Base::Named { baseline: 0, older: 0 };
 
 /// The words of one object, encoded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CachedBits {
     /// Against what; nothing of a create.
-    ages: Ages,
+    base: Base,
     /// Properties, with and without words. 0: there is nothing to say, or no such baseline any more.
     pub(super) mask: u64,
     /// Where the bits begin: a word of the arena.
@@ -96,10 +97,9 @@ impl Cache {
     /// Adds what this tick's words cost so far.
     pub(super) fn add_costs(&self, costs: &mut [u64]) {
         for entry in &self.entries {
-            let mut mask = entry.mask & self.with_words;
-            for bits in &self.costs[entry.costs as usize..][..mask.count_ones() as usize] {
-                costs[mask.trailing_zeros() as usize] += u64::from(*bits) * u64::from(entry.uses);
-                mask &= mask - 1;
+            let each = ones(entry.mask & self.with_words);
+            for (property, bits) in each.zip(&self.costs[entry.costs as usize..]) {
+                costs[property] += u64::from(*bits) * u64::from(entry.uses);
             }
         }
     }
@@ -112,9 +112,9 @@ impl Cache {
 
     /// The update of a row against these states, for its owner or another.
     #[inline]
-    pub(super) fn update(&mut self, table: &Table, row: u32, ages: Ages, owner: bool) -> usize {
+    pub(super) fn update(&mut self, table: &Table, row: u32, base: Base, owner: bool) -> usize {
         let owner = owner && self.by_owner;
-        self.find(row, ages, owner).unwrap_or_else(|| self.encode_update(table, row, ages, owner))
+        self.find(row, base, owner).unwrap_or_else(|| self.encode_update(table, row, base, owner))
     }
 
     /// The create of a row.
@@ -154,11 +154,11 @@ impl Cache {
     }
 
     #[inline]
-    fn find(&self, row: u32, ages: Ages, owner: bool) -> Option<usize> {
+    fn find(&self, row: u32, base: Base, owner: bool) -> Option<usize> {
         let head = self.heads[row as usize];
         let mut at = if head.tick == self.tick { head.first } else { NONE };
         while let Some(entry) = self.entries.get(at as usize) {
-            if entry.ages == ages && entry.owner == owner {
+            if entry.base == base && entry.owner == owner {
                 return Some(at as usize);
             }
             at = entry.next;
@@ -166,19 +166,27 @@ impl Cache {
         None
     }
 
-    fn encode_update(&mut self, table: &Table, row: u32, ages: Ages, owner: bool) -> usize {
+    fn encode_update(&mut self, table: &Table, row: u32, base: Base, owner: bool) -> usize {
         let class = table.class();
-        let mask = table.changed_since(row, ages.baseline) & class.updated(owner);
-        let known = table.words_for(owner, row, ages.baseline, &mut self.base);
-        let mut into = Into::new(&mut self.arena, &mut self.costs);
-        let older = ages.older != 0 && table.words_for(owner, row, ages.older, &mut self.older);
+        let (since, past, ahead) = match base {
+            Base::Newest { .. } => (table.turn(owner, row).last - 1, 1, 1),
+            Base::Named { baseline, older } => (baseline, baseline - older, self.tick - baseline),
+        };
+        let mask = table.changed_since(row, since) & class.updated(owner);
+        let known = table.words_for(owner, row, since, &mut self.base);
+        let older = match base {
+            Base::Newest { depth: 0 } | Base::Named { older: 0, .. } => false,
+            Base::Newest { .. } => table.words_back(row, 2, &mut self.older),
+            Base::Named { older, .. } => table.words_for(owner, row, older, &mut self.older),
+        };
+        let mut into = ArenaSink::new(&mut self.arena, &mut self.costs);
         if mask != 0 && known {
             let words = table.newest(row);
-            let of = |mask: u64| each(class, mask & self.with_words);
-            let (past, ahead) = (ages.baseline - ages.older, self.tick - ages.baseline);
+            let of = |mask: u64| class.properties.of(mask & self.with_words);
             let (mut still, mut moved) = (0, 0);
             if older {
-                for (property, range) in of(mask) {
+                for (i, property) in of(mask) {
+                    let range = class.properties.word_range(i);
                     let (older, base) = (&self.older[range.clone()], &self.base[range.clone()]);
                     let linear = &mut self.linear[range.clone()];
                     // Ages have 16 bits.
@@ -188,28 +196,28 @@ impl Cache {
                 }
             }
             let linear = older && moved < still;
-            if ages.older != 0 {
+            if base.has_older() {
                 into.bool(linear);
             }
-            let base = if linear { &self.linear } else { &self.base };
-            for (property, range) in of(mask) {
-                let before = into.bits;
-                property.write_delta(&words[range.clone()], &base[range], &mut into);
+            let from = if linear { &self.linear } else { &self.base };
+            for (i, property) in of(mask) {
+                let (range, before) = (class.properties.word_range(i), into.bits);
+                property.write_delta(&words[range.clone()], &from[range], &mut into);
                 into.cost(before);
             }
         }
         let (start, bits, costs) = into.finish();
         let mask = if known { mask } else { 0 };
-        self.push(row, CachedBits { mask, start, bits, costs, ..blank(ages, owner, !known) })
+        self.push(row, CachedBits { mask, start, bits, costs, ..blank(base, owner, !known) })
     }
 
     fn encode_create(&mut self, table: &Table, row: u32, owner: bool) -> usize {
         let class = table.class();
         let (mask, words) = (class.created(owner), table.newest(row));
-        let mut into = Into::new(&mut self.arena, &mut self.costs);
-        for (property, range) in each(class, mask & self.with_words) {
+        let mut into = ArenaSink::new(&mut self.arena, &mut self.costs);
+        for (i, property) in class.properties.of(mask & self.with_words) {
             let before = into.bits;
-            property.write(&words[range], &mut into);
+            property.write(&words[class.properties.word_range(i)], &mut into);
             into.cost(before);
         }
         let (start, bits, costs) = into.finish();
@@ -227,21 +235,12 @@ impl Cache {
     }
 }
 
-fn blank(ages: Ages, owner: bool, forgotten: bool) -> CachedBits {
-    CachedBits { ages, owner, forgotten, mask: 0, start: 0, bits: 0, next: NONE, costs: 0, uses: 0 }
-}
-
-/// The properties of a mask, each with where its words are in a row.
-fn each(class: &GhostClass, mask: u64) -> impl Iterator<Item = (&Property, core::ops::Range<usize>)> {
-    let properties = class.properties.each().iter().enumerate();
-    properties.filter(move |(i, _)| mask >> i & 1 == 1).map(|(i, property)| {
-        let start = class.properties.word_start(i);
-        (property, start..start + property.words().len())
-    })
+fn blank(base: Base, owner: bool, forgotten: bool) -> CachedBits {
+    CachedBits { base, owner, forgotten, mask: 0, start: 0, bits: 0, next: NONE, costs: 0, uses: 0 }
 }
 
 /// Writes to the arena, from a new word on.
-struct Into<'a> {
+struct ArenaSink<'a> {
     arena: &'a mut Vec<u64>,
     costs: &'a mut Vec<u16>,
     start: u32,
@@ -251,11 +250,11 @@ struct Into<'a> {
     scratch: u64,
 }
 
-impl<'a> Into<'a> {
+impl<'a> ArenaSink<'a> {
     fn new(arena: &'a mut Vec<u64>, costs: &'a mut Vec<u16>) -> Self {
         // An arena of a tick has far fewer words.
         let (start, first_cost) = (arena.len() as u32, costs.len() as u32);
-        Into { arena, costs, start, first_cost, bits: 0, scratch: 0 }
+        ArenaSink { arena, costs, start, first_cost, bits: 0, scratch: 0 }
     }
 
     /// Notes what the property took that was written since there were `before` bits.
@@ -272,7 +271,7 @@ impl<'a> Into<'a> {
     }
 }
 
-impl BitSink for Into<'_> {
+impl BitSink for ArenaSink<'_> {
     #[inline]
     fn bits(&mut self, value: u64, n: u32) {
         let used = self.bits % 64;

@@ -1,15 +1,19 @@
 //! A client's packet, written.
 
-use super::super::packet::{Drafted, TICK_BITS, Writer};
+use super::super::packet::{Base, Drafted, TICK_BITS, Writer};
 use super::super::table::Table;
 use super::cache::Cache;
 use super::costs::ClassCosts;
 use super::peer::Peer;
 use super::scope::{CarriedOp, Due, Scope};
+use crate::store::ones;
 use crate::wire::BitWriter;
 
 /// Bits that an align may take.
 const MAX_ALIGN: usize = 7;
+
+/// States before the newest that words are predicted from.
+const STEPS_BACK: u8 = 1;
 
 /// Ghosts whose records are looked at in one go.
 const BATCH: usize = 64;
@@ -137,25 +141,27 @@ impl Section<'_> {
         out: &mut BitWriter,
         carried: &mut Vec<super::scope::Carried>,
     ) -> Wrote {
-        let (row, owner) = match scope.due(id, self.tick) {
-            Due::Update { row, ages, owner } => {
-                let at = self.cache.update(self.table, row, ages, owner);
+        let (row, owner) = match scope.due(id, self.tick, self.table, STEPS_BACK) {
+            Due::Update { row, base, owner, step } => {
+                let at = self.cache.update(self.table, row, base, owner);
                 let entry = *self.cache.entry(at);
                 if !entry.forgotten {
                     if entry.mask == 0 {
                         return Wrote::Nothing;
                     }
                     let next = self.next(writer);
-                    let drafted = next.update(id, ages, entry.mask, self.properties);
+                    let drafted = next.update(id, base, entry.mask, self.properties);
                     let Some(bits) = self.put(&drafted, at, row, writer, out) else { return Wrote::NoRoom };
-                    self.costs.updates += (drafted.bits() + usize::from(ages.older != 0)) as u64;
+                    self.costs.updates += (drafted.bits() + usize::from(base.has_older())) as u64;
                     self.updates = (self.updates.0 + bits, self.updates.1 + 1);
-                    let older = ages.older != 0;
-                    carried.push(scope.track_sent(self.class, id, self.tick, CarriedOp::Update, older));
+                    let op = if step { CarriedOp::Step } else { CarriedOp::Update };
+                    carried.push(scope.track_sent(self.class, id, self.tick, op, base));
                     return Wrote::Bits(bits);
                 }
                 scope.create_again(id, self.tick);
-                let Due::Create { row, owner } = scope.due(id, self.tick) else { return Wrote::Later };
+                let Due::Create { row, owner } = scope.due(id, self.tick, self.table, 0) else {
+                    return Wrote::Later;
+                };
                 (row, owner)
             }
             Due::Create { row, owner } => (row, owner),
@@ -167,7 +173,13 @@ impl Section<'_> {
                 self.begin(writer, out);
                 writer.write(out, &drafted);
                 self.costs.destroys += drafted.bits() as u64;
-                carried.push(scope.track_sent(self.class, id, self.tick, CarriedOp::Destroy, false));
+                carried.push(scope.track_sent(
+                    self.class,
+                    id,
+                    self.tick,
+                    CarriedOp::Destroy,
+                    Base::default(),
+                ));
                 return Wrote::Bits(drafted.bits());
             }
             Due::Later => return Wrote::Later,
@@ -181,7 +193,7 @@ impl Section<'_> {
         let Some(bits) = self.put(&drafted, at, row, writer, out) else { return Wrote::NoRoom };
         self.costs.creates += drafted.bits() as u64;
         self.creates = (self.creates.0 + bits, self.creates.1 + 1);
-        carried.push(scope.track_sent(self.class, id, self.tick, CarriedOp::Create, false));
+        carried.push(scope.track_sent(self.class, id, self.tick, CarriedOp::Create, Base::default()));
         Wrote::Bits(bits)
     }
 
@@ -239,13 +251,13 @@ impl Section<'_> {
 
     /// The most that properties without words take, wherever the payload lies: no more than their class says.
     fn most_of(&self, row: u32, mask: u64) -> usize {
-        let each = super::scope::ones(mask).filter_map(|property| self.table.value(row, property));
+        let each = ones(mask).filter_map(|property| self.table.value(row, property));
         each.map(|value| value.max_bits()).sum()
     }
 
     fn write_others(&mut self, row: u32, mask: u64, out: &mut BitWriter) -> usize {
         let start = out.bit_len();
-        for property in super::scope::ones(mask) {
+        for property in ones(mask) {
             let before = out.bit_len();
             if let Some(value) = self.table.value(row, property) {
                 out.append(value);

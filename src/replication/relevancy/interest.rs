@@ -1,7 +1,8 @@
 //! What of one class one client is to have.
 
-use super::super::scan::{BLOCK, ones};
+use super::super::scan::BLOCK;
 use super::super::table::Table;
+use crate::store::ones;
 
 /// Rows that a client is to have from now on, and no more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,8 +15,9 @@ use std::sync::Arc;
 
 use super::class::GhostClass;
 use super::history::History;
-use super::scan::{BLOCK, Scan, ones};
+use super::scan::{BLOCK, Scan};
 use super::wordless::Wordless;
+use crate::store::ones;
 use crate::wire::{Encoded, ValueError};
 
 /// Rows that memory is first taken for.
@@ -47,6 +48,13 @@ pub struct Wrong {
     pub error: ValueError,
 }
 
+/// When a row changed last, and when before: from then on until `last` it was the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    pub before: u32,
+    pub last: u32,
+}
+
 /// The rows of a class.
 #[derive(Debug)]
 pub struct Table {
@@ -70,6 +78,8 @@ pub struct Table {
     /// The tick from which the newest words hold.
     newest_since: Vec<u32>,
     spawned_at: Vec<u32>,
+    /// Of what others may have of a row, and where it differs, of what its owner may.
+    turns: [Vec<Turn>; 2],
     /// By row and property: the tick of the last change.
     changed_at: Vec<u32>,
     /// What those who don't own a row may have, and where it differs, what its owner may.
@@ -102,6 +112,7 @@ impl Table {
             newest: Vec::new(),
             newest_since: Vec::new(),
             spawned_at: Vec::new(),
+            turns: Default::default(),
             changed_at: Vec::new(),
             history: of(history),
             owners_history: of(if class.differs_by_owner() { history } else { 0 }),
@@ -211,6 +222,10 @@ impl Table {
         self.newest.resize(rows * self.width, 0);
         self.newest_since.resize(rows, 0);
         self.spawned_at.resize(rows, 0);
+        self.turns[0].resize(rows, Turn::default());
+        if self.class.differs_by_owner() {
+            self.turns[1].resize(rows, Turn::default());
+        }
         self.changed_at.resize(rows * self.class.properties.each().len(), 0);
         self.history.reserve(rows);
         self.owners_history.reserve(rows);
@@ -261,6 +276,25 @@ impl Table {
         }
         let history = if owner { &self.owners_history } else { &self.history };
         history.words_at(at, tick, words)
+    }
+
+    /// When the row changed in what updates for its owner, or for others, may have.
+    #[inline]
+    pub fn turn(&self, owner: bool, row: u32) -> Turn {
+        self.turns[usize::from(owner && self.class.differs_by_owner())][row as usize]
+    }
+
+    /// Whether the row got other words in its last change, and each of its states has other words than the one before, for all.
+    #[inline]
+    pub fn has_stepped(&self, row: u32) -> bool {
+        self.class.is_plain() && self.newest_since[row as usize] == self.turns[0][row as usize].last
+    }
+
+    /// Gives the words of this many states before the newest, of a row that [`Table::has_stepped`]; false when these are
+    /// forgotten.
+    #[inline]
+    pub fn words_back(&self, row: u32, back: u8, words: &mut [u64]) -> bool {
+        back > 0 && self.history.words_back(row as usize, back - 1, words)
     }
 
     /// The newest value of a property without words.

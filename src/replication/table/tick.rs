@@ -1,7 +1,8 @@
 //! A tick of a table: the cells are read, and what they say is the rows' state.
 
-use super::super::scan::{BLOCK, ones};
-use super::{Column, Table, Wrong};
+use super::super::scan::BLOCK;
+use super::{Column, Table, Turn, Wrong};
+use crate::store::ones;
 use crate::wire::ValueError;
 
 impl Table {
@@ -123,6 +124,7 @@ impl Table {
         self.changed_blocks[block] = rows;
         self.has_state[block] |= rows;
         let (all, with_words, count) = (properties.all(), properties.with_words(), properties.each().len());
+        let updated = [false, true].map(|owner| self.class.updated(owner));
         let mut other_words = rows & !had;
         for row in ones(rows) {
             let mut mask = masks[row];
@@ -130,6 +132,14 @@ impl Table {
             if had >> row & 1 == 0 {
                 self.spawned_at[first + row] = tick;
                 mask = all;
+            }
+            for (turns, updated) in self.turns.iter_mut().zip(updated) {
+                let Some(turn) = turns.get_mut(first + row) else { continue };
+                if had >> row & 1 == 0 {
+                    *turn = Turn { before: tick, last: tick };
+                } else if mask & updated != 0 {
+                    *turn = Turn { before: turn.last, last: tick };
+                }
             }
             let changed_at = &mut self.changed_at[(first + row) * count..][..count];
             for property in ones(mask) {

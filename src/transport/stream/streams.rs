@@ -6,6 +6,7 @@
 use super::reliable::Reliable;
 use super::scheduler::Scheduler;
 use super::{CreditMark, Fate, Offer, Receiving, ResendTimer, SendContext, Sending, Stream, WindowViolation};
+use crate::store::ones;
 use crate::store::sequence::distance;
 use crate::time::Instant;
 use crate::transport::candidates::{Attribute, Column, Wanted};
@@ -122,12 +123,7 @@ impl Set {
     }
 
     pub(super) fn iter(self) -> impl Iterator<Item = usize> {
-        let mut left = self.0;
-        core::iter::from_fn(move || {
-            let index = left.trailing_zeros() as usize;
-            left &= left.wrapping_sub(1);
-            (index < 64).then_some(index)
-        })
+        ones(self.0)
     }
 }
 

@@ -4,10 +4,12 @@
 //! and never shown. Records for ghosts that aren't there, or of a tick before a ghost's end, are passed over. Refuses an update
 //! against a state that the client can't have lost.
 
+mod taking;
+
 use std::sync::Arc;
 
 use super::super::class::GhostClass;
-use super::super::packet::Violation;
+use super::super::packet::{Base, Violation};
 use super::pages::{PAGE, Page, Pages};
 use super::states::States;
 use crate::wire::BitReader;
@@ -37,8 +39,7 @@ pub(super) enum Outcome {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Against {
     pub(super) tick: u32,
-    pub(super) baseline: u32,
-    pub(super) older: Option<u32>,
+    pub(super) base: Base,
 }
 
 #[derive(Debug)]
@@ -187,16 +188,24 @@ impl Ghosts {
         mask: u64,
         reader: &mut BitReader<'_>,
     ) -> Result<Outcome, Violation> {
-        let Against { tick, baseline, older } = against;
+        let Against { tick, base } = against;
         let page = self.pages.get(id);
         let newest = page.map_or(0, |(page, at)| page.tick(at));
         let known = page.is_some_and(|(page, at)| {
             newest > 0
                 && tick > page.destroyed[at]
-                && page.at(at, baseline, &mut self.base)
-                && older.is_none_or(|older| page.at(at, older, &mut self.older))
+                && match base {
+                    Base::Newest { depth } => {
+                        page.before(at, tick, 0, &mut self.base)
+                            && (depth == 0 || page.before(at, tick, 1, &mut self.older))
+                    }
+                    Base::Named { baseline, older } => {
+                        page.at(at, baseline, &mut self.base)
+                            && (older == 0 || page.at(at, older, &mut self.older))
+                    }
+                }
         });
-        let linear = older.is_some() && reader.bool()?;
+        let linear = base.has_older() && reader.bool()?;
         if !known {
             if newest > 0 && tick > newest {
                 // What the server names was acked, and is among the newest.
@@ -208,9 +217,12 @@ impl Ghosts {
         }
         self.words.copy_from_slice(&self.base);
         let with_words = mask & self.with_words;
-        if linear && let Some(older) = older {
-            // Ages have 16 bits.
-            let (past, ahead) = ((baseline - older) as u16, (tick - baseline) as u16);
+        if linear {
+            let (past, ahead) = match base {
+                Base::Newest { .. } => (1, 1),
+                // Ages have 16 bits.
+                Base::Named { baseline, older } => ((baseline - older) as u16, (tick - baseline) as u16),
+            };
             self.extrapolate(with_words, past, ahead);
         }
         read_words(&self.class, with_words, Some(&self.base), reader, &mut self.words)?;
@@ -282,9 +294,8 @@ impl Ghosts {
 
     /// Makes what the properties of a mask are predicted to be their base.
     fn extrapolate(&mut self, mask: u64, past: u16, ahead: u16) {
-        for (i, property) in each(&self.class, mask) {
-            let range = self.class.properties.word_start(i);
-            let range = range..range + property.words().len();
+        for (i, property) in self.class.properties.of(mask) {
+            let range = self.class.properties.word_range(i);
             let (older, newer) = (&self.older[range.clone()], &self.words[range.clone()]);
             property.extrapolate(older, newer, past, ahead, &mut self.base[range]);
         }
@@ -294,9 +305,8 @@ impl Ghosts {
     #[inline]
     fn differing(&self, mask: u64) -> u64 {
         let mut changed = 0;
-        for (i, property) in each(&self.class, mask) {
-            let start = self.class.properties.word_start(i);
-            let range = start..start + property.words().len();
+        for (i, _) in self.class.properties.of(mask) {
+            let range = self.class.properties.word_range(i);
             changed |= u64::from(self.words[range.clone()] != self.newest[range]) << i;
         }
         changed
@@ -345,115 +355,6 @@ impl Ghosts {
         }
         Ok(())
     }
-
-    // --- the game's tick ---------------------------------------------------------------------------------
-
-    /// Forgets all of them. Calls `told` with each that the game was told of, by id.
-    pub(super) fn clear(&mut self, mut told: impl FnMut(u32)) {
-        for id in 0..self.rows {
-            if self.flags(id) & (ALIVE | FRESH) == ALIVE {
-                // Below the capacity.
-                told(id as u32);
-            }
-        }
-        self.pages = Pages::default();
-        self.listed.clear();
-    }
-
-    /// The ghosts that the game knows and that have other values since, with the mask of these: before [`Ghosts::take`], in any order.
-    pub(super) fn changing(&self) -> impl Iterator<Item = (u32, u64)> {
-        self.listed.iter().filter_map(|id| {
-            let (page, at) = self.pages.get(*id as usize)?;
-            let is_known = page.flags[at] & (ALIVE | FRESH) == ALIVE;
-            (is_known && page.dirty[at] != 0).then_some((*id, page.dirty[at]))
-        })
-    }
-
-    /// Calls `told` with each ghost that is new to the game, by id: before [`Ghosts::take`].
-    pub(super) fn take_spawns(&mut self, mut told: impl FnMut(u32)) {
-        self.listed.sort_unstable();
-        for id in &self.listed {
-            if self.flags(*id as usize) & (ALIVE | FRESH) == ALIVE | FRESH {
-                told(*id);
-            }
-        }
-    }
-
-    /// Puts what changed into the columns, a cell a ghost; ghosts that a column has no cell for wait. Calls `told` with each
-    /// ghost, the mask of what changed, whether it is new to the game, and whose it is when that changed.
-    pub(super) fn take(
-        &mut self,
-        columns: &mut [&mut [u8]],
-        mut told: impl FnMut(u32, u64, bool, Option<bool>),
-    ) {
-        if self.listed.is_empty() {
-            return;
-        }
-        let rows = self.rows_in(columns);
-        let mut listed = core::mem::take(&mut self.listed);
-        let first_waiting = listed.partition_point(|id| (*id as usize) < rows);
-        for id in &listed[..first_waiting] {
-            self.restore(*id as usize, columns);
-        }
-        for id in &listed[..first_waiting] {
-            let Some((page, at)) = self.pages.get_mut(*id as usize) else { continue };
-            let flags = page.flags[at];
-            page.flags[at] &= !(LISTED | FRESH);
-            let mask = core::mem::take(&mut page.dirty[at]);
-            if flags & ALIVE == 0 {
-                continue;
-            }
-            let (owned, told_owned) = (flags & OWNED != 0, flags & TOLD_OWNED != 0);
-            let owner = (owned != told_owned).then_some(owned);
-            if owner.is_some() {
-                page.flags[at] ^= TOLD_OWNED;
-            }
-            told(*id, mask, flags & FRESH != 0, owner);
-        }
-        listed.drain(..first_waiting);
-        // The game was told that these are there; their values come when there are cells.
-        for id in &listed {
-            if let Some((page, at)) = self.pages.get_mut(*id as usize) {
-                page.flags[at] &= !FRESH;
-            }
-        }
-        self.listed = listed;
-    }
-
-    /// Ghosts that all columns have cells for.
-    fn rows_in(&self, columns: &[&mut [u8]]) -> usize {
-        let sizes = each(&self.class, self.with_words).map(|(i, property)| {
-            let bytes = columns.get(i).map_or(0, |column| column.len());
-            bytes.checked_div(property.field().node().size()).unwrap_or(usize::MAX)
-        });
-        sizes.min().unwrap_or(usize::MAX)
-    }
-
-    #[inline]
-    fn restore(&mut self, id: usize, columns: &mut [&mut [u8]]) {
-        let Some((page, at)) = self.pages.get(id) else { return };
-        let mask = page.dirty[at] & self.with_words;
-        if mask == 0 || page.flags[at] & ALIVE == 0 {
-            return;
-        }
-        page.newest(at, &mut self.newest);
-        for (i, property) in each(&self.class, mask) {
-            let (start, size) = (self.class.properties.word_start(i), property.field().node().size());
-            let words = &self.newest[start..start + property.words().len()];
-            property.restore_column(words, &mut columns[i][id * size..][..size], size);
-        }
-    }
-}
-
-/// The properties of a mask, with their indices.
-#[inline]
-fn each(class: &GhostClass, mut mask: u64) -> impl Iterator<Item = (usize, &crate::wire::Property)> {
-    let properties = class.properties.each();
-    core::iter::from_fn(move || {
-        let i = mask.trailing_zeros() as usize;
-        mask &= mask.wrapping_sub(1);
-        properties.get(i).map(|property| (i, property))
-    })
 }
 
 #[inline]
@@ -464,9 +365,8 @@ fn read_words(
     reader: &mut BitReader<'_>,
     words: &mut [u64],
 ) -> Result<(), Violation> {
-    for (i, property) in each(class, mask) {
-        let start = class.properties.word_start(i);
-        let range = start..start + property.words().len();
+    for (i, property) in class.properties.of(mask) {
+        let range = class.properties.word_range(i);
         match base {
             Some(base) => property.read_delta(&base[range.clone()], reader, &mut words[range])?,
             None => property.read(reader, &mut words[range])?,
@@ -476,9 +376,8 @@ fn read_words(
 }
 
 fn copy_words(class: &GhostClass, mask: u64, from: &[u64], to: &mut [u64]) {
-    for (i, property) in each(class, mask) {
-        let start = class.properties.word_start(i);
-        let range = start..start + property.words().len();
+    for (i, _) in class.properties.of(mask) {
+        let range = class.properties.word_range(i);
         to[range.clone()].copy_from_slice(&from[range]);
     }
 }

@@ -2,81 +2,28 @@
 //!
 //! Ids are the client's own, the lowest free one first, and free again when the destroy was acked: they say nothing of what
 //! others have.
-//!
-//! A baseline is named only while the client is sure to keep it: it keeps the states with the newest [`HISTORY`] ticks, so
-//! fewer updates than that were sent since. The same must still hold when the ack comes: else the update may have arrived
-//! after such a number of later ones that it couldn't be read, and the ack says nothing. So that it does however long the line is, a
-//! ghost waits while [`MAX_IN_FLIGHT`] of its records are not told of.
+
+mod fates;
+mod record;
 
 use super::super::class::HISTORY;
-use super::super::packet::{Ages, MAX_AGE, MAX_OLDER};
+use super::super::packet::{Base, MAX_AGE};
+use super::super::table::Table;
+use crate::store::ones;
+pub(super) use record::{Carried, CarriedOp, GhostState};
+use record::{Hold, Record};
 
 const NONE: u32 = u32::MAX;
-
-/// Most records of a ghost after its baseline. As the last of them is acked, at most this many less one may have followed it.
-const MAX_IN_FLIGHT: u8 = HISTORY / 2;
-
-/// A record has at most [`HISTORY`] numbers to its baseline, and at most [`MAX_IN_FLIGHT`] after it are sent before its fate is known: so
-/// the low 8 bits tell how many, whatever time that takes.
-const _: () = assert!(HISTORY as u32 + (MAX_IN_FLIGHT as u32) < 1 << u8::BITS);
-
-/// What a client is about to get, or has, of a ghost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum GhostState {
-    /// Nothing that it acked: it gets creates.
-    Creating,
-    /// A state that it acked.
-    Live,
-    /// It is to end.
-    Destroying,
-}
-
-/// A ghost of a client. One that is sent each tick is looked at each tick, so it is small.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Record {
-    /// The tick of the last record that was sent, or 0.
-    sent: u32,
-    /// Live: the tick of the baseline. Creating: creates since then count, those before were of another owner.
-    acked: u32,
-    row: u16,
-    /// How much older than the baseline another acked state is, or 0.
-    older_age: u8,
-    /// The number of that, of the baseline (Creating: of the last record before) and of the last record that was sent, in their
-    /// low bits.
-    older_count: u8,
-    acked_count: u8,
-    count: u8,
-    state: GhostState,
-    owner: bool,
-}
-
-const _: () = assert!(size_of::<Record>() == 16);
-
-/// The records of packets in flight.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Carried {
-    pub(super) id: u16,
-    pub(super) class: u8,
-    pub(super) op: CarriedOp,
-    /// The number of the record, and that of the oldest state which it was written against.
-    pub(super) count: u8,
-    pub(super) base_count: u8,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CarriedOp {
-    Update,
-    Create,
-    Destroy,
-}
 
 /// What is to be written of a ghost that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     Update {
         row: u32,
-        ages: Ages,
+        base: Base,
         owner: bool,
+        /// Whether it goes out as a [`CarriedOp::Step`].
+        step: bool,
     },
     Create {
         row: u32,
@@ -139,7 +86,7 @@ impl Scope {
             acked_count: 0,
             count: 0,
             state: GhostState::Creating,
-            owner,
+            hold: Hold::new(owner),
         };
         if id == self.records.len() {
             self.records.push(record);
@@ -186,8 +133,8 @@ impl Scope {
     pub(super) fn set_owner(&mut self, row: u32, tick: u32, owner: bool) {
         let Some(id) = self.id_of(row) else { return };
         let record = &mut self.records[id as usize];
-        if record.owner != owner {
-            record.owner = owner;
+        if record.hold.owner() != owner {
+            record.hold = Hold::new(owner);
             record.create_again(tick);
             self.mark_due(id);
         }
@@ -209,7 +156,7 @@ impl Scope {
     pub(super) fn mark_changed_for(&mut self, rows: &[(u32, [bool; 2])]) {
         for (row, changed) in rows {
             let Some(id) = self.id_of(*row) else { continue };
-            if changed[usize::from(self.records[id as usize].owner)] {
+            if changed[usize::from(self.records[id as usize].hold.owner())] {
                 self.mark_due(id);
             }
         }
@@ -346,11 +293,12 @@ impl Scope {
         })
     }
 
-    /// What is to be said of a ghost in this tick.
+    /// What is to be said of a ghost in this tick, against the newest state and at most this many before it where the client is
+    /// known to have these.
     #[inline]
-    pub(super) fn due(&mut self, id: u32, tick: u32) -> Due {
+    pub(super) fn due(&mut self, id: u32, tick: u32, table: &Table, depth: u8) -> Due {
         let record = &mut self.records[id as usize];
-        let (row, owner) = (record.row.into(), record.owner);
+        let (row, owner) = (record.row.into(), record.hold.owner());
         match record.state {
             _ if record.waits() => {
                 // It is due when it is known what became of them.
@@ -358,16 +306,23 @@ impl Scope {
                 Due::Later
             }
             GhostState::Live => {
-                let since = record.since(record.acked_count);
+                let (since, turn) = (record.since(record.acked_count), table.turn(owner, row));
+                // It has no state but the one before the last change as its newest, whatever else of it is on its way.
+                if record.acked >= turn.before && record.acked < turn.last && record.sent < turn.last {
+                    let step = since == 0 && table.has_stepped(row);
+                    let depth = if step { record.hold.run().min(depth) } else { 0 };
+                    return Due::Update { row, owner, base: Base::Newest { depth }, step };
+                }
                 if tick - record.acked > MAX_AGE {
                     record.create_again(tick);
-                    return self.due(id, tick);
+                    return self.due(id, tick, table, depth);
                 }
                 // When the ack comes, about as many will have been sent once more.
                 let near = record.since(record.older_count).saturating_add(since) < HISTORY;
                 let older =
                     if record.older_age > 0 && near { record.acked - u32::from(record.older_age) } else { 0 };
-                Due::Update { row, owner, ages: Ages { baseline: record.acked, older } }
+                let base = Base::Named { baseline: record.acked, older };
+                Due::Update { row, owner, base, step: false }
             }
             // Its ack would say nothing.
             GhostState::Creating if record.acked > tick => Due::Later,
@@ -390,118 +345,18 @@ impl Scope {
         id: u32,
         tick: u32,
         op: CarriedOp,
-        older: bool,
+        base: Base,
     ) -> Carried {
         self.clear_due(id);
         let record = &mut self.records[id as usize];
         record.sent = tick;
         record.count = record.count.wrapping_add(1);
-        let base_count = if older { record.older_count } else { record.acked_count };
+        let base_count = match base {
+            Base::Newest { depth } => record.acked_count.wrapping_sub(depth),
+            Base::Named { older: 0, .. } => record.acked_count,
+            Base::Named { .. } => record.older_count,
+        };
         // Ids are below 2^16 and classes at most 256.
         Carried { id: id as u16, class: class as u8, op, count: record.count, base_count }
     }
-
-    // --- what became of it -------------------------------------------------------------------------------
-
-    /// The client has a packet of tick `sent` that carried this.
-    #[inline]
-    pub(super) fn handle_delivered(&mut self, carried: Carried, sent: u32, tick: u32) {
-        let id = u32::from(carried.id);
-        let record = &mut self.records[usize::from(carried.id)];
-        let waits = record.waits();
-        match (carried.op, record.state) {
-            (CarriedOp::Destroy, GhostState::Destroying) => {
-                self.clear_due(id);
-                self.free(id);
-            }
-            (CarriedOp::Create, GhostState::Creating)
-                if sent >= record.acked && record.since(carried.count) < HISTORY =>
-            {
-                record.state = GhostState::Live;
-                (record.acked, record.acked_count, record.older_age) = (sent, carried.count, 0);
-            }
-            (CarriedOp::Create, GhostState::Live) if record.since(carried.count) < HISTORY => {
-                record.acknowledge(sent, carried.count);
-            }
-            // Whatever the order was in which they arrived, the client had what it was written against.
-            (CarriedOp::Update, GhostState::Live) if record.since(carried.base_count) < HISTORY => {
-                record.acknowledge(sent, carried.count);
-            }
-            _ => {}
-        }
-        if waits {
-            self.go_on(carried, tick);
-        }
-    }
-
-    /// A packet of tick `sent` that carried this is lost: what no later one carries is due again.
-    #[inline]
-    pub(super) fn handle_lost(&mut self, carried: Carried, sent: u32, tick: u32) {
-        let record = &self.records[usize::from(carried.id)];
-        let used = self.used[usize::from(carried.id) / 64] >> (carried.id % 64) & 1 == 1;
-        let waits = used && record.waits();
-        if used && record.sent == sent {
-            self.mark_due(carried.id.into());
-        }
-        if waits {
-            self.go_on(carried, tick);
-        }
-    }
-
-    /// It is known of one record more of a ghost that waited: it goes on, or when there is none left to know of, begins again.
-    fn go_on(&mut self, carried: Carried, tick: u32) {
-        let record = &mut self.records[usize::from(carried.id)];
-        let waits = record.waits();
-        if waits && record.count == carried.count {
-            record.create_again(tick);
-        } else if waits {
-            return;
-        }
-        self.mark_due(carried.id.into());
-    }
-}
-
-impl Record {
-    /// How many records were sent after the one with this number.
-    #[inline]
-    fn since(&self, count: u8) -> u8 {
-        self.count.wrapping_sub(count)
-    }
-
-    /// Whether as many records are under way as may be.
-    #[inline]
-    fn waits(&self) -> bool {
-        self.state != GhostState::Destroying && self.since(self.acked_count) >= MAX_IN_FLIGHT
-    }
-
-    /// From now on creates are sent, and only acks of these count.
-    fn create_again(&mut self, tick: u32) {
-        self.state = GhostState::Creating;
-        self.acked = if self.sent >= tick { tick + 1 } else { tick };
-        self.acked_count = self.count;
-        self.older_age = 0;
-    }
-
-    #[inline]
-    fn acknowledge(&mut self, sent: u32, count: u8) {
-        if sent <= self.acked {
-            return;
-        }
-        let age = sent - self.acked;
-        // At most 64.
-        self.older_age = if age <= MAX_OLDER { age as u8 } else { 0 };
-        self.older_count = self.acked_count;
-        (self.acked, self.acked_count) = (sent, count);
-    }
-}
-
-/// The bits that are set, rising.
-pub(super) fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
-    core::iter::from_fn(move || {
-        let bit = bits.trailing_zeros() as usize;
-        (bits != 0).then(|| {
-            bits &= bits - 1;
-            bit
-        })
-    })
 }

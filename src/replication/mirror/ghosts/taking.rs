@@ -1,0 +1,102 @@
+//! The game's tick: what changed of a client's ghosts goes into its columns.
+
+use super::super::pages::Pages;
+use super::{ALIVE, FRESH, Ghosts, LISTED, OWNED, TOLD_OWNED};
+
+impl Ghosts {
+    /// Forgets all of them. Calls `told` with each that the game was told of, by id.
+    pub(in super::super) fn clear(&mut self, mut told: impl FnMut(u32)) {
+        for id in 0..self.rows {
+            if self.flags(id) & (ALIVE | FRESH) == ALIVE {
+                // Below the capacity.
+                told(id as u32);
+            }
+        }
+        self.pages = Pages::default();
+        self.listed.clear();
+    }
+
+    /// The ghosts that the game knows and that have other values since, with the mask of these: before [`Ghosts::take`], in any order.
+    pub(in super::super) fn changing(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.listed.iter().filter_map(|id| {
+            let (page, at) = self.pages.get(*id as usize)?;
+            let is_known = page.flags[at] & (ALIVE | FRESH) == ALIVE;
+            (is_known && page.dirty[at] != 0).then_some((*id, page.dirty[at]))
+        })
+    }
+
+    /// Calls `told` with each ghost that is new to the game, by id: before [`Ghosts::take`].
+    pub(in super::super) fn take_spawns(&mut self, mut told: impl FnMut(u32)) {
+        self.listed.sort_unstable();
+        for id in &self.listed {
+            if self.flags(*id as usize) & (ALIVE | FRESH) == ALIVE | FRESH {
+                told(*id);
+            }
+        }
+    }
+
+    /// Puts what changed into the columns, a cell a ghost; ghosts that a column has no cell for wait. Calls `told` with each
+    /// ghost, the mask of what changed, whether it is new to the game, and whose it is when that changed.
+    pub(in super::super) fn take(
+        &mut self,
+        columns: &mut [&mut [u8]],
+        mut told: impl FnMut(u32, u64, bool, Option<bool>),
+    ) {
+        if self.listed.is_empty() {
+            return;
+        }
+        let rows = self.rows_in(columns);
+        let mut listed = core::mem::take(&mut self.listed);
+        let first_waiting = listed.partition_point(|id| (*id as usize) < rows);
+        for id in &listed[..first_waiting] {
+            self.restore(*id as usize, columns);
+        }
+        for id in &listed[..first_waiting] {
+            let Some((page, at)) = self.pages.get_mut(*id as usize) else { continue };
+            let flags = page.flags[at];
+            page.flags[at] &= !(LISTED | FRESH);
+            let mask = core::mem::take(&mut page.dirty[at]);
+            if flags & ALIVE == 0 {
+                continue;
+            }
+            let (owned, told_owned) = (flags & OWNED != 0, flags & TOLD_OWNED != 0);
+            let owner = (owned != told_owned).then_some(owned);
+            if owner.is_some() {
+                page.flags[at] ^= TOLD_OWNED;
+            }
+            told(*id, mask, flags & FRESH != 0, owner);
+        }
+        listed.drain(..first_waiting);
+        // The game was told that these are there; their values come when there are cells.
+        for id in &listed {
+            if let Some((page, at)) = self.pages.get_mut(*id as usize) {
+                page.flags[at] &= !FRESH;
+            }
+        }
+        self.listed = listed;
+    }
+
+    /// Ghosts that all columns have cells for.
+    fn rows_in(&self, columns: &[&mut [u8]]) -> usize {
+        let sizes = self.class.properties.of(self.with_words).map(|(i, property)| {
+            let bytes = columns.get(i).map_or(0, |column| column.len());
+            bytes.checked_div(property.field().node().size()).unwrap_or(usize::MAX)
+        });
+        sizes.min().unwrap_or(usize::MAX)
+    }
+
+    #[inline]
+    fn restore(&mut self, id: usize, columns: &mut [&mut [u8]]) {
+        let Some((page, at)) = self.pages.get(id) else { return };
+        let mask = page.dirty[at] & self.with_words;
+        if mask == 0 || page.flags[at] & ALIVE == 0 {
+            return;
+        }
+        page.newest(at, &mut self.newest);
+        for (i, property) in self.class.properties.of(mask) {
+            let size = property.field().node().size();
+            let words = &self.newest[self.class.properties.word_range(i)];
+            property.restore_column(words, &mut columns[i][id * size..][..size], size);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What became of a client's packets, ghost by ghost: which baselines it has, and what is due again.
+
+use super::super::super::class::HISTORY;
+use super::Scope;
+use super::record::{Carried, CarriedOp, GhostState};
+
+impl Scope {
+    /// The client has a packet of tick `sent` that carried this.
+    #[inline]
+    pub(in super::super) fn handle_delivered(&mut self, carried: Carried, sent: u32, tick: u32) {
+        let id = u32::from(carried.id);
+        let record = &mut self.records[usize::from(carried.id)];
+        let waits = record.waits();
+        match (carried.op, record.state) {
+            (CarriedOp::Destroy, GhostState::Destroying) => {
+                self.clear_due(id);
+                self.free(id);
+            }
+            (CarriedOp::Create, GhostState::Creating)
+                if sent >= record.acked && record.since(carried.count) < HISTORY =>
+            {
+                record.state = GhostState::Live;
+                (record.acked, record.acked_count) = (sent, carried.count);
+                record.older_age = 0;
+                record.hold.set_run(0);
+            }
+            (CarriedOp::Create, GhostState::Live) if record.since(carried.count) < HISTORY => {
+                record.acknowledge(sent, carried.count, false);
+            }
+            // Whatever the order was in which they arrived, the client had what it was written against.
+            (op @ (CarriedOp::Update | CarriedOp::Step), GhostState::Live)
+                if record.since(carried.base_count) < HISTORY =>
+            {
+                record.acknowledge(sent, carried.count, op == CarriedOp::Step);
+            }
+            _ => {}
+        }
+        if waits {
+            self.go_on(carried, tick);
+        }
+    }
+
+    /// A packet of tick `sent` that carried this is lost: what no later one carries is due again.
+    #[inline]
+    pub(in super::super) fn handle_lost(&mut self, carried: Carried, sent: u32, tick: u32) {
+        let record = &self.records[usize::from(carried.id)];
+        let used = self.used[usize::from(carried.id) / 64] >> (carried.id % 64) & 1 == 1;
+        let waits = used && record.waits();
+        if used && record.sent == sent {
+            self.mark_due(carried.id.into());
+        }
+        if waits {
+            self.go_on(carried, tick);
+        }
+    }
+
+    /// It is known of one record more of a ghost that waited: it goes on, or when there is none left to know of, begins again.
+    fn go_on(&mut self, carried: Carried, tick: u32) {
+        let record = &mut self.records[usize::from(carried.id)];
+        let waits = record.waits();
+        if waits && record.count == carried.count {
+            record.create_again(tick);
+        } else if waits {
+            return;
+        }
+        self.mark_due(carried.id.into());
+    }
+}
