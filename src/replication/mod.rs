@@ -8,20 +8,25 @@
 //! nothing. What isn't relevant to a client changes no byte that it gets.
 
 pub mod class;
+pub mod frames;
 mod history;
 pub mod interests;
+mod lives;
 pub mod mirror;
 pub mod packet;
 pub mod publisher;
 pub mod relevancy;
+pub mod rules;
 mod scan;
 pub mod table;
 mod wordless;
 
 pub use class::{ClassError, Classes, Condition, GhostClass, HISTORY};
+pub use frames::Frames;
 pub use interests::Interests;
-pub use mirror::{GhostEvent, Happened, Mirror, MirrorCounters};
+pub use mirror::{GhostEvent, Happened, Mirror, MirrorCounters, WorldFrames, WorldTime};
 pub use packet::Violation;
 pub use publisher::{ClassCosts, Costs, Publisher, PublisherConfig};
 pub use relevancy::{Changes, ClassRelevancy, GridConfig, Interest, Relevancy, RelevancyError, View};
-pub use table::{Column, Full, Table, Wrong};
+pub use rules::{Rule, RuleError, Velocity};
+pub use table::{Column, Full, MAX_PAST, Table, Wrong};

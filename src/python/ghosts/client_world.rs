@@ -1,6 +1,6 @@
 //! A client's world: what its server shows it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -9,10 +9,17 @@ use pyo3::types::PyList;
 use super::arrays::GhostArrays;
 use super::ghost::Ghost;
 use super::population::Population;
+use super::view::{Playing, WorldView};
+use crate::python::shared::Shared;
+use crate::python::state::State;
 
 /// What a server shows a client: its ghosts, as objects and as columns. Only the server changes them.
 #[pyclass(frozen, module = "tickwire")]
-pub(crate) struct ClientWorld(pub(in crate::python) Arc<Population>);
+pub(crate) struct ClientWorld {
+    population: Arc<Population>,
+    view: Py<WorldView>,
+    state: Weak<Shared<State>>,
+}
 
 #[pymethods]
 impl ClientWorld {
@@ -22,7 +29,7 @@ impl ClientWorld {
     ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, /))]
     fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        objects(&self.0, class_)
+        objects(&self.population, class_)
     }
 
     /// The ghosts of a class, as columns that can only be read. They are of the newest tick when :meth:`Client.receive` returns,
@@ -32,7 +39,7 @@ impl ClientWorld {
     ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, /))]
     fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
-        self.0.rows_of(class_).cloned().map(GhostArrays)
+        self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
     /// Whether this client owns a ghost.
@@ -41,7 +48,7 @@ impl ClientWorld {
     ///     GhostError: it is gone, or another client's.
     #[pyo3(signature = (ghost, /))]
     fn owns(&self, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
-        let live = self.0.live(ghost)?;
+        let live = self.population.live(ghost)?;
         Ok(live.rows.owner(live.row) == 1)
     }
 
@@ -51,29 +58,65 @@ impl ClientWorld {
     ///     GhostError: it is gone, or another client's.
     #[pyo3(signature = (ghost, /))]
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
-        self.0.live(ghost).map(|live| live.row)
+        self.population.live(ghost).map(|live| live.row)
+    }
+
+    /// The world as it is shown now, between two ticks of the server: the same object each time, brought up to date.
+    ///
+    /// Raises:
+    ///     ClosedError: the client is closed.
+    fn view<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, WorldView>> {
+        let view = self.view.bind(py);
+        view.get().play(py, &self.state)?;
+        Ok(view.clone())
+    }
+
+    /// Says how the view's time is found.
+    ///
+    /// Args:
+    ///     delay: seconds from what arrives to what is shown; None: what arrives decides. Never below a tick.
+    ///     extrapolation: seconds beyond the newest tick that what has a velocity goes on.
+    ///     rate: ticks a second of the server, until what arrives says it better.
+    ///
+    /// Raises:
+    ///     ValueError: naming the bound.
+    #[pyo3(signature = (*, delay = None, extrapolation = 0.0, rate = 60.0))]
+    fn set_playout(&self, py: Python<'_>, delay: Option<f64>, extrapolation: f64, rate: f64) -> PyResult<()> {
+        self.view.bind(py).get().set_playing(Playing { delay, extrapolation, rate })
     }
 
     fn __contains__(&self, ghost: &Bound<'_, PyAny>) -> bool {
-        ghost.cast::<Ghost>().is_ok_and(|ghost| self.0.live(ghost).is_ok())
+        ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok())
     }
 
     fn __repr__(&self) -> String {
-        format!("<ClientWorld of {}>", counted(&self.0))
+        format!("<ClientWorld of {}>", counted(&self.population))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.0.traverse(visit)
+        visit.call(&self.view)?;
+        self.population.traverse(visit)
     }
 
     fn __clear__(&self) {
-        self.0.forget_objects();
+        self.population.forget_objects();
+    }
+}
+
+impl ClientWorld {
+    pub(in crate::python) fn new(
+        py: Python<'_>,
+        population: &Arc<Population>,
+        state: Weak<Shared<State>>,
+    ) -> PyResult<Self> {
+        let view = Py::new(py, WorldView::of_client(py, population)?)?;
+        Ok(ClientWorld { population: population.clone(), view, state })
     }
 }
 
 impl Drop for ClientWorld {
     fn drop(&mut self) {
-        self.0.forget_objects();
+        self.population.forget_objects();
     }
 }
 

@@ -25,7 +25,7 @@ pub(in crate::python) fn interests(protocol: &Protocol, is_server: bool) -> Opti
     protocol.ghost_classes.as_ref().filter(|_| is_server).map(|classes| Interests::new(classes))
 }
 
-fn publisher(state: &mut State) -> Option<&mut Publisher> {
+pub(super) fn publisher(state: &mut State) -> Option<&mut Publisher> {
     state.carrier.session.ghosts().publisher()
 }
 
@@ -86,6 +86,27 @@ pub(super) fn costs(state: &mut State) -> Costs {
 
 pub(super) fn client_bits(state: &mut State, client: PeerHandle) -> u64 {
     publisher(state).map_or(0, |publisher| publisher.peer_bits(client))
+}
+
+/// Remembers so many ticks of the world.
+pub(super) fn remember(state: &mut State, ticks: u32) {
+    if let Some(publisher) = publisher(state) {
+        publisher.remember(ticks);
+    }
+}
+
+pub(super) fn past_bytes(state: &mut State) -> usize {
+    publisher(state).map_or(0, |publisher| publisher.past_bytes())
+}
+
+pub(super) fn server_tick(state: &mut State) -> u32 {
+    publisher(state).map_or(0, |publisher| publisher.tick())
+}
+
+/// The oldest and the newest tick that is remembered.
+pub(super) fn past_ticks(state: &mut State) -> Option<(u32, u32)> {
+    let publisher = publisher(state)?;
+    Some((publisher.oldest_past()?, publisher.tick()))
 }
 
 /// Begins the world's next tick with these columns.

@@ -27,8 +27,21 @@ impl Population {
         classes: &[(Py<PyType>, Py<Properties>)],
         server: Option<Weak<Shared<State>>>,
     ) -> PyResult<Self> {
+        Population::as_seen(py, classes.iter().map(|(class, properties)| (class, properties)), server)
+    }
+
+    /// The same classes with nobody in them, to show another time in.
+    pub(super) fn empty_copy(&self, py: Python<'_>) -> PyResult<Self> {
+        Population::as_seen(py, self.classes.iter().map(|rows| (&rows.class, &rows.properties)), None)
+    }
+
+    fn as_seen<'a>(
+        py: Python<'_>,
+        classes: impl Iterator<Item = (&'a Py<PyType>, &'a Py<Properties>)>,
+        server: Option<Weak<Shared<State>>>,
+    ) -> PyResult<Self> {
         let side = if server.is_some() { "server" } else { "client" };
-        let each = classes.iter().enumerate().map(|(index, (class, properties))| {
+        let each = classes.enumerate().map(|(index, (class, properties))| {
             GhostRows::new(index, class.bind(py), properties.bind(py), server.clone())
         });
         Ok(Population { classes: each.collect::<PyResult<_>>()?, side })

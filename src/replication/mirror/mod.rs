@@ -8,12 +8,16 @@
 mod events;
 mod ghosts;
 mod pages;
+mod received;
 mod states;
+mod view;
 
 use std::sync::Arc;
 
 pub use self::events::{GhostEvent, Happened};
 use self::ghosts::{Against, Ghosts, Outcome};
+use self::received::ReceivedTicks;
+pub use self::view::{WorldFrames, WorldTime};
 use super::class::Classes;
 use super::packet::{Heads, Op, TICK_BITS, Violation};
 use crate::wire::BitReader;
@@ -38,6 +42,11 @@ pub struct Mirror {
     ended: Vec<GhostEvent>,
     /// The newest tick, 0 before the first.
     tick: u32,
+    /// The tick of the packet that was read last, and when which came.
+    last: u32,
+    received: ReceivedTicks,
+    /// Another number after each [`Mirror::reset`].
+    epoch: u32,
     counters: MirrorCounters,
 }
 
@@ -45,7 +54,16 @@ impl Mirror {
     /// A client that has no ghosts.
     pub fn new(classes: Arc<Classes>) -> Self {
         let ghosts = (0..).zip(classes.iter()).map(|(i, class)| Ghosts::new(class.clone(), i)).collect();
-        Mirror { classes, ghosts, ended: Vec::new(), tick: 0, counters: MirrorCounters::default() }
+        Mirror {
+            classes,
+            ghosts,
+            ended: Vec::new(),
+            tick: 0,
+            last: 0,
+            received: ReceivedTicks::default(),
+            epoch: 0,
+            counters: MirrorCounters::default(),
+        }
     }
 
     pub fn classes(&self) -> &Arc<Classes> {
@@ -55,6 +73,8 @@ impl Mirror {
     /// Begins anew, with another server: what the game knew of ends. Its columns keep their cells.
     pub fn reset(&mut self) {
         self.tick = 0;
+        self.received = ReceivedTicks::default();
+        self.epoch = self.epoch.wrapping_add(1);
         for (ghosts, class) in self.ghosts.iter_mut().zip(0..) {
             ghosts.clear(|id| self.ended.push(GhostEvent { class, id, happened: Happened::Despawned }));
         }
@@ -68,6 +88,7 @@ impl Mirror {
         let reader = &mut reader;
         let tick = self.unwrap(reader.bits(TICK_BITS)? as u32)?;
         self.tick = self.tick.max(tick);
+        self.last = tick;
         self.counters.packets += 1;
         let mut heads = Heads::new(tick);
         while reader.bool()? {

@@ -1,0 +1,140 @@
+//! Dead reckoning: what goes on as clients reckon it isn't sent.
+//!
+//! A property with a threshold, and its velocity, are sent together, when where it is differs by more than the threshold from
+//! where a client takes it to be: at what was sent last, and on from there with the velocity that was sent with it. A
+//! row of which anything else is sent says both anew, if they are others. Found once for all clients, of rows that move.
+
+use super::super::class::GhostClass;
+use super::super::frames::numbers_in;
+use super::super::rules::{Rule, numbers_of};
+use super::super::scan::{BLOCK, ones};
+use super::Column;
+
+/// The most numbers that a value has.
+const NUMBERS: usize = 16;
+
+/// A property that is reckoned.
+#[derive(Debug)]
+struct Pair {
+    property: usize,
+    velocity: usize,
+    rate: f64,
+    threshold: f64,
+    count: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Reckoned {
+    pairs: Box<[Pair]>,
+    /// All of these, and their velocities.
+    pub(super) mask: u64,
+    /// A bit a row: clients have it move, or it has other values than they were sent.
+    pending: Vec<u64>,
+    cell: Vec<u8>,
+}
+
+/// A block of rows that is looked at.
+pub(super) struct Block<'a, 'c> {
+    pub(super) tick: u32,
+    pub(super) first: usize,
+    /// Words of a row.
+    pub(super) width: usize,
+    pub(super) newest: &'a [u64],
+    pub(super) since: &'a [u32],
+    pub(super) columns: &'a [Column<'c>],
+}
+
+impl Reckoned {
+    /// Of the class's rules; None where no property has a threshold.
+    pub(super) fn new(class: &GhostClass) -> Option<Box<Self>> {
+        let pairs = class.rules.iter().enumerate().filter_map(|(property, rule)| {
+            let Rule::Reckoned { velocity, threshold } = *rule else { return None };
+            let count = numbers_of(class.properties.each()[property].field().node())?;
+            let (velocity, rate) = (velocity.property, velocity.rate);
+            Some(Pair { property, velocity, rate, threshold, count: count.min(NUMBERS) })
+        });
+        let pairs: Box<[Pair]> = pairs.collect();
+        let mask = pairs.iter().fold(0, |mask, pair| mask | 1 << pair.property | 1 << pair.velocity);
+        let made = Reckoned { pairs, mask, pending: Vec::new(), cell: Vec::new() };
+        (mask != 0).then(|| Box::new(made))
+    }
+
+    pub(super) fn reserve(&mut self, rows: usize) {
+        self.pending.resize(rows.div_ceil(BLOCK), 0);
+    }
+
+    /// The rows of a block that are to be looked at though their cells may be as they were.
+    pub(super) fn pending(&self, block: usize) -> u64 {
+        self.pending[block]
+    }
+
+    /// Decides of these rows, which have a state, which are sent: sets the bits of what is in the masks of those. Gives the rows of
+    /// which nothing is.
+    pub(super) fn hold(
+        &mut self,
+        class: &GhostClass,
+        block: &Block<'_, '_>,
+        rows: u64,
+        masks: &mut [u64; BLOCK],
+    ) -> u64 {
+        let mut held = 0;
+        for row in ones(rows) {
+            let is_said = masks[row] & !self.mask != 0;
+            let is_off = self.pairs.iter().any(|pair| is_off(pair, class, block, row, &mut self.cell));
+            let bit = 1 << row;
+            if !is_said && !is_off {
+                held |= bit;
+            } else if is_off {
+                masks[row] |= self.mask;
+            }
+            let moves = held & bit != 0 && masks[row] & self.mask != 0
+                || self.pairs.iter().any(|pair| {
+                    let mut speed = [0.0; NUMBERS];
+                    cell_numbers(class, block, pair.velocity, row, &mut speed[..pair.count]);
+                    speed.iter().any(|speed| *speed != 0.0)
+                });
+            let pending = &mut self.pending[block.first / BLOCK];
+            // What clients have move is looked at until they were told that it doesn't.
+            *pending = *pending & !bit | if moves || held & bit != 0 && *pending & bit != 0 { bit } else { 0 };
+        }
+        held
+    }
+}
+
+/// Whether a row is elsewhere than clients take it to be.
+fn is_off(pair: &Pair, class: &GhostClass, block: &Block<'_, '_>, row: usize, cell: &mut Vec<u8>) -> bool {
+    let Pair { count, property, velocity, .. } = *pair;
+    let (mut at, mut sent, mut speed) = ([0.0; NUMBERS], [0.0; NUMBERS], [0.0; NUMBERS]);
+    cell_numbers(class, block, property, row, &mut at[..count]);
+    sent_numbers(class, block, property, row, cell, &mut sent[..count]);
+    sent_numbers(class, block, velocity, row, cell, &mut speed[..count]);
+    let seconds = f64::from(block.tick - block.since[row].min(block.tick)) / pair.rate;
+    let square: f64 = (0..count).map(|i| at[i] - (sent[i] + speed[i] * seconds)).map(|off| off * off).sum();
+    square > pair.threshold * pair.threshold
+}
+
+fn cell_numbers(class: &GhostClass, block: &Block<'_, '_>, property: usize, row: usize, out: &mut [f64]) {
+    let node = class.properties.each()[property].field().node();
+    let size = node.size();
+    let cells = block.columns.get(property).map_or(&[][..], |column| column.cells);
+    if let Some(cell) = cells.get((block.first + row) * size..(block.first + row + 1) * size) {
+        numbers_in(node, cell, out);
+    }
+}
+
+fn sent_numbers(
+    class: &GhostClass,
+    block: &Block<'_, '_>,
+    property: usize,
+    row: usize,
+    cell: &mut Vec<u8>,
+    out: &mut [f64],
+) {
+    let each = &class.properties.each()[property];
+    let (node, start) = (each.field().node(), class.properties.word_start(property));
+    let words = &block.newest[row * block.width + start..][..each.words().len()];
+    cell.clear();
+    cell.resize(node.size(), 0);
+    each.restore_column(words, cell, node.size());
+    numbers_in(node, cell, out);
+}
