@@ -1918,7 +1918,7 @@ class ClientWorld:
             ClosedError: the client is closed.
         """
     def set_playout(
-        self, *, delay: float | None = None, extrapolation: float = 0.0, rate: float = 60.0
+        self, *, delay: float | None = None, extrapolation: float = 0.0, rate: float = 60.0, rest: float = 0.0
     ) -> None:
         """Says how the view's time is found.
 
@@ -1926,6 +1926,8 @@ class ClientWorld:
             delay: seconds from what arrives to what is shown; None: what arrives decides. Never below a tick.
             extrapolation: seconds beyond the newest tick that what has a velocity goes on.
             rate: ticks a second of the server, until what arrives says it better.
+            rest: seconds for which a ghost of which nothing comes is still drawn as moving, for worlds that are larger than
+                the budget; 0: it rests.
 
         Raises:
             ValueError: naming the bound.

@@ -14,7 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
-from tickwire._core import ClientHandle, Ghost, GhostArrays, GhostError, World, WorldView
+from tickwire._core import ClientHandle, Ghost, GhostArrays, World, WorldView
+from tickwire.errors import GhostError
 
 __all__ = ["MAX_JUDGEMENTS", "Judgement", "Judgements", "Past"]
 

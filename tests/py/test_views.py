@@ -260,7 +260,7 @@ def test_rules_are_declared_with_properties() -> None:
         class Wrong:
             health: Annotated[int, tw.ranged(0, 9), tw.slerp] = 0
 
-    with pytest.raises(ValueError, match=r"Lost\.place: there is no property 'speed'"):
+    with pytest.raises(ValueError, match=r"Lost\.place: there is no property .speed."):
 
         @tw.ghost
         class Lost:

@@ -77,12 +77,21 @@ impl ClientWorld {
     ///     delay: seconds from what arrives to what is shown; None: what arrives decides. Never below a tick.
     ///     extrapolation: seconds beyond the newest tick that what has a velocity goes on.
     ///     rate: ticks a second of the server, until what arrives says it better.
+    ///     rest: seconds for which a ghost of which nothing comes is still drawn as moving, for worlds that are larger than the
+    ///         budget: 0: it rests.
     ///
     /// Raises:
     ///     ValueError: naming the bound.
-    #[pyo3(signature = (*, delay = None, extrapolation = 0.0, rate = 60.0))]
-    fn set_playout(&self, py: Python<'_>, delay: Option<f64>, extrapolation: f64, rate: f64) -> PyResult<()> {
-        self.view.bind(py).get().set_playing(Playing { delay, extrapolation, rate })
+    #[pyo3(signature = (*, delay = None, extrapolation = 0.0, rate = 60.0, rest = 0.0))]
+    fn set_playout(
+        &self,
+        py: Python<'_>,
+        delay: Option<f64>,
+        extrapolation: f64,
+        rate: f64,
+        rest: f64,
+    ) -> PyResult<()> {
+        self.view.bind(py).get().set_playing(Playing { delay, extrapolation, rate, rest })
     }
 
     fn __contains__(&self, ghost: &Bound<'_, PyAny>) -> bool {

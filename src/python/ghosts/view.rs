@@ -31,6 +31,7 @@ pub(super) struct Playing {
     pub(super) delay: Option<f64>,
     pub(super) extrapolation: f64,
     pub(super) rate: f64,
+    pub(super) rest: f64,
 }
 
 /// The world at a time between two ticks: :meth:`ClientWorld.view` gives what a client shows, and :meth:`World.rewind` has what it
@@ -52,8 +53,10 @@ enum Source {
     Client {
         frames: Option<Box<WorldFrames>>,
         playout: Box<Playout>,
-        /// Of the client's connection, and how far the view may go on.
+        /// Of the client's connection.
         state: Weak<Shared<State>>,
+        /// Seconds of silence that are drawn as motion.
+        rest: f64,
     },
     Past {
         frames: Vec<Frames>,
@@ -215,7 +218,7 @@ impl WorldView {
     /// What a client of this world will be shown.
     pub(super) fn of_client(py: Python<'_>, world: &Arc<Population>) -> PyResult<Self> {
         let playout = Box::new(Playout::new(PlayoutConfig::default()));
-        WorldView::new(py, world, Source::Client { frames: None, playout, state: Weak::new() })
+        WorldView::new(py, world, Source::Client { frames: None, playout, state: Weak::new(), rest: 0.0 })
     }
 
     /// A world as it was.
@@ -230,8 +233,8 @@ impl WorldView {
     }
 
     pub(super) fn set_playing(&self, playing: Playing) -> PyResult<()> {
-        let Playing { delay, extrapolation, rate } = playing;
-        for (name, value) in [("delay", delay.unwrap_or(0.0)), ("extrapolation", extrapolation)] {
+        let Playing { delay, extrapolation, rate, rest } = playing;
+        for (name, value) in [("delay", delay.unwrap_or(0.0)), ("extrapolation", extrapolation), ("rest", rest)] {
             if !(0.0..=10.0).contains(&value) {
                 return Err(PyValueError::new_err(format!("{name} must be 0 to 10 seconds, not {value}")));
             }
@@ -239,7 +242,8 @@ impl WorldView {
         if !(0.5..=2000.0).contains(&rate) {
             return Err(PyValueError::new_err(format!("rate must be 0.5 to 2000 ticks a second, not {rate}")));
         }
-        if let Source::Client { playout, .. } = &mut lock(&self.shown).source {
+        if let Source::Client { playout, rest: own, .. } = &mut lock(&self.shown).source {
+            *own = rest;
             let config = PlayoutConfig { delay, extrapolation, period: 1.0 / rate, ..*playout.config() };
             if playout.tick().is_none() {
                 **playout = Playout::new(config);
@@ -271,7 +275,7 @@ impl WorldView {
         let now = state.carrier.driver().map(|driver| driver.now());
         let Some(mirror) = core::mirror(state) else { return };
         let shown = &mut *lock(&self.shown);
-        let Source::Client { frames, playout, .. } = &mut shown.source else { return };
+        let Source::Client { frames, playout, rest, .. } = &mut shown.source else { return };
         for (tick, at) in mirror.take_received() {
             playout.handle_arrival(tick, at);
         }
@@ -279,9 +283,10 @@ impl WorldView {
         let Some(tick) = tick.or(played) else { return };
         let frames = frames.get_or_insert_with(|| Box::new(WorldFrames::new(mirror.classes())));
         let ahead = playout.config().extrapolation / playout.period();
+        let spread = (*rest / playout.period()) as u32;
         let mut columns: Vec<Vec<&mut [u8]>> =
             self.population.classes.iter().map(|rows| rows.cells_to_write()).collect();
-        mirror.show(WorldTime { tick, ahead }, frames, &mut columns);
+        mirror.show(WorldTime { tick, ahead, spread }, frames, &mut columns);
         shown.tick = tick;
     }
 

@@ -26,6 +26,8 @@ pub struct WorldTime {
     pub tick: f64,
     /// For how many ticks beyond the newest one that arrived what has a velocity goes on.
     pub ahead: f64,
+    /// Silences of at most as many ticks are drawn as one motion, also where it is known that nothing came in them.
+    pub spread: u32,
 }
 
 /// What a client's world looks like at a time, by class.
@@ -109,7 +111,7 @@ impl Mirror {
                 shown.frames.clear();
                 shown.versions.clear();
             }
-            shown.look(ghosts, &self.received, time.tick, columns.as_mut());
+            shown.look(ghosts, &self.received, time, columns.as_mut());
             let ahead = if time.tick > f64::from(newest) { time.ahead } else { 0.0 };
             shown.frames.show(time.tick, ahead.min((time.tick - f64::from(newest)).max(0.0)), columns.as_mut());
         }
@@ -118,15 +120,21 @@ impl Mirror {
 
 impl ClassFrames {
     /// Finds the states around a time.
-    fn look(&mut self, ghosts: &Ghosts, received: &ReceivedTicks, time: f64, columns: &mut [&mut [u8]]) {
-        let tick = time as u32;
+    fn look(
+        &mut self,
+        ghosts: &Ghosts,
+        received: &ReceivedTicks,
+        time: WorldTime,
+        columns: &mut [&mut [u8]],
+    ) {
+        let tick = time.tick as u32;
         let rows = ghosts.rows();
         self.frames.reserve(rows);
         self.versions.resize(rows.div_ceil(PAGE), 0);
         for row in self.borrowed.drain(..) {
             self.frames.hide(row);
         }
-        let mut rest = Rest { received, known: [(0, None); 4] };
+        let mut rest = Rest { received, spread: time.spread, known: [(0, None); 4] };
         let ClassFrames { frames, versions, words, .. } = self;
         for (page_at, version) in versions.iter_mut().enumerate() {
             let first = page_at * PAGE;
@@ -177,6 +185,7 @@ impl ClassFrames {
 /// What is known of rests; most ghosts ask for the same ticks.
 struct Rest<'a> {
     received: &'a ReceivedTicks,
+    spread: u32,
     known: [(u32, Option<u32>); 4],
 }
 
@@ -185,7 +194,7 @@ impl Rest<'_> {
         if to == 0 {
             return Around { from, to: None, begin: from };
         }
-        let begin = if to - from == 1 { from } else { motion_begin(before, from, to, self.rested(to)) };
+        let begin = if to - from <= self.spread.max(1) { from } else { motion_begin(before, from, to, self.rested(to)) };
         Around { from, to: Some(to), begin }
     }
 
