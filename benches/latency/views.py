@@ -1,6 +1,6 @@
-"""How the world between ticks looks over bad lines, whether hits are judged as they were seen, and what a view costs.
+"""How the world between ticks looks over bad lines, whether hits are judged as seen, and what a view costs.
 
-In virtual time with seeds, but for the cost, which is the thread's own processor time. Writes views.json beside it:
+In virtual time with seeds, but for the cost, which is the thread's own processor time. Writes views.json:
 
     python benches/latency/views.py [--quick]
 """
@@ -83,7 +83,9 @@ def smoothness(line: tw.Conditions | None, seconds: float, seed: int = 1) -> dic
         ticks.append(view.tick)
         arrays = view.arrays(Target)
         rows = arrays.rows
-        now = dict(zip(arrays["number"][rows].tolist(), map(tuple, arrays["position"][rows].tolist()), strict=True))
+        now = dict(
+            zip(arrays["number"][rows].tolist(), map(tuple, arrays["position"][rows].tolist()), strict=True)
+        )
         if frame > settled:
             ratios += [math.dist(now[n], before[n]) / scene.speeds[n] for n in now if n in before]
             delays.append(view.delay)
@@ -93,7 +95,7 @@ def smoothness(line: tw.Conditions | None, seconds: float, seed: int = 1) -> dic
             pass
         scene.network.advance(STEP)
     return {
-        "largest step, by the true one": round(max(ratios), 3),
+        "largest step, by the true one": round(float(max(ratios)), 3),
         "p99.9": round(float(np.quantile(ratios, 0.999)), 3),
         "time ran back": int((np.diff(ticks) < 0).sum()),
         "stood, s in all": round(view.stood, 3),
@@ -118,7 +120,8 @@ def hits(line: tw.Conditions | None, shots: int, seed: int = 2) -> dict[str, Any
                 # Half of them hit; the nearest to the rim by a hundredth of a step and more.
                 distance = RADIUS * scene.rng.uniform(0.9, 1.1)
                 angle = scene.rng.uniform(0, 6.28)
-                shot = Shot(view.tick, int(arrays["number"][row]), x + distance * math.cos(angle), y + distance * math.sin(angle))
+                at = (x + distance * math.cos(angle), y + distance * math.sin(angle))
+                shot = Shot(view.tick, int(arrays["number"][row]), float(at[0]), float(at[1]))
                 expected[(shot.seen, shot.number)] = math.dist((shot.x, shot.y), (x, y)) <= RADIUS
                 scene.client.send(shot)
         scene.move()
@@ -138,7 +141,7 @@ def hits(line: tw.Conditions | None, shots: int, seed: int = 2) -> dict[str, Any
 
 
 def cost(ghosts: int = 1000) -> dict[str, Any]:
-    """Thread processor time of a view in which all have moved on by a tick, and of one between the same two."""
+    """Thread processor time of a view in which all have moved on by a tick, and of the same one again."""
     scene = Scene(None, 3, ghosts)
     scene.server.set_budget(100_000_000, 10_000_000, scene.player, adaptive=False)
     moved, same = [], []

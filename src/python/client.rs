@@ -610,7 +610,10 @@ impl Client {
         let endpoint = Endpoint::new(py, &CLIENT, host, driver, protocol, settings)?;
         // A thread keeps it going, and in virtual time whoever tests something else needs no ticks.
         let told = AtomicBool::new(network.is_some() || endpoint.state.is_threaded());
-        let world = Py::new(py, ClientWorld::new(py, &endpoint.population, std::sync::Arc::downgrade(&endpoint.state))?)?;
+        let world = Py::new(
+            py,
+            ClientWorld::new(py, &endpoint.population, std::sync::Arc::downgrade(&endpoint.state))?,
+        )?;
         Ok(Client { endpoint, server, world, made_at: std::time::Instant::now(), told })
     }
 

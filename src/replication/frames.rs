@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::class::GhostClass;
 use super::rules::{self, Rule};
-use crate::wire::{Column, Node};
+use crate::wire::{Column, Node, Property};
 
 /// No next state is known.
 const NONE: u32 = u32::MAX;
@@ -40,6 +40,9 @@ struct Shown {
     column: Option<Column>,
     /// None of what is only shown as it was.
     numbers: Option<Numbers>,
+    /// Of that its words, by row: those that are shown, and the next ones.
+    now: Vec<u64>,
+    next: Vec<u64>,
 }
 
 /// What a class's ghosts look like at a time.
@@ -61,8 +64,10 @@ pub struct Frames {
 
 impl Frames {
     pub fn new(class: Arc<GhostClass>) -> Self {
-        let is_velocity = |i| class.rules.iter().any(|rule| rule.velocity().is_some_and(|it| it.property == i));
-        let with_words = class.properties.each().iter().enumerate().filter(|(_, property)| property.has_words());
+        let is_velocity =
+            |i| class.rules.iter().any(|rule| rule.velocity().is_some_and(|it| it.property == i));
+        let with_words =
+            class.properties.each().iter().enumerate().filter(|(_, property)| property.has_words());
         let shown = with_words.map(|(i, property)| {
             let rule = class.rules[i];
             let node = property.field().node();
@@ -70,7 +75,7 @@ impl Frames {
             let wants = rule != Rule::Step || is_velocity(i);
             let numbers = rules::numbers_of(node).filter(|_| wants);
             let numbers = numbers.map(|count| Numbers { count, from: Vec::new(), to: Vec::new() });
-            Shown { property: i, rule, column, numbers }
+            Shown { property: i, rule, column, numbers, now: Vec::new(), next: Vec::new() }
         });
         Frames {
             shown: shown.collect(),
@@ -110,9 +115,16 @@ impl Frames {
         self.begin.resize(rows, 0);
         self.alive.resize(rows, 0);
         self.weights.resize(rows, 0.0);
-        for numbers in self.shown.iter_mut().filter_map(|shown| shown.numbers.as_mut()) {
-            numbers.from.resize(rows * numbers.count, 0.0);
-            numbers.to.resize(rows * numbers.count, 0.0);
+        for shown in &mut self.shown {
+            if let Some(numbers) = &mut shown.numbers {
+                numbers.from.resize(rows * numbers.count, 0.0);
+                numbers.to.resize(rows * numbers.count, 0.0);
+            }
+            if shown.rule == Rule::Step {
+                let count = self.class.properties.each()[shown.property].words().len();
+                shown.now.resize(rows * count, 0);
+                shown.next.resize(rows * count, 0);
+            }
         }
     }
 
@@ -147,12 +159,15 @@ impl Frames {
     ) {
         let was_alive = self.alive[row] == 1;
         let to = around.to.unwrap_or(NONE);
-        let (had_from, had_to) = (was_alive && self.from[row] == around.from, was_alive && self.to[row] == to);
+        let (had_from, had_to) =
+            (was_alive && self.from[row] == around.from, was_alive && self.to[row] == to);
         let moved_on = was_alive && self.to[row] == around.from;
         (self.from[row], self.to[row], self.begin[row]) = (around.from, to, around.begin);
         self.alive[row] = 1;
-        if !had_from && at(around.from, words) {
-            self.put_from(row, words, columns, moved_on);
+        if moved_on {
+            self.move_on(row, columns);
+        } else if !had_from && at(around.from, words) {
+            self.put_from(row, words, columns);
         }
         if let Some(tick) = around.to
             && !had_to
@@ -163,41 +178,60 @@ impl Frames {
     }
 
     /// Takes the words of the state before: into cells of what isn't drawn between states, and as numbers of the rest.
-    fn put_from(&mut self, row: usize, words: &[u64], columns: &mut [&mut [u8]], moved_on: bool) {
+    fn put_from(&mut self, row: usize, words: &[u64], columns: &mut [&mut [u8]]) {
         let properties = &self.class.properties;
-        for Shown { property, rule, column, numbers } in &mut self.shown {
+        for Shown { property, rule, column, numbers, now, .. } in &mut self.shown {
             let each = &properties.each()[*property];
             let start = properties.word_start(*property);
             let words = &words[start..start + each.words().len()];
-            let size = each.field().node().size();
-            if *rule == Rule::Step
-                && let Some(cell) = columns.get_mut(*property).and_then(|cells| cells.get_mut(row * size..))
-                && cell.len() >= size
-            {
-                each.restore_column(words, &mut cell[..size], size);
+            if *rule == Rule::Step {
+                now[row * words.len()..][..words.len()].copy_from_slice(words);
+                put_cell(each, words, row, columns.get_mut(*property));
             }
-            let Some(Numbers { count, from, to }) = numbers else { continue };
-            let range = row * *count..(row + 1) * *count;
-            if moved_on {
-                from[range.clone()].copy_from_slice(&to[range]);
-            } else {
+            if let Some(Numbers { count, from, .. }) = numbers {
+                let size = each.field().node().size();
                 self.cell.resize(size, 0);
                 each.restore_column(words, &mut self.cell, size);
-                read_numbers(*column, &self.cell, &mut from[range]);
+                read_numbers(*column, &self.cell, &mut from[row * *count..(row + 1) * *count]);
+            }
+        }
+    }
+
+    /// Has what was the next state be the one before.
+    fn move_on(&mut self, row: usize, columns: &mut [&mut [u8]]) {
+        let properties = &self.class.properties;
+        for Shown { property, rule, numbers, now, next, .. } in &mut self.shown {
+            if *rule == Rule::Step {
+                let each = &properties.each()[*property];
+                let range = row * each.words().len()..(row + 1) * each.words().len();
+                let (now, next) = (&mut now[range.clone()], &next[range]);
+                if now != next {
+                    now.copy_from_slice(next);
+                    put_cell(each, next, row, columns.get_mut(*property));
+                }
+            }
+            if let Some(Numbers { count, from, to }) = numbers {
+                let range = row * *count..(row + 1) * *count;
+                from[range.clone()].copy_from_slice(&to[range]);
             }
         }
     }
 
     fn put_to(&mut self, row: usize, words: &[u64]) {
         let properties = &self.class.properties;
-        for Shown { property, column, numbers, .. } in &mut self.shown {
-            let Some(Numbers { count, to, .. }) = numbers else { continue };
+        for Shown { property, rule, column, numbers, next, .. } in &mut self.shown {
             let each = &properties.each()[*property];
             let start = properties.word_start(*property);
-            let size = each.field().node().size();
-            self.cell.resize(size, 0);
-            each.restore_column(&words[start..start + each.words().len()], &mut self.cell, size);
-            read_numbers(*column, &self.cell, &mut to[row * *count..(row + 1) * *count]);
+            let words = &words[start..start + each.words().len()];
+            if *rule == Rule::Step {
+                next[row * words.len()..][..words.len()].copy_from_slice(words);
+            }
+            if let Some(Numbers { count, to, .. }) = numbers {
+                let size = each.field().node().size();
+                self.cell.resize(size, 0);
+                each.restore_column(words, &mut self.cell, size);
+                read_numbers(*column, &self.cell, &mut to[row * *count..(row + 1) * *count]);
+            }
         }
     }
 
@@ -216,9 +250,15 @@ impl Frames {
             match shown.rule {
                 Rule::Step => {}
                 Rule::Linear => linear(numbers, &self.weights, column, cells),
-                Rule::Angle { lo, turn } => each(numbers, &self.weights, column, cells, |from, to, weight, out| {
-                    out[0] = if weight == 0.0 { from[0] } else { rules::around(from[0], to[0], weight, lo, turn) };
-                }),
+                Rule::Angle { lo, turn } => {
+                    each(numbers, &self.weights, column, cells, |from, to, weight, out| {
+                        out[0] = if weight == 0.0 {
+                            from[0]
+                        } else {
+                            rules::around(from[0], to[0], weight, lo, turn)
+                        };
+                    })
+                }
                 Rule::Slerp => each(numbers, &self.weights, column, cells, turn),
                 Rule::Direction => each(numbers, &self.weights, column, cells, |from, to, weight, out| {
                     between(from, to, weight, out);
@@ -230,7 +270,9 @@ impl Frames {
                     between(from, to, weight, out);
                     turn(&from[3..7], &to[3..7], weight, &mut out[3..7]);
                 }),
-                Rule::Hermite(_) | Rule::Reckoned { .. } => self.show_moving(shown, numbers, tick, ahead, cells),
+                Rule::Hermite(_) | Rule::Reckoned { .. } => {
+                    self.show_moving(shown, numbers, tick, ahead, cells)
+                }
             }
         }
     }
@@ -266,6 +308,13 @@ impl Frames {
             }
             write_numbers(shown.column, &out[..count], cell);
         }
+    }
+}
+
+fn put_cell(property: &Property, words: &[u64], row: usize, cells: Option<&mut &mut [u8]>) {
+    let size = property.field().node().size();
+    if let Some(cell) = cells.and_then(|cells| cells.get_mut(row * size..(row + 1) * size)) {
+        property.restore_column(words, cell, size);
     }
 }
 
@@ -329,7 +378,9 @@ pub(super) fn numbers_in(node: &Node, cell: &[u8], out: &mut [f64]) {
 fn read_numbers(column: Option<Column>, cell: &[u8], out: &mut [f64]) {
     match column {
         Some(Column::Doubles(_) | Column::Float64) => {
-            out.iter_mut().zip(cell.as_chunks::<8>().0).for_each(|(out, cell)| *out = f64::from_le_bytes(*cell));
+            out.iter_mut()
+                .zip(cell.as_chunks::<8>().0)
+                .for_each(|(out, cell)| *out = f64::from_le_bytes(*cell));
         }
         Some(Column::Singles(_) | Column::Float32) => {
             let singles = cell.as_chunks::<4>().0;

@@ -29,7 +29,8 @@ impl Life {
     /// Gives the words that it had at exactly this tick.
     pub(super) fn at(&self, tick: u32, words: &mut [u64]) -> bool {
         let found = self.ticks.binary_search(&tick);
-        let found = found.ok().and_then(|index| self.words.get(index * words.len()..(index + 1) * words.len()));
+        let found =
+            found.ok().and_then(|index| self.words.get(index * words.len()..(index + 1) * words.len()));
         found.is_some_and(|found| {
             words.copy_from_slice(found);
             true

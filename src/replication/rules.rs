@@ -76,9 +76,11 @@ impl Rule {
 
     fn of_kind(kind: &Kind) -> Self {
         match kind {
-            Kind::Float | Kind::Double | Kind::Quantized { .. } | Kind::Fixed { .. } | Kind::Vector { .. } => {
-                Rule::Linear
-            }
+            Kind::Float
+            | Kind::Double
+            | Kind::Quantized { .. }
+            | Kind::Fixed { .. }
+            | Kind::Vector { .. } => Rule::Linear,
             Kind::Angle { lo, hi, .. } => Rule::Angle { lo: *lo, turn: hi - lo },
             Kind::Direction { .. } => Rule::Direction,
             Kind::Rotation { .. } | Kind::SignedRotation => Rule::Slerp,
@@ -120,7 +122,9 @@ impl Rule {
             Rule::Hermite(velocity) | Rule::Reckoned { velocity, .. } => {
                 let other = properties.each().get(velocity.property);
                 let theirs = other.and_then(|other| numbers_of(other.field().node()));
-                if natural != Rule::Linear && numbers.is_none() || natural != Rule::Linear && natural != Rule::Step {
+                if natural != Rule::Linear && numbers.is_none()
+                    || natural != Rule::Linear && natural != Rule::Step
+                {
                     return wrong("what has a velocity must be a number or a vector");
                 }
                 if velocity.property == property || theirs != numbers {
@@ -184,9 +188,7 @@ pub fn around(from: f64, to: f64, weight: f64, lo: f64, turn: f64) -> f64 {
 pub fn hermite(from: f64, from_velocity: f64, to: f64, to_velocity: f64, weight: f64) -> f64 {
     let (square, cube) = (weight * weight, weight * weight * weight);
     let bend = 3.0 * square - 2.0 * cube;
-    from + (to - from) * bend
-        + from_velocity * (cube - 2.0 * square + weight)
-        + to_velocity * (cube - square)
+    from + (to - from) * bend + from_velocity * (cube - 2.0 * square + weight) + to_velocity * (cube - square)
 }
 
 /// A rotation on the shortest way between two.
@@ -275,11 +277,13 @@ mod tests {
             ("name", Kind::Text { max_bytes: 8 }),
         ];
         let properties = Properties::new(Schema::new(kinds).unwrap()).unwrap();
-        let natural: Vec<Rule> = properties.each().iter().map(|property| Rule::of(property.field())).collect();
+        let natural: Vec<Rule> =
+            properties.each().iter().map(|property| Rule::of(property.field())).collect();
         let angle = Rule::Angle { lo: 0.0, turn: 360.0 };
         assert_eq!(natural, [Rule::Linear, Rule::Linear, angle, Rule::Slerp, Rule::Step, Rule::Step]);
         let velocity = Velocity { property: 1, rate: 60.0 };
-        let check = |rule: Rule, property| rule.check(&properties, property).map_err(|error| error.to_string());
+        let check =
+            |rule: Rule, property| rule.check(&properties, property).map_err(|error| error.to_string());
         for (i, rule) in natural.iter().enumerate() {
             assert_eq!(check(*rule, i), Ok(()));
         }

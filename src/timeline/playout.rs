@@ -53,7 +53,13 @@ pub struct PlayoutConfig {
 
 impl Default for PlayoutConfig {
     fn default() -> Self {
-        PlayoutConfig { delay: None, extrapolation: 0.0, period: 1.0 / 60.0, quantile: 0.995, max_speed: 0.05 }
+        PlayoutConfig {
+            delay: None,
+            extrapolation: 0.0,
+            period: 1.0 / 60.0,
+            quantile: 0.995,
+            max_speed: 0.05,
+        }
     }
 }
 
@@ -137,9 +143,8 @@ impl Playout {
     /// Finds the length of a tick, and how late ticks come.
     fn measure(&mut self) {
         let (count, anchor) = (self.arrivals.len() as f64, (self.newest, self.newest_at));
-        let place = |(tick, at): &(u32, Instant)| {
-            (-f64::from(anchor.0 - tick), -anchor.1.since(*at).as_secs_f64())
-        };
+        let place =
+            |(tick, at): &(u32, Instant)| (-f64::from(anchor.0 - tick), -anchor.1.since(*at).as_secs_f64());
         let (mut ticks, mut times) = (0.0, 0.0);
         for (tick, time) in self.arrivals.iter().map(place) {
             (ticks, times) = (ticks + tick, times + time);
@@ -158,7 +163,8 @@ impl Playout {
             self.arrivals.iter().map(place).map(|(tick, time)| time - tick * self.period).collect();
         self.typical = lateness.iter().sum::<f64>() / count;
         // Of few the latest decides.
-        let at = ((lateness.len() as f64 * self.config.quantile).ceil() as usize).clamp(1, lateness.len()) - 1;
+        let at =
+            ((lateness.len() as f64 * self.config.quantile).ceil() as usize).clamp(1, lateness.len()) - 1;
         self.late = *lateness.select_nth_unstable_by(at, f64::total_cmp).1;
     }
 
@@ -183,7 +189,8 @@ impl Playout {
             target.max(before)
         } else {
             let max = self.config.max_speed;
-            let speed = if error < -2.0 * JUMP_AFTER { 0.0 } else { 1.0 + (error / CATCH_UP).clamp(-max, max) };
+            let speed =
+                if error < -2.0 * JUMP_AFTER { 0.0 } else { 1.0 + (error / CATCH_UP).clamp(-max, max) };
             before + passed / self.period * speed
         };
         // What has not arrived is waited for, unless the server is silent.
@@ -211,7 +218,9 @@ impl Playout {
 
     /// Seconds from what arrives now, if it is as late as most, to what is shown. The wanted one, before anything was shown.
     pub fn delay(&self) -> f64 {
-        let Some((tick, at)) = self.shown.filter(|_| !self.arrivals.is_empty()) else { return self.wanted_delay() };
+        let Some((tick, at)) = self.shown.filter(|_| !self.arrivals.is_empty()) else {
+            return self.wanted_delay();
+        };
         self.wanted_delay() + (self.target(at) - tick) * self.period
     }
 
@@ -297,7 +306,9 @@ mod tests {
 
     #[test]
     fn time_runs_as_the_servers_over_a_bad_line() {
-        for (seed, tick, frame) in [(1, STEP, STEP), (2, STEP, STEP / 4), (3, 66_666_667, STEP), (4, STEP / 2, STEP)] {
+        for (seed, tick, frame) in
+            [(1, STEP, STEP), (2, STEP, STEP / 4), (3, 66_666_667, STEP), (4, STEP / 2, STEP)]
+        {
             let mut scene = Scene::new(seed, PlayoutConfig::default());
             scene.run(10.0, tick, frame, 0.05);
             let settled = scene.shown.len();
@@ -307,7 +318,11 @@ mod tests {
             let fastest = scene.steps().skip(settled).fold(0.0, f64::max);
             assert!(fastest <= true_step * 1.07, "seed {seed}: {fastest} of {true_step}");
             let stood = scene.steps().skip(settled).filter(|step| *step < true_step * 0.9).count();
-            assert!(stood * 100 < scene.shown.len(), "seed {seed}: stood in {stood} of {} frames", scene.shown.len());
+            assert!(
+                stood * 100 < scene.shown.len(),
+                "seed {seed}: stood in {stood} of {} frames",
+                scene.shown.len()
+            );
             assert_eq!(scene.playout.jumps(), 0);
             let (delay, period) = (scene.playout.delay(), scene.playout.period());
             assert!((period / (tick as f64 / 1e9) - 1.0).abs() < 0.02, "{period}");

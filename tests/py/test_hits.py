@@ -1,4 +1,4 @@
-"""The world as a client saw it: what is remembered of it, who was shown what, and records of what was judged."""
+"""The world as a client saw it: what is remembered, who was shown what, and records of what was judged."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_past_is_what_was_seen() -> None:
     server = scene.world.arrays(Tank)
     server["position"][:] = rng.uniform(-100, 100, (50, 2))
     seen: list[tuple[float, np.ndarray, np.ndarray]] = []
-    judged = 0
+    judged = other = 0
     for step in range(300):
         # Some move all the time, some pause, some jump.
         moving = rows[rng.random(50) < (0.1 if step % 60 < 20 else 0.9)]
@@ -81,9 +81,11 @@ def test_the_past_is_what_was_seen() -> None:
                 # Rows are others on each side: by place.
                 mine = np.hstack([then["position"][then.rows], then["heading"][then.rows][:, None]])
                 theirs = np.hstack([positions, headings[:, None]])
-                assert np.allclose(mine, theirs, atol=1e-6), step
-                judged += 1
-    assert judged > 200
+                same = np.isclose(mine, theirs, atol=1e-6).all(axis=1)
+                judged, other = judged + len(same), other + int((~same).sum())
+    assert judged > 200 * 50
+    # Where the transport left out a sequence, it may have been a loss for all that the client knows.
+    assert other < judged / 1000
 
 
 def test_what_died_since_is_there_and_what_was_born_is_not() -> None:

@@ -66,7 +66,8 @@ impl Properties {
         let conditions: Vec<Condition> = conditions.collect::<PyResult<_>>()?;
         let class = GhostClass::new(name.clone(), properties, conditions, capacity);
         let class = class.map_err(value_error)?;
-        let class = with_rules(class, &rules).map_err(|error| PyValueError::new_err(format!("{name}.{error}")))?;
+        let class =
+            with_rules(class, &rules).map_err(|error| PyValueError::new_err(format!("{name}.{error}")))?;
         let attributes = fields.into_iter().map(|(name, field_type, _)| Attribute {
             name: PyString::intern(field_type.py(), &name).unbind(),
             shape: field_type.get().shape.clone(),

@@ -234,13 +234,17 @@ impl WorldView {
 
     pub(super) fn set_playing(&self, playing: Playing) -> PyResult<()> {
         let Playing { delay, extrapolation, rate, rest } = playing;
-        for (name, value) in [("delay", delay.unwrap_or(0.0)), ("extrapolation", extrapolation), ("rest", rest)] {
+        for (name, value) in
+            [("delay", delay.unwrap_or(0.0)), ("extrapolation", extrapolation), ("rest", rest)]
+        {
             if !(0.0..=10.0).contains(&value) {
                 return Err(PyValueError::new_err(format!("{name} must be 0 to 10 seconds, not {value}")));
             }
         }
         if !(0.5..=2000.0).contains(&rate) {
-            return Err(PyValueError::new_err(format!("rate must be 0.5 to 2000 ticks a second, not {rate}")));
+            return Err(PyValueError::new_err(format!(
+                "rate must be 0.5 to 2000 ticks a second, not {rate}"
+            )));
         }
         if let Source::Client { playout, rest: own, .. } = &mut lock(&self.shown).source {
             *own = rest;

@@ -437,7 +437,13 @@ impl World {
         // A client knows the low 16 bits of a tick: that is meant which is nearest to the newest.
         let turn = f64::from(1 << 16);
         let off = (f64::from(newest) - seen).rem_euclid(turn);
-        let ago = if client.is_none() { f64::from(newest) - seen } else if off > turn / 2.0 { off - turn } else { off };
+        let ago = if client.is_none() {
+            f64::from(newest) - seen
+        } else if off > turn / 2.0 {
+            off - turn
+        } else {
+            off
+        };
         let claimed = f64::from(newest) - ago;
         let tick = claimed.clamp(f64::from(oldest), f64::from(newest));
         let view = Bound::new(py, WorldView::of_past(py, &world.population)?)?;

@@ -80,7 +80,9 @@ mod tests {
     #[test]
     fn rest_is_known_where_nothing_was_lost() {
         let mut received = ReceivedTicks::default();
-        for (sequence, tick) in [(65_534, 10), (65_535, 11), (0, 12), (2, 14), (3, 15), (4, 15), (5, 16), (6, 20)] {
+        for (sequence, tick) in
+            [(65_534, 10), (65_535, 11), (0, 12), (2, 14), (3, 15), (4, 15), (5, 16), (6, 20)]
+        {
             received.push(Instant::ZERO, sequence, tick);
         }
         assert_eq!(received.rested(11), None, "what was before is not known");

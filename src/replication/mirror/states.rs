@@ -154,7 +154,8 @@ impl States {
     /// The ticks of all states, rising.
     pub(super) fn all_ticks(&self, id: usize) -> impl Iterator<Item = u32> {
         let ring = self.rings[id];
-        let earlier = (0..usize::from(ring.len)).map(move |index| self.earlier_ticks[id * DEPTH + ring.place(index)]);
+        let earlier =
+            (0..usize::from(ring.len)).map(move |index| self.earlier_ticks[id * DEPTH + ring.place(index)]);
         earlier.chain((self.ticks[id] != 0).then_some(self.ticks[id]))
     }
 

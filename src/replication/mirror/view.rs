@@ -9,10 +9,10 @@ use super::super::frames::{Around, Frames};
 use super::super::lives::Lives;
 use super::super::packet::Violation;
 use super::super::rules::motion_begin;
+use super::Mirror;
 use super::ghosts::Ghosts;
 use super::pages::PAGE;
 use super::received::ReceivedTicks;
-use super::Mirror;
 use crate::time::Instant;
 use crate::wire::BitReader;
 
@@ -113,7 +113,11 @@ impl Mirror {
             }
             shown.look(ghosts, &self.received, time, columns.as_mut());
             let ahead = if time.tick > f64::from(newest) { time.ahead } else { 0.0 };
-            shown.frames.show(time.tick, ahead.min((time.tick - f64::from(newest)).max(0.0)), columns.as_mut());
+            shown.frames.show(
+                time.tick,
+                ahead.min((time.tick - f64::from(newest)).max(0.0)),
+                columns.as_mut(),
+            );
         }
     }
 }
@@ -139,7 +143,8 @@ impl ClassFrames {
         for (page_at, version) in versions.iter_mut().enumerate() {
             let first = page_at * PAGE;
             let Some((page, _)) = ghosts.pages.get(first) else { continue };
-            let is_same = core::mem::replace(version, u64::from(page.version) + 1) == u64::from(page.version) + 1;
+            let is_same =
+                core::mem::replace(version, u64::from(page.version) + 1) == u64::from(page.version) + 1;
             let Some(states) = &page.states else { continue };
             for at in 0..PAGE.min(rows - first) {
                 let (row, newest) = (first + at, states.tick(at));
@@ -194,7 +199,11 @@ impl Rest<'_> {
         if to == 0 {
             return Around { from, to: None, begin: from };
         }
-        let begin = if to - from <= self.spread.max(1) { from } else { motion_begin(before, from, to, self.rested(to)) };
+        let begin = if to - from <= self.spread.max(1) {
+            from
+        } else {
+            motion_begin(before, from, to, self.rested(to))
+        };
         Around { from, to: Some(to), begin }
     }
 

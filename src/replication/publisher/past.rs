@@ -64,7 +64,12 @@ impl Publisher {
     }
 
     /// Puts what the world looked like at a time into columns, by class.
-    pub fn show_past<'a, C: AsMut<[&'a mut [u8]]>>(&self, time: f64, frames: &mut [Frames], columns: &mut [C]) {
+    pub fn show_past<'a, C: AsMut<[&'a mut [u8]]>>(
+        &self,
+        time: f64,
+        frames: &mut [Frames],
+        columns: &mut [C],
+    ) {
         for ((table, frames), columns) in self.tables.iter().zip(frames).zip(columns) {
             table.show_past(time, frames, columns.as_mut());
         }

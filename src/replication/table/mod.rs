@@ -15,8 +15,8 @@ mod tick;
 
 use std::sync::Arc;
 
-use self::past::Past;
 pub use self::past::MAX_PAST;
+use self::past::Past;
 use self::reckoned::Reckoned;
 use super::class::GhostClass;
 use super::history::History;

@@ -97,3 +97,71 @@ fn around(before: u32, from: u32, to: u32) -> Around {
     }
     Around { from, to: Some(to), begin: motion_begin(before, from, to, Some(to - 1)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::replication::class::{Condition, GhostClass};
+    use crate::replication::table::Column;
+    use crate::rng::Rng;
+    use crate::wire::{Kind, Properties, Schema};
+
+    #[test]
+    fn every_tick_that_is_remembered_is_as_it_was() {
+        let kinds = [("x", Kind::Double), ("health", Kind::Bits { bits: 8 })];
+        let properties = Properties::new(Schema::new(kinds).unwrap()).unwrap();
+        let class = GhostClass::new("Tank", properties, [Condition::Always; 2], 90).unwrap();
+        let mut table = Table::new(Arc::new(class), 4);
+        table.remember(20);
+        let (mut x, mut health) = (vec![0.0f64; 90], vec![0u8; 90]);
+        let mut frames = Frames::new(table.class().clone());
+        let mut rng = Rng::seeded(5);
+        // By tick: what lived, and how it was.
+        let mut model: BTreeMap<u32, BTreeMap<usize, (f64, u8)>> = BTreeMap::new();
+        let mut alive: Vec<u32> = Vec::new();
+        for tick in 100..400u32 {
+            if rng.chance(0.4) && alive.len() < 80 {
+                let row = table.spawn().unwrap();
+                x[row as usize] = rng.below(1000) as f64;
+                alive.push(row);
+            }
+            if rng.chance(0.3) && !alive.is_empty() {
+                let row = alive.swap_remove(rng.below(alive.len() as u64) as usize);
+                table.despawn(row);
+                table.release(row);
+            }
+            for row in &alive {
+                if rng.chance(0.5) {
+                    x[*row as usize] += rng.below(100) as f64;
+                    health[*row as usize] = rng.below(200) as u8;
+                }
+            }
+            let cells: Vec<u8> = x.iter().flat_map(|x| x.to_le_bytes()).collect();
+            table.update(tick, &[Column { cells: &cells, scan: true }, Column { cells: &health, scan: true }]).unwrap();
+            model.insert(tick, alive.iter().map(|row| (*row as usize, (x[*row as usize], health[*row as usize]))).collect());
+            let ago = rng.below(20).min(u64::from(tick - 100)) as u32;
+            let (then, part) = (tick - ago, rng.below(4) as f64 / 4.0);
+            let (mut shown_x, mut shown_health) = (vec![0; 90 * 8], vec![0; 90]);
+            table.show_past(f64::from(then) + part, &mut frames, &mut [&mut shown_x, &mut shown_health]);
+            let next = model.get(&(then + 1)).unwrap_or(&model[&then]);
+            for row in 0..frames.rows() {
+                let (a, b) = (model[&then].get(&row), next.get(&row));
+                assert_eq!(frames.ticks(row).is_some(), a.is_some(), "tick {then} row {row}");
+                let Some((x, health)) = a else { continue };
+                // One that ended stays where it was; its row may be another's by then.
+                let b = b.filter(|_| table.is_alive(row as u32) && table.spawned_at(row as u32) <= then);
+                let expected = b.map_or(*x, |(to, _)| x + (to - x) * part);
+                let at = f64::from_le_bytes(shown_x[row * 8..][..8].try_into().unwrap());
+                let ended = !table.is_alive(row as u32) || table.spawned_at(row as u32) > then;
+                assert!(at == expected || ended, "tick {then}+{part} row {row}: {at} for {expected}");
+                assert_eq!(shown_health[row], *health);
+            }
+        }
+        assert!(table.past_bytes() > 0);
+        table.remember(0);
+        assert_eq!(table.past_bytes(), 0);
+    }
+}

@@ -95,7 +95,8 @@ impl Reckoned {
                 });
             let pending = &mut self.pending[block.first / BLOCK];
             // What clients have move is looked at until they were told that it doesn't.
-            *pending = *pending & !bit | if moves || held & bit != 0 && *pending & bit != 0 { bit } else { 0 };
+            *pending =
+                *pending & !bit | if moves || held & bit != 0 && *pending & bit != 0 { bit } else { 0 };
         }
         held
     }
@@ -137,4 +138,71 @@ fn sent_numbers(
     cell.resize(node.size(), 0);
     each.restore_column(words, cell, node.size());
     numbers_in(node, cell, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::replication::class::{Condition, GhostClass};
+    use crate::replication::rules::Velocity;
+    use crate::replication::table::Table;
+    use crate::rng::Rng;
+    use crate::wire::{Kind, Properties, Schema};
+
+    #[test]
+    fn what_clients_reckon_is_never_further_off_than_the_threshold() {
+        let kinds = [("x", Kind::Double), ("speed", Kind::Double), ("health", Kind::Bits { bits: 8 })];
+        let properties = Properties::new(Schema::new(kinds).unwrap()).unwrap();
+        let velocity = Velocity { property: 1, rate: 10.0 };
+        let class = GhostClass::new("Ship", properties, [Condition::Always; 3], 70).unwrap();
+        let class = class.with_rules([(0, Rule::Reckoned { velocity, threshold: 1.0 })]).unwrap();
+        let mut table = Table::new(Arc::new(class), 4);
+        let (mut x, mut speed, mut health) = ([0.0f64; 70], [0.0f64; 70], [0u8; 70]);
+        let (mut rng, mut sent) = (Rng::seeded(3), 0);
+        for row in 0..70 {
+            assert_eq!(table.spawn(), Ok(row));
+        }
+        // As clients have it: since when, where, and how fast.
+        let mut known = [(0u32, 0.0f64, 0.0f64); 70];
+        for tick in 1..600u32 {
+            for row in 0..70 {
+                if rng.chance(0.02) {
+                    // Some stop, also against a wall: they say that they move, and don't.
+                    speed[row] = [0.0, 3.0, -2.0, 5.0][rng.below(4) as usize];
+                }
+                let is_blocked = row % 7 == 0 && tick % 100 > 50;
+                x[row] += if is_blocked { 0.0 } else { speed[row] / 10.0 };
+                if rng.chance(0.01) {
+                    health[row] = rng.below(100) as u8;
+                }
+            }
+            let bytes = |all: &[f64]| all.iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<u8>>();
+            let (cells, speeds) = (bytes(&x), bytes(&speed));
+            let column = |cells| Column { cells, scan: true };
+            table.update(tick, &[column(&cells), column(&speeds), column(&health)]).unwrap();
+            for row in table.changed() {
+                let words = table.newest(*row);
+                known[*row as usize] = (tick, f64::from_bits(words[0]), f64::from_bits(words[1]));
+                sent += 1;
+            }
+            for row in 0..70 {
+                let (since, at, speed) = known[row];
+                let reckoned = at + speed * f64::from(tick - since) / 10.0;
+                assert!((reckoned - x[row]).abs() <= 1.0 + 1e-9, "tick {tick} row {row}: {reckoned} for {}", x[row]);
+                assert_eq!(table.newest(row as u32)[2], health[row].into(), "what has no threshold is sent at once");
+            }
+        }
+        assert!(sent < 600 * 70 / 10, "{sent} of {} states", 600 * 70);
+        // What rests costs nothing.
+        speed.fill(0.0);
+        let bytes = |all: &[f64]| all.iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<u8>>();
+        let (cells, speeds) = (bytes(&x), bytes(&speed));
+        for tick in 600..700 {
+            let column = |cells| Column { cells, scan: true };
+            table.update(tick, &[column(&cells), column(&speeds), column(&health)]).unwrap();
+            assert!(tick < 640 || table.changed().is_empty());
+        }
+    }
 }

@@ -73,7 +73,8 @@ impl Table {
         let fresh = self.fresh[block];
         let mut any = fresh;
         let mut dirty = [0; u64::BITS as usize];
-        let pending = self.reckoned.as_ref().map_or(0, |it| it.pending(block)) & alive & self.has_state[block];
+        let pending =
+            self.reckoned.as_ref().map_or(0, |it| it.pending(block)) & alive & self.has_state[block];
         let reckoned = self.reckoned.as_ref().map_or(0, |it| it.mask);
         for ((property, scan), dirty) in self.scans.iter_mut().zip(&mut dirty) {
             let column = columns[*property];
