@@ -245,7 +245,7 @@ def test_dead_reckoning_sends_what_clients_can_not_know() -> None:
         ship.velocity = (0, 0)
         view = scene.tick()
     at = view.arrays(Ship)["position"][0]
-    assert math.dist(at, ship.position) < 0.5 + 0.02
+    assert math.dist(at, ship.position) < 0.01
     # What else is sent says where it is.
     ship.health = 3
     scene.run(0.3)

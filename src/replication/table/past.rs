@@ -140,8 +140,13 @@ mod tests {
                 }
             }
             let cells: Vec<u8> = x.iter().flat_map(|x| x.to_le_bytes()).collect();
-            table.update(tick, &[Column { cells: &cells, scan: true }, Column { cells: &health, scan: true }]).unwrap();
-            model.insert(tick, alive.iter().map(|row| (*row as usize, (x[*row as usize], health[*row as usize]))).collect());
+            table
+                .update(tick, &[Column { cells: &cells, scan: true }, Column { cells: &health, scan: true }])
+                .unwrap();
+            model.insert(
+                tick,
+                alive.iter().map(|row| (*row as usize, (x[*row as usize], health[*row as usize]))).collect(),
+            );
             let ago = rng.below(20).min(u64::from(tick - 100)) as u32;
             let (then, part) = (tick - ago, rng.below(4) as f64 / 4.0);
             let (mut shown_x, mut shown_health) = (vec![0; 90 * 8], vec![0; 90]);

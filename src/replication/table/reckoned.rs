@@ -2,7 +2,8 @@
 //!
 //! A property with a threshold, and its velocity, are sent together, when where it is differs by more than the threshold from
 //! where a client takes it to be: at what was sent last, and on from there with the velocity that was sent with it. A
-//! row of which anything else is sent says both anew, if they are others. Found once for all clients, of rows that move.
+//! row of which anything else is sent says both anew, if they are others, and so does one that stops. Found once for all
+//! clients, of rows that move.
 
 use super::super::class::GhostClass;
 use super::super::frames::numbers_in;
@@ -102,13 +103,19 @@ impl Reckoned {
     }
 }
 
-/// Whether a row is elsewhere than clients take it to be.
+/// Whether a row is elsewhere than clients take it to be, or stands while they have it move.
 fn is_off(pair: &Pair, class: &GhostClass, block: &Block<'_, '_>, row: usize, cell: &mut Vec<u8>) -> bool {
     let Pair { count, property, velocity, .. } = *pair;
     let (mut at, mut sent, mut speed) = ([0.0; NUMBERS], [0.0; NUMBERS], [0.0; NUMBERS]);
     cell_numbers(class, block, property, row, &mut at[..count]);
     sent_numbers(class, block, property, row, cell, &mut sent[..count]);
     sent_numbers(class, block, velocity, row, cell, &mut speed[..count]);
+    let mut now = [0.0; NUMBERS];
+    cell_numbers(class, block, velocity, row, &mut now[..count]);
+    if now[..count].iter().all(|speed| *speed == 0.0) && speed[..count].iter().any(|speed| *speed != 0.0) {
+        // It has stopped, and is to be seen exactly where.
+        return true;
+    }
     let seconds = f64::from(block.tick - block.since[row].min(block.tick)) / pair.rate;
     let square: f64 = (0..count).map(|i| at[i] - (sent[i] + speed[i] * seconds)).map(|off| off * off).sum();
     square > pair.threshold * pair.threshold
@@ -190,8 +197,16 @@ mod tests {
             for row in 0..70 {
                 let (since, at, speed) = known[row];
                 let reckoned = at + speed * f64::from(tick - since) / 10.0;
-                assert!((reckoned - x[row]).abs() <= 1.0 + 1e-9, "tick {tick} row {row}: {reckoned} for {}", x[row]);
-                assert_eq!(table.newest(row as u32)[2], health[row].into(), "what has no threshold is sent at once");
+                assert!(
+                    (reckoned - x[row]).abs() <= 1.0 + 1e-9,
+                    "tick {tick} row {row}: {reckoned} for {}",
+                    x[row]
+                );
+                assert_eq!(
+                    table.newest(row as u32)[2],
+                    health[row].into(),
+                    "what has no threshold is sent at once"
+                );
             }
         }
         assert!(sent < 600 * 70 / 10, "{sent} of {} states", 600 * 70);
@@ -202,7 +217,7 @@ mod tests {
         for tick in 600..700 {
             let column = |cells| Column { cells, scan: true };
             table.update(tick, &[column(&cells), column(&speeds), column(&health)]).unwrap();
-            assert!(tick < 640 || table.changed().is_empty());
+            assert!(tick == 600 || table.changed().is_empty());
         }
     }
 }
