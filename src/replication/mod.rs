@@ -7,6 +7,7 @@
 //! After a loss only what no later packet carries goes again, with its newest value; a ghost whose newest state is acked costs
 //! nothing. What isn't relevant to a client changes no byte that it gets.
 
+mod cells;
 pub mod class;
 pub mod frames;
 mod history;

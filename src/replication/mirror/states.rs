@@ -130,25 +130,34 @@ impl States {
     }
 
     /// The ticks of the states around `tick`: before that of the newest one that is not later, of this, and of the next one; 0
-    /// where there is none. And whether earlier states may have been forgotten.
+    /// where there is none. And whether earlier states may have been forgotten, and where the next one is.
     #[inline]
-    pub(super) fn around(&self, id: usize, tick: u32) -> ([u32; 3], bool) {
+    pub(super) fn around(&self, id: usize, tick: u32) -> ([u32; 3], bool, Option<usize>) {
         let (newest, ring) = (self.ticks[id], self.rings[id]);
         let len = usize::from(ring.len);
         let earlier = |index: usize| self.earlier_ticks[id * DEPTH + ring.place(index)];
         let before = |index: usize| if index == 0 { 0 } else { earlier(index - 1) };
         if newest <= tick {
-            return ([before(len), newest, 0], len == DEPTH);
+            return ([before(len), newest, 0], len == DEPTH, None);
         }
-        let mut next = newest;
+        let (mut next, mut place) = (newest, None);
         for index in (0..len).rev() {
             let at = earlier(index);
             if at <= tick {
-                return ([before(index), at, next], len == DEPTH);
+                return ([before(index), at, next], len == DEPTH, place);
             }
-            next = at;
+            (next, place) = (at, Some(ring.place(index)));
         }
-        ([0, 0, next], len == DEPTH)
+        ([0, 0, next], len == DEPTH, place)
+    }
+
+    /// Gives the words of a place of a ghost's ring, or the newest.
+    #[inline]
+    pub(super) fn load(&self, id: usize, place: Option<usize>, words: &mut [u64]) {
+        match place {
+            Some(place) => self.earlier[place].load(id * self.width, words),
+            None => self.newest.load(id * self.width, words),
+        }
     }
 
     /// The ticks of all states, rising.

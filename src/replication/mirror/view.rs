@@ -158,7 +158,7 @@ impl ClassFrames {
                     frames.hide(row);
                     continue;
                 }
-                let ([before, from, to], is_full) = states.around(at, tick);
+                let ([before, from, to], is_full, place) = states.around(at, tick);
                 // What was before the oldest of many is forgotten: as in that.
                 let (from, to) = if from == 0 && is_full { (to, 0) } else { (from, to) };
                 if from == 0 {
@@ -166,7 +166,13 @@ impl ClassFrames {
                     continue;
                 }
                 let around = rest.around(before, from, to);
-                frames.set(row, around, columns, words, |tick, words| states.at(at, tick, words));
+                frames.set(row, around, columns, words, |tick, words| {
+                    if tick != to {
+                        return states.at(at, tick, words);
+                    }
+                    states.load(at, place, words);
+                    true
+                });
             }
         }
         self.look_back(&ghosts.departed, &mut rest, tick, columns);

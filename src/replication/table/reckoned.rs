@@ -5,8 +5,8 @@
 //! row of which anything else is sent says both anew, if they are others, and so does one that stops. Found once for all
 //! clients, of rows that move.
 
+use super::super::cells::numbers_in;
 use super::super::class::GhostClass;
-use super::super::frames::numbers_in;
 use super::super::rules::{Rule, numbers_of};
 use super::super::scan::{BLOCK, ones};
 use super::Column;
