@@ -251,7 +251,7 @@ impl Frames {
                         } else {
                             rules::around(from[0], to[0], weight, lo, turn)
                         };
-                    })
+                    });
                 }
                 Rule::Slerp => each(numbers, &self.weights, column, cells, turn),
                 Rule::Direction => each(numbers, &self.weights, column, cells, |from, to, weight, out| {
@@ -265,7 +265,7 @@ impl Frames {
                     turn(&from[3..7], &to[3..7], weight, &mut out[3..7]);
                 }),
                 Rule::Hermite(_) | Rule::Reckoned { .. } => {
-                    self.show_moving(shown, numbers, tick, ahead, cells)
+                    self.show_moving(shown, numbers, tick, ahead, cells);
                 }
             }
         }

@@ -47,7 +47,7 @@ pub(super) struct Lives {
 }
 
 impl Lives {
-    /// Keeps those that go from now on, for so many ticks.
+    /// Keeps those that go from now on, for this many ticks.
     pub(super) fn keep(&mut self, ticks: u32) {
         self.kept = ticks;
     }

@@ -48,7 +48,7 @@ pub enum Rule {
 pub struct Velocity {
     /// The index of the property that has it, in units a second.
     pub property: usize,
-    /// Ticks a second.
+    /// Ticks a second of the server.
     pub rate: f64,
 }
 
@@ -122,9 +122,8 @@ impl Rule {
             Rule::Hermite(velocity) | Rule::Reckoned { velocity, .. } => {
                 let other = properties.each().get(velocity.property);
                 let theirs = other.and_then(|other| numbers_of(other.field().node()));
-                if natural != Rule::Linear && numbers.is_none()
-                    || natural != Rule::Linear && natural != Rule::Step
-                {
+                let is_number = natural == Rule::Linear || natural == Rule::Step && numbers.is_some();
+                if !is_number {
                     return wrong("what has a velocity must be a number or a vector");
                 }
                 if velocity.property == property || theirs != numbers {

@@ -31,7 +31,7 @@ const JUMP_AFTER: f64 = 0.5;
 /// In how many seconds an error is made up for, where the speed allows it.
 const CATCH_UP: f64 = 0.5;
 
-/// So many ticks that are missing were not lost: there was nothing to say, or there was no line.
+/// This many ticks that are missing were not lost: there was nothing to say, or there was no line.
 const MAX_MISSED: u32 = 6;
 
 /// After this many seconds in which nothing came nothing is late: the server has nothing to say.
@@ -63,7 +63,7 @@ impl Default for PlayoutConfig {
     }
 }
 
-/// An interpolation clock.
+/// An interpolation clock of a client.
 #[derive(Clone, Debug)]
 pub struct Playout {
     config: PlayoutConfig,

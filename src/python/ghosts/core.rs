@@ -88,7 +88,7 @@ pub(super) fn client_bits(state: &mut State, client: PeerHandle) -> u64 {
     publisher(state).map_or(0, |publisher| publisher.peer_bits(client))
 }
 
-/// Remembers so many ticks of the world.
+/// Remembers this many ticks of the world.
 pub(super) fn remember(state: &mut State, ticks: u32) {
     if let Some(publisher) = publisher(state) {
         publisher.remember(ticks);

@@ -23,7 +23,7 @@ pub(super) struct ReceivedTicks {
 }
 
 impl ReceivedTicks {
-    /// Notes a packet.
+    /// Notes a packet of a tick.
     pub(super) fn push(&mut self, now: Instant, sequence: u16, tick: u32) {
         if self.waiting.len() == WAITING {
             self.waiting.pop_front();

@@ -204,7 +204,7 @@ mod tests {
                 );
                 assert_eq!(
                     table.newest(row as u32)[2],
-                    health[row].into(),
+                    u64::from(health[row]),
                     "what has no threshold is sent at once"
                 );
             }

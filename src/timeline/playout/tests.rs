@@ -3,7 +3,7 @@ use crate::rng::Rng;
 
 const STEP: u64 = 1_000_000_000 / 60;
 
-/// A line of 100 +- 30 ms with a loss, and a game of so many frames a second.
+/// A line of 100 +- 30 ms with a loss, and a game with its own frames.
 struct Scene {
     rng: Rng,
     playout: Playout,
