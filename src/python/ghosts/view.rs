@@ -45,11 +45,11 @@ pub(crate) struct WorldView {
 }
 
 struct Shown {
-    source: Source,
+    source: ViewSource,
     tick: f64,
 }
 
-enum Source {
+enum ViewSource {
     Client {
         frames: Option<Box<WorldFrames>>,
         playout: Box<Playout>,
@@ -124,8 +124,8 @@ impl WorldView {
             return Err(PyValueError::new_err(format!("tick must be 0 to {}, not {tick}", u32::MAX - 2)));
         }
         let state = match &lock(&slf.get().shown).source {
-            Source::Client { state, .. } => state.upgrade(),
-            Source::Past { .. } => {
+            ViewSource::Client { state, .. } => state.upgrade(),
+            ViewSource::Past { .. } => {
                 return Err(GhostError::new_err("a rewound world is of one tick: rewind again for another"));
             }
         };
@@ -145,8 +145,8 @@ impl WorldView {
     #[getter]
     fn delay(&self) -> f64 {
         match &lock(&self.shown).source {
-            Source::Client { playout, .. } => playout.delay(),
-            Source::Past { .. } => 0.0,
+            ViewSource::Client { playout, .. } => playout.delay(),
+            ViewSource::Past { .. } => 0.0,
         }
     }
 
@@ -154,8 +154,8 @@ impl WorldView {
     #[getter]
     fn period(&self) -> f64 {
         match &lock(&self.shown).source {
-            Source::Client { playout, .. } => playout.period(),
-            Source::Past { .. } => 0.0,
+            ViewSource::Client { playout, .. } => playout.period(),
+            ViewSource::Past { .. } => 0.0,
         }
     }
 
@@ -163,8 +163,8 @@ impl WorldView {
     #[getter]
     fn stood(&self) -> f64 {
         match &lock(&self.shown).source {
-            Source::Client { playout, .. } => playout.stood().as_secs_f64(),
-            Source::Past { .. } => 0.0,
+            ViewSource::Client { playout, .. } => playout.stood().as_secs_f64(),
+            ViewSource::Past { .. } => 0.0,
         }
     }
 
@@ -177,7 +177,7 @@ impl WorldView {
         let (py, rows) = (class_.py(), self.population.rows_of(class_)?);
         let count = rows.count();
         let mut bytes = vec![1; count];
-        if let Source::Past { shown: Some(shown), .. } = &lock(&self.shown).source {
+        if let ViewSource::Past { shown: Some(shown), .. } = &lock(&self.shown).source {
             for (row, byte) in bytes.iter_mut().enumerate() {
                 *byte = shown[rows.index].get(row).copied().unwrap_or(0);
             }
@@ -218,16 +218,16 @@ impl WorldView {
     /// What a client of this world will be shown.
     pub(super) fn of_client(py: Python<'_>, world: &Arc<Population>) -> PyResult<Self> {
         let playout = Box::new(Playout::new(PlayoutConfig::default()));
-        WorldView::new(py, world, Source::Client { frames: None, playout, state: Weak::new(), rest: 0.0 })
+        WorldView::new(py, world, ViewSource::Client { frames: None, playout, state: Weak::new(), rest: 0.0 })
     }
 
     /// A world as it was.
     pub(super) fn of_past(py: Python<'_>, world: &Arc<Population>) -> PyResult<Self> {
         let frames = world.classes.iter().map(|rows| Frames::new(rows.properties.get().class.clone()));
-        WorldView::new(py, world, Source::Past { frames: frames.collect(), shown: None })
+        WorldView::new(py, world, ViewSource::Past { frames: frames.collect(), shown: None })
     }
 
-    fn new(py: Python<'_>, world: &Arc<Population>, source: Source) -> PyResult<Self> {
+    fn new(py: Python<'_>, world: &Arc<Population>, source: ViewSource) -> PyResult<Self> {
         let population = Arc::new(world.empty_copy(py)?);
         Ok(WorldView { population, world: world.clone(), shown: Mutex::new(Shown { source, tick: 0.0 }) })
     }
@@ -246,7 +246,7 @@ impl WorldView {
                 "rate must be 0.5 to 2000 ticks a second, not {rate}"
             )));
         }
-        if let Source::Client { playout, rest: own, .. } = &mut lock(&self.shown).source {
+        if let ViewSource::Client { playout, rest: own, .. } = &mut lock(&self.shown).source {
             *own = rest;
             let config = PlayoutConfig { delay, extrapolation, period: 1.0 / rate, ..*playout.config() };
             if playout.tick().is_none() {
@@ -266,7 +266,7 @@ impl WorldView {
             if locked.is_closed() {
                 return Err(closed_error("client"));
             }
-            if let Source::Client { state: own, .. } = &mut lock(&self.shown).source {
+            if let ViewSource::Client { state: own, .. } = &mut lock(&self.shown).source {
                 own.clone_from(state);
             }
             self.show(py, &mut locked, None);
@@ -279,7 +279,7 @@ impl WorldView {
         let now = state.carrier.driver().map(|driver| driver.now());
         let Some(mirror) = core::mirror(state) else { return };
         let shown = &mut *lock(&self.shown);
-        let Source::Client { frames, playout, rest, .. } = &mut shown.source else { return };
+        let ViewSource::Client { frames, playout, rest, .. } = &mut shown.source else { return };
         for (tick, at) in mirror.take_received() {
             playout.handle_arrival(tick, at);
         }
@@ -299,7 +299,7 @@ impl WorldView {
         let Some(publisher) = core::publisher(state) else { return };
         let view = &mut *lock(&self.shown);
         view.tick = tick;
-        let Source::Past { frames, shown } = &mut view.source else { return };
+        let ViewSource::Past { frames, shown } = &mut view.source else { return };
         let mut columns: Vec<Vec<&mut [u8]>> =
             self.population.classes.iter().map(|rows| rows.cells_to_write()).collect();
         publisher.show_past(tick, frames, &mut columns);
@@ -320,9 +320,11 @@ impl WorldView {
             let alive = {
                 let shown = lock(&self.shown);
                 match &shown.source {
-                    Source::Client { frames: Some(frames), .. } => frames.class(rows.index).alive().to_vec(),
-                    Source::Client { frames: None, .. } => Vec::new(),
-                    Source::Past { frames, .. } => frames[rows.index].alive().to_vec(),
+                    ViewSource::Client { frames: Some(frames), .. } => {
+                        frames.class(rows.index).alive().to_vec()
+                    }
+                    ViewSource::Client { frames: None, .. } => Vec::new(),
+                    ViewSource::Past { frames, .. } => frames[rows.index].alive().to_vec(),
                 }
             };
             rows.show(py, &alive);
@@ -331,7 +333,7 @@ impl WorldView {
 
     fn is_of_one_gone(&self, class: usize, row: u32) -> bool {
         match &lock(&self.shown).source {
-            Source::Client { frames: Some(frames), .. } => frames.is_of_one_gone(class, row),
+            ViewSource::Client { frames: Some(frames), .. } => frames.is_of_one_gone(class, row),
             _ => false,
         }
     }
