@@ -84,8 +84,9 @@ def test_the_past_is_what_was_seen() -> None:
                 same = np.isclose(mine, theirs, atol=1e-6).all(axis=1)
                 judged, other = judged + len(same), other + int((~same).sum())
     assert judged > 200 * 50
-    # Where the transport left out a sequence, it may have been a loss for all that the client knows.
-    assert other < judged / 1000
+    # In one tick nothing moves at all: what was sent then had no ghosts, and may have been lost for all
+    # that the client knows.
+    assert other < judged / 500
 
 
 def test_what_died_since_is_there_and_what_was_born_is_not() -> None:

@@ -218,6 +218,7 @@ def test_dead_reckoning_sends_what_clients_can_not_know() -> None:
     scene.run(0.5)
     before = scene.world.costs()["Ship"]["position"]
     off = []
+    steps: list[float] = []
     for step in range(600):
         seconds = step / 60
         angle = seconds / 3
@@ -226,8 +227,11 @@ def test_dead_reckoning_sends_what_clients_can_not_know() -> None:
         ship.position = (x + ship.velocity[0] / 60, y + ship.velocity[1] / 60)
         view = scene.tick()
         at = view.arrays(Ship)["position"][0]
+        steps.append(view.tick)
         off.append((at[0], at[1], view.tick - 65536, scene.world.tick, *ship.position))
     sent = scene.world.costs()["Ship"]["position"] - before
+    ways = np.diff(steps[60:])
+    assert 0.9 < ways.min() <= ways.max() < 1.1, "time doesn't stand because nothing comes"
     ticks = {round(row[3]): row[4:] for row in off}
     worst = 0.0
     for x, y, tick, *_ in off[30:]:

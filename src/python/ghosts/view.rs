@@ -22,8 +22,11 @@ use crate::python::errors::{GhostError, closed_error};
 use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
-use crate::replication::{Frames, WorldFrames, WorldTime};
+use crate::replication::{Frames, Rule, WorldFrames, WorldTime};
 use crate::timeline::{Playout, PlayoutConfig};
+
+/// Seconds without anything, after which no time is found any more.
+const MAX_AHEAD: f64 = 3600.0;
 
 /// How a view's time is found.
 #[derive(Clone, Copy, Debug)]
@@ -55,8 +58,11 @@ enum ViewSource {
         playout: Box<Playout>,
         /// Of the client's connection.
         state: Weak<Shared<State>>,
-        /// Seconds of silence that are drawn as motion.
+        /// Seconds of silence that are drawn as motion, and for which velocities go on.
         rest: f64,
+        extrapolation: f64,
+        /// Which server's world it is.
+        epoch: u32,
     },
     Past {
         frames: Vec<Frames>,
@@ -214,11 +220,21 @@ impl Drop for WorldView {
     }
 }
 
+/// Seconds for which time goes on when nothing comes: of what is reckoned nothing needs to.
+fn ahead_of(world: &Population, extrapolation: f64) -> f64 {
+    let mut rules = world.classes.iter().flat_map(|rows| rows.properties.get().class.rules.iter());
+    if rules.any(|rule| matches!(rule, Rule::Reckoned { .. })) { MAX_AHEAD } else { extrapolation }
+}
+
 impl WorldView {
     /// What a client of this world will be shown.
     pub(super) fn of_client(py: Python<'_>, world: &Arc<Population>) -> PyResult<Self> {
-        let playout = Box::new(Playout::new(PlayoutConfig::default()));
-        WorldView::new(py, world, ViewSource::Client { frames: None, playout, state: Weak::new(), rest: 0.0 })
+        let config = PlayoutConfig { extrapolation: ahead_of(world, 0.0), ..PlayoutConfig::default() };
+        let playout = Box::new(Playout::new(config));
+        let state = Weak::new();
+        let source =
+            ViewSource::Client { frames: None, playout, state, rest: 0.0, extrapolation: 0.0, epoch: 0 };
+        WorldView::new(py, world, source)
     }
 
     /// A world as it was.
@@ -246,8 +262,10 @@ impl WorldView {
                 "rate must be 0.5 to 2000 ticks a second, not {rate}"
             )));
         }
-        if let ViewSource::Client { playout, rest: own, .. } = &mut lock(&self.shown).source {
-            *own = rest;
+        let source = &mut lock(&self.shown).source;
+        if let ViewSource::Client { playout, rest: own_rest, extrapolation: own, .. } = source {
+            (*own_rest, *own) = (rest, extrapolation);
+            let extrapolation = ahead_of(&self.world, extrapolation);
             let config = PlayoutConfig { delay, extrapolation, period: 1.0 / rate, ..*playout.config() };
             if playout.tick().is_none() {
                 **playout = Playout::new(config);
@@ -279,14 +297,18 @@ impl WorldView {
         let now = state.carrier.driver().map(|driver| driver.now());
         let Some(mirror) = core::mirror(state) else { return };
         let shown = &mut *lock(&self.shown);
-        let ViewSource::Client { frames, playout, rest, .. } = &mut shown.source else { return };
+        let source = &mut shown.source;
+        let ViewSource::Client { frames, playout, rest, extrapolation, epoch, .. } = source else { return };
+        if ::core::mem::replace(epoch, mirror.epoch()) != mirror.epoch() {
+            playout.reset();
+        }
         for (tick, at) in mirror.take_received() {
             playout.handle_arrival(tick, at);
         }
         let played = now.and_then(|now| playout.advance(now));
         let Some(tick) = tick.or(played) else { return };
         let frames = frames.get_or_insert_with(|| Box::new(WorldFrames::new(mirror.classes())));
-        let ahead = playout.config().extrapolation / playout.period();
+        let ahead = *extrapolation / playout.period();
         let spread = (*rest / playout.period()) as u32;
         let mut columns: Vec<Vec<&mut [u8]>> =
             self.population.classes.iter().map(|rows| rows.cells_to_write()).collect();

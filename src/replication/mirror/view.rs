@@ -86,6 +86,11 @@ impl Mirror {
         Ok(())
     }
 
+    /// Another number for each server whose world this is.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
     /// Ticks of the server and when they arrived, since it was last asked; the last 256 of them.
     pub fn take_received(&mut self) -> impl Iterator<Item = (u32, Instant)> {
         self.received.take()
