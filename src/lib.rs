@@ -11,7 +11,7 @@
 //! | 9 | [`python`] (feature `python`) | converts and delegates; the only place that knows PyO3 |
 //! | 8 | [`driver`], [`netsim`] | sockets and clocks; links that misbehave on purpose |
 //! | 7 | [`session`] | one tick in code: an endpoint and what is above it, in order |
-//! | 6 | [`replication`] | ghosts: the server's world in every client, by rows and acked baselines |
+//! | 6 | [`replication`], [`timeline`] | ghosts: the server's world in every client, by rows and acked baselines; which tick a client shows |
 //! | 5 | [`endpoint`] | servers, clients and hosts as sans-IO machines: peers, events, messages |
 //! | 4 | [`netcode`], [`transport`], [`slices`] | secure connections (netcode 1.02); one conversation: acks, channels, framing; large blocks |
 //! | 3 | [`wire`] | bytes and bits (serialize 1.0), message schemas |
@@ -42,6 +42,7 @@ pub mod transport;
 pub mod endpoint;
 
 pub mod replication;
+pub mod timeline;
 
 pub mod session;
 

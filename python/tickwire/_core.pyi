@@ -30,6 +30,7 @@ from tickwire.connection import AddressLike, ClientState, DisconnectReason, Even
 from tickwire.ghost import Always, Chosen, Grid, Hook, Owner
 from tickwire.hooks import AdmissionHook, PriorityHook
 from tickwire.message import MessageFactory
+from tickwire.past import Judgements, Past
 from tickwire.rows import Row
 
 __all__ = [
@@ -91,6 +92,7 @@ __all__ = [
     "Transfer",
     "VirtualConnection",
     "World",
+    "WorldView",
     "__version__",
     "angle",
     "arena",
@@ -442,8 +444,16 @@ class Properties:
     """
 
     def __new__(
-        cls, name: str, fields: Sequence[tuple[str, FieldType, str]], capacity: int, /
+        cls,
+        name: str,
+        fields: Sequence[tuple[str, FieldType, str]],
+        capacity: int,
+        rules: dict[str, tuple[str, str | None, float, float]],
+        /,
     ) -> Properties: ...
+    @property
+    def rules(self) -> dict[str, tuple[str, str | None, float, float]]:
+        """What was said of how properties are shown, by name: a rule, its velocity's name, and numbers."""
     @property
     def name(self) -> str:
         """The ghost class's name."""
@@ -1902,6 +1912,47 @@ class World:
         property: what records and packets need besides. The sum is the payloads' on the wire."""
     def client_bits(self, client: ClientHandle, /) -> int:
         """The bits of all that ghosts have sent to a client that is connected."""
+    def remember(self, seconds: float, *, rate: float = 60.0) -> None:
+        """Remembers what the world looks like from now on, for :meth:`rewind`. Takes 4 bytes (8 where a value needs more than
+        32 bits) a number and tick of each ghost.
+
+        Args:
+            seconds: how far back it can be looked at, at most 250 ticks; 0 forgets.
+            rate: ticks a second.
+
+        Raises:
+            ValueError: naming the bound.
+        """
+    @property
+    def past_bytes(self) -> int:
+        """Bytes of memory that what is remembered takes."""
+    @property
+    def tick(self) -> int:
+        """The tick that was sent last: :attr:`WorldView.tick` of a client counts the same ones, by their low 16 bits."""
+    def rewind(self, client: ClientHandle, /, *, seen: float) -> Past:
+        """The world as a client saw it: a :class:`tickwire.past.Past`, for a ``with`` statement.
+
+        Args:
+            client: whose view it is: what it was not shown is marked.
+            seen: the tick that it looked at, as its :attr:`WorldView.tick` said.
+
+        Raises:
+            GhostError: nothing is remembered.
+            ValueError: ``seen`` is no finite number.
+        """
+    def rewind_to(self, tick: float, /) -> Past:
+        """The world as it was at a tick, whoever saw it; as :meth:`rewind`.
+
+        Args:
+            tick: which, with its fraction; the newest is :attr:`tick`.
+
+        Raises:
+            GhostError: nothing is remembered.
+            ValueError: it is no finite number.
+        """
+    @property
+    def judgements(self) -> Judgements:
+        """What was judged, the newest last: a :class:`tickwire.past.Judgements`."""
     def __contains__(self, ghost: object, /) -> bool: ...
 
 @final
@@ -1955,7 +2006,83 @@ class ClientWorld:
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
+    def view(self) -> WorldView:
+        """The world as it is shown now, between two ticks of the server: the same object each time, brought up to date.
+
+        Raises:
+            ClosedError: the client is closed.
+        """
+    def set_playout(
+        self, *, delay: float | None = None, extrapolation: float = 0.0, rate: float = 60.0, rest: float = 0.0
+    ) -> None:
+        """Says how the view's time is found.
+
+        Args:
+            delay: seconds from what arrives to what is shown; None: what arrives decides. Never below a tick.
+            extrapolation: seconds beyond the newest tick that what has a velocity goes on.
+            rate: ticks a second of the server, until what arrives says it better.
+            rest: seconds for which a ghost of which nothing comes is still drawn as moving, for worlds that are larger than
+                the budget; 0: it rests.
+
+        Raises:
+            ValueError: naming the bound.
+        """
     def __contains__(self, ghost: object, /) -> bool: ...
+
+@final
+class WorldView:
+    """The world at a time between two ticks: :meth:`ClientWorld.view` gives what a client shows, and :meth:`World.rewind` has
+    what it saw.
+
+    Between two states of a ghost its properties are shown by their rules. A ghost appears in its first tick and is gone in that
+    of its end. Columns are of the view's own, and change in place with the next one.
+    """
+
+    def arrays(self, class_: type, /) -> GhostArrays:
+        """The ghosts of a class as columns, at the view's tick: they change in place with the next view.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
+    def objects(self, class_: type[_T], /) -> list[_T]:
+        """The ghosts of a class that are there at the view's tick, as objects, by row.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
+    def ghost(self, ghost: _T, /) -> _T | None:
+        """A ghost of the world as it is at the view's tick; None where it is not there yet, or not any more. Texts and the like
+        are as they are now.
+
+        Raises:
+            GhostError: it was never in a world, or is another world's.
+        """
+    def at(self, tick: float, /) -> WorldView:
+        """Has the view be of another tick, with its fraction; the next :meth:`ClientWorld.view` is of its own again. Returns it.
+
+        Raises:
+            ValueError: it is no tick.
+            GhostError: it is the view of a server, which is of one tick.
+        """
+    @property
+    def tick(self) -> float:
+        """The tick that it is of, with its fraction: what a client tells the server that it saw. 0 before anything arrived."""
+    @property
+    def delay(self) -> float:
+        """Seconds from what arrives to what is shown; 0 on a server."""
+    @property
+    def period(self) -> float:
+        """Seconds of a tick of the server, as it arrives; 0 on a server."""
+    @property
+    def stood(self) -> float:
+        """Seconds in which the view stood still, as what came next was late; 0 on a server."""
+    def shown(self, class_: type, /) -> Any:
+        """A column of bool that says which rows of a class the client was shown, of a rewound world; all where it is nobody's
+        view.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
 
 @final
 class Inbox(Generic[_M, _W, _L]):

@@ -60,6 +60,7 @@ __all__ = [
     "Vec2",
     "Vec3",
     "angle",
+    "angular",
     "bits",
     "common",
     "converted",
@@ -70,11 +71,13 @@ __all__ = [
     "f64",
     "fixed",
     "flags",
+    "hermite",
     "i8",
     "i16",
     "i32",
     "i64",
     "initial",
+    "linear",
     "network_id",
     "owner_only",
     "quantized",
@@ -83,8 +86,11 @@ __all__ = [
     "raw",
     "register",
     "signed_quaternion",
+    "slerp",
     "sparse",
+    "step",
     "text",
+    "threshold",
     "transform",
     "u8",
     "u16",
@@ -204,6 +210,98 @@ owner_only: Final = Condition("owner_only")
 except_owner: Final = Condition("except_owner")
 """All clients but the one that owns the ghost are sent the property."""
 
+
+class ShownAs(Bound):
+    """What ``Annotated`` says of how a property of a ghost is shown between two of its states. It changes
+    nothing of what is sent, but for :func:`threshold`. These are :data:`step`, :data:`linear`,
+    :data:`slerp`, :data:`angular`, and what :func:`hermite` and :func:`threshold` give.
+    """
+
+    def __init__(
+        self, name: str, velocity: str | None = None, numbers: tuple[float, float] = (0.0, 0.0)
+    ) -> None:
+        super().__init__(name, *(() if velocity is None else (velocity,)))
+        self.velocity = velocity
+        self.numbers = numbers
+
+    def __repr__(self) -> str:
+        return super().__repr__() if self.arguments else self.name
+
+
+class Angular(ShownAs):
+    """:data:`angular`, which may be called."""
+
+    def __call__(self, lo: float, hi: float, /) -> ShownAs:
+        """The same, of a plain number on a circle from ``lo`` to ``hi``, which is ``lo`` again."""
+        return ShownAs("angular", numbers=(_number("lo", lo), _number("hi", hi)))
+
+
+step: Final = ShownAs("step")
+"""The property is as it was until the tick of its next state. Integers, bools, enumerations and all that has
+parts are without saying so."""
+linear: Final = ShownAs("linear")
+"""The property moves on a line to its next state. Numbers and vectors do without saying so; an integer is
+rounded."""
+slerp: Final = ShownAs("slerp")
+"""The property turns to its next state the shortest way, at constant speed. Quaternions do without saying
+so."""
+angular: Final = Angular("angular")
+"""The property turns to its next state the shorter way round. A :func:`angle` does without saying so; of
+a plain number say its circle: ``tw.angular(-180, 180)``."""
+
+
+def hermite(velocity: str, /, *, rate: float = 60.0) -> ShownAs:
+    """The property moves to its next state on the cubic that has the velocities of both.
+
+    Args:
+        velocity: the name of the property that is its velocity, in units a second.
+        rate: ticks a second of the server.
+
+    Raises:
+        TypeError, ValueError: ``velocity`` is no name, or ``rate`` no number above 0.
+    """
+    return ShownAs("hermite", _name(velocity), (_rate(rate), 0.0))
+
+
+def threshold(distance: float, /, *, velocity: str, rate: float = 60.0) -> ShownAs:
+    """Dead reckoning: the property goes on with its velocity, and is sent, with that, only when it is further
+    than a distance from where that leads.
+
+    Args:
+        distance: by how much what clients show may be off, in the property's units.
+        velocity: the name of the property that is its velocity, in units a second.
+        rate: ticks a second of the server.
+
+    Raises:
+        TypeError, ValueError: ``velocity`` is no name, or a number is out of its bounds.
+    """
+    distance = _number("distance", distance)
+    if not distance >= 0.0:
+        raise ValueError(f"distance must be at least 0, not {distance}")
+    return ShownAs("threshold", _name(velocity), (_rate(rate), distance))
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+    if not -sys.float_info.max <= value <= sys.float_info.max:
+        raise ValueError(f"{name} must be a finite number, not {value}")
+    return float(value)
+
+
+def _rate(value: Any) -> float:
+    rate = _number("rate", value)
+    if rate <= 0.0:
+        raise ValueError(f"rate must be a number of ticks a second above 0, not {value}")
+    return rate
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"velocity must be the name of a property, not {value!r}")
+    return value
+
+
 _V = TypeVar("_V")
 
 
@@ -283,6 +381,12 @@ BOUNDED = {
     "initial": _PROPERTIES,
     "owner_only": _PROPERTIES,
     "except_owner": _PROPERTIES,
+    "step": _PROPERTIES,
+    "linear": _PROPERTIES,
+    "slerp": _PROPERTIES,
+    "angular": _PROPERTIES,
+    "hermite": _PROPERTIES,
+    "threshold": _PROPERTIES,
 }
 MUST_SAY: dict[type, str] = {
     int: "how many bits (tw.u16, tw.bits(12)) or which range (tw.ranged(0, 100))",

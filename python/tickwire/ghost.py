@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, TypeVar, dataclass_transform, overload
 
 from tickwire._core import ClientHandle, FieldType, Ghost, GhostArrays, Properties, Property
-from tickwire.fields import Condition
+from tickwire.fields import Condition, ShownAs
 from tickwire.message import check_bases, default_of, own_fields, rebind_class_cell, resolve_hints, unwrapped
 
 __all__ = ["DEFAULT_CAPACITY", "Always", "Chosen", "Grid", "Hook", "Owner", "ghost"]
@@ -65,20 +65,26 @@ def _declared(cls: type[_T], names: dict[str, Any], capacity: int, kw_only: bool
         raise TypeError(f"{cls.__name__} is a message: what is sent is either that or a ghost")
     hints = resolve_hints(cls, names)
     declared = inspect.get_annotations(cls)
+    rules = {name: _rule(f"{cls.__name__}.{name}", hints[name]) for name in declared}
     conditions = {name: _condition(f"{cls.__name__}.{name}", hints[name]) for name in declared}
     own = own_fields(cls, {name: _without_conditions(hint) for name, hint in hints.items()})
     cls = dataclasses.dataclass(eq=False, kw_only=kw_only)(cls)
     made = _with_base(cls)
 
     inherited: dict[str, tuple[FieldType, str]] = {}
+    said: dict[str, tuple[str, str | None, float, float]] = {}
     for base in reversed(made.__mro__[1:]):
         properties = base.__dict__.get(PROPERTIES)
         if properties is not None:
-            inherited.update({name: (field_type, said) for name, field_type, said in properties.fields})
+            inherited.update({name: (field_type, only) for name, field_type, only in properties.fields})
+            said.update(properties.rules)
     fields = list(dataclasses.fields(made))  # type: ignore[arg-type]
     by_name = {**inherited, **{name: (field_type, conditions[name]) for name, field_type in own.items()}}
     check_bases(cls, fields, by_name, "ghost")
-    properties = Properties(cls.__name__, [(field.name, *by_name[field.name]) for field in fields], capacity)
+    said = {name: rule for name, rule in said.items() if name not in own}
+    said.update((name, rule) for name, rule in rules.items() if rule is not None)
+    declarations = [(field.name, *by_name[field.name]) for field in fields]
+    properties = Properties(cls.__name__, declarations, capacity, said)
     setattr(made, PROPERTIES, properties)
     for place, field in enumerate(fields):
         setattr(made, field.name, Property(properties, place))
@@ -95,9 +101,17 @@ def _condition(where: str, hint: Any) -> str:
     return found[0] if found else ""
 
 
+def _rule(where: str, hint: Any) -> tuple[str, str | None, float, float] | None:
+    """What an annotation says of how the property is shown: a rule, its velocity's name, and two numbers."""
+    found = [extra for extra in unwrapped(hint)[1] if isinstance(extra, ShownAs)]
+    if len(found) > 1:
+        raise TypeError(f"{where}: {' and '.join(map(repr, found))} contradict each other; give one")
+    return (found[0].name, found[0].velocity, *found[0].numbers) if found else None
+
+
 def _without_conditions(hint: Any) -> Any:
     plain, metadata = unwrapped(hint)
-    rest = tuple(extra for extra in metadata if not isinstance(extra, Condition))
+    rest = tuple(extra for extra in metadata if not isinstance(extra, (Condition, ShownAs)))
     if len(rest) == len(metadata):
         return hint
     return Annotated[(plain, *rest)] if rest else plain

@@ -698,7 +698,7 @@ impl Client {
         // A thread keeps it going, and in virtual time whoever tests something else needs no ticks.
         let told = AtomicBool::new(network.is_some() || endpoint.state.is_threaded());
         let state = Arc::downgrade(&endpoint.state);
-        let world = Py::new(py, ClientWorld::new(endpoint.population.clone(), state))?;
+        let world = Py::new(py, ClientWorld::new(py, &endpoint.population, state)?)?;
         Ok(Client { endpoint, server, world, made_at: std::time::Instant::now(), told })
     }
 

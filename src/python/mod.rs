@@ -96,7 +96,7 @@ pub mod module {
     #[pymodule_export]
     use super::ghosts::{
         ClientWorld, Ghost, GhostArrays, GhostChanged, GhostDespawned, GhostOwned, GhostSpawned, Properties,
-        Property, World,
+        Property, World, WorldView,
     };
     #[pymodule_export]
     use super::hooks::Candidates;

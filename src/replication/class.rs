@@ -7,6 +7,7 @@
 use core::fmt;
 use std::sync::Arc;
 
+use super::rules::{Rule, RuleError};
 use crate::wire::{Properties, SchemaError};
 use sha2::{Digest, Sha256};
 
@@ -104,6 +105,8 @@ pub struct GhostClass {
     pub properties: Properties,
     /// Who gets each of them.
     pub conditions: Box<[Condition]>,
+    /// How each is shown between two states: this side's own, and no part of the hash.
+    pub rules: Box<[Rule]>,
     /// Most ghosts at a time.
     pub capacity: u32,
     /// Masks by whether the client owns the ghost.
@@ -142,7 +145,20 @@ impl GhostClass {
         let created = [of(&|it| it != Condition::OwnerOnly), of(&|it| it != Condition::ExceptOwner)];
         let initial = of(&|it| it == Condition::Initial);
         let updated = created.map(|mask| mask & !initial);
-        Ok(GhostClass { name: class, properties, conditions, capacity, created, updated })
+        let rules = properties.each().iter().map(|property| Rule::of(property.field())).collect();
+        Ok(GhostClass { name: class, properties, conditions, rules, capacity, created, updated })
+    }
+
+    /// Says how properties are shown, by index; those of which nothing is said have their type's rule.
+    ///
+    /// # Errors
+    /// What a property would need for its rule.
+    pub fn with_rules(mut self, rules: impl IntoIterator<Item = (usize, Rule)>) -> Result<Self, RuleError> {
+        for (property, rule) in rules {
+            rule.check(&self.properties, property)?;
+            self.rules[property] = rule;
+        }
+        Ok(self)
     }
 
     /// The properties that a create has, for the ghost's owner or others.

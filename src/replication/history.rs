@@ -94,6 +94,35 @@ impl History {
         }
     }
 
+    /// The ticks of a row's states, rising.
+    pub(super) fn ticks(&self, row: usize) -> Vec<u32> {
+        let (depth, ring) = (self.places.len(), self.rings[row]);
+        let first = usize::from(ring.next) + depth - usize::from(ring.len);
+        (first..first + usize::from(ring.len)).map(|at| self.places[at % depth].since[row]).collect()
+    }
+
+    /// The ticks of the states around `tick`, where the newest one, which isn't here, is of `newest`: before that which held
+    /// then, of this, and of the next one; 0 where there is none.
+    pub(super) fn around(&self, row: usize, newest: u32, tick: u32) -> [u32; 3] {
+        let (depth, ring) = (self.places.len(), self.rings[row]);
+        let (mut next, mut from) = (0, newest);
+        let mut at = usize::from(ring.next);
+        for _ in 0..ring.len {
+            at = at.checked_sub(1).unwrap_or(depth - 1);
+            let since = self.places[at].since[row];
+            if from <= tick {
+                return [since, from, next];
+            }
+            (next, from) = (from, since);
+        }
+        if from <= tick { [0, from, next] } else { [0, 0, from] }
+    }
+
+    /// Bytes of memory of all states.
+    pub(super) fn bytes(&self) -> usize {
+        self.places.iter().map(|place| place.words.bytes() + place.since.capacity() * 4).sum()
+    }
+
     /// Gives the words that the row had at `tick`; false when these are forgotten, or it had none.
     #[inline]
     pub(super) fn words_at(&self, row: usize, tick: u32, words: &mut [u64]) -> bool {

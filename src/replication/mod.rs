@@ -7,24 +7,30 @@
 //! After a loss only what no later packet carries goes again, with its newest value; a ghost whose newest state is acked costs
 //! nothing. What isn't relevant to a client changes no byte that it gets.
 
+mod cells;
 pub mod class;
+pub mod frames;
 mod history;
 pub mod interests;
+mod lives;
 pub mod mirror;
 mod name;
 pub mod packet;
 pub mod publisher;
 pub mod relevancy;
 mod row_words;
+pub mod rules;
 mod scan;
 pub mod table;
 mod wordless;
 
 pub use class::{ClassError, Classes, Condition, GhostClass, HISTORY};
+pub use frames::Frames;
 pub use interests::Interests;
-pub use mirror::{GhostEvent, Happened, Mirror, MirrorCounters, Named};
+pub use mirror::{GhostEvent, Happened, Mirror, MirrorCounters, Named, WorldFrames, WorldTime};
 pub use name::GhostName;
 pub use packet::Violation;
 pub use publisher::{ClassCosts, Costs, Publisher, PublisherConfig};
 pub use relevancy::{Changes, ClassRelevancy, GridConfig, Interest, Relevancy, RelevancyError, View};
-pub use table::{Column, Full, Table, Turn, Wrong};
+pub use rules::{Rule, RuleError, Velocity};
+pub use table::{Column, Full, MAX_PAST, Table, Turn, Wrong};

@@ -47,4 +47,11 @@ impl RowWords {
             RowWords::Wide(all) => words.copy_from_slice(&all[at..][..words.len()]),
         }
     }
+    /// Bytes of memory.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            RowWords::Narrow(all) => all.capacity() * size_of::<u32>(),
+            RowWords::Wide(all) => all.capacity() * size_of::<u64>(),
+        }
+    }
 }

@@ -56,7 +56,8 @@ impl Ghosts {
                 host.refuse_ghosts(now, peer, &Violation::Forged.to_string(), out);
                 continue;
             };
-            if let Err(violation) = mirror.handle_payload(reader) {
+            let (at, sequence) = (received.received_at, received.packet_sequence);
+            if let Err(violation) = mirror.handle_packet(at, sequence, reader) {
                 host.refuse_ghosts(now, peer, &violation.to_string(), out);
             }
         }

@@ -23,6 +23,8 @@ MODULES = [
     "tickwire.errors",
     "tickwire.connection",
     "tickwire.fields",
+    "tickwire.past",
+    "tickwire.corrections",
     "tickwire.capture",
     "tickwire.live",
     "tickwire.metrics",

@@ -216,6 +216,7 @@ class Stage:
             "BitReader": lambda: tw.BitReader(bytes(64)),
             "World": lambda: self.server.world,
             "ClientWorld": lambda: self.client.world,
+            "WorldView": lambda: self.client.world.view(),
             "GhostArrays": lambda: self.server.world.arrays(Tank),
         }
         return made.get(name, getattr(tw, name))()

@@ -18,6 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("endpoint", &["netcode", "transport", "wire", "store", "time", "limits", "rng"]),
     ("replication", &["endpoint", "transport", "wire", "store", "time", "limits", "rng"]),
     ("session", &["replication", "endpoint", "transport", "wire", "store", "time", "limits", "rng"]),
+    ("timeline", &["store", "time", "rng"]),
     ("netsim", &["store", "time", "rng"]),
     (
         "driver",
@@ -85,7 +86,7 @@ fn arrows_point_down_only() {
 }
 
 /// Layers inside which no modules know each other in a circle.
-const WITHOUT_CIRCLES: &[&str] = &["transport", "endpoint", "replication", "session", "driver"];
+const WITHOUT_CIRCLES: &[&str] = &["transport", "endpoint", "replication", "timeline", "session", "driver"];
 
 /// The paths of a source's `use` declarations, one name each.
 fn imports(code: &str) -> Vec<String> {

@@ -10,6 +10,7 @@ use super::arrays::GhostArrays;
 use super::ghost::Ghost;
 use super::names::{self, Found};
 use super::population::Population;
+use super::view::{Playing, WorldView};
 use crate::python::errors::closed_error;
 use crate::python::fields::bounded;
 use crate::python::shared::Shared;
@@ -20,6 +21,7 @@ use crate::python::state::State;
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct ClientWorld {
     population: Arc<Population>,
+    view: Py<WorldView>,
     /// Gone with the client, which has it.
     state: Weak<Shared<State>>,
 }
@@ -104,6 +106,39 @@ impl ClientWorld {
         Ok(matches!(self.find(class_, number)?, Found::Awaited))
     }
 
+    /// The world as it is shown now, between two ticks of the server: the same object each time, brought up to date.
+    ///
+    /// Raises:
+    ///     ClosedError: the client is closed.
+    fn view<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, WorldView>> {
+        let view = self.view.bind(py);
+        view.get().play(py, &self.state)?;
+        Ok(view.clone())
+    }
+
+    /// Says how the view's time is found.
+    ///
+    /// Args:
+    ///     delay: seconds from what arrives to what is shown; None: what arrives decides. Never below a tick.
+    ///     extrapolation: seconds beyond the newest tick that what has a velocity goes on.
+    ///     rate: ticks a second of the server, until what arrives says it better.
+    ///     rest: seconds for which a ghost of which nothing comes is still drawn as moving, for worlds that are larger than the
+    ///         budget: 0: it rests.
+    ///
+    /// Raises:
+    ///     ValueError: naming the bound.
+    #[pyo3(signature = (*, delay = None, extrapolation = 0.0, rate = 60.0, rest = 0.0))]
+    fn set_playout(
+        &self,
+        py: Python<'_>,
+        delay: Option<f64>,
+        extrapolation: f64,
+        rate: f64,
+        rest: f64,
+    ) -> PyResult<()> {
+        self.view.bind(py).get().set_playing(Playing { delay, extrapolation, rate, rest })
+    }
+
     fn __contains__(&self, ghost: &Bound<'_, PyAny>) -> bool {
         ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok())
     }
@@ -113,6 +148,7 @@ impl ClientWorld {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.view)?;
         self.population.traverse(visit)
     }
 
@@ -122,8 +158,13 @@ impl ClientWorld {
 }
 
 impl ClientWorld {
-    pub(in crate::python) fn new(population: Arc<Population>, state: Weak<Shared<State>>) -> Self {
-        ClientWorld { population, state }
+    pub(in crate::python) fn new(
+        py: Python<'_>,
+        population: &Arc<Population>,
+        state: Weak<Shared<State>>,
+    ) -> PyResult<Self> {
+        let view = Py::new(py, WorldView::of_client(py, population)?)?;
+        Ok(ClientWorld { population: population.clone(), view, state })
     }
 
     fn find<'py>(&self, class: &Bound<'py, PyAny>, number: &Bound<'py, PyAny>) -> PyResult<Found<'py>> {

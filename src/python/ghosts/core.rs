@@ -100,6 +100,27 @@ pub(super) fn client_bits(state: &mut State, client: PeerHandle) -> u64 {
     publisher(state).map_or(0, |publisher| publisher.peer_bits(client))
 }
 
+/// Remembers this many ticks of the world.
+pub(super) fn remember(state: &mut State, ticks: u32) {
+    if let Some(publisher) = publisher(state) {
+        publisher.remember(ticks);
+    }
+}
+
+pub(super) fn past_bytes(state: &mut State) -> usize {
+    publisher(state).map_or(0, |publisher| publisher.past_bytes())
+}
+
+pub(super) fn server_tick(state: &mut State) -> u32 {
+    publisher(state).map_or(0, |publisher| publisher.tick())
+}
+
+/// The oldest and the newest tick that is remembered.
+pub(super) fn past_ticks(state: &mut State) -> Option<(u32, u32)> {
+    let publisher = publisher(state)?;
+    Some((publisher.oldest_past()?, publisher.tick()))
+}
+
 /// Begins the world's next tick with these columns.
 pub(in crate::python) fn begin_tick(
     state: &mut State,

@@ -21,6 +21,7 @@ mod properties;
 mod relevancy;
 mod rows;
 mod store;
+mod view;
 mod world;
 
 pub(super) use core::{begin_tick, interests, part};
@@ -34,4 +35,5 @@ pub(super) use flush::Copies;
 pub(crate) use ghost::Ghost;
 pub(super) use population::{Population, made_classes};
 pub(crate) use properties::{Properties, Property};
+pub(crate) use view::WorldView;
 pub(crate) use world::World;

@@ -60,9 +60,29 @@ impl Population {
         server: Option<Weak<Shared<State>>>,
         made: &[(usize, Py<PyType>)],
     ) -> PyResult<Self> {
-        let side = if server.is_some() { "server" } else { "client" };
         let each = classes.iter().enumerate().map(|(index, (class, properties))| {
-            let made = made.iter().find(|(place, _)| *place == index).map(|(_, class)| class.bind(py));
+            (class, properties, made.iter().find(|(place, _)| *place == index).map(|(_, class)| class))
+        });
+        Population::as_seen(py, each, server)
+    }
+
+    /// The same classes with nobody in them, to show another time in.
+    pub(super) fn empty_copy(&self, py: Python<'_>) -> PyResult<Self> {
+        Population::as_seen(
+            py,
+            self.classes.iter().map(|rows| (&rows.class, &rows.properties, Some(rows.made()))),
+            None,
+        )
+    }
+
+    fn as_seen<'a>(
+        py: Python<'_>,
+        classes: impl Iterator<Item = (&'a Py<PyType>, &'a Py<Properties>, Option<&'a Py<PyType>>)>,
+        server: Option<Weak<Shared<State>>>,
+    ) -> PyResult<Self> {
+        let side = if server.is_some() { "server" } else { "client" };
+        let each = classes.enumerate().map(|(index, (class, properties, made))| {
+            let made = made.map(|class| class.bind(py));
             GhostRows::new(index, class.bind(py), properties.bind(py), server.clone(), made)
         });
         Ok(Population { classes: each.collect::<PyResult<_>>()?, side })

@@ -14,7 +14,7 @@ use crate::python::errors::value_error;
 use crate::python::fields::{FieldType, bounded};
 use crate::python::lock;
 use crate::python::shape::Shape;
-use crate::replication::{Condition, GhostClass};
+use crate::replication::{Condition, GhostClass, Rule, Velocity};
 use crate::wire::{self, BitReader, BitWriter, Property as CoreProperty, Schema};
 
 /// Most ghosts of a class: ids have this many bits.
@@ -33,6 +33,7 @@ pub(crate) struct Properties {
     defaults: OnceLock<Vec<Vec<u8>>>,
     /// The names of what is in a mask, by mask.
     names: Mutex<HashMap<u64, Py<PyTuple>>>,
+    rules: HashMap<String, SaidRule>,
 }
 
 /// What Python needs of a property besides the core's part of it.
@@ -46,11 +47,12 @@ struct Attribute {
 #[pymethods]
 impl Properties {
     #[new]
-    #[pyo3(signature = (name, fields, capacity, /))]
+    #[pyo3(signature = (name, fields, capacity, rules, /))]
     fn new(
         name: String,
         fields: Vec<(String, Bound<'_, FieldType>, String)>,
         capacity: &Bound<'_, PyAny>,
+        rules: HashMap<String, SaidRule>,
     ) -> PyResult<Self> {
         let capacity = bounded(&format!("{name}: capacity"), capacity, 1, MAX_CAPACITY)?;
         if fields.is_empty() {
@@ -64,6 +66,8 @@ impl Properties {
         let conditions: Vec<Condition> = conditions.collect::<PyResult<_>>()?;
         let class = GhostClass::new(name.clone(), properties, conditions, capacity);
         let class = class.map_err(value_error)?;
+        let class =
+            with_rules(class, &rules).map_err(|error| PyValueError::new_err(format!("{name}.{error}")))?;
         let attributes = fields.into_iter().map(|(name, field_type, _)| Attribute {
             name: PyString::intern(field_type.py(), &name).unbind(),
             shape: field_type.get().shape.clone(),
@@ -75,7 +79,14 @@ impl Properties {
             name,
             class: Arc::new(class),
             names: Mutex::default(),
+            rules,
         })
+    }
+
+    /// What was said of how properties are shown, by name: a rule, its velocity's name, and numbers.
+    #[getter]
+    fn rules(&self) -> HashMap<String, SaidRule> {
+        self.rules.clone()
     }
 
     /// The ghost class's name.
@@ -223,6 +234,43 @@ impl Properties {
     ) -> PyResult<Bound<'py, PyAny>> {
         self.shape(property).load::<CONVERT>(py, self.core(property).field().node(), body, at)
     }
+}
+
+/// A rule as it is declared: its name, that of its velocity's property, and two numbers.
+type SaidRule = (String, Option<String>, f64, f64);
+
+/// Has a class be shown by the rules that were said.
+fn with_rules(class: GhostClass, said: &HashMap<String, SaidRule>) -> Result<GhostClass, String> {
+    let place = |name: &str| {
+        let mut fields = class.properties.each().iter().map(|property| property.field().name());
+        fields.position(|field| field == name)
+    };
+    let mut rules = Vec::new();
+    for (name, (rule, velocity, first, second)) in said {
+        let Some(property) = place(name) else { continue };
+        let velocity = || {
+            let other = velocity.as_deref().unwrap_or_default();
+            let property = place(other).ok_or_else(|| format!("{name}: there is no property {other:?}"))?;
+            Ok::<_, String>(Velocity { property, rate: *first })
+        };
+        let natural = Rule::of(class.properties.each()[property].field());
+        let rule = match rule.as_str() {
+            "linear" => Rule::Linear,
+            "angular" if natural != Rule::Linear => natural,
+            "angular" => Rule::Angle { lo: *first, turn: second - first },
+            "slerp" => Rule::Slerp,
+            "hermite" => Rule::Hermite(velocity()?),
+            "threshold" => Rule::Reckoned { velocity: velocity()?, threshold: *second },
+            _ => Rule::Step,
+        };
+        let rule = if matches!(rule, Rule::Step) && said[name].0 == "angular" {
+            return Err(format!("{name}: tw.angular must be of one number, on a circle of finite length"));
+        } else {
+            rule
+        };
+        rules.push((property, rule));
+    }
+    class.with_rules(rules).map_err(|error| error.to_string())
 }
 
 fn condition_of(name: &str) -> PyResult<Condition> {

@@ -119,6 +119,11 @@ impl GhostRows {
         }))
     }
 
+    /// The class of its objects: its own, or the one that a client makes of it.
+    pub(super) fn made(&self) -> &Py<PyType> {
+        self.slots.class()
+    }
+
     pub(super) fn name(&self) -> &str {
         self.properties.get().name()
     }
@@ -272,6 +277,28 @@ impl GhostRows {
             self.alive.write(row as usize, &[1]);
             self.living.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Shows these rows, a byte each, and no others. Objects of rows that are no more have their last values.
+    pub(super) fn show(&self, py: Python<'_>, alive: &[u8]) {
+        if alive.is_empty() {
+            return;
+        }
+        let gone: Vec<u32> = {
+            let is_gone = |row: &&u32| alive.get(**row as usize) != Some(&1);
+            lock(&self.held).objects.keys().filter(is_gone).copied().collect()
+        };
+        gone.into_iter().for_each(|row| self.end(py, row, None));
+        self.count.fetch_max(alive.len(), Ordering::Relaxed);
+        self.alive.write(0, alive);
+        self.living.store(alive.iter().map(|alive| usize::from(*alive)).sum(), Ordering::Relaxed);
+    }
+
+    /// The values without words of a row.
+    pub(super) fn bodies_of(&self, row: u32) -> Vec<(usize, Arc<[u8]>)> {
+        let (held, without) = (lock(&self.held), self.without_words());
+        let each = (0..64).filter(|property| without >> property & 1 == 1);
+        each.filter_map(|property| Some((property, held.bodies.get(&(row, property))?.clone()))).collect()
     }
 
     /// The values of a row that has an object.

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -21,6 +21,7 @@ use super::names;
 use super::population::Population;
 use super::relevancy;
 use super::rows::{Checked, GhostRows, NOBODY};
+use super::view::WorldView;
 use crate::endpoint::PeerHandle;
 use crate::python::errors::{GhostError, closed_error, stale_client};
 use crate::python::events::ClientHandle;
@@ -29,7 +30,7 @@ use crate::python::hooks;
 use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
-use crate::replication::Relevancy;
+use crate::replication::{MAX_PAST, Relevancy};
 
 /// A server's ghosts: what is spawned here appears at its clients. :attr:`Server.world` has it.
 #[pyclass(frozen, module = "tickwire")]
@@ -46,6 +47,8 @@ pub(crate) struct World {
     pub(super) hooks: Mutex<Vec<Hooks>>,
     /// One of them runs.
     pub(super) asking: AtomicBool,
+    /// What was judged, made when it is first asked for.
+    judgements: OnceLock<Py<PyAny>>,
 }
 
 #[pymethods]
@@ -352,6 +355,80 @@ impl World {
         self.with(|state| core::client_bits(state, PeerHandle::from_number(client)))
     }
 
+    /// Remembers what the world looks like from now on, for :meth:`rewind`. Takes 4 bytes (8 where a value needs more than 32
+    /// bits) a number and tick of each ghost.
+    ///
+    /// Args:
+    ///     seconds: how far back it can be looked at, at most 250 ticks; 0 forgets.
+    ///     rate: ticks a second.
+    ///
+    /// Raises:
+    ///     ValueError: naming the bound.
+    #[pyo3(signature = (seconds, *, rate = 60.0))]
+    fn remember(&self, seconds: f64, rate: f64) -> PyResult<()> {
+        let ticks = (seconds * rate).ceil();
+        let most = f64::from(MAX_PAST);
+        if !(rate.is_finite() && rate > 0.0 && (0.0..=most).contains(&ticks)) {
+            return Err(PyValueError::new_err(format!(
+                "seconds must be 0 to {MAX_PAST} ticks at a rate above 0, not {seconds} at {rate} a second"
+            )));
+        }
+        self.with(|state| core::remember(state, ticks as u32))
+    }
+
+    /// Bytes of memory that what is remembered takes.
+    #[getter]
+    fn past_bytes(&self) -> PyResult<usize> {
+        self.with(core::past_bytes)
+    }
+
+    /// The tick that was sent last: :attr:`WorldView.tick` of a client counts the same ones, by their low 16 bits.
+    #[getter]
+    fn tick(&self) -> PyResult<u32> {
+        self.with(core::server_tick)
+    }
+
+    /// The world as a client saw it: a :class:`tickwire.past.Past`, for a ``with`` statement.
+    ///
+    /// Args:
+    ///     client: whose view it is: what it was not shown is marked.
+    ///     seen: the tick that it looked at, as its :attr:`WorldView.tick` said.
+    ///
+    /// Raises:
+    ///     GhostError: nothing is remembered.
+    ///     ValueError: ``seen`` is no finite number.
+    #[pyo3(signature = (client, /, *, seen))]
+    fn rewind<'py>(
+        slf: &Bound<'py, Self>,
+        client: &Bound<'py, ClientHandle>,
+        seen: f64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::past(slf, Some(client), seen)
+    }
+
+    /// The world as it was at a tick, whoever saw it; as :meth:`rewind`.
+    ///
+    /// Args:
+    ///     tick: which, with its fraction; the newest is :attr:`tick`.
+    ///
+    /// Raises:
+    ///     GhostError: nothing is remembered.
+    ///     ValueError: it is no finite number.
+    #[pyo3(signature = (tick, /))]
+    fn rewind_to<'py>(slf: &Bound<'py, Self>, tick: f64) -> PyResult<Bound<'py, PyAny>> {
+        Self::past(slf, None, tick)
+    }
+
+    /// What was judged, the newest last: a :class:`tickwire.past.Judgements`.
+    #[getter]
+    fn judgements<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(made) = self.judgements.get() {
+            return Ok(made.bind(py).clone());
+        }
+        let made = py.import("tickwire.past")?.getattr("Judgements")?.call0()?;
+        Ok(self.judgements.get_or_init(|| made.unbind()).bind(py).clone())
+    }
+
     fn __contains__(&self, ghost: &Bound<'_, PyAny>) -> bool {
         ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok())
     }
@@ -364,6 +441,9 @@ impl World {
         self.population.traverse(visit)?;
         if let Ok(hooks) = self.hooks.try_lock() {
             hooks.iter().try_for_each(|hooks| hooks.traverse(&visit))?;
+        }
+        if let Some(judgements) = self.judgements.get() {
+            visit.call(judgements)?;
         }
         match self.owners.try_lock() {
             Ok(owners) => owners.values().try_for_each(|handle| visit.call(handle)),
@@ -400,6 +480,7 @@ impl World {
             owners: Mutex::default(),
             hooks: Mutex::new(hooks),
             asking: AtomicBool::new(false),
+            judgements: OnceLock::new(),
         }
     }
 
@@ -442,6 +523,48 @@ impl World {
             "{method}() is for a class with the rule {wanted}, which {name} has not: say world.relevancy({name}, {wanted}) \
              first"
         )))
+    }
+
+    /// A view of an earlier tick, and what it is to be known by.
+    fn past<'py>(
+        slf: &Bound<'py, Self>,
+        client: Option<&Bound<'py, ClientHandle>>,
+        seen: f64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, world) = (slf.py(), slf.get());
+        if !seen.is_finite() {
+            let name = if client.is_some() { "seen" } else { "tick" };
+            return Err(PyValueError::new_err(format!("{name} must be a tick of the server, not {seen}")));
+        }
+        let peer = world.owner_of(client)?.map(PeerHandle::from_number);
+        let Some((oldest, newest)) = world.with(core::past_ticks)? else {
+            return Err(GhostError::new_err(
+                "the world must remember something to be rewound: call server.world.remember(1.0) when it is made, and \
+                 rewind when a tick was sent",
+            ));
+        };
+        // A client knows the low 16 bits of a tick: that is meant which is nearest to the newest.
+        let turn = f64::from(1 << 16);
+        let off = (f64::from(newest) - seen).rem_euclid(turn);
+        let ago = if client.is_none() {
+            f64::from(newest) - seen
+        } else if off > turn / 2.0 {
+            off - turn
+        } else {
+            off
+        };
+        let claimed = f64::from(newest) - ago;
+        let tick = claimed.clamp(f64::from(oldest), f64::from(newest));
+        let view = Bound::new(py, WorldView::of_past(py, &world.population)?)?;
+        world.with(|state| view.get().rewind(state, tick, peer))?;
+        view.get().show_alive(py);
+        let clamped = match () {
+            () if claimed > tick => "future",
+            () if claimed < tick => "too old",
+            () => "",
+        };
+        let past = py.import("tickwire.past")?.getattr("Past")?;
+        past.call1((slf, view, client, claimed, newest, clamped))
     }
 
     /// An object that may be spawned: this one, or a new one of this class.

@@ -9,13 +9,17 @@ mod events;
 mod ghosts;
 mod names;
 mod pages;
+mod received;
 mod states;
+mod view;
 
 use std::sync::Arc;
 
 pub use self::events::{GhostEvent, Happened};
 use self::ghosts::{Against, Ghosts, Outcome};
 pub use self::names::Named;
+use self::received::ReceivedTicks;
+pub use self::view::{WorldFrames, WorldTime};
 use super::class::Classes;
 use super::packet::{Heads, Op, TICK_BITS, Violation, unwrap_tick};
 use crate::wire::BitReader;
@@ -41,6 +45,11 @@ pub struct Mirror {
     /// The newest tick, 0 before the first; and what it was when the game last took what changed.
     tick: u32,
     taken: u32,
+    /// The tick of the packet that was read last, and when which came.
+    last: u32,
+    received: ReceivedTicks,
+    /// Another number after each [`Mirror::reset`].
+    epoch: u32,
     counters: MirrorCounters,
 }
 
@@ -48,7 +57,17 @@ impl Mirror {
     /// A client that has no ghosts.
     pub fn new(classes: Arc<Classes>) -> Self {
         let ghosts = (0..).zip(classes.iter()).map(|(i, class)| Ghosts::new(class.clone(), i)).collect();
-        Mirror { classes, ghosts, ended: Vec::new(), tick: 0, taken: 0, counters: MirrorCounters::default() }
+        Mirror {
+            classes,
+            ghosts,
+            ended: Vec::new(),
+            tick: 0,
+            taken: 0,
+            last: 0,
+            received: ReceivedTicks::default(),
+            epoch: 0,
+            counters: MirrorCounters::default(),
+        }
     }
 
     pub fn classes(&self) -> &Arc<Classes> {
@@ -58,6 +77,8 @@ impl Mirror {
     /// Begins anew, with another server: what the game knew of ends. Its columns keep their cells.
     pub fn reset(&mut self) {
         (self.tick, self.taken) = (0, 0);
+        self.received = ReceivedTicks::default();
+        self.epoch = self.epoch.wrapping_add(1);
         for (ghosts, class) in self.ghosts.iter_mut().zip(0..) {
             ghosts.clear(|id| self.ended.push(GhostEvent { class, id, happened: Happened::Despawned }));
         }
@@ -71,6 +92,7 @@ impl Mirror {
         let reader = &mut reader;
         let tick = self.unwrap(reader.bits(TICK_BITS)? as u32)?;
         self.tick = self.tick.max(tick);
+        self.last = tick;
         self.counters.packets += 1;
         let mut heads = Heads::new(tick);
         while reader.bool()? {

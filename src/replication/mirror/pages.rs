@@ -14,6 +14,8 @@ pub(super) struct Page {
     pub(super) flags: [u8; PAGE],
     /// The tick of each id's last destroy. One may come before the create that it ends.
     pub(super) destroyed: [u32; PAGE],
+    /// Another number after each change of what was: a state between others, or an end.
+    pub(super) version: u32,
     /// Properties that the game has not seen.
     pub(super) dirty: [u64; PAGE],
     /// None before the first create.
@@ -24,7 +26,14 @@ pub(super) struct Page {
 
 impl Page {
     fn new() -> Self {
-        Page { flags: [0; PAGE], destroyed: [0; PAGE], dirty: [0; PAGE], states: None, bodies: Vec::new() }
+        Page {
+            flags: [0; PAGE],
+            destroyed: [0; PAGE],
+            version: 0,
+            dirty: [0; PAGE],
+            states: None,
+            bodies: Vec::new(),
+        }
     }
 
     /// The tick of a ghost's newest state, or 0.

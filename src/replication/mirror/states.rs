@@ -115,6 +115,45 @@ impl States {
         true
     }
 
+    /// The ticks of the states around `tick`: before that of the newest one that is not later, of this, and of the next one; 0
+    /// where there is none. And whether earlier states may have been forgotten, and where the next one is.
+    #[inline]
+    pub(super) fn around(&self, id: usize, tick: u32) -> ([u32; 3], bool, Option<usize>) {
+        let (newest, ring) = (self.ticks[id], self.rings[id]);
+        let len = usize::from(ring.len);
+        let earlier = |index: usize| self.earlier_ticks[id * DEPTH + ring.place(index)];
+        let before = |index: usize| if index == 0 { 0 } else { earlier(index - 1) };
+        if newest <= tick {
+            return ([before(len), newest, 0], len == DEPTH, None);
+        }
+        let (mut next, mut place) = (newest, None);
+        for index in (0..len).rev() {
+            let at = earlier(index);
+            if at <= tick {
+                return ([before(index), at, next], len == DEPTH, place);
+            }
+            (next, place) = (at, Some(ring.place(index)));
+        }
+        ([0, 0, next], len == DEPTH, place)
+    }
+
+    /// Gives the words of a place of a ghost's ring, or the newest.
+    #[inline]
+    pub(super) fn load(&self, id: usize, place: Option<usize>, words: &mut [u64]) {
+        match place {
+            Some(place) => self.earlier[place].load(id * self.width, words),
+            None => self.newest.load(id * self.width, words),
+        }
+    }
+
+    /// The ticks of all states, rising.
+    pub(super) fn all_ticks(&self, id: usize) -> impl Iterator<Item = u32> {
+        let ring = self.rings[id];
+        let earlier =
+            (0..usize::from(ring.len)).map(move |index| self.earlier_ticks[id * DEPTH + ring.place(index)]);
+        earlier.chain((self.ticks[id] != 0).then_some(self.ticks[id]))
+    }
+
     /// Keeps the state of a tick above that of the newest one, as the newest. `before` are the newest words.
     #[inline]
     pub(super) fn push(&mut self, id: usize, tick: u32, words: &[u64], before: &[u64]) {

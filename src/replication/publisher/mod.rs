@@ -13,6 +13,7 @@ mod choose;
 mod costs;
 mod fill;
 mod names;
+mod past;
 mod peer;
 mod scope;
 
@@ -22,6 +23,7 @@ use self::cache::Cache;
 use self::choose::Chooser;
 pub use self::costs::{ClassCosts, Costs};
 use self::fill::TickData;
+use self::past::ShownLog;
 use self::peer::Peer;
 use super::class::{Classes, HISTORY};
 use super::packet::MAX_OVERHEAD;
@@ -55,6 +57,9 @@ pub struct Publisher {
     chooser: Chooser,
     /// Rows that changed for those who don't own them, and for those who do.
     changed_for: Vec<(u32, [bool; 2])>,
+    /// What clients were shown, and the tick from which the world is remembered.
+    shown: ShownLog,
+    remembered_since: u32,
 }
 
 impl Publisher {
@@ -73,6 +78,8 @@ impl Publisher {
             peers: Vec::new(),
             chooser: Chooser::default(),
             changed_for: Vec::new(),
+            shown: ShownLog::default(),
+            remembered_since: 0,
             classes,
         }
     }
@@ -154,7 +161,9 @@ impl Publisher {
             return false;
         }
         for peer in self.peers.iter_mut().flatten() {
-            peer.scopes[class].leave(row);
+            if peer.scopes[class].leave(row) {
+                self.shown.push(self.tick + 1, peer.handle, class, row, false);
+            }
         }
         self.owners[class][row as usize] = None;
         // Clients know it by an id of their own, which they keep until they know of the end.
@@ -214,16 +223,24 @@ impl Publisher {
     pub fn enter(&mut self, handle: PeerHandle, class: usize, row: u32) -> bool {
         let (tick, owner) = (self.tick, self.owner(class, row) == Some(handle));
         let capacity = self.tables[class].class().capacity;
-        self.tables[class].is_alive(row)
+        let enters = self.tables[class].is_alive(row)
             && self.peer_mut(handle).is_some_and(|peer| {
                 let scope = &mut peer.scopes[class];
                 scope.has_room(capacity) && scope.enter(row, tick, owner)
-            })
+            });
+        if enters {
+            self.shown.push(tick, handle, class, row, true);
+        }
+        enters
     }
 
     /// Takes an object from a client; false when it doesn't have it.
     pub fn leave(&mut self, handle: PeerHandle, class: usize, row: u32) -> bool {
-        self.peer_mut(handle).is_some_and(|peer| peer.scopes[class].leave(row))
+        let leaves = self.peer_mut(handle).is_some_and(|peer| peer.scopes[class].leave(row));
+        if leaves {
+            self.shown.push(self.tick, handle, class, row, false);
+        }
+        leaves
     }
 
     /// Whether a client has an object, or is about to get it.

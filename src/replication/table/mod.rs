@@ -9,10 +9,15 @@
 //! is allocated a tick but where there are more rows than ever. Refuses more rows than the class's capacity, and a despawn
 //! of what isn't alive. Trusted: rows are numbers that it gave, and ticks rise.
 
+mod past;
+mod reckoned;
 mod tick;
 
 use std::sync::Arc;
 
+pub use self::past::MAX_PAST;
+use self::past::Past;
+use self::reckoned::Reckoned;
 use super::class::GhostClass;
 use super::history::History;
 use super::scan::{BLOCK, Scan};
@@ -85,6 +90,8 @@ pub struct Table {
     /// What those who don't own a row may have, and where it differs, what its owner may.
     history: History,
     owners_history: History,
+    past: Past,
+    reckoned: Option<Box<Reckoned>>,
     changed: Vec<u32>,
     changed_blocks: Vec<u64>,
     tick: u32,
@@ -116,6 +123,8 @@ impl Table {
             changed_at: Vec::new(),
             history: of(history),
             owners_history: of(if class.differs_by_owner() { history } else { 0 }),
+            past: Past::default(),
+            reckoned: Reckoned::new(&class),
             changed: Vec::new(),
             changed_blocks: Vec::new(),
             tick: 0,
@@ -149,6 +158,9 @@ impl Table {
         clear(&mut self.has_state, row);
         self.history.clear(row);
         self.owners_history.clear(row);
+        if let Some(past) = &mut self.past.states {
+            past.clear(row);
+        }
         self.wordless.clear(row);
         Ok(number)
     }
@@ -157,6 +169,9 @@ impl Table {
     pub fn despawn(&mut self, row: u32) -> bool {
         let alive = self.is_alive(row);
         if alive {
+            if self.has_state(row) {
+                self.keep_life(row as usize);
+            }
             clear(&mut self.alive, row as usize);
             clear(&mut self.fresh, row as usize);
         }
@@ -229,6 +244,12 @@ impl Table {
         self.changed_at.resize(rows * self.class.properties.each().len(), 0);
         self.history.reserve(rows);
         self.owners_history.reserve(rows);
+        if let Some(past) = &mut self.past.states {
+            past.reserve(rows);
+        }
+        if let Some(reckoned) = &mut self.reckoned {
+            reckoned.reserve(rows);
+        }
         self.wordless.reserve(rows);
         self.scans.iter_mut().for_each(|(_, scan)| scan.reserve(rows));
         self.changed.reserve(rows);

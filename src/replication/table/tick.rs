@@ -1,6 +1,7 @@
 //! A tick of a table: the cells are read, and what they say is the rows' state.
 
 use super::super::scan::BLOCK;
+use super::reckoned::Block;
 use super::{Column, Table, Turn, Wrong};
 use crate::store::ones;
 use crate::wire::ValueError;
@@ -73,10 +74,13 @@ impl Table {
         let fresh = self.fresh[block];
         let mut any = fresh;
         let mut dirty = [0; u64::BITS as usize];
+        let pending =
+            self.reckoned.as_ref().map_or(0, |it| it.pending(block)) & alive & self.has_state[block];
+        let reckoned = self.reckoned.as_ref().map_or(0, |it| it.mask);
         for ((property, scan), dirty) in self.scans.iter_mut().zip(&mut dirty) {
             let column = columns[*property];
             let changed = if column.scan { scan.changed(column.cells, first, rows) } else { 0 };
-            *dirty = changed & alive | fresh;
+            *dirty = changed & alive | fresh | if reckoned >> *property & 1 == 1 { pending } else { 0 };
             any |= *dirty;
         }
         if any == 0 {
@@ -104,6 +108,13 @@ impl Table {
                 masks[row] |= self.wordless.commit(first + row);
                 marked |= u64::from(masks[row] != 0) << row;
             }
+        }
+        if let Some(reckoned) = &mut self.reckoned {
+            let (newest, since) = (&self.newest[first * self.width..], &self.newest_since[first..]);
+            let looked_at = Block { tick, first, width: self.width, newest, since, columns };
+            let of = (marked | pending) & self.has_state[block] & !fresh & !refused;
+            let held = reckoned.hold(&self.class, &looked_at, of, &mut masks);
+            marked = (marked | of) & !held;
         }
         self.fresh[block] = refused;
         self.commit(tick, block, marked & !refused, &masks, sent);
@@ -158,6 +169,9 @@ impl Table {
         }
         self.history.push(first, kept[0], since, newest);
         self.owners_history.push(first, kept[1], since, newest);
+        if let Some(past) = &mut self.past.states {
+            past.push(first, other_words & had, since, newest);
+        }
         for row in ones(other_words) {
             since[row] = tick;
         }

@@ -9,6 +9,7 @@ mod taking;
 use std::sync::Arc;
 
 use super::super::class::GhostClass;
+use super::super::lives::Lives;
 use super::super::packet::{Base, Violation};
 use super::pages::{PAGE, Page, Pages};
 use super::states::States;
@@ -46,7 +47,9 @@ pub(super) struct Against {
 pub(super) struct Ghosts {
     class: Arc<GhostClass>,
     id_of_class: u32,
-    pages: Pages,
+    pub(super) pages: Pages,
+    /// Those that are gone, for views of an earlier tick.
+    pub(super) departed: Lives,
     /// One more than the highest id of a ghost that was ever there.
     rows: usize,
     /// Ids of which the game has not seen all.
@@ -71,6 +74,7 @@ impl Ghosts {
         Ghosts {
             id_of_class,
             pages: Pages::default(),
+            departed: Lives::default(),
             rows: 0,
             listed: Vec::new(),
             with_words,
@@ -255,6 +259,7 @@ impl Ghosts {
             return Outcome::Skipped;
         }
         page.destroyed[at] = tick;
+        page.version = page.version.wrapping_add(1);
         let flags = page.flags[at];
         if flags & ALIVE == 0 {
             return Outcome::Skipped;
@@ -262,6 +267,12 @@ impl Ghosts {
         page.flags[at] = flags & LISTED;
         page.dirty[at] = 0;
         if let Some(states) = &mut page.states {
+            if self.departed.is_kept() && states.tick(at) > 0 {
+                let ticks = states.all_ticks(at).collect();
+                self.departed.push(id, tick, self.words.len(), ticks, |tick, words| {
+                    states.at(at, tick, words);
+                });
+            }
             states.clear(at);
         }
         let count = self.without_words.len();
@@ -287,7 +298,8 @@ impl Ghosts {
 
     /// Keeps the words as those of an earlier tick. The newest ones are lent.
     fn insert(&mut self, id: usize, tick: u32) {
-        if let Some((Page { states: Some(states), .. }, at)) = self.pages.get_mut(id) {
+        if let Some((Page { states: Some(states), version, .. }, at)) = self.pages.get_mut(id) {
+            *version = version.wrapping_add(1);
             states.insert(at, tick, &self.words, &mut self.newest);
         }
     }

@@ -13,6 +13,7 @@ impl Ghosts {
             }
         }
         self.pages = Pages::default();
+        self.departed.clear();
         self.listed.clear();
     }
 

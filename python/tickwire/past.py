@@ -1,0 +1,259 @@
+"""Judging what a client saw: the world as it was, and a record of each judgement.
+
+:meth:`World.rewind` gives a :class:`Past`; what is decided in it is kept in :attr:`World.judgements`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, TypeVar
+
+from tickwire._core import ClientHandle, Ghost, GhostArrays, World, WorldView
+from tickwire.errors import GhostError
+
+__all__ = ["MAX_JUDGEMENTS", "Judgement", "Judgements", "Past"]
+
+_G = TypeVar("_G")
+
+MAX_JUDGEMENTS = 1024
+"""How many judgements are kept where nothing else is said; the oldest are forgotten first."""
+
+Clamped = Literal["", "too old", "future"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Judgement:
+    """What was decided, and of what."""
+
+    number: int
+    """Counts from 1, over all that were made."""
+    client: int | None
+    """The :attr:`ClientHandle.number` of the client whose view was judged; None where it was nobody's."""
+    now: int
+    """The server's tick when it was judged."""
+    claimed: float
+    """The tick that the client said it saw."""
+    tick: float
+    """The tick that was judged by: another one if what was claimed was out of bounds."""
+    clamped: Clamped
+    """Why it was another one; empty if it wasn't."""
+    verdict: Any
+    """What was decided."""
+    ghosts: tuple[dict[str, Any], ...]
+    """Of each ghost that was looked at its class and row, whether the client was shown it, how it was seen,
+    and how it was when it was judged; None where it wasn't there."""
+    facts: dict[str, Any]
+    """What else was noted."""
+
+
+class Judgements:
+    """The last judgements, the oldest first, and how many claims were out of bounds."""
+
+    def __init__(self, most: int = MAX_JUDGEMENTS) -> None:
+        self._kept: deque[Judgement] = deque(maxlen=most)
+        self._count = 0
+        self.too_old = 0
+        """How many views were of ticks that are no longer remembered: the oldest one was taken instead."""
+        self.future = 0
+        """How many views were of ticks that had not been: the newest one was taken instead."""
+
+    @property
+    def most(self) -> int:
+        """How many are kept; set it to keep others."""
+        return self._kept.maxlen or 0
+
+    @most.setter
+    def most(self, most: int) -> None:
+        if not isinstance(most, int) or most < 0:
+            raise ValueError(f"most must be an int of at least 0, not {most!r}")
+        self._kept = deque(self._kept, maxlen=most)
+
+    @property
+    def count(self) -> int:
+        """How many were ever made."""
+        return self._count
+
+    def lines(self) -> Iterator[str]:
+        """Each as a line of JSON; what JSON doesn't know is written as its repr."""
+        for judgement in self._kept:
+            yield json.dumps(_plain(dataclasses.asdict(judgement)), default=_plain)
+
+    def write(self, path: str | Path) -> int:
+        """Appends them to a file, a line of JSON each. Returns how many.
+
+        Raises:
+            OSError: the file can't be written.
+        """
+        with open(path, "a", encoding="utf-8") as file:
+            for line in self.lines():
+                file.write(line + "\n")
+        return len(self._kept)
+
+    def clear(self) -> None:
+        """Forgets them; the counts stay."""
+        self._kept.clear()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __iter__(self) -> Iterator[Judgement]:
+        return iter(list(self._kept))
+
+    def __getitem__(self, index: int, /) -> Judgement:
+        return self._kept[index]
+
+    def __repr__(self) -> str:
+        return (
+            f"<Judgements: {len(self)} of {self.count}, {self.too_old} too old, {self.future} of the future>"
+        )
+
+    def _note(self, clamped: Clamped) -> None:
+        self.too_old += clamped == "too old"
+        self.future += clamped == "future"
+
+    def _add(self, **what: Any) -> Judgement:
+        self._count += 1
+        judgement = Judgement(number=self._count, **what)
+        self._kept.append(judgement)
+        return judgement
+
+
+class Past:
+    """A server's world as a client saw it: :meth:`World.rewind` gives it, for a ``with`` statement.
+
+    The present world stays as it is: this has columns and objects of its own.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        view: WorldView,
+        client: ClientHandle | None,
+        claimed: float,
+        now: int,
+        clamped: Clamped,
+    ) -> None:
+        self._world = world
+        self._view = view
+        self.client = client
+        """Whose view it is; None where it is nobody's."""
+        self.claimed = claimed
+        """The tick that was asked for."""
+        self.now = now
+        """The server's tick when it was made."""
+        self.clamped = clamped
+        """Why it is of another tick than was asked for: "too old", "future", or empty where it isn't."""
+        world.judgements._note(clamped)
+
+    @property
+    def tick(self) -> float:
+        """The tick that it is of, with its fraction."""
+        return self._view.tick
+
+    def arrays(self, class_: type, /) -> GhostArrays:
+        """The ghosts of a class as columns, as they were.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
+        return self._view.arrays(class_)
+
+    def objects(self, class_: type[_G], /) -> list[_G]:
+        """The ghosts of a class that there were, as objects.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
+        return self._view.objects(class_)
+
+    def shown(self, class_: type, /) -> Any:
+        """A column of bool: which rows of a class the client had been shown.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
+        return self._view.shown(class_)
+
+    def ghost(self, ghost: _G, /) -> _G | None:
+        """A ghost of the present world as it was; None where it was not there.
+
+        Raises:
+            GhostError: it was never in this world.
+        """
+        return self._view.ghost(ghost)
+
+    def judge(self, verdict: Any, *ghosts: object, **facts: Any) -> Judgement:
+        """Notes what was decided: of these ghosts, as they were seen and as they are. Returns the record.
+
+        Args:
+            verdict: what was decided; anything.
+            ghosts: objects of the present world that it was about.
+            facts: what else is worth to be looked at later.
+
+        Raises:
+            GhostError: one of the ghosts was never in this world.
+        """
+        seen = tuple(self._seen(ghost) for ghost in ghosts)
+        client = None if self.client is None else self.client.number
+        return self._world.judgements._add(
+            client=client,
+            now=self.now,
+            claimed=self.claimed,
+            tick=self.tick,
+            clamped=self.clamped,
+            verdict=verdict,
+            ghosts=seen,
+            facts=facts,
+        )
+
+    def _seen(self, ghost: object) -> dict[str, Any]:
+        if not isinstance(ghost, Ghost):
+            raise GhostError(f"ghosts must be objects of the world, not {type(ghost).__name__}")
+        then = self.ghost(ghost)
+        is_here = ghost in self._world
+        row = self._world.row(ghost) if is_here else None
+        return {
+            "class": type(ghost).__name__,
+            "row": row,
+            "shown": then is not None and (row is None or bool(self.shown(type(ghost))[row])),
+            "saw": None if then is None else _values(then),
+            "was": _values(ghost) if is_here else None,
+        }
+
+    def __enter__(self) -> Past:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None:
+        return None
+
+    def __repr__(self) -> str:
+        return f"<Past of tick {self.tick:.2f}, at {self.now}>"
+
+
+def _values(ghost: Any) -> dict[str, Any]:
+    return {field.name: getattr(ghost, field.name) for field in dataclasses.fields(ghost)}
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can say of a value."""
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return repr(value)

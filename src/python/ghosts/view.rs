@@ -1,0 +1,362 @@
+//! The world at a time between ticks, for Python: a client's as it is shown, and a server's as it was seen.
+//!
+//! Promises: it has columns of its own, which change in place; the world's stay as they are. Time doesn't run back, but where the
+//! game asks for an earlier tick.
+
+use std::sync::{Arc, Mutex, Weak};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use super::arrays::GhostArrays;
+use super::client_world::{counted, objects};
+use super::core;
+use super::ghost::Ghost;
+use super::memory::{Cells, Memory};
+use super::population::Population;
+use crate::endpoint::PeerHandle;
+use crate::python::arrays::numpy;
+use crate::python::errors::{GhostError, closed_error};
+use crate::python::lock;
+use crate::python::shared::Shared;
+use crate::python::state::State;
+use crate::replication::{Frames, Rule, WorldFrames, WorldTime};
+use crate::timeline::{Playout, PlayoutConfig};
+
+/// Seconds without anything, after which no time is found any more.
+const MAX_AHEAD: f64 = 3600.0;
+
+/// How a view's time is found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Playing {
+    pub(super) delay: Option<f64>,
+    pub(super) extrapolation: f64,
+    pub(super) rate: f64,
+    pub(super) rest: f64,
+}
+
+/// The world at a time between two ticks: :meth:`ClientWorld.view` gives what a client shows, and :meth:`World.rewind` has what it
+/// saw.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct WorldView {
+    /// Its own rows, and those of the world that it is of.
+    population: Arc<Population>,
+    world: Arc<Population>,
+    shown: Mutex<Shown>,
+}
+
+struct Shown {
+    source: ViewSource,
+    tick: f64,
+}
+
+enum ViewSource {
+    Client {
+        frames: Option<Box<WorldFrames>>,
+        playout: Box<Playout>,
+        /// Of the client's connection.
+        state: Weak<Shared<State>>,
+        /// Seconds of silence that are drawn as motion, and for which velocities go on.
+        rest: f64,
+        extrapolation: f64,
+        /// Which server's world it is.
+        epoch: u32,
+    },
+    Past {
+        frames: Vec<Frames>,
+        /// By class: what the client was shown, a byte a row. None where it is nobody's view.
+        shown: Option<Vec<Vec<u8>>>,
+    },
+}
+
+#[pymethods]
+impl WorldView {
+    /// The ghosts of a class as columns, at the view's tick: they change in place with the next view.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    #[pyo3(signature = (class_, /))]
+    fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
+        self.population.rows_of(class_).cloned().map(GhostArrays)
+    }
+
+    /// The ghosts of a class that are there at the view's tick, as objects, by row.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    #[pyo3(signature = (class_, /))]
+    fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        objects(&self.population, class_)
+    }
+
+    /// A ghost of the world as it is at the view's tick; None where it is not there yet, or not any more. Texts and the like are
+    /// as they are now.
+    ///
+    /// Raises:
+    ///     GhostError: it was never in a world, or is another world's.
+    #[pyo3(signature = (ghost, /))]
+    fn ghost<'py>(&self, ghost: &Bound<'py, Ghost>) -> PyResult<Option<Bound<'py, Ghost>>> {
+        let py = ghost.py();
+        let live = match ghost.get().live() {
+            Some(_) => Some(self.world.live(ghost)?),
+            None => None,
+        };
+        let Some(row) = live.as_ref().map(|live| live.row).or_else(|| ghost.get().was()) else {
+            return Err(GhostError::new_err(format!("this {} is in no world yet", ghost.get_type().name()?)));
+        };
+        let class = ghost.get_type();
+        let rows = self.population.rows_of(class.as_any())?;
+        if !rows.is_alive(row) || self.is_of_one_gone(rows.index, row) == live.is_some() {
+            return Ok(None);
+        }
+        if let Some(live) = live {
+            for (property, body) in live.rows.bodies_of(row) {
+                rows.keep_body(row, property, body.to_vec());
+            }
+        }
+        rows.object(py, row).map(Some)
+    }
+
+    /// Has the view be of another tick, with its fraction; the next :meth:`ClientWorld.view` is of its own again. Returns it.
+    ///
+    /// Raises:
+    ///     ValueError: it is no tick.
+    ///     GhostError: it is the view of a server, which is of one tick.
+    #[pyo3(signature = (tick, /))]
+    fn at<'py>(slf: &Bound<'py, Self>, tick: f64) -> PyResult<Bound<'py, Self>> {
+        if !(0.0..f64::from(u32::MAX - 1)).contains(&tick) {
+            return Err(PyValueError::new_err(format!("tick must be 0 to {}, not {tick}", u32::MAX - 2)));
+        }
+        let state = match &lock(&slf.get().shown).source {
+            ViewSource::Client { state, .. } => state.upgrade(),
+            ViewSource::Past { .. } => {
+                return Err(GhostError::new_err("a rewound world is of one tick: rewind again for another"));
+            }
+        };
+        let state = state.ok_or_else(|| closed_error("client"))?;
+        slf.get().show(slf.py(), &mut *state.lock()?, Some(tick));
+        slf.get().show_alive(slf.py());
+        Ok(slf.clone())
+    }
+
+    /// The tick that it is of, with its fraction: what a client tells the server that it saw. 0 before anything arrived.
+    #[getter]
+    fn tick(&self) -> f64 {
+        lock(&self.shown).tick
+    }
+
+    /// Seconds from what arrives to what is shown; 0 on a server.
+    #[getter]
+    fn delay(&self) -> f64 {
+        match &lock(&self.shown).source {
+            ViewSource::Client { playout, .. } => playout.delay(),
+            ViewSource::Past { .. } => 0.0,
+        }
+    }
+
+    /// Seconds of a tick of the server, as it arrives; 0 on a server.
+    #[getter]
+    fn period(&self) -> f64 {
+        match &lock(&self.shown).source {
+            ViewSource::Client { playout, .. } => playout.period(),
+            ViewSource::Past { .. } => 0.0,
+        }
+    }
+
+    /// Seconds in which the view stood still, as what came next was late; 0 on a server.
+    #[getter]
+    fn stood(&self) -> f64 {
+        match &lock(&self.shown).source {
+            ViewSource::Client { playout, .. } => playout.stood().as_secs_f64(),
+            ViewSource::Past { .. } => 0.0,
+        }
+    }
+
+    /// A column of bool that says which rows of a class the client was shown, of a rewound world; all where it is nobody's view.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    #[pyo3(signature = (class_, /))]
+    fn shown<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, rows) = (class_.py(), self.population.rows_of(class_)?);
+        let count = rows.count();
+        let mut bytes = vec![1; count];
+        if let ViewSource::Past { shown: Some(shown), .. } = &lock(&self.shown).source {
+            for (row, byte) in bytes.iter_mut().enumerate() {
+                *byte = shown[rows.index].get(row).copied().unwrap_or(0);
+            }
+        }
+        for (row, byte) in (0..).zip(&mut bytes) {
+            *byte &= u8::from(rows.is_alive(row));
+        }
+        let memory = Arc::new(Memory::new(1, count));
+        memory.write(0, &bytes);
+        let cells = Bound::new(py, Cells::new(&memory, count, true, (c"?", None)))?;
+        let view = pyo3::types::PyMemoryView::from(cells.as_any())?.into_any();
+        match numpy(py, "asarray")? {
+            Some(asarray) => asarray.call1((view,)),
+            None => Ok(view),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<WorldView of tick {:.2}: {}>", self.tick(), counted(&self.population))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.population.traverse(visit)
+    }
+
+    fn __clear__(&self) {
+        self.population.forget_objects();
+    }
+}
+
+impl Drop for WorldView {
+    fn drop(&mut self) {
+        self.population.forget_objects();
+    }
+}
+
+/// Seconds for which time goes on when nothing comes: of what is reckoned nothing needs to.
+fn ahead_of(world: &Population, extrapolation: f64) -> f64 {
+    let mut rules = world.classes.iter().flat_map(|rows| rows.properties.get().class.rules.iter());
+    if rules.any(|rule| matches!(rule, Rule::Reckoned { .. })) { MAX_AHEAD } else { extrapolation }
+}
+
+impl WorldView {
+    /// What a client of this world will be shown.
+    pub(super) fn of_client(py: Python<'_>, world: &Arc<Population>) -> PyResult<Self> {
+        let config = PlayoutConfig { extrapolation: ahead_of(world, 0.0), ..PlayoutConfig::default() };
+        let playout = Box::new(Playout::new(config));
+        let state = Weak::new();
+        let source =
+            ViewSource::Client { frames: None, playout, state, rest: 0.0, extrapolation: 0.0, epoch: 0 };
+        WorldView::new(py, world, source)
+    }
+
+    /// A world as it was.
+    pub(super) fn of_past(py: Python<'_>, world: &Arc<Population>) -> PyResult<Self> {
+        let frames = world.classes.iter().map(|rows| Frames::new(rows.properties.get().class.clone()));
+        WorldView::new(py, world, ViewSource::Past { frames: frames.collect(), shown: None })
+    }
+
+    fn new(py: Python<'_>, world: &Arc<Population>, source: ViewSource) -> PyResult<Self> {
+        let population = Arc::new(world.empty_copy(py)?);
+        Ok(WorldView { population, world: world.clone(), shown: Mutex::new(Shown { source, tick: 0.0 }) })
+    }
+
+    pub(super) fn set_playing(&self, playing: Playing) -> PyResult<()> {
+        let Playing { delay, extrapolation, rate, rest } = playing;
+        for (name, value) in
+            [("delay", delay.unwrap_or(0.0)), ("extrapolation", extrapolation), ("rest", rest)]
+        {
+            if !(0.0..=10.0).contains(&value) {
+                return Err(PyValueError::new_err(format!("{name} must be 0 to 10 seconds, not {value}")));
+            }
+        }
+        if !(0.5..=2000.0).contains(&rate) {
+            return Err(PyValueError::new_err(format!(
+                "rate must be 0.5 to 2000 ticks a second, not {rate}"
+            )));
+        }
+        let source = &mut lock(&self.shown).source;
+        if let ViewSource::Client { playout, rest: own_rest, extrapolation: own, .. } = source {
+            (*own_rest, *own) = (rest, extrapolation);
+            let extrapolation = ahead_of(&self.world, extrapolation);
+            let config = PlayoutConfig { delay, extrapolation, period: 1.0 / rate, ..*playout.config() };
+            if playout.tick().is_none() {
+                **playout = Playout::new(config);
+            } else {
+                playout.set_config(config);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows what a client is to be shown now.
+    pub(super) fn play(&self, py: Python<'_>, state: &Weak<Shared<State>>) -> PyResult<()> {
+        let shared = state.upgrade().ok_or_else(|| closed_error("client"))?;
+        {
+            let mut locked = shared.lock()?;
+            if locked.is_closed() {
+                return Err(closed_error("client"));
+            }
+            if let ViewSource::Client { state: own, .. } = &mut lock(&self.shown).source {
+                own.clone_from(state);
+            }
+            self.show(py, &mut locked, None);
+        }
+        self.show_alive(py);
+        Ok(())
+    }
+
+    fn show(&self, _: Python<'_>, state: &mut State, tick: Option<f64>) {
+        let now = state.carrier.driver().map(|driver| driver.now());
+        let Some(mirror) = core::mirror(state) else { return };
+        let shown = &mut *lock(&self.shown);
+        let source = &mut shown.source;
+        let ViewSource::Client { frames, playout, rest, extrapolation, epoch, .. } = source else { return };
+        if ::core::mem::replace(epoch, mirror.epoch()) != mirror.epoch() {
+            playout.reset();
+        }
+        for (tick, at) in mirror.take_received() {
+            playout.handle_arrival(tick, at);
+        }
+        let played = now.and_then(|now| playout.advance(now));
+        let Some(tick) = tick.or(played) else { return };
+        let frames = frames.get_or_insert_with(|| Box::new(WorldFrames::new(mirror.classes())));
+        let ahead = *extrapolation / playout.period();
+        let spread = (*rest / playout.period()) as u32;
+        let mut columns: Vec<Vec<&mut [u8]>> =
+            self.population.classes.iter().map(|rows| rows.cells_to_write()).collect();
+        mirror.show(WorldTime { tick, ahead, spread }, frames, &mut columns);
+        shown.tick = tick;
+    }
+
+    /// Shows a server's world as it was.
+    pub(super) fn rewind(&self, state: &mut State, tick: f64, client: Option<PeerHandle>) {
+        let Some(publisher) = core::publisher(state) else { return };
+        let view = &mut *lock(&self.shown);
+        view.tick = tick;
+        let ViewSource::Past { frames, shown } = &mut view.source else { return };
+        let mut columns: Vec<Vec<&mut [u8]>> =
+            self.population.classes.iter().map(|rows| rows.cells_to_write()).collect();
+        publisher.show_past(tick, frames, &mut columns);
+        *shown = client.map(|client| {
+            let of = |class| {
+                let mut shown = Vec::new();
+                // Each in whole ticks.
+                publisher.shown_at(client, class, tick as u32, &mut shown);
+                shown
+            };
+            (0..frames.len()).map(of).collect()
+        });
+    }
+
+    /// Has the rows be those that are there.
+    pub(super) fn show_alive(&self, py: Python<'_>) {
+        for rows in &self.population.classes {
+            let alive = {
+                let shown = lock(&self.shown);
+                match &shown.source {
+                    ViewSource::Client { frames: Some(frames), .. } => {
+                        frames.class(rows.index).alive().to_vec()
+                    }
+                    ViewSource::Client { frames: None, .. } => Vec::new(),
+                    ViewSource::Past { frames, .. } => frames[rows.index].alive().to_vec(),
+                }
+            };
+            rows.show(py, &alive);
+        }
+    }
+
+    fn is_of_one_gone(&self, class: usize, row: u32) -> bool {
+        match &lock(&self.shown).source {
+            ViewSource::Client { frames: Some(frames), .. } => frames.is_of_one_gone(class, row),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The ghosts of a class between two states each, and the columns that show them at a time between ticks.
+//!
+//! Promises: between ticks only numbers are computed, a column at a time; states are made into numbers once each. Nothing is
+//! allocated but where there are more rows than ever. What rests costs a comparison.
+
+use std::sync::Arc;
+
+use super::cells::{Numbers, between, each, linear, read_numbers, turn, write_numbers};
+use super::class::GhostClass;
+use super::rules::{self, Rule};
+use crate::wire::{Column, Node, Property};
+
+/// No next state is known.
+const NONE: u32 = u32::MAX;
+
+/// The states of a row around a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Around {
+    /// The tick of the newest state that is not of a later tick.
+    pub from: u32,
+    /// The tick of the next one.
+    pub to: Option<u32>,
+    /// From which tick on it moves there.
+    pub begin: u32,
+}
+
+/// A property with words, and what is needed to show it.
+#[derive(Debug)]
+struct Shown {
+    property: usize,
+    rule: Rule,
+    column: Option<Column>,
+    /// None of what is only shown as it was.
+    numbers: Option<Numbers>,
+    /// Of that its words, by row: those that are shown, and the next ones.
+    now: Vec<u64>,
+    next: Vec<u64>,
+}
+
+/// What a class's ghosts look like at a time.
+#[derive(Debug)]
+pub struct Frames {
+    class: Arc<GhostClass>,
+    shown: Box<[Shown]>,
+    /// By row, as all that follow: the ticks of its states, and from when it moves.
+    from: Vec<u32>,
+    to: Vec<u32>,
+    begin: Vec<u32>,
+    alive: Vec<u8>,
+    weights: Vec<f64>,
+    /// Lent: the cell of one value.
+    cell: Box<[u8]>,
+    /// Rows below are or were shown.
+    rows: usize,
+}
+
+impl Frames {
+    pub fn new(class: Arc<GhostClass>) -> Self {
+        let is_velocity =
+            |i| class.rules.iter().any(|rule| rule.velocity().is_some_and(|it| it.property == i));
+        let with_words =
+            class.properties.each().iter().enumerate().filter(|(_, property)| property.has_words());
+        let shown = with_words.map(|(i, property)| {
+            let rule = class.rules[i];
+            let node = property.field().node();
+            let column = if let Node::Leaf(leaf) = node { Some(leaf.column()) } else { None };
+            let wants = rule != Rule::Step || is_velocity(i);
+            let numbers = rules::numbers_of(node).filter(|_| wants);
+            let numbers = numbers.map(|count| Numbers { count, from: Vec::new(), to: Vec::new() });
+            Shown { property: i, rule, column, numbers, now: Vec::new(), next: Vec::new() }
+        });
+        let sizes = class.properties.each().iter().map(|property| property.field().node().size());
+        let largest = sizes.max().unwrap_or(0);
+        Frames {
+            shown: shown.collect(),
+            from: Vec::new(),
+            to: Vec::new(),
+            begin: Vec::new(),
+            alive: Vec::new(),
+            weights: Vec::new(),
+            cell: vec![0; largest].into(),
+            rows: 0,
+            class,
+        }
+    }
+
+    pub fn class(&self) -> &Arc<GhostClass> {
+        &self.class
+    }
+
+    /// One more than the highest row that was ever shown.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// A byte a row: 1 for those that are there.
+    pub fn alive(&self) -> &[u8] {
+        &self.alive
+    }
+
+    /// Makes room for rows below `rows`.
+    pub fn reserve(&mut self, rows: usize) {
+        if rows <= self.rows {
+            return;
+        }
+        self.rows = rows;
+        self.from.resize(rows, 0);
+        self.to.resize(rows, 0);
+        self.begin.resize(rows, 0);
+        self.alive.resize(rows, 0);
+        self.weights.resize(rows, 0.0);
+        for shown in &mut self.shown {
+            if let Some(numbers) = &mut shown.numbers {
+                numbers.from.resize(rows * numbers.count, 0.0);
+                numbers.to.resize(rows * numbers.count, 0.0);
+            }
+            if shown.rule == Rule::Step {
+                let count = self.class.properties.each()[shown.property].words().len();
+                shown.now.resize(rows * count, 0);
+                shown.next.resize(rows * count, 0);
+            }
+        }
+    }
+
+    /// Shows no row any more.
+    pub fn clear(&mut self) {
+        self.alive.fill(0);
+        self.from.fill(0);
+        self.to.fill(0);
+    }
+
+    /// The ticks of the states that a row has now; none where it isn't shown.
+    #[inline]
+    pub fn ticks(&self, row: usize) -> Option<(u32, Option<u32>)> {
+        let to = self.to[row];
+        (self.alive[row] == 1).then_some((self.from[row], (to != NONE).then_some(to)))
+    }
+
+    /// Shows a row no more.
+    #[inline]
+    pub fn hide(&mut self, row: usize) {
+        (self.alive[row], self.from[row], self.to[row]) = (0, 0, 0);
+    }
+
+    /// Has a row be between these states. `words` gives those of a tick; it is asked for what isn't known only.
+    pub fn set(
+        &mut self,
+        row: usize,
+        around: Around,
+        columns: &mut [&mut [u8]],
+        words: &mut [u64],
+        mut at: impl FnMut(u32, &mut [u64]) -> bool,
+    ) {
+        let was_alive = self.alive[row] == 1;
+        let to = around.to.unwrap_or(NONE);
+        let (had_from, had_to) =
+            (was_alive && self.from[row] == around.from, was_alive && self.to[row] == to);
+        let moved_on = was_alive && self.to[row] == around.from;
+        (self.from[row], self.to[row], self.begin[row]) = (around.from, to, around.begin);
+        self.alive[row] = 1;
+        if moved_on {
+            self.move_on(row, columns);
+        } else if !had_from && at(around.from, words) {
+            self.put_from(row, words, columns);
+        }
+        if let Some(tick) = around.to
+            && !had_to
+            && at(tick, words)
+        {
+            self.put_to(row, words);
+        }
+    }
+
+    /// Takes the words of the state before: into cells of what isn't drawn between states, and as numbers of the rest.
+    fn put_from(&mut self, row: usize, words: &[u64], columns: &mut [&mut [u8]]) {
+        let properties = &self.class.properties;
+        for Shown { property, rule, column, numbers, now, .. } in &mut self.shown {
+            let each = &properties.each()[*property];
+            let start = properties.word_start(*property);
+            let words = &words[start..start + each.words().len()];
+            if *rule == Rule::Step {
+                now[row * words.len()..][..words.len()].copy_from_slice(words);
+                put_cell(each, words, row, columns.get_mut(*property));
+            }
+            if let Some(Numbers { count, from, .. }) = numbers {
+                let size = each.field().node().size();
+                let cell = &mut self.cell[..size];
+                each.restore_column(words, cell, size);
+                read_numbers(*column, cell, &mut from[row * *count..(row + 1) * *count]);
+            }
+        }
+    }
+
+    /// Has what was the next state be the one before.
+    fn move_on(&mut self, row: usize, columns: &mut [&mut [u8]]) {
+        let properties = &self.class.properties;
+        for Shown { property, rule, numbers, now, next, .. } in &mut self.shown {
+            if *rule == Rule::Step {
+                let each = &properties.each()[*property];
+                let range = row * each.words().len()..(row + 1) * each.words().len();
+                let (now, next) = (&mut now[range.clone()], &next[range]);
+                if now != next {
+                    now.copy_from_slice(next);
+                    put_cell(each, next, row, columns.get_mut(*property));
+                }
+            }
+            if let Some(Numbers { count, from, to }) = numbers {
+                let range = row * *count..(row + 1) * *count;
+                from[range.clone()].copy_from_slice(&to[range]);
+            }
+        }
+    }
+
+    fn put_to(&mut self, row: usize, words: &[u64]) {
+        let properties = &self.class.properties;
+        for Shown { property, rule, column, numbers, next, .. } in &mut self.shown {
+            let each = &properties.each()[*property];
+            let start = properties.word_start(*property);
+            let words = &words[start..start + each.words().len()];
+            if *rule == Rule::Step {
+                next[row * words.len()..][..words.len()].copy_from_slice(words);
+            }
+            if let Some(Numbers { count, to, .. }) = numbers {
+                let size = each.field().node().size();
+                let cell = &mut self.cell[..size];
+                each.restore_column(words, cell, size);
+                read_numbers(*column, cell, &mut to[row * *count..(row + 1) * *count]);
+            }
+        }
+    }
+
+    /// Writes what rows look like at a time into columns, one a property. `ahead` is by how many ticks the time is beyond what is
+    /// known: what has a velocity goes on so far.
+    pub fn show(&mut self, tick: f64, ahead: f64, columns: &mut [&mut [u8]]) {
+        for (row, weight) in self.weights.iter_mut().enumerate() {
+            let (begin, to) = (self.begin[row], self.to[row]);
+            let way = (tick - f64::from(begin)) / f64::from(to.wrapping_sub(begin));
+            *weight = if to == NONE || to == 0 { 0.0 } else { way.clamp(0.0, 1.0) };
+        }
+        for shown in &self.shown {
+            let Some(numbers) = &shown.numbers else { continue };
+            let Some(cells) = columns.get_mut(shown.property) else { continue };
+            let column = shown.column;
+            match shown.rule {
+                Rule::Step => {}
+                Rule::Linear => linear(numbers, &self.weights, column, cells),
+                Rule::Angle { lo, turn } => {
+                    each(numbers, &self.weights, column, cells, |from, to, weight, out| {
+                        out[0] = if weight == 0.0 {
+                            from[0]
+                        } else {
+                            rules::around(from[0], to[0], weight, lo, turn)
+                        };
+                    });
+                }
+                Rule::Slerp => each(numbers, &self.weights, column, cells, turn),
+                Rule::Direction => each(numbers, &self.weights, column, cells, |from, to, weight, out| {
+                    between(from, to, weight, out);
+                    if let Some(out) = out.first_chunk_mut::<3>() {
+                        rules::normalize(out, [0.0, 0.0, 1.0]);
+                    }
+                }),
+                Rule::Transform => each(numbers, &self.weights, column, cells, |from, to, weight, out| {
+                    between(from, to, weight, out);
+                    turn(&from[3..7], &to[3..7], weight, &mut out[3..7]);
+                }),
+                Rule::Hermite(_) | Rule::Reckoned { .. } => {
+                    self.show_moving(shown, numbers, tick, ahead, cells);
+                }
+            }
+        }
+    }
+
+    fn show_moving(&self, shown: &Shown, numbers: &Numbers, tick: f64, ahead: f64, cells: &mut [u8]) {
+        let Some(velocity) = shown.rule.velocity() else { return };
+        let speeds = self.shown.iter().find(|it| it.property == velocity.property);
+        let Some(speeds) = speeds.and_then(|it| it.numbers.as_ref()) else { return };
+        let count = numbers.count;
+        let mut out = [0.0; 16];
+        let size = shown.column.map_or(0, Column::size);
+        for (row, cell) in (0..self.rows).zip(cells.chunks_exact_mut(size.max(1))) {
+            let (from, to, begin) = (self.from[row], self.to[row], self.begin[row]);
+            let weight = self.weights[row];
+            for (i, out) in out[..count].iter_mut().enumerate() {
+                let at = row * count + i;
+                let (a, b, speed) = (numbers.from[at], numbers.to[at], speeds.from[at] / velocity.rate);
+                *out = match shown.rule {
+                    Rule::Reckoned { .. } => {
+                        // As the server reckons it, until the tick in which it says otherwise.
+                        let until = if to == NONE { tick } else { tick.min(f64::from(begin)) };
+                        let reckoned = a + speed * (until - f64::from(from)).max(0.0);
+                        if weight == 0.0 { reckoned } else { reckoned + (b - reckoned) * weight }
+                    }
+                    _ if to == NONE => a + speed * ahead,
+                    _ => {
+                        let span = f64::from(to - begin);
+                        // What rested had no velocity.
+                        let first = if begin == from { speed * span } else { b - a };
+                        rules::hermite(a, first, b, speeds.to[at] / velocity.rate * span, weight)
+                    }
+                };
+            }
+            write_numbers(shown.column, &out[..count], cell);
+        }
+    }
+}
+
+fn put_cell(property: &Property, words: &[u64], row: usize, cells: Option<&mut &mut [u8]>) {
+    let size = property.field().node().size();
+    if let Some(cell) = cells.and_then(|cells| cells.get_mut(row * size..(row + 1) * size)) {
+        property.restore_column(words, cell, size);
+    }
+}

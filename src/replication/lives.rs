@@ -1,0 +1,87 @@
+//! Ghosts that are gone, with the states that they had: what is shown is of an earlier tick, in which they are still there.
+//!
+//! Promises: nothing is kept unless it is asked for, and of those that are gone for no longer than a view may go back; bounded
+//! by [`MAX_LIVES`].
+
+/// How many of a class are kept; the longest gone are forgotten first.
+const MAX_LIVES: usize = 4096;
+
+/// One that is gone.
+#[derive(Debug)]
+pub(super) struct Life {
+    pub(super) id: usize,
+    /// The tick of its end.
+    pub(super) end: u32,
+    /// Of its states, rising, and their words one after the other.
+    ticks: Vec<u32>,
+    words: Vec<u64>,
+}
+
+impl Life {
+    /// The ticks of the states around `tick`: before that of the newest one that is not later, of this, and of the next one; 0
+    /// where there is none.
+    pub(super) fn around(&self, tick: u32) -> [u32; 3] {
+        let after = self.ticks.partition_point(|at| *at <= tick);
+        let at = |index: Option<usize>| index.and_then(|index| self.ticks.get(index)).copied().unwrap_or(0);
+        [at(after.checked_sub(2)), at(after.checked_sub(1)), at(Some(after))]
+    }
+
+    /// Gives the words that it had at exactly this tick.
+    pub(super) fn at(&self, tick: u32, words: &mut [u64]) -> bool {
+        let found = self.ticks.binary_search(&tick);
+        let found =
+            found.ok().and_then(|index| self.words.get(index * words.len()..(index + 1) * words.len()));
+        found.is_some_and(|found| {
+            words.copy_from_slice(found);
+            true
+        })
+    }
+}
+
+/// Those of a class that are gone.
+#[derive(Debug, Default)]
+pub(super) struct Lives {
+    /// For how many ticks they are kept; 0: not at all.
+    kept: u32,
+    gone: Vec<Life>,
+}
+
+impl Lives {
+    /// Keeps those that go from now on, for this many ticks.
+    pub(super) fn keep(&mut self, ticks: u32) {
+        self.kept = ticks;
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.kept > 0
+    }
+
+    pub(super) fn gone(&self) -> &[Life] {
+        &self.gone
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.gone.clear();
+    }
+
+    /// Keeps the states of one that ends with a tick: these ticks, rising, of which `state` gives the words.
+    pub(super) fn push(
+        &mut self,
+        id: usize,
+        end: u32,
+        width: usize,
+        ticks: Vec<u32>,
+        mut state: impl FnMut(u32, &mut [u64]),
+    ) {
+        let kept = self.kept;
+        self.gone.retain(|life| life.end.saturating_add(kept) > end);
+        if self.gone.len() >= MAX_LIVES {
+            self.gone.drain(..MAX_LIVES / 2);
+        }
+        let mut words = vec![0; ticks.len() * width];
+        for (tick, words) in ticks.iter().zip(words.chunks_exact_mut(width.max(1))) {
+            state(*tick, words);
+        }
+        self.gone.push(Life { id, end, ticks, words });
+    }
+}

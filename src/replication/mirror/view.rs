@@ -1,0 +1,228 @@
+//! The world of a client at a time between ticks.
+//!
+//! Promises: what is shown of a ghost is between two of its states by the rules of its class; it appears in its first tick and is
+//! gone in that of its end, also where its id is another ghost's by then. Looks at each ghost once, and makes numbers only
+//! of states that it had not come to.
+
+use super::super::class::Classes;
+use super::super::frames::{Around, Frames};
+use super::super::lives::Lives;
+use super::super::packet::Violation;
+use super::super::rules::motion_begin;
+use super::Mirror;
+use super::ghosts::Ghosts;
+use super::pages::PAGE;
+use super::received::ReceivedTicks;
+use crate::time::Instant;
+use crate::wire::BitReader;
+
+/// For how many ticks a ghost that is gone may still be shown.
+const KEPT_TICKS: u32 = 256;
+
+/// A time of the server, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WorldTime {
+    /// At most 2^32 - 2.
+    pub tick: f64,
+    /// For how many ticks beyond the newest one that arrived what has a velocity goes on.
+    pub ahead: f64,
+    /// Silences of at most as many ticks are drawn as one motion, also where it is known that nothing came in them.
+    pub spread: u32,
+}
+
+/// What a client's world looks like at a time, by class.
+#[derive(Debug)]
+pub struct WorldFrames {
+    classes: Box<[ClassFrames]>,
+    epoch: u32,
+    has_begun: bool,
+}
+
+#[derive(Debug)]
+struct ClassFrames {
+    frames: Frames,
+    /// By page: the version that its ghosts were looked up at, 1 more.
+    versions: Vec<u64>,
+    words: Box<[u64]>,
+    /// Rows that show one that is gone.
+    borrowed: Vec<usize>,
+}
+
+impl WorldFrames {
+    pub fn new(classes: &Classes) -> Self {
+        let of = |class: &std::sync::Arc<super::super::class::GhostClass>| ClassFrames {
+            frames: Frames::new(class.clone()),
+            versions: Vec::new(),
+            words: vec![0; class.properties.word_count()].into(),
+            borrowed: Vec::new(),
+        };
+        WorldFrames { classes: classes.iter().map(of).collect(), epoch: 0, has_begun: false }
+    }
+
+    /// What a class looks like.
+    pub fn class(&self, class: usize) -> &Frames {
+        &self.classes[class].frames
+    }
+
+    /// Whether a row shows a ghost that is gone by now.
+    pub fn is_of_one_gone(&self, class: usize, row: u32) -> bool {
+        self.classes[class].borrowed.contains(&(row as usize))
+    }
+}
+
+impl Mirror {
+    /// Reads a packet: as [`Mirror::handle_payload`], and notes when it came and after which.
+    ///
+    /// # Errors
+    /// How it breaks the protocol.
+    pub fn handle_packet(
+        &mut self,
+        now: Instant,
+        sequence: u16,
+        reader: BitReader<'_>,
+    ) -> Result<(), Violation> {
+        self.handle_payload(reader)?;
+        self.received.push(now, sequence, self.last);
+        Ok(())
+    }
+
+    /// Another number for each server whose world this is.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// Ticks of the server and when they arrived, since it was last asked; the last 256 of them.
+    pub fn take_received(&mut self) -> impl Iterator<Item = (u32, Instant)> {
+        self.received.take()
+    }
+
+    /// Puts what the world looks like at a time into columns, by class: one a property, with [`Mirror::rows`] cells or more. From
+    /// the first call on ghosts that go are remembered, for as long as they may still be shown.
+    pub fn show<'a, C: AsMut<[&'a mut [u8]]>>(
+        &mut self,
+        time: WorldTime,
+        world: &mut WorldFrames,
+        columns: &mut [C],
+    ) {
+        let begins = !core::mem::replace(&mut world.has_begun, true);
+        let is_new = core::mem::replace(&mut world.epoch, self.epoch) != self.epoch;
+        let newest = self.tick;
+        let each = self.ghosts.iter_mut().zip(&mut world.classes).zip(columns);
+        for ((ghosts, shown), columns) in each {
+            if begins {
+                ghosts.departed.keep(KEPT_TICKS);
+            }
+            if is_new {
+                shown.frames.clear();
+                shown.versions.clear();
+            }
+            shown.look(ghosts, &self.received, time, columns.as_mut());
+            let ahead = if time.tick > f64::from(newest) { time.ahead } else { 0.0 };
+            shown.frames.show(
+                time.tick,
+                ahead.min((time.tick - f64::from(newest)).max(0.0)),
+                columns.as_mut(),
+            );
+        }
+    }
+}
+
+impl ClassFrames {
+    /// Finds the states around a time.
+    fn look(
+        &mut self,
+        ghosts: &Ghosts,
+        received: &ReceivedTicks,
+        time: WorldTime,
+        columns: &mut [&mut [u8]],
+    ) {
+        let tick = time.tick as u32;
+        let rows = ghosts.rows();
+        self.frames.reserve(rows);
+        self.versions.resize(rows.div_ceil(PAGE), 0);
+        for row in self.borrowed.drain(..) {
+            self.frames.hide(row);
+        }
+        let mut rest = Rest { received, spread: time.spread, known: [(0, None); 4] };
+        let ClassFrames { frames, versions, words, .. } = self;
+        for (page_at, version) in versions.iter_mut().enumerate() {
+            let first = page_at * PAGE;
+            let Some((page, _)) = ghosts.pages.get(first) else { continue };
+            let is_same =
+                core::mem::replace(version, u64::from(page.version) + 1) == u64::from(page.version) + 1;
+            let Some(states) = &page.states else { continue };
+            for at in 0..PAGE.min(rows - first) {
+                let (row, newest) = (first + at, states.tick(at));
+                if let Some((from, to)) = frames.ticks(row).filter(|_| is_same) {
+                    let holds = to.map_or(newest == from, |to| tick < to);
+                    if holds && from <= tick {
+                        continue;
+                    }
+                }
+                if newest == 0 {
+                    frames.hide(row);
+                    continue;
+                }
+                let ([before, from, to], is_full, place) = states.around(at, tick);
+                // What was before the oldest of many is forgotten: as in that.
+                let (from, to) = if from == 0 && is_full { (to, 0) } else { (from, to) };
+                if from == 0 {
+                    frames.hide(row);
+                    continue;
+                }
+                let around = rest.around(before, from, to);
+                frames.set(row, around, columns, words, |tick, words| {
+                    if tick != to {
+                        return states.at(at, tick, words);
+                    }
+                    states.load(at, place, words);
+                    true
+                });
+            }
+        }
+        self.look_back(&ghosts.departed, &mut rest, tick, columns);
+    }
+
+    /// Finds those that are gone, and were not yet.
+    fn look_back(&mut self, departed: &Lives, rest: &mut Rest<'_>, tick: u32, columns: &mut [&mut [u8]]) {
+        for life in departed.gone() {
+            let [before, from, to] = life.around(tick);
+            if tick >= life.end || from == 0 || life.id >= self.frames.rows() {
+                continue;
+            }
+            self.frames.hide(life.id);
+            let around = rest.around(before, from, to);
+            self.frames.set(life.id, around, columns, &mut self.words, |tick, words| life.at(tick, words));
+            self.borrowed.push(life.id);
+        }
+    }
+}
+
+/// What is known of rests; most ghosts ask for the same ticks.
+struct Rest<'a> {
+    received: &'a ReceivedTicks,
+    spread: u32,
+    known: [(u32, Option<u32>); 4],
+}
+
+impl Rest<'_> {
+    fn around(&mut self, before: u32, from: u32, to: u32) -> Around {
+        if to == 0 {
+            return Around { from, to: None, begin: from };
+        }
+        let begin = if to - from <= self.spread.max(1) {
+            from
+        } else {
+            motion_begin(before, from, to, self.rested(to))
+        };
+        Around { from, to: Some(to), begin }
+    }
+
+    fn rested(&mut self, tick: u32) -> Option<u32> {
+        let known = &mut self.known[tick as usize % 4];
+        if known.0 != tick {
+            *known = (tick, self.received.rested(tick));
+        }
+        known.1
+    }
+}

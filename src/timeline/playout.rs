@@ -1,0 +1,249 @@
+//! The interpolation clock: at which tick of the server, and what fraction of the next, a client shows the world.
+//!
+//! What arrives is shown later, so that the next state is there when it is needed: by how much is found from what arrives. The
+//! lateness of a tick is when it, or a later one that replaces it, arrived, beside the others; the delay is that
+//! which all but a few stay below, plus the tick that is being drawn. A playout buffer as in voice (Ramjee, Kurose, Towsley
+//! and Schulzrinne, Adaptive Playout Mechanisms, 1994), by a quantile instead of mean and deviation, and with its speed
+//! changed instead of its silences.
+//!
+//! Promises: time never runs back. Its speed is within [`PlayoutConfig::max_speed`] of the server's, but where it stands because
+//! what comes next has not arrived, and where it goes on after a silence. It is never nearer to what arrives than a tick. Refuses
+//! nothing: ticks in any order and at any time are taken, or too old to matter.
+
+use std::collections::VecDeque;
+
+use crate::time::{Duration, Instant};
+
+/// How many arrivals decide: about four seconds at 60 ticks a second, so that 1 in 100 is more than one.
+const KEPT: usize = 256;
+
+/// How many, in which time, tell the length of a tick.
+const MIN_ARRIVALS: usize = 8;
+const MIN_SPAN: f64 = 0.25;
+
+/// What a tick can take, in seconds.
+const MIN_PERIOD: f64 = 0.000_5;
+const MAX_PERIOD: f64 = 2.0;
+
+/// What is further off than this many seconds is not made up for by speed.
+const JUMP_AFTER: f64 = 0.5;
+
+/// In how many seconds an error is made up for, where the speed allows it.
+const CATCH_UP: f64 = 0.5;
+
+/// This many ticks that are missing were not lost: there was nothing to say, or there was no line.
+const MAX_MISSED: u32 = 6;
+
+/// After this many seconds in which nothing came nothing is late: the server has nothing to say.
+const SILENT_AFTER: f64 = 0.25;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlayoutConfig {
+    /// Seconds between what would arrive now and what is shown; None: what arrives decides. Never below a tick.
+    pub delay: Option<f64>,
+    /// Seconds beyond the newest tick that time runs on for; what is shown then goes on, if it has a velocity.
+    pub extrapolation: f64,
+    /// Seconds of a tick, until what arrives says it better.
+    pub period: f64,
+    /// The part of ticks that must not be too late.
+    pub quantile: f64,
+    /// By which part of it the speed may differ from the server's.
+    pub max_speed: f64,
+}
+
+impl Default for PlayoutConfig {
+    fn default() -> Self {
+        PlayoutConfig {
+            delay: None,
+            extrapolation: 0.0,
+            period: 1.0 / 60.0,
+            quantile: 0.995,
+            max_speed: 0.05,
+        }
+    }
+}
+
+/// An interpolation clock of a client.
+#[derive(Clone, Debug)]
+pub struct Playout {
+    config: PlayoutConfig,
+    /// Ticks by number, and when they or later ones came.
+    arrivals: VecDeque<(u32, Instant)>,
+    newest: u32,
+    newest_at: Instant,
+    period: f64,
+    /// Seconds from the anchor, which is the newest tick and its time, to when ticks come: in the mean, and all but few.
+    typical: f64,
+    late: f64,
+    shown: Option<(f64, Instant)>,
+    /// How many times it jumped, and the seconds in which it stood.
+    jumps: u64,
+    stood: f64,
+}
+
+impl Playout {
+    pub fn new(config: PlayoutConfig) -> Self {
+        Playout {
+            config,
+            arrivals: VecDeque::new(),
+            newest: 0,
+            newest_at: Instant::ZERO,
+            period: config.period,
+            typical: 0.0,
+            late: 0.0,
+            shown: None,
+            jumps: 0,
+            stood: 0.0,
+        }
+    }
+
+    pub fn config(&self) -> &PlayoutConfig {
+        &self.config
+    }
+
+    /// Has the delay be this from now on; it is come to by speed.
+    pub fn set_config(&mut self, config: PlayoutConfig) {
+        self.config = config;
+    }
+
+    /// Begins anew, with another server.
+    pub fn reset(&mut self) {
+        *self = Playout::new(self.config);
+    }
+
+    /// Something of a tick of the server arrived.
+    pub fn handle_arrival(&mut self, tick: u32, now: Instant) {
+        match self.arrivals.back() {
+            // What was there for a later one was there for this one.
+            Some((newest, _)) if tick <= *newest => return,
+            Some((newest, at))
+                if now.since(*at).as_secs_f64() > JUMP_AFTER
+                    && f64::from(tick - newest) * self.period < now.since(*at).as_secs_f64() / 2.0 =>
+            {
+                // The server stood still: its ticks come at another time from now on.
+                self.arrivals.clear();
+            }
+            // Ticks that were lost were there when the next one came.
+            Some((newest, _)) => {
+                let missed = (tick - newest - 1).min(MAX_MISSED);
+                if missed < MAX_MISSED {
+                    self.arrivals.extend((tick - missed..tick).map(|tick| (tick, now)));
+                }
+            }
+            None => {}
+        }
+        self.arrivals.push_back((tick, now));
+        while self.arrivals.len() > KEPT {
+            self.arrivals.pop_front();
+        }
+        (self.newest, self.newest_at) = (tick, now);
+        self.measure();
+    }
+
+    /// Finds the length of a tick, and how late ticks come.
+    fn measure(&mut self) {
+        let (count, anchor) = (self.arrivals.len() as f64, (self.newest, self.newest_at));
+        let place =
+            |(tick, at): &(u32, Instant)| (-f64::from(anchor.0 - tick), -anchor.1.since(*at).as_secs_f64());
+        let (mut ticks, mut times) = (0.0, 0.0);
+        for (tick, time) in self.arrivals.iter().map(place) {
+            (ticks, times) = (ticks + tick, times + time);
+        }
+        let (tick_mean, time_mean) = (ticks / count, times / count);
+        let (mut square, mut product) = (0.0, 0.0);
+        for (tick, time) in self.arrivals.iter().map(place) {
+            square += (tick - tick_mean) * (tick - tick_mean);
+            product += (tick - tick_mean) * (time - time_mean);
+        }
+        let span = self.arrivals.front().map_or(0.0, |(_, at)| anchor.1.since(*at).as_secs_f64());
+        if self.arrivals.len() >= MIN_ARRIVALS && span >= MIN_SPAN && square > 0.0 {
+            self.period = (product / square).clamp(MIN_PERIOD, MAX_PERIOD);
+        }
+        let mut lateness: Vec<f64> =
+            self.arrivals.iter().map(place).map(|(tick, time)| time - tick * self.period).collect();
+        self.typical = lateness.iter().sum::<f64>() / count;
+        // Of few the latest decides.
+        let at =
+            ((lateness.len() as f64 * self.config.quantile).ceil() as usize).clamp(1, lateness.len()) - 1;
+        self.late = *lateness.select_nth_unstable_by(at, f64::total_cmp).1;
+    }
+
+    /// The tick to show now, with its fraction; None before anything arrived.
+    pub fn advance(&mut self, now: Instant) -> Option<f64> {
+        if self.arrivals.is_empty() {
+            return self.shown.map(|(tick, _)| tick);
+        }
+        let target = self.target(now);
+        let Some((before, at)) = self.shown else {
+            let tick = target.min(f64::from(self.newest)).max(0.0);
+            self.shown = Some((tick, now));
+            return Some(tick);
+        };
+        let passed = now.since(at).as_secs_f64();
+        let error = (target - before) * self.period - passed;
+        let tick = if error > JUMP_AFTER && passed < JUMP_AFTER {
+            self.jumps += 1;
+            target
+        } else if passed >= JUMP_AFTER {
+            // Nobody looked meanwhile.
+            target.max(before)
+        } else {
+            let max = self.config.max_speed;
+            let speed =
+                if error < -2.0 * JUMP_AFTER { 0.0 } else { 1.0 + (error / CATCH_UP).clamp(-max, max) };
+            before + passed / self.period * speed
+        };
+        // What has not arrived is waited for, unless the server is silent.
+        let bound = f64::from(self.newest) + self.config.extrapolation.max(0.0) / self.period;
+        let is_silent = now.since(self.newest_at).as_secs_f64() > SILENT_AFTER + self.period;
+        let bounded = if is_silent { tick } else { tick.min(bound) }.max(before);
+        if bounded == before && tick > before {
+            self.stood += passed;
+        }
+        self.shown = Some((bounded, now));
+        Some(bounded)
+    }
+
+    /// The tick that should be shown.
+    fn target(&self, now: Instant) -> f64 {
+        let since = now.since(self.newest_at).as_secs_f64();
+        let arriving = f64::from(self.newest) + (since - self.typical) / self.period;
+        arriving - self.wanted_delay() / self.period
+    }
+
+    fn wanted_delay(&self) -> f64 {
+        let delay = self.config.delay.unwrap_or(self.late - self.typical + self.period);
+        delay.max(self.period)
+    }
+
+    /// Seconds from what arrives now, if it is as late as most, to what is shown. The wanted one, before anything was shown.
+    pub fn delay(&self) -> f64 {
+        let Some((tick, at)) = self.shown.filter(|_| !self.arrivals.is_empty()) else {
+            return self.wanted_delay();
+        };
+        self.wanted_delay() + (self.target(at) - tick) * self.period
+    }
+
+    /// Seconds of a tick.
+    pub fn period(&self) -> f64 {
+        self.period
+    }
+
+    /// The tick that was shown last.
+    pub fn tick(&self) -> Option<f64> {
+        self.shown.map(|(tick, _)| tick)
+    }
+
+    /// How many times it went on after a silence or a pause of the server by more than its speed allows.
+    pub fn jumps(&self) -> u64 {
+        self.jumps
+    }
+
+    /// How long it stood, because what came next was late.
+    pub fn stood(&self) -> Duration {
+        Duration::from_secs_f64(self.stood)
+    }
+}
+
+#[cfg(test)]
+mod tests;

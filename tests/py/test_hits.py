@@ -1,0 +1,224 @@
+"""The world as a client saw it: what is remembered, who was shown what, and records of what was judged."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pytest
+import tickwire as tw
+from tickwire.testing import connected_pair
+
+STEP = 1 / 60
+
+
+@tw.ghost(capacity=2000)
+class Tank:
+    position: Annotated[tw.Vec2, tw.vec2(-2000, 2000, 1 / 256)] = (0, 0)
+    heading: Annotated[float, tw.angle(0, 360, 1 / 64)] = 0.0
+    health: Annotated[int, tw.ranged(0, 100)] = 100
+    name: Annotated[str, tw.text(24), tw.initial] = ""
+
+
+@tw.message
+class Chat:
+    text: Annotated[str, tw.text(200)]
+
+
+class Scene:
+    """A server that remembers, its client, and a line between them."""
+
+    def __init__(self, line: tw.Conditions | None = None, seed: int = 1, seconds: float = 1.0) -> None:
+        protocol = tw.Protocol(id=1, messages=[Chat], ghosts=[Tank])
+        self.network, self.server, self.client = connected_pair(protocol, seed=seed)
+        (self.player,) = self.server.clients
+        self.world = self.server.world
+        self.world.remember(seconds)
+        if line is not None:
+            self.network.set_conditions(line)
+
+    def tick(self) -> tw.WorldView:
+        with self.client.tick():
+            pass
+        view = self.client.world.view()
+        with self.server.tick():
+            pass
+        self.network.advance(STEP)
+        return view
+
+    def run(self, seconds: float) -> tw.WorldView:
+        for _ in range(round(seconds / STEP)):
+            view = self.tick()
+        return view
+
+
+def test_the_past_is_what_was_seen() -> None:
+    scene = Scene()
+    rng = np.random.default_rng(1)
+    rows = scene.world.spawn_rows(Tank, 50)
+    server = scene.world.arrays(Tank)
+    server["position"][:] = rng.uniform(-100, 100, (50, 2))
+    seen: list[tuple[float, np.ndarray, np.ndarray]] = []
+    judged = other = 0
+    for step in range(300):
+        # Some move all the time, some pause, some jump.
+        moving = rows[rng.random(50) < (0.1 if step % 60 < 20 else 0.9)]
+        server["position"][moving] += rng.uniform(-2, 2, (len(moving), 2))
+        server["heading"][moving] += 3.0
+        view = scene.tick()
+        arrays = view.arrays(Tank)
+        if step > 60:
+            alive = arrays.rows
+            seen.append((view.tick, arrays["position"][alive].copy(), arrays["heading"][alive].copy()))
+        if len(seen) > 12:
+            tick, positions, headings = seen.pop(0)
+            with scene.world.rewind(scene.player, seen=tick) as past:
+                assert past.tick == pytest.approx(tick - 65536)
+                then = past.arrays(Tank)
+                # Rows are others on each side: by place.
+                mine = np.hstack([then["position"][then.rows], then["heading"][then.rows][:, None]])
+                theirs = np.hstack([positions, headings[:, None]])
+                same = np.isclose(mine, theirs, atol=1e-6).all(axis=1)
+                judged, other = judged + len(same), other + int((~same).sum())
+    assert judged > 200 * 50
+    # In one tick nothing moves at all: what was sent then had no ghosts, and may have been lost for all
+    # that the client knows.
+    assert other < judged / 500
+
+
+def test_what_died_since_is_there_and_what_was_born_is_not() -> None:
+    scene = Scene()
+    tank = scene.world.spawn(Tank(position=(1, 2), name="Bob"))
+    scene.run(0.5)
+    before = scene.world.tick
+    scene.world.despawn(tank)
+    scene.run(0.2)
+    other = scene.world.spawn(Tank(position=(5, 5)))
+    assert scene.world.row(other) == 0, "the row of the one before"
+    scene.run(0.2)
+    with scene.world.rewind_to(before + 0.5) as past:
+        assert past.arrays(Tank)["position"][0].tolist() == [1, 2]
+        assert past.arrays(Tank).rows.tolist() == [0]
+    with scene.world.rewind_to(before + 1) as past:
+        assert past.arrays(Tank).living == 0
+        assert past.objects(Tank) == []
+        assert past.ghost(other) is None
+    with scene.world.rewind_to(scene.world.tick) as past:
+        assert past.ghost(other).position == (5, 5)  # type: ignore[union-attr]
+
+
+def test_what_a_client_was_not_shown_is_marked() -> None:
+    scene = Scene()
+    scene.world.relevancy(Tank, tw.Chosen())
+    scene.world.spawn_rows(Tank, 3)
+    scene.world.show(scene.player, Tank, np.array([True, False, True]))
+    scene.run(0.3)
+    first = scene.world.tick
+    scene.world.show(scene.player, Tank, np.array([False, True, True]))
+    scene.run(0.3)
+    with scene.world.rewind(scene.player, seen=65536 + first) as past:
+        assert past.shown(Tank).tolist() == [True, False, True]
+        assert past.arrays(Tank).rows.tolist() == [0, 1, 2], "all that was"
+    with scene.world.rewind(scene.player, seen=65536 + scene.world.tick) as past:
+        assert past.shown(Tank).tolist() == [False, True, True]
+    with scene.world.rewind_to(first) as past:
+        assert past.shown(Tank).tolist() == [True, True, True]
+
+
+def test_claims_are_held_in_bounds_and_counted() -> None:
+    scene = Scene(seconds=0.5)
+    tank = scene.world.spawn(Tank)
+    scene.run(0.1)
+    for step in range(120):
+        tank.position = (step, 0)
+        scene.tick()
+    now = scene.world.tick
+    with scene.world.rewind(scene.player, seen=65536 + now - 60) as past:
+        assert (past.clamped, past.tick, past.claimed) == ("too old", now - 30, now - 60)
+        assert past.ghost(tank).position[0] == 119 - 30  # type: ignore[union-attr]
+    with scene.world.rewind(scene.player, seen=now + 3.5) as past:
+        assert (past.clamped, past.tick) == ("future", now)
+    with scene.world.rewind(scene.player, seen=now - 29.5) as past:
+        assert past.clamped == ""
+    # 16 bits of it are what a client knows: any number is one of these.
+    for odd in (-1e9, 1e300, 0.0, 2.0**40):
+        with scene.world.rewind(scene.player, seen=odd) as past:
+            assert now - 30 <= past.tick <= now
+    for wrong in (math.nan, math.inf, -math.inf):
+        with pytest.raises(ValueError, match="seen must be a tick of the server, not"):
+            scene.world.rewind(scene.player, seen=wrong)
+        with pytest.raises(ValueError, match="tick must be a tick of the server, not"):
+            scene.world.rewind_to(wrong)
+    judgements = scene.world.judgements
+    assert judgements.too_old >= 1
+    assert judgements.future >= 1
+    with pytest.raises(tw.GhostError, match="a rewound world is of one tick"):
+        scene.world.rewind_to(now)._view.at(3)
+
+
+def test_what_is_remembered_is_said_first() -> None:
+    scene = Scene()
+    scene.world.remember(0)
+    scene.world.spawn(Tank)
+    scene.run(0.3)
+    assert scene.world.past_bytes == 0
+    with pytest.raises(tw.GhostError, match="must remember something"):
+        scene.world.rewind_to(3)
+    for seconds, rate in ((-1, 60), (5, 60), (math.nan, 60), (1, 0), (1, math.inf)):
+        with pytest.raises(ValueError, match="seconds must be 0 to 250 ticks"):
+            scene.world.remember(seconds, rate=rate)
+    scene.world.remember(1)
+    with pytest.raises(tw.GhostError, match="must remember something"):
+        scene.world.rewind_to(3)
+    scene.run(0.1)
+    with scene.world.rewind_to(3) as past:
+        assert past.clamped == "too old"
+        assert past.arrays(Tank).living == 1
+
+
+def test_memory_is_that_of_the_time_that_is_remembered() -> None:
+    scene = Scene(seconds=0.5)
+    rows = scene.world.spawn_rows(Tank, 1000)
+    server = scene.world.arrays(Tank)
+    for _ in range(90):
+        server["position"][rows] += 0.5
+        scene.tick()
+    # 32 states of 1,024 rows, of 4 words and a tick.
+    assert 0 < scene.world.past_bytes <= 32 * 1024 * (4 * 4 + 4) + 100_000
+
+
+def test_judgements_say_what_was_seen_and_what_was(tmp_path: Path) -> None:
+    scene = Scene()
+    tank = scene.world.spawn(Tank(name="Bob"))
+    scene.run(0.1)
+    for step in range(60):
+        tank.position = (step, 0)
+        scene.tick()
+    now = scene.world.tick
+    with scene.world.rewind(scene.player, seen=65536 + now - 6.5) as past:
+        hit = math.dist(past.ghost(tank).position, (52.5, 0)) < 1  # type: ignore[union-attr]
+        judgement = past.judge(hit, tank, weapon="rifle", at=(52.5, 0), odd=math.nan)
+    assert judgement is scene.world.judgements[-1]
+    assert (judgement.number, judgement.verdict, judgement.client) == (1, True, scene.player.number)
+    (looked_at,) = judgement.ghosts
+    assert looked_at["saw"]["position"] == (52.5, 0)
+    assert looked_at["was"]["position"] == (59, 0)
+    assert looked_at["shown"]
+    file = tmp_path / "judgements.jsonl"
+    assert scene.world.judgements.write(file) == 1
+    line = json.loads(file.read_text("utf-8"))
+    assert line["facts"] == {"weapon": "rifle", "at": [52.5, 0], "odd": "nan"}
+    assert line["ghosts"][0]["saw"]["position"] == [52.5, 0]
+    scene.world.judgements.most = 3
+    with scene.world.rewind_to(now) as past:
+        for number in range(10):
+            past.judge(number)
+        with pytest.raises(tw.GhostError, match="objects of the world"):
+            past.judge(False, "nobody")
+    assert [each.verdict for each in scene.world.judgements] == [7, 8, 9]
+    assert scene.world.judgements.count == 11
+    with pytest.raises(ValueError, match="most must be"):
+        scene.world.judgements.most = -1

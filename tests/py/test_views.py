@@ -1,0 +1,331 @@
+"""The world between ticks: what is shown of ghosts, when, and over which lines."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import numpy as np
+import pytest
+import tickwire as tw
+from tickwire.testing import connected_pair
+
+STEP = 1 / 60
+
+
+@tw.ghost(capacity=2000)
+class Tank:
+    position: Annotated[tw.Vec2, tw.vec2(-2000, 2000, 1 / 256)] = (0, 0)
+    heading: Annotated[float, tw.angle(0, 360, 1 / 64)] = 0.0
+    pose: Annotated[tw.Quaternion, tw.quaternion(12)] = (0, 0, 0, 1)
+    health: Annotated[int, tw.ranged(0, 100)] = 100
+    name: Annotated[str, tw.text(24), tw.initial] = ""
+
+
+@tw.ghost
+class Plane:
+    position: Annotated[tw.Vec2, tw.vec2(-2000, 2000, 1 / 256), tw.hermite("velocity")] = (0, 0)
+    velocity: Annotated[tw.Vec2, tw.vec2(-300, 300, 1 / 256)] = (0, 0)
+    gear: Annotated[int, tw.ranged(0, 9), tw.linear] = 0
+
+
+@tw.ghost
+class Ship:
+    position: Annotated[tw.Vec2, tw.vec2(-2000, 2000, 1 / 256), tw.threshold(0.5, velocity="velocity")] = (
+        0,
+        0,
+    )
+    velocity: Annotated[tw.Vec2, tw.vec2(-300, 300, 1 / 256)] = (0, 0)
+    health: Annotated[int, tw.ranged(0, 100)] = 100
+
+
+@tw.message
+class Chat:
+    text: Annotated[str, tw.text(200)]
+
+
+class Scene:
+    """A server, its client, and a line between them."""
+
+    def __init__(self, line: tw.Conditions | None = None, seed: int = 1) -> None:
+        protocol = tw.Protocol(id=1, messages=[Chat], ghosts=[Tank, Plane, Ship])
+        self.network, self.server, self.client = connected_pair(protocol, seed=seed)
+        (self.player,) = self.server.clients
+        self.world = self.server.world
+        if line is not None:
+            self.network.set_conditions(line)
+
+    def tick(self) -> tw.WorldView:
+        with self.client.tick():
+            pass
+        view = self.client.world.view()
+        with self.server.tick():
+            pass
+        self.network.advance(STEP)
+        return view
+
+    def run(self, seconds: float) -> tw.WorldView:
+        for _ in range(round(seconds / STEP)):
+            view = self.tick()
+        return view
+
+
+def test_a_view_is_between_two_states() -> None:
+    scene = Scene()
+    tank = scene.world.spawn(Tank(name="Bob"))
+    scene.run(0.5)
+    first = scene.world.tick + 1
+    for step in range(20):
+        tank.position = (step, -step)
+        tank.heading = (355 + step) % 360
+        tank.health = 100 - step
+        scene.tick()
+    scene.run(0.5)
+    (mine,) = scene.client.world.objects(Tank)
+    view = scene.client.world.view()
+    base = 65536 + first
+    for back in (0.0, 0.25, 3.5, 12.125):
+        seen = view.at(base + 19 - back).ghost(mine)
+        assert seen is not None
+        at = 19 - back
+        assert seen.position == pytest.approx((at, -at))
+        assert seen.heading == pytest.approx((355 + at) % 360, abs=0.02)
+        assert seen.health == 100 - math.floor(at)
+        assert seen.name == "Bob"
+    arrays = view.at(base + 4.5).arrays(Tank)
+    assert arrays["position"][arrays.rows].tolist() == [[4.5, -4.5]]
+    assert mine.position == (19, -19), "the world itself stays as it is"
+    with pytest.raises(tw.GhostError, match="can't be set on a client"):
+        view.ghost(mine).position = (1, 1)  # type: ignore[union-attr]
+
+
+def test_quaternions_turn_the_short_way_and_integers_may_be_linear() -> None:
+    scene = Scene()
+    tank, plane = scene.world.spawn(Tank), scene.world.spawn(Plane)
+    scene.run(0.3)
+    first = scene.world.tick + 1
+    for degrees in (0, 90):
+        half = math.radians(degrees) / 2
+        tank.pose = (0, 0, math.sin(half), math.cos(half))
+        plane.gear = degrees // 10
+        scene.tick()
+    scene.run(0.3)
+    view = scene.client.world.view().at(65536 + first + 0.5)
+    turned = view.arrays(Tank)["pose"][0]
+    assert np.allclose(turned, (0, 0, math.sin(math.pi / 8), math.cos(math.pi / 8)), atol=1e-3)
+    assert view.arrays(Plane)["gear"][0] == 5, "4.5, rounded"
+
+
+def test_what_rested_is_not_drawn_out_over_the_rest() -> None:
+    scene = Scene()
+    tank = scene.world.spawn(Tank)
+    scene.run(1)
+    moved = scene.world.tick + 1
+    tank.position = (10, 0)
+    scene.run(1)
+    (mine,) = scene.client.world.objects(Tank)
+    view = scene.client.world.view()
+    shown = [view.at(65536 + moved + at).ghost(mine).position[0] for at in (-30, -1.01, -0.5, 0, 5)]  # type: ignore[union-attr]
+    assert shown == pytest.approx([0, 0, 5, 10, 10])
+
+
+def test_ghosts_come_and_go_in_their_ticks() -> None:
+    scene = Scene()
+    scene.run(0.3)
+    born = scene.world.tick + 1
+    tank = scene.world.spawn(Tank(position=(1, 2)))
+    scene.run(0.5)
+    (mine,) = scene.client.world.objects(Tank)
+    view = scene.client.world.view()
+    died = scene.world.tick + 1
+    scene.world.despawn(tank)
+    view = scene.tick()
+    while view.arrays(Tank).living != 0:
+        assert view.tick < 65536 + died
+        assert view.ghost(mine) is not None
+        view = scene.tick()
+    assert view.tick >= 65536 + died - 1
+    assert view.ghost(mine) is None
+    # Its row is another's by now.
+    scene.run(0.3)
+    again = scene.world.tick + 1
+    scene.world.spawn(Tank(position=(7, 7)))
+    scene.run(0.5)
+    (other,) = scene.client.world.objects(Tank)
+    view = scene.client.world.view()
+    for tick, expected in [(born - 0.5, []), (born, [[1, 2]]), (died - 0.5, [[1, 2]]), (died, [])]:
+        arrays = view.at(65536 + tick).arrays(Tank)
+        assert arrays["position"][arrays.rows].tolist() == expected
+    assert view.at(65536 + died - 0.5).ghost(mine).position == (1, 2)  # type: ignore[union-attr]
+    assert view.ghost(other) is None, "not yet"
+    assert view.at(65536 + again).ghost(other).position == (7, 7)  # type: ignore[union-attr]
+    assert view.ghost(mine) is None
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_motion_is_smooth_over_a_bad_line(seed: int) -> None:
+    scene = Scene(tw.Conditions(latency=0.1, jitter=0.03, loss=0.05), seed=seed)
+    rows = scene.world.spawn_rows(Tank, 20)
+    server = scene.world.arrays(Tank)
+    speeds = np.arange(20)[:, None] * (0.05, 0.02)
+    ticks: list[float] = []
+    shown: list[np.ndarray] = []
+    for _ in range(900):
+        server["position"][rows] += speeds
+        view = scene.tick()
+        ticks.append(view.tick)
+        if len(ticks) > 300:
+            shown.append(np.sort(view.arrays(Tank)["position"][:, 0]))
+    steps = np.diff(np.array(shown), axis=0)
+    assert np.diff(ticks).min() >= 0, "time never runs back"
+    assert (steps <= np.sort(speeds[:, 0]) * 1.5 + 1 / 128).all()
+    assert steps.min() >= 0
+    assert 1 / 60 <= view.delay < 0.15
+
+
+def test_a_delay_can_be_said() -> None:
+    scene = Scene()
+    tank = scene.world.spawn(Tank)
+    scene.client.world.set_playout(delay=0.2)
+    for step in range(180):
+        tank.position = (step, 0)
+        view = scene.tick()
+    assert view.delay == pytest.approx(0.2, abs=0.01)
+    assert view.arrays(Tank)["position"][0, 0] == pytest.approx(179 - 12, abs=2)
+
+
+def test_a_curve_is_followed_with_velocities() -> None:
+    scene = Scene()
+    plane = scene.world.spawn(Plane)
+    scene.run(0.3)
+    first = scene.world.tick + 1
+    for step in range(10):
+        seconds = step / 60
+        plane.position = (6 * seconds**2 * 60, 0)
+        plane.velocity = (2 * 6 * seconds * 60, 0)
+        scene.tick()
+    scene.run(0.3)
+    view = scene.client.world.view()
+    for at in (2.5, 6.25):
+        seconds = at / 60
+        shown = view.at(65536 + first + at).arrays(Plane)["position"][0, 0]
+        assert shown == pytest.approx(6 * seconds**2 * 60, abs=0.02)
+
+
+def test_dead_reckoning_sends_what_clients_can_not_know() -> None:
+    scene = Scene()
+    ship = scene.world.spawn(Ship(velocity=(60, 0)))
+    scene.run(0.5)
+    before = scene.world.costs()["Ship"]["position"]
+    off = []
+    steps: list[float] = []
+    for step in range(600):
+        seconds = step / 60
+        angle = seconds / 3
+        ship.velocity = (60 * math.cos(angle), 60 * math.sin(angle))
+        x, y = ship.position
+        ship.position = (x + ship.velocity[0] / 60, y + ship.velocity[1] / 60)
+        view = scene.tick()
+        at = view.arrays(Ship)["position"][0]
+        steps.append(view.tick)
+        off.append((at[0], at[1], view.tick - 65536, scene.world.tick, *ship.position))
+    sent = scene.world.costs()["Ship"]["position"] - before
+    ways = np.diff(steps[60:])
+    assert 0.9 < ways.min() <= ways.max() < 1.1, "time doesn't stand because nothing comes"
+    ticks = {round(row[3]): row[4:] for row in off}
+    worst = 0.0
+    for x, y, tick, *_ in off[30:]:
+        lower = ticks.get(math.floor(tick))
+        upper = ticks.get(math.floor(tick) + 1)
+        if lower is None or upper is None:
+            continue
+        part = tick - math.floor(tick)
+        true = [a + (b - a) * part for a, b in zip(lower, upper, strict=True)]
+        worst = max(worst, math.dist((x, y), true))
+    assert worst < 0.5 + 0.02
+    assert 0 < sent < 600 * 40 / 8, "a small part of the ticks"
+    # It stops: that is said, though cells change no more.
+    for _ in range(120):
+        ship.velocity = (0, 0)
+        view = scene.tick()
+    at = view.arrays(Ship)["position"][0]
+    assert math.dist(at, ship.position) < 0.01
+    # What else is sent says where it is.
+    ship.health = 3
+    scene.run(0.3)
+    at = scene.client.world.view().arrays(Ship)["position"][0]
+    assert math.dist(at, ship.position) < 0.01
+
+
+def test_rules_are_declared_with_properties() -> None:
+    with pytest.raises(ValueError, match=r"^Wrong\.health: tw.slerp must be of a quaternion$"):
+
+        @tw.ghost
+        class Wrong:
+            health: Annotated[int, tw.ranged(0, 9), tw.slerp] = 0
+
+    with pytest.raises(ValueError, match=r"Lost\.place: there is no property .speed."):
+
+        @tw.ghost
+        class Lost:
+            place: Annotated[float, tw.f32, tw.hermite("speed")] = 0  # type: ignore[valid-type]
+
+    with pytest.raises(TypeError, match=r"Both\.place: .* contradict each other"):
+
+        @tw.ghost
+        class Both:
+            place: Annotated[tw.f32, tw.step, tw.linear] = 0
+
+    with pytest.raises(TypeError, match=r"the properties of ghosts"):
+
+        @tw.message
+        class No:
+            place: Annotated[tw.f32, tw.step] = 0
+
+    for wrong in (-1.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match="distance must be"):
+            tw.threshold(wrong, velocity="velocity")
+    with pytest.raises(ValueError, match="rate must be a number of ticks a second above 0, not 0"):
+        tw.hermite("velocity", rate=0)
+    with pytest.raises(TypeError, match="velocity must be the name of a property"):
+        tw.hermite(3)  # type: ignore[arg-type]
+
+    @tw.ghost
+    class Compass:
+        needle: Annotated[tw.f32, tw.angular(-180, 180)] = 0
+
+    @tw.ghost
+    class Better(Compass):
+        name: Annotated[str, tw.text(9)] = ""
+
+    assert Better.__tickwire_properties__.rules == {"needle": ("angular", None, -180, 180)}  # type: ignore[attr-defined]
+
+
+def test_views_refuse_what_is_no_tick_or_class() -> None:
+    scene = Scene()
+    view = scene.client.world.view()
+    assert view.tick == 0
+    assert view.arrays(Tank).living == 0
+    scene.world.spawn(Tank)
+    scene.run(0.3)
+    for wrong in (math.nan, math.inf, -1.0, 2.0**32):
+        with pytest.raises(ValueError, match="tick must be 0 to"):
+            view.at(wrong)
+
+    @tw.ghost
+    class Stranger:
+        x: tw.u8 = 0
+
+    for call in (view.arrays, view.objects, view.shown):
+        with pytest.raises(tw.GhostError, match="not among the protocol's ghosts"):
+            call(Stranger)
+    with pytest.raises(tw.GhostError, match="in no world yet"):
+        view.ghost(Tank())
+    with pytest.raises(tw.GhostError, match="another world"):
+        view.ghost(scene.world.objects(Tank)[0])
+    for bad in ({"delay": -1.0}, {"delay": math.nan}, {"extrapolation": 11.0}, {"rate": 0.0}):
+        with pytest.raises(ValueError, match="must be"):
+            scene.client.world.set_playout(**bad)
+    scene.client.close()
+    with pytest.raises(tw.ClosedError):
+        scene.client.world.view()
