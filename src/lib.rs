@@ -14,6 +14,7 @@
 //! | 6 | [`replication`] | ghosts: the server's world in every client, by rows and acked baselines |
 //! | 5 | [`endpoint`] | servers, clients and hosts as sans-IO machines: peers, events, messages |
 //! | 4 | [`netcode`], [`transport`], [`slices`] | secure connections (netcode 1.02); one conversation: acks, channels, framing; large blocks |
+//! | 4 | [`timeline`] | one time on both sides: the server's tick on a client, its lead, inputs by tick |
 //! | 3 | [`wire`] | bytes and bits (serialize 1.0), message schemas |
 //! | 2 | [`store`] | fixed-capacity containers |
 //! | 1 | [`time`], [`limits`], [`rng`] | newtypes, every bound with its reason, a seeded generator |
@@ -34,6 +35,7 @@ pub mod wire;
 
 pub mod netcode;
 pub mod slices;
+pub mod timeline;
 pub mod transport;
 
 pub mod endpoint;

@@ -3,6 +3,7 @@
 //! Promises: what arrives for ghosts is read when it arrives, so that what is acked was read; nothing of a server's world goes to a
 //! client before the application knows of it. Refuses what a peer writes whose part it isn't: its connection is over.
 
+use super::timing::Timing;
 use crate::endpoint::{Dial, Event, Host, PeerHandle};
 use crate::replication::{Mirror, Publisher, Violation};
 use crate::store::Datagrams;
@@ -45,6 +46,7 @@ impl Ghosts {
         host: &mut Host,
         server: &mut Option<PeerHandle>,
         payloads: &mut Vec<(PeerHandle, Received)>,
+        timing: &mut Timing,
         out: &mut Datagrams,
     ) {
         host.take_ghost_payloads(payloads);
@@ -56,8 +58,9 @@ impl Ghosts {
                 host.refuse_ghosts(now, peer, &Violation::Forged.to_string(), out);
                 continue;
             };
-            if let Err(violation) = mirror.handle_payload(reader) {
-                host.refuse_ghosts(now, peer, &violation.to_string(), out);
+            match mirror.handle_payload(reader) {
+                Ok(tick) => timing.note_ghosts(received.received_at, peer, tick),
+                Err(violation) => host.refuse_ghosts(now, peer, &violation.to_string(), out),
             }
         }
     }
@@ -108,18 +111,10 @@ impl Ghosts {
         }
     }
 
-    /// Sends what is due, ghosts included.
-    pub(super) fn transmit(
-        &mut self,
-        now: Instant,
-        host: &mut Host,
-        wants: &mut Vec<(PeerHandle, usize)>,
-        out: &mut Datagrams,
-    ) {
+    /// Says for whom there is something to send.
+    pub(super) fn want(&mut self, now: Instant, host: &mut Host, wants: &mut Vec<(PeerHandle, usize)>) {
         let channel = host.ghost_channel();
-        let (Ghosts::Publisher(publisher), Some(channel)) = (self, channel) else {
-            return host.transmit(now, out);
-        };
+        let (Ghosts::Publisher(publisher), Some(channel)) = (self, channel) else { return };
         wants.clear();
         wants.extend(publisher.wants());
         for (peer, least_bits) in wants.drain(..) {
@@ -128,6 +123,5 @@ impl Ghosts {
                 publisher.choose(peer, host.budget_bits(now, peer));
             }
         }
-        host.transmit_with(now, out, &mut **publisher);
     }
 }

@@ -14,9 +14,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("netcode", &["wire", "store", "time", "limits", "rng"]),
     ("transport", &["wire", "store", "time", "limits", "rng"]),
     ("slices", &["wire", "store", "time", "rng"]),
+    ("timeline", &["wire", "store", "time", "rng"]),
     ("endpoint", &["netcode", "transport", "wire", "store", "time", "limits", "rng"]),
     ("replication", &["endpoint", "transport", "wire", "store", "time", "limits", "rng"]),
-    ("session", &["replication", "endpoint", "transport", "wire", "store", "time", "limits", "rng"]),
+    (
+        "session",
+        &["replication", "timeline", "endpoint", "transport", "wire", "store", "time", "limits", "rng"],
+    ),
     ("netsim", &["store", "time", "rng"]),
     (
         "driver",
@@ -24,6 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "netsim",
             "session",
             "replication",
+            "timeline",
             "endpoint",
             "netcode",
             "transport",
@@ -84,7 +89,7 @@ fn arrows_point_down_only() {
 }
 
 /// Layers inside which no modules know each other in a circle.
-const WITHOUT_CIRCLES: &[&str] = &["transport", "endpoint", "replication", "session", "driver"];
+const WITHOUT_CIRCLES: &[&str] = &["transport", "endpoint", "replication", "session", "driver", "timeline"];
 
 /// The paths of a source's `use` declarations, one name each.
 fn imports(code: &str) -> Vec<String> {

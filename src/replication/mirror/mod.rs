@@ -60,11 +60,11 @@ impl Mirror {
         }
     }
 
-    /// Reads a packet.
+    /// Reads a packet; gives its tick.
     ///
     /// # Errors
     /// How it breaks the protocol. What stands before that was read.
-    pub fn handle_payload(&mut self, mut reader: BitReader<'_>) -> Result<(), Violation> {
+    pub fn handle_payload(&mut self, mut reader: BitReader<'_>) -> Result<u32, Violation> {
         let reader = &mut reader;
         let tick = self.unwrap(reader.bits(TICK_BITS)? as u32)?;
         self.tick = self.tick.max(tick);
@@ -104,7 +104,7 @@ impl Mirror {
             }
         }
         match reader.remaining_bits() {
-            0 => Ok(()),
+            0 => Ok(tick),
             bits => Err(Violation::Trailing { bits }),
         }
     }
