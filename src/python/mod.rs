@@ -49,6 +49,7 @@ mod slots;
 mod state;
 mod stats;
 mod stream;
+mod time;
 mod token;
 mod value;
 
@@ -121,6 +122,8 @@ pub mod module {
     use super::stats::{ChannelSnapshot, ChannelStats, ChunkStats, ConnectionStats};
     #[pymodule_export]
     use super::stream::Stream;
+    #[pymodule_export]
+    use super::time::{Clock, InputColumns, InputStatus, Inputs};
     #[pymodule_export]
     use super::token::{ConnectToken, generate_key};
 

@@ -59,7 +59,10 @@ impl Ghosts {
                 continue;
             };
             match mirror.handle_payload(reader) {
-                Ok(tick) => timing.note_ghosts(received.received_at, peer, tick),
+                Ok(()) => {
+                    let tick = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits).bits(16);
+                    timing.note_ghosts(received.received_at, peer, tick.unwrap_or_default() as u32);
+                }
                 Err(violation) => host.refuse_ghosts(now, peer, &violation.to_string(), out),
             }
         }

@@ -60,6 +60,10 @@ impl Session {
     pub fn with_ghosts(host: Host, ghosts: Ghosts) -> Self {
         let about = host.protocol().time();
         let timing = if host.listener().is_some() { Timing::server(about) } else { Timing::client(about) };
+        let mut ghosts = ghosts;
+        if let (Some(mirror), Timing::Client(_)) = (ghosts.mirror(), &timing) {
+            mirror.note_owned();
+        }
         Session {
             host,
             version: 0,

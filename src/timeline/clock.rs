@@ -93,6 +93,8 @@ struct Shown {
     at: f64,
     since: f64,
     speed: f64,
+    /// It stands still, or is about to again, as the server is behind.
+    stands: bool,
     /// The tick then: rounding brings none back.
     tick: f64,
 }
@@ -104,8 +106,6 @@ pub struct ServerClock {
     bins: [Bin; BINS],
     down: Spread,
     up: Spread,
-    /// The least round trip lately, in seconds, and until when it is believed.
-    round_trip: Option<(f64, f64)>,
     drift: f64,
     /// Estimates of the past: local times and offsets.
     history: [(f64, f64); HISTORY],
@@ -122,7 +122,6 @@ impl ServerClock {
             bins: [Bin { number: i64::MIN, down: None, up: None }; BINS],
             down: Spread::default(),
             up: Spread::default(),
-            round_trip: None,
             drift: 0.0,
             history: [(0.0, 0.0); HISTORY],
             history_count: 0,
@@ -183,7 +182,8 @@ impl ServerClock {
         let Some(shown) = &mut self.shown else {
             if enough {
                 let tick = ((local + target) * rate).max(0.0);
-                self.shown = Some(Shown { offset: target, at: local, since: local, speed: 1.0, tick });
+                self.shown =
+                    Some(Shown { offset: target, at: local, since: local, speed: 1.0, stands: false, tick });
             }
             return;
         };
@@ -193,15 +193,15 @@ impl ServerClock {
         }
         let off = target - (shown.offset + drift * passed);
         let slew = if local - shown.since < FIRST_SECONDS { FIRST_SLEW } else { SLEW };
+        shown.stands &= off < -RESTART / 2.0;
         let step = if off > RESTART {
             shown.since = local;
             self.restarts += 1;
             off
         } else if off < -RESTART {
             // It stands still: the server comes.
-            if shown.speed != 0.0 {
-                self.restarts += 1;
-            }
+            self.restarts += u64::from(!shown.stands);
+            shown.stands = true;
             shown.since = local;
             -passed * (1.0 + drift)
         } else {
@@ -297,16 +297,8 @@ impl ServerClock {
         let (Some(recent), Some(all)) = (self.bounds(local, RECENT), self.bounds(local, BINS as i64)) else {
             return;
         };
-        let round_trip = recent.round_trip();
-        let floor = match self.round_trip {
-            Some((least, until)) if least <= round_trip && local < until => least,
-            _ => {
-                self.round_trip = Some((round_trip, local + 10.0));
-                round_trip
-            }
-        };
         let shift = (all.down - recent.down).max(recent.up - all.up);
-        if shift > MIN_SHIFT && round_trip <= floor + 0.3 * shift {
+        if shift > MIN_SHIFT && self.is_as_far(local, shift) {
             let newest = (local / BIN) as i64;
             for bin in &mut self.bins {
                 if bin.number <= newest - RECENT {
@@ -316,9 +308,28 @@ impl ServerClock {
             if shift > RESTART {
                 (self.history_count, self.drift) = (0, 0.0);
             }
-            self.round_trip = Some((round_trip, local + 10.0));
         }
         self.note_drift(local);
+    }
+
+    /// Whether the server is as far as it was, by round trips within each bin: a queue would make them longer by about as much
+    /// as bounds shifted. The bin in which another time began is one of many.
+    fn is_as_far(&self, local: f64, shift: f64) -> bool {
+        let newest = (local / BIN) as i64;
+        let (mut recent, mut before) = (f64::MAX, [0.0; BINS]);
+        let mut count = 0;
+        for bin in &self.bins {
+            let (Some((down, _)), Some((up, _))) = (bin.down, bin.up) else { continue };
+            if bin.number > newest - RECENT {
+                recent = recent.min(up - down);
+            } else if bin.number > newest - BINS as i64 {
+                before[count] = up - down;
+                count += 1;
+            }
+        }
+        let before = &mut before[..count];
+        before.sort_unstable_by(f64::total_cmp);
+        before.get(count / 2).is_some_and(|usual| recent <= usual + 0.3 * shift)
     }
 
     fn note_drift(&mut self, local: f64) {

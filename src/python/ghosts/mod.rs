@@ -18,7 +18,7 @@ mod rows;
 mod store;
 mod world;
 
-pub(super) use core::{begin_tick, interests, part};
+pub(super) use core::{begin_tick, interests, owned_ages, part};
 
 pub(crate) use arrays::GhostArrays;
 pub(crate) use client_world::ClientWorld;
