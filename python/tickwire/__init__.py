@@ -29,6 +29,7 @@ from tickwire._core import (
     Client,
     ClientHandle,
     ClientWorld,
+    Clock,
     Conditions,
     Congestion,
     Connected,
@@ -44,6 +45,9 @@ from tickwire._core import (
     GhostSpawned,
     GoodBad,
     Inbox,
+    InputColumns,
+    Inputs,
+    InputStatus,
     IncomingChunk,
     Link,
     Notifications,
@@ -121,6 +125,7 @@ from tickwire.errors import (
     GhostError,
     MessageTooLargeError,
     NotConnectedError,
+    PredictionError,
     StaleClientError,
     StreamError,
     TickwireError,
@@ -158,6 +163,7 @@ from tickwire.hooks import AdmissionHook, PriorityHook
 from tickwire.log import UnconfiguredLog
 from tickwire.loop import loop
 from tickwire.message import BlockMessage, Message, MessageFactory, message
+from tickwire.prediction import Predicted, Prediction
 from tickwire.pulls import Catalogue, Pull, Puller, PullError, PullHook
 from tickwire.redial import Redialler, TokenSource
 from tickwire.resolve import resolve
@@ -194,6 +200,7 @@ __all__ = [
     "ClientHandle",
     "ClientState",
     "ClientWorld",
+    "Clock",
     "ClosedError",
     "Conditions",
     "Congestion",
@@ -218,6 +225,9 @@ __all__ = [
     "Grid",
     "Handlers",
     "Inbox",
+    "InputColumns",
+    "InputStatus",
+    "Inputs",
     "IncomingChunk",
     "Link",
     "Message",
@@ -230,6 +240,9 @@ __all__ = [
     "PacketNotifications",
     "PacketOpener",
     "PacketStats",
+    "Predicted",
+    "Prediction",
+    "PredictionError",
     "PriorityHook",
     "Protocol",
     "Proxy",

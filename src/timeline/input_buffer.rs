@@ -90,8 +90,8 @@ pub struct InputBuffer {
     /// The newest input that ran, and how many ticks in a row had none.
     newest: Vec<u8>,
     newest_view: Option<u64>,
-    has_newest: bool,
     in_a_row: u32,
+    /// A tick ran with its input.
     has_begun: bool,
     counters: InputCounters,
 }
@@ -108,7 +108,6 @@ impl InputBuffer {
             last,
             newest: Vec::new(),
             newest_view: None,
-            has_newest: false,
             in_a_row: 0,
             has_begun: false,
             counters: InputCounters::default(),
@@ -140,7 +139,6 @@ impl InputBuffer {
                 (place.slot, place.view) = (Slot::Full, view);
                 place.input.clear();
                 place.input.extend_from_slice(input);
-                self.has_begun = true;
                 true
             }
             // Empty: of a tick before it began.
@@ -172,7 +170,7 @@ impl InputBuffer {
         if place.tick == tick && place.slot == Slot::Full {
             place.slot = Slot::Ran(InputState::Here);
             core::mem::swap(&mut self.newest, &mut place.input);
-            (self.newest_view, self.has_newest, self.in_a_row) = (place.view, true, 0);
+            (self.newest_view, self.has_begun, self.in_a_row) = (place.view, true, 0);
             self.counters.here += 1;
             return TickInput { state: InputState::Here, input: Some(&self.newest), view: self.newest_view };
         }
@@ -184,7 +182,6 @@ impl InputBuffer {
         self.counters.missing += 1;
         self.in_a_row = self.in_a_row.saturating_add(1);
         if let MissingPolicy::Repeat { limit } = self.policy
-            && self.has_newest
             && self.in_a_row <= limit
         {
             self.counters.repeated += 1;
@@ -203,7 +200,7 @@ impl InputBuffer {
         }
     }
 
-    /// Whether an input ever came.
+    /// Whether a tick ever ran with its input: before, none is missing.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }

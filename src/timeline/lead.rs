@@ -46,6 +46,8 @@ pub struct InputLead {
     looked: f64,
     /// The fraction of packets that were lost.
     loss: f64,
+    /// Ticks from one packet of inputs to the next, smoothed.
+    interval: f64,
     shown: Option<(f64, f64)>,
 }
 
@@ -60,6 +62,7 @@ impl InputLead {
             target: None,
             looked: f64::MIN,
             loss: 0.0,
+            interval: 1.0,
             shown: None,
         }
     }
@@ -92,6 +95,11 @@ impl InputLead {
         self.loss += (sample - self.loss) / 200.0;
     }
 
+    /// A packet has the inputs of so many more ticks than the one before.
+    pub fn note_interval(&mut self, ticks: u32) {
+        self.interval += (f64::from(ticks) - self.interval) / 32.0;
+    }
+
     /// The fraction of packets that are lost, lately.
     pub fn loss(&self) -> f64 {
         self.loss
@@ -99,7 +107,7 @@ impl InputLead {
 
     /// The ticks that it goes to; None before anything is known.
     pub fn target(&self) -> Option<f64> {
-        let wish = self.target? + SPARE + f64::from(self.repetitions());
+        let wish = self.target? + SPARE + f64::from(self.repetitions()) * self.interval;
         Some(wish.clamp(self.config.min, self.config.max))
     }
 

@@ -185,6 +185,7 @@ impl Player {
         }
         self.stamped = Some(tick);
         self.stamp = (clock, ahead);
+        self.lead.note_interval(tick + 1 - first);
         first..tick + 1
     }
 
@@ -223,7 +224,7 @@ impl Player {
             (Some(newest), Some(before)) => newest.saturating_sub(before) as usize,
             _ => MAX_INPUTS,
         };
-        let count = fresh.max(self.config.lead.redundancy as usize).min(MAX_INPUTS);
+        let count = (fresh.max(1) * self.config.lead.redundancy as usize).min(MAX_INPUTS);
         let in_a_row = self.waiting.iter().rev().zip(0..).take(count);
         // Those of ticks without a gap: their ticks aren't said.
         let count = in_a_row.take_while(|((tick, _), age)| newest == Some(*tick + *age)).count();
