@@ -71,6 +71,10 @@ ghosts: $(VENV)/.dev
 	cargo bench --bench ghosts -- $(ARGS)
 	$(BIN)/python benches/ghosts/broadcast.py $(ARGS)
 
+# What hides latency: clocks, inputs, prediction, in virtual time; writes benches/latency/results.json.
+latency: $(VENV)/.dev
+	$(BIN)/python benches/latency/run.py
+
 # Tickwire beside other libraries, some minutes; writes benches/compare/RESULTS.md, results.json and the README's table.
 compare: $(VENV)/.built
 	$(BIN)/python benches/compare/run.py $(ARGS)

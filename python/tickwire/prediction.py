@@ -107,13 +107,13 @@ class Prediction(Generic[_S, _M]):
             PredictionError: the step raised, or returned what is no state. Moves and states are kept, and the ticks are run
                 with the next call.
         """
-        newest = None
+        oldest = newest = None
         for tick in ticks:
             self._moves[tick] = move
-            newest = tick
-        if newest is None or self.state is None:
+            oldest, newest = tick if oldest is None else oldest, tick
+        if newest is None or oldest is None or self.state is None:
             return
-        first = newest - delay if self.tick is None else self.tick + 1
+        first = oldest - delay if self.tick is None else self.tick + 1
         for tick in range(max(first, newest - delay - self._max_replay), newest - delay + 1):
             if tick in self._moves:
                 self.state = self._stepped(self.state, tick)

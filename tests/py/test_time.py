@@ -180,7 +180,7 @@ def test_the_server_knows_what_the_player_saw() -> None:
                 seen.append(server.inputs.tick - view)
         network.advance(1 / 60)
     assert len(seen) > 20 and all(6.5 < age < 14 for age in seen[5:])
-    with pytest.raises(ValueError, match="tick must be 0 to 4294967295, not nan"):
+    with pytest.raises(ValueError, match="tick must be 0 to 4294967295, not NaN"):
         client.seen(float("nan"))
 
 
