@@ -1,4 +1,4 @@
-"""A server and its clients in virtual time, each with a loop of its own: what the measurements of this folder run on."""
+"""A server and its clients in virtual time, each with a loop of its own: what measurements run on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ LINES: dict[str, tuple[tw.Conditions, tw.Conditions]] = {
 class Lab:
     """Loops of their own rates and phases on one virtual network."""
 
-    def __init__(self, protocol: tw.Protocol, line: tuple[tw.Conditions, tw.Conditions], seed: int = 1) -> None:
+    def __init__(
+        self, protocol: tw.Protocol, line: tuple[tw.Conditions, tw.Conditions], seed: int = 1
+    ) -> None:
         self.network = SimulatedNetwork(seed=seed)
         self.server = tw.Server("127.0.0.1:40000", protocol, network=self.network)
         self.protocol = protocol

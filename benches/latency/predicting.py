@@ -122,7 +122,7 @@ def measure(
 
 
 def costs() -> dict[str, float]:
-    """Thread CPU of the step, and of predicting it: a client's replay of 8 moves, and 64 players' inputs on a server."""
+    """Thread CPU of the step, of a client's replay of 8 moves, and of 64 players' inputs on a server."""
     step, move = stepper(60), Move(1, 0)
 
     def clocked(work: Any, times: int) -> float:
@@ -182,14 +182,21 @@ def server_costs(step: Any, clocked: Any, players: int = 64) -> dict[str, float]
         "players": players,
         "steps_of_players_us": round(clocked(alone, 500), 1),
         "steps_with_inputs_us": round(clocked(with_inputs, 500), 1),
-        "input_rows_us": round(clocked(lambda: (lab.server.inputs.columns(), lab.server.inputs.rows()), 500), 1),
+        "input_rows_us": round(
+            clocked(lambda: (lab.server.inputs.columns(), lab.server.inputs.rows()), 500), 1
+        ),
     }
 
 
 def rows() -> list[dict[str, Any]]:
     """All of it but costs."""
     runs = [measure(name) for name in LINES]
-    runs += [measure("50 ms", 15, 60), measure("localhost", 15, 60), measure("50 ms", 60, 240), measure("50 ms", 60, 30)]
+    runs += [
+        measure("50 ms", 15, 60),
+        measure("localhost", 15, 60),
+        measure("50 ms", 60, 240),
+        measure("50 ms", 60, 30),
+    ]
     return [asdict(run) for run in runs]
 
 

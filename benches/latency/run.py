@@ -1,4 +1,4 @@
-"""Measures what hides latency, in virtual time; writes results.json and, with ``views.py`` beside it, what that adds."""
+"""Measures what hides latency, in virtual time, with ``views.py`` if that is here; writes results.json."""
 
 from __future__ import annotations
 

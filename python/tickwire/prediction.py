@@ -1,7 +1,8 @@
-"""A client's own things, ahead of the server: predicted by the game's own step, corrected by what the server says.
+"""A client's own things, ahead of the server: predicted by the game's step, corrected by the server's word.
 
-The method is the move list of Gambetta, "Fast-Paced Multiplayer", part 2, and of Glazer and Madhav, "Multiplayer Game
-Programming", chapter 8; what is seen is smoothed by an offset that decays, as in Fiedler, "State Synchronization".
+The method is the move list of Gambetta, "Fast-Paced Multiplayer", part 2, and of Glazer and Madhav,
+"Multiplayer Game Programming", chapter 8; what is seen is smoothed by an offset that decays, as in Fiedler,
+"State Synchronization".
 """
 
 from __future__ import annotations
@@ -23,17 +24,20 @@ _T = TypeVar("_T")
 
 
 class Prediction(Generic[_S, _M]):
-    """A state that runs ahead of the server by a step of the game, and is replayed where the server saw it otherwise.
+    """A state that runs ahead of the server by a step of the game, and is replayed where the server saw it
+    otherwise.
 
-    States may be objects with attributes, mappings, NumPy arrays with fields, or with one number as the tolerance, plain numbers,
-    tuples and arrays. ``step`` gets a copy, and may change it.
+    States may be objects with attributes, mappings, NumPy arrays with fields, or with one number as the
+    tolerance, plain numbers, tuples and arrays. ``step`` gets a copy, and may change it.
 
     Args:
         step: gives the state a tick later, from a state and a move. The same that the server runs.
-        state: the first one; None: the first one that the server says.
-        tolerance: how far each property may be from the server's before it is corrected, by name; what is no number must
-            be equal. Properties without one are the client's own affair. Not below the step of a ghost's property.
-        max_replay: ticks that are replayed at most, 1 to 1,024. Where more are open, the newest of them are, and ``capped`` counts it.
+        state: the first one; None: the first one that :meth:`correct` is given, no ghost then.
+        tolerance: how far each property may be from the server's before it is corrected, by name; what is no
+            number must be equal. Properties without one are the client's own affair. Not below the step of a
+            ghost's property.
+        max_replay: ticks that are replayed at most, 1 to 1,024. Where more are open, the newest are, and
+            ``capped`` counts it.
         smoothing: seconds in which half of a correction has become visible; 0: at once.
         snap: corrections above this many tolerances are visible at once, such as those of a teleport.
         wraps: the full circle of properties that are angles, by name.
@@ -59,9 +63,11 @@ class Prediction(Generic[_S, _M]):
             raise ValueError(f"smoothing must be 0 to 60 seconds, not {smoothing}")
         if not snap > 0:
             raise ValueError(f"snap must be above 0, not {snap}")
-        self._tolerance: dict[str | None, float] = (
-            {**tolerance} if isinstance(tolerance, Mapping) else {None: float(tolerance)}
-        )
+        self._tolerance: dict[str | None, float] = {}
+        if isinstance(tolerance, Mapping):
+            self._tolerance.update(tolerance.items())
+        else:
+            self._tolerance[None] = float(tolerance)
         for name, most in self._tolerance.items():
             if not 0 <= most < math.inf:
                 raise ValueError(f"tolerance of {name or 'the state'} must be 0 or more, not {most}")
@@ -86,7 +92,7 @@ class Prediction(Generic[_S, _M]):
         """The largest difference of the last comparison, in tolerances."""
 
     def advance(self, client: Client[Any], move: _M, ghost: object | None = None) -> range:
-        """One tick of a client: sends the move, predicts it, and compares with the client's own ghost if there is one.
+        """One tick of a client: sends the move, predicts it, and compares with the client's own ghost if any.
 
         Gives the ticks that the move is for, which may be none: see :meth:`Client.send_input`.
 
@@ -104,8 +110,8 @@ class Prediction(Generic[_S, _M]):
         """Keeps a move for these ticks, and predicts up to the newest of them less ``delay``.
 
         Raises:
-            PredictionError: the step raised, or returned what is no state. Moves and states are kept, and the ticks are run
-                with the next call.
+            PredictionError: the step raised, or returned what is no state. Moves and states are kept, and the
+                ticks are run with the next call.
         """
         oldest = newest = None
         for tick in ticks:
@@ -125,7 +131,7 @@ class Prediction(Generic[_S, _M]):
             del self._moves[next(iter(self._moves))]
 
     def correct(self, tick: int, truth: object) -> bool:
-        """Compares with what the server says of a tick, and replays the moves since where it differs; true then.
+        """Compares with what the server says of a tick, and replays the moves since if it differs; true then.
 
         Args:
             tick: of the server, as :meth:`Client.tick_of` gives it.
@@ -201,15 +207,18 @@ class Prediction(Generic[_S, _M]):
         for name in self._tolerance:
             value = _get(after, name)
             if not _is_finite(value):
-                raise PredictionError(f"step of tick {tick} must return finite numbers, not {name or 'state'} = {value}")
+                raise PredictionError(
+                    f"step of tick {tick} must return finite numbers, not {name or 'state'} = {value}"
+                )
         return after
 
     def _adopted(self, truth: Any) -> _S:
         """A state of what the server says, with what it says nothing of as it is here."""
-        if None in self._tolerance or self.state is None and not self._tolerance:
+        if None in self._tolerance or (self.state is None and not self._tolerance):
             return truth  # type: ignore[no-any-return]
         if self.state is None or type(truth) is type(self.state):
-            return copy.copy(truth)
+            adopted: _S = copy.copy(truth)
+            return adopted
         state: Any = self.state
         for name in self._tolerance:
             state = _with(state, name, _get(truth, name))
@@ -249,8 +258,8 @@ class Prediction(Generic[_S, _M]):
 
 
 class Predicted(Generic[_T]):
-    """Things shown before the server knows of them: spawns that are matched with the real ones, and effects (tells) that
-    are taken back where the server refuses.
+    """Things shown before the server knows of them: spawns that are matched with the real ones, and effects
+    (tells) that are taken back where the server refuses.
 
     Args:
         ticks: how many ticks after its own the server has to confirm a thing.
@@ -308,7 +317,7 @@ def _with(state: Any, name: str | None, value: Any) -> Any:
         return dataclasses.replace(state, **{name: value})
     state = copy.copy(state)
     if isinstance(state, Mapping) or hasattr(state, "dtype"):
-        state[name] = value  # type: ignore[index]
+        state[name] = value
     else:
         setattr(state, name, value)
     return state
@@ -321,7 +330,7 @@ def _is_number(value: Any) -> bool:
 def _is_numeric(value: Any) -> bool:
     if hasattr(value, "dtype"):
         return bool(value.dtype.kind in "iuf")
-    return _is_number(value) or isinstance(value, (tuple, list)) and all(map(_is_number, value))
+    return _is_number(value) or (isinstance(value, (tuple, list)) and all(map(_is_number, value)))
 
 
 def _is_finite(value: Any) -> bool:

@@ -38,7 +38,8 @@ def pair(**settings: Any) -> tuple[testing.SimulatedNetwork, tw.Server[Any], tw.
 
 
 def test_protocols_say_what_their_time_is() -> None:
-    assert PROTOCOL.tick_rate == 60 and PROTOCOL.inputs is Move
+    assert PROTOCOL.tick_rate == 60
+    assert PROTOCOL.inputs is Move
     assert tw.Protocol(1, [Chat]).tick_rate is None
     hashes = {PROTOCOL.hash, PROTOCOL_OF_15.hash, tw.Protocol(1, [Chat]).hash}
     hashes.add(tw.Protocol(1, [Chat], tick_rate=60).hash)
@@ -71,7 +72,8 @@ def test_inputs_that_are_too_large_are_refused() -> None:
 
 def test_a_clock_shows_the_servers_tick_and_inputs_come_for_theirs() -> None:
     network, server, client = pair(conditions=tw.Conditions(latency=0.05))
-    assert client.clock.settled and client.clock.rate == 60
+    assert client.clock.settled
+    assert client.clock.rate == 60
     got: dict[int, int] = {}
     sent: dict[int, int] = {}
     for turn in range(240):
@@ -87,18 +89,25 @@ def test_a_clock_shows_the_servers_tick_and_inputs_come_for_theirs() -> None:
         client.flush()
         network.advance(1 / 60)
     both = sorted(set(got) & set(sent))
-    assert len(both) > 200 and all(got[tick] == sent[tick] for tick in both)
+    assert len(both) > 200
+    assert all(got[tick] == sent[tick] for tick in both)
     (handle,) = server.clients
     status = server.inputs.status(handle)
-    assert status.state == "here" and status.late == status.far_ahead == 0 and status.missing <= 1
-    assert 0 <= status.early < 3 and client.clock.acked >= max(got) - 8
+    assert status.state == "here"
+    assert status.late == status.far_ahead == 0
+    assert status.missing <= 1
+    assert 0 <= status.early < 3
+    assert client.clock.acked >= max(got) - 8
 
 
 def test_the_measurements_hold() -> None:
     bad = timing.measure("100 +- 30 ms, 5 % loss", seconds=20)
-    assert bad.settled_s <= 2 and bad.clock_error_p99_ms <= 5 and bad.on_time_percent >= 99
+    assert bad.settled_s <= 2
+    assert bad.clock_error_p99_ms <= 5
+    assert bad.on_time_percent >= 99
     seldom = timing.measure("localhost", 15, 60, seconds=20)
-    assert seldom.on_time_percent >= 99 and seldom.settled_s <= 2
+    assert seldom.on_time_percent >= 99
+    assert seldom.settled_s <= 2
     often = timing.measure("100 +- 30 ms, 5 % loss", 60, 240, seconds=10)
     assert often.on_time_percent >= 99
     drifting = timing.measure("50 ms", drift=200e-6, seconds=20)
@@ -122,7 +131,8 @@ def test_a_client_that_ticks_seldom_gives_one_input_for_several_ticks() -> None:
     lab.every(1 / 60, serve)
     lab.every(1 / 15, play, phase=0.01)
     lab.run(10)
-    assert set(lengths[30:]) <= {3, 4, 5} and sum(missing[120:]) == 0
+    assert set(lengths[30:]) <= {3, 4, 5}
+    assert sum(missing[120:]) == 0
     (handle,) = lab.server.clients
     status = lab.server.inputs.status(handle)
     assert status.missing / (status.here + status.missing) < 0.02
@@ -141,9 +151,12 @@ def test_missing_inputs_are_repeated_or_none_as_the_game_chose() -> None:
         with client.tick():
             pass
         network.advance(1 / 60)
-    assert seen[0] == Move(1) and seen[-1] is None and 8 <= seen.count(Move(1)) <= 13
+    assert seen[0] == Move(1)
+    assert seen[-1] is None
+    assert 8 <= seen.count(Move(1)) <= 13
     (handle,) = server.clients
-    assert server.inputs.status(handle).state == "missing" and server.inputs.get(handle) is None
+    assert server.inputs.status(handle).state == "missing"
+    assert server.inputs.get(handle) is None
     server.inputs.set_policy("none")
     with pytest.raises(ValueError, match="missing must be 'repeat' or 'none', not 'x'"):
         server.inputs.set_policy("x")  # type: ignore[arg-type]
@@ -162,8 +175,11 @@ def test_columns_have_all_clients() -> None:
     with server.tick():
         pass
     columns, rows = server.inputs.columns(), server.inputs.rows()
-    assert list(columns.slot) == [0] and list(columns.present) == [True]
-    assert isinstance(rows, numpy.ndarray) and rows["x"].tolist() == [-1] and rows["fire"].tolist() == [True]
+    assert list(columns.slot) == [0]
+    assert list(columns.present) == [True]
+    assert isinstance(rows, numpy.ndarray)
+    assert rows["x"].tolist() == [-1]
+    assert rows["fire"].tolist() == [True]
 
 
 def test_the_server_knows_what_the_player_saw() -> None:
@@ -179,7 +195,8 @@ def test_the_server_knows_what_the_player_saw() -> None:
             if (view := server.inputs.seen(handle)) is not None:
                 seen.append(server.inputs.tick - view)
         network.advance(1 / 60)
-    assert len(seen) > 20 and all(6.5 < age < 14 for age in seen[5:])
+    assert len(seen) > 20
+    assert all(6.5 < age < 14 for age in seen[5:])
     with pytest.raises(ValueError, match="tick must be 0 to 4294967295, not NaN"):
         client.seen(float("nan"))
 
@@ -195,7 +212,10 @@ def test_time_goes_on_after_pauses_of_either_side() -> None:
                 lab.server.flush()
 
         def play(
-            client: tw.Client[Any] = client, shown: list[float] = shown, pause: list[bool] = pause, who: str = who
+            client: tw.Client[Any] = client,
+            shown: list[float] = shown,
+            pause: list[bool] = pause,
+            who: str = who,
         ) -> None:
             if pause[0] and who == "client":
                 return
@@ -218,7 +238,8 @@ def test_time_goes_on_after_pauses_of_either_side() -> None:
         lab.run(5)
         after = lab.server.inputs.status(handle)
         assert after.missing - before.missing <= 2, who
-        assert after.far_ahead - before.far_ahead == 0 and client.clock.settled, who
+        assert after.far_ahead == before.far_ahead, who
+        assert client.clock.settled, who
 
 
 def test_a_client_that_comes_back_has_a_new_clock() -> None:
@@ -228,9 +249,11 @@ def test_a_client_that_comes_back_has_a_new_clock() -> None:
         world.run(3)
         assert client.clock.settled
         client = world.reconnect(client)
-        assert client.clock.tick is None and client.clock.server_tick is None
+        assert client.clock.tick is None
+        assert client.clock.server_tick is None
         world.run(3)
-        assert client.clock.settled and abs(client.clock.tick - server.inputs.tick) < 3
+        assert client.clock.settled
+        assert abs(client.clock.tick - server.inputs.tick) < 3
 
 
 def test_mistakes_are_named_and_nothing_is_sent() -> None:
@@ -248,7 +271,11 @@ def test_mistakes_are_named_and_nothing_is_sent() -> None:
         with pytest.raises(ValueError, match=sentence):
             client.set_inputs(**wrong)  # type: ignore[arg-type]
     _, server, client = testing.connected_pair(tw.Protocol(1, [Chat]))
-    for call in (lambda: client.clock.tick, lambda: list(server.inputs), lambda: client.send_input(Chat("x"))):
+    for call in (
+        lambda: client.clock.tick,
+        lambda: list(server.inputs),
+        lambda: client.send_input(Chat("x")),
+    ):
         with pytest.raises(ValueError, match="protocol must have"):
             call()
 
