@@ -275,8 +275,9 @@ columns_class! {
         here: Bool,
         /// True: there is an input to run with, its own or the one before again.
         present: Bool,
-        /// The tick that the player saw, and the 1/256 of its fraction; 0 where that wasn't said.
+        /// The tick that the player saw; 0 where that wasn't said.
         seen_tick: U32,
+        /// The 1/256 of a tick behind it.
         seen_fraction: U8,
     }
 }

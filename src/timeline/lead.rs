@@ -108,7 +108,8 @@ impl InputLead {
     /// The ticks that it goes to; None before anything is known.
     pub fn target(&self) -> Option<f64> {
         // The first tick of a packet must be there in time, and what was needed is of its last.
-        let wish = self.target? + SPARE + (self.interval - 1.0) + f64::from(self.repetitions()) * self.interval;
+        let wish =
+            self.target? + SPARE + (self.interval - 1.0) + f64::from(self.repetitions()) * self.interval;
         Some(wish.clamp(self.config.min, self.config.max))
     }
 
