@@ -292,7 +292,7 @@ mod tests {
                 let for_tick = (u64::from(tick) + rng.next_u64() % 300).saturating_sub(150) as u32;
                 buffer.insert(for_tick, &for_tick.to_le_bytes(), None);
             }
-            tick += 1 + u32::from(rng.next_u64() % 50 == 0) * (rng.next_u64() % 400) as u32;
+            tick += 1 + u32::from(rng.next_u64().is_multiple_of(50)) * (rng.next_u64() % 400) as u32;
             if let (InputState::Here, Some(input)) = taken(&mut buffer, tick) {
                 assert_eq!(input, tick.to_le_bytes());
                 count += 1;

@@ -97,7 +97,9 @@ impl InputLead {
 
     /// A packet has the inputs of so many more ticks than the one before.
     pub fn note_interval(&mut self, ticks: u32) {
-        self.interval += (f64::from(ticks) - self.interval) / 32.0;
+        let off = f64::from(ticks) - self.interval;
+        // Too long a wait is harmless for a while, and too short a one isn't.
+        self.interval += off / if off > 0.0 { 4.0 } else { 32.0 };
     }
 
     /// The fraction of packets that are lost, lately.
