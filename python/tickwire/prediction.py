@@ -75,7 +75,8 @@ class Prediction(Generic[_S, _M]):
         self._max_replay, self._smoothing, self._snap = max_replay, smoothing, snap
         self._wraps = dict(wraps or {})
         self._moves: dict[int, _M] = {}
-        self._states: dict[int, _S] = {}
+        # Of each tick that was predicted, what is compared: the properties that have a tolerance.
+        self._states: dict[int, tuple[Any, ...]] = {}
         self._offsets: dict[str | None, Any] = {}
         self._checked = -1
         self.state: _S | None = state
@@ -123,7 +124,7 @@ class Prediction(Generic[_S, _M]):
         for tick in range(max(first, newest - delay - self._max_replay), newest - delay + 1):
             if tick in self._moves:
                 self.state = self._stepped(self.state, tick)
-            self._states[tick], self.tick = self.state, tick
+            self._states[tick], self.tick = self._read(self.state), tick
         # What the server never says anything of is bounded too.
         while len(self._states) > 4 * self._max_replay:
             del self._states[next(iter(self._states))]
@@ -149,7 +150,7 @@ class Prediction(Generic[_S, _M]):
             return False
         predicted = self._states.get(tick)
         if predicted is not None:
-            self.error = self._difference(predicted, said)
+            self.error = self._difference(predicted, self._read(said))
             if self.error <= 1.0:
                 self._forget(tick)
                 return False
@@ -159,11 +160,17 @@ class Prediction(Generic[_S, _M]):
         state, first = said, tick + 1
         if self.tick - tick > self._max_replay:
             first = self.tick - self._max_replay + 1
-        replayed = {}
-        for each in range(first, self.tick + 1):
-            if each in self._moves:
-                state = self._stepped(state, each)
-            replayed[each] = state
+        state = copy.copy(state)
+        replayed, step, moves, read = {}, self._step, self._moves, self._read
+        each = first
+        try:
+            for each in range(first, self.tick + 1):
+                if each in moves:
+                    state = step(state, moves[each])
+                replayed[each] = read(state)
+        except Exception as error:
+            raise PredictionError(f"step of tick {each} raised {type(error).__name__}: {error}") from error
+        self._check(state, said, self.tick)
         self.corrections += 1
         self.replayed += len(replayed)
         self.capped += first > tick + 1
@@ -201,6 +208,11 @@ class Prediction(Generic[_S, _M]):
             after = self._step(copy.copy(state), self._moves[tick])
         except Exception as error:
             raise PredictionError(f"step of tick {tick} raised {type(error).__name__}: {error}") from error
+        self._check(after, state, tick)
+        return after
+
+    def _check(self, after: Any, state: Any, tick: int) -> None:
+        """Refuses what is no state like that one."""
         if type(after) is not type(state) and not (_is_number(after) and _is_number(state)):
             want, got = type(state).__name__, type(after).__name__
             raise PredictionError(f"step of tick {tick} must return a state, {want}, not {got}")
@@ -210,12 +222,18 @@ class Prediction(Generic[_S, _M]):
                 raise PredictionError(
                     f"step of tick {tick} must return finite numbers, not {name or 'state'} = {value}"
                 )
-        return after
+
+    def _read(self, state: Any) -> tuple[Any, ...]:
+        """What is compared of a state, by itself: what the state changes to later doesn't change it."""
+        read = tuple([_get(state, name) for name in self._tolerance])
+        if any(hasattr(value, "dtype") for value in read):
+            return tuple([copy.copy(value) for value in read])
+        return read
 
     def _adopted(self, truth: Any) -> _S:
         """A state of what the server says, with what it says nothing of as it is here."""
         if None in self._tolerance or (self.state is None and not self._tolerance):
-            return truth  # type: ignore[no-any-return]
+            return copy.copy(truth)  # type: ignore[no-any-return]
         if self.state is None or type(truth) is type(self.state):
             adopted: _S = copy.copy(truth)
             return adopted
@@ -236,12 +254,11 @@ class Prediction(Generic[_S, _M]):
                 offset = _scaled(offset, 0.0)
             self._offsets[name] = offset
         self.state, self.tick = state, tick
-        self._states[tick] = state
+        self._states[tick] = self._read(state)
 
-    def _difference(self, predicted: Any, said: Any) -> float:
+    def _difference(self, predicted: tuple[Any, ...], said: tuple[Any, ...]) -> float:
         worst = 0.0
-        for name, most in self._tolerance.items():
-            mine, its = _get(predicted, name), _get(said, name)
+        for (name, most), mine, its in zip(self._tolerance.items(), predicted, said, strict=True):
             if not _is_numeric(its):
                 worst = max(worst, 0.0 if mine == its else math.inf)
                 continue
@@ -303,6 +320,8 @@ class Predicted(Generic[_T]):
 def _get(state: Any, name: str | None) -> Any:
     if name is None:
         return state
+    if name in getattr(state, "__dict__", ()):
+        return state.__dict__[name]
     if isinstance(state, Mapping) or getattr(getattr(state, "dtype", None), "names", None):
         return state[name]
     return getattr(state, name)
