@@ -71,6 +71,8 @@ class Prediction(Generic[_S, _M]):
         for name, most in self._tolerance.items():
             if not 0 <= most < math.inf:
                 raise ValueError(f"tolerance of {name or 'the state'} must be 0 or more, not {most}")
+        self._names = [name for name in self._tolerance if name is not None]
+        self._plain: type | None = None
         self._step = step
         self._max_replay, self._smoothing, self._snap = max_replay, smoothing, snap
         self._wraps = dict(wraps or {})
@@ -225,9 +227,14 @@ class Prediction(Generic[_S, _M]):
 
     def _read(self, state: Any) -> tuple[Any, ...]:
         """What is compared of a state, by itself: what the state changes to later doesn't change it."""
+        if type(state) is self._plain:
+            return tuple([getattr(state, name) for name in self._names])
         read = tuple([_get(state, name) for name in self._tolerance])
         if any(hasattr(value, "dtype") for value in read):
             return tuple([copy.copy(value) for value in read])
+        if not isinstance(state, Mapping) and None not in self._tolerance:
+            # Attributes alone, none of them an array.
+            self._plain = type(state)
         return read
 
     def _adopted(self, truth: Any) -> _S:
