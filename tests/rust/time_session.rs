@@ -178,6 +178,8 @@ fn inputs_for_other_times_and_floods_are_counted_and_bounded() {
     assert!(line.ended.is_empty());
     let peer = line.server.host().connected().next().unwrap();
     let counters = line.server.timing().inputs().unwrap().player(peer).unwrap().inputs().counters();
-    assert!(counters.far_ahead >= 100 && counters.late + counters.far_behind >= 1, "{counters:?}");
+    // Of a flood in one packet, what has a place is read: 16 payloads.
+    assert!((16..=200).contains(&counters.far_ahead), "{counters:?}");
+    assert!(counters.late + counters.far_behind >= 1, "{counters:?}");
     assert_eq!(counters.here, 0);
 }
