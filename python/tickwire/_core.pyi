@@ -2933,7 +2933,7 @@ class Client(Generic[_P]):
         """Sets how inputs are sent, from the next one on.
 
         Args:
-            delay (int, default 0): ticks by which an input's own tick is later, besides the lead, 0 to 64: so many less are
+            delay (int, default 0): ticks by which an input's own tick is later, besides the lead, 0 to 64: as many less are
                 predicted.
             min_lead (float, default 0.0): seconds that the client runs ahead at least, up to 10.
             max_lead (float, default 1.0): seconds that it runs ahead at most, up to 10.

@@ -66,7 +66,7 @@ pub struct ServerTiming {
     ends: Vec<usize>,
 }
 
-/// A client's time.
+/// A client's time, which follows a server's.
 #[derive(Debug)]
 pub struct ClientTiming {
     /// Whose time it is.
@@ -93,7 +93,7 @@ impl Timing {
         }))
     }
 
-    /// A client's part.
+    /// A client's part in it, if it has one.
     pub fn client(about: Option<&ServerTime>) -> Self {
         let Some(about) = about else { return Timing::None };
         let rate = f64::from(about.rate);

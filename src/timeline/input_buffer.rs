@@ -22,7 +22,7 @@ pub enum InputState {
 /// What a tick gets whose input isn't there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingPolicy {
-    /// The newest one before it, for at most so many ticks in a row.
+    /// The newest one before it, for at most this many ticks in a row.
     Repeat {
         /// The ticks in a row.
         limit: u32,
@@ -62,7 +62,7 @@ enum Slot {
 
 /// A place of the ring.
 #[derive(Clone, Debug)]
-struct Place {
+struct RingPlace {
     tick: u32,
     slot: Slot,
     input: Vec<u8>,
@@ -83,7 +83,7 @@ pub struct TickInput<'a> {
 #[derive(Debug)]
 pub struct InputBuffer {
     /// By tick modulo [`MAX_AHEAD`] twice: as many of the past as of the future.
-    slots: Vec<Place>,
+    slots: Vec<RingPlace>,
     policy: MissingPolicy,
     /// The tick that ran last.
     last: u32,
@@ -103,7 +103,10 @@ impl InputBuffer {
     /// A buffer without inputs; `last` is the tick that ran last.
     pub fn new(last: u32, policy: MissingPolicy) -> Self {
         InputBuffer {
-            slots: vec![Place { tick: 0, slot: Slot::Empty, input: Vec::new(), view: None }; SLOTS as usize],
+            slots: vec![
+                RingPlace { tick: 0, slot: Slot::Empty, input: Vec::new(), view: None };
+                SLOTS as usize
+            ],
             policy,
             last,
             newest: Vec::new(),
@@ -195,7 +198,7 @@ impl InputBuffer {
     /// What became of a tick's input, of one of the last [`MAX_AHEAD`].
     pub fn state(&self, tick: u32) -> Option<InputState> {
         match &self.slots[(tick % SLOTS) as usize] {
-            Place { tick: at, slot: Slot::Ran(state), .. } if *at == tick => Some(*state),
+            RingPlace { tick: at, slot: Slot::Ran(state), .. } if *at == tick => Some(*state),
             _ => None,
         }
     }

@@ -11,7 +11,7 @@ use crate::time::Instant;
 /// Needs that are remembered, and for how many seconds.
 const NEEDS: usize = 512;
 const WINDOW: f64 = 6.0;
-/// Of so many needs, one may be above the lead.
+/// Of this many needs, one may be above the lead.
 const QUANTILE: usize = 100;
 /// Seconds between two looks at them.
 const LOOK_EVERY: f64 = 0.1;
@@ -95,7 +95,7 @@ impl InputLead {
         self.loss += (sample - self.loss) / 200.0;
     }
 
-    /// A packet has the inputs of so many more ticks than the one before.
+    /// A packet has the inputs of this many more ticks than the one before.
     pub fn note_interval(&mut self, ticks: u32) {
         let off = f64::from(ticks) - self.interval;
         // Too long a wait is harmless for a while, and too short a one isn't.

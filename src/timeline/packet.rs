@@ -54,14 +54,14 @@ pub enum InputFault {
     Read(ReadError),
     /// More inputs than a payload has.
     Count {
-        /// That many.
+        /// This many there were.
         count: usize,
     },
     /// The protocol has no inputs, and here are some.
     NoInputs,
     /// Bits behind the end.
     Trailing {
-        /// That many.
+        /// This many there were.
         bits: usize,
     },
 }
@@ -95,7 +95,7 @@ pub struct InputHeader {
     pub view: Option<u32>,
 }
 
-/// Writes a client's payload in at most so many bits; `inputs` are newest first. Gives how many of them went in.
+/// Writes a client's payload in at most this many bits; `inputs` are newest first. Gives how many of them went in.
 pub fn write_inputs<'a>(
     header: &InputHeader,
     tick: u32,

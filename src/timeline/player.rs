@@ -25,7 +25,7 @@ const FIRST_ASKS: u32 = 16;
 /// How a client sends its inputs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlayerConfig {
-    /// Ticks between when an input is given and its own tick, besides the lead: so many less are predicted.
+    /// Ticks between when an input is given and its own tick, besides the lead: as many less are predicted.
     pub delay: u32,
     pub lead: LeadConfig,
 }
@@ -49,7 +49,7 @@ pub struct Player {
     sent: Box<[Option<SentPayload>; 256]>,
     next: u8,
     asked: u32,
-    /// Rising by tick.
+    /// Inputs, rising by tick.
     waiting: VecDeque<(u32, Encoded)>,
     stamped: Option<u32>,
     /// Of the newest input: the clock, and how far ahead of it, when it was stamped.
@@ -69,7 +69,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// A client that knows nothing yet; its server has so many ticks a second, and inputs take so many bits at most.
+    /// A client that knows nothing yet; its server has this many ticks a second, and inputs take this many bits at most.
     pub fn new(rate: f64, config: PlayerConfig, input_bits: usize) -> Self {
         Player {
             clock: ServerClock::new(rate),
@@ -213,7 +213,7 @@ impl Player {
         (is_new || again || asks).then_some(bits)
     }
 
-    /// Writes a payload in at most so many bits; gives its number.
+    /// Writes a payload in at most this many bits; gives its number.
     pub fn write(&mut self, now: Instant, bits: usize, writer: &mut BitWriter) -> Option<u8> {
         self.wants(now).filter(|least| *least <= bits)?;
         let header =

@@ -14,12 +14,12 @@ pub struct TickTime {
     /// The tick that ran last, and when its inputs were taken.
     pub tick: u32,
     pub taken_at: Instant,
-    /// Ticks a second.
+    /// Ticks a second, as configured.
     pub rate: f64,
 }
 
 impl TickTime {
-    /// 1/16 ticks between two moments, at most so many.
+    /// 1/16 ticks between two moments, at most this many.
     fn sixteenths(&self, from: Instant, to: Instant, most: u8) -> u8 {
         let ticks = (to - from).as_secs_f64() * self.rate * 16.0;
         // A hair's breadth is no reason for one less.
@@ -149,7 +149,7 @@ impl Referee {
         self.early
     }
 
-    /// Payloads that came.
+    /// How many payloads came.
     pub fn payloads(&self) -> u64 {
         self.payloads
     }

@@ -318,7 +318,7 @@ impl core::error::Error for ProtocolError {}
 /// What both sides know of the server's time.
 #[derive(Clone, Debug)]
 pub struct ServerTime {
-    /// Ticks a second.
+    /// Ticks a second of the server.
     pub rate: u32,
     /// The name and the fields of an input, if clients have inputs.
     pub input: Option<(String, Arc<Schema>)>,
