@@ -11,7 +11,7 @@ SOURCES := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links ghosts compare fuzz mutations sanitize soak wheel clean
+.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links ghosts latency compare fuzz mutations sanitize soak wheel clean
 
 build: $(VENV)/.built
 
@@ -71,6 +71,10 @@ endif
 ghosts: $(VENV)/.dev
 	cargo bench --bench ghosts -- $(ARGS)
 	$(BIN)/python benches/ghosts/broadcast.py $(ARGS)
+
+# What hides latency: clocks, inputs, prediction, in virtual time; writes benches/latency/results.json.
+latency: $(VENV)/.dev
+	$(BIN)/python benches/latency/run.py
 
 # Tickwire beside other libraries, some minutes; writes benches/compare/RESULTS.md, results.json and the README's table.
 compare: $(VENV)/.built

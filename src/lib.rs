@@ -11,9 +11,10 @@
 //! | 9 | [`python`] (feature `python`) | converts and delegates; the only place that knows PyO3 |
 //! | 8 | [`driver`], [`netsim`] | sockets and clocks; links that misbehave on purpose |
 //! | 7 | [`session`] | one tick in code: an endpoint and what is above it, in order |
-//! | 6 | [`replication`], [`timeline`] | ghosts: the server's world in every client, by rows and acked baselines; which tick a client shows |
+//! | 6 | [`replication`] | ghosts: the server's world in every client, by rows and acked baselines |
 //! | 5 | [`endpoint`] | servers, clients and hosts as sans-IO machines: peers, events, messages |
 //! | 4 | [`netcode`], [`transport`], [`slices`] | secure connections (netcode 1.02); one conversation: acks, channels, framing; large blocks |
+//! | 4 | [`timeline`] | one time on both sides: the server's tick on a client, its lead, inputs by tick, which tick is shown |
 //! | 3 | [`wire`] | bytes and bits (serialize 1.0), message schemas |
 //! | 3 | [`calls`] | how many calls a peer may make, and which requests wait for a reply |
 //! | 2 | [`store`] | fixed-capacity containers |
@@ -37,12 +38,12 @@ pub mod calls;
 
 pub mod netcode;
 pub mod slices;
+pub mod timeline;
 pub mod transport;
 
 pub mod endpoint;
 
 pub mod replication;
-pub mod timeline;
 
 pub mod session;
 

@@ -29,6 +29,7 @@ from tickwire._core import (
     Client,
     ClientHandle,
     ClientWorld,
+    Clock,
     Conditions,
     Congestion,
     Connected,
@@ -45,6 +46,9 @@ from tickwire._core import (
     GoodBad,
     Inbox,
     IncomingChunk,
+    InputColumns,
+    Inputs,
+    InputStatus,
     Link,
     Notifications,
     Outages,
@@ -128,6 +132,7 @@ from tickwire.errors import (
     GhostError,
     MessageTooLargeError,
     NotConnectedError,
+    PredictionError,
     StaleClientError,
     StreamError,
     TickwireError,
@@ -172,6 +177,7 @@ from tickwire.log import UnconfiguredLog
 from tickwire.loop import loop
 from tickwire.message import BlockMessage, Message, MessageFactory, message
 from tickwire.past import Judgement, Judgements, Past
+from tickwire.prediction import Predicted, Prediction
 from tickwire.pulls import Catalogue, Pull, Puller, PullError, PullHook
 from tickwire.redial import Redialler, TokenSource
 from tickwire.resolve import resolve
@@ -214,6 +220,7 @@ __all__ = [
     "ClientHandle",
     "ClientState",
     "ClientWorld",
+    "Clock",
     "ClosedError",
     "Conditions",
     "Congestion",
@@ -241,6 +248,9 @@ __all__ = [
     "Hook",
     "Inbox",
     "IncomingChunk",
+    "InputColumns",
+    "InputStatus",
+    "Inputs",
     "Judgement",
     "Judgements",
     "Link",
@@ -255,6 +265,9 @@ __all__ = [
     "PacketOpener",
     "PacketStats",
     "Past",
+    "Predicted",
+    "Prediction",
+    "PredictionError",
     "PriorityHook",
     "Protocol",
     "Proxy",

@@ -53,6 +53,7 @@ __all__ = [
     "Client",
     "ClientHandle",
     "ClientWorld",
+    "Clock",
     "Conditions",
     "Congestion",
     "ConnectToken",
@@ -69,6 +70,9 @@ __all__ = [
     "GoodBad",
     "Inbox",
     "IncomingChunk",
+    "InputColumns",
+    "InputStatus",
+    "Inputs",
     "Link",
     "Notifications",
     "Outages",
@@ -1017,6 +1021,9 @@ class Protocol(Generic[_P]):
             consists of.
         calls (Sequence[Call[..., Any]], default ()): functions made calls by :func:`tickwire.call`; the classes
             of their arguments and replies stand behind the messages.
+        inputs (type | None, default None): the message class of clients' inputs, one a tick: :meth:`Client.send_input`.
+        tick_rate (int | None, default None): ticks a second that the server makes, 1 to 1,000; needed for ``inputs`` and
+            for :attr:`Client.clock`.
         framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
             talk to that C++ library (``docs/yojimbo.md``).
         fold_hash (bool, default False): yojimbo only: mix :attr:`hash` into :attr:`id`, so that sides with
@@ -1036,6 +1043,8 @@ class Protocol(Generic[_P]):
         *,
         ghosts: Sequence[type] = (),
         calls: Sequence[Call[..., Any]] = (),
+        inputs: type | None = None,
+        tick_rate: int | None = None,
         framing: Literal["native", "yojimbo"] = "native",
         fold_hash: bool = False,
         max_packet_size: int | None = None,
@@ -1045,6 +1054,12 @@ class Protocol(Generic[_P]):
     @property
     def id(self) -> int:
         """The netcode protocol id: with ``fold_hash``, the one given XOR :attr:`hash`."""
+    @property
+    def inputs(self) -> type | None:
+        """The class of clients' inputs; None where there are none."""
+    @property
+    def tick_rate(self) -> int | None:
+        """Ticks a second that the server makes; None where both sides have no time in common."""
     @property
     def framing(self) -> Literal["native", "yojimbo"]:
         """How packets look."""
@@ -1956,6 +1971,146 @@ class World:
     def __contains__(self, ghost: object, /) -> bool: ...
 
 @final
+class Clock:
+    """A client's estimate of its server's time: :attr:`Client.clock` has it.
+
+    It shows nothing (None) before the first packets of both directions came, some two round trips after the connection came up,
+    then runs within a few per cent of the server's rate, and never back. See ``docs/time.md``. It raises ValueError where
+    the protocol has no ``tick_rate``.
+    """
+
+    @property
+    def tick(self) -> float | None:
+        """The server's tick now, with its fraction; None before it is known."""
+    @property
+    def input_tick(self) -> int | None:
+        """The tick that an input is for which is sent now; None before it is known."""
+    @property
+    def error(self) -> float | None:
+        """Seconds by which ``tick`` may be off, but for what one direction takes longer than the other; None before it is
+        known."""
+    @property
+    def settled(self) -> bool:
+        """Whether ``tick`` is as exact as it gets."""
+    @property
+    def rate(self) -> float:
+        """Ticks a second, as the protocol says."""
+    @property
+    def speed(self) -> float:
+        """How quickly it runs now: 1 where nothing is made up for."""
+    @property
+    def drift(self) -> float:
+        """The drift of the server's clock against this one, as a fraction."""
+    @property
+    def lead(self) -> float | None:
+        """Ticks by which inputs are ahead of ``tick``, besides their delay; None before it is known."""
+    @property
+    def delay(self) -> int:
+        """Ticks between when an input is sent and when it is predicted, as :meth:`Client.set_inputs` was given."""
+    @property
+    def server_tick(self) -> int | None:
+        """The newest tick of the server that is known by its word; None before."""
+    @property
+    def acked(self) -> int | None:
+        """The newest tick whose input the server said that it has; None before."""
+    @property
+    def restarts(self) -> int:
+        """How often it began again, as the server was more than a quarter of a second elsewhere."""
+
+@final
+class InputColumns:
+    """The inputs of the tick that runs, as columns, by slot: :meth:`Inputs.columns` gives them."""
+
+    @property
+    def slot(self) -> memoryview:
+        """The client slot."""
+    @property
+    def client(self) -> memoryview:
+        """The :attr:`ClientHandle.number` of the client."""
+    @property
+    def here(self) -> memoryview:
+        """True: the tick's own input is there."""
+    @property
+    def present(self) -> memoryview:
+        """True: there is an input to run with, its own or the one before again."""
+    @property
+    def seen_tick(self) -> memoryview:
+        """The tick that the player saw; 0 where that wasn't said."""
+    @property
+    def seen_fraction(self) -> memoryview:
+        """The 1/256 of a tick behind it."""
+    def __len__(self) -> int: ...
+
+@final
+class InputStatus:
+    """How a client's inputs come: :meth:`Inputs.status` gives it."""
+
+    @property
+    def state(self) -> Literal["here", "late", "missing"] | None:
+        """What became of the input of the tick that runs; None before there were any."""
+    @property
+    def early(self) -> float | None:
+        """Ticks by which inputs come before they are needed, smoothed; below 0 they are late. None before the first."""
+    @property
+    def here(self) -> int:
+        """Ticks whose input was there."""
+    @property
+    def missing(self) -> int:
+        """Ticks that ran without their input."""
+    @property
+    def repeated(self) -> int:
+        """Of these, ticks that ran with the one before again."""
+    @property
+    def late(self) -> int:
+        """Inputs that came after their tick had run without them."""
+    @property
+    def duplicates(self) -> int:
+        """Copies of inputs that were there already."""
+    @property
+    def far_ahead(self) -> int:
+        """Inputs that were refused as their ticks were more than 128 ahead."""
+    @property
+    def far_behind(self) -> int:
+        """Inputs that were refused as their ticks were 128 or more ago."""
+    @property
+    def skipped(self) -> int:
+        """Inputs of ticks in which the server flushed and didn't receive."""
+
+@final
+class Inputs:
+    """A server's inputs for the tick that runs, from ``receive`` until the next one behind a flush: :attr:`Server.inputs` has
+    them. Iterating gives ``(client, input)`` of each client that ever sent one; the input is None where it is missing and not
+    repeated. It raises ValueError where the protocol has no ``inputs``. See ``docs/time.md``."""
+
+    @property
+    def tick(self) -> int:
+        """The number of the tick that runs, which the next flush sends: the same on clients and on the server."""
+    def __iter__(self) -> Iterator[tuple[ClientHandle, Any]]: ...
+    def __len__(self) -> int: ...
+    def get(self, client: ClientHandle, /) -> Any:
+        """The input of a client for the tick that runs; None where there is none."""
+    def seen(self, client: ClientHandle, /) -> float | None:
+        """The tick that a client's player saw when it gave the input of the tick that runs, with its fraction; None where
+        the client didn't say (:meth:`Client.seen`). It is the client's word: bound it."""
+    def status(self, client: ClientHandle, /) -> InputStatus:
+        """How a client's inputs come."""
+    def set_policy(self, missing: Literal["repeat", "none"], *, ticks: int = 8) -> None:
+        """Sets what a tick gets whose input isn't there.
+
+        Args:
+            missing (Literal['repeat', 'none']): the newest one before again, or None.
+            ticks (int, default 8): for how many ticks in a row it is repeated, 1 to 64; None then.
+
+        Raises:
+            ValueError: naming the argument, its value and its bound.
+        """
+    def columns(self) -> InputColumns:
+        """Who has which input in the tick that runs, as columns."""
+    def rows(self) -> Any:
+        """The inputs of the tick that runs as rows of their class, in the order of :meth:`columns`: with NumPy an array. Zeros
+        where there is none."""
+
+@final
 class ClientWorld:
     """What a server shows a client: its ghosts, as objects and as columns. Only the server changes them.
     :attr:`Client.world` has it."""
@@ -2303,6 +2458,9 @@ class Server(Generic[_P]):
     @property
     def world(self) -> World:
         """Its ghosts: objects spawned here appear at its clients."""
+    @property
+    def inputs(self) -> Inputs:
+        """The inputs of the tick that runs."""
     @property
     def max_clients(self) -> int:
         """The number of client slots."""
@@ -3039,6 +3197,57 @@ class Client(Generic[_P]):
     @property
     def world(self) -> ClientWorld:
         """The ghosts that the server shows to this client."""
+    @property
+    def clock(self) -> Clock:
+        """The server's time."""
+    def send_input(self, input: object, /) -> range:
+        """Sends an input, once a tick, and gives the ticks that it is for: those behind the last input's to
+        :attr:`Clock.input_tick`.
+
+        One tick, as a rule; several where the client ticks more seldom than the server; none where the tick has its input
+        already, which stays, or the time isn't known yet. After a silence of more than 16 ticks those between have none. It goes
+        out with the next flush, and again in some packets after that until the server has it.
+
+        Args:
+            input (message): an object of the protocol's class of inputs.
+
+        Raises:
+            FieldError: naming class, field, value and bound.
+            TypeError: it is of another class.
+            ValueError: the protocol has no inputs.
+        """
+    def seen(self, tick: float, /) -> None:
+        """Notes which tick of the server the player sees from now on, as where others are drawn: inputs carry it, to 1/256.
+
+        Args:
+            tick (float): with its fraction, 0 to 4,294,967,295.
+
+        Raises:
+            ValueError: it is out of its bounds, or the protocol has no ``tick_rate``.
+        """
+    def tick_of(self, ghost: object, /) -> int | None:
+        """The newest tick of the server at which a ghost is known to have been as it is here; None where that isn't known, or
+        the ghost isn't this client's own.
+
+        Raises:
+            GhostError: it is gone, or another client's.
+            ValueError: the protocol has no ``tick_rate``.
+        """
+    def set_inputs(
+        self, *, delay: int = 0, min_lead: float = 0.0, max_lead: float = 1.0, redundancy: int = 3
+    ) -> None:
+        """Sets how inputs are sent, from the next one on.
+
+        Args:
+            delay (int, default 0): ticks by which an input's own tick is later, besides the lead, 0 to 64: as many less are
+                predicted.
+            min_lead (float, default 0.0): seconds that the client runs ahead at least, up to 10.
+            max_lead (float, default 1.0): seconds that it runs ahead at most, up to 10.
+            redundancy (int, default 3): packets that carry each input until it is acked, 1 to 16.
+
+        Raises:
+            ValueError: naming the argument, its value and its bound.
+        """
     @property
     def counters(self) -> dict[str, int]:
         """All counters since the start, with every drop under a name."""

@@ -28,6 +28,7 @@ __all__ = [
     "GhostError",
     "MessageTooLargeError",
     "NotConnectedError",
+    "PredictionError",
     "StaleClientError",
     "StreamError",
     "TickwireError",
@@ -97,6 +98,10 @@ class NotConnectedError(TickwireError, RuntimeError):
 
 class GhostError(TickwireError, RuntimeError):
     """A ghost, or its class, is not where it must be for this: in this world, alive, or on the server."""
+
+
+class PredictionError(TickwireError, RuntimeError):
+    """A game's step raised, or returned what is no state. Nothing of the prediction is lost."""
 
 
 class ClosedError(TickwireError, RuntimeError):

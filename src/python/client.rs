@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::exceptions::{PyResourceWarning, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyRange, PyTuple};
 
 use super::address::{Address, AddressLike};
 use super::arguments::{int, number, optional_int, shared, truth};
@@ -21,7 +21,7 @@ use super::endpoint::{CLIENT, Endpoint};
 use super::errors::{not_connected, value_error};
 use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
 use super::fields::within;
-use super::ghosts::ClientWorld;
+use super::ghosts::{ClientWorld, Ghost};
 use super::inbox::{Inbox, Pending, Tick, Ticking, payload};
 use super::log::{Level, log, log_end};
 use super::network::SimulatedNetwork;
@@ -29,6 +29,7 @@ use super::protocol::Protocol;
 use super::settings::Settings;
 use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options, skip_seed};
 use super::stats::ConnectionStats;
+use super::time::{self, Clock};
 use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
 use crate::driver::{ClaimedToken, VirtualNetwork, claim_token, unix_now};
 use crate::endpoint::{
@@ -101,7 +102,7 @@ const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 ///         argument is out of its bounds, or the connection of ``resume`` is still up.
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Client {
-    endpoint: Endpoint,
+    pub(super) endpoint: Endpoint,
     /// What the core calls the server.
     server: PeerHandle,
     world: Py<ClientWorld>,
@@ -319,7 +320,56 @@ impl Client {
         self.world.clone_ref(py)
     }
 
-    /// All counters since the start, with every drop under a name.
+    /// The server's time: the protocol must have a ``tick_rate``.
+    #[getter]
+    fn clock(slf: Py<Self>) -> Clock {
+        Clock(slf)
+    }
+
+    /// Sends an input, once a tick: see the stub.
+    ///
+    /// Args:
+    ///     input (message): an object of the protocol's class of inputs.
+    #[pyo3(signature = (input, /))]
+    fn send_input<'py>(&self, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyRange>> {
+        time::send_input(self, input)
+    }
+
+    /// Notes which tick of the server the player sees from now on: inputs carry it.
+    #[pyo3(signature = (tick, /))]
+    fn seen(&self, #[pyo3(from_py_with = number::tick)] tick: f64) -> PyResult<()> {
+        time::see(self, tick)
+    }
+
+    /// The newest tick of the server at which a ghost is known to have been as it is here; None where that isn't known, or it
+    /// isn't this client's own.
+    ///
+    /// Raises:
+    ///     GhostError: it is gone, or another client's.
+    #[pyo3(signature = (ghost, /))]
+    fn tick_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
+        time::tick_of(self, ghost)
+    }
+
+    /// Sets how inputs are sent, from the next one on.
+    ///
+    /// Args:
+    ///     delay (int, default 0): ticks by which an input's own tick is later, besides the lead, 0 to 64.
+    ///     min_lead (float, default 0.0): seconds that the client runs ahead at least, up to 10.
+    ///     max_lead (float, default 1.0): seconds that it runs ahead at most, up to 10.
+    ///     redundancy (int, default 3): packets that carry each input until it is acked, 1 to 16.
+    #[pyo3(signature = (*, delay = 0, min_lead = 0.0, max_lead = 1.0, redundancy = 3))]
+    fn set_inputs(
+        &self,
+        #[pyo3(from_py_with = int::delay)] delay: i128,
+        #[pyo3(from_py_with = number::min_lead)] min_lead: f64,
+        #[pyo3(from_py_with = number::max_lead)] max_lead: f64,
+        #[pyo3(from_py_with = int::redundancy)] redundancy: i128,
+    ) -> PyResult<()> {
+        time::configure(self, delay, min_lead, max_lead, redundancy)
+    }
+
+    /// Everything counted since the start, drops by name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.endpoint.counters(py)

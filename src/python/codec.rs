@@ -85,6 +85,11 @@ impl Class {
         self.slots.class()
     }
 
+    /// The fields of a declared class.
+    pub(super) fn schema(&self) -> Option<&Py<Schema>> {
+        if let Kind::Declared(schema) = &self.kind { Some(schema) } else { None }
+    }
+
     pub(super) fn name(&self) -> &str {
         &self.name
     }

@@ -240,6 +240,8 @@ impl Endpoint {
             state.handle_read(what, &mut pending.tick);
         }
         state.transfers.told(&pending.tick.chunks);
+        let now = state.carrier.now();
+        state.carrier.session.take_inputs(now);
         Ok(read)
     }
 

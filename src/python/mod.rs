@@ -50,6 +50,7 @@ mod slots;
 mod state;
 mod stats;
 mod stream;
+mod time;
 mod token;
 mod value;
 
@@ -122,6 +123,8 @@ pub mod module {
     use super::stats::{ChannelSnapshot, ChannelStats, ChunkStats, ConnectionStats};
     #[pymodule_export]
     use super::stream::Stream;
+    #[pymodule_export]
+    use super::time::{Clock, InputColumns, InputStatus, Inputs};
     #[pymodule_export]
     use super::token::{ConnectToken, generate_key};
 

@@ -17,6 +17,7 @@ use super::errors::{ChannelError, StreamError, UnregisteredMessageError, value_e
 use super::events::ClientHandle;
 use super::fields::bounded;
 use super::ghosts::Properties;
+use super::time;
 use crate::netcode::Spoken;
 use crate::replication::Classes;
 use crate::time::Duration;
@@ -54,6 +55,8 @@ pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
 ///         argument of ``send``.
 ///     ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`: what the server's world consists of.
 ///     calls (Sequence[Call[..., Any]], default ()): functions made calls by :func:`tickwire.call`.
+///     inputs (type | None, default None): the message class of clients' inputs, one a tick.
+///     tick_rate (int | None, default None): ticks a second that the server makes, 1 to 1,000; needed for inputs and clocks.
 ///     framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
 ///         talk to that C++ library (``docs/yojimbo.md``).
 ///     fold_hash (bool, default False): yojimbo only: mix :attr:`hash` into :attr:`id`, so that sides with
@@ -79,16 +82,20 @@ pub(crate) struct Protocol {
     pub(super) ghosts: Vec<(Py<PyType>, Py<Properties>)>,
     pub(super) ghost_classes: Option<Arc<Classes>>,
     pub(super) calls: Calls,
+    /// The class of clients' inputs.
+    pub(super) input_class: Option<Class>,
 }
 
 #[pymethods]
 impl Protocol {
     #[new]
-    #[pyo3(signature = (id, messages, channels = None, *, ghosts = None, calls = None, framing = "native", fold_hash = false,
-                        max_packet_size = None, packet_fragment_size = None))]
+    #[pyo3(signature = (id, messages, channels = None, *, ghosts = None, calls = None, inputs = None, tick_rate = None,
+                        framing = "native", fold_hash = false, max_packet_size = None,
+                        packet_fragment_size = None))]
     #[pyo3(
-        text_signature = "(id, messages, channels=..., *, ghosts=(), calls=(), framing='native', fold_hash=False, \
-                             max_packet_size=None, packet_fragment_size=None)"
+        text_signature = "(id, messages, channels=..., *, ghosts=(), calls=(), inputs=None, tick_rate=None, \
+                             framing='native', fold_hash=False, max_packet_size=None, \
+                             packet_fragment_size=None)"
     )]
     #[allow(clippy::too_many_arguments)] // Settings, most by keyword.
     fn new(
@@ -98,6 +105,8 @@ impl Protocol {
         channels: Option<&Bound<'_, PyAny>>,
         ghosts: Option<&Bound<'_, PyAny>>,
         calls: Option<&Bound<'_, PyAny>>,
+        inputs: Option<&Bound<'_, PyAny>>,
+        #[pyo3(from_py_with = optional_int::tick_rate)] tick_rate: Option<i128>,
         framing: &str,
         #[pyo3(from_py_with = truth::fold_hash)] fold_hash: bool,
         #[pyo3(from_py_with = optional_int::max_packet_size)] max_packet_size: Option<i128>,
@@ -188,7 +197,12 @@ impl Protocol {
                 .and_then(|core| core.with_ghosts(classes.describe(), Share::default())),
             None => transport::Protocol::with_framing(types, configs, framing),
         };
-        let core = core.map_err(value_error)?;
+        let mut core = core.map_err(value_error)?;
+        let mut input_class = None;
+        if let Some((about, class)) = time::about(inputs, tick_rate)? {
+            core = core.with_time(about, Share::default()).map_err(value_error)?;
+            input_class = class;
+        }
         let id = if fold_hash { id ^ core.hash() } else { id };
         let address = |class: &Class| class.class().as_ptr() as usize;
         let mut by_type: Vec<(usize, u16)> = classes.iter().map(address).zip(0..=u16::MAX).collect();
@@ -207,7 +221,18 @@ impl Protocol {
             calls.check_channel(class, kind)?;
         }
         let core = Arc::new(core);
-        Ok(Protocol { id, core, classes, by_type, channels, own_channels, ghosts, ghost_classes, calls })
+        Ok(Protocol {
+            id,
+            core,
+            classes,
+            by_type,
+            channels,
+            own_channels,
+            ghosts,
+            ghost_classes,
+            calls,
+            input_class,
+        })
     }
 
     /// The netcode protocol id: with ``fold_hash``, the one given XOR :attr:`hash`.
@@ -254,6 +279,18 @@ impl Protocol {
     #[getter]
     fn calls(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
         self.calls.declared.iter().map(|declared| declared.call.clone_ref(py)).collect()
+    }
+
+    /// The class of clients' inputs; None where there are none.
+    #[getter]
+    fn inputs(&self, py: Python<'_>) -> Option<Py<PyType>> {
+        self.input_class.as_ref().map(|class| class.class().clone_ref(py))
+    }
+
+    /// Ticks a second that the server makes; None where both sides have no time in common.
+    #[getter]
+    fn tick_rate(&self) -> Option<u32> {
+        self.core.time().map(|time| time.rate)
     }
 
     /// The channels, in order.
@@ -323,6 +360,7 @@ impl Protocol {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.ghosts.iter().try_for_each(|(class, _)| visit.call(class))?;
         self.calls.traverse(visit)?;
+        self.input_class.iter().try_for_each(|class| class.traverse(visit))?;
         self.classes.iter().try_for_each(|class| class.traverse(visit))
     }
 }

@@ -3,6 +3,7 @@
 //! Promises: what arrives for ghosts is read when it arrives, so that what is acked was read; nothing of a server's world goes to a
 //! client before the application knows of it. Refuses what a peer writes whose part it isn't: its connection is over.
 
+use super::timing::Timing;
 use crate::endpoint::{Dial, Event, Host, PeerHandle};
 use crate::replication::{Mirror, Publisher, Violation};
 use crate::store::Datagrams;
@@ -45,6 +46,7 @@ impl Ghosts {
         host: &mut Host,
         server: &mut Option<PeerHandle>,
         payloads: &mut Vec<(PeerHandle, Received)>,
+        timing: &mut Timing,
         out: &mut Datagrams,
     ) {
         host.take_ghost_payloads(payloads);
@@ -57,8 +59,12 @@ impl Ghosts {
                 continue;
             };
             let (at, sequence) = (received.received_at, received.packet_sequence);
-            if let Err(violation) = mirror.handle_packet(at, sequence, reader) {
-                host.refuse_ghosts(now, peer, &violation.to_string(), out);
+            match mirror.handle_packet(at, sequence, reader) {
+                Ok(()) => {
+                    let tick = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits).bits(16);
+                    timing.note_ghosts(received.received_at, peer, tick.unwrap_or_default() as u32);
+                }
+                Err(violation) => host.refuse_ghosts(now, peer, &violation.to_string(), out),
             }
         }
     }
@@ -109,18 +115,10 @@ impl Ghosts {
         }
     }
 
-    /// Sends what is due, ghosts included.
-    pub(super) fn transmit(
-        &mut self,
-        now: Instant,
-        host: &mut Host,
-        wants: &mut Vec<(PeerHandle, usize)>,
-        out: &mut Datagrams,
-    ) {
+    /// Says for whom there is something to send.
+    pub(super) fn want(&mut self, now: Instant, host: &mut Host, wants: &mut Vec<(PeerHandle, usize)>) {
         let channel = host.ghost_channel();
-        let (Ghosts::Publisher(publisher), Some(channel)) = (self, channel) else {
-            return host.transmit(now, out);
-        };
+        let (Ghosts::Publisher(publisher), Some(channel)) = (self, channel) else { return };
         wants.clear();
         wants.extend(publisher.wants());
         for (peer, least_bits) in wants.drain(..) {
@@ -129,6 +127,5 @@ impl Ghosts {
                 publisher.choose(peer, host.budget_bits(now, peer));
             }
         }
-        host.transmit_with(now, out, &mut **publisher);
     }
 }

@@ -7,12 +7,15 @@
 
 mod ghosts;
 mod tick;
+pub mod timing;
 
 pub use ghosts::Ghosts;
 pub use tick::Tick;
+pub use timing::Timing;
 
 use core::net::SocketAddr;
 
+use self::timing::Features;
 use crate::endpoint::{Event, Goodbye, Host, MAX_LINGER, PeerHandle};
 use crate::replication::Mirror;
 use crate::store::Datagrams;
@@ -29,6 +32,7 @@ pub struct Session {
     version: u64,
     lingering: Option<Lingering>,
     ghosts: Ghosts,
+    timing: Timing,
     /// The application was told in an earlier tick that it is connected: it may see ghosts.
     shows_ghosts: bool,
     is_told_of_server: bool,
@@ -54,11 +58,18 @@ impl Session {
 
     /// As [`Session::new`], with a part in ghosts.
     pub fn with_ghosts(host: Host, ghosts: Ghosts) -> Self {
+        let about = host.protocol().time();
+        let timing = if host.listener().is_some() { Timing::server(about) } else { Timing::client(about) };
+        let mut ghosts = ghosts;
+        if let (Some(mirror), Timing::Client(_)) = (ghosts.mirror(), &timing) {
+            mirror.note_owned();
+        }
         Session {
             host,
             version: 0,
             lingering: None,
             ghosts,
+            timing,
             shows_ghosts: false,
             is_told_of_server: false,
             server: None,
@@ -89,6 +100,28 @@ impl Session {
         &mut self.ghosts
     }
 
+    /// Its part in inputs and the server's time.
+    pub fn timing(&mut self) -> &mut Timing {
+        &mut self.timing
+    }
+
+    /// A server's tick: the one that was flushed last, as ghosts' packets carry it.
+    pub fn tick(&mut self) -> u32 {
+        match (&mut self.ghosts, &self.timing) {
+            (Ghosts::Publisher(publisher), _) => publisher.tick(),
+            (_, Timing::Server(timing)) => timing.flushes(),
+            _ => 0,
+        }
+    }
+
+    /// Takes the inputs for the tick that now begins, once a tick: after [`Session::take`].
+    pub fn take_inputs(&mut self, now: Instant) {
+        let tick = self.tick();
+        if let Timing::Server(timing) = &mut self.timing {
+            timing.take(now, tick);
+        }
+    }
+
     /// What a client is shown of the world, to be taken with each tick: its last event waits for that, for one tick. None before a tick after the one that says that it is
     /// connected.
     pub fn mirror(&mut self) -> Option<&mut Mirror> {
@@ -107,8 +140,13 @@ impl Session {
         self.change().handle_datagram(now, unix, from, datagram, out);
         if self.host.ghost_channel().is_some() {
             let before = self.server;
-            self.ghosts.read(now, &mut self.host, &mut self.server, &mut self.payloads, out);
+            let Session { ghosts, host, server, payloads, timing, .. } = self;
+            ghosts.read(now, host, server, payloads, timing, out);
             self.note_server(before);
+        }
+        if self.host.time_channel().is_some() {
+            let tick = self.tick();
+            self.timing.read(now, &mut self.host, tick, &mut self.payloads, out);
         }
     }
 
@@ -142,6 +180,7 @@ impl Session {
         host.take_notifications(&mut tick.notifications);
         host.take_packet_notifications(&mut tick.packet_notifications);
         self.ghosts.take_notifications(self.host.ghost_channel(), &mut tick.notifications);
+        self.timing.take_notifications(self.host.time_channel(), &mut tick.notifications);
         // Last: nothing of a peer comes before the application knows of it.
         let (mut events, mut final_stats, mut here) = (Vec::new(), Vec::new(), None);
         // Nobody may look, or have no cells for what is shown: that is not waited for twice.
@@ -164,6 +203,8 @@ impl Session {
             }
         }
         self.ghosts.note_events(&events);
+        let last = self.tick();
+        self.timing.note_events(&self.host, last, &events);
         tick.events.append(&mut events);
         tick.final_stats.append(&mut final_stats);
     }
@@ -178,7 +219,17 @@ impl Session {
     /// Appends all that is due, messages and ghosts included: once a tick.
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
         self.version += 1;
-        self.ghosts.transmit(now, &mut self.host, &mut self.wants, out);
+        self.timing.begin_flush(self.ghosts.publisher());
+        self.ghosts.want(now, &mut self.host, &mut self.wants);
+        self.timing.want(now, &mut self.host);
+        let tick = self.tick();
+        let (time_channel, timing) = (self.host.time_channel(), &mut self.timing);
+        let publisher = self.ghosts.publisher();
+        if publisher.is_none() && time_channel.is_none() {
+            return self.host.transmit(now, out);
+        }
+        let mut features = Features { now, tick, time_channel, publisher, timing };
+        self.host.transmit_with(now, out, &mut features);
     }
 
     /// Appends what needn't wait for a tick of the application; while it lingers, ticks included.

@@ -15,10 +15,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("netcode", &["wire", "store", "time", "limits", "rng"]),
     ("transport", &["wire", "store", "time", "limits", "rng"]),
     ("slices", &["wire", "store", "time", "rng"]),
+    ("timeline", &["wire", "store", "time", "rng"]),
     ("endpoint", &["netcode", "transport", "wire", "store", "time", "limits", "rng"]),
     ("replication", &["endpoint", "transport", "wire", "store", "time", "limits", "rng"]),
-    ("session", &["replication", "endpoint", "transport", "wire", "store", "time", "limits", "rng"]),
-    ("timeline", &["store", "time", "rng"]),
+    (
+        "session",
+        &["replication", "timeline", "endpoint", "transport", "wire", "store", "time", "limits", "rng"],
+    ),
     ("netsim", &["store", "time", "rng"]),
     (
         "driver",
@@ -26,6 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "netsim",
             "session",
             "replication",
+            "timeline",
             "endpoint",
             "netcode",
             "transport",

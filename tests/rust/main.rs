@@ -59,6 +59,7 @@ mod system_messages;
 #[allow(dead_code)]
 mod tcp;
 mod threaded;
+mod time_session;
 mod vectors;
 mod virtual_connection;
 mod virtual_internet;

@@ -100,6 +100,13 @@ impl Host {
         }
     }
 
+    /// Ends a peer's connection because of what it wrote of inputs or of time. `why` is for the log.
+    pub fn refuse_time(&mut self, now: Instant, peer: PeerHandle, why: &str, out: &mut Datagrams) {
+        if self.peers.live_mut(peer).is_some() {
+            self.end(now, peer, &End::Violation(Violation::Time(why.into())), out);
+        }
+    }
+
     /// Ends the connections whose peers have what was queued for them, and those whose time is up.
     pub(super) fn end_linger(&mut self, now: Instant, out: &mut Datagrams) {
         let is_through = |peer: &&Peer| match &peer.closing {

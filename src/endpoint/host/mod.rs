@@ -74,6 +74,8 @@ pub struct Host {
     notifications: Vec<(PeerHandle, Notification)>,
     /// What ghosts' channels carried, in the order in which it came.
     ghost_payloads: Vec<(PeerHandle, Received)>,
+    /// Likewise, what the channel of inputs and of the server's time carried.
+    time_payloads: Vec<(PeerHandle, Received)>,
     /// Packet counts of connections that are over.
     ended: PacketCounters,
     ended_chunks: ChunkCounters,
@@ -174,6 +176,7 @@ impl Host {
             unfinished: Vec::new(),
             notifications: Vec::new(),
             ghost_payloads: Vec::new(),
+            time_payloads: Vec::new(),
             ended: PacketCounters::default(),
             ended_chunks: ChunkCounters::default(),
             packets: Packets::new(),

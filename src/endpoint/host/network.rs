@@ -44,6 +44,10 @@ impl Host {
             let received = core::iter::from_fn(|| peer.connection.poll_received(channel));
             self.ghost_payloads.extend(received.map(|received| (handle, received)));
         }
+        if let Some(channel) = self.protocol.time_channel() {
+            let received = core::iter::from_fn(|| peer.connection.poll_received(channel));
+            self.time_payloads.extend(received.map(|received| (handle, received)));
+        }
         peer.connection.swap_scratch(&mut self.scratch);
         let news = peer.news(self.protocol.has_chunks());
         if let Err(end) = handled {

@@ -18,6 +18,11 @@ impl Host {
         self.peers.iter().filter(|peer| peer.closing.is_none()).map(|peer| peer.handle)
     }
 
+    /// The channel of inputs and of the server's time, if the protocol has them.
+    pub fn time_channel(&self) -> Option<usize> {
+        self.protocol.time_channel()
+    }
+
     /// The channel of ghosts, if the protocol has them.
     pub fn ghost_channel(&self) -> Option<usize> {
         self.protocol.ghost_channel()

@@ -57,6 +57,11 @@ impl Host {
         out.append(&mut self.ghost_payloads);
     }
 
+    /// As [`Host::take_ghost_payloads`], of the channel of inputs and of the server's time.
+    pub fn take_time_payloads(&mut self, out: &mut Vec<(PeerHandle, Received)>) {
+        out.append(&mut self.time_payloads);
+    }
+
     /// Appends what happened to chunks since the last call.
     pub fn take_chunk_events(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
         let untold = &self.untold;

@@ -146,3 +146,13 @@ pub(crate) fn arena<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyMemo
         "rows must be made by Tickwire, or be a view of such rows: a copy has no arena",
     ))
 }
+
+/// Rows that were put together by themselves, with the bytes that their cells point into.
+pub(super) fn received_rows<'py>(
+    schema: &Bound<'py, Schema>,
+    rows: Vec<u8>,
+    count: usize,
+    arena: Vec<u8>,
+) -> PyResult<Bound<'py, PyAny>> {
+    received::array(schema, rows, count, arena)
+}

@@ -1,5 +1,9 @@
 //! What the bindings ask of the core's ghosts, all behind the endpoint's lock. Of an endpoint whose protocol has none, nothing.
 
+use pyo3::prelude::*;
+
+use super::ghost::Ghost;
+use super::population::Population;
 use crate::endpoint::PeerHandle;
 use crate::python::protocol::Protocol;
 use crate::python::state::State;
@@ -119,6 +123,19 @@ pub(super) fn server_tick(state: &mut State) -> u32 {
 pub(super) fn past_ticks(state: &mut State) -> Option<(u32, u32)> {
     let publisher = publisher(state)?;
     Some((publisher.oldest_past()?, publisher.tick()))
+}
+
+/// The low bits of the newest tick that arrived; how many ticks before that the state is that the client has of a ghost which it
+/// owns, and that of the newest of all of these. None where it isn't its own.
+pub(in crate::python) fn owned_ages(
+    state: &mut State,
+    population: &Population,
+    ghost: &Bound<'_, Ghost>,
+) -> PyResult<Option<(u16, u32, u32)>> {
+    let live = population.live(ghost)?;
+    let Some(mirror) = mirror(state) else { return Ok(None) };
+    let ages = mirror.owned_ages(live.rows.index, live.row);
+    Ok(ages.map(|(age, newest)| (mirror.tick() as u16, age, newest)))
 }
 
 /// Begins the world's next tick with these columns.

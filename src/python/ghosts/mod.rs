@@ -24,7 +24,7 @@ mod store;
 mod view;
 mod world;
 
-pub(super) use core::{begin_tick, interests, part};
+pub(super) use core::{begin_tick, interests, owned_ages, part};
 
 pub(crate) use arrays::GhostArrays;
 pub(super) use callbacks::call_all;

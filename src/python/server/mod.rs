@@ -38,6 +38,7 @@ use super::protocol::Protocol;
 use super::settings::Settings;
 use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, send_options};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
+use super::time::Inputs;
 use super::token::extract_key;
 use crate::driver::{Recorded, VirtualNetwork};
 use crate::endpoint::{
@@ -145,7 +146,7 @@ pub(crate) struct Server {
     id: u64,
     max_clients: usize,
     admission: Option<Py<PyAny>>,
-    endpoint: Endpoint,
+    pub(super) endpoint: Endpoint,
     /// Locked last, where the endpoint is locked too.
     players: Mutex<Players>,
     /// What newcomers are sent. Locked inside of the endpoint's lock, so that none misses a value.
@@ -296,6 +297,12 @@ impl Server {
     #[getter]
     fn world(&self, py: Python<'_>) -> Py<World> {
         self.world.clone_ref(py)
+    }
+
+    /// The inputs of the tick that runs: the protocol must have ``inputs``.
+    #[getter]
+    fn inputs(slf: Py<Self>) -> Inputs {
+        Inputs(slf)
     }
 
     /// The number of client slots.
@@ -1081,6 +1088,11 @@ impl Server {
             }
             Ok(Ok(left_out))
         })?
+    }
+
+    /// The handle of a client that the game knows of.
+    pub(super) fn handle_of(&self, py: Python<'_>, peer: PeerHandle) -> Option<Py<ClientHandle>> {
+        lock(&self.players).handles.get(&peer).map(|handle| handle.clone_ref(py))
     }
 
     /// The core's handle, if it is one of this server's.

@@ -51,6 +51,9 @@ pub struct Mirror {
     /// Another number after each [`Mirror::reset`].
     epoch: u32,
     counters: MirrorCounters,
+    /// Class, id and tick of the states that the game took last, of ghosts that it owns; if it wants to know.
+    owned: Vec<(u16, u32, u32)>,
+    notes_owned: bool,
 }
 
 impl Mirror {
@@ -67,6 +70,8 @@ impl Mirror {
             received: ReceivedTicks::default(),
             epoch: 0,
             counters: MirrorCounters::default(),
+            owned: Vec::new(),
+            notes_owned: false,
         }
     }
 
@@ -163,6 +168,26 @@ impl Mirror {
                 }
             });
         }
+        if self.notes_owned {
+            self.owned.clear();
+            for (ghosts, class) in self.ghosts.iter().zip(0..) {
+                self.owned.extend(ghosts.owned().map(|(id, tick)| (class, id, tick)));
+            }
+        }
+    }
+
+    /// Notes with each [`Mirror::take`] of which ticks the states are that it took, of ghosts that the client owns.
+    pub fn note_owned(&mut self) {
+        self.notes_owned = true;
+    }
+
+    /// How many ticks before the newest one the state is that was taken of a ghost which the client owns, and that of the newest
+    /// of all of them.
+    pub fn owned_ages(&self, class: usize, id: u32) -> Option<(u32, u32)> {
+        let is_it = |owned: &&(u16, u32, u32)| usize::from(owned.0) == class && owned.1 == id;
+        let tick = self.owned.iter().find(is_it)?.2;
+        let newest = self.owned.iter().map(|owned| owned.2).max().unwrap_or(tick);
+        Some((self.tick.saturating_sub(tick), self.tick.saturating_sub(newest)))
     }
 
     /// The class and the id of each ghost whose end [`Mirror::take`] will tell. Its cells have its last values until then; after

@@ -325,6 +325,20 @@ impl Publisher {
         }
     }
 
+    /// The tick in which anything changed last that each client owns and gets, by slot: 0 where it owns nothing.
+    pub fn owned_changes(&self, by_slot: &mut Vec<u32>) {
+        by_slot.clear();
+        by_slot.resize(self.peers.len(), 0);
+        for ((owners, table), class) in self.owners.iter().zip(&self.tables).zip(self.classes.iter()) {
+            let mask = class.updated(true);
+            for (owner, row) in owners.iter().zip(0..) {
+                if let Some(changed) = owner.and_then(|owner| by_slot.get_mut(owner.slot as usize)) {
+                    *changed = (*changed).max(table.last_change(row, mask));
+                }
+            }
+        }
+    }
+
     // --- questions ---------------------------------------------------------------------------------------
 
     /// What all that was sent cost.

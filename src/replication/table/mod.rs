@@ -328,6 +328,17 @@ impl Table {
         self.tick.checked_sub(1).map_or(0, |before| self.changed_since(row, before))
     }
 
+    /// The tick in which any of these properties changed last, or the row began; 0 where it has no state.
+    pub fn last_change(&self, row: u32, mask: u64) -> u32 {
+        if !self.is_alive(row) || !self.has_state(row) {
+            return 0;
+        }
+        let count = self.class.properties.each().len();
+        let changed_at = &self.changed_at[row as usize * count..][..count];
+        let last = ones(mask).filter_map(|property| changed_at.get(property)).max();
+        last.copied().unwrap_or(0).max(self.spawned_at[row as usize])
+    }
+
     /// The mask of the properties that changed after `tick`.
     #[inline]
     pub fn changed_since(&self, row: u32, tick: u32) -> u64 {

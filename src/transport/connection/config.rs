@@ -67,6 +67,8 @@ pub enum Violation {
     Message(String),
     /// What ghosts refuse: why.
     Ghosts(String),
+    /// What is said of inputs and the server's time, refused: why.
+    Time(String),
     /// What yojimbo's framing refuses.
     Yojimbo(Fault),
 }
@@ -80,6 +82,7 @@ impl fmt::Display for Violation {
             Violation::Ack => f.write_str("a packet is acked that was never sent"),
             Violation::Message(why) => write!(f, "a message is refused by its own serialize: {why}"),
             Violation::Ghosts(why) => write!(f, "ghosts: {why}"),
+            Violation::Time(why) => write!(f, "time: {why}"),
             Violation::Yojimbo(fault) => fault.fmt(f),
         }
     }

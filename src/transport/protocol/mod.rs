@@ -10,6 +10,7 @@ mod yojimbo;
 use core::fmt;
 use core::ops::Range;
 use core::time::Duration;
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
@@ -49,6 +50,12 @@ pub const MAX_EARLY_COPIES: usize = 8;
 
 /// Most bytes that ghosts write into one packet: what a datagram has room for.
 const MAX_GHOST_BYTES: usize = 1_200;
+
+/// Most bytes that inputs, or what is said of them, write into one packet.
+const MAX_TIME_BYTES: usize = 600;
+
+/// The name of the channel of inputs and of the server's time.
+const TIME_CHANNEL: &str = "time";
 
 /// What ghosts wrote is read when it arrives, so that few wait.
 const GHOST_RECEIVE_QUEUE: usize = 16;
@@ -308,6 +315,25 @@ impl fmt::Display for ProtocolError {
 
 impl core::error::Error for ProtocolError {}
 
+/// What both sides know of the server's time.
+#[derive(Clone, Debug)]
+pub struct ServerTime {
+    /// Ticks a second of the server.
+    pub rate: u32,
+    /// The name and the fields of an input, if clients have inputs.
+    pub input: Option<(String, Arc<Schema>)>,
+}
+
+impl ServerTime {
+    fn describe(&self) -> String {
+        let mut text = format!("tickwire time 1\nrate {}\n", self.rate);
+        if let Some((name, schema)) = &self.input {
+            text += &format!("input {}:{name} declared\n{}", name.len(), schema.describe());
+        }
+        text
+    }
+}
+
 /// The message types and channels of a game, compiled: the same on both sides, or they don't talk.
 #[derive(Clone, Debug)]
 pub struct Protocol {
@@ -317,8 +343,10 @@ pub struct Protocol {
     /// How many types each layer has, as in [`Layer::ALL`].
     system_types: [usize; Layer::ALL.len()],
     channels: Vec<ChannelConfig>,
-    /// The canonical text of the ghosts' classes; theirs is the last channel then.
+    /// The canonical text of the ghosts' classes; theirs is the channel behind the game's then.
     ghosts: Option<String>,
+    /// The server's time: the canonical text of it and of inputs; theirs is the last channel then.
+    time: Option<ServerTime>,
     framing: Framing,
     holds_packets: bool,
     hash: u64,
@@ -369,6 +397,7 @@ impl Protocol {
             system_types: [0; Layer::ALL.len()],
             channels,
             ghosts: None,
+            time: None,
             framing: Framing::Native,
             holds_packets: false,
             hash: 0,
@@ -458,6 +487,33 @@ impl Protocol {
         Ok(self)
     }
 
+    /// Adds the server's time, inputs if there are any, and a channel of theirs behind all others.
+    ///
+    /// # Errors
+    /// When there are too many channels, or the framing has none but the game's.
+    pub fn with_time(mut self, time: ServerTime, share: Share) -> Result<Self, FramingError> {
+        if self.yojimbo().is_some() {
+            return Err(FramingError::System { layer: TIME_CHANNEL });
+        }
+        let high = MAX_CHANNELS - 1;
+        if self.channels.len() > high {
+            let (field, value) = ("number of channels beside time", self.channels.len() as u64);
+            return Err(ProtocolError { field, value, low: 1, high }.into());
+        }
+        let channel = ChannelConfig {
+            name: TIME_CHANNEL.into(),
+            max_message_bytes: MAX_TIME_BYTES,
+            share,
+            ..ChannelConfig::new(ChannelKind::Payload { receive_queue: GHOST_RECEIVE_QUEUE })
+        };
+        channel.validate()?;
+        self.channels.push(channel);
+        self.time = Some(time);
+        self.hash = hash(&self.describe());
+        self.costs = self.compile_costs();
+        Ok(self)
+    }
+
     pub fn framing(&self) -> &Framing {
         &self.framing
     }
@@ -533,19 +589,30 @@ impl Protocol {
         self.channels.get(channel).is_some_and(|channel| channel.kind.takes(self.owner(message_type)))
     }
 
-    /// The channels; the index is the channel on the wire. The game's come first, and behind them the ghosts'.
+    /// The channels; the index is the channel on the wire. The game's come first, behind them the ghosts', and
+    /// then that of inputs and the server's time.
     pub fn channels(&self) -> &[ChannelConfig] {
         &self.channels
     }
 
     /// How many of the channels are the game's.
     pub fn game_channels(&self) -> usize {
-        self.channels.len() - usize::from(self.ghosts.is_some())
+        self.channels.len() - usize::from(self.ghosts.is_some()) - usize::from(self.time.is_some())
     }
 
     /// The ghosts' channel, if there are ghosts.
     pub fn ghost_channel(&self) -> Option<usize> {
         self.ghosts.as_ref().map(|_| self.game_channels())
+    }
+
+    /// The channel of inputs and of the server's time, if the protocol has a time.
+    pub fn time_channel(&self) -> Option<usize> {
+        self.time.as_ref().map(|_| self.channels.len() - 1)
+    }
+
+    /// What both sides know of the server's time.
+    pub fn time(&self) -> Option<&ServerTime> {
+        self.time.as_ref()
     }
 
     /// The channel of chunks, if there is one.
@@ -566,7 +633,9 @@ impl Protocol {
     /// The canonical text that the hash is made of: `STANDARD.md` or `YOJIMBO.md`, "Protocol hash".
     pub fn describe(&self) -> String {
         let Protocol { messages, channels, framing, ghosts, .. } = self;
-        describe(messages, |id| self.owner(id), ghosts.as_deref().unwrap_or_default(), channels, framing)
+        let mut layers = ghosts.clone().unwrap_or_default();
+        layers += &self.time.as_ref().map(ServerTime::describe).unwrap_or_default();
+        describe(messages, |id| self.owner(id), &layers, channels, framing)
     }
 
     /// Bits of a message type on the wire: none when there is only one.
@@ -595,7 +664,7 @@ fn hash(text: &str) -> u64 {
 fn describe(
     messages: &[MessageType],
     owner: impl Fn(u16) -> Owner,
-    ghosts: &str,
+    layers: &str,
     channels: &[ChannelConfig],
     framing: &Framing,
 ) -> String {
@@ -624,7 +693,7 @@ fn describe(
             Body::Opaque { max_bytes } => format!("{}:{name} opaque {max_bytes}\n", name.len()),
         };
     }
-    text += ghosts;
+    text += layers;
     channels.iter().for_each(|channel| text += &describe_channel(channel, framing));
     text
 }

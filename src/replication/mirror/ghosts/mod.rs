@@ -116,6 +116,13 @@ impl Ghosts {
         self.flags(id) & (ALIVE | OWNED) == ALIVE | OWNED
     }
 
+    /// The ids of ghosts that the client owns, with the ticks of their newest states.
+    pub(super) fn owned(&self) -> impl Iterator<Item = (u32, u32)> {
+        let owned = (0..self.rows()).filter(|id| self.is_owned(*id));
+        // Ids are below the capacity.
+        owned.map(|id| (id as u32, self.tick(id)))
+    }
+
     fn flags(&self, id: usize) -> u8 {
         self.pages.get(id).map_or(0, |(page, at)| page.flags[at])
     }

@@ -1,0 +1,34 @@
+"""Measures what hides latency, in virtual time, with ``views.py`` if that is here; writes results.json."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import predicting
+import timing
+
+FOLDER = Path(__file__).parent
+
+
+def main() -> None:
+    results: dict[str, Any] = {
+        "timing": timing.rows(),
+        "predicting": predicting.rows(),
+        "costs_in_thread_cpu": predicting.costs(),
+    }
+    if importlib.util.find_spec("views"):
+        views: Any = importlib.import_module("views")
+        results["views"] = views.rows()
+    (FOLDER / "results.json").write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    for name, rows in results.items():
+        print(name)
+        for row in rows if isinstance(rows, list) else [rows]:
+            print("  ", row)
+
+
+if __name__ == "__main__":
+    main()

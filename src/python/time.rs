@@ -1,0 +1,489 @@
+//! Inputs and the server's time for Python: a client's clock, a server's inputs.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyIterator, PyList, PyRange};
+
+use super::arguments::int;
+use super::arrays::received_rows;
+use super::client::Client;
+use super::codec::Class;
+use super::columns::columns_class;
+use super::endpoint::Endpoint;
+use super::events::ClientHandle;
+use super::fields::within;
+use super::ghosts::{Ghost, owned_ages};
+use super::protocol::Protocol;
+use super::server::Server;
+use crate::driver::Carrier;
+use crate::endpoint::PeerHandle;
+use crate::session::Timing;
+use crate::session::timing::ServerTiming;
+use crate::time::Instant;
+use crate::timeline::packet::{MAX_INPUT_BITS, MAX_INPUTS};
+use crate::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig, nearest_tick};
+use crate::transport::protocol::ServerTime;
+use crate::transport::{Body, MessageType};
+
+/// Ticks a second that a server may have.
+const MAX_RATE: u32 = 1_000;
+
+/// Ticks by which inputs may be delayed, and in a row of which a missing one is replaced.
+const MAX_TICKS: u32 = 64;
+
+/// Seconds that a client may run ahead.
+const MAX_LEAD: f64 = 10.0;
+
+/// What a protocol says of the server's time, and the class of inputs.
+///
+/// # Errors
+/// Naming the argument that is wrong.
+pub(super) fn about(
+    inputs: Option<&Bound<'_, PyAny>>,
+    rate: Option<i128>,
+) -> PyResult<Option<(ServerTime, Option<Class>)>> {
+    let Some(rate) = rate else {
+        return match inputs {
+            Some(_) => Err(PyValueError::new_err(
+                "tick_rate must be given with inputs: how many ticks a second the server makes, as tick_rate=60",
+            )),
+            None => Ok(None),
+        };
+    };
+    let rate = within("tick_rate", rate, 1, MAX_RATE)?;
+    let Some(inputs) = inputs else { return Ok(Some((ServerTime { rate, input: None }, None))) };
+    let class = Class::new(inputs, 0).map_err(|error| {
+        let sentence = error.value(inputs.py()).to_string().replace("messages[0]", "inputs");
+        PyTypeError::new_err(sentence)
+    })?;
+    let MessageType { name, body } = class.message_type();
+    let Body::Declared(schema) = body else {
+        return Err(PyTypeError::new_err(format!(
+            "inputs must be a class made by @tickwire.message, and {name} has a serialize of its own"
+        )));
+    };
+    if class.has_block() {
+        return Err(PyTypeError::new_err(format!(
+            "inputs must be a class without a block, and {name} has one"
+        )));
+    }
+    let bits = schema.max_bits();
+    if bits > MAX_INPUT_BITS {
+        return Err(PyValueError::new_err(format!(
+            "inputs must take at most {} bytes, as a packet has several, and {name} may take {}",
+            MAX_INPUT_BITS / 8,
+            bits.div_ceil(8)
+        )));
+    }
+    let input = Some((name, std::sync::Arc::new(schema)));
+    Ok(Some((ServerTime { rate, input }, Some(class))))
+}
+
+fn no_time() -> PyErr {
+    PyValueError::new_err(
+        "protocol must have a tick_rate for that: give Protocol(..., tick_rate=60), on both sides",
+    )
+}
+
+fn no_inputs() -> PyErr {
+    PyValueError::new_err(
+        "protocol must have inputs for that: give Protocol(..., inputs=Move, tick_rate=60), on both sides",
+    )
+}
+
+/// The endpoint's time, and now.
+fn timing<T>(
+    endpoint: &Endpoint,
+    work: impl FnOnce(&mut Timing, u32, Instant) -> PyResult<T>,
+) -> PyResult<T> {
+    let mut state = endpoint.state.lock()?;
+    let now = Carrier::now(&state.carrier);
+    let tick = state.carrier.session.tick();
+    work(state.carrier.session.timing(), tick, now)
+}
+
+fn player<T>(client: &Client, work: impl FnOnce(&mut Player, Instant) -> T) -> PyResult<T> {
+    timing(&client.endpoint, |timing, _, now| {
+        let player = timing.player().ok_or_else(no_time)?;
+        player.advance(now);
+        Ok(work(player, now))
+    })
+}
+
+/// Sends an input: see [`Client::send_input`].
+pub(super) fn send_input<'py>(client: &Client, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyRange>> {
+    let protocol = client.endpoint.protocol.get();
+    let class = protocol.input_class.as_ref().ok_or_else(no_inputs)?;
+    if !input.get_type().is(class.class()) {
+        return Err(PyTypeError::new_err(format!(
+            "input must be of the protocol's inputs, {}, not {}",
+            class.name(),
+            input.get_type().name()?
+        )));
+    }
+    let encoded = class.encode(input)?;
+    let ticks = player(client, |player, now| player.stamp(now, &encoded))?;
+    PyRange::new(input.py(), ticks.start as isize, ticks.end as isize)
+}
+
+/// Notes what the player sees: see [`Client::seen`].
+pub(super) fn see(client: &Client, tick: f64) -> PyResult<()> {
+    if !(0.0..4_294_967_296.0).contains(&tick) {
+        return Err(PyValueError::new_err(format!("tick must be 0 to 4294967295, not {tick}")));
+    }
+    player(client, |player, _| player.see((tick * 256.0) as u64))
+}
+
+/// Sets how inputs are sent: see [`Client::set_inputs`].
+pub(super) fn configure(
+    client: &Client,
+    delay: i128,
+    min_lead: f64,
+    max_lead: f64,
+    redundancy: i128,
+) -> PyResult<()> {
+    let delay = within("delay", delay, 0, MAX_TICKS)?;
+    let redundancy = within("redundancy", redundancy, 1, MAX_INPUTS as u32)?;
+    for (name, lead) in [("min_lead", min_lead), ("max_lead", max_lead)] {
+        if !(0.0..=MAX_LEAD).contains(&lead) {
+            return Err(PyValueError::new_err(format!("{name} must be 0 to {MAX_LEAD} seconds, not {lead}")));
+        }
+    }
+    if max_lead < min_lead {
+        return Err(PyValueError::new_err(format!(
+            "max_lead must be min_lead ({min_lead}) or more, not {max_lead}"
+        )));
+    }
+    player(client, |player, _| {
+        let rate = player.clock().rate();
+        let lead = LeadConfig { min: min_lead * rate, max: max_lead * rate, redundancy };
+        player.configure(PlayerConfig { delay, lead });
+    })
+}
+
+/// The newest tick at which a ghost is known to have been as it is here: see [`Client::tick_of`].
+pub(super) fn tick_of(client: &Client, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
+    let mut state = client.endpoint.state.lock()?;
+    let ages = owned_ages(&mut state, &client.endpoint.population, ghost)?;
+    let player = state.carrier.session.timing().player().ok_or_else(no_time)?;
+    let (Some((low, age, newest_age)), Some((tick, changed))) = (ages, player.owned_changes()) else {
+        return Ok(None);
+    };
+    let arrived = nearest_tick(low, tick);
+    let (of, newest) = (arrived.saturating_sub(age), arrived.saturating_sub(newest_age));
+    // Nothing of all that it owns changed since the newest state came.
+    Ok(Some(if newest >= changed { tick.max(of) } else { of }))
+}
+
+/// A client's estimate of its server's time.
+///
+/// It shows nothing (None) before the first packets of both directions came, some 1.5 round trips after the connection came
+/// up, then runs within a few per cent of the server's rate, and never back.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct Clock(pub(super) Py<Client>);
+
+#[pymethods]
+impl Clock {
+    /// The server's tick now, with its fraction; None before it is known.
+    #[getter]
+    fn tick(&self) -> PyResult<Option<f64>> {
+        player(self.0.get(), |player, now| player.clock().tick(now))
+    }
+
+    /// The tick that an input is for which is sent now; None before it is known.
+    #[getter]
+    fn input_tick(&self) -> PyResult<Option<u32>> {
+        player(self.0.get(), |player, now| player.input_tick(now))
+    }
+
+    /// Seconds by which `tick` may be off, but for what one direction takes longer than the other; None before it is known.
+    #[getter]
+    fn error(&self) -> PyResult<Option<f64>> {
+        player(self.0.get(), |player, now| player.clock().error(now))
+    }
+
+    /// Whether `tick` is as exact as it gets.
+    #[getter]
+    fn settled(&self) -> PyResult<bool> {
+        player(self.0.get(), |player, now| player.clock().is_settled(now))
+    }
+
+    /// Ticks a second, as the protocol says.
+    #[getter]
+    fn rate(&self) -> PyResult<f64> {
+        player(self.0.get(), |player, _| player.clock().rate())
+    }
+
+    /// How quickly it runs now: 1 where nothing is made up for.
+    #[getter]
+    fn speed(&self) -> PyResult<f64> {
+        player(self.0.get(), |player, _| player.clock().speed())
+    }
+
+    /// The drift of the server's clock against this one, as a fraction.
+    #[getter]
+    fn drift(&self) -> PyResult<f64> {
+        player(self.0.get(), |player, _| player.clock().drift())
+    }
+
+    /// Ticks by which inputs are ahead of `tick`, besides their delay; None before it is known.
+    #[getter]
+    fn lead(&self) -> PyResult<Option<f64>> {
+        player(self.0.get(), |player, _| player.lead().ticks())
+    }
+
+    /// Ticks between when an input is sent and when it is predicted: what `set_inputs` was given.
+    #[getter]
+    fn delay(&self) -> PyResult<u32> {
+        player(self.0.get(), |player, _| player.config().delay)
+    }
+
+    /// The newest tick of the server that is known by its word; None before.
+    #[getter]
+    fn server_tick(&self) -> PyResult<Option<u32>> {
+        player(self.0.get(), |player, _| player.server_tick())
+    }
+
+    /// The newest tick whose input the server said that it has; None before.
+    #[getter]
+    fn acked(&self) -> PyResult<Option<u32>> {
+        player(self.0.get(), |player, _| player.acked())
+    }
+
+    /// How often it began again, as the server was more than a quarter of a second elsewhere.
+    #[getter]
+    fn restarts(&self) -> PyResult<u64> {
+        player(self.0.get(), |player, _| player.clock().restarts())
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        player(self.0.get(), |player, now| match player.clock().tick(now) {
+            Some(tick) => format!("<Clock at tick {tick:.2}>"),
+            None => "<Clock that knows nothing yet>".into(),
+        })
+    }
+}
+
+columns_class! {
+    /// The inputs of the tick that runs, as columns, by slot.
+    InputColumns of InputTable {
+        /// The client slot.
+        slot: U32,
+        /// The :attr:`ClientHandle.number` of the client.
+        client: U64,
+        /// True: the tick's own input is there.
+        here: Bool,
+        /// True: there is an input to run with, its own or the one before again.
+        present: Bool,
+        /// The tick that the player saw; 0 where that wasn't said.
+        seen_tick: U32,
+        /// The 1/256 of a tick behind it.
+        seen_fraction: U8,
+    }
+}
+
+/// See [`InputColumns`].
+#[derive(Debug, Default)]
+pub(crate) struct InputTable {
+    slot: Vec<u32>,
+    client: Vec<u64>,
+    here: Vec<bool>,
+    present: Vec<bool>,
+    seen_tick: Vec<u32>,
+    seen_fraction: Vec<u8>,
+}
+
+/// How a client's inputs come, on a server.
+#[pyclass(frozen, get_all, module = "tickwire")]
+pub(crate) struct InputStatus {
+    /// What became of the input of the tick that runs: "here", "late" or "missing"; None before there were any.
+    state: Option<&'static str>,
+    /// Ticks by which inputs come before they are needed, smoothed; below 0 they are late. None before the first.
+    early: Option<f64>,
+    /// Ticks whose input was there.
+    here: u64,
+    /// Ticks that ran without their input.
+    missing: u64,
+    /// Of these, ticks that ran with the one before again.
+    repeated: u64,
+    /// Inputs that came after their tick had run without them.
+    late: u64,
+    /// Copies of inputs that were there already.
+    duplicates: u64,
+    /// Inputs that were refused as their ticks were too far ahead.
+    far_ahead: u64,
+    /// Inputs that were refused as their ticks were too long ago.
+    far_behind: u64,
+    /// Inputs of ticks in which nothing was received.
+    skipped: u64,
+}
+
+#[pymethods]
+impl InputStatus {
+    fn __repr__(&self) -> String {
+        let InputStatus { here, missing, late, .. } = self;
+        format!("<InputStatus: {here} here, {missing} missing, {late} late>")
+    }
+}
+
+/// A server's inputs for the tick that runs: from `receive` on, until the next one after a flush.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct Inputs(pub(super) Py<Server>);
+
+impl Inputs {
+    fn asked<T>(&self, work: impl FnOnce(&mut ServerTiming) -> PyResult<T>) -> PyResult<T> {
+        timing(&self.0.get().endpoint, |timing, _, _| work(timing.inputs().ok_or_else(no_time)?))
+    }
+
+    /// Peers with the input that each has, if there is one.
+    fn taken(&self) -> PyResult<Vec<(PeerHandle, Option<Vec<u8>>)>> {
+        self.asked(|timing| {
+            let bodies = timing.bodies();
+            let body = |(start, end): (usize, usize)| bodies[start..end].to_vec();
+            Ok(timing.taken().iter().map(|taken| (taken.peer, taken.body.map(body))).collect())
+        })
+    }
+
+    fn protocol(&self) -> &Protocol {
+        self.0.get().endpoint.protocol.get()
+    }
+}
+
+#[pymethods]
+impl Inputs {
+    /// The tick that runs, which the next flush sends: its number, on client and server.
+    #[getter]
+    fn tick(&self) -> PyResult<u32> {
+        timing(&self.0.get().endpoint, |timing, tick, _| {
+            timing.inputs().ok_or_else(no_time)?;
+            Ok(tick + 1)
+        })
+    }
+
+    /// ``(client, input)`` of each client that ever sent one; the input is None where it is missing and not repeated.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
+        let pairs = PyList::empty(py);
+        for (peer, body) in self.taken()? {
+            let Some(client) = self.0.get().handle_of(py, peer) else { continue };
+            let input = body.map(|body| class.decode(py, &body, None, None)).transpose()?;
+            pairs.append((client, input))?;
+        }
+        pairs.try_iter()
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        self.asked(|timing| Ok(timing.taken().len()))
+    }
+
+    /// The input of a client for the tick that runs; None where there is none.
+    #[pyo3(signature = (client, /))]
+    fn get<'py>(&self, client: &Bound<'py, ClientHandle>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
+        let peer = client.get().core;
+        let body = self.taken()?.into_iter().find(|(taken, _)| *taken == peer).and_then(|(_, body)| body);
+        body.map(|body| class.decode(client.py(), &body, None, None)).transpose()
+    }
+
+    /// The tick that a client's player saw when it gave the input of the tick that runs, with its fraction; None where it
+    /// said nothing.
+    #[pyo3(signature = (client, /))]
+    fn seen(&self, client: &Bound<'_, ClientHandle>) -> PyResult<Option<f64>> {
+        let peer = client.get().core;
+        self.asked(|timing| {
+            let taken = timing.taken().iter().find(|taken| taken.peer == peer);
+            Ok(taken.and_then(|taken| taken.view).map(|view| view as f64 / 256.0))
+        })
+    }
+
+    /// How a client's inputs come.
+    #[pyo3(signature = (client, /))]
+    fn status(&self, client: &Bound<'_, ClientHandle>) -> PyResult<InputStatus> {
+        let peer = client.get().core;
+        self.asked(|timing| {
+            let tick = timing.tick();
+            let referee = timing.player(peer);
+            let counters = referee.map(|referee| referee.inputs().counters()).unwrap_or_default();
+            let begun = referee.filter(|referee| referee.inputs().has_begun());
+            let state = begun.and_then(|referee| referee.state(tick)).map(|state| match state {
+                InputState::Here => "here",
+                InputState::Late => "late",
+                InputState::Missing => "missing",
+            });
+            Ok(InputStatus {
+                state,
+                early: begun.and_then(|referee| referee.early()),
+                here: counters.here,
+                missing: counters.missing,
+                repeated: counters.repeated,
+                late: counters.late,
+                duplicates: counters.duplicates,
+                far_ahead: counters.far_ahead,
+                far_behind: counters.far_behind,
+                skipped: counters.skipped,
+            })
+        })
+    }
+
+    /// Sets what a tick gets whose input isn't there.
+    ///
+    /// Args:
+    ///     missing (Literal['repeat', 'none']): the newest one before again, or None.
+    ///     ticks (int, default 8): for how many ticks in a row it is repeated, 1 to 64; None then.
+    ///
+    /// Raises:
+    ///     ValueError: naming the argument, its value and its bound.
+    #[pyo3(signature = (missing, *, ticks = 8))]
+    fn set_policy(&self, missing: &str, #[pyo3(from_py_with = int::ticks)] ticks: i128) -> PyResult<()> {
+        let limit = within("ticks", ticks, 1, MAX_TICKS)?;
+        let policy = match missing {
+            "repeat" => MissingPolicy::Repeat { limit },
+            "none" => MissingPolicy::None,
+            other => {
+                let sentence = format!("missing must be 'repeat' or 'none', not '{other}'");
+                return Err(PyValueError::new_err(sentence));
+            }
+        };
+        self.asked(|timing| {
+            timing.set_policy(policy);
+            Ok(())
+        })
+    }
+
+    /// Who has which input in the tick that runs, as columns.
+    fn columns(&self) -> PyResult<InputColumns> {
+        self.asked(|timing| {
+            let mut table = InputTable::default();
+            for taken in timing.taken() {
+                table.slot.push(taken.peer.slot);
+                table.client.push(taken.peer.number());
+                table.here.push(taken.state == InputState::Here);
+                table.present.push(taken.body.is_some());
+                let view = taken.view.unwrap_or_default();
+                table.seen_tick.push((view >> 8) as u32);
+                table.seen_fraction.push(view as u8);
+            }
+            Ok(InputColumns(std::sync::Arc::new(table)))
+        })
+    }
+
+    /// The inputs of the tick that runs as rows of their class, in the order of :meth:`columns`; zeros where there is none.
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
+        let schema = class.schema().ok_or_else(no_inputs)?.bind(py).clone();
+        let (mut rows, mut arena) = (Vec::new(), Vec::new());
+        let taken = self.taken()?;
+        let core = &schema.get().core;
+        for (_, body) in &taken {
+            match body {
+                Some(body) => core.split_body(body, &mut rows, &mut arena),
+                None => rows.resize(rows.len() + core.row_size(), 0),
+            }
+        }
+        received_rows(&schema, rows, taken.len(), arena)
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        Ok(format!("<Inputs of {} clients>", self.__len__()?))
+    }
+}

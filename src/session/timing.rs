@@ -1,0 +1,414 @@
+//! Inputs and the server's time in a session: a server has its clients' inputs by tick, a client its clock.
+//!
+//! Promises: a session has one tick number, that which ghosts' packets carry. What a peer writes whose part it isn't ends its
+//! connection, and so does what can't be read; what is only strange is counted.
+
+use crate::endpoint::{Dial, Event, Feature, Host, PeerHandle};
+use crate::replication::Publisher;
+use crate::store::Datagrams;
+use crate::time::Instant;
+use crate::timeline::packet::{self, InputFault, Report};
+use crate::timeline::referee::TickTime;
+use crate::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig, Referee};
+use crate::transport::protocol::ServerTime;
+use crate::transport::{Notification, OpaqueBody, Received};
+use crate::wire::{BitReader, BitWriter};
+
+/// Ticks of which a missing input is replaced by the one before it, unless set.
+pub const DEFAULT_REPEAT: u32 = 8;
+
+/// Copies of an input, unless set.
+pub const DEFAULT_REDUNDANCY: u32 = 3;
+
+/// Seconds that a client runs ahead at most, unless set.
+pub const DEFAULT_MAX_LEAD: f64 = 1.0;
+
+/// An endpoint's part in inputs and time.
+#[derive(Debug, Default)]
+pub enum Timing {
+    /// The protocol has none.
+    #[default]
+    None,
+    /// A server's: it has the time.
+    Server(Box<ServerTiming>),
+    /// A client's: it follows.
+    Client(Box<ClientTiming>),
+}
+
+/// A client's input for the tick that runs.
+#[derive(Clone, Copy, Debug)]
+pub struct TakenInput {
+    pub peer: PeerHandle,
+    pub state: InputState,
+    /// Where in [`ServerTiming::bodies`] it is, if there is one.
+    pub body: Option<(usize, usize)>,
+    /// The tick that the player saw, in 1/256.
+    pub view: Option<u64>,
+}
+
+/// A server's inputs, by client.
+#[derive(Debug)]
+pub struct ServerTiming {
+    about: ServerTime,
+    // By slot.
+    players: Vec<Option<(PeerHandle, Box<Referee>)>>,
+    policy: MissingPolicy,
+    /// Flushes, where no ghosts count ticks.
+    flushes: u32,
+    /// The tick whose inputs were taken last, and when.
+    taken_tick: u32,
+    taken_at: Instant,
+    taken: Vec<TakenInput>,
+    bodies: Vec<u8>,
+    changes: Vec<u32>,
+    // What a payload says.
+    read: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+/// A client's time, which follows a server's.
+#[derive(Debug)]
+pub struct ClientTiming {
+    /// Whose time it is.
+    server: Option<PeerHandle>,
+    player: Player,
+}
+
+impl Timing {
+    /// A server's part in the time of a protocol, if it has one.
+    pub fn server(about: Option<&ServerTime>) -> Self {
+        let Some(about) = about else { return Timing::None };
+        Timing::Server(Box::new(ServerTiming {
+            about: about.clone(),
+            players: Vec::new(),
+            policy: MissingPolicy::Repeat { limit: DEFAULT_REPEAT },
+            flushes: 0,
+            taken_tick: 0,
+            taken_at: Instant::ZERO,
+            taken: Vec::new(),
+            bodies: Vec::new(),
+            changes: Vec::new(),
+            read: Vec::new(),
+            ends: Vec::new(),
+        }))
+    }
+
+    /// A client's part in it, if it has one.
+    pub fn client(about: Option<&ServerTime>) -> Self {
+        let Some(about) = about else { return Timing::None };
+        let rate = f64::from(about.rate);
+        let lead = LeadConfig { min: 0.0, max: DEFAULT_MAX_LEAD * rate, redundancy: DEFAULT_REDUNDANCY };
+        let bits = about.input.as_ref().map_or(0, |(_, schema)| schema.max_bits());
+        let player = Player::new(rate, PlayerConfig { delay: 0, lead }, bits);
+        Timing::Client(Box::new(ClientTiming { server: None, player }))
+    }
+
+    /// The inputs, if they come here.
+    pub fn inputs(&mut self) -> Option<&mut ServerTiming> {
+        if let Timing::Server(timing) = self { Some(timing) } else { None }
+    }
+
+    /// The clock, if it follows a server's.
+    pub fn player(&mut self) -> Option<&mut Player> {
+        if let Timing::Client(timing) = self { Some(&mut timing.player) } else { None }
+    }
+
+    /// A packet of ghosts came, of a tick with these low bits.
+    pub(super) fn note_ghosts(&mut self, at: Instant, peer: PeerHandle, tick: u32) {
+        if let Timing::Client(timing) = self
+            && timing.server == Some(peer)
+        {
+            timing.player.handle_ghosts(at, tick as u16);
+        }
+    }
+
+    /// Takes what arrived with a datagram. `tick` is the server's last one.
+    pub(super) fn read(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        tick: u32,
+        payloads: &mut Vec<(PeerHandle, Received)>,
+        out: &mut Datagrams,
+    ) {
+        host.take_time_payloads(payloads);
+        for (peer, received) in payloads.drain(..) {
+            let body = OpaqueBody::read(&received.body);
+            let reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+            let read = match self {
+                Timing::Server(timing) => timing.read(now, host, peer, tick, reader),
+                Timing::Client(timing) => timing.read(now, host, peer, reader),
+                Timing::None => Err(InputFault::Forged),
+            };
+            if let Err(fault) = read {
+                host.refuse_time(now, peer, &fault.to_string(), out);
+            }
+        }
+    }
+
+    /// Keeps the fates of its own payloads from the application's.
+    pub(super) fn take_notifications(
+        &mut self,
+        channel: Option<usize>,
+        notifications: &mut Vec<(PeerHandle, Notification)>,
+    ) {
+        let Some(channel) = channel else { return };
+        notifications.retain(|(peer, fate)| {
+            let other = usize::from(fate.channel) != channel;
+            match self {
+                Timing::Server(timing) if !other && fate.delivered && fate.tag == 1 => {
+                    if let Some(player) = timing.player_mut(*peer) {
+                        player.note_high_delivered();
+                    }
+                }
+                Timing::Client(timing) if !other && timing.server == Some(*peer) => {
+                    timing.player.handle_fate(fate.delivered);
+                }
+                _ => {}
+            }
+            other
+        });
+    }
+
+    /// Lets those in whom the application now knows, and those go who are gone.
+    pub(super) fn note_events(&mut self, host: &Host, tick: u32, events: &[Event]) {
+        for event in events {
+            match (&mut *self, event) {
+                (Timing::Server(timing), Event::Accepted { peer, .. }) => timing.add(*peer, tick),
+                (Timing::Server(timing), Event::Disconnected { peer, .. }) => timing.remove(*peer),
+                (Timing::Client(timing), Event::Dialled { peer, .. }) => timing.follow(host, *peer),
+                _ => {}
+            }
+        }
+    }
+
+    /// Says for whom there is something to send.
+    pub(super) fn want(&mut self, now: Instant, host: &mut Host) {
+        let Some(channel) = host.time_channel() else { return };
+        match self {
+            Timing::Server(timing) => {
+                let due = timing.players.iter().flatten().filter(|(_, referee)| referee.has_news());
+                for (peer, _) in due {
+                    // Whoever is about to go is told nothing any more.
+                    let _ = host.want(*peer, channel, Report::MAX_BITS);
+                }
+            }
+            Timing::Client(timing) => {
+                timing.player.advance(now);
+                if let (Some(server), Some(bits)) = (timing.server, timing.player.wants(now)) {
+                    let _ = host.want(server, channel, bits);
+                }
+            }
+            Timing::None => {}
+        }
+    }
+
+    /// Counts a tick that no ghosts count, and looks at what changed of theirs otherwise.
+    pub(super) fn begin_flush(&mut self, publisher: Option<&mut Publisher>) {
+        let Timing::Server(timing) = self else { return };
+        match publisher {
+            Some(publisher) => publisher.owned_changes(&mut timing.changes),
+            None => timing.flushes += 1,
+        }
+    }
+}
+
+impl ServerTiming {
+    /// What both sides know of it.
+    pub fn about(&self) -> &ServerTime {
+        &self.about
+    }
+
+    /// Flushes, where no ghosts count ticks.
+    pub(super) fn flushes(&self) -> u32 {
+        self.flushes
+    }
+
+    /// What ticks get from now on whose input isn't there.
+    pub fn set_policy(&mut self, policy: MissingPolicy) {
+        self.policy = policy;
+        for (_, referee) in self.players.iter_mut().flatten() {
+            referee.buffer().set_policy(policy);
+        }
+    }
+
+    pub fn policy(&self) -> MissingPolicy {
+        self.policy
+    }
+
+    /// Takes the inputs for the tick after `last`, once: those of clients that ever sent any, by slot.
+    pub(super) fn take(&mut self, now: Instant, last: u32) {
+        let tick = last + 1;
+        if self.taken_tick >= tick {
+            return;
+        }
+        (self.taken_tick, self.taken_at) = (tick, now);
+        self.taken.clear();
+        self.bodies.clear();
+        for (peer, referee) in self.players.iter_mut().flatten() {
+            let taken = referee.buffer().take(tick);
+            let body = taken.input.map(|input| {
+                let start = self.bodies.len();
+                self.bodies.extend_from_slice(input);
+                (start, self.bodies.len())
+            });
+            let (state, view) = (taken.state, taken.view);
+            if referee.inputs().has_begun() {
+                self.taken.push(TakenInput { peer: *peer, state, body, view });
+            }
+        }
+    }
+
+    /// The tick whose inputs were taken last: the one that runs.
+    pub fn tick(&self) -> u32 {
+        self.taken_tick
+    }
+
+    /// The inputs of the tick that runs.
+    pub fn taken(&self) -> &[TakenInput] {
+        &self.taken
+    }
+
+    /// Where the inputs are, as rows of their schema.
+    pub fn bodies(&self) -> &[u8] {
+        &self.bodies
+    }
+
+    /// What is known of a client's inputs.
+    pub fn player(&self, peer: PeerHandle) -> Option<&Referee> {
+        let (handle, referee) = self.players.get(peer.slot as usize)?.as_ref()?;
+        (*handle == peer).then_some(&**referee)
+    }
+
+    fn player_mut(&mut self, peer: PeerHandle) -> Option<&mut Referee> {
+        let (handle, referee) = self.players.get_mut(peer.slot as usize)?.as_mut()?;
+        (*handle == peer).then_some(&mut **referee)
+    }
+
+    fn add(&mut self, peer: PeerHandle, tick: u32) {
+        let slot = peer.slot as usize;
+        if self.players.len() <= slot {
+            self.players.resize_with(slot + 1, || None);
+        }
+        let last = tick.max(self.taken_tick);
+        self.players[slot] = Some((peer, Box::new(Referee::new(last, self.policy))));
+    }
+
+    fn remove(&mut self, peer: PeerHandle) {
+        if self.player(peer).is_some() {
+            self.players[peer.slot as usize] = None;
+            self.taken.retain(|taken| taken.peer != peer);
+        }
+    }
+
+    /// The tick that ran last or runs, and since when.
+    fn time(&self, tick: u32) -> TickTime {
+        TickTime {
+            tick: tick.max(self.taken_tick),
+            taken_at: self.taken_at,
+            rate: f64::from(self.about.rate),
+        }
+    }
+
+    fn read(
+        &mut self,
+        now: Instant,
+        host: &Host,
+        peer: PeerHandle,
+        tick: u32,
+        mut reader: BitReader<'_>,
+    ) -> Result<(), InputFault> {
+        if host.dialled(peer).is_some() {
+            return Err(InputFault::Forged);
+        }
+        let schema = self.about.input.as_ref().map(|(_, schema)| &**schema);
+        let (header, low) = packet::read_inputs(&mut reader, schema, &mut self.read, &mut self.ends)?;
+        let time = self.time(tick);
+        // The application may not know of it yet: it sends again.
+        if let Some((handle, referee)) = self.players.get_mut(peer.slot as usize).and_then(Option::as_mut)
+            && *handle == peer
+        {
+            referee.handle_payload(now, &time, &header, low, &self.read, &self.ends);
+        }
+        Ok(())
+    }
+
+    /// Writes a report of this tick.
+    fn fill(
+        &mut self,
+        now: Instant,
+        tick: u32,
+        peer: PeerHandle,
+        bits: usize,
+        writer: &mut BitWriter,
+    ) -> Option<u32> {
+        // A tick whose inputs nobody took has just begun.
+        let taken_at = if self.taken_tick == tick { self.taken_at } else { now };
+        let time = TickTime { tick, taken_at, rate: f64::from(self.about.rate) };
+        let changed = self.changes.get(peer.slot as usize).copied();
+        let referee = self.player_mut(peer)?;
+        if !referee.has_news() || bits < Report::MAX_BITS {
+            return None;
+        }
+        let report = referee.report(now, &time, changed);
+        report.write(writer);
+        Some(u32::from(report.high.is_some()))
+    }
+}
+
+impl ClientTiming {
+    /// Follows a server's time: that of the one that was dialled, and another's only when the connection to that one is over.
+    fn follow(&mut self, host: &Host, peer: PeerHandle) {
+        let is_here = |dial: &Dial| dial.disconnect_reason().is_none();
+        if self.server == Some(peer)
+            || host.dialled(peer).is_none()
+            || self.server.and_then(|server| host.dialled(server)).is_some_and(is_here)
+        {
+            return;
+        }
+        if self.server.replace(peer).is_some() {
+            self.player.reset();
+        }
+    }
+
+    fn read(
+        &mut self,
+        now: Instant,
+        host: &Host,
+        peer: PeerHandle,
+        mut reader: BitReader<'_>,
+    ) -> Result<(), InputFault> {
+        if host.dialled(peer).is_none() {
+            return Err(InputFault::Forged);
+        }
+        let report = Report::read(&mut reader)?;
+        if self.server == Some(peer) {
+            self.player.handle_report(now, &report);
+        }
+        Ok(())
+    }
+}
+
+/// Both features, of one flush.
+pub(super) struct Features<'a> {
+    pub(super) now: Instant,
+    pub(super) tick: u32,
+    pub(super) time_channel: Option<usize>,
+    pub(super) publisher: Option<&'a mut Publisher>,
+    pub(super) timing: &'a mut Timing,
+}
+
+impl Feature for Features<'_> {
+    fn fill(&mut self, peer: PeerHandle, channel: usize, bits: usize, writer: &mut BitWriter) -> Option<u32> {
+        if Some(channel) != self.time_channel {
+            return self.publisher.as_mut()?.fill(peer, channel, bits, writer);
+        }
+        match &mut *self.timing {
+            Timing::Server(timing) => timing.fill(self.now, self.tick, peer, bits, writer),
+            Timing::Client(timing) if timing.server == Some(peer) => {
+                timing.player.write(self.now, bits, writer).map(u32::from)
+            }
+            _ => None,
+        }
+    }
+}

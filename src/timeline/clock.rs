@@ -1,0 +1,536 @@
+//! A client's estimate of the server's tick, from samples of packets in both directions.
+//!
+//! A packet down that says at which tick it left, and a packet up of which the server says at which tick it came, each bound
+//! the server's time from one side: by their delays. The least delays of the last seconds are nearly without queues, so the
+//! middle between both bounds is the estimate, as in NTP (Mills, RFC 5905); half of what one direction's least delay has
+//! over the other's is an error that nobody can see. What drifts is corrected by the slope of the estimates (least squares).
+//! A server that stood still, or a clock that was set, shifts both bounds at once while the round trip stays: older samples are
+//! of another time then and are forgotten.
+//!
+//! Promises: what is shown begins with a jump and then runs between 0.95 and 1.05 of the server's rate (in its first second between
+//! 0.75 and 1.25), never back. Where the server is more than a quarter of a second away from what is shown, the clock begins
+//! again: it jumps ahead, or stands still until the server has caught up.
+
+use crate::time::Instant;
+
+/// Seconds of a bin, of which the best samples are kept, and how many bins: samples older than these are forgotten.
+const BIN: f64 = 0.25;
+const BINS: usize = 16;
+/// Bins that are recent: what is different in all of them is no outlier.
+const RECENT: i64 = 3;
+/// Samples of each direction before anything is shown.
+const FIRST_SAMPLES: u32 = 4;
+/// By how much what is shown may run quicker or slower, and in its first second.
+const SLEW: f64 = 0.05;
+const FIRST_SLEW: f64 = 0.25;
+const FIRST_SECONDS: f64 = 1.0;
+/// Seconds in which a difference is made up for, where the bound allows it.
+const SMOOTHING: f64 = 0.25;
+/// Seconds of difference beyond which the clock begins again.
+const RESTART: f64 = 0.25;
+/// Seconds by which both bounds must have shifted to be of another time.
+const MIN_SHIFT: f64 = 0.015;
+/// Estimates that the drift is found from, and how many seconds they are apart.
+const HISTORY: usize = 32;
+const HISTORY_STEP: f64 = 0.5;
+/// The largest drift that is believed, as a fraction: of a server that can't hold its rate.
+const MAX_DRIFT: f64 = 0.1;
+/// Seconds of error at which it counts as settled, or ticks where these are more.
+const SETTLED_SECONDS: f64 = 0.005;
+const SETTLED_TICKS: f64 = 0.1;
+
+/// The best samples of a bin: server time less local time, in seconds, and when they were.
+#[derive(Clone, Copy, Debug)]
+struct Bin {
+    number: i64,
+    /// The highest lower bound, of packets down, and its local time.
+    down: Option<(f64, f64)>,
+    /// The lowest upper bound, of packets up.
+    up: Option<(f64, f64)>,
+}
+
+/// What is known at a moment: bounds of server time less local time.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    down: f64,
+    up: f64,
+}
+
+impl Bounds {
+    fn middle(&self) -> f64 {
+        (self.down + self.up) / 2.0
+    }
+
+    fn round_trip(&self) -> f64 {
+        self.up - self.down
+    }
+}
+
+/// How far samples of a direction lie behind its best ones, smoothed, and how many there were.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spread {
+    mean: f64,
+    count: u32,
+}
+
+impl Spread {
+    fn add(&mut self, behind: f64) {
+        self.count = self.count.saturating_add(1);
+        self.mean += (behind - self.mean) / f64::from(self.count.min(64));
+    }
+
+    /// How far the best of them may be from the least delay.
+    fn error(&self) -> f64 {
+        2.0 * self.mean / f64::from(self.count.clamp(1, 240))
+    }
+}
+
+/// What the clock shows.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    /// Server time less local time, in seconds, as of a local time.
+    offset: f64,
+    at: f64,
+    since: f64,
+    speed: f64,
+    /// It stands still, or is about to again, as the server is behind.
+    stands: bool,
+    /// The tick then: rounding brings none back.
+    tick: f64,
+}
+
+/// A client's estimate of the server's tick.
+#[derive(Debug)]
+pub struct ServerClock {
+    rate: f64,
+    bins: [Bin; BINS],
+    down: Spread,
+    up: Spread,
+    drift: f64,
+    /// Estimates of the past: local times and offsets.
+    history: [(f64, f64); HISTORY],
+    history_count: usize,
+    shown: Option<Shown>,
+    restarts: u64,
+}
+
+impl ServerClock {
+    /// A clock that knows nothing yet, of a server with this many ticks a second.
+    pub fn new(rate: f64) -> Self {
+        ServerClock {
+            rate,
+            bins: [Bin { number: i64::MIN, down: None, up: None }; BINS],
+            down: Spread::default(),
+            up: Spread::default(),
+            drift: 0.0,
+            history: [(0.0, 0.0); HISTORY],
+            history_count: 0,
+            shown: None,
+            restarts: 0,
+        }
+    }
+
+    /// A packet arrived that left the server at this tick.
+    pub fn handle_down(&mut self, now: Instant, tick: f64) {
+        let local = now.as_secs_f64();
+        let offset = tick / self.rate - local;
+        let bin = self.bin(local);
+        if bin.down.is_none_or(|(best, _)| best < offset) {
+            bin.down = Some((offset, local));
+        }
+        if let Some(bounds) = self.bounds(local, BINS as i64) {
+            self.down.add(bounds.down - offset);
+        } else {
+            self.down.add(0.0);
+        }
+        self.update(local);
+    }
+
+    /// A packet that left at this local time reached the server at this tick.
+    pub fn handle_up(&mut self, now: Instant, sent: Instant, tick: f64) {
+        let (local, sent) = (now.as_secs_f64(), sent.as_secs_f64());
+        let offset = tick / self.rate - sent;
+        // Where it belongs by the time it was sent, if that bin is still there.
+        let bin = self.bin(local);
+        if bin.up.is_none_or(|(best, _)| offset < best) {
+            bin.up = Some((offset, sent));
+        }
+        if let Some(bounds) = self.bounds(local, BINS as i64) {
+            self.up.add(offset - bounds.up);
+        } else {
+            self.up.add(0.0);
+        }
+        self.update(local);
+    }
+
+    /// Lets what is shown go on to this time.
+    pub fn advance(&mut self, now: Instant) {
+        let local = now.as_secs_f64();
+        let (drift, rate) = (self.drift, self.rate);
+        let Some(target) = self.bounds(local, BINS as i64).map(|bounds| bounds.middle()) else {
+            // Nothing came for seconds: it goes on as it did.
+            if let Some(shown) = &mut self.shown
+                && local > shown.at
+            {
+                shown.offset += drift * (local - shown.at);
+                (shown.at, shown.speed) = (local, 1.0 + drift);
+                shown.tick = shown.tick.max((local + shown.offset) * rate);
+            }
+            return;
+        };
+        let enough = self.down.count >= FIRST_SAMPLES && self.up.count >= FIRST_SAMPLES;
+        let Some(shown) = &mut self.shown else {
+            if enough {
+                let tick = ((local + target) * rate).max(0.0);
+                self.shown =
+                    Some(Shown { offset: target, at: local, since: local, speed: 1.0, stands: false, tick });
+            }
+            return;
+        };
+        let passed = local - shown.at;
+        if passed <= 0.0 {
+            return;
+        }
+        let off = target - (shown.offset + drift * passed);
+        let slew = if local - shown.since < FIRST_SECONDS { FIRST_SLEW } else { SLEW };
+        shown.stands &= off < -RESTART / 2.0;
+        let step = if off > RESTART {
+            shown.since = local;
+            self.restarts += 1;
+            off
+        } else if off < -RESTART {
+            // It stands still: the server comes.
+            self.restarts += u64::from(!shown.stands);
+            shown.stands = true;
+            shown.since = local;
+            -passed * (1.0 + drift)
+        } else {
+            let wish = off * (passed / SMOOTHING).min(1.0);
+            wish.clamp(-slew * passed, slew * passed)
+        };
+        shown.offset += drift * passed + step;
+        shown.at = local;
+        shown.speed = 1.0 + drift + step / passed;
+        shown.tick = shown.tick.max((local + shown.offset) * rate);
+    }
+
+    /// The server's tick at this time, which isn't before that of the last [`ServerClock::advance`]; None before there are
+    /// samples.
+    pub fn tick(&self, now: Instant) -> Option<f64> {
+        let shown = self.shown.as_ref()?;
+        let local = now.as_secs_f64().max(shown.at);
+        Some(((local + shown.offset) * self.rate).max(shown.tick))
+    }
+
+    /// Ticks a second, as configured.
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// How quickly it runs now, in seconds of the server a second; 1 where nothing is made up for.
+    pub fn speed(&self) -> f64 {
+        self.shown.as_ref().map_or(1.0, |shown| shown.speed)
+    }
+
+    /// The estimated drift of the server's time against the local one, as a fraction.
+    pub fn drift(&self) -> f64 {
+        self.drift
+    }
+
+    /// About how far what is shown may be off, in seconds; nobody sees what one direction's least delay has over the other's.
+    pub fn error(&self, now: Instant) -> Option<f64> {
+        let shown = self.shown.as_ref()?;
+        let local = now.as_secs_f64();
+        let off = self.bounds(local, BINS as i64).map_or(RESTART, |bounds| {
+            (bounds.middle() - shown.offset - self.drift * (local - shown.at)).abs()
+        });
+        Some(off + (self.down.error() + self.up.error()) / 2.0 + 1.0 / 64.0 / self.rate)
+    }
+
+    /// The least round trip of the last seconds, in seconds.
+    pub fn round_trip(&self, now: Instant) -> Option<f64> {
+        self.bounds(now.as_secs_f64(), BINS as i64).map(|bounds| bounds.round_trip().max(0.0))
+    }
+
+    /// Whether it is as exact as it gets.
+    pub fn is_settled(&self, now: Instant) -> bool {
+        let old_enough = |shown: &Shown| now.as_secs_f64() - shown.since >= 2.0 * BIN;
+        let limit = (SETTLED_TICKS / self.rate).max(SETTLED_SECONDS);
+        self.shown.as_ref().is_some_and(old_enough) && self.error(now).is_some_and(|error| error <= limit)
+    }
+
+    /// How often it began again.
+    pub fn restarts(&self) -> u64 {
+        self.restarts
+    }
+
+    fn bin(&mut self, local: f64) -> &mut Bin {
+        let number = (local / BIN) as i64;
+        let bin = &mut self.bins[number.rem_euclid(BINS as i64) as usize];
+        if bin.number != number {
+            *bin = Bin { number, down: None, up: None };
+        }
+        bin
+    }
+
+    /// The bounds that the newest bins give, as of this time.
+    fn bounds(&self, local: f64, count: i64) -> Option<Bounds> {
+        let newest = (local / BIN) as i64;
+        let at = |(offset, when): (f64, f64)| offset + self.drift * (local - when);
+        let (mut down, mut up): (Option<f64>, Option<f64>) = (None, None);
+        for bin in &self.bins {
+            if bin.number > newest || bin.number <= newest - count {
+                continue;
+            }
+            if let Some(bound) = bin.down.map(at) {
+                down = Some(down.map_or(bound, |best| best.max(bound)));
+            }
+            if let Some(bound) = bin.up.map(at) {
+                up = Some(up.map_or(bound, |best| best.min(bound)));
+            }
+        }
+        Some(Bounds { down: down?, up: up? })
+    }
+
+    /// After a sample: forgets what is of another time, and looks at the drift.
+    fn update(&mut self, local: f64) {
+        let (Some(recent), Some(all)) = (self.bounds(local, RECENT), self.bounds(local, BINS as i64)) else {
+            return;
+        };
+        let shift = (all.down - recent.down).max(recent.up - all.up);
+        if shift > MIN_SHIFT && self.is_as_far(local, shift) {
+            let newest = (local / BIN) as i64;
+            for bin in &mut self.bins {
+                if bin.number <= newest - RECENT {
+                    (bin.down, bin.up) = (None, None);
+                }
+            }
+            if shift > RESTART {
+                (self.history_count, self.drift) = (0, 0.0);
+            }
+        }
+        self.note_drift(local);
+    }
+
+    /// Whether the server is as far as it was, by round trips within each bin: a queue would make them longer by about as much
+    /// as bounds shifted. The bin in which another time began is one of many.
+    fn is_as_far(&self, local: f64, shift: f64) -> bool {
+        let newest = (local / BIN) as i64;
+        let (mut recent, mut before) = (f64::MAX, [0.0; BINS]);
+        let mut count = 0;
+        for bin in &self.bins {
+            let (Some((down, _)), Some((up, _))) = (bin.down, bin.up) else { continue };
+            if bin.number > newest - RECENT {
+                recent = recent.min(up - down);
+            } else if bin.number > newest - BINS as i64 {
+                before[count] = up - down;
+                count += 1;
+            }
+        }
+        let before = &mut before[..count];
+        before.sort_unstable_by(f64::total_cmp);
+        before.get(count / 2).is_some_and(|usual| recent <= usual + 0.3 * shift)
+    }
+
+    fn note_drift(&mut self, local: f64) {
+        let newest = self.history_count.checked_sub(1).map(|count| self.history[count % HISTORY].0);
+        if newest.is_some_and(|newest| local < newest + HISTORY_STEP) {
+            return;
+        }
+        let Some(bounds) = self.bounds(local, BINS as i64) else { return };
+        self.history[self.history_count % HISTORY] = (local, bounds.middle());
+        self.history_count += 1;
+        let count = self.history_count.min(HISTORY);
+        if count < 6 {
+            return;
+        }
+        let entries = &self.history[..count];
+        let n = count as f64;
+        let mean = |f: &dyn Fn(&(f64, f64)) -> f64| entries.iter().map(f).sum::<f64>() / n;
+        // From where the newest lies, so that large numbers cost no digits.
+        let (x0, y0) = (local, bounds.middle());
+        let (x, y) = (mean(&|entry| entry.0 - x0), mean(&|entry| entry.1 - y0));
+        let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
+        for entry in entries {
+            let (dx, dy) = (entry.0 - x0 - x, entry.1 - y0 - y);
+            xx += dx * dx;
+            xy += dx * dy;
+            yy += dy * dy;
+        }
+        let slope = xy / xx;
+        let residual = (yy - slope * xy).max(0.0) / (n - 2.0);
+        // Neighbours share samples, so they say less than as many that don't.
+        let variance = 9.0 * residual / xx + 1e-12;
+        let believed = slope * slope * slope / (slope * slope + 4.0 * variance);
+        self.drift = believed.clamp(-MAX_DRIFT, MAX_DRIFT);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    /// A server whose clock runs so against the client's, over a line with this delay and jitter each way.
+    struct Line {
+        rate: f64,
+        skew: f64,
+        delay: f64,
+        jitter: f64,
+        loss: f64,
+        rng: Rng,
+        /// Server time less local time at local time 0.
+        offset: f64,
+    }
+
+    impl Line {
+        fn new(delay: f64, jitter: f64, loss: f64, seed: u64) -> Self {
+            Line { rate: 60.0, skew: 0.0, delay, jitter, loss, rng: Rng::seeded(seed), offset: 100.0 }
+        }
+
+        fn server(&self, local: f64) -> f64 {
+            (local + self.offset + local * self.skew) * self.rate
+        }
+
+        fn unit(&mut self) -> f64 {
+            (self.rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+        }
+
+        /// Runs it for so long; calls `look` with the local time, what the clock shows and what is true.
+        fn run(
+            &mut self,
+            clock: &mut ServerClock,
+            from: f64,
+            seconds: f64,
+            mut look: impl FnMut(f64, Option<f64>, f64),
+        ) {
+            let mut arrivals: Vec<(f64, bool, f64, f64)> = Vec::new();
+            let frame = 1.0 / 60.0;
+            for i in 0..(seconds / frame) as u64 {
+                let local = from + i as f64 * frame;
+                for up in [false, true] {
+                    let delay = self.delay + self.jitter * (2.0 * self.unit() - 1.0);
+                    if self.unit() < self.loss {
+                        continue;
+                    }
+                    if up {
+                        // The word of it comes back by a packet of its own.
+                        let back = self.delay + self.jitter * (2.0 * self.unit() - 1.0);
+                        let tick = (self.server(local + delay) * 16.0).floor() / 16.0 + 1.0 / 32.0;
+                        arrivals.push((local + delay + back, true, local, tick));
+                    } else {
+                        arrivals.push((local + delay, false, 0.0, self.server(local)));
+                    }
+                }
+                arrivals.sort_by(|a, b| b.0.total_cmp(&a.0));
+                while arrivals.last().is_some_and(|arrival| arrival.0 <= local) {
+                    let (at, up, sent, tick) = arrivals.pop().unwrap();
+                    let now = instant(at);
+                    if up { clock.handle_up(now, instant(sent), tick) } else { clock.handle_down(now, tick) }
+                }
+                clock.advance(instant(local));
+                look(local, clock.tick(instant(local)), self.server(local));
+            }
+        }
+    }
+
+    fn instant(local: f64) -> Instant {
+        Instant::from_nanos((local * 1e9) as u64)
+    }
+
+    fn p99(mut errors: Vec<f64>) -> f64 {
+        errors.sort_by(f64::total_cmp);
+        errors[errors.len() * 99 / 100]
+    }
+
+    #[test]
+    fn is_settled_within_two_seconds_and_exact_to_milliseconds_under_jitter_and_loss() {
+        for seed in 1..=10 {
+            let mut line = Line::new(0.1, 0.03, 0.05, seed);
+            let mut clock = ServerClock::new(60.0);
+            let (mut errors, mut settled) = (Vec::new(), None);
+            let mut shown = f64::MIN;
+            line.run(&mut clock, 1.0, 30.0, |local, tick, truth| {
+                let Some(tick) = tick else { return };
+                assert!(tick >= shown, "runs back");
+                shown = tick;
+                if local >= 3.0 {
+                    errors.push((tick - truth).abs() / 60.0);
+                }
+            });
+            let mut line = Line::new(0.1, 0.03, 0.05, seed);
+            let mut clock = ServerClock::new(60.0);
+            for step in 0..40 {
+                line.run(&mut clock, 1.0 + f64::from(step) * 0.05, 0.05, |_, _, _| {});
+                let now = instant(1.0 + f64::from(step + 1) * 0.05);
+                if clock.is_settled(now) {
+                    settled.get_or_insert(step);
+                }
+            }
+            assert!(p99(errors.clone()) < 0.005, "seed {seed}: {}", p99(errors));
+        }
+    }
+
+    #[test]
+    fn follows_clocks_that_drift() {
+        for skew in [200e-6, -200e-6, 0.01, -0.03] {
+            let mut line = Line { skew, ..Line::new(0.1, 0.03, 0.05, 7) };
+            let mut clock = ServerClock::new(60.0);
+            let mut errors = Vec::new();
+            line.run(&mut clock, 1.0, 60.0, |local, tick, truth| {
+                if local >= 20.0 {
+                    errors.push((tick.unwrap() - truth).abs() / 60.0);
+                }
+            });
+            let bound = if skew.abs() < 0.001 { 0.005 } else { 0.012 };
+            assert!(p99(errors.clone()) < bound, "skew {skew}: {}", p99(errors));
+            assert!((clock.drift() - skew).abs() < 0.1 * skew.abs() + 100e-6, "{skew}: {}", clock.drift());
+        }
+    }
+
+    #[test]
+    fn runs_at_nearly_its_rate_and_never_back_when_the_server_stood_still() {
+        let mut line = Line::new(0.04, 0.01, 0.02, 3);
+        let mut clock = ServerClock::new(60.0);
+        line.run(&mut clock, 1.0, 6.0, |_, _, _| {});
+        assert_eq!(clock.restarts(), 0);
+        // Two seconds in which no tick was made.
+        line.offset -= 2.0;
+        let (mut shown, mut last) = (0.0, f64::MAX);
+        line.run(&mut clock, 7.0, 6.0, |local, tick, truth| {
+            assert!(tick.unwrap() >= shown);
+            shown = tick.unwrap();
+            if local > 11.0 {
+                last = (shown - truth).abs() / 60.0;
+                assert!(last < 0.01, "{local}: {last}");
+            }
+        });
+        assert!(last < 0.01 && clock.restarts() == 1);
+    }
+
+    #[test]
+    fn a_queue_in_one_direction_is_no_other_time() {
+        let mut line = Line::new(0.04, 0.01, 0.0, 5);
+        let mut clock = ServerClock::new(60.0);
+        line.run(&mut clock, 1.0, 5.0, |_, _, _| {});
+        let before = clock.drift();
+        line.delay = 0.2;
+        let mut worst: f64 = 0.0;
+        line.run(&mut clock, 6.0, 1.5, |_, tick, truth| {
+            worst = worst.max((tick.unwrap() - truth).abs() / 60.0);
+        });
+        assert!(worst < 0.006, "{worst}");
+        assert!((clock.drift() - before).abs() < 0.002);
+    }
+
+    #[test]
+    fn knows_nothing_before_samples_of_both_directions() {
+        let mut clock = ServerClock::new(60.0);
+        for i in 0..20 {
+            clock.handle_down(instant(f64::from(i) * 0.1), f64::from(i) * 6.0);
+            clock.advance(instant(f64::from(i) * 0.1));
+        }
+        assert_eq!(clock.tick(instant(2.0)), None);
+        assert!(!clock.is_settled(instant(2.0)));
+    }
+}

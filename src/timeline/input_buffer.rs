@@ -1,0 +1,307 @@
+//! One client's inputs on the server, by the tick that they are for.
+//!
+//! Promises: each input is taken once; the memory is that of a ring. Refuses, by name, what is for a tick that is over, that is
+//! too far ahead, or that has its input.
+
+use crate::store::counters::counters;
+
+/// Ticks that an input may be ahead of the one that runs, and ticks of the past of which it is known what became of them.
+pub const MAX_AHEAD: u32 = 128;
+
+/// What became of a tick's input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputState {
+    /// It was there when its tick ran.
+    Here,
+    /// It came after its tick had run without it.
+    Late,
+    /// It has not come.
+    Missing,
+}
+
+/// What a tick gets whose input isn't there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MissingPolicy {
+    /// The newest one before it, for at most this many ticks in a row.
+    Repeat {
+        /// The ticks in a row.
+        limit: u32,
+    },
+    /// Nothing: the game does what it likes.
+    None,
+}
+
+counters! {
+    /// What became of a client's inputs.
+    pub struct InputCounters {
+        /// Ticks whose input was there.
+        here,
+        /// Ticks that ran without their input.
+        missing,
+        /// Of these, ticks that ran with the one before again.
+        repeated,
+        /// Inputs that came after their tick had run without them.
+        late,
+        /// Inputs that were there already.
+        duplicates,
+        /// Inputs for ticks too far ahead.
+        far_ahead,
+        /// Inputs for ticks too long ago to know of.
+        far_behind,
+        /// Inputs whose ticks were passed over without anybody taking them.
+        skipped,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slot {
+    Empty,
+    Full,
+    Ran(InputState),
+}
+
+/// A place of the ring.
+#[derive(Clone, Debug)]
+struct RingPlace {
+    tick: u32,
+    slot: Slot,
+    input: Vec<u8>,
+    view: Option<u64>,
+}
+
+/// What a tick is to run with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TickInput<'a> {
+    pub state: InputState,
+    /// Its own input, or the one before again, or none.
+    pub input: Option<&'a [u8]>,
+    /// The tick that the player saw, in 1/256, if that was said.
+    pub view: Option<u64>,
+}
+
+/// One client's inputs, by tick.
+#[derive(Debug)]
+pub struct InputBuffer {
+    /// By tick modulo [`MAX_AHEAD`] twice: as many of the past as of the future.
+    slots: Vec<RingPlace>,
+    policy: MissingPolicy,
+    /// The tick that ran last.
+    last: u32,
+    /// The newest input that ran, and how many ticks in a row had none.
+    newest: Vec<u8>,
+    newest_view: Option<u64>,
+    in_a_row: u32,
+    /// A tick ran with its input.
+    has_begun: bool,
+    counters: InputCounters,
+}
+
+/// Slots of the ring.
+const SLOTS: u32 = 2 * MAX_AHEAD;
+
+impl InputBuffer {
+    /// A buffer without inputs; `last` is the tick that ran last.
+    pub fn new(last: u32, policy: MissingPolicy) -> Self {
+        InputBuffer {
+            slots: vec![
+                RingPlace { tick: 0, slot: Slot::Empty, input: Vec::new(), view: None };
+                SLOTS as usize
+            ],
+            policy,
+            last,
+            newest: Vec::new(),
+            newest_view: None,
+            in_a_row: 0,
+            has_begun: false,
+            counters: InputCounters::default(),
+        }
+    }
+
+    /// What ticks get from now on whose input isn't there.
+    pub fn set_policy(&mut self, policy: MissingPolicy) {
+        self.policy = policy;
+    }
+
+    /// Takes an input for a tick, and the tick that the player saw then, in 1/256. True when it is there now and wasn't before.
+    pub fn insert(&mut self, tick: u32, input: &[u8], view: Option<u64>) -> bool {
+        let ahead = i64::from(tick) - i64::from(self.last);
+        if ahead > i64::from(MAX_AHEAD) {
+            self.counters.far_ahead += 1;
+            return false;
+        }
+        if ahead <= -i64::from(MAX_AHEAD) {
+            self.counters.far_behind += 1;
+            return false;
+        }
+        let place = &mut self.slots[(tick % SLOTS) as usize];
+        if place.tick != tick {
+            (place.tick, place.slot) = (tick, Slot::Empty);
+        }
+        match place.slot {
+            Slot::Empty if ahead > 0 => {
+                (place.slot, place.view) = (Slot::Full, view);
+                place.input.clear();
+                place.input.extend_from_slice(input);
+                true
+            }
+            // Empty: of a tick before it began.
+            Slot::Ran(InputState::Missing) | Slot::Empty => {
+                place.slot = Slot::Ran(InputState::Late);
+                self.counters.late += 1;
+                false
+            }
+            Slot::Full | Slot::Ran(_) => {
+                self.counters.duplicates += 1;
+                false
+            }
+        }
+    }
+
+    /// Takes a tick's input, once. Inputs of ticks that were passed over are dropped. Ticks rise.
+    pub fn take(&mut self, tick: u32) -> TickInput<'_> {
+        debug_assert!(tick > self.last);
+        let first = (self.last + 1).max(tick.saturating_sub(SLOTS - 1));
+        for passed in first..tick {
+            let place = &mut self.slots[(passed % SLOTS) as usize];
+            if place.tick == passed && place.slot == Slot::Full {
+                place.slot = Slot::Ran(InputState::Here);
+                self.counters.skipped += 1;
+            }
+        }
+        self.last = tick;
+        let place = &mut self.slots[(tick % SLOTS) as usize];
+        if place.tick == tick && place.slot == Slot::Full {
+            place.slot = Slot::Ran(InputState::Here);
+            core::mem::swap(&mut self.newest, &mut place.input);
+            (self.newest_view, self.has_begun, self.in_a_row) = (place.view, true, 0);
+            self.counters.here += 1;
+            return TickInput { state: InputState::Here, input: Some(&self.newest), view: self.newest_view };
+        }
+        (place.tick, place.slot) = (tick, Slot::Ran(InputState::Missing));
+        let mut taken = TickInput { state: InputState::Missing, input: None, view: None };
+        if !self.has_begun {
+            return taken;
+        }
+        self.counters.missing += 1;
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        if let MissingPolicy::Repeat { limit } = self.policy
+            && self.in_a_row <= limit
+        {
+            self.counters.repeated += 1;
+            taken.input = Some(&self.newest);
+            // The player's view goes on as its ticks do.
+            taken.view = self.newest_view.map(|view| view + (u64::from(self.in_a_row) << 8));
+        }
+        taken
+    }
+
+    /// What became of a tick's input, of one of the last [`MAX_AHEAD`].
+    pub fn state(&self, tick: u32) -> Option<InputState> {
+        match &self.slots[(tick % SLOTS) as usize] {
+            RingPlace { tick: at, slot: Slot::Ran(state), .. } if *at == tick => Some(*state),
+            _ => None,
+        }
+    }
+
+    /// Whether a tick ever ran with its input: before, none is missing.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// The tick that ran last.
+    pub fn last(&self) -> u32 {
+        self.last
+    }
+
+    pub fn counters(&self) -> InputCounters {
+        self.counters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    fn taken(buffer: &mut InputBuffer, tick: u32) -> (InputState, Option<&[u8]>) {
+        let TickInput { state, input, .. } = buffer.take(tick);
+        (state, input)
+    }
+
+    fn buffer() -> InputBuffer {
+        InputBuffer::new(10, MissingPolicy::Repeat { limit: 2 })
+    }
+
+    #[test]
+    fn says_of_each_tick_whether_its_input_is_here_late_or_missing() {
+        let mut buffer = buffer();
+        assert!(
+            buffer.insert(12, b"b", None) && buffer.insert(11, b"a", None) && !buffer.insert(12, b"B", None)
+        );
+        assert_eq!(taken(&mut buffer, 11), (InputState::Here, Some(&b"a"[..])));
+        assert_eq!(taken(&mut buffer, 12), (InputState::Here, Some(&b"b"[..])));
+        assert_eq!(taken(&mut buffer, 13), (InputState::Missing, Some(&b"b"[..])));
+        assert!(!buffer.insert(13, b"c", None), "it ran");
+        assert_eq!(buffer.state(13), Some(InputState::Late));
+        assert_eq!(taken(&mut buffer, 14), (InputState::Missing, Some(&b"b"[..])));
+        assert_eq!(taken(&mut buffer, 15), (InputState::Missing, None), "no more than the limit");
+        assert!(buffer.insert(16, b"d", None));
+        assert_eq!(taken(&mut buffer, 16), (InputState::Here, Some(&b"d"[..])));
+        let InputCounters { here, missing, repeated, late, duplicates, .. } = buffer.counters();
+        assert_eq!((here, missing, repeated, late, duplicates), (3, 3, 2, 1, 1));
+    }
+
+    #[test]
+    fn the_far_past_and_the_far_future_are_counted_and_dropped() {
+        let mut buffer = buffer();
+        assert!(!buffer.insert(10 + MAX_AHEAD + 1, b"x", None) && buffer.insert(10 + MAX_AHEAD, b"y", None));
+        assert!(!buffer.insert(u32::MAX, b"x", None) && !buffer.insert(0, b"x", None));
+        for tick in 11..10 + MAX_AHEAD {
+            buffer.take(tick);
+        }
+        assert_eq!(taken(&mut buffer, 10 + MAX_AHEAD), (InputState::Here, Some(&b"y"[..])));
+        assert!(!buffer.insert(10, b"x", None));
+        let InputCounters { far_ahead, far_behind, late, .. } = buffer.counters();
+        assert_eq!((far_ahead, far_behind, late), (2, 1, 1));
+    }
+
+    #[test]
+    fn ticks_passed_over_drop_their_inputs() {
+        let mut buffer = buffer();
+        buffer.insert(11, b"a", None);
+        buffer.insert(12, b"b", None);
+        assert_eq!(taken(&mut buffer, 12), (InputState::Here, Some(&b"b"[..])));
+        assert_eq!(buffer.counters().skipped, 1);
+        // A jump beyond all that the ring holds.
+        buffer.insert(100, b"c", None);
+        assert_eq!(taken(&mut buffer, 5_000), (InputState::Missing, Some(&b"b"[..])));
+        assert!(buffer.insert(5_001, b"d", None));
+    }
+
+    #[test]
+    fn nobody_waits_for_who_never_sent() {
+        let mut buffer = buffer();
+        assert_eq!(taken(&mut buffer, 11), (InputState::Missing, None));
+        assert!(!buffer.has_begun() && buffer.counters().missing == 0);
+    }
+
+    #[test]
+    fn each_input_is_taken_once_whatever_comes() {
+        let mut rng = Rng::seeded(3);
+        let mut buffer = InputBuffer::new(0, MissingPolicy::None);
+        let (mut tick, mut count) = (0, 0);
+        for _ in 0..20_000 {
+            for _ in 0..rng.next_u64() % 4 {
+                let for_tick = (u64::from(tick) + rng.next_u64() % 300).saturating_sub(150) as u32;
+                buffer.insert(for_tick, &for_tick.to_le_bytes(), None);
+            }
+            tick += 1 + u32::from(rng.next_u64().is_multiple_of(50)) * (rng.next_u64() % 400) as u32;
+            if let (InputState::Here, Some(input)) = taken(&mut buffer, tick) {
+                assert_eq!(input, tick.to_le_bytes());
+                count += 1;
+            }
+        }
+        assert_eq!(buffer.counters().here, count);
+        assert!(count > 1_000 && buffer.counters().duplicates > 100);
+    }
+}

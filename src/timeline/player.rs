@@ -1,0 +1,307 @@
+//! A client's part: its clock and lead, the inputs that the server may not have, and the payloads that carry them.
+//!
+//! Promises: each tick has at most one input, and ticks rise; what waits is bounded. A payload goes out when there is a new
+//! input, when one may be lost, and else now and then, so that the clock stays right.
+
+use core::ops::Range;
+use std::collections::VecDeque;
+
+use super::clock::ServerClock;
+use super::lead::{InputLead, LeadConfig};
+use super::nearest_tick;
+use super::packet::{HEADER_BITS, InputHeader, MAX_BUSY, MAX_HELD, MAX_INPUTS, Report, write_inputs};
+use crate::time::Instant;
+use crate::wire::{BitWriter, Encoded};
+
+/// Inputs that wait for an ack, at most.
+const MAX_WAITING: usize = 128;
+/// Ticks that one input may stand for, where the client looks seldom; after a longer silence the ticks between have none.
+const MAX_FILL: u32 = MAX_INPUTS as u32;
+/// Seconds between payloads that only ask for the time.
+const ASK_EVERY: f64 = 0.25;
+/// Payloads that ask for the time as often as a tick: at the beginning.
+const FIRST_ASKS: u32 = 16;
+
+/// How a client sends its inputs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlayerConfig {
+    /// Ticks between when an input is given and its own tick, besides the lead: as many less are predicted.
+    pub delay: u32,
+    pub lead: LeadConfig,
+}
+
+/// A payload that is under way.
+#[derive(Clone, Copy, Debug)]
+struct SentPayload {
+    at: Instant,
+    /// The server's tick by our clock when its newest input was stamped, how far ahead that was, and the tick that it is for.
+    clock: Option<f64>,
+    ahead: f64,
+    head: Option<u32>,
+}
+
+/// A client's time and inputs.
+#[derive(Debug)]
+pub struct Player {
+    clock: ServerClock,
+    lead: InputLead,
+    config: PlayerConfig,
+    sent: Box<[Option<SentPayload>; 256]>,
+    next: u8,
+    asked: u32,
+    /// Inputs, rising by tick.
+    waiting: VecDeque<(u32, Encoded)>,
+    stamped: Option<u32>,
+    /// Of the newest input: the clock, and how far ahead of it, when it was stamped.
+    stamp: (f64, f64),
+    in_payload: Option<u32>,
+    last_payload: Option<Instant>,
+    view: Option<u64>,
+    /// The newest tick of the server that a report was of, and the one in which what we own changed last, as of then.
+    server_tick: Option<u32>,
+    changed: u32,
+    acked: Option<u32>,
+    /// Ticks between when the server takes inputs and when it sends.
+    busy: f64,
+    input_bits: usize,
+    strange: u64,
+    restarts: u64,
+}
+
+impl Player {
+    /// A client that knows nothing yet; its server has this many ticks a second, and inputs take this many bits at most.
+    pub fn new(rate: f64, config: PlayerConfig, input_bits: usize) -> Self {
+        Player {
+            clock: ServerClock::new(rate),
+            lead: InputLead::new(config.lead),
+            config,
+            sent: Box::new([None; 256]),
+            next: 0,
+            asked: 0,
+            waiting: VecDeque::new(),
+            stamped: None,
+            stamp: (0.0, 0.0),
+            in_payload: None,
+            last_payload: None,
+            view: None,
+            server_tick: None,
+            changed: 0,
+            acked: None,
+            busy: 0.0,
+            input_bits,
+            strange: 0,
+            restarts: 0,
+        }
+    }
+
+    /// Begins anew, with another server.
+    pub fn reset(&mut self) {
+        *self = Player::new(self.clock.rate(), self.config, self.input_bits);
+    }
+
+    /// Other settings than before, from the next input on.
+    pub fn configure(&mut self, config: PlayerConfig) {
+        self.config = config;
+        self.lead.configure(config.lead);
+    }
+
+    pub fn config(&self) -> &PlayerConfig {
+        &self.config
+    }
+
+    // --- time --------------------------------------------------------------------------------------------
+
+    /// Lets time go on.
+    pub fn advance(&mut self, now: Instant) {
+        self.clock.advance(now);
+        if self.clock.restarts() != self.restarts {
+            self.restarts = self.clock.restarts();
+            self.lead.restart();
+        }
+        if self.clock.tick(now).is_some() {
+            self.lead.advance(now, self.clock.rate());
+        }
+    }
+
+    pub fn clock(&self) -> &ServerClock {
+        &self.clock
+    }
+
+    pub fn lead(&self) -> &InputLead {
+        &self.lead
+    }
+
+    /// The server's tick and what inputs are ahead of it, as of now: after [`Player::advance`].
+    fn ahead(&self, now: Instant) -> Option<(f64, f64)> {
+        Some((self.clock.tick(now)?, self.lead.ticks()? + f64::from(self.config.delay)))
+    }
+
+    /// The tick that an input is for which is given now; not before that of the last one.
+    pub fn input_tick(&self, now: Instant) -> Option<u32> {
+        let (tick, ahead) = self.ahead(now)?;
+        // Below 2^32 ticks, as the server's are.
+        let tick = (tick + ahead) as u32;
+        Some(self.stamped.map_or(tick, |stamped| tick.max(stamped)))
+    }
+
+    /// The newest tick of the server that is known, by its word.
+    pub fn server_tick(&self) -> Option<u32> {
+        self.server_tick
+    }
+
+    /// As [`Player::server_tick`], and the tick in which anything changed last that the client owns.
+    pub fn owned_changes(&self) -> Option<(u32, u32)> {
+        self.server_tick.map(|tick| (tick, self.changed))
+    }
+
+    /// The newest tick whose input the server had.
+    pub fn acked(&self) -> Option<u32> {
+        self.acked
+    }
+
+    /// Echoes of payloads that we never sent, or of which was said before.
+    pub fn strange(&self) -> u64 {
+        self.strange
+    }
+
+    // --- inputs ------------------------------------------------------------------------------------------
+
+    /// An input for the ticks from the one behind the last input's to now: none where this tick has one, or the time isn't
+    /// known; several where a client looks seldom.
+    pub fn stamp(&mut self, now: Instant, input: &Encoded) -> Range<u32> {
+        self.advance(now);
+        let Some((clock, ahead)) = self.ahead(now) else { return 0..0 };
+        let tick = (clock + ahead) as u32;
+        let first = match self.stamped {
+            Some(stamped) if tick <= stamped => return tick..tick,
+            Some(stamped) if tick - stamped <= MAX_FILL => stamped + 1,
+            _ => tick,
+        };
+        for tick in first..=tick {
+            if self.waiting.len() == MAX_WAITING {
+                self.waiting.pop_front();
+            }
+            self.waiting.push_back((tick, input.clone()));
+        }
+        self.stamped = Some(tick);
+        self.stamp = (clock, ahead);
+        self.lead.note_interval(tick + 1 - first);
+        first..tick + 1
+    }
+
+    /// The tick that the player sees from now on, in 1/256.
+    pub fn see(&mut self, view: u64) {
+        self.view = Some(view);
+    }
+
+    /// Inputs that the server may not have.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    // --- payloads ----------------------------------------------------------------------------------------
+
+    /// The least room in which a payload that is due can be sent; None when none is.
+    pub fn wants(&self, now: Instant) -> Option<usize> {
+        let passed = self.last_payload.map_or(f64::MAX, |last| (now - last).as_secs_f64());
+        let tick = 1.0 / self.clock.rate();
+        let is_new = self.stamped > self.in_payload;
+        // A hair's breadth early is a tick.
+        let again = !self.waiting.is_empty() && passed >= 0.9 * tick;
+        let asks = passed >= if self.asked < FIRST_ASKS { 0.9 * tick } else { ASK_EVERY };
+        let bits = if self.waiting.is_empty() { HEADER_BITS } else { HEADER_BITS + self.input_bits };
+        (is_new || again || asks).then_some(bits)
+    }
+
+    /// Writes a payload in at most this many bits; gives its number.
+    pub fn write(&mut self, now: Instant, bits: usize, writer: &mut BitWriter) -> Option<u8> {
+        self.wants(now).filter(|least| *least <= bits)?;
+        let header =
+            InputHeader { sequence: self.next, view: self.view.map(|view| (view & 0xFF_FFFF) as u32) };
+        let newest = self.waiting.back().map(|(tick, _)| *tick);
+        // As many as are asked for, and all that never were in one.
+        let fresh = match (newest, self.in_payload) {
+            (Some(newest), Some(before)) => newest.saturating_sub(before) as usize,
+            _ => MAX_INPUTS,
+        };
+        let count = (fresh.max(1) * self.config.lead.redundancy as usize).min(MAX_INPUTS);
+        let in_a_row = self.waiting.iter().rev().zip(0..).take(count);
+        // Those of ticks without a gap: their ticks aren't said.
+        let count = in_a_row.take_while(|((tick, _), age)| newest == Some(*tick + *age)).count();
+        let first = self.waiting.len() - count;
+        let inputs = self.waiting.range(first..).rev().map(|(_, input)| input);
+        write_inputs(&header, newest.unwrap_or_default(), inputs, bits, writer);
+        let is_first = newest.is_some() && newest > self.in_payload;
+        let (clock, ahead, head) = match (is_first, self.ahead(now)) {
+            (true, _) => (Some(self.stamp.0), self.stamp.1, newest),
+            (false, Some((clock, ahead))) => (Some(clock), ahead, None),
+            (false, None) => (self.clock.tick(now), 0.0, None),
+        };
+        self.sent[usize::from(self.next)] = Some(SentPayload { at: now, clock, ahead, head });
+        self.in_payload = newest.max(self.in_payload);
+        (self.last_payload, self.asked) = (Some(now), self.asked.saturating_add(1));
+        let number = self.next;
+        self.next = self.next.wrapping_add(1);
+        Some(number)
+    }
+
+    /// What became of a payload.
+    pub fn handle_fate(&mut self, delivered: bool) {
+        self.lead.handle_fate(delivered);
+    }
+
+    /// A packet of ghosts came, of a tick with these low bits.
+    pub fn handle_ghosts(&mut self, now: Instant, low: u16) {
+        if let Some(known) = self.server_tick {
+            let tick = nearest_tick(low, known);
+            self.clock.handle_down(now, f64::from(tick) + self.busy);
+        }
+    }
+
+    /// Takes what the server says.
+    pub fn handle_report(&mut self, now: Instant, report: &Report) {
+        let tick = match (report.high, self.server_tick) {
+            (Some(high), _) => u32::from(high) << 16 | u32::from(report.tick),
+            (None, Some(known)) => nearest_tick(report.tick, known),
+            (None, None) => return,
+        };
+        if self.server_tick.is_none_or(|known| known < tick) {
+            self.server_tick = Some(tick);
+            self.changed = tick.saturating_sub(u32::from(report.changed));
+        }
+        let near = self.stamped.unwrap_or(tick);
+        if let Some(newest) = report.newest.map(|low| nearest_tick(low, near))
+            && newest <= near
+        {
+            self.acked = self.acked.max(Some(newest));
+            while self.waiting.front().is_some_and(|(tick, _)| *tick <= newest) {
+                self.waiting.pop_front();
+            }
+        }
+        let is_timed = report.busy < MAX_BUSY;
+        let busy = (f64::from(report.busy) + 0.5) / 16.0;
+        if is_timed {
+            self.busy = busy;
+            self.clock.handle_down(now, f64::from(tick) + busy);
+        }
+        for (sequence, held) in &report.echoes[..usize::from(report.echo_count)] {
+            let Some(sent) = self.sent[usize::from(*sequence)].take() else {
+                self.strange += 1;
+                continue;
+            };
+            if !is_timed || *held == MAX_HELD || sent.at > now {
+                continue;
+            }
+            let came = f64::from(tick) + busy - (f64::from(*held) + 0.5) / 16.0;
+            self.clock.handle_up(now, sent.at, came);
+            // It would have been just in time so far ahead; one that only asked may lie anywhere between two ticks.
+            if let Some(clock) = sent.clock {
+                let need = match sent.head {
+                    Some(head) => sent.ahead - (f64::from(head) - came),
+                    None => came - clock + 1.0,
+                };
+                self.lead.handle_need(now, need - f64::from(self.config.delay));
+            }
+        }
+    }
+}

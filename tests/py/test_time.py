@@ -1,0 +1,297 @@
+"""The server's time on clients, and clients' inputs by tick: over bad networks, in virtual time."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+import tickwire as tw
+from tickwire import testing
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benches" / "latency"))
+
+import timing
+from lab import LINES, Lab
+
+
+@tw.message
+class Move:
+    x: Annotated[int, tw.ranged(-1, 1)]
+    fire: bool = False
+
+
+@tw.message
+class Chat:
+    text: Annotated[str, tw.text(40)]
+
+
+PROTOCOL = tw.Protocol(1, [Chat], inputs=Move, tick_rate=60)
+PROTOCOL_OF_15 = tw.Protocol(1, [Chat], inputs=Move, tick_rate=15)
+
+
+def pair(**settings: Any) -> tuple[testing.SimulatedNetwork, tw.Server[Any], tw.Client[Any]]:
+    network, server, client = testing.connected_pair(PROTOCOL, **settings)
+    testing.run(network, server, client, seconds=1)
+    return network, server, client
+
+
+def test_protocols_say_what_their_time_is() -> None:
+    assert PROTOCOL.tick_rate == 60
+    assert PROTOCOL.inputs is Move
+    assert tw.Protocol(1, [Chat]).tick_rate is None
+    hashes = {PROTOCOL.hash, PROTOCOL_OF_15.hash, tw.Protocol(1, [Chat]).hash}
+    hashes.add(tw.Protocol(1, [Chat], tick_rate=60).hash)
+    assert len(hashes) == 4
+    assert "tickwire time 1\nrate 60\ninput 4:Move declared\n" in PROTOCOL.description
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"inputs": Move}, "tick_rate must be given with inputs"),
+        ({"tick_rate": 0}, "tick_rate must be 1 to 1000, not 0"),
+        ({"tick_rate": 60, "inputs": 3}, "inputs: 3 is not a class"),
+        ({"tick_rate": 60, "framing": "yojimbo"}, "yojimbo"),
+    ],
+)
+def test_wrong_settings_name_themselves(settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        tw.Protocol(1, [Chat], **settings)
+
+
+def test_inputs_that_are_too_large_are_refused() -> None:
+    @tw.message
+    class Large:
+        text: Annotated[str, tw.text(500)]
+
+    with pytest.raises(ValueError, match="inputs must take at most 128 bytes"):
+        tw.Protocol(1, [Chat], inputs=Large, tick_rate=60)
+
+
+def test_a_clock_shows_the_servers_tick_and_inputs_come_for_theirs() -> None:
+    network, server, client = pair(conditions=tw.Conditions(latency=0.05))
+    assert client.clock.settled
+    assert client.clock.rate == 60
+    got: dict[int, int] = {}
+    sent: dict[int, int] = {}
+    for turn in range(240):
+        server.receive()
+        tick = server.inputs.tick
+        for _, move in server.inputs:
+            got[tick] = move.x
+        server.flush()
+        client.receive()
+        for each in client.send_input(Move(turn % 3 - 1)):
+            sent[each] = turn % 3 - 1
+        assert abs(client.clock.tick - tick) < 1.1
+        client.flush()
+        network.advance(1 / 60)
+    both = sorted(set(got) & set(sent))
+    assert len(both) > 200
+    assert all(got[tick] == sent[tick] for tick in both)
+    (handle,) = server.clients
+    status = server.inputs.status(handle)
+    assert status.state == "here"
+    assert status.late == status.far_ahead == 0
+    assert status.missing <= 1
+    assert 0 <= status.early < 3
+    assert client.clock.acked >= max(got) - 8
+
+
+def test_the_measurements_hold() -> None:
+    bad = timing.measure("100 +- 30 ms, 5 % loss", seconds=20)
+    assert bad.settled_s <= 2
+    assert bad.clock_error_p99_ms <= 5
+    assert bad.on_time_percent >= 99
+    seldom = timing.measure("localhost", 15, 60, seconds=20)
+    assert seldom.on_time_percent >= 99
+    assert seldom.settled_s <= 2
+    often = timing.measure("100 +- 30 ms, 5 % loss", 60, 240, seconds=10)
+    assert often.on_time_percent >= 99
+    drifting = timing.measure("50 ms", drift=200e-6, seconds=20)
+    assert drifting.on_time_percent >= 99
+
+
+def test_a_client_that_ticks_seldom_gives_one_input_for_several_ticks() -> None:
+    lab = Lab(PROTOCOL, LINES["50 ms"])
+    client, lengths, missing = lab.client(), [], []
+
+    def serve() -> None:
+        lab.server.receive()
+        missing.append(sum(move is None for _, move in lab.server.inputs))
+        lab.server.flush()
+
+    def play() -> None:
+        client.receive()
+        lengths.append(len(client.send_input(Move(1))))
+        client.flush()
+
+    lab.every(1 / 60, serve)
+    lab.every(1 / 15, play, phase=0.01)
+    lab.run(4)
+    (handle,) = lab.server.clients
+    before = lab.server.inputs.status(handle)
+    lab.run(10)
+    after = lab.server.inputs.status(handle)
+    assert set(lengths[30:]) <= {3, 4, 5}
+    assert sum(missing[240:]) == 0
+    assert after.missing - before.missing <= 6
+
+
+def test_missing_inputs_are_repeated_or_none_as_the_game_chose() -> None:
+    network, server, client = pair()
+    for _ in range(30):
+        with server.tick(), client.tick():
+            client.send_input(Move(1))
+        network.advance(1 / 60)
+    seen: list[Any] = []
+    for _ in range(20):
+        with server.tick():
+            seen += [move for _, move in server.inputs]
+        with client.tick():
+            pass
+        network.advance(1 / 60)
+    assert seen[0] == Move(1)
+    assert seen[-1] is None
+    assert 8 <= seen.count(Move(1)) <= 13
+    (handle,) = server.clients
+    assert server.inputs.status(handle).state == "missing"
+    assert server.inputs.get(handle) is None
+    server.inputs.set_policy("none")
+    with pytest.raises(ValueError, match="missing must be 'repeat' or 'none', not 'x'"):
+        server.inputs.set_policy("x")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="ticks must be 1 to 64, not 65"):
+        server.inputs.set_policy("repeat", ticks=65)
+
+
+def test_columns_have_all_clients() -> None:
+    numpy = pytest.importorskip("numpy")
+    network, server, client = pair()
+    for _ in range(30):
+        with server.tick(), client.tick():
+            client.seen(1234.5)
+            client.send_input(Move(-1, True))
+        network.advance(1 / 60)
+    with server.tick():
+        pass
+    columns, rows = server.inputs.columns(), server.inputs.rows()
+    assert list(columns.slot) == [0]
+    assert list(columns.present) == [True]
+    assert isinstance(rows, numpy.ndarray)
+    assert rows["x"].tolist() == [-1]
+    assert rows["fire"].tolist() == [True]
+
+
+def test_the_server_knows_what_the_player_saw() -> None:
+    network, server, client = pair(conditions=tw.Conditions(latency=0.03))
+    seen = []
+    for _ in range(60):
+        with client.tick():
+            tick = client.clock.tick
+            client.seen(tick - 6.5)
+            client.send_input(Move(0))
+        with server.tick():
+            (handle,) = server.clients
+            if (view := server.inputs.seen(handle)) is not None:
+                seen.append(server.inputs.tick - view)
+        network.advance(1 / 60)
+    assert len(seen) > 20
+    assert all(6.5 < age < 14 for age in seen[5:])
+    with pytest.raises(ValueError, match="tick must be 0 to 4294967295, not NaN"):
+        client.seen(float("nan"))
+
+
+def test_time_goes_on_after_pauses_of_either_side() -> None:
+    for who in ("server", "client"):
+        lab = Lab(PROTOCOL, LINES["50 ms"])
+        client, shown, pause = lab.client(), [0.0], [False]
+
+        def serve(lab: Lab = lab, pause: list[bool] = pause, who: str = who) -> None:
+            if not (pause[0] and who == "server"):
+                lab.server.receive()
+                lab.server.flush()
+
+        def play(
+            client: tw.Client[Any] = client,
+            shown: list[float] = shown,
+            pause: list[bool] = pause,
+            who: str = who,
+        ) -> None:
+            if pause[0] and who == "client":
+                return
+            client.receive()
+            client.send_input(Move(1))
+            client.flush()
+            if (tick := client.clock.tick) is not None:
+                assert tick >= shown[0]
+                shown[0] = tick
+
+        lab.every(1 / 60, serve)
+        lab.every(1 / 60, play, phase=0.005)
+        lab.run(5)
+        pause[0] = True
+        lab.run(2)
+        pause[0] = False
+        lab.run(5)
+        (handle,) = lab.server.clients
+        before = lab.server.inputs.status(handle)
+        lab.run(5)
+        after = lab.server.inputs.status(handle)
+        assert after.missing - before.missing <= 2, who
+        assert after.far_ahead == before.far_ahead, who
+        assert client.clock.settled, who
+
+
+def test_a_client_that_comes_back_has_a_new_clock() -> None:
+    with testing.World(PROTOCOL, seed=1) as world:
+        server = world.server()
+        client = world.client(server)
+        world.run(3)
+        assert client.clock.settled
+        client = world.reconnect(client)
+        assert client.clock.tick is None
+        assert client.clock.server_tick is None
+        world.run(3)
+        assert client.clock.settled
+        assert abs(client.clock.tick - server.inputs.tick) < 3
+
+
+def test_mistakes_are_named_and_nothing_is_sent() -> None:
+    _, server, client = pair()
+    with pytest.raises(TypeError, match="input must be of the protocol's inputs, Move, not Chat"):
+        client.send_input(Chat("x"))
+    with pytest.raises(tw.FieldError, match=r"Move\.x = 7: must be -1 to 1"):
+        client.send_input(Move(7))
+    for wrong, sentence in [
+        ({"delay": 65}, "delay must be 0 to 64, not 65"),
+        ({"redundancy": 0}, "redundancy must be 1 to 16, not 0"),
+        ({"max_lead": 11.0}, "max_lead must be 0 to 10 seconds, not 11"),
+        ({"min_lead": 2.0}, "max_lead must be min_lead"),
+    ]:
+        with pytest.raises(ValueError, match=sentence):
+            client.set_inputs(**wrong)  # type: ignore[arg-type]
+    _, server, client = testing.connected_pair(tw.Protocol(1, [Chat]))
+    for call in (
+        lambda: client.clock.tick,
+        lambda: list(server.inputs),
+        lambda: client.send_input(Chat("x")),
+    ):
+        with pytest.raises(ValueError, match="protocol must have"):
+            call()
+
+
+def test_a_delay_makes_the_lead_less() -> None:
+    leads = []
+    for delay in (0, 4):
+        network, server, client = pair(conditions=tw.Conditions(latency=0.1))
+        client.set_inputs(delay=delay)
+        for _ in range(600):
+            with server.tick(), client.tick():
+                client.send_input(Move(1))
+            network.advance(1 / 60)
+        leads.append(client.clock.lead)
+        (handle,) = server.clients
+        assert server.inputs.status(handle).missing < 10
+    assert 3 < leads[0] - leads[1] < 5
