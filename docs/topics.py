@@ -22,7 +22,17 @@ TOPICS: dict[str, tuple[str, str]] = {
     "Ghosts": (
         "The server's world in every client.",
         "ghost Ghost World ClientWorld GhostArrays GhostSpawned GhostChanged GhostOwned "
-        "GhostDespawned Grid Owner Chosen Always initial owner_only except_owner",
+        "GhostDespawned Grid Owner Chosen Always Hook initial owner_only except_owner",
+    ),
+    "Calls": (
+        "Functions that the other side runs.",
+        "call to_server to_client to_all ServerCall ClientCall Direction Request CallError "
+        "CallPendingError CallFailedError CallTimeoutError CallCancelledError",
+    ),
+    "Time, prediction, hits": (
+        "What hides the latency.",
+        "Clock Inputs InputColumns InputStatus Prediction Predicted PredictionError WorldView linear "
+        "hermite angular slerp step threshold Past Judgement Judgements",
     ),
     "Chunks": (
         "Large data, beside the game's messages.",

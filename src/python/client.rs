@@ -91,6 +91,8 @@ const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 ///     mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
 ///         For paths that silently lose larger ones. Each side sets its own. With ``framing="yojimbo"`` the
 ///         protocol's ``packet_fragment_size`` bounds them instead.
+///     ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
+///         the client makes instead of those, by class.
 ///     packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
 ///         or lost; otherwise no such records are kept.
 ///     strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError` instead
@@ -183,6 +185,8 @@ impl Client {
     ///     mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
     ///         1,280. For paths that silently lose larger ones. Each side sets its own. With
     ///         ``framing="yojimbo"`` the protocol's ``packet_fragment_size`` bounds them instead.
+    ///     ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
+    ///         the client makes instead of those, by class.
     ///     packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
     ///         delivered or lost; otherwise no such records are kept.
     ///     strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`
@@ -320,32 +324,49 @@ impl Client {
         self.world.clone_ref(py)
     }
 
-    /// The server's time: the protocol must have a ``tick_rate``.
+    /// The server's time.
     #[getter]
     fn clock(slf: Py<Self>) -> Clock {
         Clock(slf)
     }
 
-    /// Sends an input, once a tick: see the stub.
+    /// Sends an input, once a tick, and gives the ticks that it is for: those behind the last input's to
+    /// :attr:`Clock.input_tick`.
+    ///
+    /// One tick, as a rule; several where the client ticks more seldom than the server; none where the tick has its input
+    /// already, which stays, or the time isn't known yet. After a silence of more than 16 ticks those between have none. It goes
+    /// out with the next flush, and again in some packets after that until the server has it.
     ///
     /// Args:
     ///     input (message): an object of the protocol's class of inputs.
+    ///
+    /// Raises:
+    ///     FieldError: naming class, field, value and bound.
+    ///     TypeError: it is of another class.
+    ///     ValueError: the protocol has no inputs.
     #[pyo3(signature = (input, /))]
     fn send_input<'py>(&self, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyRange>> {
         time::send_input(self, input)
     }
 
-    /// Notes which tick of the server the player sees from now on: inputs carry it.
+    /// Notes which tick of the server the player sees from now on, as where others are drawn: inputs carry it, to 1/256.
+    ///
+    /// Args:
+    ///     tick (float): with its fraction, 0 to 4,294,967,295.
+    ///
+    /// Raises:
+    ///     ValueError: it is out of its bounds, or the protocol has no ``tick_rate``.
     #[pyo3(signature = (tick, /))]
     fn seen(&self, #[pyo3(from_py_with = number::tick)] tick: f64) -> PyResult<()> {
         time::see(self, tick)
     }
 
-    /// The newest tick of the server at which a ghost is known to have been as it is here; None where that isn't known, or it
-    /// isn't this client's own.
+    /// The newest tick of the server at which a ghost is known to have been as it is here; None where that isn't known, or
+    /// the ghost isn't this client's own.
     ///
     /// Raises:
     ///     GhostError: it is gone, or another client's.
+    ///     ValueError: the protocol has no ``tick_rate``.
     #[pyo3(signature = (ghost, /))]
     fn tick_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
         time::tick_of(self, ghost)
@@ -354,10 +375,14 @@ impl Client {
     /// Sets how inputs are sent, from the next one on.
     ///
     /// Args:
-    ///     delay (int, default 0): ticks by which an input's own tick is later, besides the lead, 0 to 64.
+    ///     delay (int, default 0): ticks by which an input's own tick is later, besides the lead, 0 to 64: as many less are
+    ///         predicted.
     ///     min_lead (float, default 0.0): seconds that the client runs ahead at least, up to 10.
     ///     max_lead (float, default 1.0): seconds that it runs ahead at most, up to 10.
     ///     redundancy (int, default 3): packets that carry each input until it is acked, 1 to 16.
+    ///
+    /// Raises:
+    ///     ValueError: naming the argument, its value and its bound.
     #[pyo3(signature = (*, delay = 0, min_lead = 0.0, max_lead = 1.0, redundancy = 3))]
     fn set_inputs(
         &self,
@@ -369,7 +394,7 @@ impl Client {
         time::configure(self, delay, min_lead, max_lead, redundancy)
     }
 
-    /// Everything counted since the start, drops by name.
+    /// All counters since the start, with every drop under a name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.endpoint.counters(py)
@@ -448,12 +473,16 @@ impl Client {
 
     /// Has the server run a call. Returns what :meth:`send` does.
     ///
+    /// Args:
+    ///     call (ServerCall): a call of the protocol; its arguments follow, without the caller.
+    ///
     /// Raises:
     ///     TypeError: the arguments aren't those of the function.
     ///     FieldError: one of them is not in its range.
     ///     UnregisteredMessageError: it is no call of the protocol.
     ///     ValueError: it is one that clients run.
     ///     GhostError: a ghost that is named is gone.
+    ///     NotConnectedError, ChannelFullError: with ``strict=True``, in place of what is false.
     #[pyo3(signature = (call, /, *args, **kwargs))]
     fn call<'py>(
         &self,
@@ -465,11 +494,16 @@ impl Client {
         self.endpoint.call(py, self.server, call, args, kwargs)
     }
 
-    /// Has the server run a call, and waits for its reply: the :class:`Request`.
+    /// Has the server run a call, and waits for what it returns. What the connection does that no reply can come is the
+    /// request's error. At most 256 wait at a time.
+    ///
+    /// Args:
+    ///     call (ServerCall): a call of the protocol; its arguments follow, without the caller.
     ///
     /// Raises:
-    ///     TypeError: the function returns None.
-    ///     As :meth:`call`.
+    ///     TypeError: the function returns None, or the arguments aren't those of the function.
+    ///     FieldError, UnregisteredMessageError, ValueError, GhostError: as :meth:`call`.
+    ///     NotConnectedError, ChannelFullError: with ``strict=True``, in place of a request that failed.
     #[pyo3(signature = (call, /, *args, **kwargs))]
     fn request<'py>(
         &self,
@@ -485,13 +519,14 @@ impl Client {
     ///
     /// Args:
     ///     call (ClientCall): a call of the protocol.
-    ///     function (Callable): what it is called with is what the declared function would be.
+    ///     function (Callable): is given what the declared function would be. No coroutine function.
     #[pyo3(signature = (call, function, /))]
     fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
         self.endpoint.implement(call, function)
     }
 
-    /// Queues many rows. Returns the rows, by index, that were not queued. As :meth:`Server.send_rows`.
+    /// Queues many rows. Returns the indices of the rows that were not queued: those that found the channel
+    /// full, or all while the connection is not up.
     ///
     /// Args:
     ///     class_ (type): the rows' message class.

@@ -166,8 +166,8 @@ struct Columns {
 
 #[pymethods]
 impl Inbox {
-    /// Whether messages sent with ``notify=True``, and payloads, were delivered or lost: each exactly once
-    /// while its connection lasts.
+    /// What became of messages sent with ``notify=True``, and of payloads: each exactly once while its
+    /// connection lasts.
     #[getter]
     fn notifications(&self) -> Notifications {
         Notifications(self.fates.clone())
@@ -218,10 +218,12 @@ impl Inbox {
         desk.is_some_and(|(desk, tick)| desk.has_calls(tick))
     }
 
-    /// Runs calls that no one has run yet, in order. Gives how many.
+    /// Runs calls (see docs/calls.md) that no one has run yet, in the order in which they came, and gives how many. Going through
+    /// the inbox and :meth:`Handlers.dispatch` do this by themselves, each call in its place; what is left then runs when the
+    /// tick is flushed, or with the next one. In an inbox that is not the newest there are none left.
     ///
     /// Args:
-    ///     before (int | None, default None): those that came in front of ``messages[before]``; None: all of them.
+    ///     before (int | None, default None): those alone that came in front of ``messages[before]``; None: all.
     #[pyo3(signature = (before = None))]
     fn run_calls(&self, py: Python<'_>, before: Option<usize>) -> PyResult<usize> {
         let Some((desk, tick)) = &self.calls else { return Ok(0) };

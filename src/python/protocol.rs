@@ -51,12 +51,11 @@ pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
 ///         in this list, or the name.
 ///     ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`, up to 256: what the server's world
 ///         consists of.
-///     channels (Sequence[Channel], default ...): 1 to 64 channels; the index in this list is the ``channel``
-///         argument of ``send``.
-///     ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`: what the server's world consists of.
-///     calls (Sequence[Call[..., Any]], default ()): functions made calls by :func:`tickwire.call`.
-///     inputs (type | None, default None): the message class of clients' inputs, one a tick.
-///     tick_rate (int | None, default None): ticks a second that the server makes, 1 to 1,000; needed for inputs and clocks.
+///     calls (Sequence[Call[..., Any]], default ()): functions made calls by :func:`tickwire.call`; the classes
+///         of their arguments and replies stand behind the messages.
+///     inputs (type | None, default None): the message class of clients' inputs, one a tick: :meth:`Client.send_input`.
+///     tick_rate (int | None, default None): ticks a second that the server makes, 1 to 1,000; needed for ``inputs`` and
+///         for :attr:`Client.clock`.
 ///     framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
 ///         talk to that C++ library (``docs/yojimbo.md``).
 ///     fold_hash (bool, default False): yojimbo only: mix :attr:`hash` into :attr:`id`, so that sides with

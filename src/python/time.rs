@@ -175,10 +175,11 @@ pub(super) fn tick_of(client: &Client, ghost: &Bound<'_, Ghost>) -> PyResult<Opt
     Ok(Some(if newest >= changed { tick.max(of) } else { of }))
 }
 
-/// A client's estimate of its server's time.
+/// A client's estimate of its server's time: :attr:`Client.clock` has it.
 ///
-/// It shows nothing (None) before the first packets of both directions came, some 1.5 round trips after the connection came
-/// up, then runs within a few per cent of the server's rate, and never back.
+/// It shows nothing (None) before the first packets of both directions came, some two round trips after the connection came up,
+/// then runs within a few per cent of the server's rate, and never back. See ``docs/time.md``. It raises ValueError where
+/// the protocol has no ``tick_rate``.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct Clock(pub(super) Py<Client>);
 
@@ -196,13 +197,14 @@ impl Clock {
         player(self.0.get(), |player, now| player.input_tick(now))
     }
 
-    /// Seconds by which `tick` may be off, but for what one direction takes longer than the other; None before it is known.
+    /// Seconds by which ``tick`` may be off, but for what one direction takes longer than the other; None before it is
+    /// known.
     #[getter]
     fn error(&self) -> PyResult<Option<f64>> {
         player(self.0.get(), |player, now| player.clock().error(now))
     }
 
-    /// Whether `tick` is as exact as it gets.
+    /// Whether ``tick`` is as exact as it gets.
     #[getter]
     fn settled(&self) -> PyResult<bool> {
         player(self.0.get(), |player, now| player.clock().is_settled(now))
@@ -226,13 +228,13 @@ impl Clock {
         player(self.0.get(), |player, _| player.clock().drift())
     }
 
-    /// Ticks by which inputs are ahead of `tick`, besides their delay; None before it is known.
+    /// Ticks by which inputs are ahead of ``tick``, besides their delay; None before it is known.
     #[getter]
     fn lead(&self) -> PyResult<Option<f64>> {
         player(self.0.get(), |player, _| player.lead().ticks())
     }
 
-    /// Ticks between when an input is sent and when it is predicted: what `set_inputs` was given.
+    /// Ticks between when an input is sent and when it is predicted, as :meth:`Client.set_inputs` was given.
     #[getter]
     fn delay(&self) -> PyResult<u32> {
         player(self.0.get(), |player, _| player.config().delay)
@@ -265,7 +267,7 @@ impl Clock {
 }
 
 columns_class! {
-    /// The inputs of the tick that runs, as columns, by slot.
+    /// The inputs of the tick that runs, as columns, by slot: :meth:`Inputs.columns` gives them.
     InputColumns of InputTable {
         /// The client slot.
         slot: U32,
@@ -293,10 +295,10 @@ pub(crate) struct InputTable {
     seen_fraction: Vec<u8>,
 }
 
-/// How a client's inputs come, on a server.
+/// How a client's inputs come: :meth:`Inputs.status` gives it.
 #[pyclass(frozen, get_all, module = "tickwire")]
 pub(crate) struct InputStatus {
-    /// What became of the input of the tick that runs: "here", "late" or "missing"; None before there were any.
+    /// What became of the input of the tick that runs; None before there were any.
     state: Option<&'static str>,
     /// Ticks by which inputs come before they are needed, smoothed; below 0 they are late. None before the first.
     early: Option<f64>,
@@ -310,11 +312,11 @@ pub(crate) struct InputStatus {
     late: u64,
     /// Copies of inputs that were there already.
     duplicates: u64,
-    /// Inputs that were refused as their ticks were too far ahead.
+    /// Inputs that were refused as their ticks were more than 128 ahead.
     far_ahead: u64,
-    /// Inputs that were refused as their ticks were too long ago.
+    /// Inputs that were refused as their ticks were 128 or more ago.
     far_behind: u64,
-    /// Inputs of ticks in which nothing was received.
+    /// Inputs of ticks in which the server flushed and didn't receive.
     skipped: u64,
 }
 
@@ -326,7 +328,9 @@ impl InputStatus {
     }
 }
 
-/// A server's inputs for the tick that runs: from `receive` on, until the next one after a flush.
+/// A server's inputs for the tick that runs, from ``receive`` until the next one behind a flush: :attr:`Server.inputs` has
+/// them. Iterating gives ``(client, input)`` of each client that ever sent one; the input is None where it is missing and not
+/// repeated. It raises ValueError where the protocol has no ``inputs``. See ``docs/time.md``.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct Inputs(pub(super) Py<Server>);
 
@@ -351,7 +355,7 @@ impl Inputs {
 
 #[pymethods]
 impl Inputs {
-    /// The tick that runs, which the next flush sends: its number, on client and server.
+    /// The number of the tick that runs, which the next flush sends: the same on clients and on the server.
     #[getter]
     fn tick(&self) -> PyResult<u32> {
         timing(&self.0.get().endpoint, |timing, tick, _| {
@@ -385,8 +389,8 @@ impl Inputs {
         body.map(|body| class.decode(client.py(), &body, None, None)).transpose()
     }
 
-    /// The tick that a client's player saw when it gave the input of the tick that runs, with its fraction; None where it
-    /// said nothing.
+    /// The tick that a client's player saw when it gave the input of the tick that runs, with its fraction; None where
+    /// the client didn't say (:meth:`Client.seen`). It is the client's word: bound it.
     #[pyo3(signature = (client, /))]
     fn seen(&self, client: &Bound<'_, ClientHandle>) -> PyResult<Option<f64>> {
         let peer = client.get().core;
@@ -467,7 +471,8 @@ impl Inputs {
         })
     }
 
-    /// The inputs of the tick that runs as rows of their class, in the order of :meth:`columns`; zeros where there is none.
+    /// The inputs of the tick that runs as rows of their class, in the order of :meth:`columns`: with NumPy an array. Zeros
+    /// where there is none.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
         let schema = class.schema().ok_or_else(no_inputs)?.bind(py).clone();

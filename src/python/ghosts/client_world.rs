@@ -122,8 +122,8 @@ impl ClientWorld {
     ///     delay: seconds from what arrives to what is shown; None: what arrives decides. Never below a tick.
     ///     extrapolation: seconds beyond the newest tick that what has a velocity goes on.
     ///     rate: ticks a second of the server, until what arrives says it better.
-    ///     rest: seconds for which a ghost of which nothing comes is still drawn as moving, for worlds that are larger than the
-    ///         budget: 0: it rests.
+    ///     rest: seconds for which a ghost of which nothing comes is still drawn as moving, for worlds that are larger than
+    ///         the budget; 0: it rests.
     ///
     /// Raises:
     ///     ValueError: naming the bound.

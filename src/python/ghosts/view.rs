@@ -37,8 +37,11 @@ pub(super) struct Playing {
     pub(super) rest: f64,
 }
 
-/// The world at a time between two ticks: :meth:`ClientWorld.view` gives what a client shows, and :meth:`World.rewind` has what it
-/// saw.
+/// The world at a time between two ticks: :meth:`ClientWorld.view` gives what a client shows, and :meth:`World.rewind` has
+/// what it saw.
+///
+/// Between two states of a ghost its properties are shown by their rules. A ghost appears in its first tick and is gone in that
+/// of its end. Columns are of the view's own, and change in place with the next one.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct WorldView {
     /// Its own rows, and those of the world that it is of.
@@ -91,8 +94,8 @@ impl WorldView {
         objects(&self.population, class_)
     }
 
-    /// A ghost of the world as it is at the view's tick; None where it is not there yet, or not any more. Texts and the like are
-    /// as they are now.
+    /// A ghost of the world as it is at the view's tick; None where it is not there yet, or not any more. Texts and the like
+    /// are as they are now.
     ///
     /// Raises:
     ///     GhostError: it was never in a world, or is another world's.
@@ -174,7 +177,8 @@ impl WorldView {
         }
     }
 
-    /// A column of bool that says which rows of a class the client was shown, of a rewound world; all where it is nobody's view.
+    /// A column of bool that says which rows of a class the client was shown, of a rewound world; all where it is nobody's
+    /// view.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.

@@ -221,8 +221,8 @@ impl World {
         Ok(())
     }
 
-    /// Has a function say in each flush what :meth:`set_weights` says once: it is called with the class's :class:`GhostArrays`, and
-    /// returns a buffer of float32, a row each, or None: as they were. None instead of it: no function.
+    /// Has a function say in each flush what :meth:`set_weights` says once: it is called with the class's :class:`GhostArrays`,
+    /// and returns a buffer of float32, a row each, or None: as they were. None instead of it: no function.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
@@ -241,7 +241,7 @@ impl World {
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts, or has another rule.
-    ///     StaleClientError: with ``strict=True``, the client is gone.
+    ///     StaleClientError: with ``strict=True``, the client has left.
     #[pyo3(signature = (client, class_, places, /))]
     fn look_from(
         &self,
@@ -297,7 +297,7 @@ impl World {
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
-    ///     StaleClientError: with ``strict=True``, the client is gone.
+    ///     StaleClientError: with ``strict=True``, the client has left.
     #[pyo3(signature = (client, class_, number, /))]
     fn ghost_of<'py>(
         &self,
@@ -313,8 +313,8 @@ impl World {
         row.map(|row| rows.object(class_.py(), row)).transpose()
     }
 
-    /// Says by how much the priorities of a class's ghosts are multiplied where not all that is due has room: a buffer of float32, a
-    /// row each; rows beyond have 1. It holds until it is said again.
+    /// Says by how much the priorities of a class's ghosts are multiplied where not all that is due has room: a buffer of
+    /// float32, a row each; rows beyond have 1. It holds until it is said again.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
@@ -355,8 +355,8 @@ impl World {
         self.with(|state| core::client_bits(state, PeerHandle::from_number(client)))
     }
 
-    /// Remembers what the world looks like from now on, for :meth:`rewind`. Takes 4 bytes (8 where a value needs more than 32
-    /// bits) a number and tick of each ghost.
+    /// Remembers what the world looks like from now on, for :meth:`rewind`. Takes 4 bytes (8 where a value needs more than
+    /// 32 bits) a number and tick of each ghost.
     ///
     /// Args:
     ///     seconds: how far back it can be looked at, at most 250 ticks; 0 forgets.

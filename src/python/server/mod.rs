@@ -299,7 +299,7 @@ impl Server {
         self.world.clone_ref(py)
     }
 
-    /// The inputs of the tick that runs: the protocol must have ``inputs``.
+    /// The inputs of the tick that runs.
     #[getter]
     fn inputs(slf: Py<Self>) -> Inputs {
         Inputs(slf)
@@ -735,11 +735,12 @@ impl Server {
         self.queue_rows_for(class_.py(), &rows, clients, exclude, retained)
     }
 
-    /// Has a client run a call; or several, of a call :data:`to_all`. Returns what :meth:`send` does; of several, those who have no
-    /// room for it or are gone.
+    /// Has a client run a call; or several, of a call :data:`tickwire.to_all`. Returns what :meth:`send` does, or
+    /// ``HIDDEN`` where the client isn't to have a ghost that is named; of several clients, those who have no room for it or
+    /// are gone.
     ///
     /// Args:
-    ///     client (ClientHandle | Iterable[ClientHandle]): who runs it.
+    ///     client (ClientHandle | Iterable[ClientHandle]): who runs it; a :class:`Room` too.
     ///     call (ClientCall): a call of the protocol; its arguments follow.
     ///
     /// Raises:
@@ -747,7 +748,8 @@ impl Server {
     ///     FieldError: one of them is not in its range.
     ///     UnregisteredMessageError: it is no call of the protocol.
     ///     ValueError: it is one that the server runs, or one for one client and several are given.
-    ///     GhostError: a ghost that is named is gone.
+    ///     GhostError: a ghost that is named is not in this world, or not any more.
+    ///     StaleClientError, ChannelFullError: with ``strict=True``, in place of what is false.
     #[pyo3(signature = (client, call, /, *args, **kwargs))]
     fn call<'py>(
         &self,
@@ -760,10 +762,11 @@ impl Server {
         self.call_one_or_several(py, client, call, args, kwargs)
     }
 
-    /// Has all clients run a call; where it names ghosts, those who are to have them. Returns the clients whose channel was full.
+    /// Has all clients run a call; where it names ghosts, those clients who are to have all of them. Returns the clients
+    /// whose channel was full: the others have it.
     ///
     /// Args:
-    ///     call (ClientCall): a call :data:`to_all`; its arguments follow.
+    ///     call (ClientCall): a call :data:`tickwire.to_all`; its arguments follow.
     ///
     /// Raises:
     ///     As :meth:`call`.
@@ -778,15 +781,17 @@ impl Server {
         self.call_several(py, None, call, args, kwargs)
     }
 
-    /// Has a client run a call, and waits for its reply: the :class:`Request`.
+    /// Has a client run a call, and waits for what it returns. What the client does that no reply can come is the
+    /// request's error. At most 256 wait at a time for one client.
     ///
     /// Args:
     ///     client (ClientHandle): who runs it.
     ///     call (ClientCall): a call of the protocol; its arguments follow.
     ///
     /// Raises:
-    ///     TypeError: the function returns None.
-    ///     As :meth:`call`.
+    ///     TypeError: the function returns None, or the arguments aren't those of the function.
+    ///     FieldError, UnregisteredMessageError, ValueError, GhostError: as :meth:`call`.
+    ///     StaleClientError, ChannelFullError: with ``strict=True``, in place of a request that failed.
     #[pyo3(signature = (client, call, /, *args, **kwargs))]
     fn request<'py>(
         &self,
@@ -803,13 +808,13 @@ impl Server {
     ///
     /// Args:
     ///     call (ServerCall): a call of the protocol.
-    ///     function (Callable): what it is called with is what the declared function would be.
+    ///     function (Callable): is given what the declared function would be. No coroutine function.
     #[pyo3(signature = (call, function, /))]
     fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
         self.endpoint.implement(call, function)
     }
 
-    /// A room of this server's clients, with nobody in it: see :class:`Room`.
+    /// Makes an empty :class:`Room` of this server's clients.
     fn room(slf: Py<Self>) -> Room {
         Room::new(slf)
     }
