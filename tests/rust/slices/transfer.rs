@@ -139,7 +139,7 @@ fn what_is_not_taken_is_named() {
     assert_eq!(sender.queued(), 2);
     let error = sender.send(vec![1]).unwrap_err();
     assert!(
-        error.to_string().starts_with("2 chunks wait to be sent already, as many as max_queued"),
+        error.to_string().starts_with("2 chunks are waiting already, the most that max_queued allows"),
         "{error}"
     );
 }
