@@ -18,6 +18,7 @@ from tickwire._core import (
     Chunk,
     Client,
     ClientWorld,
+    Clock,
     Congestion,
     Connected,
     ConnectionStats,
@@ -224,6 +225,8 @@ class Redialler(Generic[_P]):
         self._resume: Client[_P] | None = None  # the last client proper, while another stands in for it
         self._capture: Capture | None = None
         self._functions: dict[int, tuple[Any, Any]] = {}
+        # What set_inputs was given, for the clients to come.
+        self._inputs: dict[str, Any] | None = None
         more: dict[str, Any] = {}
         if self._fetch is not None:
             token: Any = self._settings.pop("first_token", None) or self._fetch()
@@ -389,6 +392,36 @@ class Redialler(Generic[_P]):
         """As :meth:`Client.implement`, for the connections to come too."""
         self._client.implement(call, function)
         self._functions[id(call)] = call, function
+
+    @property
+    def clock(self) -> Clock:
+        """The current client's estimate of the server's time; each attempt begins anew."""
+        return self._client.clock
+
+    def send_input(self, input: object, /) -> range:  # noqa: A002 - as Client's
+        """As :meth:`Client.send_input`."""
+        return self._client.send_input(input)
+
+    def seen(self, tick: float, /) -> None:
+        """As :meth:`Client.seen`."""
+        self._client.seen(tick)
+
+    def tick_of(self, ghost: object, /) -> int | None:
+        """As :meth:`Client.tick_of`."""
+        return self._client.tick_of(ghost)
+
+    def set_inputs(
+        self, *, delay: int = 0, min_lead: float = 0.0, max_lead: float = 1.0, redundancy: int = 3
+    ) -> None:
+        """As :meth:`Client.set_inputs`, for the connections to come too."""
+        said: dict[str, Any] = {
+            "delay": delay,
+            "min_lead": min_lead,
+            "max_lead": max_lead,
+            "redundancy": redundancy,
+        }
+        self._client.set_inputs(**said)
+        self._inputs = said
 
     def send_rows(
         self,
@@ -569,6 +602,8 @@ class Redialler(Generic[_P]):
         old.close()
         for call, function in self._functions.values():
             new.implement(call, function)
+        if self._inputs is not None:
+            new.set_inputs(**self._inputs)
         self._resume = None
         self._client = new
 

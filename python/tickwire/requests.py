@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import enum
 from collections.abc import Generator
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tickwire.errors import CallCancelledError, CallFailedError, CallPendingError, CallTimeoutError
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["Request"]
 
@@ -73,6 +75,9 @@ class Request(Generic[_R]):
 
     def __await__(self) -> Generator[Any, None, _R]:
         if not self.done:
+            # Here, as who doesn't wait so needn't have it.
+            import asyncio
+
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
             try:

@@ -56,6 +56,8 @@ PROTOCOL = tw.Protocol(
     ],
     ghosts=[Tank],
     calls=[show, hide],
+    inputs=Say,
+    tick_rate=60,
 )
 
 
@@ -127,6 +129,8 @@ VALID_HERE: dict[str, Any] = {
     "Schema.__new__(fields)": [],
     "World.spawn_rows(count)": 1,
     "Server.implement(call)": hide,
+    "World.priority(hook)": len,
+    "Inputs.set_policy(missing)": "none",
 }
 VALID: dict[str, Any] = {
     "message": Say("hi"),
@@ -216,6 +220,7 @@ class Stage:
             "BitReader": lambda: tw.BitReader(bytes(64)),
             "World": lambda: self.server.world,
             "ClientWorld": lambda: self.client.world,
+            "Inputs": lambda: self.server.inputs,
             "WorldView": lambda: self.client.world.view(),
             "GhostArrays": lambda: self.server.world.arrays(Tank),
         }
