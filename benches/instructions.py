@@ -47,7 +47,7 @@ def built(tree: Path, target: Path) -> Path | None:
 
 
 def count(program: Path, work: Work) -> int:
-    """Instructions of one tick."""
+    """Instructions of one tick on average, those in which all connect included."""
     callgrind = [
         "valgrind",
         "--tool=callgrind",
