@@ -210,4 +210,4 @@ def test_a_truth_that_is_no_number_is_refused_and_changes_nothing() -> None:
 @pytest.mark.parametrize("circle", [0, -360, float("nan"), float("inf")])
 def test_circles_are_above_0(circle: float) -> None:
     with pytest.raises(ValueError, match="wraps of heading must be above 0"):
-        tw.Prediction(lambda state, move: state, tolerance=1.0, wraps={"heading": circle})
+        tw.Prediction(max, 0.0, tolerance=1.0, wraps={"heading": circle})
