@@ -71,6 +71,9 @@ class Prediction(Generic[_S, _M]):
         for name, most in self._tolerance.items():
             if not 0 <= most < math.inf:
                 raise ValueError(f"tolerance of {name or 'the state'} must be 0 or more, not {most}")
+        for name, circle in (wraps or {}).items():
+            if not 0 < circle < math.inf:
+                raise ValueError(f"wraps of {name} must be above 0, a full circle, not {circle}")
         self._names = [name for name in self._tolerance if name is not None]
         self._plain: type | None = None
         self._step = step
@@ -141,11 +144,17 @@ class Prediction(Generic[_S, _M]):
             truth: a state, or a ghost that has the properties of the tolerance.
 
         Raises:
-            PredictionError: the step raised, or returned what is no state. All is as before then.
+            PredictionError: the step raised, or returned what is no state, or the truth has a number that is
+                not finite. All is as before then.
         """
         if tick <= self._checked:
             return False
         said = self._adopted(truth)
+        for name in self._tolerance:
+            if not _is_finite(_get(said, name)):
+                raise PredictionError(
+                    f"truth of tick {tick} must be finite, not {name or 'state'} = {_get(said, name)}"
+                )
         if self.state is None or self.tick is None or tick > self.tick:
             # Nothing was predicted for that tick: it is the newest that is known.
             self._corrected(said, tick, said if self.state is None else self.state)

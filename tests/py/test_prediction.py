@@ -191,3 +191,23 @@ def test_without_loss_nothing_is_corrected_and_with_loss_nothing_jumps() -> None
     seldom = predicting.measure("50 ms", server_hz=15, client_hz=60, seconds=20)
     assert seldom.corrections == 0
     assert seldom.compared > 100
+
+
+def test_a_truth_that_is_no_number_is_refused_and_changes_nothing() -> None:
+    def step(state: float, move: float) -> float:
+        return state + move
+
+    for ticks in (range(10), range(0)):
+        mine = tw.Prediction(step, 0.0, tolerance=0.1)
+        mine.run(ticks, 1.0)
+        before = mine.state
+        for bad in (float("nan"), float("inf")):
+            with pytest.raises(tw.PredictionError, match="tick 5"):
+                mine.correct(5, bad)
+        assert (mine.state, mine.corrections) == (before, 0)
+
+
+@pytest.mark.parametrize("circle", [0, -360, float("nan"), float("inf")])
+def test_circles_are_above_0(circle: float) -> None:
+    with pytest.raises(ValueError, match="wraps of heading must be above 0"):
+        tw.Prediction(max, 0.0, tolerance=1.0, wraps={"heading": circle})
