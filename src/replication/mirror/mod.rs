@@ -84,6 +84,7 @@ impl Mirror {
         (self.tick, self.taken) = (0, 0);
         self.received = ReceivedTicks::default();
         self.epoch = self.epoch.wrapping_add(1);
+        self.owned.clear();
         for (ghosts, class) in self.ghosts.iter_mut().zip(0..) {
             ghosts.clear(|id| self.ended.push(GhostEvent { class, id, happened: Happened::Despawned }));
         }
