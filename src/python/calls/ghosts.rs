@@ -143,6 +143,18 @@ impl Desk {
         Ok(ready)
     }
 
+    /// Drops the calls of a connection that ended: what they name is another's ghosts by the next one.
+    pub(super) fn discard_waiting(&self, peer: PeerHandle) {
+        let theirs: Vec<(Instant, Arrived)> = {
+            let mut waiting = lock(&self.waiting);
+            let (theirs, others) =
+                core::mem::take(&mut *waiting).into_iter().partition(|(_, call)| call.peer == peer);
+            *waiting = others;
+            theirs
+        };
+        theirs.iter().for_each(|_| count(&self.counts.gone));
+    }
+
     fn now(&self) -> PyResult<Instant> {
         let Some(shared) = self.state.upgrade() else { return Ok(Instant::ZERO) };
         let now = shared.lock()?.carrier.driver().map_or(Instant::ZERO, crate::driver::Driver::now);
