@@ -385,7 +385,10 @@ impl Inputs {
     fn get<'py>(&self, client: &Bound<'py, ClientHandle>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
         let peer = client.get().core;
-        let body = self.taken()?.into_iter().find(|(taken, _)| *taken == peer).and_then(|(_, body)| body);
+        let body = self.asked(|timing| {
+            let place = timing.taken_of(peer).and_then(|taken| taken.body);
+            Ok(place.map(|(start, end)| timing.bodies()[start..end].to_vec()))
+        })?;
         body.map(|body| class.decode(client.py(), &body, None, None)).transpose()
     }
 
@@ -395,7 +398,7 @@ impl Inputs {
     fn seen(&self, client: &Bound<'_, ClientHandle>) -> PyResult<Option<f64>> {
         let peer = client.get().core;
         self.asked(|timing| {
-            let taken = timing.taken().iter().find(|taken| taken.peer == peer);
+            let taken = timing.taken_of(peer);
             Ok(taken.and_then(|taken| taken.view).map(|view| view as f64 / 256.0))
         })
     }
