@@ -19,9 +19,10 @@ use crate::driver::Carrier;
 use crate::endpoint::PeerHandle;
 use crate::session::Timing;
 use crate::session::timing::ServerTiming;
+use crate::store::sequence::nearest;
 use crate::time::Instant;
 use crate::timeline::packet::{MAX_INPUT_BITS, MAX_INPUTS};
-use crate::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig, nearest_tick};
+use crate::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig};
 use crate::transport::protocol::ServerTime;
 use crate::transport::{Body, MessageType};
 
@@ -169,7 +170,7 @@ pub(super) fn tick_of(client: &Client, ghost: &Bound<'_, Ghost>) -> PyResult<Opt
     let (Some((low, age, newest_age)), Some((tick, changed))) = (ages, player.owned_changes()) else {
         return Ok(None);
     };
-    let arrived = nearest_tick(low, tick);
+    let Some(arrived) = nearest(low, tick) else { return Ok(None) };
     let (of, newest) = (arrived.saturating_sub(age), arrived.saturating_sub(newest_age));
     // Nothing of all that it owns changed since the newest state came.
     Ok(Some(if newest >= changed { tick.max(of) } else { of }))

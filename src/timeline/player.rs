@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use super::clock::ServerClock;
 use super::lead::{InputLead, LeadConfig};
-use super::nearest_tick;
 use super::packet::{HEADER_BITS, InputHeader, MAX_BUSY, MAX_HELD, MAX_INPUTS, Report, write_inputs};
+use crate::store::sequence::nearest;
 use crate::time::Instant;
 use crate::wire::{BitWriter, Encoded};
 
@@ -253,25 +253,24 @@ impl Player {
 
     /// A packet of ghosts came, of a tick with these low bits.
     pub fn handle_ghosts(&mut self, now: Instant, low: u16) {
-        if let Some(known) = self.server_tick {
-            let tick = nearest_tick(low, known);
+        if let Some(tick) = self.server_tick.and_then(|known| nearest(low, known)) {
             self.clock.handle_down(now, f64::from(tick) + self.busy);
         }
     }
 
     /// Takes what the server says.
     pub fn handle_report(&mut self, now: Instant, report: &Report) {
-        let tick = match (report.high, self.server_tick) {
-            (Some(high), _) => u32::from(high) << 16 | u32::from(report.tick),
-            (None, Some(known)) => nearest_tick(report.tick, known),
-            (None, None) => return,
+        let tick = match report.high {
+            Some(high) => Some(u32::from(high) << 16 | u32::from(report.tick)),
+            None => self.server_tick.and_then(|known| nearest(report.tick, known)),
         };
+        let Some(tick) = tick else { return };
         if self.server_tick.is_none_or(|known| known < tick) {
             self.server_tick = Some(tick);
             self.changed = tick.saturating_sub(u32::from(report.changed));
         }
         let near = self.stamped.unwrap_or(tick);
-        if let Some(newest) = report.newest.map(|low| nearest_tick(low, near))
+        if let Some(newest) = report.newest.and_then(|low| nearest(low, near))
             && newest <= near
         {
             self.acked = self.acked.max(Some(newest));

@@ -21,7 +21,8 @@ pub use self::names::Named;
 use self::received::ReceivedTicks;
 pub use self::view::{WorldFrames, WorldTime};
 use super::class::Classes;
-use super::packet::{Heads, Op, TICK_BITS, Violation, unwrap_tick};
+use super::packet::{Heads, Op, TICK_BITS, Violation};
+use crate::store::sequence::nearest;
 use crate::wire::BitReader;
 
 /// The first tick's base: so that earlier ones, which arrive later, are none below 0.
@@ -143,7 +144,7 @@ impl Mirror {
         if self.tick == 0 {
             return Ok(FIRST_TICK + low);
         }
-        unwrap_tick(low as u16, self.tick).filter(|tick| *tick > 0).ok_or(Violation::Tick)
+        nearest(low as u16, self.tick).filter(|tick| *tick > 0).ok_or(Violation::Tick)
     }
 
     /// Puts what changed since the last call into the game's columns, and what happened into `events`: despawns in
