@@ -33,6 +33,7 @@ DEFAULT_RATE = 120.0
 DEFAULT_BURST = 240.0
 DEFAULT_TIMEOUT = 10.0
 MAX_TIMEOUT = 86_400.0
+MAX_BURST = 1e6
 
 # The field that has the number of a request. Read by the native core.
 NUMBER = "tickwire_request"
@@ -140,7 +141,7 @@ def call(
         channel (int | str | None, default None): the channel it goes on, by number or name; None: the first.
             Replies go on the same one.
         rate (float, default 120.0): how many of these calls a second the server takes of a client.
-        burst (float | None, default None): how many at once; None: those of two seconds, or one.
+        burst (float | None, default None): how many at once; None: those of two seconds, 1 to 1,000,000.
         owned (bool, default True): whether only the owner of the ghost may call, where the first argument is
             one. Others are counted as ``calls.refused``.
         abuse (Literal["drop", "disconnect"], default "drop"): what becomes of a client that calls more often
@@ -164,7 +165,7 @@ def call(
                 )
     rate = DEFAULT_RATE if rate is None else rate
     check_number("rate", rate)
-    burst = max(2 * rate, 1.0) if burst is None else burst
+    burst = min(max(2 * rate, 1.0), MAX_BURST) if burst is None else burst
     check_number("burst", burst)
     if abuse not in (None, "drop", "disconnect"):
         raise ValueError(f"abuse must be 'drop' or 'disconnect', not {abuse!r}")

@@ -19,9 +19,10 @@ use crate::driver::Carrier;
 use crate::endpoint::PeerHandle;
 use crate::session::Timing;
 use crate::session::timing::ServerTiming;
+use crate::store::sequence::nearest;
 use crate::time::Instant;
 use crate::timeline::packet::{MAX_INPUT_BITS, MAX_INPUTS};
-use crate::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig, nearest_tick};
+use crate::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig};
 use crate::transport::protocol::ServerTime;
 use crate::transport::{Body, MessageType};
 
@@ -169,7 +170,7 @@ pub(super) fn tick_of(client: &Client, ghost: &Bound<'_, Ghost>) -> PyResult<Opt
     let (Some((low, age, newest_age)), Some((tick, changed))) = (ages, player.owned_changes()) else {
         return Ok(None);
     };
-    let arrived = nearest_tick(low, tick);
+    let Some(arrived) = nearest(low, tick) else { return Ok(None) };
     let (of, newest) = (arrived.saturating_sub(age), arrived.saturating_sub(newest_age));
     // Nothing of all that it owns changed since the newest state came.
     Ok(Some(if newest >= changed { tick.max(of) } else { of }))
@@ -385,7 +386,10 @@ impl Inputs {
     fn get<'py>(&self, client: &Bound<'py, ClientHandle>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
         let peer = client.get().core;
-        let body = self.taken()?.into_iter().find(|(taken, _)| *taken == peer).and_then(|(_, body)| body);
+        let body = self.asked(|timing| {
+            let place = timing.taken_of(peer).and_then(|taken| taken.body);
+            Ok(place.map(|(start, end)| timing.bodies()[start..end].to_vec()))
+        })?;
         body.map(|body| class.decode(client.py(), &body, None, None)).transpose()
     }
 
@@ -395,7 +399,7 @@ impl Inputs {
     fn seen(&self, client: &Bound<'_, ClientHandle>) -> PyResult<Option<f64>> {
         let peer = client.get().core;
         self.asked(|timing| {
-            let taken = timing.taken().iter().find(|taken| taken.peer == peer);
+            let taken = timing.taken_of(peer);
             Ok(taken.and_then(|taken| taken.view).map(|view| view as f64 / 256.0))
         })
     }

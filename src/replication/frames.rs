@@ -279,6 +279,9 @@ impl Frames {
         let mut out = [0.0; 16];
         let size = shown.column.map_or(0, Column::size);
         for (row, cell) in (0..self.rows).zip(cells.chunks_exact_mut(size.max(1))) {
+            if self.alive[row] == 0 {
+                continue;
+            }
             let (from, to, begin) = (self.from[row], self.to[row], self.begin[row]);
             let weight = self.weights[row];
             for (i, out) in out[..count].iter_mut().enumerate() {
@@ -309,5 +312,36 @@ fn put_cell(property: &Property, words: &[u64], row: usize, cells: Option<&mut &
     let size = property.field().node().size();
     if let Some(cell) = cells.and_then(|cells| cells.get_mut(row * size..(row + 1) * size)) {
         property.restore_column(words, cell, size);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replication::class::Condition;
+    use crate::replication::rules::Velocity;
+    use crate::wire::{Kind, Properties, Schema};
+
+    #[test]
+    fn rows_that_are_hidden_are_left_as_they_are() {
+        let kinds = [("x", Kind::Double), ("speed", Kind::Double)];
+        let properties = Properties::new(Schema::new(kinds).unwrap()).unwrap();
+        let velocity = Velocity { property: 1, rate: 10.0 };
+        let class = GhostClass::new("Ship", properties, [Condition::Always; 2], 4).unwrap();
+        let class = class.with_rules([(0, Rule::Hermite(velocity))]).unwrap();
+        let mut frames = Frames::new(Arc::new(class));
+        frames.reserve(1);
+        let (mut x, mut speed) = ([0; 8], [0; 8]);
+        let around = Around { from: 100, to: Some(102), begin: 100 };
+        let at = |tick: u32, words: &mut [u64]| {
+            words.copy_from_slice(&[f64::from(tick).to_bits(), 10.0f64.to_bits()]);
+            true
+        };
+        frames.set(0, around, &mut [&mut x, &mut speed], &mut [0; 2], at);
+        frames.show(101.0, 0.0, &mut [&mut x, &mut speed]);
+        assert_eq!(f64::from_le_bytes(x), 101.0);
+        frames.hide(0);
+        frames.show(101.5, 0.0, &mut [&mut x, &mut speed]);
+        assert_eq!(f64::from_le_bytes(x), 101.0);
     }
 }

@@ -269,6 +269,13 @@ impl ServerTiming {
         &self.taken
     }
 
+    /// A client's input of the tick that runs.
+    pub fn taken_of(&self, peer: PeerHandle) -> Option<&TakenInput> {
+        // They are by slot.
+        let place = self.taken.binary_search_by_key(&peer.slot, |taken| taken.peer.slot).ok()?;
+        self.taken.get(place).filter(|taken| taken.peer == peer)
+    }
+
     /// Where the inputs are, as rows of their schema.
     pub fn bodies(&self) -> &[u8] {
         &self.bodies

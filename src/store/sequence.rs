@@ -18,9 +18,23 @@ pub const fn distance(a: u16, b: u16) -> i32 {
     a.wrapping_sub(b) as i16 as i32
 }
 
+/// The number with these low bits that is nearest to a known one; None where that has no 32 bits.
+pub const fn nearest(low: u16, known: u32) -> Option<u32> {
+    known.checked_add_signed(distance(low, known as u16))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sixteen_bits_name_the_nearest_number() {
+        assert_eq!(nearest(5, 65_534), Some(65_541));
+        assert_eq!(nearest(65_534, 65_541), Some(65_534));
+        assert_eq!(nearest(7, 9), Some(7));
+        assert_eq!(nearest(65_535, 3), None, "before the first");
+        assert_eq!(nearest(2, u32::MAX), None, "behind the last");
+    }
 
     #[test]
     fn half_the_range_is_more_recent() {

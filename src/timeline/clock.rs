@@ -381,11 +381,14 @@ mod tests {
         rng: Rng,
         /// Server time less local time at local time 0.
         offset: f64,
+        /// What is under way: when it arrives, whether it says something of a packet up, when that was sent, and the tick.
+        arrivals: Vec<(f64, bool, f64, f64)>,
     }
 
     impl Line {
         fn new(delay: f64, jitter: f64, loss: f64, seed: u64) -> Self {
-            Line { rate: 60.0, skew: 0.0, delay, jitter, loss, rng: Rng::seeded(seed), offset: 100.0 }
+            let rng = Rng::seeded(seed);
+            Line { rate: 60.0, skew: 0.0, delay, jitter, loss, rng, offset: 100.0, arrivals: Vec::new() }
         }
 
         fn server(&self, local: f64) -> f64 {
@@ -404,7 +407,6 @@ mod tests {
             seconds: f64,
             mut look: impl FnMut(f64, Option<f64>, f64),
         ) {
-            let mut arrivals: Vec<(f64, bool, f64, f64)> = Vec::new();
             let frame = 1.0 / 60.0;
             for i in 0..(seconds / frame) as u64 {
                 let local = from + i as f64 * frame;
@@ -417,14 +419,14 @@ mod tests {
                         // The word of it comes back by a packet of its own.
                         let back = self.delay + self.jitter * (2.0 * self.unit() - 1.0);
                         let tick = (self.server(local + delay) * 16.0).floor() / 16.0 + 1.0 / 32.0;
-                        arrivals.push((local + delay + back, true, local, tick));
+                        self.arrivals.push((local + delay + back, true, local, tick));
                     } else {
-                        arrivals.push((local + delay, false, 0.0, self.server(local)));
+                        self.arrivals.push((local + delay, false, 0.0, self.server(local)));
                     }
                 }
-                arrivals.sort_by(|a, b| b.0.total_cmp(&a.0));
-                while arrivals.last().is_some_and(|arrival| arrival.0 <= local) {
-                    let (at, up, sent, tick) = arrivals.pop().unwrap();
+                self.arrivals.sort_by(|a, b| b.0.total_cmp(&a.0));
+                while self.arrivals.last().is_some_and(|arrival| arrival.0 <= local) {
+                    let (at, up, sent, tick) = self.arrivals.pop().unwrap();
                     let now = instant(at);
                     if up { clock.handle_up(now, instant(sent), tick) } else { clock.handle_down(now, tick) }
                 }
@@ -467,6 +469,7 @@ mod tests {
                     settled.get_or_insert(step);
                 }
             }
+            assert!(settled.is_some(), "seed {seed}: not settled within two seconds");
             assert!(p99(errors.clone()) < 0.005, "seed {seed}: {}", p99(errors));
         }
     }

@@ -29,25 +29,3 @@ pub use packet::InputFault;
 pub use player::{Player, PlayerConfig};
 pub use playout::{Playout, PlayoutConfig};
 pub use referee::Referee;
-
-/// The tick with these low bits that is nearest to `to`.
-pub fn nearest_tick(low: u16, to: u32) -> u32 {
-    let ahead = i32::from(low.wrapping_sub(to as u16).cast_signed());
-    match to.checked_add_signed(ahead) {
-        Some(tick) => tick,
-        // Before the first one, or behind the last: the other way round.
-        None => to.wrapping_add_signed(ahead),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sixteen_bits_name_the_nearest_tick() {
-        assert_eq!(nearest_tick(5, 65_534), 65_541);
-        assert_eq!(nearest_tick(65_534, 65_541), 65_534);
-        assert_eq!(nearest_tick(7, 9), 7);
-    }
-}

@@ -8,13 +8,15 @@ use std::collections::VecDeque;
 
 use super::clock::ServerClock;
 use super::lead::{InputLead, LeadConfig};
-use super::nearest_tick;
 use super::packet::{HEADER_BITS, InputHeader, MAX_BUSY, MAX_HELD, MAX_INPUTS, Report, write_inputs};
+use crate::store::sequence::nearest;
 use crate::time::Instant;
 use crate::wire::{BitWriter, Encoded};
 
 /// Inputs that wait for an ack, at most.
 const MAX_WAITING: usize = 128;
+/// No input is for a later tick: there is none behind the last that 32 bits have, whatever a server says.
+const MAX_TICK: f64 = (u32::MAX - 1) as f64;
 /// Ticks that one input may stand for, where the client looks seldom; after a longer silence the ticks between have none.
 const MAX_FILL: u32 = MAX_INPUTS as u32;
 /// Seconds between payloads that only ask for the time.
@@ -139,8 +141,7 @@ impl Player {
     /// The tick that an input is for which is given now; not before that of the last one.
     pub fn input_tick(&self, now: Instant) -> Option<u32> {
         let (tick, ahead) = self.ahead(now)?;
-        // Below 2^32 ticks, as the server's are.
-        let tick = (tick + ahead) as u32;
+        let tick = (tick + ahead).min(MAX_TICK) as u32;
         Some(self.stamped.map_or(tick, |stamped| tick.max(stamped)))
     }
 
@@ -171,7 +172,7 @@ impl Player {
     pub fn stamp(&mut self, now: Instant, input: &Encoded) -> Range<u32> {
         self.advance(now);
         let Some((clock, ahead)) = self.ahead(now) else { return 0..0 };
-        let tick = (clock + ahead) as u32;
+        let tick = (clock + ahead).min(MAX_TICK) as u32;
         let first = match self.stamped {
             Some(stamped) if tick <= stamped => return tick..tick,
             Some(stamped) if tick - stamped <= MAX_FILL => stamped + 1,
@@ -252,25 +253,24 @@ impl Player {
 
     /// A packet of ghosts came, of a tick with these low bits.
     pub fn handle_ghosts(&mut self, now: Instant, low: u16) {
-        if let Some(known) = self.server_tick {
-            let tick = nearest_tick(low, known);
+        if let Some(tick) = self.server_tick.and_then(|known| nearest(low, known)) {
             self.clock.handle_down(now, f64::from(tick) + self.busy);
         }
     }
 
     /// Takes what the server says.
     pub fn handle_report(&mut self, now: Instant, report: &Report) {
-        let tick = match (report.high, self.server_tick) {
-            (Some(high), _) => u32::from(high) << 16 | u32::from(report.tick),
-            (None, Some(known)) => nearest_tick(report.tick, known),
-            (None, None) => return,
+        let tick = match report.high {
+            Some(high) => Some(u32::from(high) << 16 | u32::from(report.tick)),
+            None => self.server_tick.and_then(|known| nearest(report.tick, known)),
         };
+        let Some(tick) = tick else { return };
         if self.server_tick.is_none_or(|known| known < tick) {
             self.server_tick = Some(tick);
             self.changed = tick.saturating_sub(u32::from(report.changed));
         }
         let near = self.stamped.unwrap_or(tick);
-        if let Some(newest) = report.newest.map(|low| nearest_tick(low, near))
+        if let Some(newest) = report.newest.and_then(|low| nearest(low, near))
             && newest <= near
         {
             self.acked = self.acked.max(Some(newest));
@@ -303,5 +303,33 @@ impl Player {
                 self.lead.handle_need(now, need - f64::from(self.config.delay));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::BitSink;
+
+    #[test]
+    fn a_server_at_the_last_of_all_ticks_is_followed_without_overflow() {
+        let lead = LeadConfig { min: 0.0, max: 60.0, redundancy: 3 };
+        let mut player = Player::new(60.0, PlayerConfig { delay: 64, lead }, 8);
+        let mut input = BitWriter::new();
+        input.bits(5, 8);
+        let input = input.encoded();
+        let mut stamped = 0;
+        for turn in 0..200u64 {
+            let now = Instant::from_millis(1_000 + 16 * turn);
+            let mut writer = BitWriter::new();
+            if let Some(sequence) = player.write(now, 1_000, &mut writer) {
+                let mut report = Report { tick: u16::MAX, high: Some(u16::MAX), ..Report::default() };
+                (report.echoes[0], report.echo_count) = ((sequence, 0), 1);
+                player.handle_report(now, &report);
+            }
+            stamped += player.stamp(now, &input).len();
+        }
+        assert!(player.input_tick(Instant::from_millis(9_000)).is_some());
+        assert!(stamped <= 1, "ticks rise, and there is none behind the last");
     }
 }

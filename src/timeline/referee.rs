@@ -4,8 +4,8 @@
 //! tick, and only when it said something.
 
 use super::input_buffer::{InputBuffer, InputState, MissingPolicy};
-use super::nearest_tick;
 use super::packet::{InputHeader, MAX_BUSY, MAX_ECHOES, MAX_HELD, Report};
+use crate::store::sequence::nearest;
 use crate::time::Instant;
 
 /// The server's time at which something is said.
@@ -76,7 +76,8 @@ impl Referee {
         if ends.is_empty() {
             return;
         }
-        let head = nearest_tick(low, time.tick);
+        // What is before the first tick is late as that one's is.
+        let head = nearest(low, time.tick).unwrap_or_default();
         let view = header.view.map(|low| nearest_view(low, time.tick));
         let mut start = 0;
         for (age, end) in (0..).zip(ends) {

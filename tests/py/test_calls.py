@@ -519,3 +519,10 @@ def test_random_replies_and_calls_hurt_nobody() -> None:
     world.run(1)
     assert client.connected
     assert server.counters["calls.late_replies"] == 300
+
+
+def test_the_highest_rate_needs_no_burst() -> None:
+    @tw.call(tw.to_server, rate=1e6)
+    def spray(_caller: tw.ClientHandle) -> None: ...
+
+    tw.Protocol(9, [], [tw.reliable_ordered("orders")], calls=[spray])

@@ -257,3 +257,16 @@ def test_forged_numbers_are_gone_or_refused() -> None:
     assert counts["calls.gone"] + counts["calls.refused"] + counts["calls.run"] == len(numbers)
     assert all(label == "of 1" for _, label, _ in TOLD)
     assert clients[0].connected
+
+
+def test_what_waits_for_a_ghost_ends_with_its_connection() -> None:
+    world, server, [client], [handle] = connected()
+    # A number of no ghost that ever was: it is waited for.
+    forged: Any = explode._declared.message
+    assert server.send(handle, forged(9 << 16 | 5), "orders")
+    world.run(0.2)
+    assert client.counters["calls.gone"] == 0
+    assert server.disconnect(handle)
+    world.run(0.2)
+    assert client.counters["calls.gone"] == 1
+    assert TOLD == []

@@ -167,6 +167,7 @@ impl Desk {
         }
         for (peer, reason) in core::mem::take(&mut taken.ended) {
             lock(&self.limits).remove(&peer);
+            self.discard_waiting(peer);
             let requests = lock(&self.requests).of.remove(&peer);
             let requests = requests.map(|mut requests| requests.take_all()).unwrap_or_default();
             for request in requests {
@@ -291,7 +292,13 @@ impl Desk {
 
     /// Forgets a request that was not sent.
     pub(super) fn forget(&self, peer: PeerHandle, number: u16) {
-        let request = lock(&self.requests).of.get_mut(&peer).and_then(|requests| requests.end(number));
+        let request = {
+            let mut pending = lock(&self.requests);
+            let request = pending.of.get_mut(&peer).and_then(|requests| requests.end(number));
+            // A connection that was over has no end to come that would take this away.
+            pending.of.retain(|other, requests| *other != peer || requests.iter().next().is_some());
+            request
+        };
         drop(request);
     }
 

@@ -3,6 +3,8 @@
 //! Promises: a client's call on a ghost that isn't its own never runs, where the call is for owners. A server's call that names a
 //! ghost which isn't there yet waits for it, for a bounded time and among a bounded number, on channels that lose nothing.
 
+use std::collections::VecDeque;
+
 use pyo3::prelude::*;
 
 use super::counts::count;
@@ -141,6 +143,18 @@ impl Desk {
         }
         lock(&self.waiting).extend(still);
         Ok(ready)
+    }
+
+    /// Drops the calls of a connection that ended: what they name is another's ghosts by the next one.
+    pub(super) fn discard_waiting(&self, peer: PeerHandle) {
+        let theirs: VecDeque<(Instant, Arrived)> = {
+            let mut waiting = lock(&self.waiting);
+            let (theirs, others) =
+                core::mem::take(&mut *waiting).into_iter().partition(|(_, call)| call.peer == peer);
+            *waiting = others;
+            theirs
+        };
+        theirs.iter().for_each(|_| count(&self.counts.gone));
     }
 
     fn now(&self) -> PyResult<Instant> {

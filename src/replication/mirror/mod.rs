@@ -21,7 +21,8 @@ pub use self::names::Named;
 use self::received::ReceivedTicks;
 pub use self::view::{WorldFrames, WorldTime};
 use super::class::Classes;
-use super::packet::{Heads, Op, TICK_BITS, Violation, unwrap_tick};
+use super::packet::{Heads, Op, TICK_BITS, Violation};
+use crate::store::sequence::nearest;
 use crate::wire::BitReader;
 
 /// The first tick's base: so that earlier ones, which arrive later, are none below 0.
@@ -84,6 +85,7 @@ impl Mirror {
         (self.tick, self.taken) = (0, 0);
         self.received = ReceivedTicks::default();
         self.epoch = self.epoch.wrapping_add(1);
+        self.owned.clear();
         for (ghosts, class) in self.ghosts.iter_mut().zip(0..) {
             ghosts.clear(|id| self.ended.push(GhostEvent { class, id, happened: Happened::Despawned }));
         }
@@ -142,7 +144,7 @@ impl Mirror {
         if self.tick == 0 {
             return Ok(FIRST_TICK + low);
         }
-        unwrap_tick(low as u16, self.tick).filter(|tick| *tick > 0).ok_or(Violation::Tick)
+        nearest(low as u16, self.tick).filter(|tick| *tick > 0).ok_or(Violation::Tick)
     }
 
     /// Puts what changed since the last call into the game's columns, and what happened into `events`: despawns in

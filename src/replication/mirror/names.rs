@@ -2,7 +2,7 @@
 
 use super::Mirror;
 use crate::replication::name::GhostName;
-use crate::replication::packet::unwrap_tick;
+use crate::store::sequence::nearest;
 
 /// What a name is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Mirror {
     /// The ghost that the server names.
     pub fn named(&self, class: usize, name: GhostName) -> Named {
         let GhostName { id, as_of } = name;
-        let (Some(ghosts), Some(as_of)) = (self.ghosts.get(class), unwrap_tick(as_of, self.tick)) else {
+        let (Some(ghosts), Some(as_of)) = (self.ghosts.get(class), nearest(as_of, self.tick)) else {
             return Named::Awaited;
         };
         let ends = self.ended().any(|ended| ended == (class, id));

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use crate::store::sequence::nearest;
 use crate::time::Instant;
 
 /// How many packets are remembered: a second or more, and more than any rest that is still drawn as one motion.
@@ -30,12 +31,11 @@ impl ReceivedTicks {
         }
         self.waiting.push_back((tick, now));
         // So that those before the first are none below 0.
-        let newest = self.packets.back().map_or(1 << 16, |(newest, _)| *newest);
-        let ahead = sequence.wrapping_sub(newest as u16).cast_signed();
-        let sequence = if self.packets.is_empty() {
-            (1 << 16) + u32::from(sequence)
-        } else {
-            newest.wrapping_add_signed(ahead.into())
+        let first = (1 << 16) + u32::from(sequence);
+        let Some(sequence) =
+            self.packets.back().map_or(Some(first), |(newest, _)| nearest(sequence, *newest))
+        else {
+            return;
         };
         let place = self.packets.partition_point(|(other, _)| *other < sequence);
         if self.packets.get(place).is_some_and(|(other, _)| *other == sequence) {

@@ -132,13 +132,6 @@ impl From<ReadError> for Violation {
     }
 }
 
-/// The tick with these low bits that is nearest to a known one; none below 0.
-pub(in crate::replication) fn unwrap_tick(low: u16, known: u32) -> Option<u32> {
-    // The difference, as a number of 16 bits with a sign.
-    let ahead = low.wrapping_sub(known as u16).cast_signed();
-    u32::try_from(i64::from(known) + i64::from(ahead)).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,7 @@
 use super::Publisher;
 use crate::endpoint::PeerHandle;
 use crate::replication::name::GhostName;
-use crate::replication::packet::unwrap_tick;
+use crate::store::sequence::nearest;
 
 impl Publisher {
     /// The name of an object that a client has, or is about to get.
@@ -25,7 +25,7 @@ impl Publisher {
     pub fn named(&self, handle: PeerHandle, class: usize, name: GhostName) -> Option<u32> {
         let scope = self.peer(handle)?.scopes.get(class)?;
         let row = scope.row_of(name.id)?;
-        let as_of = unwrap_tick(name.as_of, self.tick)?;
+        let as_of = nearest(name.as_of, self.tick)?;
         // A client knows of no tick that hasn't been.
         (scope.entered_at(name.id) <= as_of && as_of <= self.tick).then_some(row)
     }

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use super::super::frames::Frames;
+use super::super::table::MAX_PAST;
 use super::Publisher;
 use crate::endpoint::PeerHandle;
 
@@ -44,8 +45,9 @@ impl ShownLog {
 }
 
 impl Publisher {
-    /// Remembers the world from now on for this many ticks, at most [`super::super::table::MAX_PAST`]; 0 forgets.
+    /// Remembers the world from now on for this many ticks, at most [`MAX_PAST`]; 0 forgets.
     pub fn remember(&mut self, ticks: u32) {
+        let ticks = ticks.min(MAX_PAST);
         self.tables.iter_mut().for_each(|table| table.remember(ticks));
         self.shown = ShownLog { ticks, changes: VecDeque::new() };
         self.remembered_since = self.tick + 1;
