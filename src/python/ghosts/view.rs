@@ -310,6 +310,7 @@ impl WorldView {
             playout.handle_arrival(tick, at);
         }
         let played = now.and_then(|now| playout.advance(now));
+        let is_played = tick.is_none();
         let Some(tick) = tick.or(played) else { return };
         let frames = frames.get_or_insert_with(|| Box::new(WorldFrames::new(mirror.classes())));
         let ahead = *extrapolation / playout.period();
@@ -318,6 +319,9 @@ impl WorldView {
             self.population.classes.iter().map(|rows| rows.cells_to_write()).collect();
         mirror.show(WorldTime { tick, ahead, spread }, frames, &mut columns);
         shown.tick = tick;
+        if is_played && let Some(player) = state.carrier.session.timing().player() {
+            player.see((tick.max(0.0) * 256.0) as u64);
+        }
     }
 
     /// Shows a server's world as it was.
