@@ -2203,7 +2203,7 @@ class WorldView:
             GhostError: the class is not among the protocol's ghosts.
         """
     def objects(self, class_: type[_T], /) -> list[_T]:
-        """The ghosts of a class that are there at the view's tick, as objects, by row.
+        """The ghosts of a class that are there at the view's tick, as objects, by row. Texts and the like are as they are now.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.

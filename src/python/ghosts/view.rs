@@ -85,12 +85,22 @@ impl WorldView {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
-    /// The ghosts of a class that are there at the view's tick, as objects, by row.
+    /// The ghosts of a class that are there at the view's tick, as objects, by row. Texts and the like are as they are now.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, /))]
     fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        let (rows, world) = (self.population.rows_of(class_)?, self.world.rows_of(class_)?);
+        let is_client = matches!(lock(&self.shown).source, ViewSource::Client { .. });
+        for row in rows.alive_rows() {
+            // Of one that is gone its last ones stay, where it was looked at before. In a past any row may be another's by now.
+            if is_client && world.is_alive(row) && !self.is_of_one_gone(rows.index, row) {
+                for (property, body) in world.bodies_of(row) {
+                    rows.keep_body(row, property, body.to_vec());
+                }
+            }
+        }
         objects(&self.population, class_)
     }
 
