@@ -194,13 +194,9 @@ class Bot:
         # Nearer until it is near enough, and to the side meanwhile.
         turn = self._side * (80 if far < 200 and is_clear else 35)
         steer = along((0.0, 0.0), way + turn, 0.85)
-        weapon = (
-            rules.PULSE
-            if far < 90
-            else rules.ROCKET
-            if far > 220 and self._random.random() < 0.3
-            else rules.RIFLE
-        )
+        weapon = rules.PULSE if far < 65 else rules.RIFLE
+        if far > 160 and self._random.random() < 0.3:
+            weapon = rules.ROCKET
         fires = is_clear and self._random.random() < 0.1
         return Controls(steer, way + self._error, weapon if fires or self._is_dead() else 0)
 
