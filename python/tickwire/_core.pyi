@@ -1944,16 +1944,17 @@ class World:
     @property
     def tick(self) -> int:
         """The tick that was sent last: :attr:`WorldView.tick` of a client counts the same ones, by their low 16 bits."""
-    def rewind(self, client: ClientHandle, /, *, seen: float) -> Past:
+    def rewind(self, client: ClientHandle, /, *, seen: float | None = None) -> Past:
         """The world as a client saw it: a :class:`tickwire.past.Past`, for a ``with`` statement.
 
         Args:
             client: whose view it is: what it was not shown is marked.
-            seen: the tick that it looked at, as its :attr:`WorldView.tick` said.
+            seen: the tick that it looked at, as its :attr:`WorldView.tick` said. None: what it saw as it gave its input of the
+                tick that runs (:meth:`Inputs.seen`), and the newest tick where it didn't say.
 
         Raises:
             GhostError: nothing is remembered.
-            ValueError: ``seen`` is no finite number.
+            ValueError: ``seen`` is no finite number, or None and the protocol has no inputs.
         """
     def rewind_to(self, tick: float, /) -> Past:
         """The world as it was at a tick, whoever saw it; as :meth:`rewind`.
@@ -2164,6 +2165,8 @@ class ClientWorld:
     def view(self) -> WorldView:
         """The world as it is shown now, between two ticks of the server: the same object each time, brought up to date.
 
+        Where the protocol has inputs, those from now on say that this is what the player saw, as by :meth:`Client.seen`.
+
         Raises:
             ClosedError: the client is closed.
         """
@@ -2200,7 +2203,7 @@ class WorldView:
             GhostError: the class is not among the protocol's ghosts.
         """
     def objects(self, class_: type[_T], /) -> list[_T]:
-        """The ghosts of a class that are there at the view's tick, as objects, by row.
+        """The ghosts of a class that are there at the view's tick, as objects, by row. Texts and the like are as they are now.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.

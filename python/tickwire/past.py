@@ -24,7 +24,7 @@ _G = TypeVar("_G")
 MAX_JUDGEMENTS = 1024
 """How many judgements are kept where nothing else is said; the oldest are forgotten first."""
 
-Clamped = Literal["", "too old", "future"]
+Clamped = Literal["", "too old", "future", "unsaid"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,6 +62,8 @@ class Judgements:
         """How many views were of ticks that are no longer remembered: the oldest one was taken instead."""
         self.future = 0
         """How many views were of ticks that had not been: the newest one was taken instead."""
+        self.unsaid = 0
+        """How many clients had not said what they saw: the newest tick was taken."""
 
     @property
     def most(self) -> int:
@@ -116,6 +118,7 @@ class Judgements:
     def _note(self, clamped: Clamped) -> None:
         self.too_old += clamped == "too old"
         self.future += clamped == "future"
+        self.unsaid += clamped == "unsaid"
 
     def _add(self, **what: Any) -> Judgement:
         self._count += 1
@@ -148,7 +151,8 @@ class Past:
         self.now = now
         """The server's tick when it was made."""
         self.clamped = clamped
-        """Why it is of another tick than was asked for: "too old", "future", or empty where it isn't."""
+        """Why it is of another tick than was asked for: "too old", "future", or "unsaid" where the client
+        named none; empty where it isn't."""
         world.judgements._note(clamped)
 
     @property
@@ -221,7 +225,8 @@ class Past:
         return {
             "class": type(ghost).__name__,
             "row": row,
-            "shown": then is not None and (row is None or bool(self.shown(type(ghost))[row])),
+            # Of one that is gone by now its row isn't known any more.
+            "shown": then is not None and (None if row is None else bool(self.shown(type(ghost))[row])),
             "saw": None if then is None else _values(then),
             "was": _values(ghost) if is_here else None,
         }

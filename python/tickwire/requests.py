@@ -113,5 +113,6 @@ class Request(Generic[_R]):
         self.done = True
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
-            if not waiter.done():
+            # Nobody waits in a loop that is closed.
+            if not waiter.done() and not waiter.get_loop().is_closed():
                 waiter.set_result(None)

@@ -15,6 +15,7 @@ use super::fields::within;
 use super::ghosts::{Ghost, owned_ages};
 use super::protocol::Protocol;
 use super::server::Server;
+use super::state::State;
 use crate::driver::Carrier;
 use crate::endpoint::PeerHandle;
 use crate::session::Timing;
@@ -133,6 +134,22 @@ pub(super) fn see(client: &Client, tick: f64) -> PyResult<()> {
         return Err(PyValueError::new_err(format!("tick must be 0 to 4294967295, not {tick}")));
     }
     player(client, |player, _| player.see((tick * 256.0) as u64))
+}
+
+/// What a client's player saw when it gave the input of the tick that runs, in ticks; None where it didn't say.
+///
+/// # Errors
+/// The protocol has no inputs.
+pub(super) fn seen_by(state: &mut State, peer: PeerHandle) -> PyResult<Option<f64>> {
+    let timing = state.carrier.session.timing().inputs().filter(|timing| timing.has_inputs());
+    let timing = timing.ok_or_else(|| {
+        PyValueError::new_err(
+            "seen must be given, as the protocol has no inputs that would say it: rewind(client, seen=tick), or \
+             Protocol(..., inputs=Move, tick_rate=60) on both sides",
+        )
+    })?;
+    let taken = timing.taken().iter().find(|taken| taken.peer == peer);
+    Ok(taken.and_then(|taken| taken.view).map(|view| view as f64 / 256.0))
 }
 
 /// Sets how inputs are sent: see [`Client::set_inputs`].

@@ -264,6 +264,11 @@ impl ServerTiming {
         self.taken_tick
     }
 
+    /// Whether clients have inputs to send.
+    pub fn has_inputs(&self) -> bool {
+        self.about.input.is_some()
+    }
+
     /// The inputs of the tick that runs.
     pub fn taken(&self) -> &[TakenInput] {
         &self.taken

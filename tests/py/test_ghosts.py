@@ -525,3 +525,27 @@ def test_ghosts_go_over_sockets(driver: Any) -> None:
         assert told[0].ghost.name == "Bob"
         server.world.despawn(tank)
         until(lambda: isinstance(told[-1], tw.GhostDespawned))
+
+
+def test_a_value_that_becomes_zero_is_sent() -> None:
+    """Also as the first change that its row ever has, or has had since another ghost was in it."""
+
+    @tw.ghost
+    class Lamp:
+        lit: bool = True
+        strength: tw.u8 = 7
+
+    network, server, client = testing.connected_pair(tw.Protocol(id=1, messages=[], ghosts=[Lamp]))
+    for _ in range(2):
+        lamp = server.world.spawn(Lamp)
+        testing.run(network, server, client, seconds=0.3)
+        (seen,) = client.world.objects(Lamp)
+        assert (seen.lit, seen.strength) == (True, 7)
+        lamp.lit = False
+        testing.run(network, server, client, seconds=0.3)
+        assert (seen.lit, seen.strength) == (False, 7)
+        lamp.strength = 0
+        testing.run(network, server, client, seconds=0.3)
+        assert (seen.lit, seen.strength) == (False, 0)
+        server.world.despawn(lamp)
+        testing.run(network, server, client, seconds=0.3)

@@ -89,6 +89,57 @@ def test_the_past_is_what_was_seen() -> None:
     assert other < judged / 500
 
 
+@tw.message
+class Aim:
+    fires: bool = False
+
+
+def test_inputs_say_what_was_seen_and_rewind_takes_it() -> None:
+    protocol = tw.Protocol(id=1, messages=[], ghosts=[Tank], inputs=Aim, tick_rate=60)
+    network, server, client = connected_pair(protocol, seed=4)
+    network.set_conditions(tw.Conditions(latency=0.08, jitter=0.02))
+    server.world.remember(1.0)
+    (player,) = server.clients
+    tank = server.world.spawn(Tank)
+    aimed: list[float] = []
+    judged: list[float] = []
+    for step in range(300):
+        with server.tick():
+            tank.position = (step, 0)
+            if server.inputs.get(player) == Aim(True):
+                with server.world.rewind(player) as past:
+                    assert past.clamped == ""
+                    judged.append(past.ghost(tank).position[0])  # type: ignore[union-attr]
+        network.advance(STEP)
+        with client.tick():
+            view = client.world.view()
+            fires = step > 60 and step % 7 == 0
+            if client.send_input(Aim(fires)) and fires:
+                aimed.append(float(view.arrays(Tank)["position"][0][0]))
+    assert len(judged) > 25
+    assert judged == pytest.approx(aimed[: len(judged)], abs=0.01)
+
+
+def test_who_says_nothing_is_judged_by_the_newest_tick() -> None:
+    protocol = tw.Protocol(id=1, messages=[], ghosts=[Tank], inputs=Aim, tick_rate=60)
+    network, server, client = connected_pair(protocol, seed=4)
+    server.world.remember(1.0)
+    (player,) = server.clients
+    for _ in range(60):
+        with server.tick():
+            pass
+        network.advance(STEP)
+        with client.tick():
+            client.send_input(Aim())
+    with server.world.rewind(player) as past:
+        assert (past.clamped, past.tick) == ("unsaid", server.world.tick)
+    assert server.world.judgements.unsaid == 1
+    scene = Scene()
+    scene.run(0.1)
+    with pytest.raises(ValueError, match="seen must be given, as the protocol has no inputs"):
+        scene.world.rewind(scene.player)
+
+
 def test_what_died_since_is_there_and_what_was_born_is_not() -> None:
     scene = Scene()
     tank = scene.world.spawn(Tank(position=(1, 2), name="Bob"))

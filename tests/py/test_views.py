@@ -99,6 +99,20 @@ def test_a_view_is_between_two_states() -> None:
         view.ghost(mine).position = (1, 1)  # type: ignore[union-attr]
 
 
+def test_objects_of_a_view_have_their_texts() -> None:
+    scene = Scene()
+    scene.world.spawn(Tank(name="Ann"))
+    bob = scene.world.spawn(Tank(name="Bob"))
+    view = scene.run(0.5)
+    assert [tank.name for tank in view.objects(Tank)] == ["Ann", "Bob"]
+    scene.world.despawn(bob)
+    view = scene.run(0.3)
+    assert [tank.name for tank in view.objects(Tank)] == ["Ann"]
+    scene.world.spawn(Tank(name="Cid"))
+    view = scene.run(0.3)
+    assert [tank.name for tank in view.objects(Tank)] == ["Ann", "Cid"]
+
+
 def test_quaternions_turn_the_short_way_and_integers_may_be_linear() -> None:
     scene = Scene()
     tank, plane = scene.world.spawn(Tank), scene.world.spawn(Plane)

@@ -108,6 +108,8 @@ impl ClientWorld {
 
     /// The world as it is shown now, between two ticks of the server: the same object each time, brought up to date.
     ///
+    /// Where the protocol has inputs, those from now on say that this is what the player saw, as by :meth:`Client.seen`.
+    ///
     /// Raises:
     ///     ClosedError: the client is closed.
     fn view<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, WorldView>> {

@@ -23,6 +23,7 @@ use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
 use crate::replication::{Frames, Rule, WorldFrames, WorldTime};
+use crate::store::sequence::nearest;
 use crate::timeline::{Playout, PlayoutConfig};
 
 /// Seconds without anything, after which no time is found any more.
@@ -85,12 +86,22 @@ impl WorldView {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
-    /// The ghosts of a class that are there at the view's tick, as objects, by row.
+    /// The ghosts of a class that are there at the view's tick, as objects, by row. Texts and the like are as they are now.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, /))]
     fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        let (rows, world) = (self.population.rows_of(class_)?, self.world.rows_of(class_)?);
+        let is_client = matches!(lock(&self.shown).source, ViewSource::Client { .. });
+        for row in rows.alive_rows() {
+            // Of one that is gone its last ones stay, where it was looked at before. In a past any row may be another's by now.
+            if is_client && world.is_alive(row) && !self.is_of_one_gone(rows.index, row) {
+                for (property, body) in world.bodies_of(row) {
+                    rows.keep_body(row, property, body.to_vec());
+                }
+            }
+        }
         objects(&self.population, class_)
     }
 
@@ -299,7 +310,13 @@ impl WorldView {
 
     fn show(&self, _: Python<'_>, state: &mut State, tick: Option<f64>) {
         let now = state.carrier.driver().map(|driver| driver.now());
+        let server_tick = state.carrier.session.timing().player().and_then(|player| player.server_tick());
         let Some(mirror) = core::mirror(state) else { return };
+        // The mirror knows the low bits of the server's ticks: with a clock, which of those it is.
+        let own = mirror.tick();
+        let turns = server_tick.and_then(|tick| nearest(own as u16, tick));
+        let turns = turns.map_or(0.0, |tick| f64::from(tick) - f64::from(own));
+        let tick = tick.map(|tick| (tick - turns).max(0.0));
         let shown = &mut *lock(&self.shown);
         let source = &mut shown.source;
         let ViewSource::Client { frames, playout, rest, extrapolation, epoch, .. } = source else { return };
@@ -310,6 +327,7 @@ impl WorldView {
             playout.handle_arrival(tick, at);
         }
         let played = now.and_then(|now| playout.advance(now));
+        let is_played = tick.is_none();
         let Some(tick) = tick.or(played) else { return };
         let frames = frames.get_or_insert_with(|| Box::new(WorldFrames::new(mirror.classes())));
         let ahead = *extrapolation / playout.period();
@@ -317,7 +335,10 @@ impl WorldView {
         let mut columns: Vec<Vec<&mut [u8]>> =
             self.population.classes.iter().map(|rows| rows.cells_to_write()).collect();
         mirror.show(WorldTime { tick, ahead, spread }, frames, &mut columns);
-        shown.tick = tick;
+        shown.tick = tick + turns;
+        if is_played && let Some(player) = state.carrier.session.timing().player() {
+            player.see((tick.max(0.0) * 256.0) as u64);
+        }
     }
 
     /// Shows a server's world as it was.

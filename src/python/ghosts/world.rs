@@ -30,6 +30,7 @@ use crate::python::hooks;
 use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
+use crate::python::time;
 use crate::replication::{MAX_PAST, Relevancy};
 
 /// A server's ghosts: what is spawned here appears at its clients. :attr:`Server.world` has it.
@@ -392,18 +393,23 @@ impl World {
     ///
     /// Args:
     ///     client: whose view it is: what it was not shown is marked.
-    ///     seen: the tick that it looked at, as its :attr:`WorldView.tick` said.
+    ///     seen: the tick that it looked at, as its :attr:`WorldView.tick` said. None: what it saw as it gave its input of the
+    ///         tick that runs (:meth:`Inputs.seen`), and the newest tick where it didn't say.
     ///
     /// Raises:
     ///     GhostError: nothing is remembered.
-    ///     ValueError: ``seen`` is no finite number.
-    #[pyo3(signature = (client, /, *, seen))]
+    ///     ValueError: ``seen`` is no finite number, or None and the protocol has no inputs.
+    #[pyo3(signature = (client, /, *, seen = None))]
     fn rewind<'py>(
         slf: &Bound<'py, Self>,
         client: &Bound<'py, ClientHandle>,
-        seen: f64,
+        seen: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        Self::past(slf, Some(client), seen)
+        let said = match seen {
+            None => slf.get().with(|state| time::seen_by(state, client.get().core))??,
+            given => given,
+        };
+        Self::past(slf, Some(client), said)
     }
 
     /// The world as it was at a tick, whoever saw it; as :meth:`rewind`.
@@ -416,7 +422,7 @@ impl World {
     ///     ValueError: it is no finite number.
     #[pyo3(signature = (tick, /))]
     fn rewind_to<'py>(slf: &Bound<'py, Self>, tick: f64) -> PyResult<Bound<'py, PyAny>> {
-        Self::past(slf, None, tick)
+        Self::past(slf, None, Some(tick))
     }
 
     /// What was judged, the newest last: a :class:`tickwire.past.Judgements`.
@@ -529,10 +535,10 @@ impl World {
     fn past<'py>(
         slf: &Bound<'py, Self>,
         client: Option<&Bound<'py, ClientHandle>>,
-        seen: f64,
+        claim: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, world) = (slf.py(), slf.get());
-        if !seen.is_finite() {
+        if let Some(seen) = claim.filter(|seen| !seen.is_finite()) {
             let name = if client.is_some() { "seen" } else { "tick" };
             return Err(PyValueError::new_err(format!("{name} must be a tick of the server, not {seen}")));
         }
@@ -545,6 +551,7 @@ impl World {
         };
         // A client knows the low 16 bits of a tick: that is meant which is nearest to the newest.
         let turn = f64::from(1 << 16);
+        let seen = claim.unwrap_or(f64::from(newest));
         let off = (f64::from(newest) - seen).rem_euclid(turn);
         let ago = if client.is_none() {
             f64::from(newest) - seen
@@ -559,6 +566,7 @@ impl World {
         world.with(|state| view.get().rewind(state, tick, peer))?;
         view.get().show_alive(py);
         let clamped = match () {
+            () if claim.is_none() => "unsaid",
             () if claimed > tick => "future",
             () if claimed < tick => "too old",
             () => "",

@@ -79,7 +79,9 @@ impl Table {
         let reckoned = self.reckoned.as_ref().map_or(0, |it| it.mask);
         for ((property, scan), dirty) in self.scans.iter_mut().zip(&mut dirty) {
             let column = columns[*property];
-            let changed = if column.scan { scan.changed(column.cells, first, rows) } else { 0 };
+            // What a row begins with is what its next values are compared with, also where nobody wrote since.
+            let looks = column.scan || fresh != 0;
+            let changed = if looks { scan.changed(column.cells, first, rows) } else { 0 };
             *dirty = changed & alive | fresh | if reckoned >> *property & 1 == 1 { pending } else { 0 };
             any |= *dirty;
         }

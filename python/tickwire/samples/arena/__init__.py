@@ -1,4 +1,4 @@
-"""Arena: players run for gems over a bad network. A window shows them, and how the connection does.
+"""Arena: players shoot at each other over a bad network. A window shows them, and what hides that network.
 
 Alone with bots::
 
@@ -9,7 +9,7 @@ or with others, each in a terminal of their own::
     python -m tickwire.samples.arena serve --bots 4
     python -m tickwire.samples.arena join --network wifi-bad
 
-Read :mod:`~tickwire.samples.arena.messages` first (what is said, and over which channel), then
-:mod:`~tickwire.samples.arena.server` and :mod:`~tickwire.samples.arena.player` (who says it), with
-:mod:`~tickwire.samples.arena.world` for the rules. :mod:`~tickwire.samples.arena.window` draws it all.
+Read :mod:`~tickwire.samples.arena.messages` first (what both sides share), then
+:mod:`~tickwire.samples.arena.server` (who decides) and :mod:`~tickwire.samples.arena.player` (who predicts),
+with :mod:`~tickwire.samples.arena.rules`. :mod:`~tickwire.samples.arena.window` draws it all.
 """

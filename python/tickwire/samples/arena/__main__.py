@@ -14,8 +14,8 @@ from tickwire.arguments import Parser
 from tickwire.samples import command
 from tickwire.samples.arena.messages import MAX_PLAYERS, PROTOCOL
 from tickwire.samples.arena.player import Bot, Player
+from tickwire.samples.arena.rules import TICKS_PER_SECOND
 from tickwire.samples.arena.server import Arena
-from tickwire.samples.arena.world import TICKS_PER_SECOND
 
 # pygame greets on standard output unless told not to.
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
@@ -63,7 +63,7 @@ def _show(parsed: argparse.Namespace, serve: Callable[[], None], bots: list[Bot]
     from tickwire.samples.arena.window import Window
 
     with command.open_proxy(parsed) as proxy, command.dial_through(proxy, parsed, PROTOCOL) as client:
-        player = Player(client)
+        player = Player(client, parsed.name)
         pilot = Bot(player, seed=MAX_PLAYERS) if parsed.auto else None
         with closing(Window(player, proxy, parsed.network)) as window:
             for _ in tw.ticks(TICKS_PER_SECOND, parsed.seconds):
@@ -72,7 +72,7 @@ def _show(parsed: argparse.Namespace, serve: Callable[[], None], bots: list[Bot]
                 serve()
                 for bot in bots:
                     bot.tick()
-                player.tick(window.steer() if pilot is None else pilot.steer())
+                player.tick(window.controls() if pilot is None else pilot.controls())
                 if player.ended is not None:
                     raise command.disconnected(player.ended, parsed.address)
                 window.draw()
@@ -93,14 +93,20 @@ def _bots(parsed: argparse.Namespace, server: tw.Server) -> Iterator[list[Bot]]:
             client = tw.Client.connect(
                 address, PROTOCOL, key=parsed.key, client_id=number, conditions=network, seed=number
             )
-            bots.append(Bot(Player(clients.enter_context(client)), seed=number))
+            bots.append(Bot(Player(clients.enter_context(client), f"bot {number + 1}"), seed=number))
         yield bots
+
+
+def _name(text: str) -> str:
+    if not 1 <= len(text.encode()) <= 16:
+        raise argparse.ArgumentTypeError(f"must be 1 to 16 bytes, not {text!r}")
+    return text
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     prog = "python -m tickwire.samples.arena"
-    parser = Parser(prog=prog, description="Players run for gems over a bad network.")
+    parser = Parser(prog=prog, description="Players shoot at each other over a bad network.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     alone = commands.add_parser("play", help="play with bots: a server and a window in one")
@@ -119,6 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     for each in (alone, client):
         command.add_network_option(each, "wifi-bad")
+        each.add_argument("--name", default="you", type=_name, help="yours, up to 16 bytes (you)")
         each.add_argument("--auto", action="store_true", help="let a bot steer you")
         text = "a picture of the window at its end, such as arena.png"
         each.add_argument("--screenshot", type=Path, metavar="FILE", help=text)

@@ -1,82 +1,92 @@
-"""What the arena's server and players say to each other. Each kind of data has the channel that fits it."""
+"""What the arena's server and players share: the ghosts that there are, the inputs, and the calls."""
 
 from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
 import tickwire as tw
-from tickwire.samples.arena.world import HEIGHT, WIDTH
+from tickwire.samples.arena.rules import FULL_HEALTH, PULSE, STEER, TICKS_PER_SECOND
 
 MAX_PLAYERS = 16
 
 Slot: TypeAlias = Annotated[int, tw.ranged(0, MAX_PLAYERS - 1)]
-X: TypeAlias = Annotated[float, tw.quantized(0, WIDTH, 1 / 32)]
-Y: TypeAlias = Annotated[float, tw.quantized(0, HEIGHT, 1 / 32)]
-Direction: TypeAlias = Annotated[float, tw.quantized(-1, 1, 1 / 64)]
+Place: TypeAlias = Annotated[tw.Vec2, tw.vec2(-64, 1023, 1 / 32)]
+Aim: TypeAlias = Annotated[float, tw.angle(0, 360, 1 / 8)]
+Steer: TypeAlias = Annotated[int, tw.ranged(-STEER, STEER)]
+Kind: TypeAlias = Annotated[int, tw.ranged(0, PULSE)]
+Name: TypeAlias = Annotated[str, tw.text(16)]
 
 
 @tw.message
 class Move:
-    """To the server: where the player steers in a tick of its own. Three packets carry each, so that a lost
-    packet costs no time."""
+    """A player's input of a tick. Weapon 0: none is fired."""
 
-    tick: tw.u32
-    x: Direction
-    y: Direction
-
-
-@tw.message
-class Standing:
-    """A player's place, within a snapshot."""
-
-    slot: Slot
-    x: X
-    y: Y
+    x: Steer = 0
+    y: Steer = 0
+    aim: Aim = 0.0
+    weapon: Kind = 0
 
 
-@tw.message
-class Snapshot:
-    """To each player: the world at a tick of the server. Only the newest counts; none is sent again."""
+@tw.ghost(capacity=MAX_PLAYERS)
+class Avatar:
+    """A player, as all see it. Who leaves is gone; who is dead waits for its respawn."""
 
-    tick: tw.u32
-    moves: tw.u32
-    """This player's moves up to here are in it."""
-    standings: Annotated[list[Standing], tw.up_to(MAX_PLAYERS)]
-
-
-@tw.message
-class Gem:
-    """To each player: where the gem lies now. It changes seldom, and its last value must arrive."""
-
-    x: X
-    y: Y
-
-
-@tw.message
-class Score:
-    """To each player: a player's points. Its key is the player's slot."""
-
-    points: tw.u16
+    position: Place = (0, 0)
+    aim: Aim = 0.0
+    alive: bool = True
+    health: Annotated[int, tw.ranged(0, FULL_HEALTH)] = FULL_HEALTH
+    score: tw.u16 = 0
+    deaths: tw.u16 = 0
+    slot: Annotated[Slot, tw.initial] = 0
+    name: Annotated[Name, tw.initial] = ""
+    rewinds: Annotated[int, tw.u16, tw.owner_only] = 0
+    """Its shots that were judged by what it saw."""
+    rewound: Annotated[int, tw.ranged(0, 1000), tw.owner_only] = 0
+    """Milliseconds by which the last of them went back."""
 
 
-@tw.message
-class Taken:
-    """To each player: someone took the gem. It happens once and must not be missed."""
+@tw.ghost(capacity=256)
+class Rocket:
+    """A rocket that flies."""
 
-    slot: Slot
-    x: X
-    y: Y
+    position: Place = (0, 0)
+    aim: Annotated[Aim, tw.initial] = 0.0
+    slot: Annotated[Slot, tw.initial] = 0
+    fired_at: Annotated[int, tw.u32, tw.initial] = 0
+    """The tick of the input that fired it: who did shows it since, and knows it by that."""
 
 
-MOVES, SNAPSHOTS, GEM, SCORES, NEWS = range(5)
-PROTOCOL: tw.Protocol[Move | Standing | Snapshot | Gem | Score | Taken] = tw.Protocol(
+@tw.call(tw.to_server, rate=1, burst=4)
+def join(caller: tw.ClientHandle, name: Name) -> None:
+    """Gives the caller an avatar."""
+
+
+@tw.call(tw.to_server, rate=4)
+def respawn(caller: tw.ClientHandle, avatar: Avatar) -> None:
+    """Back to life, for whoever was dead long enough."""
+
+
+@tw.call(tw.to_server, rate=4)
+def rewind(caller: tw.ClientHandle, on: bool) -> None:
+    """Whether the caller's shots are judged by what it saw, or by what is."""
+
+
+@tw.call(tw.to_all)
+def killed(killer: Slot, victim: Slot, weapon: Kind) -> None:
+    """It happened once and must not be missed."""
+
+
+@tw.call(tw.to_all, channel="effects")
+def shot(slot: Slot, weapon: Kind, at: Place, to: Place) -> None:
+    """Something to be drawn for a moment: nobody misses it for long."""
+
+
+PROTOCOL: tw.Protocol = tw.Protocol(
     id=0x7469636B_6172656E,
-    messages=[Move, Standing, Snapshot, Gem, Score, Taken],
-    channels=[
-        tw.redundant("moves", copies=3, strict=True),
-        tw.sequenced("snapshots"),
-        tw.latest("gem", keys=1),
-        tw.latest("scores", keys=MAX_PLAYERS),
-        tw.reliable_ordered("news"),
-    ],
+    messages=[],
+    channels=[tw.reliable_ordered("news"), tw.unreliable("effects")],
+    ghosts=[Avatar, Rocket],
+    inputs=Move,
+    tick_rate=TICKS_PER_SECOND,
+    calls=[join, respawn, rewind, killed, shot],
 )

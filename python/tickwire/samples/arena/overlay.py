@@ -1,4 +1,4 @@
-"""What the window says about the connection: RTT, jitter, loss and bandwidth, in numbers and as a curve."""
+"""What the window says about the connection and what hides it: numbers, and the RTT as a curve."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import deque
 import pygame
 
 import tickwire as tw
+from tickwire.samples.arena.player import Player
 
 MARGIN = 10
 LINE = 20
@@ -19,22 +20,25 @@ class Overlay:
     """Drawn over the game, in its upper left corner."""
 
     def __init__(self) -> None:
-        self._font = pygame.font.Font(None, 22)
+        self._font = pygame.font.Font(None, 20)
         self._rtts: deque[float] = deque(maxlen=HISTORY)
 
     def note(self, stats: tw.ConnectionStats) -> None:
         """Takes a point of the curve; to be called some times a second."""
         self._rtts.append(stats.rtt_ms)
 
-    def draw(self, surface: pygame.Surface, network: str, stats: tw.ConnectionStats | None) -> None:
+    def draw(
+        self, surface: pygame.Surface, network: str, stats: tw.ConnectionStats | None, player: Player
+    ) -> None:
         """Draws it."""
-        for number, text in enumerate(lines(network, stats)):
-            color = GREY if number == 0 else WHITE
+        texts = lines(network, stats, player)
+        for number, text in enumerate(texts):
+            color = GREY if number == 0 else RED if text.startswith("off") else WHITE
             surface.blit(self._font.render(text, True, color), (MARGIN, MARGIN + number * LINE))
         if len(self._rtts) > 1:
-            self._draw_curve(surface, MARGIN, MARGIN + 5 * LINE)
+            self._draw_curve(surface, MARGIN, MARGIN + (len(texts) + 0.4) * LINE)
 
-    def _draw_curve(self, surface: pygame.Surface, left: int, top: int) -> None:
+    def _draw_curve(self, surface: pygame.Surface, left: int, top: float) -> None:
         width, height = GRAPH
         pygame.draw.rect(surface, GREY, (left, top, width, height), 1)
         highest = max(100.0, *self._rtts)
@@ -47,14 +51,23 @@ class Overlay:
         surface.blit(label, (left, top + height + 2))
 
 
-def lines(network: str, stats: tw.ConnectionStats | None) -> list[str]:
+def lines(network: str, stats: tw.ConnectionStats | None, player: Player) -> list[str]:
     """The overlay's text."""
     first = f"network: {network} (N: the next)"
-    if stats is None:
+    if stats is None or player.body is None or player.avatar is None:
         return [first, "connecting"]
+    clock, body, avatar = player.client.clock, player.body, player.avatar
     return [
         first,
         f"RTT {stats.rtt_ms:.0f} ms   jitter {stats.jitter_ms:.0f} ms",
         f"loss {stats.packet_loss_percent:.1f} % up, {stats.packet_loss_received_percent:.1f} % down",
         f"{stats.sent_kbps:.0f} kbit/s up, {stats.received_kbps:.0f} down",
+        f"{_state(player.predicts)} P: prediction, {clock.lead or 0:.0f} ticks ahead, "
+        f"{body.corrections} corrections, {player.refused} rockets refused",
+        f"{_state(player.interpolates)} I: interpolation, {1000 * player.view.delay:.0f} ms behind",
+        f"{_state(player.rewinds)} R: rewind, {avatar.rewinds} shots, the last by {avatar.rewound} ms",
     ]
+
+
+def _state(is_on: bool) -> str:
+    return "on " if is_on else "off"

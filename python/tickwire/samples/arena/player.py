@@ -1,133 +1,204 @@
-"""A player's side: it steers, foresees its own steps, and shows the others where they were a moment ago."""
+"""A player's side: steers, predicts itself, and shows the others as they were a moment ago."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections import deque
+from typing import NamedTuple
 
 import tickwire as tw
-from tickwire.samples.arena.messages import MOVES, Gem, Move, Score, Snapshot, Taken
-from tickwire.samples.arena.world import TICKS_PER_SECOND, Spot, moved
+from tickwire.samples.arena import rules
+from tickwire.samples.arena.messages import Avatar, Move, Rocket, join, killed, respawn, rewind, shot
+from tickwire.samples.arena.rules import Body, Spot, along, flown, free, is_stopped, moved
 
-# The others are shown that many of the server's ticks late: two snapshots apart, and some for jitter.
-DELAY_TICKS = 9
-# Further off than this the clock jumps, else it creeps.
-MAX_CLOCK_ERROR = 30
-MAX_UNACKED = 5 * TICKS_PER_SECOND
+RESPAWN_CALLS = 20  # ticks between two
+
+
+def step(body: Body, move: Move) -> Body:
+    """A tick of an avatar: the server's own, and predicted."""
+    if not body.alive:
+        return body
+    return body._replace(position=moved(body.position, (move.x / rules.STEER, move.y / rules.STEER)))
+
+
+class Controls(NamedTuple):
+    """What a player wants."""
+
+    steer: Spot = (0.0, 0.0)
+    aim: float = 0.0
+    weapon: int = 0
+
+
+class Shot(NamedTuple):
+    """Something that was fired, or went off."""
+
+    slot: int
+    weapon: int
+    at: Spot
+    to: Spot
 
 
 class Player:
     """What a program knows of the arena, of which the server alone knows the truth."""
 
-    def __init__(self, client: tw.Client) -> None:
-        self.client = client
+    def __init__(self, client: tw.Client, name: str = "") -> None:
+        self.client, self.name = client, name
+        self.avatar: Avatar | None = None
+        """Our own, as it last arrived."""
+        self.body: tw.Prediction[Body, Move] | None = None
         self.spot: Spot | None = None
-        """Where we are, our latest steps included, of which the server doesn't know yet."""
-        self.confirmed: Spot | None = None
-        """Where the server last said that we were."""
-        self.gem: Spot | None = None
-        self.scores: dict[int, int] = {}
-        self.news: list[Taken] = []
-        """What happened in the last tick."""
+        """Where we are shown."""
+        self.aim = 0.0
+        self.shots: list[Shot] = []
+        """What was fired in the last tick."""
+        self.news: list[tuple[int, int, int]] = []
+        """Who killed whom in the last tick, and by which weapon."""
         self.ended: tw.DisconnectReason | None = None
-        self._tick = 0
-        self._unacked: deque[Move] = deque(maxlen=MAX_UNACKED)
-        self._snapshots: deque[tuple[int, dict[int, Spot]]] = deque(maxlen=64)
-        self._clock = 0.0
+        self.predicts, self.interpolates, self.rewinds = True, True, True
+        self.view = client.world.view()
+        self._ready = [0] * len(rules.WEAPONS)
+        self._calls_at = 0
+        self._fired: tw.Predicted[Rocket] = tw.Predicted(ticks=20)
+        self._flying: dict[Rocket, Rocket] = {}
+        client.implement(shot, self._see_shot)
+        client.implement(killed, self._hear)
 
-    def tick(self, steer: Spot) -> None:
-        """A tick: hears the server, and steers."""
-        self._clock += 1
+    def tick(self, controls: Controls = Controls()) -> None:  # noqa: B008
+        """A tick: hears the server, and plays."""
+        self.shots.clear()
         self.news.clear()
         with self.client.tick() as inbox:
-            for event in inbox.events:
-                if isinstance(event, tw.Disconnected):
+            for event in inbox:  # runs calls in their places
+                if isinstance(event, tw.Connected):
+                    self.client.call(join, self.name)
+                elif isinstance(event, tw.Disconnected):
                     self.ended = event.reason
-            for message in inbox.messages:
-                match message:
-                    case Snapshot():
-                        self._take(message)
-                    case Taken():
-                        self.news.append(message)
-                    case _:
-                        pass  # the server says nothing else
-            for key, value in inbox.latest:
-                match value:
-                    case Gem(x, y):
-                        self.gem = (x, y)
-                    case Score(points):
-                        self.scores[key] = points
-                    case _:
-                        pass
-            if self.spot is not None:
-                self._steer(steer)
+            for change in inbox.ghosts:
+                self._note(change)
+            self.view = self.client.world.view()
+            if not self.interpolates and self.client.clock.server_tick is not None:
+                self.client.seen(self.client.clock.server_tick)  # the newest, then, is what is seen
+            if self.avatar is not None and self.body is not None:
+                self._play(self.avatar, self.body, controls)
+            self._fired.take_back(self.client.clock.server_tick)
 
-    def _steer(self, steer: Spot) -> None:
-        self._tick += 1
-        move = Move(self._tick, *steer)
-        # Full when nothing was heard from the server for long: then the picture stands still.
-        if self.client.send(move, MOVES):
-            self._unacked.append(move)
-            assert self.spot is not None
-            self.spot = moved(self.spot, steer)
+    def set_rewinds(self, on: bool) -> None:
+        """Asks for the server's judging by what we saw, or by what is."""
+        self.rewinds = on
+        self.client.call(rewind, on)
 
-    def _take(self, snapshot: Snapshot) -> None:
-        spots = {each.slot: (each.x, each.y) for each in snapshot.standings}
-        self._snapshots.append((snapshot.tick, spots))
-        error = snapshot.tick - self._clock
-        self._clock += error if abs(error) > MAX_CLOCK_ERROR else 0.1 * error
-        self.confirmed = spots.get(self.client.slot or 0)
-        # Our moves that the server has not seen yet come on top of what it says.
-        while self._unacked and self._unacked[0].tick <= snapshot.moves:
-            self._unacked.popleft()
-        self.spot = self.confirmed
-        for move in self._unacked:
-            if self.spot is not None:
-                self.spot = moved(self.spot, (move.x, move.y))
+    def _note(self, change: object) -> None:
+        match change:
+            case tw.GhostSpawned(Avatar() as avatar) if self.client.world.owns(avatar):
+                self.avatar = avatar
+                body = Body(avatar.position, avatar.alive)
+                self.body = tw.Prediction(step, body, tolerance={"position": 1 / 8, "alive": 0}, snap=400)
+            case tw.GhostSpawned(Rocket() as rocket) if self._is_mine(rocket):
+                if (shown := self._fired.confirm(rocket.fired_at)) is not None:
+                    self._flying[rocket] = shown  # goes on where it was shown, ahead of the real one
+            case tw.GhostDespawned(ghost):
+                self._flying.pop(ghost, None)
+                if ghost is self.avatar:
+                    self.avatar = self.body = self.spot = None
+            case _:
+                pass
 
-    def others(self) -> dict[int, Spot]:
-        """Where the others are to be drawn: between two snapshots, a moment ago."""
-        now = self._clock - DELAY_TICKS
-        spots: dict[int, Spot] = {}
-        before: tuple[int, dict[int, Spot]] | None = None
-        for after in self._snapshots:
-            if after[0] >= now and before is not None:
-                spots = _between(before, after, now)
-                break
-            before, spots = after, after[1]
-        return {slot: spot for slot, spot in spots.items() if slot != self.client.slot}
+    def _is_mine(self, ghost: Avatar | Rocket) -> bool:
+        return ghost.slot == self.client.slot
 
+    def _play(self, avatar: Avatar, body: tw.Prediction[Body, Move], controls: Controls) -> None:
+        (x, y), aim, weapon = controls
+        self.aim = aim
+        now = self.client.clock.input_tick or 0
+        fires = weapon if avatar.alive and now >= self._ready[weapon] else 0
+        move = Move(round(x * rules.STEER), round(y * rules.STEER), round(aim * 8) / 8 % 360, fires)
+        ticks = body.advance(self.client, move, avatar)
+        shown = body.seen(1 / rules.TICKS_PER_SECOND)
+        self.spot = shown.position if self.predicts else avatar.position
+        if fires and ticks:
+            self._ready[fires] = ticks[0] + rules.WEAPONS[fires].ticks
+            self._show(ticks[0], fires, move.aim)
+        if not avatar.alive and weapon and now >= self._calls_at:
+            self._calls_at = now + RESPAWN_CALLS
+            self.client.call(respawn, avatar)
 
-def _between(
-    before: tuple[int, dict[int, Spot]], after: tuple[int, dict[int, Spot]], now: float
-) -> dict[int, Spot]:
-    part = min(max((now - before[0]) / (after[0] - before[0]), 0.0), 1.0)
-    spots: dict[int, Spot] = {}
-    for slot, (x, y) in after[1].items():
-        x0, y0 = before[1].get(slot, (x, y))
-        spots[slot] = (x0 + (x - x0) * part, y0 + (y - y0) * part)
-    return spots
+    def _show(self, tick: int, weapon: int, aim: float) -> None:
+        """Shows a shot at once, before the server knows of it."""
+        assert self.spot is not None
+        assert self.client.slot is not None
+        if weapon == rules.ROCKET:
+            self._fired.show(tick, Rocket(self.spot, aim, self.client.slot, tick))
+        else:
+            end = self.spot if weapon == rules.PULSE else along(self.spot, aim, free(self.spot, aim))
+            self.shots.append(Shot(self.client.slot, weapon, self.spot, end))
+
+    def _see_shot(self, slot: int, weapon: int, at: Spot, to: Spot) -> None:
+        if slot != self.client.slot or weapon == rules.ROCKET:  # others of our own were shown
+            self.shots.append(Shot(slot, weapon, at, to))
+
+    def _hear(self, killer: int, victim: int, weapon: int) -> None:
+        self.news.append((killer, victim, weapon))
+
+    def avatars(self) -> list[Avatar]:
+        """All players as they last arrived, the best one first: what the scores say."""
+        return sorted(self.client.world.objects(Avatar), key=lambda avatar: (-avatar.score, avatar.slot))
+
+    def others(self) -> list[Avatar]:
+        """The others who live, as they are to be drawn."""
+        world = self.view if self.interpolates else self.client.world
+        return [each for each in world.objects(Avatar) if each.alive and not self._is_mine(each)]
+
+    def rockets(self) -> list[Spot]:
+        """Where rockets are to be drawn: ours where we foresee them, others as they were."""
+        world = self.view if self.interpolates else self.client.world
+        spots = [
+            each.position for each in world.objects(Rocket) if not (self.predicts and self._is_mine(each))
+        ]
+        if self.predicts and self.body is not None and self.body.tick is not None:
+            for each in (*self._fired, *self._flying.values()):
+                spot = flown(each.position, each.aim, self.body.tick - each.fired_at)
+                spots += [] if is_stopped(spot) else [spot]
+        return spots
+
+    @property
+    def refused(self) -> int:
+        """Rockets that were shown and taken back."""
+        return self._fired.refused
 
 
 class Bot:
-    """A player without a window: runs for the gem, not quite straight."""
+    """A player without a window: goes around the nearest one, and shoots, not quite straight."""
 
     def __init__(self, player: Player, seed: int) -> None:
         self.player = player
         self._random = random.Random(seed)
-        self._drift = 0.0
+        self._side, self._error = 1.0, 0.0
 
     def tick(self) -> None:
         """A tick of its player."""
-        self.player.tick(self.steer())
+        self.player.tick(self.controls())
 
-    def steer(self) -> Spot:
-        """Where it steers now."""
-        here, goal = self.player.spot, self.player.gem
-        if here is None or goal is None:
-            return 0.0, 0.0
-        self._drift = min(max(self._drift + self._random.uniform(-0.2, 0.2), -1.2), 1.2)
-        angle = math.atan2(goal[1] - here[1], goal[0] - here[0]) + self._drift
-        pace = 0.6 if math.dist(here, goal) > 80 else 0.35
-        return pace * math.cos(angle), pace * math.sin(angle)
+    def controls(self) -> Controls:
+        """What it wants now."""
+        here = self.player.spot
+        others = self.player.others()
+        if here is None or not others:
+            return Controls(weapon=rules.RIFLE)  # which asks for a respawn, too
+        goal = min((each.position for each in others), key=lambda spot: math.dist(spot, here))
+        way = math.degrees(math.atan2(goal[1] - here[1], goal[0] - here[0]))
+        if self._random.random() < 0.02:
+            self._side = self._random.choice((-1.0, 1.0))
+        self._error = 0.9 * self._error + self._random.gauss(0, 2.0)
+        far = math.dist(here, goal)
+        is_clear = free(here, way) >= min(far, rules.WEAPONS[rules.RIFLE].reach)
+        # Nearer until it is near enough, and to the side meanwhile.
+        turn = self._side * (80 if far < 200 and is_clear else 35)
+        steer = along((0.0, 0.0), way + turn, 0.85)
+        weapon = rules.PULSE if far < 65 else rules.RIFLE
+        if far > 160 and self._random.random() < 0.3:
+            weapon = rules.ROCKET
+        fires = is_clear and self._random.random() < 0.1
+        return Controls(steer, way + self._error, weapon if fires or self._is_dead() else 0)
+
+    def _is_dead(self) -> bool:
+        return self.player.avatar is not None and not self.player.avatar.alive

@@ -1,98 +1,153 @@
-"""The arena's server: the one program that knows where everyone is."""
+"""The arena's server: the one program that decides what happens."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections import deque
 from dataclasses import dataclass, field
 
 import tickwire as tw
-from tickwire.samples.arena.messages import (
-    GEM,
-    NEWS,
-    SCORES,
-    SNAPSHOTS,
-    Gem,
-    Move,
-    Score,
-    Snapshot,
-    Standing,
-    Taken,
-)
-from tickwire.samples.arena.world import HEIGHT, RADIUS, REACH, WIDTH, Spot, moved, start
-
-TICKS_PER_SNAPSHOT = 3
-# Moves come in bunches over a bad network. More than this many at once are of someone who wants to be fast.
-MAX_MOVES_AT_ONCE = 20
+from tickwire.past import Past
+from tickwire.samples.arena import rules
+from tickwire.samples.arena.messages import Avatar, Move, Rocket, join, killed, respawn, rewind, shot
+from tickwire.samples.arena.player import step
+from tickwire.samples.arena.rules import Body, Spot, along, flown, free, is_stopped, reached, start
 
 
 @dataclass
 class Guest:
-    """A player, as the server keeps it."""
+    """What the server alone knows of a player."""
 
-    spot: Spot
-    points: int = 0
-    moves: deque[Move] = field(default_factory=lambda: deque(maxlen=2 * MAX_MOVES_AT_ONCE))
-    last_move: int = 0
-    allowance: float = 0.0
+    avatar: Avatar
+    ready: list[int] = field(default_factory=lambda: [0] * len(rules.WEAPONS))
+    """By weapon, the tick in which it may be fired again."""
+    rewinds: bool = True
+    died_at: int = 0
 
 
 class Arena:
     """The game. Each :meth:`tick` is a tick of the world."""
 
     def __init__(self, server: tw.Server, seed: int | None = None) -> None:
-        self._server = server
+        self._server, self._world = server, server.world
+        self._world.remember(1.0, rate=rules.TICKS_PER_SECOND)
         self._random = random.Random(seed)
         self._guests: dict[tw.ClientHandle, Guest] = {}
-        self._gem = self._anywhere()
-        self._tick = 0
+        self._rockets: dict[Rocket, tuple[Guest, Spot]] = {}
+        server.implement(join, self._join)
+        server.implement(respawn, self._respawn)
+        server.implement(rewind, self._set_rewind)
 
     def tick(self, inbox: tw.Inbox[tuple[tw.ClientHandle, object]]) -> None:
-        """Takes in what the players steer, moves them, and tells them."""
-        self._tick += 1
-        for client, what in inbox:
-            match what:
-                case tw.Connected():
-                    self._welcome(client)
-                case Move():
-                    self._guests[client].moves.append(what)
-                case tw.Disconnected():
-                    del self._guests[client]
-                case _:
-                    pass  # players say nothing else
-        for client, guest in self._guests.items():
-            self._play(client, guest)
-        if self._tick % TICKS_PER_SNAPSHOT == 0:
-            self._send_snapshots()
+        """Moves everybody by their inputs, has them shoot, and rockets fly."""
+        for client, what in inbox:  # runs calls in their places
+            if isinstance(what, tw.Disconnected) and client in self._guests:
+                self._world.despawn(self._guests.pop(client).avatar)
+        moves = [(client, move) for client, move in self._server.inputs if move and client in self._guests]
+        for client, move in moves:
+            avatar = self._guests[client].avatar
+            avatar.position = step(Body(avatar.position, avatar.alive), move).position
+            avatar.aim = move.aim
+        for client, move in moves:
+            self._fire(client, self._guests[client], move)
+        for rocket, (guest, origin) in list(self._rockets.items()):
+            self._fly(rocket, guest, origin)
 
-    def _welcome(self, client: tw.ClientHandle) -> None:
-        self._guests[client] = Guest(start(client.slot))
-        self._server.broadcast(Score(0), SCORES, key=client.slot)
-        self._server.send(client, Gem(*self._gem), GEM)
-        for other, guest in self._guests.items():
-            self._server.send(client, Score(guest.points), SCORES, key=other.slot)
+    # --- calls ---
 
-    def _play(self, client: tw.ClientHandle, guest: Guest) -> None:
-        # A move a tick, and those that came late: nobody gets further by sending more.
-        guest.allowance = min(guest.allowance + 1, MAX_MOVES_AT_ONCE)
-        while guest.moves and guest.allowance >= 1:
-            guest.allowance -= 1
-            move = guest.moves.popleft()
-            guest.spot = moved(guest.spot, (move.x, move.y))
-            guest.last_move = move.tick
-        if math.dist(guest.spot, self._gem) < REACH:
-            guest.points = min(guest.points + 1, 65_535)
-            self._server.broadcast(Taken(client.slot, *self._gem), NEWS)
-            self._server.broadcast(Score(guest.points), SCORES, key=client.slot)
-            self._gem = self._anywhere()
-            self._server.broadcast(Gem(*self._gem), GEM)
+    def _join(self, caller: tw.ClientHandle, name: str) -> None:
+        if caller not in self._guests:
+            spot = start(caller.slot)
+            avatar = Avatar(position=spot, slot=caller.slot, name=name or f"player {caller.slot}")
+            self._guests[caller] = Guest(self._world.spawn(avatar, owner=caller))
 
-    def _send_snapshots(self) -> None:
-        standings = [Standing(client.slot, *guest.spot) for client, guest in self._guests.items()]
-        for client, guest in self._guests.items():
-            self._server.send(client, Snapshot(self._tick, guest.last_move, standings), SNAPSHOTS)
+    def _respawn(self, caller: tw.ClientHandle, avatar: Avatar) -> None:
+        guest = self._guests[caller]  # calls on others' avatars don't come here
+        if not avatar.alive and self._server.inputs.tick >= guest.died_at + rules.RESPAWN_TICKS:
+            avatar.position = start(self._random.randrange(100))
+            avatar.health, avatar.alive = rules.FULL_HEALTH, True
 
-    def _anywhere(self) -> Spot:
-        edge = 2 * RADIUS
-        return self._random.uniform(edge, WIDTH - edge), self._random.uniform(edge, HEIGHT - edge)
+    def _set_rewind(self, caller: tw.ClientHandle, on: bool) -> None:
+        if caller in self._guests:
+            self._guests[caller].rewinds = on
+
+    # --- weapons ---
+
+    def _fire(self, client: tw.ClientHandle, guest: Guest, move: Move) -> None:
+        tick, weapon, avatar = self._server.inputs.tick, move.weapon, guest.avatar
+        if not weapon or not avatar.alive or tick < guest.ready[weapon]:
+            return
+        guest.ready[weapon] = tick + rules.WEAPONS[weapon].ticks
+        if weapon == rules.ROCKET:
+            at = flown(avatar.position, avatar.aim, 0)
+            rocket = Rocket(position=at, aim=avatar.aim, slot=avatar.slot, fired_at=tick)
+            self._rockets[self._world.spawn(rocket)] = guest, avatar.position
+            return
+        with self._seen(client, guest) as past:
+            if weapon == rules.RIFLE:
+                end = self._shoot(guest, past)
+            else:
+                end = avatar.position
+                self._blast(guest, end, rules.PULSE, past)
+        self._server.call_all(shot, avatar.slot, weapon, avatar.position, end)
+
+    def _seen(self, client: tw.ClientHandle, guest: Guest) -> Past:
+        """The world by which a shot is judged: as its player saw it, or as it is."""
+        if not guest.rewinds:
+            return self._world.rewind_to(self._world.tick)
+        past, avatar = self._world.rewind(client), guest.avatar
+        avatar.rewinds = (avatar.rewinds + 1) % 65_536
+        avatar.rewound = min(1000, round(1000 * (past.now - past.tick) / rules.TICKS_PER_SECOND))
+        return past
+
+    def _targets(self, guest: Guest, past: Past | None) -> list[tuple[Guest, Spot]]:
+        """The others, and where they are to be hit."""
+        targets: list[tuple[Guest, Spot]] = []
+        for other in self._guests.values():
+            then = other.avatar if past is None else past.ghost(other.avatar)
+            if other is not guest and other.avatar.alive and then is not None and then.alive:
+                targets.append((other, then.position))
+        return targets
+
+    def _shoot(self, guest: Guest, past: Past) -> Spot:
+        avatar, hit = guest.avatar, None
+        end = free(avatar.position, avatar.aim)
+        for other, spot in self._targets(guest, past):
+            distance = reached(avatar.position, avatar.aim, spot, rules.RADIUS)
+            if distance < end:
+                end, hit = distance, other
+        if hit is not None:
+            past.judge(True, hit.avatar, weapon="rifle", at=avatar.position, aim=avatar.aim)
+            self._hurt(guest, hit, rules.RIFLE, rules.WEAPONS[rules.RIFLE].damage)
+        return along(avatar.position, avatar.aim, end)
+
+    def _blast(self, guest: Guest, middle: Spot, weapon: int, past: Past | None) -> None:
+        """Hurts all around, the more the nearer."""
+        kind = rules.WEAPONS[weapon]
+        for other, spot in self._targets(guest, past):
+            distance = max(0.0, math.dist(middle, spot) - rules.RADIUS)
+            if distance < kind.reach:
+                if past is not None:
+                    past.judge(True, other.avatar, weapon=kind.name, at=middle)
+                self._hurt(guest, other, weapon, round(kind.damage * (1 - distance / kind.reach / 2)))
+
+    def _fly(self, rocket: Rocket, guest: Guest, origin: Spot) -> None:
+        # Everybody sees it coming: it hits what is there now.
+        spot = flown(origin, rocket.aim, self._server.inputs.tick - rocket.fired_at)
+        met = any(math.dist(spot, at) < rules.RADIUS + 4 for _, at in self._targets(guest, None))
+        if not met and not is_stopped(spot):
+            rocket.position = spot
+            return
+        self._blast(guest, spot, rules.ROCKET, None)
+        self._server.call_all(shot, rocket.slot, rules.ROCKET, spot, spot)
+        self._world.despawn(rocket)
+        del self._rockets[rocket]
+
+    def _hurt(self, guest: Guest, victim: Guest, weapon: int, damage: int) -> None:
+        mine, its = guest.avatar, victim.avatar
+        its.health = max(0, its.health - damage)
+        if its.health == 0 and its.alive:
+            its.alive, victim.died_at = False, self._server.inputs.tick
+            its.deaths = min(its.deaths + 1, 65_535)
+            mine.score = min(mine.score + 1, 65_535)
+            self._server.call_all(killed, mine.slot, its.slot, weapon)

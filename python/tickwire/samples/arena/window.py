@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
@@ -9,14 +10,32 @@ import pygame
 
 import tickwire as tw
 from tickwire.samples import command
-from tickwire.samples.arena.overlay import Overlay
-from tickwire.samples.arena.player import Player
-from tickwire.samples.arena.world import HEIGHT, RADIUS, TICKS_PER_SECOND, WIDTH, Spot
+from tickwire.samples.arena.messages import Avatar
+from tickwire.samples.arena.overlay import GREEN, RED, Overlay
+from tickwire.samples.arena.player import Controls, Player, Shot
+from tickwire.samples.arena.rules import (
+    FULL_HEALTH,
+    HEIGHT,
+    PILLARS,
+    PULSE,
+    RADIUS,
+    RIFLE,
+    ROCKET,
+    TICKS_PER_SECOND,
+    WEAPONS,
+    WIDTH,
+    Spot,
+    along,
+)
 
 BACKGROUND, GRID, GHOST = (18, 22, 30), (26, 31, 41), (110, 118, 135)
-GEM, NAME = (120, 220, 255), (235, 240, 245)
-HINT = "Arrows steer, N changes the network, Escape leaves. The ring is where the server last had you."
-FLASH_TICKS = 30
+PILLAR, FIRE, NAME = (44, 51, 66), (255, 190, 90), (235, 240, 245)
+HINT = (
+    "WASD or arrows move, the mouse aims. Left: rifle, right: rocket, space: pulse. "
+    "The ring is where the server last had you."
+)
+FLASH_TICKS = 20
+NEWS_TICKS = 240
 KEYS = {
     (1, 0): (pygame.K_RIGHT, pygame.K_d),
     (-1, 0): (pygame.K_LEFT, pygame.K_a),
@@ -28,7 +47,8 @@ UNSEEN = ("dummy", "offscreen", "evdev")
 
 
 class Window:
-    """Shows what a player knows. Keys: arrows or WASD steer, N changes the network, Escape leaves.
+    """Shows what a player knows. Keys: arrows or WASD steer, N changes the network, P, I and R switch what
+    hides it, Escape leaves.
 
     Raises:
         SampleError: there is no display.
@@ -38,7 +58,8 @@ class Window:
         self._player = player
         self._proxy = proxy
         self._network = network
-        self._flashes: list[tuple[Spot, int]] = []
+        self._flashes: list[tuple[Shot, int]] = []
+        self._news: list[tuple[str, int]] = []
         self._ticks = 0
         pygame.font.init()
         try:
@@ -58,15 +79,29 @@ class Window:
         for event in pygame.event.get():
             if event.type == pygame.QUIT or (event.type == pygame.KEYDOWN and event.key == pygame.K_ESCAPE):
                 return False
-            if event.type == pygame.KEYDOWN and event.key == pygame.K_n:
-                self._change_network()
+            if event.type == pygame.KEYDOWN:
+                self._press(event.key)
         return True
 
-    def steer(self) -> Spot:
-        """Where the pressed keys steer."""
-        pressed = pygame.key.get_pressed()
+    def _press(self, key: int) -> None:
+        player = self._player
+        if key == pygame.K_n:
+            self._change_network()
+        elif key == pygame.K_p:
+            player.predicts = not player.predicts
+        elif key == pygame.K_i:
+            player.interpolates = not player.interpolates
+        elif key == pygame.K_r:
+            player.set_rewinds(not player.rewinds)
+
+    def controls(self) -> Controls:
+        """What the pressed keys and the mouse say."""
+        pressed, (left, _, right) = pygame.key.get_pressed(), pygame.mouse.get_pressed()
         ways = [way for way, keys in KEYS.items() if any(pressed[key] for key in keys)]
-        return float(sum(x for x, _ in ways)), float(sum(y for _, y in ways))
+        steer = float(sum(x for x, _ in ways)), float(sum(y for _, y in ways))
+        weapon = PULSE if pressed[pygame.K_SPACE] else ROCKET if right else RIFLE if left else 0
+        (x, y), here = pygame.mouse.get_pos(), self._player.spot or (0.0, 0.0)
+        return Controls(steer, math.degrees(math.atan2(y - here[1], x - here[0])), weapon)
 
     def _change_network(self) -> None:
         names = command.NETWORKS
@@ -82,15 +117,17 @@ class Window:
         if stats is not None and self._ticks % (TICKS_PER_SECOND // 10) == 0:
             self._overlay.note(stats)
         self._draw_field()
-        self._draw_gem()
-        for slot, spot in self._player.others().items():
-            self._draw_player(slot, spot)
-        if self._player.confirmed is not None:
-            pygame.draw.circle(self._surface, GHOST, self._player.confirmed, RADIUS, 1)
-        if self._player.spot is not None and client.slot is not None:
-            self._draw_player(client.slot, self._player.spot, "you")
+        player = self._player
+        for other in player.others():
+            self._draw_player(other, other.position, other.aim, other.name)
+        if player.avatar is not None and player.spot is not None and player.avatar.alive:
+            pygame.draw.circle(self._surface, GHOST, player.avatar.position, RADIUS, 1)
+            self._draw_player(player.avatar, player.spot, player.aim, "you")
+        for rocket in player.rockets():
+            pygame.draw.circle(self._surface, FIRE, rocket, 5)
+        self._draw_shots()
         self._draw_scores()
-        self._overlay.draw(self._surface, self._network, stats)
+        self._overlay.draw(self._surface, self._network, stats, player)
         pygame.display.flip()
 
     def _draw_field(self) -> None:
@@ -99,29 +136,45 @@ class Window:
             pygame.draw.line(self._surface, GRID, (x, 0), (x, HEIGHT))
         for y in range(0, int(HEIGHT), 60):
             pygame.draw.line(self._surface, GRID, (0, y), (WIDTH, y))
+        for left, top, radius in PILLARS:
+            pygame.draw.circle(self._surface, PILLAR, (left, top), radius)
         self._write(HINT, (WIDTH / 2, HEIGHT - 14), GHOST)
 
-    def _draw_gem(self) -> None:
-        if self._player.gem is not None:
-            x, y = self._player.gem
-            pygame.draw.polygon(self._surface, GEM, [(x, y - 10), (x + 8, y), (x, y + 10), (x - 8, y)])
-        self._flashes += [((taken.x, taken.y), self._ticks) for taken in self._player.news]
+    def _draw_shots(self) -> None:
+        self._flashes += [(shot, self._ticks) for shot in self._player.shots]
         self._flashes = [flash for flash in self._flashes if self._ticks - flash[1] < FLASH_TICKS]
-        for spot, since in self._flashes:
-            pygame.draw.circle(self._surface, GEM, spot, 4 + 2 * (self._ticks - since), 2)
+        for shot, since in self._flashes:
+            part = (self._ticks - since) / FLASH_TICKS
+            if shot.weapon == RIFLE:
+                if part < 0.4:
+                    pygame.draw.line(self._surface, color(shot.slot), shot.at, shot.to, 2)
+            else:
+                reach = WEAPONS[shot.weapon].reach
+                ink = FIRE if shot.weapon == ROCKET else color(shot.slot)
+                pygame.draw.circle(self._surface, ink, shot.to, 6 + reach * part, 3)
 
-    def _draw_player(self, slot: int, spot: Spot, name: str = "") -> None:
-        pygame.draw.circle(self._surface, color(slot), spot, RADIUS)
-        self._write(name or str(slot), (spot[0], spot[1] - RADIUS - 10), NAME)
+    def _draw_player(self, avatar: Avatar, spot: Spot, aim: float, name: str) -> None:
+        pygame.draw.line(self._surface, NAME, spot, along(spot, aim, RADIUS + 8), 4)
+        pygame.draw.circle(self._surface, color(avatar.slot), spot, RADIUS)
+        self._write(name, (spot[0], spot[1] - RADIUS - 16), NAME)
+        left, top, width = spot[0] - RADIUS, spot[1] - RADIUS - 8, 2 * RADIUS
+        pygame.draw.rect(self._surface, RED, (left, top, width, 3))
+        pygame.draw.rect(self._surface, GREEN, (left, top, width * avatar.health / FULL_HEALTH, 3))
 
     def _draw_scores(self) -> None:
-        here = {self._player.client.slot, *self._player.others()}
-        scores = sorted(
-            ((points, slot) for slot, points in self._player.scores.items() if slot in here), reverse=True
-        )
-        for place, (points, slot) in enumerate(scores):
-            who = "you" if slot == self._player.client.slot else str(slot)
-            self._write(f"{who}  {points}", (WIDTH - 45, 20 + 20 * place), color(slot))
+        avatars = self._player.avatars()
+        names = {avatar.slot: avatar.name for avatar in avatars}
+        for place, avatar in enumerate(avatars):
+            ink = color(avatar.slot) if avatar.alive else GHOST
+            self._write(f"{avatar.name}  {avatar.score}", (WIDTH - 70, 20 + 20 * place), ink)
+        for killer, victim, weapon in self._player.news:
+            text = f"{names.get(killer, killer)} - {WEAPONS[weapon].name} - {names.get(victim, victim)}"
+            self._news.append((text, self._ticks))
+        self._news = [news for news in self._news[-4:] if self._ticks - news[1] < NEWS_TICKS]
+        for place, (text, _) in enumerate(self._news):
+            self._write(text, (WIDTH / 2, 20 + 20 * place), NAME)
+        if self._player.avatar is not None and not self._player.avatar.alive:
+            self._write("You are dead: shoot to come back", (WIDTH / 2, HEIGHT / 2), RED)
 
     def _write(self, text: str, middle: Spot, ink: tuple[int, int, int]) -> None:
         image = self._font.render(text, True, ink)
