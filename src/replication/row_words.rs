@@ -47,7 +47,8 @@ impl RowWords {
             RowWords::Wide(all) => words.copy_from_slice(&all[at..][..words.len()]),
         }
     }
-    /// Bytes of memory.
+
+    /// Bytes of memory that they take.
     pub(super) fn bytes(&self) -> usize {
         match self {
             RowWords::Narrow(all) => all.capacity() * size_of::<u32>(),
