@@ -104,7 +104,7 @@ fn what_breaks_the_protocol_is_named() {
     };
     assert_eq!(broken(packet(14, |bits| update(bits, 3, 7, 5))), Violation::Baseline { class: 0, id: 0 });
     // A state before the only one.
-    let deep = packet(14, |bits| bits.bits(0b010_01_10111, 11));
+    let deep = packet(14, |bits| bits.bits(0b01_0011_0111, 11));
     assert_eq!(broken(deep), Violation::Baseline { class: 0, id: 0 });
     assert_eq!(broken(packet(14, |bits| bits.bits(1 | 200 << 5, 21))), Violation::Form);
     assert_eq!(broken(packet(14, |bits| bits.bits(1 | 1200 << 5, 21))), Violation::Id { class: 0, id: 1200 });

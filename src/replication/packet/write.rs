@@ -118,6 +118,22 @@ impl Writer {
         drafted
     }
 
+    /// The head of an update that is like the one before in its section, and its bits; none of another.
+    #[inline]
+    pub(in crate::replication) fn alike(&self, id: u32, base: Base, mask: u64) -> Option<(u64, u32)> {
+        if base != self.base || mask != self.mask {
+            return None;
+        }
+        let (gap, gap_bits) = gap(id - self.next);
+        Some((1 | gap << 1 | 0b111 << (1 + gap_bits), 1 + gap_bits + 3))
+    }
+
+    /// The head of this one was written elsewhere, and is like the one before.
+    #[inline]
+    pub(in crate::replication) fn skip_to(&mut self, id: u32) {
+        self.next = id + 1;
+    }
+
     /// The record's flag and its gap, then `rest`.
     #[inline]
     fn draft(&self, id: u32, rest: u64, rest_bits: u32) -> Drafted {

@@ -135,6 +135,24 @@ impl Cache {
         self.entries.iter().map(|entry| entry.uses).collect()
     }
 
+    /// Writes what stands before an entry and its bits, if both fit a word; else nothing.
+    #[inline]
+    pub(super) fn copy_behind(
+        &mut self,
+        entry: usize,
+        head: u64,
+        head_bits: u32,
+        writer: &mut BitWriter,
+    ) -> bool {
+        let entry = &mut self.entries[entry];
+        let fits = entry.bits > 0 && head_bits + entry.bits <= u64::BITS;
+        if fits {
+            entry.uses += 1;
+            writer.bits(head | self.arena[entry.start as usize] << head_bits, head_bits + entry.bits);
+        }
+        fits
+    }
+
     /// Writes the bits of an entry.
     #[inline]
     pub(super) fn copy(&mut self, entry: usize, writer: &mut BitWriter) {

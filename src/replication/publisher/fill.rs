@@ -29,7 +29,11 @@ pub(super) struct TickData<'a> {
 
 /// Whether there was room for a record.
 enum Wrote {
-    Bits(usize),
+    Record {
+        bits: usize,
+        op: CarriedOp,
+        base: Base,
+    },
     /// There is nothing to say.
     Nothing,
     /// Not in this tick.
@@ -122,8 +126,11 @@ impl Section<'_> {
                 return false;
             }
             for id in &ids[..count] {
-                match self.write(scope, *id, writer, out, carried) {
-                    Wrote::Bits(bits) => self.left -= bits,
+                match self.write(scope, *id, writer, out) {
+                    Wrote::Record { bits, op, base } => {
+                        self.left -= bits;
+                        carried.push(scope.track_sent(self.class, *id, self.tick, op, base));
+                    }
                     Wrote::Nothing => scope.clear_due(*id),
                     Wrote::Later => scope.clear_ready(*id),
                     Wrote::NoRoom => return true,
@@ -133,38 +140,26 @@ impl Section<'_> {
     }
 
     #[inline]
-    fn write(
-        &mut self,
-        scope: &mut Scope,
-        id: u32,
-        writer: &mut Writer,
-        out: &mut BitWriter,
-        carried: &mut Vec<super::scope::Carried>,
-    ) -> Wrote {
-        let (row, owner) = match scope.due(id, self.tick, self.table, STEPS_BACK) {
+    fn write(&mut self, scope: &mut Scope, id: u32, writer: &mut Writer, out: &mut BitWriter) -> Wrote {
+        match scope.due(id, self.tick, self.table, STEPS_BACK) {
             Due::Update { row, base, owner, step } => {
                 let at = self.cache.update(self.table, row, base, owner);
-                let entry = *self.cache.entry(at);
-                if !entry.forgotten {
-                    if entry.mask == 0 {
-                        return Wrote::Nothing;
+                let op = if step { CarriedOp::Step } else { CarriedOp::Update };
+                let entry = self.cache.entry(at);
+                // Most records are like the one before, and short.
+                if self.begun
+                    && entry.mask & self.without_words == 0
+                    && let Some((head, head_bits)) = writer.alike(id, base, entry.mask)
+                {
+                    let bits = (head_bits + entry.bits) as usize;
+                    if bits <= self.left && self.cache.copy_behind(at, head, head_bits, out) {
+                        writer.skip_to(id);
+                        return self.wrote_update(bits, head_bits as usize, op, base);
                     }
-                    let next = self.next(writer);
-                    let drafted = next.update(id, base, entry.mask, self.properties);
-                    let Some(bits) = self.put(&drafted, at, row, writer, out) else { return Wrote::NoRoom };
-                    self.costs.updates += (drafted.bits() + usize::from(base.has_older())) as u64;
-                    self.updates = (self.updates.0 + bits, self.updates.1 + 1);
-                    let op = if step { CarriedOp::Step } else { CarriedOp::Update };
-                    carried.push(scope.track_sent(self.class, id, self.tick, op, base));
-                    return Wrote::Bits(bits);
                 }
-                scope.create_again(id, self.tick);
-                let Due::Create { row, owner } = scope.due(id, self.tick, self.table, 0) else {
-                    return Wrote::Later;
-                };
-                (row, owner)
+                self.write_update(scope, id, (row, at), op, base, writer, out)
             }
-            Due::Create { row, owner } => (row, owner),
+            Due::Create { row, owner } => self.write_create(id, row, owner, writer, out),
             Due::Destroy => {
                 let drafted = self.next(writer).destroy(id);
                 if drafted.bits() > self.left {
@@ -173,17 +168,61 @@ impl Section<'_> {
                 self.begin(writer, out);
                 writer.write(out, &drafted);
                 self.costs.destroys += drafted.bits() as u64;
-                carried.push(scope.track_sent(
-                    self.class,
-                    id,
-                    self.tick,
-                    CarriedOp::Destroy,
-                    Base::default(),
-                ));
-                return Wrote::Bits(drafted.bits());
+                Wrote::Record { bits: drafted.bits(), op: CarriedOp::Destroy, base: Base::default() }
             }
-            Due::Later => return Wrote::Later,
-        };
+            Due::Later => Wrote::Later,
+        }
+    }
+
+    #[inline]
+    fn wrote_update(&mut self, bits: usize, head_bits: usize, op: CarriedOp, base: Base) -> Wrote {
+        self.costs.updates += (head_bits + usize::from(base.has_older())) as u64;
+        self.updates = (self.updates.0 + bits, self.updates.1 + 1);
+        Wrote::Record { bits, op, base }
+    }
+
+    /// Any update, of a row and its entry.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "kept out of the way of those that are like the one before"
+    )]
+    #[inline(never)]
+    fn write_update(
+        &mut self,
+        scope: &mut Scope,
+        id: u32,
+        (row, at): (u32, usize),
+        op: CarriedOp,
+        base: Base,
+        writer: &mut Writer,
+        out: &mut BitWriter,
+    ) -> Wrote {
+        let entry = self.cache.entry(at);
+        if entry.forgotten {
+            return match scope.create_again(id, self.tick) {
+                Due::Create { row, owner } => self.write_create(id, row, owner, writer, out),
+                _ => Wrote::Later,
+            };
+        }
+        if entry.mask == 0 {
+            return Wrote::Nothing;
+        }
+        let drafted = self.next(writer).update(id, base, entry.mask, self.properties);
+        match self.put(&drafted, at, row, writer, out) {
+            Some(bits) => self.wrote_update(bits, drafted.bits(), op, base),
+            None => Wrote::NoRoom,
+        }
+    }
+
+    #[inline(never)]
+    fn write_create(
+        &mut self,
+        id: u32,
+        row: u32,
+        owner: bool,
+        writer: &mut Writer,
+        out: &mut BitWriter,
+    ) -> Wrote {
         if !self.table.has_state(row) {
             // It is due again when it has one.
             return Wrote::Nothing;
@@ -193,8 +232,7 @@ impl Section<'_> {
         let Some(bits) = self.put(&drafted, at, row, writer, out) else { return Wrote::NoRoom };
         self.costs.creates += drafted.bits() as u64;
         self.creates = (self.creates.0 + bits, self.creates.1 + 1);
-        carried.push(scope.track_sent(self.class, id, self.tick, CarriedOp::Create, Base::default()));
-        Wrote::Bits(bits)
+        Wrote::Record { bits, op: CarriedOp::Create, base: Base::default() }
     }
 
     /// The writer as it will be once the section has begun.

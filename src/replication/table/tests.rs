@@ -271,3 +271,26 @@ fn every_tick_is_as_a_simple_table_has_it() {
         }
     }
 }
+
+#[test]
+fn what_others_are_not_told_of_is_no_turn_of_theirs() {
+    let fields = [("health", ranged(100)), ("ammo", ranged(999))];
+    let properties = Properties::new(Schema::new(fields).unwrap()).unwrap();
+    let conditions = [Condition::Always, Condition::OwnerOnly];
+    let class = GhostClass::new("Tank", properties, conditions, 9).unwrap();
+    let (mut table, mut plain, mut cells) = (Table::new(Arc::new(class), 4), tanks(9), Cells::new(9));
+    let row = table.spawn().unwrap();
+    plain.spawn().unwrap();
+    let mut turns = Vec::new();
+    for (tick, health, ammo) in [(10, 1, 1), (11, 1, 2), (12, 2, 2), (13, 3, 3)] {
+        cells.set(row, health, ammo);
+        cells.update(&mut table, tick).unwrap();
+        cells.update(&mut plain, tick).unwrap();
+        turns.push([false, true].map(|owner| table.turn(owner, row)).map(|turn| (turn.before, turn.last)));
+        // Of others the state before isn't that of the tick before.
+        assert_eq!((table.has_stepped(row), plain.has_stepped(row)), (false, true), "tick {tick}");
+    }
+    let (others, owners): (Vec<_>, Vec<_>) = turns.into_iter().map(|[other, owner]| (other, owner)).unzip();
+    assert_eq!(others, [(10, 10), (10, 10), (10, 12), (12, 13)]);
+    assert_eq!(owners, [(10, 10), (10, 11), (11, 12), (12, 13)]);
+}

@@ -8,6 +8,7 @@
 mod byte_window;
 mod chunks;
 mod connection;
+mod ghosts;
 mod reliable;
 mod slices;
 

@@ -314,8 +314,7 @@ impl Scope {
                     return Due::Update { row, owner, base: Base::Newest { depth }, step };
                 }
                 if tick - record.acked > MAX_AGE {
-                    record.create_again(tick);
-                    return self.due(id, tick, table, depth);
+                    return self.create_again(id, tick);
                 }
                 // When the ack comes, about as many will have been sent once more.
                 let near = record.since(record.older_count).saturating_add(since) < HISTORY;
@@ -332,9 +331,14 @@ impl Scope {
         }
     }
 
-    /// A baseline is forgotten by the table: all goes whole.
-    pub(super) fn create_again(&mut self, id: u32, tick: u32) {
-        self.records[id as usize].create_again(tick);
+    /// A baseline is forgotten by the table, or too old: all goes whole.
+    pub(super) fn create_again(&mut self, id: u32, tick: u32) -> Due {
+        let record = &mut self.records[id as usize];
+        record.create_again(tick);
+        match record.acked > tick {
+            true => Due::Later,
+            false => Due::Create { row: record.row.into(), owner: record.hold.owner() },
+        }
     }
 
     /// Something was written of a ghost; gives what its packet's record is to say.
