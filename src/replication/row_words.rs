@@ -47,6 +47,7 @@ impl RowWords {
             RowWords::Wide(all) => words.copy_from_slice(&all[at..][..words.len()]),
         }
     }
+
     /// Bytes of memory that they take.
     pub(super) fn bytes(&self) -> usize {
         match self {
