@@ -13,6 +13,7 @@ import runpy
 import sys
 import threading
 import time
+import typing
 from collections.abc import Iterator
 from typing import Any
 
@@ -77,13 +78,26 @@ class Visits:
         for index, channel in enumerate(self.protocol.channels):
             if channel.kind in ("payload", "chunks"):
                 continue
-            for class_ in self.protocol.messages:
+            for class_ in self.plain:
                 yield filled(class_), index
 
     def say(self, client: tw.Client, times: int) -> None:
         for _ in range(times):
             for message, channel in self.words():
                 client.send(message, channel)
+            if self.protocol.inputs is not None:
+                client.send_input(filled(self.protocol.inputs))
+            for call in self.protocol.calls:
+                words = [WORDS.get(kind) for kind in list(plain_types(call.function).values())[1:]]
+                if isinstance(call, tw.ServerCall) and None not in words:
+                    client.call(call, *words)
+
+    @property
+    def plain(self) -> list[type]:
+        """The classes of messages that aren't those of calls."""
+        names = {call.function.__name__ for call in self.protocol.calls}
+        calls = names | {f"{name}_reply" for name in names}
+        return [class_ for class_ in self.protocol.messages if class_.__name__ not in calls]
 
     # --- how they visit ---
 
@@ -132,6 +146,15 @@ class Visits:
         self.kept.append(client)
         if len(self.kept) > 12:
             self.kept.pop(0).close()
+
+
+WORDS = {str: "x", bool: True, int: 1}
+"""What is said in calls, by the type of the argument."""
+
+
+def plain_types(function: Any) -> dict[str, Any]:
+    """The parameters of a function with their types, without what is annotated to them."""
+    return {name: hint for name, hint in typing.get_type_hints(function).items() if name != "return"}
 
 
 def filled(class_: Any) -> object:
