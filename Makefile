@@ -73,7 +73,7 @@ ghosts: $(VENV)/.dev
 	$(BIN)/python benches/ghosts/broadcast.py $(ARGS)
 
 # What hides latency: clocks, inputs, prediction, in virtual time; writes benches/latency/results.json.
-latency: $(VENV)/.dev
+latency: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/python benches/latency/run.py
 
 # Tickwire beside other libraries, some minutes; writes benches/compare/RESULTS.md, results.json and the README's table.
