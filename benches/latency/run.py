@@ -1,15 +1,14 @@
-"""Measures what hides latency, in virtual time, with ``views.py`` if that is here; writes results.json."""
+"""Measures what hides latency, in virtual time; writes results.json."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
 
 import predicting
 import timing
+import views
 
 FOLDER = Path(__file__).parent
 
@@ -19,10 +18,8 @@ def main() -> None:
         "timing": timing.rows(),
         "predicting": predicting.rows(),
         "costs_in_thread_cpu": predicting.costs(),
+        "views": views.rows(),
     }
-    if importlib.util.find_spec("views"):
-        views: Any = importlib.import_module("views")
-        results["views"] = views.rows()
     (FOLDER / "results.json").write_text(json.dumps(results, indent=1) + "\n", "utf-8")
     for name, rows in results.items():
         print(name)

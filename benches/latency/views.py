@@ -1,6 +1,6 @@
 """How the world between ticks looks over bad lines, whether hits are judged as seen, and what a view costs.
 
-In virtual time with seeds, but for the cost, which is the thread's own processor time. Writes views.json:
+In virtual time with seeds, but for the cost, which is the thread's own processor time. `run.py` calls it; alone:
 
     python benches/latency/views.py [--quick]
 """
@@ -170,18 +170,16 @@ def cost(ghosts: int = 1000) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def rows() -> list[dict[str, Any]]:
+    """A row for each line, and one of what a view costs."""
     seconds, shots = (10, 300) if QUICK else (60, 3000)
-    result: dict[str, Any] = {"smoothness": {}, "hits": {}}
-    for name, line in LINES.items():
-        result["smoothness"][name] = smoothness(line, seconds)
-        result["hits"][name] = hits(line, shots)
-        print(name, result["smoothness"][name], result["hits"][name], flush=True)
-    result["cost"] = cost()
-    print(result["cost"])
-    if not QUICK:
-        Path(__file__).with_name("views.json").write_text(json.dumps(result, indent=2) + "\n", "utf-8")
+    lines = [
+        {"line": name, "smoothness": smoothness(line, seconds), "hits": hits(line, shots)}
+        for name, line in LINES.items()
+    ]
+    return [*lines, {"cost": cost()}]
 
 
 if __name__ == "__main__":
-    main()
+    for row in rows():
+        print(row, flush=True)
