@@ -1,17 +1,16 @@
 """How the world between ticks looks over bad lines, whether hits are judged as seen, and what a view costs.
 
-In virtual time with seeds, but for the cost, which is the thread's own processor time. `run.py` calls it; alone:
+In virtual time with seeds, but for the cost, which is the thread's own processor time. `run.py` calls it;
+alone:
 
     python benches/latency/views.py [--quick]
 """
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 import time
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
