@@ -62,14 +62,17 @@ def count(program: Path, work: Work) -> int:
     return int(found[1]) // work.ticks
 
 
-def base_tree(revision: str) -> Path:
-    """Another revision's files, beside this tree's build."""
-    tree = ROOT / "target" / "instructions" / "tree"
+def built_of(revision: str) -> Path | None:
+    """As :func:`built`, of another revision's files, which are beside this tree's build meanwhile."""
+    target = ROOT / "target" / "instructions"
+    tree = target / "tree"
     subprocess.run(
-        ["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=False, stderr=subprocess.DEVNULL
+        ["git", "worktree", "add", "--force", "--detach", str(tree), revision], cwd=ROOT, check=True
     )
-    subprocess.run(["git", "worktree", "add", "--detach", str(tree), revision], cwd=ROOT, check=True)
-    return tree
+    try:
+        return built(tree, target)
+    finally:
+        subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=True)
 
 
 def main() -> None:
@@ -83,9 +86,7 @@ def main() -> None:
 
     program = built(ROOT, ROOT / "target")
     assert program is not None
-    base = (
-        built(base_tree(arguments.against), ROOT / "target" / "instructions") if arguments.against else None
-    )
+    base = built_of(arguments.against) if arguments.against else None
     if arguments.against and base is None:
         print(f"{arguments.against} has no program to count: nothing is compared")
     failed = False
