@@ -10,9 +10,8 @@ from typing import Annotated
 import numpy as np
 import pytest
 import tickwire as tw
+from shown import STEP, Shown
 from tickwire.testing import connected_pair
-
-STEP = 1 / 60
 
 
 @tw.ghost(capacity=2000)
@@ -28,31 +27,12 @@ class Chat:
     text: Annotated[str, tw.text(200)]
 
 
-class Scene:
+class Scene(Shown):
     """A server that remembers, its client, and a line between them."""
 
     def __init__(self, line: tw.Conditions | None = None, seed: int = 1, seconds: float = 1.0) -> None:
-        protocol = tw.Protocol(id=1, messages=[Chat], ghosts=[Tank])
-        self.network, self.server, self.client = connected_pair(protocol, seed=seed)
-        (self.player,) = self.server.clients
-        self.world = self.server.world
+        super().__init__(tw.Protocol(id=1, messages=[Chat], ghosts=[Tank]), line, seed)
         self.world.remember(seconds)
-        if line is not None:
-            self.network.set_conditions(line)
-
-    def tick(self) -> tw.WorldView:
-        with self.client.tick():
-            pass
-        view = self.client.world.view()
-        with self.server.tick():
-            pass
-        self.network.advance(STEP)
-        return view
-
-    def run(self, seconds: float) -> tw.WorldView:
-        for _ in range(round(seconds / STEP)):
-            view = self.tick()
-        return view
 
 
 def test_the_past_is_what_was_seen() -> None:

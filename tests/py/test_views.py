@@ -8,9 +8,7 @@ from typing import Annotated
 import numpy as np
 import pytest
 import tickwire as tw
-from tickwire.testing import connected_pair
-
-STEP = 1 / 60
+from shown import Shown
 
 
 @tw.ghost(capacity=2000)
@@ -44,30 +42,11 @@ class Chat:
     text: Annotated[str, tw.text(200)]
 
 
-class Scene:
+class Scene(Shown):
     """A server, its client, and a line between them."""
 
     def __init__(self, line: tw.Conditions | None = None, seed: int = 1) -> None:
-        protocol = tw.Protocol(id=1, messages=[Chat], ghosts=[Tank, Plane, Ship])
-        self.network, self.server, self.client = connected_pair(protocol, seed=seed)
-        (self.player,) = self.server.clients
-        self.world = self.server.world
-        if line is not None:
-            self.network.set_conditions(line)
-
-    def tick(self) -> tw.WorldView:
-        with self.client.tick():
-            pass
-        view = self.client.world.view()
-        with self.server.tick():
-            pass
-        self.network.advance(STEP)
-        return view
-
-    def run(self, seconds: float) -> tw.WorldView:
-        for _ in range(round(seconds / STEP)):
-            view = self.tick()
-        return view
+        super().__init__(tw.Protocol(id=1, messages=[Chat], ghosts=[Tank, Plane, Ship]), line, seed)
 
 
 def test_a_view_is_between_two_states() -> None:
