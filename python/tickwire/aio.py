@@ -30,6 +30,7 @@ from tickwire.health import Health, check_health
 from tickwire.loop import VIRTUAL_STEP, Goodbye, HealthLike, Stop, check_endpoint, is_over
 from tickwire.redial import Redialler, TokenSource
 from tickwire.ticks import check_duration, check_rate
+from tickwire.watch import Watch
 
 __all__ = ["Driver", "loop", "redialler", "ticks"]
 
@@ -52,7 +53,6 @@ class Driver(Generic[E]):
 
     Raises:
         ValueError: on entry: the endpoint has a thread, or is on a simulated network.
-        RuntimeError: on entry: the event loop can't watch sockets, as the proactor of Windows can't.
     """
 
     def __init__(self, endpoint: E) -> None:
@@ -62,7 +62,7 @@ class Driver(Generic[E]):
         """How often the event loop was woken for it."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._running = False
-        self._watched: tuple[object, int] | None = None  # the client or server, and its socket
+        self._watched: tuple[object, Watch] | None = None  # the client or server, and its socket
         self._timer: asyncio.TimerHandle | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._error: Exception | None = None
@@ -75,12 +75,6 @@ class Driver(Generic[E]):
         self._loop = asyncio.get_running_loop()
         try:
             self._watch(self._loop)
-        except NotImplementedError:
-            self.endpoint.close()
-            raise RuntimeError(
-                f"{type(self._loop).__name__} can't watch sockets: run asyncio with a SelectorEventLoop, "
-                'or give the endpoint driver="thread" and tick it with aio.ticks'
-            ) from None
         except ValueError:
             self.endpoint.close()
             raise
@@ -254,23 +248,21 @@ class Driver(Generic[E]):
         if self._watched is not None and self._watched[0] is current:
             return
         if isinstance(endpoint, Redialler) and endpoint._resume is not None:
-            self._forget(loop)  # the timer is enough until it dials
+            self._forget()  # the timer is enough until it dials
             return
         fileno = self.endpoint.fileno()
-        self._forget(loop)
-        loop.add_reader(fileno, self._wake)
-        self._watched = current, fileno
+        self._forget()
+        self._watched = current, Watch(loop, fileno, self._wake)
 
-    def _forget(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _forget(self) -> None:
         if self._watched is not None:
-            loop.remove_reader(self._watched[1])
+            self._watched[1].close()
             self._watched = None
 
     def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        if self._loop is not None:
-            self._forget(self._loop)
+        self._forget()
         self._running = False
         self._stopped.set()
 
