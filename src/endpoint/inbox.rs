@@ -322,7 +322,7 @@ impl Inbox {
     }
 
     /// Moves the messages of `other`, which has no tables, behind these: those of peers that the application was told of.
-    pub(super) fn append(&mut self, other: &mut Inbox, is_told: impl Fn(PeerHandle) -> bool) {
+    pub(super) fn append(&mut self, other: &mut Inbox, is_announced: impl Fn(PeerHandle) -> bool) {
         let owners = Layer::ALL.map(Owner::System);
         let of_layers = owners.into_iter().zip(&mut other.system);
         for (owner, messages) in of_layers.chain([(Owner::Game, &mut other.game)]) {
@@ -331,7 +331,7 @@ impl Inbox {
                 let block = record.block.take();
                 let body = &messages.arena[record.body.clone()];
                 let head = record.head();
-                if is_told(record.peer) {
+                if is_announced(record.peer) {
                     self.push(owner, &head, record.message_type, body, block);
                 } else {
                     waiting.push(&head, record.message_type, body, block);

@@ -230,15 +230,16 @@ impl IncomingChunks {
     pub(super) fn take_events(
         &mut self,
         out: &mut Vec<(PeerHandle, ChunkEvent)>,
-        is_told: impl Fn(PeerHandle) -> bool,
+        is_announced: impl Fn(PeerHandle) -> bool,
     ) {
-        if self.events.iter().all(|(peer, _)| is_told(*peer)) {
+        if self.events.iter().all(|(peer, _)| is_announced(*peer)) {
             return out.extend(self.events.drain(..));
         }
         let events = core::mem::take(&mut self.events).into_iter();
-        let (told, waiting): (VecDeque<_>, VecDeque<_>) = events.partition(|(peer, _)| is_told(*peer));
+        let (announced, waiting): (VecDeque<_>, VecDeque<_>) =
+            events.partition(|(peer, _)| is_announced(*peer));
         self.events = waiting;
-        out.extend(told);
+        out.extend(announced);
     }
 }
 

@@ -110,7 +110,7 @@ pub(crate) struct Client {
     world: Py<ClientWorld>,
     made_at: std::time::Instant,
     /// That it was never ticked was said, or is nobody's business.
-    told: AtomicBool,
+    warned: AtomicBool,
 }
 
 #[pymethods]
@@ -691,8 +691,8 @@ impl Client {
     }
 
     fn __repr__(&self) -> String {
-        let told = self.asked(|dial| (dial.server_address(), dial.state()));
-        let (Ok((address, state)), Ok(closed)) = (told, self.endpoint.closed()) else {
+        let asked = self.asked(|dial| (dial.server_address(), dial.state()));
+        let (Ok((address, state)), Ok(closed)) = (asked, self.endpoint.closed()) else {
             return "<Client, of no use here>".into();
         };
         let closed = if closed { ", closed" } else { "" };
@@ -708,7 +708,7 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         let forgotten = self.endpoint.was_never_ticked() && self.made_at.elapsed() >= FORGOTTEN_AFTER;
-        if forgotten && !self.told.swap(true, Ordering::Relaxed) {
+        if forgotten && !self.warned.swap(true, Ordering::Relaxed) {
             // An interpreter that ends hears nothing any more.
             let _ = Python::try_attach(|py| self.warn_never_ticked(py));
         }
@@ -781,10 +781,10 @@ impl Client {
         }
         let endpoint = Endpoint::new(py, &CLIENT, host, driver, protocol, settings)?;
         // A thread keeps it going, and in virtual time whoever tests something else needs no ticks.
-        let told = AtomicBool::new(network.is_some() || endpoint.state.is_threaded());
+        let warned = AtomicBool::new(network.is_some() || endpoint.state.is_threaded());
         let state = Arc::downgrade(&endpoint.state);
         let world = Py::new(py, ClientWorld::new(py, &endpoint.population, state)?)?;
-        Ok(Client { endpoint, server, world, made_at: std::time::Instant::now(), told })
+        Ok(Client { endpoint, server, world, made_at: std::time::Instant::now(), warned })
     }
 
     /// Says that nobody ticked it. An exception that is under way stays what it is.

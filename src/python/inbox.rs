@@ -39,7 +39,7 @@ columns_class! {
     /// Example:
     ///     >>> for slot, tag, delivered in zip(told.slot, told.tag, told.delivered):  # doctest: +SKIP
     ///     ...     print(tag, "arrived" if delivered else "is lost")
-    Notifications of Fates {
+    Notifications of NotificationTable {
         /// The client slot of the receiver; 0 on a client.
         slot: U32,
         /// The channel's index.
@@ -73,12 +73,12 @@ pub(crate) struct Packets {
 }
 
 impl FromIterator<(PeerHandle, PacketNotification)> for Packets {
-    fn from_iter<I: IntoIterator<Item = (PeerHandle, PacketNotification)>>(fates: I) -> Self {
+    fn from_iter<I: IntoIterator<Item = (PeerHandle, PacketNotification)>>(notifications: I) -> Self {
         let mut columns = Packets::default();
-        for (peer, fate) in fates {
+        for (peer, notification) in notifications {
             columns.slot.push(peer.slot);
-            columns.sequence.push(fate.sequence);
-            columns.delivered.push(fate.delivered);
+            columns.sequence.push(notification.sequence);
+            columns.delivered.push(notification.delivered);
         }
         columns
     }
@@ -86,21 +86,21 @@ impl FromIterator<(PeerHandle, PacketNotification)> for Packets {
 
 /// See [`Notifications`].
 #[derive(Debug, Default)]
-pub(crate) struct Fates {
+pub(crate) struct NotificationTable {
     slot: Vec<u32>,
     channel: Vec<u8>,
     tag: Vec<u32>,
     delivered: Vec<bool>,
 }
 
-impl FromIterator<(PeerHandle, Notification)> for Fates {
-    fn from_iter<I: IntoIterator<Item = (PeerHandle, Notification)>>(fates: I) -> Self {
-        let mut columns = Fates::default();
-        for (peer, fate) in fates {
+impl FromIterator<(PeerHandle, Notification)> for NotificationTable {
+    fn from_iter<I: IntoIterator<Item = (PeerHandle, Notification)>>(notifications: I) -> Self {
+        let mut columns = NotificationTable::default();
+        for (peer, notification) in notifications {
             columns.slot.push(peer.slot);
-            columns.channel.push(fate.channel);
-            columns.tag.push(fate.tag);
-            columns.delivered.push(fate.delivered);
+            columns.channel.push(notification.channel);
+            columns.tag.push(notification.tag);
+            columns.delivered.push(notification.delivered);
         }
         columns
     }
@@ -147,7 +147,7 @@ pub(crate) struct Inbox {
     /// come as columns, and none on a server.
     #[pyo3(get)]
     ghosts: Py<PyList>,
-    fates: Arc<Fates>,
+    notifications: Arc<NotificationTable>,
     /// None if they aren't asked for.
     packets: Option<Arc<Packets>>,
     columns: Vec<Columns>,
@@ -170,7 +170,7 @@ impl Inbox {
     /// connection lasts.
     #[getter]
     fn notifications(&self) -> Notifications {
-        Notifications(self.fates.clone())
+        Notifications(self.notifications.clone())
     }
 
     /// Whether packets were delivered or lost, each reported once; at most the newest 1,024 of a connection.
@@ -333,7 +333,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Nothing yet; messages of `columns` will come as columns, and the fates of packets if they are asked for.
+    /// Nothing yet; messages of `columns` will come as columns, and the notifications of packets if they are asked for.
     pub(super) fn new(
         protocol: &Protocol,
         columns: &[Bound<'_, PyAny>],
@@ -505,7 +505,7 @@ impl Pending {
             chunks: list(&mut self.chunks)?,
             chunk_failures: list(&mut self.chunk_failures)?,
             ghosts: list(&mut self.ghosts)?,
-            fates: Arc::new(self.tick.notifications.drain(..).collect()),
+            notifications: Arc::new(self.tick.notifications.drain(..).collect()),
             packets: self
                 .packet_notifications
                 .then(|| Arc::new(self.tick.packet_notifications.drain(..).collect())),

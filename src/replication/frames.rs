@@ -15,7 +15,7 @@ const NONE: u32 = u32::MAX;
 
 /// The states of a row around a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Around {
+pub struct Segment {
     /// The tick of the newest state that is not of a later tick.
     pub from: u32,
     /// The tick of the next one.
@@ -146,24 +146,24 @@ impl Frames {
     pub fn set(
         &mut self,
         row: usize,
-        around: Around,
+        segment: Segment,
         columns: &mut [&mut [u8]],
         words: &mut [u64],
         mut at: impl FnMut(u32, &mut [u64]) -> bool,
     ) {
         let was_alive = self.alive[row] == 1;
-        let to = around.to.unwrap_or(NONE);
+        let to = segment.to.unwrap_or(NONE);
         let (had_from, had_to) =
-            (was_alive && self.from[row] == around.from, was_alive && self.to[row] == to);
-        let moved_on = was_alive && self.to[row] == around.from;
-        (self.from[row], self.to[row], self.begin[row]) = (around.from, to, around.begin);
+            (was_alive && self.from[row] == segment.from, was_alive && self.to[row] == to);
+        let moved_on = was_alive && self.to[row] == segment.from;
+        (self.from[row], self.to[row], self.begin[row]) = (segment.from, to, segment.begin);
         self.alive[row] = 1;
         if moved_on {
             self.move_on(row, columns);
-        } else if !had_from && at(around.from, words) {
+        } else if !had_from && at(segment.from, words) {
             self.put_from(row, words, columns);
         }
-        if let Some(tick) = around.to
+        if let Some(tick) = segment.to
             && !had_to
             && at(tick, words)
         {
@@ -249,7 +249,7 @@ impl Frames {
                         out[0] = if weight == 0.0 {
                             from[0]
                         } else {
-                            rules::around(from[0], to[0], weight, lo, turn)
+                            rules::angular(from[0], to[0], weight, lo, turn)
                         };
                     });
                 }
@@ -332,12 +332,12 @@ mod tests {
         let mut frames = Frames::new(Arc::new(class));
         frames.reserve(1);
         let (mut x, mut speed) = ([0; 8], [0; 8]);
-        let around = Around { from: 100, to: Some(102), begin: 100 };
+        let segment = Segment { from: 100, to: Some(102), begin: 100 };
         let at = |tick: u32, words: &mut [u64]| {
             words.copy_from_slice(&[f64::from(tick).to_bits(), 10.0f64.to_bits()]);
             true
         };
-        frames.set(0, around, &mut [&mut x, &mut speed], &mut [0; 2], at);
+        frames.set(0, segment, &mut [&mut x, &mut speed], &mut [0; 2], at);
         frames.show(101.0, 0.0, &mut [&mut x, &mut speed]);
         assert_eq!(f64::from_le_bytes(x), 101.0);
         frames.hide(0);

@@ -103,7 +103,7 @@ impl History {
 
     /// The ticks of the states around `tick`, where the newest one, which isn't here, is of `newest`: before that which held
     /// then, of this, and of the next one; 0 where there is none.
-    pub(super) fn around(&self, row: usize, newest: u32, tick: u32) -> [u32; 3] {
+    pub(super) fn bracket(&self, row: usize, newest: u32, tick: u32) -> [u32; 3] {
         let (depth, ring) = (self.places.len(), self.rings[row]);
         let (mut next, mut from) = (0, newest);
         let mut at = usize::from(ring.next);

@@ -20,7 +20,7 @@ pub(super) struct Life {
 impl Life {
     /// The ticks of the states around `tick`: before that of the newest one that is not later, of this, and of the next one; 0
     /// where there is none.
-    pub(super) fn around(&self, tick: u32) -> [u32; 3] {
+    pub(super) fn bracket(&self, tick: u32) -> [u32; 3] {
         let after = self.ticks.partition_point(|at| *at <= tick);
         let at = |index: Option<usize>| index.and_then(|index| self.ticks.get(index)).copied().unwrap_or(0);
         [at(after.checked_sub(2)), at(after.checked_sub(1)), at(Some(after))]

@@ -27,7 +27,7 @@ mod wordless;
 pub use class::{ClassError, Classes, Condition, GhostClass, HISTORY};
 pub use frames::Frames;
 pub use interests::Interests;
-pub use mirror::{GhostEvent, Happened, Mirror, MirrorCounters, Named, WorldFrames, WorldTime};
+pub use mirror::{GhostEvent, GhostEventKind, Mirror, MirrorCounters, Named, WorldFrames, WorldTime};
 pub use name::GhostName;
 pub use packet::Violation;
 pub use publisher::{ClassCosts, Costs, Publisher, PublisherConfig};

@@ -175,7 +175,7 @@ pub fn motion_begin(before: u32, from: u32, to: u32, rested: Option<u32>) -> u32
 
 /// An angle on a circle from `lo`.
 #[inline]
-pub fn around(from: f64, to: f64, weight: f64, lo: f64, turn: f64) -> f64 {
+pub fn angular(from: f64, to: f64, weight: f64, lo: f64, turn: f64) -> f64 {
     let way = (to - from + turn / 2.0).rem_euclid(turn) - turn / 2.0;
     let at = lo + (from + way * weight - lo).rem_euclid(turn);
     // What is a rounding below a whole turn comes out as one.
@@ -233,11 +233,11 @@ mod tests {
 
     #[test]
     fn angles_go_the_short_way() {
-        let at = |from, to, weight| around(from, to, weight, 0.0, 360.0);
+        let at = |from, to, weight| angular(from, to, weight, 0.0, 360.0);
         assert_eq!(at(350.0, 10.0, 0.5), 0.0);
         assert_eq!(at(10.0, 350.0, 0.25), 5.0);
         assert_eq!(at(10.0, 350.0, 0.75), 355.0);
-        assert_eq!(around(-170.0, 170.0, 0.75, -180.0, 360.0), 175.0);
+        assert_eq!(angular(-170.0, 170.0, 0.75, -180.0, 360.0), 175.0);
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub struct Session {
     timing: Timing,
     /// The application was told in an earlier tick that it is connected: it may see ghosts.
     shows_ghosts: bool,
-    is_told_of_server: bool,
+    knows_server: bool,
     /// Whose world a client is shown.
     server: Option<PeerHandle>,
     /// Its last event waited, in the last take, for the application to look at what it is shown.
@@ -71,7 +71,7 @@ impl Session {
             ghosts,
             timing,
             shows_ghosts: false,
-            is_told_of_server: false,
+            knows_server: false,
             server: None,
             has_waited: false,
             payloads: Vec::new(),
@@ -192,13 +192,13 @@ impl Session {
         };
         self.host.take_events(is_here, &mut events, &mut final_stats);
         self.has_waited = waits;
-        self.shows_ghosts = self.is_told_of_server;
+        self.shows_ghosts = self.knows_server;
         for event in &events {
             if let Event::Dialled { peer, .. } = event {
                 let before = self.server;
                 if self.ghosts.follow(&self.host, &mut self.server, *peer) {
                     self.note_server(before);
-                    self.is_told_of_server = true;
+                    self.knows_server = true;
                 }
             }
         }
@@ -212,7 +212,7 @@ impl Session {
     /// Shows nothing of another server's world than before until the application knows of that one.
     fn note_server(&mut self, before: Option<PeerHandle>) {
         if before.is_some() && before != self.server {
-            (self.shows_ghosts, self.is_told_of_server) = (false, false);
+            (self.shows_ghosts, self.knows_server) = (false, false);
         }
     }
 

@@ -68,12 +68,12 @@ impl Bounds {
 
 /// How far samples of a direction lie behind its best ones, smoothed, and how many there were.
 #[derive(Clone, Copy, Debug, Default)]
-struct Spread {
+struct ExcessDelay {
     mean: f64,
     count: u32,
 }
 
-impl Spread {
+impl ExcessDelay {
     fn add(&mut self, behind: f64) {
         self.count = self.count.saturating_add(1);
         self.mean += (behind - self.mean) / f64::from(self.count.min(64));
@@ -104,8 +104,8 @@ struct Shown {
 pub struct ServerClock {
     rate: f64,
     bins: [Bin; BINS],
-    down: Spread,
-    up: Spread,
+    down: ExcessDelay,
+    up: ExcessDelay,
     drift: f64,
     /// Estimates of the past: local times and offsets.
     history: [(f64, f64); HISTORY],
@@ -120,8 +120,8 @@ impl ServerClock {
         ServerClock {
             rate,
             bins: [Bin { number: i64::MIN, down: None, up: None }; BINS],
-            down: Spread::default(),
-            up: Spread::default(),
+            down: ExcessDelay::default(),
+            up: ExcessDelay::default(),
             drift: 0.0,
             history: [(0.0, 0.0); HISTORY],
             history_count: 0,

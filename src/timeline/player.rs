@@ -66,7 +66,7 @@ pub struct Player {
     /// Ticks between when the server takes inputs and when it sends.
     busy: f64,
     input_bits: usize,
-    strange: u64,
+    unknown_echoes: u64,
     restarts: u64,
 }
 
@@ -91,7 +91,7 @@ impl Player {
             acked: None,
             busy: 0.0,
             input_bits,
-            strange: 0,
+            unknown_echoes: 0,
             restarts: 0,
         }
     }
@@ -161,8 +161,8 @@ impl Player {
     }
 
     /// Echoes of payloads that we never sent, or of which was said before.
-    pub fn strange(&self) -> u64 {
-        self.strange
+    pub fn unknown_echoes(&self) -> u64 {
+        self.unknown_echoes
     }
 
     // --- inputs ------------------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ impl Player {
         }
         for (sequence, held) in &report.echoes[..usize::from(report.echo_count)] {
             let Some(sent) = self.sent[usize::from(*sequence)].take() else {
-                self.strange += 1;
+                self.unknown_echoes += 1;
                 continue;
             };
             if !is_timed || *held == MAX_HELD || sent.at > now {

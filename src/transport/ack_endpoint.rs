@@ -353,7 +353,7 @@ impl<T: Default> AckEndpoint<T> {
     }
 
     /// Drops a packet for which there is no memory now: it is not acked, so its sender takes it for lost.
-    pub fn forgo(&mut self, incoming: Incoming<'_>) {
+    pub fn drop_without_memory(&mut self, incoming: Incoming<'_>) {
         self.counters.without_memory += 1;
         self.recycle(incoming);
     }

@@ -49,7 +49,7 @@ const MIN_EPOCH_PACKETS: u32 = 8;
 /// Sending this much less shows whether the line was full: then as much as before arrives. If less arrives, in the same
 /// proportion but for noise, it is chance, and so is loss up to this many times as much.
 const SLOWER: f64 = 0.85;
-const AS_MUCH_LESS: f64 = 1.2;
+const PROPORTION_NOISE: f64 = 1.2;
 const CHANCE_SPREAD: f64 = 1.5;
 
 /// No line that games are played on loses more than this by chance.
@@ -59,7 +59,7 @@ const MAX_CHANCE: f64 = 0.4;
 const EPOCHS_TO_SHOW: u32 = 2;
 
 /// How long others' queues and chance are then left alone: each test costs the game some messages.
-const INNOCENT_TIME: Duration = Duration::from_secs(5);
+const TEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// What is left of the window after an epoch in which the line was full.
 const DECREASE: f64 = 0.85;
@@ -96,9 +96,9 @@ pub(crate) struct MessageWindow {
     /// The share of packets that this line loses whatever is sent.
     chance: f64,
     /// The line looked full, so less is sent: whether that helps tells whether it was.
-    suspicion: Option<Suspicion>,
+    full_line_test: Option<FullLineTest>,
     /// Until then a queue is taken for others' work, as sending less didn't help.
-    innocent_until: Instant,
+    no_test_until: Instant,
     /// The epoch before ran into the window.
     was_limited: bool,
     /// Until then little is in flight, to see the line without a queue.
@@ -109,7 +109,7 @@ pub(crate) struct MessageWindow {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Suspicion {
+struct FullLineTest {
     before: Losses,
     /// What to go back to.
     window: f64,
@@ -143,12 +143,12 @@ struct Losses {
     seconds: f64,
 }
 
-impl Suspicion {
+impl FullLineTest {
     /// Whether less arrived in the same proportion as less was sent, but for noise: if the line still looks full, it isn't
     /// of what we sent.
     fn is_refuted(&self, now: &Losses) -> bool {
         let (sent, carried) = (now.sent() / self.before.sent(), now.carried() / self.before.carried());
-        sent < SLOWER && carried < AS_MUCH_LESS * sent
+        sent < SLOWER && carried < PROPORTION_NOISE * sent
     }
 }
 
@@ -193,8 +193,8 @@ impl Default for MessageWindow {
             sent_at: Instant::ZERO,
             congested_at: Instant::ZERO,
             chance: 0.0,
-            suspicion: None,
-            innocent_until: Instant::ZERO,
+            full_line_test: None,
+            no_test_until: Instant::ZERO,
             was_limited: false,
             probe_rtt: None,
             epoch: Epoch::default(),
@@ -299,7 +299,7 @@ impl MessageWindow {
         self.epoch.min_rtt = Some(self.epoch.min_rtt.map_or(rtt, |least| least.min(rtt)));
         if rtt <= self.base_rtt() + SHORT_QUEUE {
             self.base_seen_at = now;
-        } else if self.slow_start && self.innocent_until <= now && rtt > self.base_rtt() + self.max_queue() {
+        } else if self.slow_start && self.no_test_until <= now && rtt > self.base_rtt() + self.max_queue() {
             // No doubling into a queue. How much to keep is for the end of the epoch to say.
             self.slow_start = false;
         }
@@ -326,19 +326,20 @@ impl MessageWindow {
         let limited = core::mem::replace(&mut self.was_limited, epoch.limited) || epoch.limited;
         // Who never met the window has little in flight: not what fills a line, but for one that loses most of it.
         let certain = loss > CERTAIN_LOSS;
-        if let Some(suspicion) = &mut self.suspicion
-            && suspicion.epochs > 0
+        if let Some(full_line_test) = &mut self.full_line_test
+            && full_line_test.epochs > 0
         {
-            suspicion.epochs -= 1;
-        } else if let Some(suspicion) =
-            self.suspicion.take().filter(|it| full && !certain && it.is_refuted(&losses))
+            full_line_test.epochs -= 1;
+        } else if let Some(full_line_test) =
+            self.full_line_test.take().filter(|it| full && !certain && it.is_refuted(&losses))
         {
             self.chance = loss.min(MAX_CHANCE);
-            self.window = suspicion.window.max(self.window);
+            self.window = full_line_test.window.max(self.window);
             self.slow_start = true;
-            self.innocent_until = now + INNOCENT_TIME;
-        } else if full && (certain || (limited && self.innocent_until <= now)) {
-            self.suspicion = Some(Suspicion { before: losses, window: self.window, epochs: EPOCHS_TO_SHOW });
+            self.no_test_until = now + TEST_PAUSE;
+        } else if full && (certain || (limited && self.no_test_until <= now)) {
+            self.full_line_test =
+                Some(FullLineTest { before: losses, window: self.window, epochs: EPOCHS_TO_SHOW });
             self.shrink(now, rate, base + queue.min(self.max_queue()));
         } else if limited && !self.slow_start {
             self.window += (INCREASE * self.window).max(2.0 * PACKET);
@@ -346,8 +347,7 @@ impl MessageWindow {
         if now - self.congested_at > FORGET {
             self.slow_start = true;
             self.window = self.window.max(INITIAL_WINDOW);
-        } else if epoch.limited && self.innocent_until <= now && now - self.base_seen_at > PROBE_RTT_INTERVAL
-        {
+        } else if epoch.limited && self.no_test_until <= now && now - self.base_seen_at > PROBE_RTT_INTERVAL {
             let window = (rate * base.as_secs_f64() * PROBE_RTT_SHARE).max(2.0 * PACKET);
             self.probe_rtt = Some(ProbeRtt { until: now + queue + 2 * base + self.tick, window });
         }

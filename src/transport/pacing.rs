@@ -99,7 +99,7 @@ impl Budget {
     }
 
     /// Forgets what is owed beyond a burst: for those who can't keep others from spending.
-    pub(crate) fn forgive(&mut self) {
+    pub(crate) fn clear_debt(&mut self) {
         self.level = self.level.max(-self.config.burst_bytes);
     }
 

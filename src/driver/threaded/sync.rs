@@ -20,18 +20,18 @@ pub(super) use loom::thread::{Builder, JoinHandle};
 #[derive(Debug, Default)]
 pub(super) struct OnceLock<T> {
     value: std::sync::OnceLock<T>,
-    there: AtomicBool,
+    is_set: AtomicBool,
 }
 
 #[cfg(all(test, loom))]
 impl<T> OnceLock<T> {
     pub(super) fn get(&self) -> Option<&T> {
-        self.there.load(Ordering::Acquire).then(|| self.value.get()).flatten()
+        self.is_set.load(Ordering::Acquire).then(|| self.value.get()).flatten()
     }
 
     pub(super) fn set(&self, value: T) -> Result<(), T> {
         self.value.set(value)?;
-        self.there.store(true, Ordering::Release);
+        self.is_set.store(true, Ordering::Release);
         Ok(())
     }
 }

@@ -169,7 +169,7 @@ impl Host {
         };
         let violation = if let End::Violation(violation) = end { Some(violation.clone()) } else { None };
         let reason = reason_of(end, closed);
-        if reason == DisconnectReason::ProtocolMismatch && self.untold.contains(&peer) {
+        if reason == DisconnectReason::ProtocolMismatch && self.unannounced.contains(&peer) {
             return self.hide(peer, reason);
         }
         self.report(peer, reason, None, violation);
@@ -191,8 +191,8 @@ impl Host {
 
     /// Drops all but the events of a peer that is gone, and of which the application hears nothing more.
     pub(super) fn purge(&mut self, handle: PeerHandle) {
-        self.untold.remove(&handle);
-        self.told_late.remove(&handle);
+        self.unannounced.remove(&handle);
+        self.announced_late.remove(&handle);
         self.left_undecided.retain(|peer| peer.handle != handle);
         self.leftovers.drop_peer(handle);
         self.arriving.drop_peer(handle);

@@ -57,9 +57,9 @@ pub struct Host {
     max_events: usize,
     events: VecDeque<Event>,
     /// Whose connection came up, which the application was not told of: it gets nothing else of them either.
-    untold: HashSet<PeerHandle>,
+    unannounced: HashSet<PeerHandle>,
     /// Who was gone when it was told of their coming: what they said waited for that, and their end waits until it is taken.
-    told_late: HashSet<PeerHandle>,
+    announced_late: HashSet<PeerHandle>,
     /// Newcomers wait until the application has decided about them.
     asks_admission: bool,
     /// Clients that left before the application decided, with all that they sent.
@@ -167,8 +167,8 @@ impl Host {
             skip_seeds: None,
             max_events: 2 * slots,
             events: VecDeque::new(),
-            untold: HashSet::new(),
-            told_late: HashSet::new(),
+            unannounced: HashSet::new(),
+            announced_late: HashSet::new(),
             asks_admission: false,
             left_undecided: Vec::new(),
             leftovers: Inbox::new(),
@@ -206,8 +206,8 @@ impl Host {
         let netcode = netcode::Client::new(config, token, now)?;
         // It has two, and must not keep clients out by them.
         self.max_events += 2;
-        let is_told = |peer| !self.events.iter().any(|event| event.peer() == peer);
-        let handle = self.links.dial(id, netcode, is_told);
+        let is_announced = |peer| !self.events.iter().any(|event| event.peer() == peer);
+        let handle = self.links.dial(id, netcode, is_announced);
         // Another's, whose place this is.
         self.final_stats.retain(|peer, _| peer.slot != handle.slot || *peer == handle);
         Ok(handle)

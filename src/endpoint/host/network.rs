@@ -32,7 +32,7 @@ impl Host {
         let Some(peer) = self.peers.change(handle) else { return };
         peer.connection.swap_scratch(&mut self.scratch);
         // Whom the application doesn't know yet, or any more, it gets nothing of.
-        let handled = if peer.is_heard() && !self.untold.contains(&handle) {
+        let handled = if peer.is_heard() && !self.unannounced.contains(&handle) {
             peer.connection.handle_into(now, payload, self.arriving.of(handle))
         } else {
             peer.connection.handle_datagram(now, payload)
@@ -163,7 +163,7 @@ impl Host {
                         self.lingering += 1;
                     }
                     self.peers.insert(peer);
-                    self.untold.insert(handle);
+                    self.unannounced.insert(handle);
                     self.events.push_back(event);
                 }
                 LinkEvent::Down { peer, reason, answer, detail } => {

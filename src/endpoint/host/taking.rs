@@ -33,11 +33,11 @@ impl Host {
         let (first, any_arrived) = (inbox.records().len(), !self.arriving.is_empty());
         // First: what of the same peers waits elsewhere came later.
         self.arriving.take_into(inbox, &self.protocol);
-        let untold = &self.untold;
-        inbox.append(&mut self.leftovers, |peer| !untold.contains(&peer));
-        self.told_late.clear();
+        let unannounced = &self.unannounced;
+        inbox.append(&mut self.leftovers, |peer| !unannounced.contains(&peer));
+        self.announced_late.clear();
         let channels = self.protocol.game_channels();
-        let is_heard = |peer: &Peer| peer.is_heard() && !untold.contains(&peer.handle);
+        let is_heard = |peer: &Peer| peer.is_heard() && !unannounced.contains(&peer.handle);
         for (peer, look_again) in self.peers.with_news(News::Messages, is_heard) {
             peer.connection.swap_scratch(&mut self.scratch);
             let is_left = inbox.take_from(peer.handle, &mut peer.connection, channels);
@@ -64,25 +64,25 @@ impl Host {
 
     /// Appends what happened to chunks since the last call.
     pub fn take_chunk_events(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
-        let untold = &self.untold;
-        let is_told = |peer: &Peer| peer.closing.is_none() && !untold.contains(&peer.handle);
-        for (peer, _) in self.peers.with_news(News::Chunks, is_told) {
+        let unannounced = &self.unannounced;
+        let is_announced = |peer: &Peer| peer.closing.is_none() && !unannounced.contains(&peer.handle);
+        for (peer, _) in self.peers.with_news(News::Chunks, is_announced) {
             let Peer { handle, id, connection, quota, .. } = peer;
             self.incoming.poll(*handle, *id, connection, quota);
             quota.read();
             // There may be room now.
             self.incoming.poll(*handle, *id, connection, quota);
         }
-        self.incoming.take_events(out, |peer| !untold.contains(&peer));
+        self.incoming.take_events(out, |peer| !unannounced.contains(&peer));
     }
 
     /// Appends the fates of messages that are known by now, peer by peer, each in the order of its packets. When a
     /// connection ended, all that was still open is lost, before what its slot's next peer has.
     pub fn take_notifications(&mut self, out: &mut Vec<(PeerHandle, Notification)>) {
-        let untold = &self.untold;
-        out.extend(self.notifications.extract_if(.., |(peer, _)| !untold.contains(peer)));
-        let is_told = |peer: &Peer| peer.is_admitted() && !untold.contains(&peer.handle);
-        for (peer, _) in self.peers.with_news(News::Notifications, is_told) {
+        let unannounced = &self.unannounced;
+        out.extend(self.notifications.extract_if(.., |(peer, _)| !unannounced.contains(peer)));
+        let is_announced = |peer: &Peer| peer.is_admitted() && !unannounced.contains(&peer.handle);
+        for (peer, _) in self.peers.with_news(News::Notifications, is_announced) {
             let Peer { handle, connection, .. } = peer;
             out.extend(core::iter::from_fn(|| connection.poll_notification()).map(|fate| (*handle, fate)));
         }
@@ -90,9 +90,9 @@ impl Host {
 
     /// Appends the fates of packets that are known by now, in the same order; they are kept if the configuration says so.
     pub fn take_packet_notifications(&mut self, out: &mut Vec<(PeerHandle, PacketNotification)>) {
-        let untold = &self.untold;
-        let is_told = |peer: &Peer| peer.is_admitted() && !untold.contains(&peer.handle);
-        for (peer, _) in self.peers.with_news(News::PacketNotifications, is_told) {
+        let unannounced = &self.unannounced;
+        let is_announced = |peer: &Peer| peer.is_admitted() && !unannounced.contains(&peer.handle);
+        for (peer, _) in self.peers.with_news(News::PacketNotifications, is_announced) {
             let Peer { handle, connection, .. } = peer;
             out.extend(
                 core::iter::from_fn(|| connection.poll_packet_notification()).map(|fate| (*handle, fate)),
@@ -106,7 +106,7 @@ impl Host {
         let peer = event.peer();
         let is_unread = || {
             // It came and left between two ticks, and what it said waited for it to be told of.
-            let waits = self.told_late.contains(&peer)
+            let waits = self.announced_late.contains(&peer)
                 && (self.leftovers.has_any_of(peer) || self.incoming.has_events_of(peer));
             waits || self.unfinished.iter().any(|(over, _)| *over == peer)
         };
@@ -118,7 +118,7 @@ impl Host {
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.front().filter(|event| self.is_ready(event))?;
         let event = self.events.pop_front()?;
-        self.note_told(&event);
+        self.note_taken(&event);
         Some(event)
     }
 
@@ -155,7 +155,7 @@ impl Host {
                 }
                 _ => drop(came.insert(peer)),
             }
-            self.note_told(&event);
+            self.note_taken(&event);
             out.push(event);
         }
     }
@@ -169,16 +169,16 @@ impl Host {
     }
 
     /// An event is taken.
-    fn note_told(&mut self, event: &Event) {
+    fn note_taken(&mut self, event: &Event) {
         let peer = event.peer();
         if !matches!(event, Event::Disconnected { .. }) {
-            self.untold.remove(&peer);
+            self.unannounced.remove(&peer);
             if self.peers.find(peer).is_none() {
-                self.told_late.insert(peer);
+                self.announced_late.insert(peer);
             }
             return;
         }
-        self.told_late.remove(&peer);
+        self.announced_late.remove(&peer);
         if self.links.dialled(peer).is_none() {
             self.forget(peer);
         }
@@ -190,13 +190,14 @@ impl Host {
         if !self.protocol.holds_packets() {
             return Vec::new();
         }
-        let untold = &self.untold;
-        let live = self.peers.iter_mut().filter(|peer| peer.is_heard() && !untold.contains(&peer.handle));
+        let unannounced = &self.unannounced;
+        let live =
+            self.peers.iter_mut().filter(|peer| peer.is_heard() && !unannounced.contains(&peer.handle));
         let live = live.map(|peer| (peer.handle, &mut peer.connection));
         let over = self
             .unfinished
             .iter_mut()
-            .filter(|(peer, _)| !untold.contains(peer))
+            .filter(|(peer, _)| !unannounced.contains(peer))
             .map(|(peer, connection)| (*peer, connection));
         over.chain(live).filter_map(|(peer, held)| Some((peer, held.take_unread()?))).collect()
     }

@@ -96,7 +96,7 @@ pub(in crate::python) struct Desk {
     pub(super) state: Weak<Shared<State>>,
     pub(super) population: Arc<Population>,
     /// When the logger was last given a traceback.
-    pub(super) told_at: Mutex<Option<std::time::Instant>>,
+    pub(super) logged_at: Mutex<Option<std::time::Instant>>,
 }
 
 impl Desk {
@@ -122,7 +122,7 @@ impl Desk {
             counts,
             state,
             population,
-            told_at: Mutex::default(),
+            logged_at: Mutex::default(),
         }
     }
 

@@ -77,7 +77,7 @@ impl Transfers {
     }
 
     /// The game receives what happened, and may look now.
-    pub(in crate::python) fn told(&mut self, events: &[(PeerHandle, ChunkEvent)]) {
+    pub(in crate::python) fn apply_events(&mut self, events: &[(PeerHandle, ChunkEvent)]) {
         self.tell(events);
         self.news = false;
     }

@@ -5,7 +5,7 @@
 
 /// What happened to a ghost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happened {
+pub enum GhostEventKind {
     /// It is there, with its first values.
     Spawned,
     /// Properties of this mask have other values.
@@ -21,5 +21,5 @@ pub struct GhostEvent {
     pub class: u16,
     /// The ghost's id: its row among the client's ghosts of the class.
     pub id: u32,
-    pub happened: Happened,
+    pub kind: GhostEventKind,
 }

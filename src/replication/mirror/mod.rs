@@ -15,7 +15,7 @@ mod view;
 
 use std::sync::Arc;
 
-pub use self::events::{GhostEvent, Happened};
+pub use self::events::{GhostEvent, GhostEventKind};
 use self::ghosts::{Against, Ghosts, Outcome};
 pub use self::names::Named;
 use self::received::ReceivedTicks;
@@ -87,7 +87,7 @@ impl Mirror {
         self.epoch = self.epoch.wrapping_add(1);
         self.owned.clear();
         for (ghosts, class) in self.ghosts.iter_mut().zip(0..) {
-            ghosts.clear(|id| self.ended.push(GhostEvent { class, id, happened: Happened::Despawned }));
+            ghosts.clear(|id| self.ended.push(GhostEvent { class, id, kind: GhostEventKind::Despawned }));
         }
     }
 
@@ -127,7 +127,7 @@ impl Mirror {
                 match outcome {
                     Outcome::Quiet => {}
                     Outcome::Despawned => {
-                        self.ended.push(GhostEvent { class, id, happened: Happened::Despawned });
+                        self.ended.push(GhostEvent { class, id, kind: GhostEventKind::Despawned });
                     }
                     Outcome::Skipped => self.counters.skipped += 1,
                 }
@@ -157,16 +157,16 @@ impl Mirror {
         events.append(&mut self.ended);
         self.taken = self.tick;
         for (ghosts, class) in self.ghosts.iter_mut().zip(0..).take(columns.len()) {
-            ghosts.take_spawns(|id| events.push(GhostEvent { class, id, happened: Happened::Spawned }));
+            ghosts.take_spawns(|id| events.push(GhostEvent { class, id, kind: GhostEventKind::Spawned }));
         }
         for ((ghosts, columns), class) in self.ghosts.iter_mut().zip(columns).zip(0..) {
             ghosts.take(columns.as_mut(), |id, mask, fresh, owner| {
-                let mut tell = |happened| events.push(GhostEvent { class, id, happened });
+                let mut tell = |kind| events.push(GhostEvent { class, id, kind });
                 if let Some(owner) = owner {
-                    tell(Happened::Owned { owner });
+                    tell(GhostEventKind::Owned { owner });
                 }
                 if mask != 0 && !fresh {
-                    tell(Happened::Changed { mask });
+                    tell(GhostEventKind::Changed { mask });
                 }
             });
         }

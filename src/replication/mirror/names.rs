@@ -30,7 +30,7 @@ impl Mirror {
         let ends = self.ended().any(|ended| ended == (class, id));
         if self.tick > 0 && ghosts.destroyed_at(id as usize) >= as_of {
             Named::Gone
-        } else if ghosts.is_told(id as usize) && !ends {
+        } else if ghosts.is_reported(id as usize) && !ends {
             Named::Here { id }
         } else {
             Named::Awaited

@@ -118,7 +118,7 @@ impl States {
     /// The ticks of the states around `tick`: before that of the newest one that is not later, of this, and of the next one; 0
     /// where there is none. And whether earlier states may have been forgotten, and where the next one is.
     #[inline]
-    pub(super) fn around(&self, id: usize, tick: u32) -> ([u32; 3], bool, Option<usize>) {
+    pub(super) fn bracket(&self, id: usize, tick: u32) -> ([u32; 3], bool, Option<usize>) {
         let (newest, ring) = (self.ticks[id], self.rings[id]);
         let len = usize::from(ring.len);
         let earlier = |index: usize| self.earlier_ticks[id * DEPTH + ring.place(index)];

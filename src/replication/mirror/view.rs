@@ -5,7 +5,7 @@
 //! of states that it had not come to.
 
 use super::super::class::Classes;
-use super::super::frames::{Around, Frames};
+use super::super::frames::{Frames, Segment};
 use super::super::lives::Lives;
 use super::super::packet::Violation;
 use super::super::rules::motion_begin;
@@ -163,15 +163,15 @@ impl ClassFrames {
                     frames.hide(row);
                     continue;
                 }
-                let ([before, from, to], is_full, place) = states.around(at, tick);
+                let ([before, from, to], is_full, place) = states.bracket(at, tick);
                 // What was before the oldest of many is forgotten: as in that.
                 let (from, to) = if from == 0 && is_full { (to, 0) } else { (from, to) };
                 if from == 0 {
                     frames.hide(row);
                     continue;
                 }
-                let around = rest.around(before, from, to);
-                frames.set(row, around, columns, words, |tick, words| {
+                let segment = rest.segment(before, from, to);
+                frames.set(row, segment, columns, words, |tick, words| {
                     if tick != to {
                         return states.at(at, tick, words);
                     }
@@ -186,13 +186,13 @@ impl ClassFrames {
     /// Finds those that are gone, and were not yet.
     fn look_back(&mut self, departed: &Lives, rest: &mut Rest<'_>, tick: u32, columns: &mut [&mut [u8]]) {
         for life in departed.gone() {
-            let [before, from, to] = life.around(tick);
+            let [before, from, to] = life.bracket(tick);
             if tick >= life.end || from == 0 || life.id >= self.frames.rows() {
                 continue;
             }
             self.frames.hide(life.id);
-            let around = rest.around(before, from, to);
-            self.frames.set(life.id, around, columns, &mut self.words, |tick, words| life.at(tick, words));
+            let segment = rest.segment(before, from, to);
+            self.frames.set(life.id, segment, columns, &mut self.words, |tick, words| life.at(tick, words));
             self.borrowed.push(life.id);
         }
     }
@@ -206,16 +206,16 @@ struct Rest<'a> {
 }
 
 impl Rest<'_> {
-    fn around(&mut self, before: u32, from: u32, to: u32) -> Around {
+    fn segment(&mut self, before: u32, from: u32, to: u32) -> Segment {
         if to == 0 {
-            return Around { from, to: None, begin: from };
+            return Segment { from, to: None, begin: from };
         }
         let begin = if to - from <= self.spread.max(1) {
             from
         } else {
             motion_begin(before, from, to, self.rested(to))
         };
-        Around { from, to: Some(to), begin }
+        Segment { from, to: Some(to), begin }
     }
 
     fn rested(&mut self, tick: u32) -> Option<u32> {

@@ -4,7 +4,7 @@
 //! changes; what was despawned meanwhile is remembered as long. Memory: a state is its words, 4 bytes each (8 where one has more
 //! than 32 bits), and 4 bytes for its tick, of each row and tick. Nothing unless it is asked for.
 
-use super::super::frames::{Around, Frames};
+use super::super::frames::{Frames, Segment};
 use super::super::history::History;
 use super::super::lives::Lives;
 use super::super::rules::motion_begin;
@@ -63,19 +63,19 @@ impl Table {
         for row in self.alive() {
             let row = row as usize;
             let newest = self.newest_since[row];
-            let [before, from, to] = states.around(row, newest, tick);
+            let [before, from, to] = states.bracket(row, newest, tick);
             if from == 0 || self.spawned_at[row] > tick {
                 continue;
             }
-            frames.set(row, around(before, from, to), columns, &mut words, |tick, words| {
+            frames.set(row, segment(before, from, to), columns, &mut words, |tick, words| {
                 self.words_for_past(states, row, tick, words)
             });
         }
         for life in self.past.lives.gone() {
-            let [before, from, to] = life.around(tick);
+            let [before, from, to] = life.bracket(tick);
             if tick < life.end && from > 0 && frames.ticks(life.id).is_none() {
-                let around = around(before, from, to);
-                frames.set(life.id, around, columns, &mut words, |tick, words| life.at(tick, words));
+                let segment = segment(before, from, to);
+                frames.set(life.id, segment, columns, &mut words, |tick, words| life.at(tick, words));
             }
         }
         frames.show(time, 0.0, columns);
@@ -91,11 +91,11 @@ impl Table {
 }
 
 /// On this side every rest is known.
-fn around(before: u32, from: u32, to: u32) -> Around {
+fn segment(before: u32, from: u32, to: u32) -> Segment {
     if to == 0 {
-        return Around { from, to: None, begin: from };
+        return Segment { from, to: None, begin: from };
     }
-    Around { from, to: Some(to), begin: motion_begin(before, from, to, Some(to - 1)) }
+    Segment { from, to: Some(to), begin: motion_begin(before, from, to, Some(to - 1)) }
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ pub struct Assembly {
     size: u64,
     slice_bytes: u16,
     sink: Box<dyn Sink>,
-    there: BitSet,
+    received: BitSet,
     bytes: u64,
     hasher: Sha256,
     /// Slices that went through the hasher: the beginning of the chunk.
@@ -88,9 +88,9 @@ impl Assembly {
     ///
     /// # Panics
     /// When `there` is not a set of the offer's slices.
-    pub fn resumed(offer: &Offer, sink: Box<dyn Sink>, there: BitSet) -> Self {
-        assert_eq!(there.bound(), offer.slices() as usize, "the set is of another chunk's slices");
-        let bytes = there.runs().map(|run| {
+    pub fn resumed(offer: &Offer, sink: Box<dyn Sink>, received: BitSet) -> Self {
+        assert_eq!(received.bound(), offer.slices() as usize, "the set is of another chunk's slices");
+        let bytes = received.runs().map(|run| {
             let (first, last) = (offer.slice(run.start as u32), offer.slice(run.end as u32 - 1));
             last.end - first.start
         });
@@ -100,7 +100,7 @@ impl Assembly {
             slice_bytes: offer.slice_bytes,
             sink,
             bytes: bytes.sum(),
-            there,
+            received,
             hasher: Sha256::new(),
             hashed: 0,
             kept: Kept::Part,
@@ -140,28 +140,28 @@ impl Assembly {
     }
 
     pub(super) fn slices(&self) -> u32 {
-        self.there.len() as u32
+        self.received.len() as u32
     }
 
     pub(super) fn is_whole(&self) -> bool {
-        self.there.is_full()
+        self.received.is_full()
     }
 
     /// The runs of slices that are there, the first ones.
     pub(crate) fn runs(&self, most: usize) -> Vec<(u32, u32)> {
-        self.there.runs().take(most).map(|run| (run.start as u32, run.len() as u32)).collect()
+        self.received.runs().take(most).map(|run| (run.start as u32, run.len() as u32)).collect()
     }
 
     pub(crate) fn handle(&mut self, offer: &Offer, index: u32, bytes: &[u8]) -> Result<Slice, StorageError> {
         let place = offer.slice(index);
-        if index as usize >= self.there.bound() || place.end - place.start != bytes.len() as u64 {
+        if index as usize >= self.received.bound() || place.end - place.start != bytes.len() as u64 {
             return Ok(Slice::Invalid);
         }
-        if self.there.contains(index as usize) {
+        if self.received.contains(index as usize) {
             return Ok(Slice::Duplicate);
         }
         self.sink.write_at(place.start, bytes)?;
-        self.there.insert(index as usize);
+        self.received.insert(index as usize);
         self.bytes += bytes.len() as u64;
         if index == self.hashed {
             self.hasher.update(bytes);
@@ -174,12 +174,12 @@ impl Assembly {
     pub(crate) fn hash_on(&mut self, allowed: &mut u64) -> Result<bool, StorageError> {
         let mut buffer = Vec::new();
         let slice = usize::from(self.slice_bytes);
-        while self.there.contains(self.hashed as usize) {
+        while self.received.contains(self.hashed as usize) {
             let most = READ_BYTES.min(usize::try_from(*allowed).unwrap_or(usize::MAX)) / slice;
             if most == 0 {
                 break;
             }
-            let run = (self.hashed as usize..).take(most).take_while(|i| self.there.contains(*i)).count();
+            let run = (self.hashed as usize..).take(most).take_while(|i| self.received.contains(*i)).count();
             let start = u64::from(self.hashed) * slice as u64;
             let end = (start + (run * slice) as u64).min(self.size);
             buffer.resize((end - start) as usize, 0);
@@ -188,7 +188,7 @@ impl Assembly {
             self.hashed += run as u32;
             *allowed -= buffer.len() as u64;
         }
-        Ok(self.hashed as usize == self.there.bound())
+        Ok(self.hashed as usize == self.received.bound())
     }
 
     /// What is stored, if it is what was offered.

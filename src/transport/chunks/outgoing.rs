@@ -19,11 +19,11 @@ const OFFER_AGAIN: u32 = 16;
 
 /// How long after a slice was sent again it goes once more, when there is nothing else to send: the last ones would
 /// cost a round trip each time they are lost.
-const ONCE_MORE_AFTER: Duration = Duration::from_millis(4);
+const TAIL_RETRANSMIT_AFTER: Duration = Duration::from_millis(4);
 
 /// Slices that may go once more: one in this many of those sent again, and one in this many of all.
-const ONCE_MORE_OF_RESENT: u32 = 5;
-const ONCE_MORE_OF_ALL: u32 = 72;
+const RESENT_PER_TAIL_RETRANSMIT: u32 = 5;
+const SLICES_PER_TAIL_RETRANSMIT: u32 = 72;
 
 /// A chunk of ours.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub(super) struct Outgoing {
     /// No slices go before the peer has said what it has.
     asks_first: bool,
     /// Slices the peer has.
-    there: BitSet,
+    acked: BitSet,
     bytes: u64,
     /// Slices from here on were never sent.
     fresh: u32,
@@ -86,7 +86,7 @@ impl Outgoing {
             answered_in: 0,
             settled: false,
             asks_first: false,
-            there: BitSet::new(slices),
+            acked: BitSet::new(slices),
             bytes: 0,
             fresh: 0,
             lost: VecDeque::new(),
@@ -138,7 +138,7 @@ impl Outgoing {
 
     pub(super) fn progress(&self, now: Instant) -> Progress {
         // Before the answer, what was acked may not have been kept.
-        let (bytes, slices_done) = if self.accepted { (self.bytes, self.there.len() as u32) } else { (0, 0) };
+        let (bytes, slices_done) = if self.accepted { (self.bytes, self.acked.len() as u32) } else { (0, 0) };
         let Offer { size, .. } = self.offer;
         let Outgoing { paused, paused_by_peer, .. } = *self;
         let (slices, rate) = (self.offer.slices(), self.rate.per_second(now));
@@ -170,7 +170,7 @@ impl Outgoing {
         }
         // One that is paused has nothing to find out: packets that carry other things tell what is lost.
         let open = self.opened && !self.withdrawn && !self.is_paused();
-        let idle = open && !self.has_due_slices() && !self.there.is_full();
+        let idle = open && !self.has_due_slices() && !self.acked.is_full();
         if idle { self.last_sent + probe_after } else { Instant::NEVER }
     }
 
@@ -184,12 +184,13 @@ impl Outgoing {
 
     /// The slice that goes once more next, and when.
     fn next_tail_retransmit(&self) -> Option<(Instant, u32)> {
-        let allowed = self.resent_count / ONCE_MORE_OF_RESENT + self.offer.slices() / ONCE_MORE_OF_ALL;
-        let open = self.offer.slices() - self.there.len() as u32;
-        let next = self.resent.iter().find(|(_, index)| !self.there.contains(*index as usize));
+        let allowed =
+            self.resent_count / RESENT_PER_TAIL_RETRANSMIT + self.offer.slices() / SLICES_PER_TAIL_RETRANSMIT;
+        let open = self.offer.slices() - self.acked.len() as u32;
+        let next = self.resent.iter().find(|(_, index)| !self.acked.contains(*index as usize));
         let next =
             next.filter(|_| !self.withdrawn && !self.is_paused() && self.tail_retransmits + open <= allowed);
-        next.map(|(at, index)| (*at + ONCE_MORE_AFTER, *index))
+        next.map(|(at, index)| (*at + TAIL_RETRANSMIT_AFTER, *index))
     }
 
     /// Whether there is a slice that was never sent, or lost.
@@ -237,7 +238,7 @@ impl Outgoing {
     fn next_slice(&mut self, now: Instant) -> Option<(u32, bool)> {
         while let Some(index) = self.lost.pop_front() {
             self.waiting.remove(index as usize);
-            if !self.there.contains(index as usize) {
+            if !self.acked.contains(index as usize) {
                 self.resent.push_back((now, index));
                 self.resent_count += 1;
                 return Some((index, true));
@@ -246,7 +247,7 @@ impl Outgoing {
         while self.has_due_slices() {
             let index = self.fresh;
             self.fresh += 1;
-            if !self.there.contains(index as usize) {
+            if !self.acked.contains(index as usize) {
                 return Some((index, false));
             }
         }
@@ -302,7 +303,7 @@ impl Outgoing {
         let said = if have.len() == super::MAX_RUNS { end as u32 } else { self.fresh };
         for index in 0..self.fresh {
             let kept = there.contains(index as usize);
-            if self.there.contains(index as usize) && !kept {
+            if self.acked.contains(index as usize) && !kept {
                 if index >= said {
                     there.insert(index as usize);
                 } else {
@@ -313,7 +314,7 @@ impl Outgoing {
         let known: u64 = there.iter().map(|index| self.length(index as u32)).sum();
         self.rate.add(now, 0);
         self.bytes = known;
-        self.there = there;
+        self.acked = there;
         true
     }
 
@@ -338,16 +339,16 @@ impl Outgoing {
             && self.accepted
             && self.doubts(sent)
         {
-            if !self.there.contains(index as usize) {
+            if !self.acked.contains(index as usize) {
                 self.want(index);
             }
         } else if let Carried::Slice { index, .. } = carried
-            && self.there.insert(index as usize)
+            && self.acked.insert(index as usize)
         {
             let bytes = self.length(index);
             self.bytes += bytes;
             self.rate.add(now, bytes);
-            let there = &self.there;
+            let there = &self.acked;
             while self.resent.front().is_some_and(|(_, index)| there.contains(*index as usize)) {
                 self.resent.pop_front();
             }
@@ -356,7 +357,7 @@ impl Outgoing {
 
     pub(super) fn handle_lost(&mut self, carried: Carried) {
         match carried {
-            Carried::Slice { index, .. } if !self.there.contains(index as usize) => self.want(index),
+            Carried::Slice { index, .. } if !self.acked.contains(index as usize) => self.want(index),
             Carried::Offer { .. } => self.offer_due |= !self.accepted,
             Carried::Withdraw { .. } => self.withdrawal_due = true,
             _ => {}

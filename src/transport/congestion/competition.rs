@@ -61,7 +61,7 @@ pub(super) struct Competition {
     /// Epochs in a row without a loss: a queue that is always full loses some.
     lossless: u32,
     /// Bytes a second that startup told.
-    told: f64,
+    startup_rate: f64,
     cwnd: Option<Box<Cwnd>>,
 }
 
@@ -180,7 +180,7 @@ impl Competition {
         if others && self.cwnd.is_none() {
             // Half of what was ours, as long as that isn't out of reach.
             let ours = link.in_flight.max(MIN_CWND);
-            let all = self.capacity_before.max(self.told) * link.rtt;
+            let all = self.capacity_before.max(self.startup_rate) * link.rtt;
             let window = (0.5 * all).clamp(ours, 2.0 * ours);
             let plateau = (0.5 * all).max(window);
             self.cwnd = Some(Box::new(Cwnd { window, plateau, cut_at: now, threshold: SLOW_START * all }));
@@ -206,7 +206,7 @@ impl Competition {
 
     /// Startup ended, and told a rate. What it made of the queue tells nothing of others.
     pub(super) fn begin(&mut self, now: Instant, rate: f64) {
-        (self.told, self.base_seen) = (rate, now);
+        (self.startup_rate, self.base_seen) = (rate, now);
     }
 
     /// Bytes a second that were ours before the queue grew long.

@@ -33,7 +33,7 @@ const MIN_JITTER: f64 = 0.004;
 const MAX_JITTER: f64 = 0.5;
 
 /// How long it is remembered by how much waits fell.
-const FALLS_KEPT: Duration = Duration::from_secs(2);
+const DROPS_KEPT: Duration = Duration::from_secs(2);
 
 /// A round goes out in this part of a round trip, but in no less time than this, in seconds.
 const SPREAD: f64 = 0.5;
@@ -100,15 +100,15 @@ pub(super) struct Path {
 /// How far waits fall. In a queue that we fill they only grow, and in one that others fill they seldom fall: what they fell by several
 /// times is jitter, and as much of a longer one may be.
 #[derive(Debug, Default)]
-struct Falls {
+struct WaitDrops {
     /// The longest wait since the last fall, or in a fall the shortest.
     turn: Option<f64>,
     falling: bool,
-    /// The last falls: when they began, and their seconds.
+    /// The last drops: when they began, and their seconds.
     recent: [(Instant, f64); 3],
 }
 
-impl Falls {
+impl WaitDrops {
     fn push(&mut self, at: Instant, wait: f64) {
         let turn = self.turn.get_or_insert(wait);
         let further = if self.falling { *turn - wait } else { wait - *turn };
@@ -144,7 +144,7 @@ impl Falls {
         let tick = path.send_tick.max(path.receive_tick);
         let enough = if COARSE_TICKS.contains(&tick) { 1 } else { self.recent.len() };
         let often =
-            self.recent[..enough].iter().all(|(at, _)| *at != Instant::ZERO && now - *at < FALLS_KEPT);
+            self.recent[..enough].iter().all(|(at, _)| *at != Instant::ZERO && now - *at < DROPS_KEPT);
         let most = self.recent.iter().map(|(_, fall)| *fall).fold(0.0, f64::max);
         if often { most.min(MAX_JITTER * path.rtt) } else { 0.0 }
     }
@@ -164,7 +164,7 @@ pub(super) struct Startup {
     bursting: bool,
     /// What the round before told, if it lost much.
     lossy: Option<f64>,
-    falls: Falls,
+    drops: WaitDrops,
     /// No round goes out faster, nor more of it at one time.
     max_rate: f64,
     max_burst: f64,
@@ -206,7 +206,7 @@ impl Startup {
             burst: 0.0,
             bursting: false,
             lossy: None,
-            falls: Falls::default(),
+            drops: WaitDrops::default(),
             max_rate,
             max_burst: f64::from(max_burst_bytes),
         }
@@ -251,7 +251,7 @@ impl Startup {
             self.window = (self.window * spread.min(1.0)).max(MIN_ROUND.min(self.window));
         } else {
             // What waited behind the round before is drained in the pause.
-            self.falls.pause();
+            self.drops.pause();
         }
         let spread = (SPREAD * path.rtt).max(path.send_tick).max(0.25 * path.receive_tick).max(MIN_SPREAD);
         self.pace = (self.window / spread).min(self.max_rate(path));
@@ -304,7 +304,7 @@ impl Startup {
         // What waits behind the round before shrinks in the pause after it.
         let counts = |round: &Round| (round.first || sent_at >= round.began) && sent_at <= round.ended;
         if !self.bursting && self.round.as_deref().map_or(self.pace == 0.0, counts) {
-            self.falls.push(sent_at, wait);
+            self.drops.push(sent_at, wait);
         }
         if let Some(round) = self.round.as_mut().filter(|round| sent_at >= round.began) {
             round.waited.get_or_insert(wait);
@@ -341,7 +341,7 @@ impl Startup {
             round.arrivals = Some([first, arrival]);
         } else {
             let late = (last.0 - stamp.sent_at) + (at - last.1);
-            self.falls.on_overtaken(at, late.as_secs_f64());
+            self.drops.on_overtaken(at, late.as_secs_f64());
         }
     }
 
@@ -355,7 +355,7 @@ impl Startup {
             arriving = (last.1 - first.1).as_secs_f64();
         }
         let times = if round.is_beside_others(path) { LONGER_BESIDE_OTHERS } else { LONGER };
-        let jitter = self.falls.jitter(now, path);
+        let jitter = self.drops.jitter(now, path);
         let blur = path.receive_tick.max(jitter);
         let clear = !(0.0..=blur + UNCLEAR).contains(&(arriving - times * sending));
         let known = round.arrived >= ENOUGH;

@@ -321,7 +321,7 @@ impl Connection {
 
     /// Whether a message or a fate waits for the application.
     pub fn has_news(&self) -> bool {
-        self.notifications.has_told() || self.has_unread() || self.streams.have_received()
+        self.notifications.has_ready() || self.has_unread() || self.streams.have_received()
     }
 
     /// Takes the next message of a channel for the application.

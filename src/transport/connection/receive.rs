@@ -87,7 +87,7 @@ impl Connection {
             Err(refusal) => *refusal == Refusal::Memory,
         };
         if starved {
-            self.endpoint.forgo(incoming);
+            self.endpoint.drop_without_memory(incoming);
             return Ok(false);
         }
         if let Err(refusal) = read {
@@ -111,7 +111,7 @@ impl Connection {
             match fragments::assemble(&mut self.streams, &self.protocol, &context, arrival, packet, bodies) {
                 Ok(true) => {}
                 Ok(false) => {
-                    self.endpoint.forgo(incoming);
+                    self.endpoint.drop_without_memory(incoming);
                     return Ok(false);
                 }
                 Err(end) => {
@@ -265,7 +265,7 @@ impl Connection {
 
     /// Whether something waits for [`Connection::poll_notification`].
     pub fn has_notification(&self) -> bool {
-        self.notifications.has_told()
+        self.notifications.has_ready()
     }
 
     /// Whether something waits for [`Connection::poll_packet_notification`].

@@ -3,7 +3,7 @@
 use crate::store::List;
 use crate::transport::chunks;
 use crate::transport::congestion::SentStamp;
-use crate::transport::ledger::notifications::{Telling, Told};
+use crate::transport::ledger::notifications::{HasPending, PendingNotifications};
 use crate::transport::ledger::{Notification, Reported};
 use crate::transport::message::Selected;
 use crate::transport::stream::{CreditMark, Fate};
@@ -20,7 +20,7 @@ pub(super) struct Record {
     /// What it carries, in [`Connection`](super::Connection)'s lists.
     pub(super) carried: List,
     /// What is to be told of it when the fates of earlier packets are known.
-    telling: Telling,
+    pending: PendingNotifications,
 }
 
 impl Record {
@@ -30,15 +30,15 @@ impl Record {
             hello,
             reported,
             carried,
-            telling: if awaited { Telling::open() } else { Telling::default() },
+            pending: if awaited { PendingNotifications::open() } else { PendingNotifications::default() },
             ..Record::default()
         }
     }
 }
 
-impl Told for Record {
-    fn telling(&mut self) -> &mut Telling {
-        &mut self.telling
+impl HasPending for Record {
+    fn pending(&mut self) -> &mut PendingNotifications {
+        &mut self.pending
     }
 }
 
@@ -77,6 +77,6 @@ pub(super) fn runs(channel: u8, selected: &[Selected]) -> impl Iterator<Item = C
 pub(super) fn notification(channel: u8, fate: Fate, delivered: bool) -> Option<Notification> {
     match fate {
         Fate::Open => None,
-        Fate::Told(tag) => Some(Notification { channel, tag, delivered }),
+        Fate::Notify(tag) => Some(Notification { channel, tag, delivered }),
     }
 }

@@ -28,7 +28,7 @@ pub struct PacketNotification {
 }
 
 /// Notifications of packets kept for whoever asks; older ones are forgotten.
-const MAX_PACKET_FATES: usize = 1024;
+const MAX_PACKET_NOTIFICATIONS: usize = 1024;
 
 /// What is to be told, and of which packets nothing was told yet.
 #[derive(Debug, Default)]
@@ -37,9 +37,9 @@ pub(in crate::transport) struct Notifications {
     next: u16,
     /// What waits for the fates of earlier packets.
     waiting: Lists<Notification>,
-    told: VecDeque<Notification>,
+    ready: VecDeque<Notification>,
     /// Of all packets, when asked for.
-    told_packets: Option<VecDeque<PacketNotification>>,
+    ready_packets: Option<VecDeque<PacketNotification>>,
 }
 
 /// What became of a packet, by the first verdict that was applied.
@@ -58,61 +58,66 @@ enum Verdict {
 
 /// The part of a packet's record that notifications need.
 #[derive(Debug, Default)]
-pub(in crate::transport) struct Telling {
+pub(in crate::transport) struct PendingNotifications {
     verdict: Verdict,
     /// Notifications that wait for the fates of earlier packets.
     waiting: List,
 }
 
-impl Telling {
+impl PendingNotifications {
     /// Of a packet that is about to be sent.
     pub(in crate::transport) fn open() -> Self {
-        Telling { verdict: Verdict::Open, ..Telling::default() }
+        PendingNotifications { verdict: Verdict::Open, ..PendingNotifications::default() }
     }
 }
 
 /// A packet's record, with what is to be told of it.
-pub(in crate::transport) trait Told: Default {
-    fn telling(&mut self) -> &mut Telling;
+pub(in crate::transport) trait HasPending: Default {
+    fn pending(&mut self) -> &mut PendingNotifications;
 }
 
 impl Notifications {
     /// With `packets`, the fates of packets are kept too.
     pub(in crate::transport) fn new(packets: bool) -> Self {
-        Notifications { told_packets: packets.then(VecDeque::new), ..Self::default() }
+        Notifications { ready_packets: packets.then(VecDeque::new), ..Self::default() }
     }
 
     /// Whether the fates of all packets are kept.
     pub(in crate::transport) fn keeps_packets(&self) -> bool {
-        self.told_packets.is_some()
+        self.ready_packets.is_some()
     }
 
     /// A packet is acked or lost, and with it the fate of these messages is known.
-    pub(in crate::transport) fn resolve<T: Told>(
+    pub(in crate::transport) fn resolve<T: HasPending>(
         &mut self,
         acks: &mut Acks<T>,
         sequence: u16,
         delivered: bool,
         notifications: &mut Vec<Notification>,
     ) {
-        match acks.note_mut(sequence).map(Told::telling) {
-            Some(telling) if telling.verdict == Verdict::Open => {
-                telling.verdict = if delivered { Verdict::Delivered } else { Verdict::Lost };
-                notifications.drain(..).for_each(|told| self.waiting.push(&mut telling.waiting, told));
+        match acks.note_mut(sequence).map(HasPending::pending) {
+            Some(pending) if pending.verdict == Verdict::Open => {
+                pending.verdict = if delivered { Verdict::Delivered } else { Verdict::Lost };
+                notifications
+                    .drain(..)
+                    .for_each(|notification| self.waiting.push(&mut pending.waiting, notification));
             }
             // A fate that was known before: what this changes is told behind the rest.
-            _ => self.told.extend(notifications.drain(..)),
+            _ => self.ready.extend(notifications.drain(..)),
         }
         while self.next != acks.next_sequence() {
-            let Telling { verdict, waiting } = match acks.note_mut(self.next).map(Told::telling) {
-                Some(Telling { verdict: Verdict::Open, .. }) => break,
-                Some(telling) => Telling { waiting: core::mem::take(&mut telling.waiting), ..*telling },
-                None => Telling::default(),
-            };
-            self.told.extend(self.waiting.iter(&waiting));
+            let PendingNotifications { verdict, waiting } =
+                match acks.note_mut(self.next).map(HasPending::pending) {
+                    Some(PendingNotifications { verdict: Verdict::Open, .. }) => break,
+                    Some(pending) => {
+                        PendingNotifications { waiting: core::mem::take(&mut pending.waiting), ..*pending }
+                    }
+                    None => PendingNotifications::default(),
+                };
+            self.ready.extend(self.waiting.iter(&waiting));
             self.waiting.clear(waiting);
             if verdict != Verdict::Nothing {
-                self.tell_packet(PacketNotification {
+                self.push_packet(PacketNotification {
                     sequence: self.next,
                     delivered: verdict == Verdict::Delivered,
                 });
@@ -121,47 +126,47 @@ impl Notifications {
         }
     }
 
-    fn tell_packet(&mut self, fate: PacketNotification) {
-        let Some(told) = &mut self.told_packets else { return };
-        if told.len() == MAX_PACKET_FATES {
-            told.pop_front();
+    fn push_packet(&mut self, fate: PacketNotification) {
+        let Some(ready) = &mut self.ready_packets else { return };
+        if ready.len() == MAX_PACKET_NOTIFICATIONS {
+            ready.pop_front();
         }
-        told.push_back(fate);
+        ready.push_back(fate);
     }
 
     /// Tells of a message that never was in a packet.
     pub(in crate::transport) fn push(&mut self, notification: Option<Notification>) {
-        self.told.extend(notification);
+        self.ready.extend(notification);
     }
 
     /// No more fates of packets will be known: tells what waited for them.
-    pub(in crate::transport) fn abandon_all<T: Told>(&mut self, acks: &mut Acks<T>) {
+    pub(in crate::transport) fn abandon_all<T: HasPending>(&mut self, acks: &mut Acks<T>) {
         while self.next != acks.next_sequence() {
-            let telling = acks.note_mut(self.next).map(Told::telling);
-            let waiting = telling.map(|telling| core::mem::take(&mut telling.waiting)).unwrap_or_default();
-            self.told.extend(self.waiting.iter(&waiting));
+            let pending = acks.note_mut(self.next).map(HasPending::pending);
+            let waiting = pending.map(|pending| core::mem::take(&mut pending.waiting)).unwrap_or_default();
+            self.ready.extend(self.waiting.iter(&waiting));
             self.waiting.clear(waiting);
             self.next = self.next.wrapping_add(1);
         }
     }
 
     pub(in crate::transport) fn poll(&mut self) -> Option<Notification> {
-        self.told.pop_front()
+        self.ready.pop_front()
     }
 
     /// Whether there is a next notification.
-    pub(in crate::transport) fn has_told(&self) -> bool {
-        !self.told.is_empty()
+    pub(in crate::transport) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
     }
 
     /// Whether there is a next fate of a packet.
     pub(in crate::transport) fn has_packet(&self) -> bool {
-        self.told_packets.as_ref().is_some_and(|told| !told.is_empty())
+        self.ready_packets.as_ref().is_some_and(|ready| !ready.is_empty())
     }
 
     /// The fate of the next packet.
     pub(in crate::transport) fn poll_packet(&mut self) -> Option<PacketNotification> {
-        self.told_packets.as_mut()?.pop_front()
+        self.ready_packets.as_mut()?.pop_front()
     }
 }
 
@@ -171,30 +176,30 @@ mod tests {
     use crate::time::Instant;
     use crate::transport::packet::AcksConfig;
 
-    impl Told for Telling {
-        fn telling(&mut self) -> &mut Telling {
+    impl HasPending for PendingNotifications {
+        fn pending(&mut self) -> &mut PendingNotifications {
             self
         }
     }
 
     #[test]
     fn what_is_known_early_waits_for_earlier_packets() {
-        let mut acks = Acks::<Telling>::with_notes(&AcksConfig::default()).unwrap();
+        let mut acks = Acks::<PendingNotifications>::with_notes(&AcksConfig::default()).unwrap();
         acks.begin_at(16_000);
         let mut notifications = Notifications::new(true);
         notifications.next = 16_000;
         // 16,002 is left out, and nothing waits for it.
         for _ in 0..2 {
-            acks.track_sent(Instant::ZERO, 1, Telling::open());
+            acks.track_sent(Instant::ZERO, 1, PendingNotifications::open());
         }
         acks.skip_number(Instant::ZERO);
         for _ in 0..3 {
-            acks.track_sent(Instant::ZERO, 1, Telling::open());
+            acks.track_sent(Instant::ZERO, 1, PendingNotifications::open());
         }
         let mut resolve = |sequence: u16, delivered: bool, notifications: &mut Notifications| {
             let mut of = vec![Notification { channel: 0, tag: sequence.into(), delivered }];
             notifications.resolve(&mut acks, sequence, delivered, &mut of);
-            std::iter::from_fn(|| notifications.poll()).map(|told| told.tag).collect::<Vec<_>>()
+            std::iter::from_fn(|| notifications.poll()).map(|it| it.tag).collect::<Vec<_>>()
         };
         assert!(resolve(16_004, true, &mut notifications).is_empty());
         assert!(resolve(16_001, false, &mut notifications).is_empty());
@@ -209,15 +214,15 @@ mod tests {
 
     #[test]
     fn at_the_end_what_waited_is_told() {
-        let mut acks = Acks::<Telling>::with_notes(&AcksConfig::default()).unwrap();
+        let mut acks = Acks::<PendingNotifications>::with_notes(&AcksConfig::default()).unwrap();
         let mut notifications = Notifications::new(false);
         for _ in 0..2 {
-            acks.track_sent(Instant::ZERO, 1, Telling::open());
+            acks.track_sent(Instant::ZERO, 1, PendingNotifications::open());
         }
         let mut of = vec![Notification { channel: 0, tag: 5, delivered: true }];
         notifications.resolve(&mut acks, 1, true, &mut of);
         assert_eq!(notifications.poll(), None);
         notifications.abandon_all(&mut acks);
-        assert_eq!(notifications.poll().map(|told| told.tag), Some(5));
+        assert_eq!(notifications.poll().map(|it| it.tag), Some(5));
     }
 }

@@ -6,7 +6,7 @@
 use super::{Body, MessageType, Protocol, describe_channel, hash};
 
 /// A class of messages or ghosts, as a digest has it.
-struct Told {
+struct ClassDigest {
     name: String,
     is_ghost: bool,
     /// Each with its kind; none are named of what the core can't read.
@@ -36,7 +36,7 @@ struct Digest {
     channels: Vec<u16>,
     /// Message types, those that aren't told included.
     types: usize,
-    told: Vec<PeerType>,
+    classes: Vec<PeerType>,
 }
 
 impl Protocol {
@@ -44,7 +44,7 @@ impl Protocol {
     pub fn digest(&self) -> Vec<u8> {
         let mut bytes = vec![self.channels.len() as u8];
         self.channel_lines().for_each(|line| bytes.extend(short(&line).to_le_bytes()));
-        let told = self.told();
+        let told = self.classes();
         bytes.extend(u16::to_le_bytes(told.len().min(u16::MAX.into()) as u16));
         for class in &told {
             let fields = &class.fields;
@@ -72,22 +72,23 @@ impl Protocol {
 
     fn compare(&self, theirs: &Digest) -> Vec<String> {
         let mut found = Vec::new();
-        let is_whole = theirs.told.len() == theirs.types;
+        let is_whole = theirs.classes.len() == theirs.types;
         let mut places: [Vec<usize>; 2] = Default::default();
-        for class in &self.told() {
+        for class in &self.classes() {
             let name = class.key();
-            let Some(place) = theirs.told.iter().position(|told| told.name == name) else {
+            let Some(place) = theirs.classes.iter().position(|told| told.name == name) else {
                 if is_whole {
                     found.push(format!("{} is unknown to the server", class.name));
                 }
                 continue;
             };
             places[usize::from(class.is_ghost)].push(place);
-            found.extend(class.compare(&theirs.told[place].fields));
+            found.extend(class.compare(&theirs.classes[place].fields));
         }
         let kinds = [("a message class", "message classes"), ("a ghost class", "ghost classes")];
         for (kind, (one, several)) in kinds.into_iter().enumerate() {
-            let of_kind = theirs.told.iter().filter(|told| (told.name & GHOST != 0) == (kind == 1)).count();
+            let of_kind =
+                theirs.classes.iter().filter(|told| (told.name & GHOST != 0) == (kind == 1)).count();
             let unknown = of_kind.saturating_sub(places[kind].len());
             if unknown > 0 {
                 let them = if unknown == 1 { one } else { several };
@@ -117,9 +118,9 @@ impl Protocol {
     }
 
     /// Its message types, then its ghost classes.
-    fn told(&self) -> Vec<Told> {
-        let ghosts = Told::of_ghosts(self.ghosts.as_deref().unwrap_or_default());
-        self.messages.iter().map(Told::of_message).chain(ghosts).collect()
+    fn classes(&self) -> Vec<ClassDigest> {
+        let ghosts = ClassDigest::of_ghosts(self.ghosts.as_deref().unwrap_or_default());
+        self.messages.iter().map(ClassDigest::of_message).chain(ghosts).collect()
     }
 
     /// The lines of the canonical text that channels have.
@@ -128,18 +129,18 @@ impl Protocol {
     }
 }
 
-impl Told {
+impl ClassDigest {
     fn of_message(message: &MessageType) -> Self {
         let (fields, is_opaque) = match &message.body {
             Body::Declared(schema) => (schema.describe().lines().map(str::to_owned).collect(), false),
             Body::Opaque { max_bytes } => (vec![format!("opaque {max_bytes}")], true),
         };
-        Told { name: message.name.clone(), is_ghost: false, fields, is_opaque }
+        ClassDigest { name: message.name.clone(), is_ghost: false, fields, is_opaque }
     }
 
     /// The ghosts' classes in their canonical text: a line `class LENGTH:NAME CAPACITY`, then lines `CONDITION LENGTH:NAME KIND`.
     fn of_ghosts(text: &str) -> Vec<Self> {
-        let mut classes: Vec<Told> = Vec::new();
+        let mut classes: Vec<ClassDigest> = Vec::new();
         for line in text.lines() {
             let Some((first, rest)) = line.split_once(' ') else { continue };
             match (first, classes.last_mut()) {
@@ -148,7 +149,7 @@ impl Told {
                         continue;
                     };
                     let fields = vec![format!("8:capacity {capacity}")];
-                    classes.push(Told { name: name.into(), is_ghost: true, fields, is_opaque: false });
+                    classes.push(ClassDigest { name: name.into(), is_ghost: true, fields, is_opaque: false });
                 }
                 // The condition behind the name, as if it were the kind's.
                 ("a" | "i" | "o" | "e", Some(class)) => class.fields.push(format!("{rest} {first}")),
@@ -166,7 +167,7 @@ impl Told {
 
     /// Which fields the peer has otherwise.
     fn compare(&self, theirs: &[u16]) -> Option<String> {
-        let Told { name, fields: ours, .. } = self;
+        let ClassDigest { name, fields: ours, .. } = self;
         let digests: Vec<u16> = ours.iter().map(|field| short(field)).collect();
         if digests == theirs {
             return None;
@@ -227,7 +228,7 @@ impl Digest {
             rest = tail;
         }
         let types = usize::from(u16::from_le_bytes([types[0], types[1]]));
-        (told.len() <= types).then(|| Digest { channels: shorts(channels), types, told })
+        (told.len() <= types).then(|| Digest { channels: shorts(channels), types, classes: told })
     }
 }
 

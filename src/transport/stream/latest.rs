@@ -84,7 +84,7 @@ impl Latest {
 
     /// The fate of a value that is not the newest.
     fn take_replaced(&mut self, mark: u64) -> Fate {
-        self.replaced.remove(&mark).map_or(Fate::Open, Fate::Told)
+        self.replaced.remove(&mark).map_or(Fate::Open, Fate::Notify)
     }
 }
 
@@ -111,7 +111,7 @@ impl Sending for Latest {
         if value.due {
             self.stats.dropped += 1;
         } else {
-            if let Fate::Told(tag) = core::mem::replace(&mut replaced, Fate::Open) {
+            if let Fate::Notify(tag) = core::mem::replace(&mut replaced, Fate::Open) {
                 self.replaced.insert(value.mark(key), tag);
             }
             self.due.push(key);
@@ -195,7 +195,7 @@ impl Sending for Latest {
     }
 
     fn abandon_all(&mut self, lost: &mut dyn FnMut(Fate)) {
-        core::mem::take(&mut self.replaced).into_values().for_each(|tag| lost(Fate::Told(tag)));
+        core::mem::take(&mut self.replaced).into_values().for_each(|tag| lost(Fate::Notify(tag)));
         self.due.drain().for_each(drop);
         let open = self.values.drain(..).filter(|value| !value.delivered);
         open.for_each(|value| lost(Fate::of(value.options)));

@@ -110,13 +110,13 @@ pub(crate) enum Fate {
     /// The message's own fate is not known yet, or was before.
     Open,
     /// It is now, with the tag to tell it by.
-    Told(u32),
+    Notify(u32),
 }
 
 impl Fate {
     /// The fate, just known, of a message sent with these options.
     fn of(options: SendOptions) -> Self {
-        if options.notify { Fate::Told(options.tag) } else { Fate::Open }
+        if options.notify { Fate::Notify(options.tag) } else { Fate::Open }
     }
 }
 

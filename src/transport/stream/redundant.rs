@@ -270,9 +270,9 @@ mod tests {
         // One packet of the first is on its way; both of the second are lost.
         assert_eq!(channel.handle_lost(0), Fate::Open);
         assert_eq!(channel.handle_lost(1), Fate::Open);
-        assert_eq!(channel.handle_lost(1), Fate::Told(1));
+        assert_eq!(channel.handle_lost(1), Fate::Notify(1));
         assert_eq!(channel.handle_ack(now, 1), Fate::Open, "it was told of");
-        assert_eq!(channel.handle_ack(now, 0), Fate::Told(0));
+        assert_eq!(channel.handle_ack(now, 0), Fate::Notify(0));
         let mut left = Vec::new();
         channel.abandon_all(&mut |fate| left.push(fate));
         assert_eq!((left, channel.stats.lost, channel.stats.delivered), (vec![], 1, 1));

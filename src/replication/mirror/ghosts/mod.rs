@@ -19,7 +19,7 @@ use crate::wire::BitReader;
 const ALIVE: u8 = 1;
 /// The client owns it; and the game was told so.
 const OWNED: u8 = 2;
-const TOLD_OWNED: u8 = 4;
+const REPORTED_OWNED: u8 = 4;
 /// The game was not told that it is there.
 const FRESH: u8 = 8;
 /// It is in the list of what the game has not seen.
@@ -108,7 +108,7 @@ impl Ghosts {
     }
 
     /// Whether it is there, and the game was told so.
-    pub(super) fn is_told(&self, id: usize) -> bool {
+    pub(super) fn is_reported(&self, id: usize) -> bool {
         self.flags(id) & (ALIVE | FRESH) == ALIVE
     }
 
@@ -185,7 +185,7 @@ impl Ghosts {
         *flags = *flags & !OWNED | if owner { OWNED } else { 0 };
         if fresh {
             // The game knows of no ghost that it was owned.
-            *flags = *flags & !TOLD_OWNED | ALIVE | FRESH | if owner { TOLD_OWNED } else { 0 };
+            *flags = *flags & !REPORTED_OWNED | ALIVE | FRESH | if owner { REPORTED_OWNED } else { 0 };
         }
         self.mark(id, changed);
         Ok(Outcome::Quiet)
