@@ -4,7 +4,7 @@ use loom::sync::{Arc, Condvar, Mutex};
 
 use crate::time::Duration;
 
-/// What only a ring ends the waits at.
+/// A flag that ends waits.
 #[derive(Debug, Default)]
 pub struct Poller(Arc<Signal>);
 
