@@ -98,7 +98,7 @@ impl Budget {
         self.level -= bytes as f64;
     }
 
-    /// Forgets what is owed beyond a burst: for those who can't keep others from spending.
+    /// Cancels debt beyond a burst: for owners who can't keep others from spending.
     pub(crate) fn clear_debt(&mut self) {
         self.level = self.level.max(-self.config.burst_bytes);
     }
@@ -110,7 +110,7 @@ impl Budget {
     }
 }
 
-/// Spreads what a congestion controller allows over time.
+/// Spreads a congestion controller's allowance over time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pacer {
     credit: f64,

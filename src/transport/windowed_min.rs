@@ -2,7 +2,7 @@
 
 use crate::time::{Duration, Instant};
 
-/// The least of the values that came in the last one to two buckets of time: constant memory, and none is kept for longer.
+/// The minimum of the values in the last one to two buckets of time, in constant memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WindowedMin<T> {
     since: Instant,

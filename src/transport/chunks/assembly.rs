@@ -1,7 +1,7 @@
-//! A chunk being put together: which slices are there, and how much of it is hashed.
+//! A chunk being put together: its received slices, and how much of it is hashed.
 //!
-//! Promises: a slice is stored once; hashing goes on as the beginning grows, with as much reading back as [`ReadBack`] allows.
-//! Refuses: slices that are not the offer's; `handle` says which way they are not.
+//! Promises: a slice is stored once; hashing follows the growing beginning, with as much reading back as [`ReadBack`]
+//! allows. Refuses slices that don't fit the offer; `handle` says why.
 
 use sha2::{Digest, Sha256};
 
@@ -10,11 +10,11 @@ use super::{ContentHash, Offer};
 use crate::store::BitSet;
 use crate::time::Instant;
 
-/// Bytes read back at a time.
+/// Bytes per read.
 const READ_BYTES: usize = 64 << 10;
 
-/// How much may be read back to be hashed. A part of a gigabyte that is gone on with is read once more, and its peer need
-/// send next to nothing for it: so that goes on slowly. What arrives before the slices in front of it is paid for.
+/// How much may be read back to be hashed. A resumed part of a gigabyte is read once more while its peer may send
+/// next to nothing, so that happens slowly. Slices that arrived before the ones in front of them are paid for.
 #[derive(Debug, Default)]
 pub(super) struct ReadBack {
     pub(super) bytes: u64,
@@ -59,7 +59,7 @@ pub struct Assembly {
     kept: Kept,
 }
 
-/// What was there of a chunk before its connection.
+/// How much of a chunk was stored before its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kept {
     /// Nothing, or some slices.
@@ -70,7 +70,7 @@ enum Kept {
     Verified,
 }
 
-/// What became of a slice.
+/// The outcome of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slice {
     New,
@@ -79,15 +79,16 @@ pub(crate) enum Slice {
 }
 
 impl Assembly {
-    /// Nothing yet of what is offered.
+    /// An empty assembly of the offered chunk.
     pub fn new(offer: &Offer, sink: Box<dyn Sink>) -> Self {
         Self::resumed(offer, sink, BitSet::new(offer.slices() as usize))
     }
 
-    /// These slices of what is offered are in the sink, or so it seems: the hash of the whole will tell.
+    /// An assembly whose sink seems to have these slices: the hash of the whole will tell.
     ///
     /// # Panics
-    /// When `there` is not a set of the offer's slices.
+    ///
+    /// When `received` is not a set of the offer's slices.
     pub fn resumed(offer: &Offer, sink: Box<dyn Sink>, received: BitSet) -> Self {
         assert_eq!(received.bound(), offer.slices() as usize, "the set is of another chunk's slices");
         let bytes = received.runs().map(|run| {
@@ -107,8 +108,8 @@ impl Assembly {
         }
     }
 
-    /// All of what is offered is in the sink, or so it seems. Unless it was verified before it is hashed, and when that finds
-    /// something else it is offered to the application once more: nothing was sent of it by then.
+    /// An assembly whose sink seems to have all of the chunk. Unless it was `verified` before, it is hashed first; if
+    /// the content is different, the chunk is offered to the application again: nothing of it was sent by then.
     pub fn whole(offer: &Offer, sink: Box<dyn Sink>, verified: bool) -> Self {
         let mut assembly = Self::resumed(offer, sink, BitSet::full(offer.slices() as usize));
         if verified {
@@ -119,17 +120,17 @@ impl Assembly {
         assembly
     }
 
-    /// Whether all of it was here before it was offered, or so it seems.
+    /// Whether all of it seemed to be here before it was offered.
     pub(super) fn is_kept(&self) -> bool {
         self.kept != Kept::Part
     }
 
-    /// Whether this is a part of what is offered.
+    /// Whether this is a part of the offered chunk.
     pub fn is_of(&self, offer: &Offer) -> bool {
         (self.hash, self.size, self.slice_bytes) == (offer.hash, offer.size, offer.slice_bytes)
     }
 
-    /// Bytes that are there.
+    /// Bytes received.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -147,7 +148,7 @@ impl Assembly {
         self.received.is_full()
     }
 
-    /// The runs of slices that are there, the first ones.
+    /// The first runs of received slices.
     pub(crate) fn runs(&self, most: usize) -> Vec<(u32, u32)> {
         self.received.runs().take(most).map(|run| (run.start as u32, run.len() as u32)).collect()
     }
@@ -170,7 +171,7 @@ impl Assembly {
         Ok(Slice::New)
     }
 
-    /// Hashes some of what is there, as many bytes of it as are allowed; true when all is hashed.
+    /// Hashes received bytes, as many as are allowed; true when everything is hashed.
     pub(crate) fn hash_on(&mut self, allowed: &mut u64) -> Result<bool, StorageError> {
         let mut buffer = Vec::new();
         let slice = usize::from(self.slice_bytes);
@@ -191,7 +192,7 @@ impl Assembly {
         Ok(self.hashed as usize == self.received.bound())
     }
 
-    /// What is stored, if it is what was offered.
+    /// The stored chunk, if it is the one offered.
     pub(crate) fn finish(self) -> Result<Option<Stored>, StorageError> {
         if self.kept == Kept::Verified || self.hasher.finalize().as_slice() == self.hash {
             return self.sink.finish().map(Some);
@@ -200,7 +201,7 @@ impl Assembly {
         Ok(None)
     }
 
-    /// Ends it for good: nobody is going on with it.
+    /// Discards it for good: nobody will resume it.
     pub fn discard(self) {
         self.sink.discard();
     }

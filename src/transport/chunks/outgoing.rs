@@ -11,17 +11,17 @@ use crate::store::BitSet;
 use crate::store::sequence::distance;
 use crate::time::{Duration, Instant};
 
-/// Slices sent before the receiver has answered: 256 KiB, what the article would send at once.
+/// Slices sent before the receiver has answered: 256 KiB, as many as the article would send at once.
 const UNANSWERED_SLICES: u32 = (256 * 1024usize).div_ceil(SLICE_BYTES) as u32;
 
-/// Slices behind which the offer is said again while it may be lost.
+/// The offer is repeated after this many slices while it may be lost.
 const OFFER_AGAIN: u32 = 16;
 
-/// How long after a slice was sent again it goes once more, when there is nothing else to send: the last ones would
-/// cost a round trip each time they are lost.
+/// How long after a resent slice it is retransmitted again, if there is nothing else to send: otherwise each loss of
+/// the last slices would cost a round trip.
 const TAIL_RETRANSMIT_AFTER: Duration = Duration::from_millis(4);
 
-/// Slices that may go once more: one in this many of those sent again, and one in this many of all.
+/// The limit of tail retransmits: one for this many resent slices, and one for this many slices in all.
 const RESENT_PER_TAIL_RETRANSMIT: u32 = 5;
 const SLICES_PER_TAIL_RETRANSMIT: u32 = 72;
 
@@ -36,33 +36,34 @@ pub(super) struct Outgoing {
     offer_due: bool,
     /// The peer has answered the offer.
     accepted: bool,
-    /// What was sent until then and is acked later may have come before the chunk was accepted, and was not kept: acks may
-    /// come after the answer.
+    /// Packets up to this one may have arrived before the chunk was accepted, in which case their slices were not
+    /// kept: their acks may come after the answer.
     doubted_until: SentPacket,
     /// The chunk is over, and the peer must hear of it (again, if due).
     withdrawn: bool,
     withdrawal_due: bool,
     /// No slices go: this side's application wants it so.
     paused: bool,
-    /// Or the peer's, as the newest packet with an answer says.
+    /// Paused by the peer, as of the newest packet with an answer.
     paused_by_peer: bool,
     answered_in: u64,
-    /// An acceptance has said what the peer has: behind one that pauses, it may yet find that it hasn't.
+    /// An acceptance has listed the peer's slices. After one that pauses, the peer may yet find that it doesn't have
+    /// them.
     settled: bool,
-    /// No slices go before the peer has said what it has.
+    /// Sends no slices before the peer's answer.
     asks_first: bool,
     /// Slices the peer has.
     acked: BitSet,
     bytes: u64,
     /// Slices from here on were never sent.
     fresh: u32,
-    /// Slices to send again, in the order in which they were lost; `waiting` are those in it.
+    /// Slices to resend, in the order in which they were lost; `waiting` marks them.
     lost: VecDeque<u32>,
     waiting: BitSet,
     /// Slices that were recently sent again, and when.
     resent: VecDeque<(Instant, u32)>,
     resent_count: u32,
-    /// Slices that went once more.
+    /// Slices sent again at the tail.
     tail_retransmits: u32,
     last_sent: Instant,
     rate: Rate,
@@ -137,7 +138,7 @@ impl Outgoing {
     }
 
     pub(super) fn progress(&self, now: Instant) -> Progress {
-        // Before the answer, what was acked may not have been kept.
+        // Before the answer, acked slices may not have been kept.
         let (bytes, slices_done) = if self.accepted { (self.bytes, self.acked.len() as u32) } else { (0, 0) };
         let Offer { size, .. } = self.offer;
         let Outgoing { paused, paused_by_peer, .. } = *self;
@@ -147,7 +148,7 @@ impl Outgoing {
 
     // --- sending -----------------------------------------------------------------------------------------
 
-    /// What must be said of the chunk now, besides slices.
+    /// Selects the items that must be sent now, other than slices.
     pub(super) fn select_control(&mut self, now: Instant, probe_after: Duration, selection: &mut Selection) {
         let id = self.offer.id;
         if core::mem::take(&mut self.withdrawal_due) {
@@ -162,13 +163,13 @@ impl Outgoing {
         }
     }
 
-    /// When [`Outgoing::select_control`] has something to say. With nothing left to send, the offer goes out again
-    /// and again until the last slices' fates are known: acks of later packets tell which of them are lost.
+    /// When [`Outgoing::select_control`] has something to send. With nothing left to send, the offer is repeated
+    /// until the outcome of the last slices is known: acks of later packets show which of them are lost.
     pub(super) fn next_deadline(&self, probe_after: Duration) -> Instant {
         if self.withdrawal_due || (self.offer_due && !self.withdrawn) {
             return Instant::ZERO;
         }
-        // One that is paused has nothing to find out: packets that carry other things tell what is lost.
+        // A paused chunk has nothing to find out: other packets show what is lost.
         let open = self.opened && !self.withdrawn && !self.is_paused();
         let idle = open && !self.has_due_slices() && !self.acked.is_full();
         if idle { self.last_sent + probe_after } else { Instant::NEVER }
@@ -182,7 +183,7 @@ impl Outgoing {
         self.next_tail_retransmit().map_or(Instant::NEVER, |(at, _)| at)
     }
 
-    /// The slice that goes once more next, and when.
+    /// The next slice to be retransmitted at the tail, and when.
     fn next_tail_retransmit(&self) -> Option<(Instant, u32)> {
         let allowed =
             self.resent_count / RESENT_PER_TAIL_RETRANSMIT + self.offer.slices() / SLICES_PER_TAIL_RETRANSMIT;
@@ -204,7 +205,7 @@ impl Outgoing {
         self.opened && !self.withdrawn && !self.is_paused() && (fresh || !self.lost.is_empty())
     }
 
-    /// Takes the next slice, if there is one and it fits. Fails when the source does.
+    /// Selects the next slice, if there is one and it fits. Fails if the source does.
     pub(super) fn select_slice(
         &mut self,
         now: Instant,
@@ -259,9 +260,9 @@ impl Outgoing {
 
     // --- what became of it -------------------------------------------------------------------------------
 
-    /// The receiver takes the chunk and has these runs of slices; false when the chunk has no such slices.
-    /// `known` is the newest packet that had come when it said so.
-    /// Answers may overtake each other: what the newest packet says of a pause counts.
+    /// The receiver accepts the chunk and has these runs of slices; false if the chunk has no such slices. `known` is
+    /// the newest packet that had arrived at the receiver. Answers may overtake each other: for pauses the newest
+    /// packet counts.
     pub(super) fn handle_accepted(
         &mut self,
         now: Instant,
@@ -292,7 +293,7 @@ impl Outgoing {
             return true;
         }
         self.doubted_until = known;
-        // The answer decides: slices that came before the offer or before the chunk was accepted were acked with
+        // The answer decides: slices that arrived before the offer or before the chunk was accepted were acked with
         // their packets and yet not kept.
         let mut there = BitSet::new(slices as usize);
         for &(first, count) in have {

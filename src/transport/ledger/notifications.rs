@@ -1,56 +1,56 @@
-//! What becomes of messages whose sender wants to know, told in the order of the packets that carried them
-//! (the delivery notification manager of "Multiplayer Game Programming", chapter 7).
+//! Notifications about messages and packets, in the order of the packets that carried them (the delivery notification
+//! manager of "Multiplayer Game Programming", chapter 7).
 //!
-//! Promises: of each message one notification, in packet order: one that is known early waits until all
-//! earlier packets' fates are known too, or the conversation is over.
+//! Promises: each message has one notification, in packet order: an early one waits until all earlier packets are
+//! acked or lost too, or the conversation is over.
 
 use std::collections::VecDeque;
 
 use super::acks::Acks;
 use crate::store::{List, Lists};
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification {
     pub channel: u8,
-    /// What the sender gave the message to be known by.
+    /// The sender's tag for the message.
     pub tag: u32,
-    /// Whether the peer has it; otherwise it is lost for good.
+    /// Whether the peer received it; otherwise it is lost for good.
     pub delivered: bool,
 }
 
-/// What became of a packet.
+/// The outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketNotification {
     pub sequence: u16,
-    /// Whether the peer has it; otherwise it counts as lost.
+    /// Whether the peer received it; otherwise it counts as lost.
     pub delivered: bool,
 }
 
-/// Notifications of packets kept for whoever asks; older ones are forgotten.
+/// Notifications of packets that are kept to be polled; older ones are dropped.
 const MAX_PACKET_NOTIFICATIONS: usize = 1024;
 
-/// What is to be told, and of which packets nothing was told yet.
+/// Notifications that are ready, and those that wait for earlier packets.
 #[derive(Debug, Default)]
 pub(in crate::transport) struct Notifications {
-    /// All packets before this one were told of.
+    /// All packets before this one were reported.
     next: u16,
-    /// What waits for the fates of earlier packets.
+    /// Notifications that wait for earlier packets.
     waiting: Lists<Notification>,
     ready: VecDeque<Notification>,
-    /// Of all packets, when asked for.
+    /// Of all packets, if they are wanted.
     ready_packets: Option<VecDeque<PacketNotification>>,
 }
 
-/// What became of a packet, by the first verdict that was applied.
+/// The outcome of a packet, by the first verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Verdict {
-    /// No packet has this number, or there is nothing to tell of it.
+    /// No packet has this number, or there is nothing to report.
     #[default]
     Nothing,
     /// It is not known yet.
     Open,
-    /// The peer has it.
+    /// The peer received it.
     Delivered,
     /// It counts as lost; it may be acked later.
     Lost,
@@ -60,34 +60,34 @@ enum Verdict {
 #[derive(Debug, Default)]
 pub(in crate::transport) struct PendingNotifications {
     verdict: Verdict,
-    /// Notifications that wait for the fates of earlier packets.
+    /// Notifications that wait for earlier packets.
     waiting: List,
 }
 
 impl PendingNotifications {
-    /// Of a packet that is about to be sent.
+    /// For a packet that is about to be sent.
     pub(in crate::transport) fn open() -> Self {
         PendingNotifications { verdict: Verdict::Open, ..PendingNotifications::default() }
     }
 }
 
-/// A packet's record, with what is to be told of it.
+/// A packet's record, with its pending notifications.
 pub(in crate::transport) trait HasPending: Default {
     fn pending(&mut self) -> &mut PendingNotifications;
 }
 
 impl Notifications {
-    /// With `packets`, the fates of packets are kept too.
+    /// With `packets`, notifications of packets are kept too.
     pub(in crate::transport) fn new(packets: bool) -> Self {
         Notifications { ready_packets: packets.then(VecDeque::new), ..Self::default() }
     }
 
-    /// Whether the fates of all packets are kept.
+    /// Whether notifications of packets are kept.
     pub(in crate::transport) fn keeps_packets(&self) -> bool {
         self.ready_packets.is_some()
     }
 
-    /// A packet is acked or lost, and with it the fate of these messages is known.
+    /// A packet was acked or lost, which decided these notifications.
     pub(in crate::transport) fn resolve<T: HasPending>(
         &mut self,
         acks: &mut Acks<T>,
@@ -102,7 +102,7 @@ impl Notifications {
                     .drain(..)
                     .for_each(|notification| self.waiting.push(&mut pending.waiting, notification));
             }
-            // A fate that was known before: what this changes is told behind the rest.
+            // The packet was reported before: later notifications about it come last.
             _ => self.ready.extend(notifications.drain(..)),
         }
         while self.next != acks.next_sequence() {
@@ -134,12 +134,12 @@ impl Notifications {
         ready.push_back(fate);
     }
 
-    /// Tells of a message that never was in a packet.
+    /// Adds the notification of a message that was never in a packet.
     pub(in crate::transport) fn push(&mut self, notification: Option<Notification>) {
         self.ready.extend(notification);
     }
 
-    /// No more fates of packets will be known: tells what waited for them.
+    /// No more packets will be acked or lost: releases all waiting notifications.
     pub(in crate::transport) fn abandon_all<T: HasPending>(&mut self, acks: &mut Acks<T>) {
         while self.next != acks.next_sequence() {
             let pending = acks.note_mut(self.next).map(HasPending::pending);
@@ -159,12 +159,12 @@ impl Notifications {
         !self.ready.is_empty()
     }
 
-    /// Whether there is a next fate of a packet.
+    /// Whether there is a next notification of a packet.
     pub(in crate::transport) fn has_packet(&self) -> bool {
         self.ready_packets.as_ref().is_some_and(|ready| !ready.is_empty())
     }
 
-    /// The fate of the next packet.
+    /// The next notification of a packet.
     pub(in crate::transport) fn poll_packet(&mut self) -> Option<PacketNotification> {
         self.ready_packets.as_mut()?.pop_front()
     }

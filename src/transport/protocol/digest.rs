@@ -1,27 +1,27 @@
-//! A protocol in few bytes: enough for a peer with another one to name what differs, to the people who develop the two.
+//! A protocol in few bytes: enough for a peer with another one to name the differences, to the developers of the two.
 //!
-//! Promises: at most [`MAX_DIGEST_BYTES`], whatever the protocol; what [`Protocol::differences`] reads may be anything.
-//! It may take different things for the same (a digest of a field has 16 bits), so it explains and never decides.
+//! Promises: at most [`MAX_DIGEST_BYTES`], whatever the protocol; [`Protocol::differences`] reads arbitrary bytes. It
+//! may take different things for the same (a digest of a field has 16 bits), so it explains and never decides.
 
 use super::{Body, MessageType, Protocol, describe_channel, hash};
 
-/// A class of messages or ghosts, as a digest has it.
+/// A class of messages or ghosts in a digest.
 struct ClassDigest {
     name: String,
     is_ghost: bool,
-    /// Each with its kind; none are named of what the core can't read.
+    /// Each field with its kind; empty for opaque classes.
     fields: Vec<String>,
     is_opaque: bool,
 }
 
-/// A protocol's digest at most: it goes into answers that must stay well below the question. Message types that don't fit are
-/// counted and not told.
+/// The maximum size of a digest: it goes into answers that must stay well below the request. Message types that don't
+/// fit are counted and not named.
 pub const MAX_DIGEST_BYTES: usize = 448;
 
-/// Differences that are named; of the others it is said how many there are.
+/// Differences that are named; the others are only counted.
 const MAX_NAMED: usize = 6;
 
-/// The bit of a name that says that it is a ghost's.
+/// The bit of a name that marks a ghost class.
 const GHOST: u32 = 1 << 23;
 
 /// A message type or a ghost class of the peer's: its name, and its fields in order.
@@ -31,10 +31,10 @@ struct PeerType {
     fields: Vec<u16>,
 }
 
-/// What a digest says.
+/// The contents of a digest.
 struct Digest {
     channels: Vec<u16>,
-    /// Message types, those that aren't told included.
+    /// The number of message types, unnamed ones included.
     types: usize,
     classes: Vec<PeerType>,
 }
@@ -59,7 +59,8 @@ impl Protocol {
         bytes
     }
 
-    /// What of this protocol differs from the one of a peer with this digest, in words; None when nothing can be said.
+    /// The differences between this protocol and that of a peer with this digest, in words; None if nothing can be
+    /// said.
     pub fn differences(&self, peer: &[u8]) -> Option<String> {
         let mut found = self.compare(&Digest::read(peer)?);
         let more = found.len().saturating_sub(MAX_NAMED);
@@ -151,7 +152,7 @@ impl ClassDigest {
                     let fields = vec![format!("8:capacity {capacity}")];
                     classes.push(ClassDigest { name: name.into(), is_ghost: true, fields, is_opaque: false });
                 }
-                // The condition behind the name, as if it were the kind's.
+                // The condition after the name, as if it were part of the kind.
                 ("a" | "i" | "o" | "e", Some(class)) => class.fields.push(format!("{rest} {first}")),
                 _ => {}
             }
@@ -179,7 +180,7 @@ impl ClassDigest {
         let others: Vec<&str> = others.filter_map(|(field, _)| field_name(field)).collect();
         let missing = theirs.iter().filter(|digest| !digests.contains(digest)).count();
         let what = if self.is_ghost { "properties" } else { "fields" };
-        // Of a ghost the first is its capacity.
+        // A ghost's first entry is its capacity.
         let here = ours.len() - usize::from(self.is_ghost);
         let there = theirs.len().saturating_sub(usize::from(self.is_ghost));
         Some(match (others.as_slice(), missing) {

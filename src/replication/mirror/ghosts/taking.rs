@@ -4,7 +4,7 @@ use super::super::pages::Pages;
 use super::{ALIVE, FRESH, Ghosts, LISTED, OWNED, REPORTED_OWNED};
 
 impl Ghosts {
-    /// Forgets all of them. Calls `told` with each that the game was told of, by id.
+    /// Drops all ghosts. Calls `report` with each that was reported to the game, by id.
     pub(in super::super) fn clear(&mut self, mut report: impl FnMut(u32)) {
         for id in 0..self.rows {
             if self.flags(id) & (ALIVE | FRESH) == ALIVE {
@@ -17,7 +17,7 @@ impl Ghosts {
         self.listed.clear();
     }
 
-    /// The ghosts that the game knows and that have other values since, with the mask of these: before [`Ghosts::take`], in any order.
+    /// The reported ghosts with changed values, with the mask of changes: before [`Ghosts::take`], in any order.
     pub(in super::super) fn changing(&self) -> impl Iterator<Item = (u32, u64)> {
         self.listed.iter().filter_map(|id| {
             let (page, at) = self.pages.get(*id as usize)?;
@@ -26,7 +26,7 @@ impl Ghosts {
         })
     }
 
-    /// Calls `told` with each ghost that is new to the game, by id: before [`Ghosts::take`].
+    /// Calls `report` with each ghost that is new to the game, by id: before [`Ghosts::take`].
     pub(in super::super) fn take_spawns(&mut self, mut report: impl FnMut(u32)) {
         self.listed.sort_unstable();
         for id in &self.listed {
@@ -36,8 +36,8 @@ impl Ghosts {
         }
     }
 
-    /// Puts what changed into the columns, a cell a ghost; ghosts that a column has no cell for wait. Calls `told` with each
-    /// ghost, the mask of what changed, whether it is new to the game, and whose it is when that changed.
+    /// Puts changes into the columns, a cell per ghost; ghosts without a cell wait. Calls `report` with each ghost,
+    /// the mask of changes, whether it is new to the game, and its new ownership if that changed.
     pub(in super::super) fn take(
         &mut self,
         columns: &mut [&mut [u8]],
@@ -68,7 +68,7 @@ impl Ghosts {
             report(*id, mask, flags & FRESH != 0, owner);
         }
         listed.drain(..first_waiting);
-        // The game was told that these are there; their values come when there are cells.
+        // Their spawn was reported; their values follow when there are cells.
         for id in &listed {
             if let Some((page, at)) = self.pages.get_mut(*id as usize) {
                 page.flags[at] &= !FRESH;
