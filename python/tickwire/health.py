@@ -24,7 +24,7 @@ MAX_REQUEST_BYTES = 4096
 
 
 def check_health(given: str | int | tuple[str, int] | None) -> Address | None:
-    """The address that is meant, if one is given."""
+    """The address to listen on, if one is given."""
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, int | str | tuple | Address):
@@ -53,7 +53,7 @@ class Health:
         logging.getLogger("tickwire").info("health is told at http://%s", self.address)
 
     def start(self) -> None:
-        """Begins to answer. Whoever asked before waits until then."""
+        """Begins to answer. Earlier requests wait until then."""
         self.tick()
         self._thread = threading.Thread(target=self._serve, name="tickwire health", daemon=True)
         self._thread.start()
@@ -97,7 +97,7 @@ class Health:
                     elif asker is self._socket and (newcomer := self._accept()):
                         askers[newcomer] = now + PATIENCE
                         selector.register(newcomer, selectors.EVENT_READ)
-                # Who says nothing has to go when others come.
+                # Silent connections make room for others.
                 silent = list(askers)[: max(0, len(askers) - MAX_ASKERS)]
                 for asker in {*silent, *(each for each, until in askers.items() if until <= now)}:
                     selector.unregister(asker)

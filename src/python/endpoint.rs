@@ -494,7 +494,7 @@ impl Endpoint {
         self.desk.as_ref().map_or(Ok(()), |desk| desk.traverse(visit))?;
         match self.state.try_lock() {
             Some(state) => state.pending.iter().try_for_each(|pending| pending.traverse(visit)),
-            // What is being worked on is in use.
+            // Locked, so it is in use: nothing to collect.
             None => Ok(()),
         }
     }

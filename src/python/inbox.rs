@@ -129,7 +129,7 @@ pub(crate) struct Inbox {
     /// Values of latest channels: ``(client, key, message)`` on a server, ``(key, message)`` on a client.
     #[pyo3(get)]
     latest: Py<PyList>,
-    /// Of payload channels: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client.
+    /// Payloads: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client.
     #[pyo3(get)]
     payloads: Py<PyList>,
     /// Gaps in redundant channels: how many messages never arrived, as ``(client, channel, count)`` on a
@@ -143,8 +143,8 @@ pub(crate) struct Inbox {
     /// The error is a sentence.
     #[pyo3(get)]
     chunk_failures: Py<PyList>,
-    /// What happened to a client's ghosts: first which came and went, in order, then what changed. None of classes that
-    /// come as columns, and none on a server.
+    /// Events of a client's ghosts: first spawns and despawns in order, then changes. None for
+    /// classes taken as columns, and none on a server.
     #[pyo3(get)]
     ghosts: Py<PyList>,
     notifications: Arc<NotificationTable>,
@@ -166,8 +166,8 @@ struct Columns {
 
 #[pymethods]
 impl Inbox {
-    /// What became of messages sent with ``notify=True``, and of payloads: each exactly once while its
-    /// connection lasts.
+    /// Whether messages sent with ``notify=True``, and payloads, arrived: each is reported
+    /// exactly once while its connection lasts.
     #[getter]
     fn notifications(&self) -> Notifications {
         Notifications(self.notifications.clone())
@@ -218,12 +218,14 @@ impl Inbox {
         desk.is_some_and(|(desk, tick)| desk.has_calls(tick))
     }
 
-    /// Runs calls (see docs/calls.md) that no one has run yet, in the order in which they came, and gives how many. Going through
+    /// Runs the calls (see docs/calls.md) that haven't run yet, in order of arrival, and returns
+    /// how many. Going through
     /// the inbox and :meth:`Handlers.dispatch` do this by themselves, each call in its place; what is left then runs when the
     /// tick is flushed, or with the next one. In an inbox that is not the newest there are none left.
     ///
     /// Args:
-    ///     before (int | None, default None): those alone that came in front of ``messages[before]``; None: all.
+    ///     before (int | None, default None): only those that arrived before
+    ///     ``messages[before]``; None: all.
     #[pyo3(signature = (before = None))]
     fn run_calls(&self, py: Python<'_>, before: Option<usize>) -> PyResult<usize> {
         let Some((desk, tick)) = &self.calls else { return Ok(0) };

@@ -7,7 +7,7 @@
 
 use super::{ParameterError, bit_len};
 
-/// Most steps of a range: what 32 bits can say.
+/// Maximum steps of a range: 32 bits.
 const MAX_STEPS: f64 = u32::MAX as f64;
 
 /// How near a number of steps must be to a whole one to be taken for it: decimal resolutions don't divide their
@@ -77,7 +77,7 @@ impl Steps {
         (self.lo, self.hi)
     }
 
-    /// What a step is in truth: at most the resolution asked for.
+    /// The actual step: at most the resolution asked for.
     pub fn size(&self) -> f64 {
         self.size
     }
@@ -87,7 +87,7 @@ impl Steps {
         (self.rate, self.count.into())
     }
 
-    /// The step nearest to `value`; none outside the range, or for what is not a finite number.
+    /// The step nearest to `value`; None outside the range, or for a number that is not finite.
     #[inline]
     pub fn step_of(&self, value: f64) -> Option<u32> {
         let taken = if self.circle { value.is_finite() } else { (self.lo..=self.hi).contains(&value) };
@@ -102,7 +102,7 @@ impl Steps {
         Some(if self.circle && step == self.count { 0 } else { step })
     }
 
-    /// The value that a step stands for; `step` is at most [`Steps::last`].
+    /// The value of a step; `step` is at most [`Steps::last`].
     #[inline]
     pub fn value(&self, step: u32) -> f64 {
         // Rounding must not carry the last step off the bound, nor keep zero from being zero.

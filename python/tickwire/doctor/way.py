@@ -34,7 +34,7 @@ _MTU_DISCOVER = {socket.AF_INET: (socket.IPPROTO_IP, 10, 2, 14), socket.AF_INET6
 
 
 def examine_way(to: str, protocol: tw.Protocol | None = None, key: bytes | None = None) -> Iterator[Finding]:
-    """Everything about the way to a server.
+    """Examines the path to a server.
 
     Args:
         to: ``HOST:PORT``.
@@ -105,7 +105,7 @@ def _port_and_size(address: tw.Address) -> Iterator[Finding]:
             except ConnectionRefusedError:
                 refused = True
             except OSError:
-                # Too large, which the path MTU tells, or no way there, which passes or shows below.
+                # Too large, which the path MTU shows, or no route, which passes or shows below.
                 continue
         if refused:
             yield Finding(
@@ -159,7 +159,7 @@ def _server(address: tw.Address, protocol: tw.Protocol, key: bytes | None) -> Fi
 
 
 def refusal(reason: tw.DisconnectReason) -> Finding:
-    """What it means that no connection came up."""
+    """Explains why no connection came up."""
     match reason:
         case tw.DisconnectReason.SERVER_FULL:
             return Finding("server", Verdict.WARNING, "it answered: it is full", "raise its max_clients")

@@ -1,4 +1,4 @@
-"""Watches a server through its stats port: what is known of it now, and how it came to be."""
+"""Watches a server through its stats port: its current state, and its history."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Watched:
         return sum(channel.queued for channel in self.row.channels)
 
     def take(self, row: Row) -> None:
-        """The next look at it."""
+        """The next snapshot."""
         self.row = row
         self.rtt.values.append(row.rtt_ms)
         self.loss.values.append(row.loss_percent)

@@ -55,7 +55,7 @@ class Walkers:
                 world.set_owner(walker, rng.choice([None, *handles]))
 
     def shown(self, handle: tw.ClientHandle) -> list[tuple[Any, ...]]:
-        """What a client must come to see."""
+        """The world that a client must see in the end."""
         world = self.server.world
         return sorted(seen(walker, world.owner(walker) == handle) for walker in self.alive)
 
@@ -71,7 +71,7 @@ def seen(walker: Walker, owned: bool) -> tuple[Any, ...]:
 
 
 class Picture:
-    """What a client was told of the world, held to what may be told."""
+    """A client's picture of the world, compared with what it may see."""
 
     def __init__(self, name: str, client: tw.Client) -> None:
         self.name = name

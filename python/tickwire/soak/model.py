@@ -1,5 +1,5 @@
-"""What each kind of channel promises, as a model that knows what was sent: it is told all that is
-sent and received in one direction of one connection, and says what must not be."""
+"""A model of each kind of channel's promise: it gets everything sent and received in one direction of one
+connection, and reports violations."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Flow:
         self.where = where
         self.sent = 0
         self.got = 0
-        # Tags whose fate is to be told.
+        # Tags whose notification is due.
         self.open: set[int] = set()
-        # Those of which it was told that the other side has them before its game had seen them.
+        # Reported as delivered before the other side's game had seen them.
         self.claimed: set[int] = set()
 
     def fail(self, what: str) -> None:
@@ -47,7 +47,7 @@ class Flow:
         self.fail(f"{count} messages are told to be missing")
 
     def at_end(self) -> None:
-        """After the connection's end was told: nothing is open any more."""
+        """After the connection's end was reported: nothing is open any more."""
         if self.open:
             self.fail(f"the fates of {sorted(self.open)[:5]} were never told")
 
@@ -61,7 +61,7 @@ class Flow:
         return not self.open
 
     def unseen(self) -> list[int]:
-        """Those told to be delivered that the game there has not seen, nor newer ones instead."""
+        """Messages reported as delivered although the game there has seen neither them nor newer ones."""
         return sorted(number for number in self.claimed if not self._has(number))
 
     def _send(self, _number: int) -> None: ...
@@ -193,7 +193,7 @@ class Redundant(Newest):
 
 
 class Latest(Flow):
-    """Of each key the newest, in the end. One may come again whose ack was lost."""
+    """The newest value of each key, in the end. A value whose ack was lost may come again."""
 
     def __init__(self, where: str) -> None:
         super().__init__(where)

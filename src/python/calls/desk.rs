@@ -304,7 +304,7 @@ impl Desk {
 
     pub(in crate::python) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.protocol)?;
-        // What is being worked on is in use.
+        // Locked, so it is in use: nothing to collect.
         if let Ok(handlers) = self.handlers.try_lock() {
             handlers.iter().try_for_each(|handler| visit.call(handler))?;
         }

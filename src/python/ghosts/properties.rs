@@ -83,7 +83,7 @@ impl Properties {
         })
     }
 
-    /// What was said of how properties are shown, by name: a rule, its velocity's name, and numbers.
+    /// The display rules of properties, by name: a rule, its velocity's name, and numbers.
     #[getter]
     fn rules(&self) -> HashMap<String, RuleSpec> {
         self.rules.clone()

@@ -196,7 +196,7 @@ impl ChunkSender {
         lock(&self.core).progress().map(ChunkProgress::from)
     }
 
-    /// Chunks that wait behind the one in flight.
+    /// Chunks queued after the one in flight.
     #[getter]
     fn queued(&self) -> usize {
         lock(&self.core).queued()

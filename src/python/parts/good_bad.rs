@@ -92,7 +92,7 @@ impl GoodBad {
         name(lock(&self.core).mode())
     }
 
-    /// What the mode allows.
+    /// The mode's rate.
     #[getter]
     fn packets_per_second(&self) -> f64 {
         lock(&self.core).packets_per_second()

@@ -246,7 +246,7 @@ impl Room {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.server)?;
-        // What is being worked on is in use.
+        // Locked, so it is in use: nothing to collect.
         let Ok(members) = self.members.try_lock() else { return Ok(()) };
         members.values().try_for_each(|member| visit.call(member))
     }
