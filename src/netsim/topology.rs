@@ -7,7 +7,7 @@ use super::nat::{Nat, NatKind, NatRefusal};
 use crate::time::{Duration, Instant};
 
 /// The longest lifetime of a mapping: an hour.
-pub const MAX_LIFETIME: Duration = Duration::from_secs(3600);
+const MAX_LIFETIME: Duration = Duration::from_secs(3600);
 
 /// Why a NAT can't be placed there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use core::fmt;
 use crate::wire::{Column, Field, Kind, Node, Properties};
 
 /// How long a silence of a ghost may be, in ticks, and still be drawn as one motion if it isn't known to be rest.
-pub const MAX_DRAWN: u32 = 6;
+const MAX_DRAWN: u32 = 6;
 
 /// How a property is shown between two of its states.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -15,13 +15,13 @@ use crate::transport::{Notification, OpaqueBody, Received};
 use crate::wire::{BitReader, BitWriter};
 
 /// By default, a missing input is replaced by the one before it for this many ticks.
-pub const DEFAULT_REPEAT: u32 = 8;
+const DEFAULT_REPEAT: u32 = 8;
 
 /// By default, how many packets carry each input.
-pub const DEFAULT_REDUNDANCY: u32 = 3;
+const DEFAULT_REDUNDANCY: u32 = 3;
 
 /// By default, how many seconds a client may run ahead.
-pub const DEFAULT_MAX_LEAD: f64 = 1.0;
+const DEFAULT_MAX_LEAD: f64 = 1.0;
 
 /// An endpoint's role in inputs and time.
 #[derive(Debug, Default)]

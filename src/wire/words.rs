@@ -201,7 +201,7 @@ impl WordRange {
 
     /// Writes a residual of [`WordRange::residual`].
     #[inline]
-    pub fn write_residual<S: BitSink + ?Sized>(&self, residual: u64, sink: &mut S) {
+    fn write_residual<S: BitSink + ?Sized>(&self, residual: u64, sink: &mut S) {
         if self.may_stay {
             sink.bool(residual == 0);
             if residual > 0 {

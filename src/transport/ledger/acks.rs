@@ -482,7 +482,7 @@ impl<T: Default> Acks<T> {
 
     /// Takes the ack of one packet, without a round trip sample: for acks that reach further back than a header's.
     /// `None` if it was never sent, is forgotten or was acked before.
-    pub fn ack_one(&mut self, sequence: u16) -> Option<Acked> {
+    fn ack_one(&mut self, sequence: u16) -> Option<Acked> {
         let sent = self.sent.get_mut(sequence)?;
         let bytes = sent.bytes;
         let late = match sent.fate {
@@ -514,7 +514,7 @@ impl<T: Default> Acks<T> {
         Some(Acked { sequence, sent_at, bytes, late })
     }
 
-    /// [`Acks::ack_one`] for the packets from `newest` down to `oldest`, as far back as the window reaches.
+    /// Acks the packets from `newest` down to `oldest`, as far back as the window reaches.
     pub fn ack_range(&mut self, newest: u16, oldest: u16, out: &mut Vec<Acked>) {
         // Only where the range meets the window: a peer may name half of all numbers in a few bits.
         let behind = distance(self.sent.next(), newest);

@@ -27,7 +27,7 @@ use super::owner::{Layer, Owner};
 use crate::wire::Schema;
 
 /// Message types a protocol may have: type ids are 16 bits in the inbox.
-pub const MAX_MESSAGE_TYPES: usize = 65_536;
+const MAX_MESSAGE_TYPES: usize = 65_536;
 
 /// Channels a protocol may have: yojimbo 1.0's bound, and small enough to walk every tick.
 pub const MAX_CHANNELS: usize = 64;
@@ -43,7 +43,7 @@ pub(crate) const MAX_CONTROL_BYTES: usize = 1024;
 pub const MAX_WINDOW: usize = 16_384;
 
 /// Keys of a latest channel: 16 bits on the wire at most.
-pub const MAX_KEYS: usize = 65_536;
+const MAX_KEYS: usize = 65_536;
 
 /// Early copies of a reliable message: more would be a flood, not redundancy.
 pub const MAX_EARLY_COPIES: usize = 8;
@@ -61,7 +61,7 @@ const TIME_CHANNEL: &str = "time";
 const GHOST_RECEIVE_QUEUE: usize = 16;
 
 /// The largest weight of a channel.
-pub const MAX_WEIGHT: usize = 1000;
+const MAX_WEIGHT: usize = 1000;
 
 /// How the body of a message type is read.
 #[derive(Clone, Debug)]
