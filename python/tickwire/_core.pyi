@@ -2017,7 +2017,7 @@ class Clock:
         """Ticks between when an input is sent and when it is predicted, as :meth:`Client.set_inputs` was given."""
     @property
     def server_tick(self) -> int | None:
-        """The newest tick of the server that is known by its word; None before."""
+        """The newest tick that the server has reported; None before."""
     @property
     def acked(self) -> int | None:
         """The newest tick whose input the server has acked; None before."""

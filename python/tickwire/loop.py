@@ -93,7 +93,7 @@ def loop(
         ticks_per_second (float, default 60): above 0 to 1,000,000.
         health (str | int | tuple[str, int] | None, default None): where to answer orchestrators over HTTP, as
             ``"127.0.0.1:8080"``, or a port of the loopback address: 200 while ticks happen, 503 when none did
-            for 2 seconds (or two ticks, if that is longer). Whoever reaches that address can ask.
+            for 2 seconds (or two ticks, if that is longer). Anyone who reaches that address can ask.
         linger (float, default 0.0): seconds, 0 to 60, that the other sides have at the end to get what was
             sent, as for :meth:`Server.close`.
         reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8.

@@ -311,7 +311,7 @@ class Catalogue:
         if allowed is not True:
             self._refuse(client, number, PullError.REFUSED, allowed or "")
             return
-        # The hook may have withdrawn it, or sent away the client: we have the chunk, and are told below.
+        # The hook may have withdrawn it or disconnected the client: the chunk stays, its end is handled below.
         if not self._tell(client, PullAnswer(number, _COMING, chunk.hash, "")):
             return
         label = _label(request)
@@ -715,7 +715,7 @@ class Puller:
             chunks[:] = [chunk for chunk in chunks if not self._is_ours(chunk)]
         failures = inbox.chunk_failures
         if failures:
-            # Why one failed is told by the server, which knows what it sends for which request.
+            # The server reports why one failed, because it knows which chunk belongs to which request.
             rest: list[Any] = []
             for label, error in failures:
                 if (pull := self._labels.pop(label, None)) is None:

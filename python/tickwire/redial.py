@@ -236,7 +236,7 @@ class Redialler(Generic[_P]):
             more["token"] = token.result() if hasattr(token, "done") else token
         capture = settings.get("capture")
         if capture is not None and not isinstance(capture, Capture):
-            # One for all dials: each client would begin the file anew.
+            # One for all dials: each client would start the file again.
             self._capture = self._settings["capture"] = Capture(capture)
         try:
             self._client = self._make(**more, **self._settings)
@@ -395,7 +395,7 @@ class Redialler(Generic[_P]):
 
     @property
     def clock(self) -> Clock:
-        """The current client's estimate of the server's time; each attempt begins anew."""
+        """The current client's estimate of the server's time; each attempt starts again."""
         return self._client.clock
 
     def send_input(self, input: object, /) -> range:  # noqa: A002 - as Client's
@@ -502,7 +502,7 @@ class Redialler(Generic[_P]):
             self._pending = None
 
     def _judge(self, event: Event) -> Event | Reconnecting:
-        """What the game is told in place of an event of the client of now."""
+        """The event for the game in place of one of the current client."""
         now = self._now()
         if isinstance(event, Connected):
             self._connected_at = now
@@ -553,7 +553,7 @@ class Redialler(Generic[_P]):
         try:
             token: Any = self._fetch() if self._pending is None else self._pending
             if hasattr(token, "__await__") and not hasattr(token, "done"):
-                import asyncio  # costs time, and whoever makes coroutines has it
+                import asyncio  # slow, and loaded already by programs with coroutines
 
                 token = asyncio.ensure_future(token)
             if hasattr(token, "done"):
@@ -576,7 +576,7 @@ class Redialler(Generic[_P]):
             return
         except BaseException:
             if self._pending is None:
-                self._dial_at = self._now()  # whoever catches it goes on dialling
+                self._dial_at = self._now()  # a game that catches it goes on dialling
             raise
         if self._over:
             return  # closed while the token was made
@@ -595,7 +595,7 @@ class Redialler(Generic[_P]):
             if old.closed:
                 self._resume, self._client = old, self._stand_in()
             if not isinstance(error, Exception):
-                self._dial_at = self._now()  # whoever catches it goes on dialling
+                self._dial_at = self._now()  # a game that catches it goes on dialling
                 raise
             self._failed(error)
             return

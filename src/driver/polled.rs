@@ -43,7 +43,7 @@ struct Log {
     origin: u64,
 }
 
-/// A driver's counters.
+/// The counters of a driver.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DriverCounters {
     /// The socket's; zeros on a virtual network.

@@ -212,10 +212,10 @@ impl IncomingChunks {
     /// Takes the outcomes of outgoing chunks; events of incoming ones stay.
     pub(super) fn take_sent_events(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
         let ours = |event: &ChunkEvent| matches!(event, ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. });
-        let (fates, rest): (VecDeque<_>, _) =
+        let (sent, rest): (VecDeque<_>, _) =
             core::mem::take(&mut self.events).into_iter().partition(|(_, event)| ours(event));
         self.events = rest;
-        out.extend(fates);
+        out.extend(sent);
     }
 
     /// Whether there are events that the application hasn't taken.

@@ -11,7 +11,7 @@
 //! Refuses: other protocol ids, wrong checksums, strangers while a peer is connected, what reliable 1.0
 //! refuses. Each drop is counted under a name.
 //!
-//! **Nothing here is secret.** Whoever knows the protocol id can connect, and whoever is on the path can forge all there
+//! **Nothing here is secret.** Anyone who knows the protocol id can connect, and anyone on the path can forge all there
 //! is. Over the internet use [`Client`](super::Client) and [`Server`](super::Server).
 //!
 //! | bytes | field |

@@ -262,7 +262,7 @@ mod tests {
         slots.remove(second);
         slots.release(first);
         slots.release(other);
-        assert_eq!(slots.insert(connection(4)).slot, 1, "the second one in slot 0 waits to be told of");
+        assert_eq!(slots.insert(connection(4)).slot, 1, "the second one in slot 0 waits for its event");
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl SourceLimit {
         allowed
     }
 
-    /// Refunds one charge.
+    /// Refunds the charge of one request.
     pub(crate) fn refund(&mut self, from: SocketAddr) {
         let full_at = self.bucket(from);
         *full_at = Instant::from_nanos(full_at.as_nanos().saturating_sub(COST.as_nanos() as u64));

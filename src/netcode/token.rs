@@ -106,7 +106,7 @@ impl fmt::Display for TokenError {
             ),
             TokenError::Addresses => write!(
                 f,
-                "the connect token's list of server addresses is malformed: have the backend make it anew"
+                "the connect token's list of server addresses is malformed: have the backend make a new one"
             ),
             TokenError::NotAuthentic => {
                 write!(f, "the connect token's private part was not sealed with this private key")

@@ -20,7 +20,7 @@ counters! {
         too_large,
         /// Packets dropped because they found the queue full.
         queue_dropped,
-        /// Packets lost independently.
+        /// Packets lost independently of others.
         lost,
         /// Packets lost in bursts.
         lost_in_bursts,

@@ -530,7 +530,7 @@ mod tests {
     #[test]
     fn directions_have_luck_of_their_own() {
         const N: u64 = 100_000;
-        let fates = |both: bool| {
+        let outcomes = |both: bool| {
             let mut network = network(Conditions::perfect().loss(0.3), 2);
             let mut arrived = [Vec::new(), Vec::new()];
             for millis in 0..N {
@@ -545,8 +545,8 @@ mod tests {
             }
             arrived
         };
-        let [there, back] = fates(true);
-        assert_eq!(there, fates(false)[0], "what goes back changes nothing");
+        let [there, back] = outcomes(true);
+        assert_eq!(there, outcomes(false)[0], "what goes back changes nothing");
         let (n, p) = (N as f64, 0.3 * 0.3);
         let neither = there.iter().zip(&back).filter(|fate| *fate == (&false, &false)).count();
         assert!((neither as f64 - n * p).abs() < 3.0 * (n * p * (1.0 - p)).sqrt(), "{neither}");

@@ -39,7 +39,7 @@ use crate::endpoint::{
 use crate::netcode::{self, TokenParams, hash_address};
 use crate::transport::BudgetConfig;
 
-/// A client that nobody ticked for so long was forgotten: who changed their mind was quicker.
+/// A client that nobody ticked for this long was forgotten by mistake.
 const FORGOTTEN_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Seconds in which a token made on the spot must start its connection.
@@ -228,7 +228,7 @@ impl Client {
         let network = settings.network.clone();
         if network.is_none() && !address.ip().is_loopback() {
             let sentence = format!(
-                "connecting to {address} in development mode: whoever has the key can be any player. \
+                "connecting to {address} in development mode: anyone with the key can be any player. \
                  Use tickwire.Client with a connect token from your login backend"
             );
             development::warn(py, sentence)?;
@@ -779,7 +779,7 @@ impl Client {
             host.resume_chunks(before.get().take_partial_chunks()?);
         }
         let endpoint = Endpoint::new(py, &CLIENT, host, driver, protocol, settings)?;
-        // A thread keeps it going, and in virtual time whoever tests something else needs no ticks.
+        // A thread ticks it; and in virtual time a test of something else needs no ticks.
         let warned = AtomicBool::new(network.is_some() || endpoint.state.is_threaded());
         let state = Arc::downgrade(&endpoint.state);
         let world = Py::new(py, ClientWorld::new(py, &endpoint.population, state)?)?;

@@ -220,7 +220,7 @@ where
     }
 }
 
-/// As [`bounded`], and takes a float that is a whole number: 1e6 is one to whoever writes it.
+/// As [`bounded`], and takes a float that is a whole number: 1e6 is meant as one.
 pub(super) fn whole<T>(name: &str, value: &Bound<'_, PyAny>, low: T, high: T) -> PyResult<T>
 where
     T: TryFrom<i128> + PartialOrd + Display,

@@ -1,6 +1,6 @@
 //! Hooks: the game's own decisions, asked once a tick, in columns.
 //!
-//! Promises: no lock is held while a hook runs; what a hook costs is counted, and the logger is told about those that take
+//! Promises: no lock is held while a hook runs; what a hook costs is counted, and the logger gets those that take
 //! long. What a hook gets wrong reaches the caller as an exception that says so.
 
 use std::sync::{Arc, OnceLock, Weak};
@@ -282,7 +282,7 @@ pub(super) struct HookClock {
     logged: u64,
 }
 
-/// A call that the logger should be told of.
+/// A call to be logged.
 #[derive(Debug)]
 pub(super) struct Slow {
     took: Duration,

@@ -278,7 +278,7 @@ impl Everything {
                 }
                 *place = (place.0 + 1, 0);
                 if place.0 == 2 {
-                    // The calls behind the last message.
+                    // The calls after the last message.
                     drop(place);
                     inbox.run_calls(py, None)?;
                     place = lock(&self.place);

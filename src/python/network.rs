@@ -454,7 +454,7 @@ impl SimulatedNetwork {
         self.0.advance(Instant::from_nanos(nanoseconds) - self.0.now());
     }
 
-    /// Lets a datagram arrive now, whoever sent it.
+    /// Lets a datagram arrive now, from any sender.
     fn _deliver(&self, sender: AddressLike, receiver: AddressLike, datagram: &[u8]) {
         self.0.deliver(sender.0, receiver.0, datagram);
     }

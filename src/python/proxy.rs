@@ -237,7 +237,7 @@ fn chosen(
 }
 
 impl Running {
-    /// To be asked for while detached: who holds it may wait for the proxy's thread.
+    /// Take it while detached: its holder may wait for the proxy's thread.
     fn state(&self) -> MutexGuard<'_, ProxyState> {
         let mut state = lock(&self.state);
         if !self.process.is_here() {

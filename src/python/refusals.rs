@@ -37,7 +37,7 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    /// Whether the logger should be told of one.
+    /// Whether one should be logged.
     fn count(&mut self, is_refusal: bool) -> bool {
         if is_refusal {
             self.counters.refused += 1;

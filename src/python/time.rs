@@ -258,7 +258,7 @@ impl Clock {
         player(self.0.get(), |player, _| player.config().delay)
     }
 
-    /// The newest tick of the server that is known by its word; None before.
+    /// The newest tick that the server has reported; None before.
     #[getter]
     fn server_tick(&self) -> PyResult<Option<u32>> {
         player(self.0.get(), |player, _| player.server_tick())

@@ -333,6 +333,6 @@ mod tests {
             stamped += player.stamp(now, &input).len();
         }
         assert!(player.input_tick(Instant::from_millis(9_000)).is_some());
-        assert!(stamped <= 1, "ticks rise, and there is none behind the last");
+        assert!(stamped <= 1, "ticks rise, and there is none after the last");
     }
 }

@@ -66,7 +66,7 @@ impl fmt::Display for DropReason {
 impl std::error::Error for DropReason {}
 
 counters! {
-    /// An endpoint's counters.
+    /// The counters of an endpoint.
     pub struct EndpointCounters {
         sent,
         received,
@@ -261,7 +261,7 @@ impl<T: Default> AckEndpoint<T> {
         self.acks.remember_received(packets);
     }
 
-    /// [`AckEndpoint::acks`], for changes.
+    /// The same as [`AckEndpoint::acks`], for changes.
     pub(super) fn acks_mut(&mut self) -> &mut Acks<T> {
         &mut self.acks
     }
@@ -382,7 +382,7 @@ impl<T: Default> AckEndpoint<T> {
         self.acks.stats()
     }
 
-    /// The endpoint's counters.
+    /// The counters of an endpoint.
     pub fn counters(&self) -> EndpointCounters {
         let AckCounters { sent, received, acked, lost, late_acks } = self.acks.counters();
         EndpointCounters { sent, received, acked, lost, late_acks, ..self.counters }

@@ -9,7 +9,7 @@ pub struct ConfigError {
     pub field: &'static str,
     /// The value it was given.
     pub value: String,
-    /// The allowed values.
+    /// A text with the allowed values.
     pub bound: &'static str,
 }
 

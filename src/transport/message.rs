@@ -137,7 +137,7 @@ pub struct SendOptions {
     pub key: u32,
     /// The application's own name for it: notifications and candidates carry it.
     pub tag: u32,
-    /// Report the message's outcome: see [`Connection::poll_notification`].
+    /// Report the message's outcome: see `Connection::poll_notification`.
     pub notify: bool,
 }
 

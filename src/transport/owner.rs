@@ -9,7 +9,7 @@ pub enum Layer {
     Ghosts,
     /// Calls, and replies to them.
     Calls,
-    /// Messages about turns.
+    /// The messages of lockstep turns.
     Lockstep,
 }
 

@@ -1,5 +1,5 @@
 //! How many bytes a connection may send now: buckets that fill at a rate and hold one burst. [`Budget`] has a fixed rate,
-//! [`Pacer`] one that a congestion controller sets anew at each turn.
+//! [`Pacer`] one that a congestion controller sets at each turn.
 
 use core::time::Duration;
 

@@ -3,14 +3,14 @@
 //! Where each lies, seen from the start of the body:
 //! - one value: its [`Column`];
 //! - optional: the item, then a byte that is 1 when there is one; without one the item's bytes are zero;
-//! - list: offset and count, 32 bits each, of items that lie one behind the other in the tail;
+//! - list: offset and count, 32 bits each, of consecutive items in the tail;
 //! - sparse array: as a list, of entries that are a 32-bit index and the item;
 //! - set: as a list; map: as a list of entries that are a key and the item;
 //! - union: offset and number of the message, 32 bits each; its row lies in the tail;
 //! - message: its row.
 //!
 //! Promises: every node of a kind has the same size in a row. What a packet makes of lists is bounded by the
-//! declaration ([`Node::spread`]) as well as by the packet: an item takes at least one bit.
+//! declaration ([`Node::max_tail_bytes`]) as well as by the packet: an item takes at least one bit.
 
 use super::codec::{Codec, point, put};
 use super::column::cell;
@@ -44,7 +44,7 @@ pub struct Leaf {
     column: Column,
 }
 
-/// An optional value.
+/// A value that may be missing.
 #[derive(Clone, Debug)]
 pub struct Optional {
     item: Node,

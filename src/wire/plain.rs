@@ -90,7 +90,7 @@ impl Plain {
         let unused = 64 - 8 * u32::from(self.size);
         let number =
             if self.signed { ((number << unused).cast_signed() >> unused).cast_unsigned() } else { number };
-        // In signed arithmetic below `lo` wraps to above `span`, and in unsigned likewise: a range has at most 64 bits.
+        // In signed arithmetic below `lo` wraps to above `span`, and unsigned too: a range has at most 64 bits.
         Some(number.wrapping_sub(self.lo)).filter(|offset| *offset <= self.span)
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! Promises: a row read and written again gives the same bits (rotations and directions the same within their
 //! error); nothing is appended when bytes are refused; a body is never larger than the row, what the packet
-//! held (a wide text's 4 bytes shrink to 3 at most) and [`Schema::spread`], the bound of its lists. Refuses,
+//! held (a wide text's 4 bytes shrink to 3 at most) and [`Schema::max_tail_bytes`], the bound of its lists. Refuses,
 //! when it is built, parameters that make no sense, by field.
 //!
 //! Of a peer's bytes nothing is trusted: every field checks its own. The row has a size of its own, though,

@@ -1,7 +1,7 @@
 //! Numbers in steps of a resolution over a range, in double precision, and angles, whose range is a circle.
 //!
 //! Promises: the value read is at most half a step from the one written, the bounds are read exactly (a
-//! circle's upper one is its lower one), zero likewise where it is a step, and what was read is written as
+//! circle's upper one is its lower one), zero too if it is a step, and what was read is written as
 //! the same step. Every operation is one of IEEE doubles, rounded by itself, so that every platform agrees.
 //! Refuses ranges whose steps doubles don't tell apart.
 

@@ -7,7 +7,7 @@
 //! | metric | residual of a word against a base |
 //! |---|---|
 //! | line | numbers in the order of their distance from the base: 0 for the base, 1 for base + 1, 2 for base - 1, 3 for base + 2 ...; where one side has ended, the other's go on by one |
-//! | circle | likewise, the word after `last` being 0 |
+//! | circle | the same, the word after `last` being 0 |
 //! | float | as line, of the patterns in the order of what they stand for: those with the sign bit inverted whole, the others' sign bit set |
 //! | choice | 0 for the base, then the other words as they rise |
 //!

@@ -26,7 +26,7 @@ COARSE_CLOCK = 1e-4
 LATE_SLEEP = 2e-3
 """Seconds: an eighth of a tick."""
 
-PATIENCE = 2.0
+TIMEOUT = 2.0
 
 OLDEST_NOW = 1_704_067_200
 """2024, in seconds since 1970: a wall clock before it was never set, and no token is valid by it."""
@@ -55,7 +55,7 @@ def _loopback(subject: str, address: str, otherwise: Verdict) -> Finding:
     try:
         with tw.Socket(address) as one, tw.Socket(address) as other:
             started = time.perf_counter()
-            if not one.send(other.address, b"tickwire doctor") or not other.wait(PATIENCE):
+            if not one.send(other.address, b"tickwire doctor") or not other.wait(TIMEOUT):
                 return Finding(
                     subject,
                     Verdict.BROKEN,

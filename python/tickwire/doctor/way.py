@@ -20,7 +20,7 @@ MAX_DATAGRAM = 1_225
 
 IP_UDP = {socket.AF_INET: 28, socket.AF_INET6: 48}
 
-PATIENCE = 5
+TIMEOUT = 5
 """Seconds in which a server must answer."""
 
 REPLY_TIME = 0.5
@@ -46,7 +46,7 @@ def examine_way(to: str, protocol: tw.Protocol | None = None, key: bytes | None 
     """
     try:
         started = time.perf_counter()
-        addresses = tw.resolve(to).result(timeout=10 * PATIENCE)
+        addresses = tw.resolve(to).result(timeout=10 * TIMEOUT)
     except OSError as error:
         text = f"{to.rpartition(':')[0]} is not found: {error.strerror or error}"
         yield Finding("name", Verdict.BROKEN, text, "check the name, and that this machine is online")
@@ -141,10 +141,10 @@ def _server(address: tw.Address, protocol: tw.Protocol, key: bytes | None) -> Fi
     with warnings.catch_warnings():
         # That it isn't for production is known.
         warnings.simplefilter("ignore")
-        client = tw.Client.connect(address, protocol, key=key, timeout=PATIENCE)
+        client = tw.Client.connect(address, protocol, key=key, timeout=TIMEOUT)
     with client:
         connected = 0
-        for _ in tw.ticks(60, 3 * PATIENCE):
+        for _ in tw.ticks(60, 3 * TIMEOUT):
             with client.tick():
                 connected += client.connected
             if client.disconnect_reason is not None:
@@ -174,7 +174,7 @@ def refusal(reason: tw.DisconnectReason) -> Finding:
             return Finding(
                 "server",
                 Verdict.BROKEN,
-                f"no answer in {PATIENCE} seconds",
+                f"no answer in {TIMEOUT} seconds",
                 "is it running, does a firewall let UDP to its port pass, are protocol id and key the same?",
             )
         case tw.DisconnectReason.REFUSED:

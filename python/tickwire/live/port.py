@@ -31,8 +31,7 @@ MAX_WATCHERS = 256
 """Each costs the game's tick some time."""
 
 ROWS_AT_ONCE = 50
-"""Clients told of in one: what a publish may take is bounded, and a thousand clients are new every two
-seconds."""
+"""Clients in one publish, whose cost is bounded: a thousand clients take two seconds."""
 
 
 class StatsPort:

@@ -15,7 +15,7 @@ __all__ = ["History", "WatchError", "Watched", "Watcher"]
 KEPT = 60
 """Looks at a client that are remembered."""
 
-PATIENCE = 5.0
+TIMEOUT = 5.0
 """Seconds in which a stats port must answer."""
 
 
@@ -101,7 +101,7 @@ class Watcher:
                     self._take(key, what)
         if ended:
             raise WatchError(self._words_of(ended[0]))
-        if self.summary is None and self._clock() - self._began > PATIENCE:
+        if self.summary is None and self._clock() - self._began > TIMEOUT:
             raise WatchError(self._words_of(tw.DisconnectReason.REQUEST_TIMED_OUT))
 
     def close(self) -> None:

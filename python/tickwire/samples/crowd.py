@@ -246,7 +246,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     client.set_defaults(run=watch)
     for each in (server, client):
         seconds = command.number(float, 0.1, 1_000_000)
-        each.add_argument("--seconds", type=seconds, metavar="N", help="ends by itself after so long")
+        each.add_argument("--seconds", type=seconds, metavar="N", help="ends by itself after this long")
     return command.run(parser, arguments)
 
 

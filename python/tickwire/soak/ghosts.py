@@ -77,12 +77,12 @@ class Picture:
         self.name = name
         self.client = client
         self.steps: dict[Walker, int] = {}
-        self.told = 0
+        self.reported = 0
 
     def take(self, events: Iterable[Any], walkers: Walkers) -> None:
         """A tick of the client."""
         for event in events:
-            self.told += 1
+            self.reported += 1
             walker: Walker = event.ghost
             if isinstance(event, tw.GhostSpawned):
                 if walker in self.steps:
@@ -103,7 +103,7 @@ class Picture:
                 self.steps[walker] = walker.steps
         there = self.client.world.objects(Walker)
         if set(there) != self.steps.keys():
-            self.fail(f"there are {len(there)} walkers, and {len(self.steps)} were told of")
+            self.fail(f"there are {len(there)} walkers, and {len(self.steps)} were reported")
 
     def agrees(self, walkers: Walkers, handle: tw.ClientHandle) -> bool:
         """Whether the client sees the world as it is."""

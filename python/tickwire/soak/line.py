@@ -101,7 +101,7 @@ class Side:
                 flow.fail(f"{flow.got} came, of which the receiver counted {counted.received}")
             # Their own queues may push messages out before the game takes them.
             if counted.dropped == 0 and flow.unseen():
-                flow.fail(f"{flow.unseen()[:5]} were told to be delivered and never came")
+                flow.fail(f"{flow.unseen()[:5]} were reported as delivered and never came")
             if isinstance(flow, Redundant) and flow.got:
                 flow.check(counted.received + counted.missed)
 
@@ -132,7 +132,7 @@ class Line:
         return self.handle is not None and self.server_over is None and not self.dropped
 
 
-def told(flows: list[Flow], notifications: Iterable[tuple[int, int, bool]]) -> None:
+def notified(flows: list[Flow], notifications: Iterable[tuple[int, int, bool]]) -> None:
     """Takes notifications: (channel, tag, delivered)."""
     for channel, tag, delivered in notifications:
-        flows[channel].told(tag, delivered)
+        flows[channel].notified(tag, delivered)

@@ -36,25 +36,25 @@ class Flow:
         self.claimed.discard(number)
         self._receive(number)
 
-    def told(self, tag: int, delivered: bool) -> None:
+    def notified(self, tag: int, delivered: bool) -> None:
         if tag not in self.open:
-            self.fail(f"the fate of {tag} was told twice, or nobody asked")
+            self.fail(f"{tag} was notified twice, or nobody asked")
         self.open.remove(tag)
         if delivered and not self._has(tag):
             self.claimed.add(tag)
 
     def missed(self, count: int) -> None:
-        self.fail(f"{count} messages are told to be missing")
+        self.fail(f"{count} messages are reported as missing")
 
     def at_end(self) -> None:
         """After the connection's end was reported: nothing is open any more."""
         if self.open:
-            self.fail(f"the fates of {sorted(self.open)[:5]} were never told")
+            self.fail(f"{sorted(self.open)[:5]} were never notified")
 
     def settled(self) -> None:
         """When all was quiet for long on a perfect network."""
         if self.open:
-            self.fail(f"the fates of {sorted(self.open)[:5]} are still not told")
+            self.fail(f"{sorted(self.open)[:5]} are still not notified")
         self._settled()
 
     def is_settled(self) -> bool:
@@ -187,8 +187,8 @@ class Redundant(Newest):
         place = self.places[self.last] + 1
         if counted != place or self.got + self.known_missing > place:
             self.fail(
-                f"{place} were sent up to {self.last}; {self.got} came and {self.known_missing} are told to "
-                f"be missing, {counted} in the receiver's own counts"
+                f"{place} were sent up to {self.last}; {self.got} came and {self.known_missing} are reported "
+                f"as missing, {counted} in the receiver's own counts"
             )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import tickwire as tw
 from tickwire.soak import messages
 from tickwire.soak.ghosts import Walker, Walkers
-from tickwire.soak.line import Line, Side, told
+from tickwire.soak.line import Line, Side, notified
 from tickwire.soak.model import Violation
 from tickwire.soak.scenario import ChannelPlan, Scenario
 
@@ -298,13 +298,13 @@ class Play:
 
     def take_server(self, inbox: tw.Inbox[Any]) -> None:
         # This inbox's entries for a slot are about its former client.
-        fates = inbox.notifications
+        notifications = inbox.notifications
         for slot, channel, tag, delivered in zip(
-            fates.slot, fates.channel, fates.tag, fates.delivered, strict=True
+            notifications.slot, notifications.channel, notifications.tag, notifications.delivered, strict=True
         ):
             if slot not in self.by_slot:
-                raise Violation(f"the server is told about slot {slot}, in which nobody is")
-            self.by_slot[slot].down.flows[channel].told(tag, bool(delivered))
+                raise Violation(f"the server has a notification for slot {slot}, in which nobody is")
+            self.by_slot[slot].down.flows[channel].notified(tag, bool(delivered))
         events = inbox.events
         for event in events:
             if isinstance(event, tw.Connected):
@@ -356,8 +356,11 @@ class Play:
             del self.by_slot[event.client.slot]
 
     def take_client(self, line: Line, inbox: tw.Inbox[Any]) -> None:
-        fates, side = inbox.notifications, line.down
-        told(line.up.flows, zip(fates.channel, fates.tag, map(bool, fates.delivered), strict=True))
+        notifications, side = inbox.notifications, line.down
+        notified(
+            line.up.flows,
+            zip(notifications.channel, notifications.tag, map(bool, notifications.delivered), strict=True),
+        )
         for message in inbox.messages:
             self.received += 1
             side.message(message)

@@ -84,8 +84,8 @@ def rested(play: Play, live: list[Line]) -> bool:
 def progress(play: Play, live: list[Line]) -> int:
     """What has arrived so far: messages, and bytes of chunks."""
     sides = (side for line in live for side in (line.up, line.down))
-    told = sum(line.picture.told for line in live)
-    return play.received + told + sum(transfer.bytes_done for side in sides for transfer in side.begun)
+    reported = sum(line.picture.reported for line in live)
+    return play.received + reported + sum(transfer.bytes_done for side in sides for transfer in side.begun)
 
 
 def run(play: Play, seconds: float, done: Callable[[], bool] = lambda: False) -> None:
@@ -123,7 +123,7 @@ def slots_return(play: Play, live: list[Line]) -> None:
         raise Violation(f"clients stay after they said goodbye: {play.server.clients}")
     for line in live:
         if line.server_over is None:
-            raise Violation(f"nobody was told that client {line.number} left")
+            raise Violation(f"nobody heard that client {line.number} left")
     play.server.close()
 
 

@@ -111,7 +111,7 @@ impl Capture {
         self.recorder().record(captured);
     }
 
-    /// Writes buffered datagrams.
+    /// Writes buffered datagrams to the file.
     pub fn flush(&self) {
         self.recorder().flush();
     }

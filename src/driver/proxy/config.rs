@@ -17,7 +17,7 @@ pub const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Memory of the datagrams under way, unless set otherwise: two seconds of 200 Mbit/s, and more.
 pub const DEFAULT_MAX_BYTES: usize = 64 << 20;
 
-/// Settings of a [`Proxy`].
+/// Settings of a [`Proxy`](super::Proxy).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProxyConfig {
     pub target: SocketAddr,

@@ -13,7 +13,7 @@ use crate::time::Duration;
 const SOCKET: Token = Token(0);
 const WAKER: Token = Token(1);
 
-/// Waits for a socket and for [`PollWaker`]s.
+/// Waits for a socket and for `PollWaker`s.
 #[derive(Debug)]
 pub struct Poller {
     poll: Poll,

@@ -51,7 +51,7 @@ impl Default for UdpConfig {
 }
 
 counters! {
-    /// A socket's counters.
+    /// The counters of a socket.
     pub struct UdpCounters {
         /// Datagrams handed to the kernel.
         sent,

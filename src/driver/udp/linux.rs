@@ -268,8 +268,8 @@ pub(super) fn refused(socket: &UdpSocket) -> Option<SocketAddr> {
     let told: libc::cmsghdr = unsafe { control.0.as_ptr().cast::<libc::cmsghdr>().read() };
     let kind = (told.cmsg_level, told.cmsg_type);
     let errors = [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)];
-    let is_told = is_whole && errors.contains(&kind);
-    Some(if is_told && number == libc::ECONNREFUSED { name.address() } else { Name::EMPTY.address() })
+    let is_reported = is_whole && errors.contains(&kind);
+    Some(if is_reported && number == libc::ECONNREFUSED { name.address() } else { Name::EMPTY.address() })
 }
 
 /// Datagrams that the system dropped before they were read, since the socket began, modulo 2^32; `None` if it doesn't

@@ -221,7 +221,7 @@ impl Desk {
         self.say_on(peer, reply, protocol.channel(None, Some(number))?)
     }
 
-    /// Queues a reply. Whoever can't take it finds its request without one in its time.
+    /// Queues a reply. A caller without room for it sees its request time out.
     fn say_on(&self, peer: PeerHandle, reply: &Bound<'_, PyAny>, channel: usize) -> PyResult<()> {
         let message = self.protocol.get().encode_message(reply)?;
         let Some(shared) = self.state.upgrade() else { return Ok(()) };

@@ -1,6 +1,6 @@
 //! Rooms: some of a server's clients, to send to.
 //!
-//! Promises: whoever leaves the server has left its rooms when its last event is handed over, and a newcomer of a room is
+//! Promises: a client that leaves the server has left its rooms when its last event is handed over, and a newcomer of a room is
 //! sent what the room retains. A room keeps its server, and no server its rooms.
 
 use std::collections::BTreeMap;

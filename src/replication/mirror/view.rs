@@ -59,7 +59,7 @@ impl WorldFrames {
         WorldFrames { classes: classes.iter().map(of).collect(), epoch: 0, has_begun: false }
     }
 
-    /// A class's frames.
+    /// The frames of a class.
     pub fn class(&self, class: usize) -> &Frames {
         &self.classes[class].frames
     }

@@ -47,7 +47,7 @@ pub enum Relevancy {
     Always,
     Owner,
     Grid(GridConfig),
-    /// The application's choice.
+    /// The application chooses the rows.
     Mask,
 }
 
@@ -64,7 +64,7 @@ pub enum RelevancyError {
     Length {
         name: &'static str,
         value: f64,
-        /// The lower bound.
+        /// The lower bound that it breaks.
         min: f64,
     },
 }

@@ -10,7 +10,7 @@ use super::{ContentHash, Offer};
 use crate::store::BitSet;
 use crate::time::Instant;
 
-/// Bytes per read.
+/// How many bytes one read takes.
 const READ_BYTES: usize = 64 << 10;
 
 /// How much may be read back to be hashed. A resumed part of a gigabyte is read once more while its peer may send
@@ -130,7 +130,7 @@ impl Assembly {
         (self.hash, self.size, self.slice_bytes) == (offer.hash, offer.size, offer.slice_bytes)
     }
 
-    /// Bytes received.
+    /// How many bytes were received.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

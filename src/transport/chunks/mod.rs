@@ -283,7 +283,7 @@ pub struct Progress {
     pub bytes: u64,
     /// Slices of the chunk.
     pub slices: u32,
-    /// Slices received.
+    /// How many slices were received.
     pub slices_done: u32,
     /// Bytes per second in the recent past.
     pub rate: f64,

@@ -120,7 +120,7 @@ pub(super) struct Adaptive {
     last_bulk: Instant,
 }
 
-/// Data in flight.
+/// The packets in flight, with bytes.
 #[derive(Debug, Default)]
 struct Flight {
     bytes: f64,

@@ -366,7 +366,7 @@ impl Connection {
         self.hello_received
     }
 
-    /// The peer application's text for [`End::ByPeer`], if any: 1 to [`MAX_DETAIL_BYTES`] bytes.
+    /// The peer application's text for [`End::ByPeer`], if any: 1 to `MAX_DETAIL_BYTES` bytes.
     pub fn take_detail(&mut self) -> Option<Box<str>> {
         self.detail.take()
     }

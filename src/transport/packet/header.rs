@@ -11,7 +11,7 @@
 //! | ack | 1 or 2 | sequence - ack when that is at most 255 (counting across the wrap), else the ack |
 //! | ack bits | 0..=4 | the flagged bytes, lowest first; an absent byte is 0xFF |
 //!
-//! Nothing in a header is trusted here; sequence and acks are claims that [`Acks`](super::acks::Acks) judges.
+//! Nothing in a header is trusted here; sequence and acks are claims that `Acks` judges.
 
 use core::fmt;
 

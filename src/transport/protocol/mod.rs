@@ -124,7 +124,7 @@ pub enum ChannelKind {
         ordered: bool,
         /// Messages the receiver buffers before its application takes them: the sender never sends beyond it.
         receive_window: usize,
-        /// Bytes the receiver buffers before its application takes them, [`MESSAGE_OVERHEAD_BYTES`] a message
+        /// Bytes the receiver buffers before its application takes them, `MESSAGE_OVERHEAD_BYTES` a message
         /// included.
         receive_bytes: usize,
         /// When a message is sent again.
@@ -223,7 +223,7 @@ impl Default for Share {
 pub struct ChannelConfig {
     /// For people; not part of the protocol hash.
     pub name: String,
-    /// The channel's promise.
+    /// The promise of the channel.
     pub kind: ChannelKind,
     /// Messages that may wait on the sending side. A local choice.
     pub send_queue: usize,

@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(channel.handle_lost(0), Fate::Open);
         assert_eq!(channel.handle_lost(1), Fate::Open);
         assert_eq!(channel.handle_lost(1), Fate::Notify(1));
-        assert_eq!(channel.handle_ack(now, 1), Fate::Open, "it was told of");
+        assert_eq!(channel.handle_ack(now, 1), Fate::Open, "it was reported");
         assert_eq!(channel.handle_ack(now, 0), Fate::Notify(0));
         let mut left = Vec::new();
         channel.abandon_all(&mut |fate| left.push(fate));

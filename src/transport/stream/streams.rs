@@ -235,7 +235,7 @@ impl Streams {
         busy.map(|sending| sending.next_deadline(timer)).min().unwrap_or(Instant::NEVER)
     }
 
-    /// [`Sending::end_of_tick`] for each.
+    /// Calls [`Sending::end_of_tick`] for each stream.
     pub(crate) fn end_of_tick(&mut self, mut dropped: impl FnMut(usize, Fate)) {
         for index in self.ticking.iter() {
             let sending = self.lanes[index].stream.sending_mut();
@@ -249,7 +249,7 @@ impl Streams {
         }
     }
 
-    /// [`Sending::abandon_all`] for each.
+    /// Calls [`Sending::abandon_all`] for each stream.
     pub(crate) fn abandon_all(&mut self, mut lost: impl FnMut(usize, Fate)) {
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             if let Some(sending) = lane.stream.sending_mut() {
