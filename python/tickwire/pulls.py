@@ -311,7 +311,7 @@ class Catalogue:
         if allowed is not True:
             self._refuse(client, number, PullError.REFUSED, allowed or "")
             return
-        # The hook may have withdrawn it or disconnected the client: the chunk stays; its end is handled below.
+        # The hook may have withdrawn it, or sent away the client: we have the chunk; its end is below.
         if not self._tell(client, PullAnswer(number, _COMING, chunk.hash, "")):
             return
         label = _label(request)
