@@ -8,7 +8,7 @@
 //!
 //! | layer | modules | promises |
 //! |---|---|---|
-//! | 9 | [`python`] (feature `python`) | converts and delegates; the only place that knows PyO3 |
+//! | 9 | `python` (feature `python`) | converts and delegates; the only place that knows PyO3 |
 //! | 8 | [`driver`], [`netsim`] | sockets and clocks; links that misbehave on purpose |
 //! | 7 | [`session`] | one tick in code: an endpoint and what is above it, in order |
 //! | 6 | [`replication`] | ghosts: the server's world in every client, by rows and acked baselines |

@@ -16,9 +16,5 @@ pub const DEFAULT_MTU: usize = 1280;
 /// The smallest path MTU to set: where the connection request doesn't fit, with IPv6, nobody connects.
 pub const MIN_MTU: usize = 40 + 8 + 1078;
 
-/// One past [`MAX_DATAGRAM`]: a receive buffer of this size tells a longer datagram from one that fits,
-/// so nothing is ever truncated silently.
-pub const RECEIVE_BUFFER: usize = MAX_DATAGRAM + 1;
-
 /// Client slots of one server: the most that a slot index may name.
 pub const MAX_CLIENT_SLOTS: usize = 65_536;

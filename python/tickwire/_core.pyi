@@ -156,9 +156,9 @@ __version__: Final[str]
 _M = TypeVar("_M", covariant=True)
 _A = ParamSpec("_A")
 _R = TypeVar("_R")
-# What an inbox gives when it is iterated.
+# The items of an iteration over an inbox.
 _W = DefaultTypeVar("_W", covariant=True, default=Any)
-# What comes of latest channels.
+# Values of latest channels.
 _L = DefaultTypeVar("_L", covariant=True, default=Any)
 # The messages of a protocol.
 _P = DefaultTypeVar("_P", default=Any)
@@ -215,7 +215,8 @@ def generate_key() -> bytes:
 
 @final
 class ConnectToken:
-    """A netcode 1.02 connect token: what a login backend hands to a client over HTTPS, and the client dials with.
+    """A netcode 1.02 connect token: a login backend gives it to a client over HTTPS, and the client
+    connects with it.
 
     Example:
         >>> token = ConnectToken.generate(
@@ -457,7 +458,7 @@ class Properties:
     ) -> Properties: ...
     @property
     def rules(self) -> dict[str, tuple[str, str | None, float, float]]:
-        """What was said of how properties are shown, by name: a rule, its velocity's name, and numbers."""
+        """The display rules of properties, by name: a rule, its velocity's name, and numbers."""
     @property
     def name(self) -> str:
         """The ghost class's name."""
@@ -485,7 +486,7 @@ class Property:
     def __get__(self, instance: Any, owner: Any = None, /) -> Any: ...
     def __set__(self, instance: Any, value: Any, /) -> None: ...
 
-# Of NumPy's arrays, whose stubs say that they are buffers only to type checkers of Python 3.12 and later.
+# For NumPy's arrays, whose stubs declare them as buffers only for Python 3.12 and later.
 class _HasType(Protocol_):
     @property
     def dtype(self) -> Any: ...
@@ -539,7 +540,7 @@ class Rows:
         """The names of the columns."""
     @property
     def format(self) -> str:
-        """How a row lies in memory, for the :mod:`struct` module."""
+        """The memory layout of a row, for the :mod:`struct` module."""
     def __len__(self) -> int: ...
     @overload
     def __getitem__(self, key: int, /) -> Row: ...
@@ -616,15 +617,15 @@ class Stream:
 
     # The names of serialize's macros in C++, with their arguments.
     def serialize_bits(self, value: int | None, bits: int, /) -> int:
-        """As :meth:`bits`, under its C++ name."""
+        """Like :meth:`bits`, under its C++ name."""
     def serialize_bool(self, value: object, /) -> bool:
-        """As :meth:`flag`, under its C++ name."""
+        """Like :meth:`flag`, under its C++ name."""
     def serialize_int(self, value: int | None, min: int, max: int, /) -> int:
-        """As :meth:`ranged`, under its C++ name."""
+        """Like :meth:`ranged`, under its C++ name."""
     def serialize_int64(self, value: int | None, min: int, max: int, /) -> int:
-        """As :meth:`ranged`, under its C++ name."""
+        """Like :meth:`ranged`, under its C++ name."""
     def serialize_int128(self, value: int | None, min: int, max: int, /) -> int:
-        """As :meth:`ranged`, under its C++ name."""
+        """Like :meth:`ranged`, under its C++ name."""
     def serialize_uint8(self, value: int | None, /) -> int:
         """An unsigned integer of 8 bits."""
     def serialize_uint16(self, value: int | None, /) -> int:
@@ -634,25 +635,25 @@ class Stream:
     def serialize_uint64(self, value: int | None, /) -> int:
         """An unsigned integer of 64 bits."""
     def serialize_uint128(self, value: int | None, /) -> int:
-        """As :meth:`uint128`, under its C++ name."""
+        """Like :meth:`uint128`, under its C++ name."""
     def serialize_float(self, value: float | None, /) -> float:
-        """As :meth:`float32`, under its C++ name."""
+        """Like :meth:`float32`, under its C++ name."""
     def serialize_double(self, value: float | None, /) -> float:
-        """As :meth:`float64`, under its C++ name."""
+        """Like :meth:`float64`, under its C++ name."""
     def serialize_compressed_float(self, value: float | None, min: float, max: float, res: float, /) -> float:
-        """As :meth:`quantized`, under its C++ name."""
+        """Like :meth:`quantized`, under its C++ name."""
     def serialize_fixed(
         self, value: _Number | None, integer_bits: int, fraction_bits: int, min: int, max: int, /
     ) -> _Number:
-        """As :meth:`fixed`; ``integer_bits`` is not on the wire."""
+        """Like :meth:`fixed`; ``integer_bits`` is not on the wire."""
     def serialize_bytes(self, data: _Bytes | None, bytes: int, /) -> _Bytes:
-        """As :meth:`bytes`, under its C++ name."""
+        """Like :meth:`bytes`, under its C++ name."""
     def serialize_string(self, string: str | None, buffer_size: int, /) -> str:
         """Text of up to ``buffer_size - 1`` bytes: the last one is C++'s NUL."""
     def serialize_wstring(self, string: str | None, buffer_size: int, /) -> str:
         """Text of up to ``buffer_size - 1`` UTF-16 units."""
     def serialize_align(self) -> None:
-        """As :meth:`align`, under its C++ name."""
+        """Like :meth:`align`, under its C++ name."""
     def serialize_object(self, object: _T | None, class_: Callable[[], _T] | None = None, /) -> _T:
         """Calls ``object.serialize(self)`` and returns the object. When reading, ``class_()`` makes a new one; without it,
         the object given is read into, so there must be one."""
@@ -816,7 +817,7 @@ def sequenced(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """As :func:`unreliable`, but a message older than one already received is dropped on arrival.
+    """Like :func:`unreliable`, but a message older than one already received is dropped on arrival.
 
     Args:
         name (str, default ''): for statistics, and for ``send``; unique in a protocol.
@@ -1056,7 +1057,7 @@ class Protocol(Generic[_P]):
         """The netcode protocol id: with ``fold_hash``, the one given XOR :attr:`hash`."""
     @property
     def inputs(self) -> type | None:
-        """The class of clients' inputs; None where there are none."""
+        """The class of clients' inputs; None if the protocol has none."""
     @property
     def tick_rate(self) -> int | None:
         """Ticks a second that the server makes; None where both sides have no time in common."""
@@ -1330,31 +1331,31 @@ class ChannelSnapshot:
         """The channel's index."""
     @property
     def queued(self) -> memoryview[int]:
-        """As :attr:`ChannelStats.queued`."""
+        """Like :attr:`ChannelStats.queued`."""
     @property
     def sent(self) -> memoryview[int]:
-        """As :attr:`ChannelStats.sent`."""
+        """Like :attr:`ChannelStats.sent`."""
     @property
     def resent(self) -> memoryview[int]:
-        """As :attr:`ChannelStats.resent`."""
+        """Like :attr:`ChannelStats.resent`."""
     @property
     def delivered(self) -> memoryview[int]:
-        """As :attr:`ChannelStats.delivered`."""
+        """Like :attr:`ChannelStats.delivered`."""
     @property
     def lost(self) -> memoryview[int]:
-        """As :attr:`ChannelStats.lost`."""
+        """Like :attr:`ChannelStats.lost`."""
     @property
     def received(self) -> memoryview[int]:
-        """As :attr:`ChannelStats.received`."""
+        """Like :attr:`ChannelStats.received`."""
     @property
     def dropped(self) -> memoryview[int]:
-        """As :attr:`ChannelStats.dropped`."""
+        """Like :attr:`ChannelStats.dropped`."""
     @property
     def bytes_sent(self) -> memoryview[int]:
-        """As :attr:`ChannelStats.bytes_sent`."""
+        """Like :attr:`ChannelStats.bytes_sent`."""
     @property
     def latency_ms(self) -> memoryview[float]:
-        """As :attr:`ChannelStats.latency_ms`."""
+        """Like :attr:`ChannelStats.latency_ms`."""
 
 # --- hooks and notifications -------------------------------------------------------------------------
 
@@ -1768,8 +1769,8 @@ class GhostArrays:
         """The rows that live, rising, as uint32."""
     @property
     def owners(self) -> Any:
-        """Whose each row is: on a server the :attr:`ClientHandle.number` of a client, and 2^64 - 1 where it is nobody's; on a
-        client whether it is its own."""
+        """The owner of each row: on a server a client's :attr:`ClientHandle.number`, or 2^64 - 1
+        for none; on a client whether it is its own."""
     @property
     def spawned(self) -> Any:
         """The rows of ghosts that appeared in the last tick, on a client to which the class comes as columns."""
@@ -1793,7 +1794,8 @@ class GhostArrays:
 
 @final
 class World:
-    """A server's ghosts: what is spawned here appears at its clients. :attr:`Server.world` has it."""
+    """A server's ghosts: objects that are spawned here appear at its clients. It is
+    :attr:`Server.world`."""
 
     @overload
     def spawn(self, ghost: type[_T], /, *, owner: ClientHandle | None = None) -> _T: ...
@@ -1804,7 +1806,7 @@ class World:
 
         Args:
             ghost: an object, or a class.
-            owner: the client whose it is; None, or one that is gone: nobody's.
+            owner: the client that owns it; None, or a client that is gone: nobody.
 
         Raises:
             FieldError: a property's value is not in its range.
@@ -1812,12 +1814,13 @@ class World:
             StaleClientError: with ``strict=True``, the owner is gone.
         """
     def spawn_rows(self, ghost: object, count: int, /, *, owner: ClientHandle | None = None) -> Any:
-        """Puts many ghosts into the world that begin alike, without an object for each. Returns their rows, as uint32.
+        """Puts many identical ghosts into the world, without an object for each. Returns their
+        rows, as uint32.
 
         Args:
             ghost: an object whose values they begin with, or a class for its defaults.
             count: how many.
-            owner: the client whose they are.
+            owner: the client that owns them.
 
         Raises:
             As :meth:`spawn`; when there is no room for all of them none is there.
@@ -1847,7 +1850,7 @@ class World:
             GhostError: the class is not among the protocol's ghosts.
         """
     def owner(self, ghost: object, /) -> ClientHandle | None:
-        """The client that owns a ghost; None where it is nobody's, or its owner is gone.
+        """The client that owns a ghost; None if nobody does, or its owner is gone.
 
         Raises:
             GhostError: it is not in this world, or not any more.
@@ -1866,7 +1869,7 @@ class World:
             GhostError: it is not in this world, or not any more.
         """
     def relevancy(self, class_: type, rule: Always | Owner | Grid | Chosen | Hook, /) -> None:
-        """Says which clients are sent which ghosts of a class: :class:`Always`, as where nothing is said, :class:`Owner`,
+        """Sets which clients get which ghosts of a class: :class:`Always`, the default, :class:`Owner`,
         :class:`Grid`, :class:`Chosen` or :class:`Hook`.
 
         Raises:
@@ -1874,8 +1877,9 @@ class World:
             TypeError, ValueError: naming what is wrong with the rule.
         """
     def priority(self, class_: type, hook: Callable[[GhostArrays], Any] | None, /) -> None:
-        """Has a function say in each flush what :meth:`set_weights` says once: it is called with the class's :class:`GhostArrays`,
-        and returns a buffer of float32, a row each, or None: as they were. None instead of it: no function.
+        """Sets a function that returns the weights of :meth:`set_weights` in each flush: it is
+        called with the class's :class:`GhostArrays`, and returns a buffer of float32, one per row,
+        or None for the last ones. None instead of it: no function.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -1884,8 +1888,9 @@ class World:
     def look_from(
         self, client: ClientHandle, class_: type, places: Iterable[Sequence[float]] | None, /
     ) -> bool:
-        """Says from where a client looks at the ghosts of a class that has a :class:`Grid`: places of two or three numbers.
-        None, or no places: from where its own are. False when the client is gone.
+        """Sets the places from which a client sees the ghosts of a class with a :class:`Grid`: two
+        or three numbers each. None, or no places: its own ghosts' places. False when the client is
+        gone.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts, or has another rule.
@@ -1908,16 +1913,17 @@ class World:
             StaleClientError: with ``strict=True``, the client is gone.
         """
     def ghost_of(self, client: ClientHandle, class_: type[_T], number: int, /) -> _T | None:
-        """The ghost that a client calls by this number, which it has of :meth:`ClientWorld.id_of`. None where that is gone or was never
-        the client's, or the client is gone.
+        """The ghost that a client knows by this number, from :meth:`ClientWorld.id_of`. None if the
+        ghost is gone or was never the client's, or if the client is gone.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
             StaleClientError: with ``strict=True``, the client has left.
         """
     def set_weights(self, class_: type, weights: _Array, /) -> None:
-        """Says by how much the priorities of a class's ghosts are multiplied where not all that is due has room: a buffer of
-        float32, a row each; rows beyond have 1. It holds until it is said again.
+        """Sets the factors of the priorities of a class's ghosts, for when not everything that is
+        due has room: a buffer of
+        float32, a row each; rows beyond have 1. They stay until they are set again.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -1928,7 +1934,8 @@ class World:
     def client_bits(self, client: ClientHandle, /) -> int:
         """The bits of all that ghosts have sent to a client that is connected."""
     def remember(self, seconds: float, *, rate: float = 60.0) -> None:
-        """Remembers what the world looks like from now on, for :meth:`rewind`. Takes 4 bytes (8 where a value needs more than
+        """Remembers the world from now on, for :meth:`rewind`. Takes 4 bytes (8 where a value needs
+        more than
         32 bits) a number and tick of each ghost.
 
         Args:
@@ -1940,7 +1947,7 @@ class World:
         """
     @property
     def past_bytes(self) -> int:
-        """Bytes of memory that what is remembered takes."""
+        """Bytes of memory that :meth:`remember` takes."""
     @property
     def tick(self) -> int:
         """The tick that was sent last: :attr:`WorldView.tick` of a client counts the same ones, by their low 16 bits."""
@@ -1948,7 +1955,7 @@ class World:
         """The world as a client saw it: a :class:`tickwire.past.Past`, for a ``with`` statement.
 
         Args:
-            client: whose view it is: what it was not shown is marked.
+            client: the client whose view it is; ghosts that it was not shown are marked.
             seen: the tick that it looked at, as its :attr:`WorldView.tick` said. None: what it saw as it gave its input of the
                 tick that runs (:meth:`Inputs.seen`), and the newest tick where it didn't say.
 
@@ -1957,7 +1964,7 @@ class World:
             ValueError: ``seen`` is no finite number, or None and the protocol has no inputs.
         """
     def rewind_to(self, tick: float, /) -> Past:
-        """The world as it was at a tick, whoever saw it; as :meth:`rewind`.
+        """The world as it was at a tick, independent of clients; otherwise like :meth:`rewind`.
 
         Args:
             tick: which, with its fraction; the newest is :attr:`tick`.
@@ -1968,12 +1975,12 @@ class World:
         """
     @property
     def judgements(self) -> Judgements:
-        """What was judged, the newest last: a :class:`tickwire.past.Judgements`."""
+        """The judgements, the newest last: a :class:`tickwire.past.Judgements`."""
     def __contains__(self, ghost: object, /) -> bool: ...
 
 @final
 class Clock:
-    """A client's estimate of its server's time: :attr:`Client.clock` has it.
+    """A client's estimate of its server's time: it is :attr:`Client.clock`.
 
     It shows nothing (None) before the first packets of both directions came, some two round trips after the connection came up,
     then runs within a few per cent of the server's rate, and never back. See ``docs/time.md``. It raises ValueError where
@@ -1988,11 +1995,11 @@ class Clock:
         """The tick that an input is for which is sent now; None before it is known."""
     @property
     def error(self) -> float | None:
-        """Seconds by which ``tick`` may be off, but for what one direction takes longer than the other; None before it is
-        known."""
+        """Seconds by which ``tick`` may be off, except for the difference between the two
+        directions; None before it is known."""
     @property
     def settled(self) -> bool:
-        """Whether ``tick`` is as exact as it gets."""
+        """Whether ``tick`` has converged."""
     @property
     def rate(self) -> float:
         """Ticks a second, as the protocol says."""
@@ -2010,17 +2017,17 @@ class Clock:
         """Ticks between when an input is sent and when it is predicted, as :meth:`Client.set_inputs` was given."""
     @property
     def server_tick(self) -> int | None:
-        """The newest tick of the server that is known by its word; None before."""
+        """The newest tick that the server has reported; None before."""
     @property
     def acked(self) -> int | None:
-        """The newest tick whose input the server said that it has; None before."""
+        """The newest tick whose input the server has acked; None before."""
     @property
     def restarts(self) -> int:
         """How often it began again, as the server was more than a quarter of a second elsewhere."""
 
 @final
 class InputColumns:
-    """The inputs of the tick that runs, as columns, by slot: :meth:`Inputs.columns` gives them."""
+    """The inputs of the current tick, as columns, by slot: :meth:`Inputs.columns` returns them."""
 
     @property
     def slot(self) -> memoryview:
@@ -2036,19 +2043,19 @@ class InputColumns:
         """True: there is an input to run with, its own or the one before again."""
     @property
     def seen_tick(self) -> memoryview:
-        """The tick that the player saw; 0 where that wasn't said."""
+        """The tick that the player saw; 0 if the client didn't send it."""
     @property
     def seen_fraction(self) -> memoryview:
-        """The 1/256 of a tick behind it."""
+        """The fraction of ``seen_tick``, in 1/256."""
     def __len__(self) -> int: ...
 
 @final
 class InputStatus:
-    """How a client's inputs come: :meth:`Inputs.status` gives it."""
+    """How a client's inputs arrive: :meth:`Inputs.status` returns it."""
 
     @property
     def state(self) -> Literal["here", "late", "missing"] | None:
-        """What became of the input of the tick that runs; None before there were any."""
+        """The outcome of the current tick's input; None before there were any."""
     @property
     def early(self) -> float | None:
         """Ticks by which inputs come before they are needed, smoothed; below 0 they are late. None before the first."""
@@ -2060,7 +2067,7 @@ class InputStatus:
         """Ticks that ran without their input."""
     @property
     def repeated(self) -> int:
-        """Of these, ticks that ran with the one before again."""
+        """Of these, ticks that repeated the input before."""
     @property
     def late(self) -> int:
         """Inputs that came after their tick had run without them."""
@@ -2079,8 +2086,9 @@ class InputStatus:
 
 @final
 class Inputs:
-    """A server's inputs for the tick that runs, from ``receive`` until the next one behind a flush: :attr:`Server.inputs` has
-    them. Iterating gives ``(client, input)`` of each client that ever sent one; the input is None where it is missing and not
+    """A server's inputs for the current tick, from ``receive`` until the next one after a flush:
+    :attr:`Server.inputs`. Iterating gives ``(client, input)`` of each client that ever sent one; the
+    input is None where it is missing and not
     repeated. It raises ValueError where the protocol has no ``inputs``. See ``docs/time.md``."""
 
     @property
@@ -2089,14 +2097,14 @@ class Inputs:
     def __iter__(self) -> Iterator[tuple[ClientHandle, Any]]: ...
     def __len__(self) -> int: ...
     def get(self, client: ClientHandle, /) -> Any:
-        """The input of a client for the tick that runs; None where there is none."""
+        """The input of a client for the current tick; None if there is none."""
     def seen(self, client: ClientHandle, /) -> float | None:
         """The tick that a client's player saw when it gave the input of the tick that runs, with its fraction; None where
         the client didn't say (:meth:`Client.seen`). It is the client's word: bound it."""
     def status(self, client: ClientHandle, /) -> InputStatus:
         """How a client's inputs come."""
     def set_policy(self, missing: Literal["repeat", "none"], *, ticks: int = 8) -> None:
-        """Sets what a tick gets whose input isn't there.
+        """Sets what a tick without an input gets.
 
         Args:
             missing (Literal['repeat', 'none']): the newest one before again, or None.
@@ -2106,15 +2114,16 @@ class Inputs:
             ValueError: naming the argument, its value and its bound.
         """
     def columns(self) -> InputColumns:
-        """Who has which input in the tick that runs, as columns."""
+        """The inputs of the current tick by client, as columns."""
     def rows(self) -> Any:
-        """The inputs of the tick that runs as rows of their class, in the order of :meth:`columns`: with NumPy an array. Zeros
+        """The inputs of the current tick as rows of their class, in the order of :meth:`columns`:
+        with NumPy an array. Zeros
         where there is none."""
 
 @final
 class ClientWorld:
-    """What a server shows a client: its ghosts, as objects and as columns. Only the server changes them.
-    :attr:`Client.world` has it."""
+    """The ghosts that a server shows to a client, as objects and as columns. Only the server changes
+    them. It is :attr:`Client.world`."""
 
     def objects(self, class_: type[_T], /) -> list[_T]:
         """The ghosts of a class, as objects, by row.
@@ -2150,8 +2159,8 @@ class ClientWorld:
             ClosedError: the client is closed.
         """
     def ghost_of(self, class_: type[_T], number: int, /) -> _T | None:
-        """The ghost that the server calls by this number, which it has of :meth:`World.id_of`. None where that is gone, or isn't there yet:
-        see :meth:`awaits`.
+        """The ghost that the server means by this number, from :meth:`World.id_of`. None if it is
+        gone, or isn't there yet: see :meth:`awaits`.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2173,13 +2182,14 @@ class ClientWorld:
     def set_playout(
         self, *, delay: float | None = None, extrapolation: float = 0.0, rate: float = 60.0, rest: float = 0.0
     ) -> None:
-        """Says how the view's time is found.
+        """Sets how the view's time is chosen.
 
         Args:
-            delay: seconds from what arrives to what is shown; None: what arrives decides. Never below a tick.
-            extrapolation: seconds beyond the newest tick that what has a velocity goes on.
-            rate: ticks a second of the server, until what arrives says it better.
-            rest: seconds for which a ghost of which nothing comes is still drawn as moving, for worlds that are larger than
+            delay: seconds between arrival and display; None: measured. Never below a tick.
+            extrapolation: seconds beyond the newest tick for which properties with a velocity go on.
+            rate: ticks a second of the server, until that is measured.
+            rest: seconds for which a ghost without updates is still drawn as moving, for worlds
+                that are larger than
                 the budget; 0: it rests.
 
         Raises:
@@ -2189,11 +2199,11 @@ class ClientWorld:
 
 @final
 class WorldView:
-    """The world at a time between two ticks: :meth:`ClientWorld.view` gives what a client shows, and :meth:`World.rewind` has
-    what it saw.
+    """The world at a time between two ticks: :meth:`ClientWorld.view` returns what to draw, and
+    :meth:`World.rewind` what a client saw.
 
     Between two states of a ghost its properties are shown by their rules. A ghost appears in its first tick and is gone in that
-    of its end. Columns are of the view's own, and change in place with the next one.
+    of its end. Columns belong to the view, and change in place with the next one.
     """
 
     def arrays(self, class_: type, /) -> GhostArrays:
@@ -2216,7 +2226,8 @@ class WorldView:
             GhostError: it was never in a world, or is another world's.
         """
     def at(self, tick: float, /) -> WorldView:
-        """Has the view be of another tick, with its fraction; the next :meth:`ClientWorld.view` is of its own again. Returns it.
+        """Moves the view to another tick, with its fraction, until the next
+        :meth:`ClientWorld.view`. Returns the view.
 
         Raises:
             ValueError: it is no tick.
@@ -2224,19 +2235,20 @@ class WorldView:
         """
     @property
     def tick(self) -> float:
-        """The tick that it is of, with its fraction: what a client tells the server that it saw. 0 before anything arrived."""
+        """Its tick, with its fraction: the one that a client reports to the server as seen. 0
+        before anything arrived."""
     @property
     def delay(self) -> float:
-        """Seconds from what arrives to what is shown; 0 on a server."""
+        """Seconds between arrival and display; 0 on a server."""
     @property
     def period(self) -> float:
-        """Seconds of a tick of the server, as it arrives; 0 on a server."""
+        """Seconds of a tick of the server, as measured; 0 on a server."""
     @property
     def stood(self) -> float:
-        """Seconds in which the view stood still, as what came next was late; 0 on a server."""
+        """Seconds in which the view stood still because updates were late; 0 on a server."""
     def shown(self, class_: type, /) -> Any:
-        """A column of bool that says which rows of a class the client was shown, of a rewound world; all where it is nobody's
-        view.
+        """A column of bool: which rows of a class the client was shown, in a rewound world; all if
+        it is no client's view.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2270,7 +2282,7 @@ class Inbox(Generic[_M, _W, _L]):
         """Values of latest channels: ``(client, key, message)`` on a server, ``(key, message)`` on a client."""
     @property
     def payloads(self) -> list[Any]:
-        """Of payload channels: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client."""
+        """Payloads: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client."""
     @property
     def missed(self) -> list[Any]:
         """Gaps in redundant channels: how many messages never arrived, as ``(client, channel, count)`` on a
@@ -2286,22 +2298,24 @@ class Inbox(Generic[_M, _W, _L]):
         """
     @property
     def ghosts(self) -> list[GhostSpawned | GhostChanged | GhostOwned | GhostDespawned]:
-        """What happened to a client's ghosts: first which came and went, in order, then what changed. None of classes that
-        come as columns, and none on a server."""
+        """Events of a client's ghosts: first spawns and despawns in order, then changes. None for
+        classes taken as columns, and none on a server."""
     @property
     def notifications(self) -> Notifications:
-        """What became of messages sent with ``notify=True``, and of payloads: each exactly once while its
-        connection lasts."""
+        """Whether messages sent with ``notify=True``, and payloads, arrived: each is reported
+        exactly once while its connection lasts."""
     @property
     def has_calls(self) -> bool:
         """Whether calls that came with it wait to be run."""
     def run_calls(self, before: int | None = None) -> int:
-        """Runs calls (see docs/calls.md) that no one has run yet, in the order in which they came, and gives how many. Going through
+        """Runs the calls (see docs/calls.md) that haven't run yet, in order of arrival, and returns
+        how many. Going through
         the inbox and :meth:`Handlers.dispatch` do this by themselves, each call in its place; what is left then runs when the
         tick is flushed, or with the next one. In an inbox that is not the newest there are none left.
 
         Args:
-            before (int | None, default None): those alone that came in front of ``messages[before]``; None: all.
+            before (int | None, default None): only those that arrived before
+            ``messages[before]``; None: all.
         """
     def columns(self, class_: type, /) -> Any:
         """All messages of a class listed in the endpoint's ``columns``, one per row, read-only: with NumPy a
@@ -2735,12 +2749,13 @@ class Server(Generic[_P]):
         *args: _A.args,
         **kwargs: _A.kwargs,
     ) -> list[ClientHandle]:
-        """Has a client run a call; or several, of a call :data:`tickwire.to_all`. Returns what :meth:`send` does, or
-        ``HIDDEN`` where the client isn't to have a ghost that is named; of several clients, those who have no room for it or
-        are gone.
+        """Makes a client run a call, or several clients if the call is :data:`tickwire.to_all`. For
+        one client, returns what :meth:`send` does, or ``HIDDEN`` if a ghost in it is not relevant
+        to the client; for several, those whose channel is full or who are gone.
 
         Args:
-            client (ClientHandle | Iterable[ClientHandle]): who runs it; a :class:`Room` too.
+            client (ClientHandle | Iterable[ClientHandle]): the client or clients that run it,
+            such as a :class:`Room`.
             call (ClientCall): a call of the protocol; its arguments follow.
 
         Raises:
@@ -2754,8 +2769,8 @@ class Server(Generic[_P]):
     def call_all(
         self, call: ClientCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs
     ) -> list[ClientHandle]:
-        """Has all clients run a call; where it names ghosts, those clients who are to have all of them. Returns the clients
-        whose channel was full: the others have it.
+        """Makes all clients run a call; if it names ghosts, those clients to whom all of them are
+        relevant. Returns the clients whose channel was full: the others have it.
 
         Args:
             call (ClientCall): a call :data:`tickwire.to_all`; its arguments follow.
@@ -2766,11 +2781,11 @@ class Server(Generic[_P]):
     def request(
         self, client: ClientHandle, call: ClientCall[_A, _R], /, *args: _A.args, **kwargs: _A.kwargs
     ) -> Request[_R]:
-        """Has a client run a call, and waits for what it returns. What the client does that no reply can come is the
-        request's error. At most 256 wait at a time for one client.
+        """Makes a client run a call, and returns a request for its result. If no reply can come any
+        more, the request has an error. At most 256 wait at a time for one client.
 
         Args:
-            client (ClientHandle): who runs it.
+            client (ClientHandle): the client that runs it.
             call (ClientCall): a call of the protocol; its arguments follow.
 
         Raises:
@@ -2781,11 +2796,11 @@ class Server(Generic[_P]):
     def implement(
         self, call: ServerCall[_A, _R], function: Callable[Concatenate[ClientHandle, _A], _R], /
     ) -> None:
-        """Has another function run a call that comes here.
+        """Sets another function to run a call that arrives here.
 
         Args:
             call (ServerCall): a call of the protocol.
-            function (Callable): is given what the declared function would be. No coroutine function.
+            function (Callable): called like the declared function. Not a coroutine function.
         """
     def room(self) -> Room:
         """Makes an empty :class:`Room` of this server's clients."""
@@ -2992,7 +3007,7 @@ class Room(Generic[_P]):
     def __contains__(self, client: object, /) -> bool: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[ClientHandle]:
-        """Those who are in it now, by slot."""
+        """The current members, by slot."""
 
 @final
 class Client(Generic[_P]):
@@ -3181,7 +3196,7 @@ class Client(Generic[_P]):
         """Why the connection ended or was never made; None before."""
     @property
     def disconnect_detail(self) -> str | None:
-        """As :attr:`Disconnected.detail`; None before the end, and if no reason was given."""
+        """Like :attr:`Disconnected.detail`; None before the end, and if no reason was given."""
     @property
     def address(self) -> Address:
         """The local address."""
@@ -3204,11 +3219,10 @@ class Client(Generic[_P]):
     def clock(self) -> Clock:
         """The server's time."""
     def send_input(self, input: object, /) -> range:
-        """Sends an input, once a tick, and gives the ticks that it is for: those behind the last input's to
-        :attr:`Clock.input_tick`.
-
-        One tick, as a rule; several where the client ticks more seldom than the server; none where the tick has its input
-        already, which stays, or the time isn't known yet. After a silence of more than 16 ticks those between have none. It goes
+        """Sends an input, once a tick, and returns the ticks that it is for: those after the last
+        input's up to :attr:`Clock.input_tick`. Usually one tick; several if the client ticks less
+        often than the server; none if the tick has its input already, which stays, or the time
+        isn't known yet. After a silence of more than 16 ticks those between have none. It goes
         out with the next flush, and again in some packets after that until the server has it.
 
         Args:
@@ -3229,8 +3243,8 @@ class Client(Generic[_P]):
             ValueError: it is out of its bounds, or the protocol has no ``tick_rate``.
         """
     def tick_of(self, ghost: object, /) -> int | None:
-        """The newest tick of the server at which a ghost is known to have been as it is here; None where that isn't known, or
-        the ghost isn't this client's own.
+        """The newest tick of the server at which a ghost is known to have had its current state;
+        None if that isn't known, or the ghost isn't this client's own.
 
         Raises:
             GhostError: it is gone, or another client's.
@@ -3242,8 +3256,8 @@ class Client(Generic[_P]):
         """Sets how inputs are sent, from the next one on.
 
         Args:
-            delay (int, default 0): ticks by which an input's own tick is later, besides the lead, 0 to 64: as many less are
-                predicted.
+            delay (int, default 0): ticks by which an input's own tick is later, besides the
+            lead, 0 to 64: that many fewer are predicted.
             min_lead (float, default 0.0): seconds that the client runs ahead at least, up to 10.
             max_lead (float, default 1.0): seconds that it runs ahead at most, up to 10.
             redundancy (int, default 3): packets that carry each input until it is acked, 1 to 16.
@@ -3284,7 +3298,7 @@ class Client(Generic[_P]):
         tag: int = 0,
         notify: bool = False,
     ) -> SendResult:
-        """As :meth:`Server.send`. Returns :attr:`SendResult.NOT_CONNECTED`, which is false, before and after the
+        """Like :meth:`Server.send`. Returns :attr:`SendResult.NOT_CONNECTED`, which is false, before and after the
         connection, and ``FULL`` if the server doesn't ack or read.
 
         Args:
@@ -3299,7 +3313,7 @@ class Client(Generic[_P]):
             NotConnectedError, ChannelFullError: with ``strict=True``, instead of these results.
         """
     def call(self, call: ServerCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs) -> SendResult:
-        """Has the server run a call. Returns what :meth:`send` does.
+        """Makes the server run a call. Returns what :meth:`send` does.
 
         Args:
             call (ServerCall): a call of the protocol; its arguments follow, without the caller.
@@ -3313,8 +3327,8 @@ class Client(Generic[_P]):
             NotConnectedError, ChannelFullError: with ``strict=True``, in place of what is false.
         """
     def request(self, call: ServerCall[_A, _R], /, *args: _A.args, **kwargs: _A.kwargs) -> Request[_R]:
-        """Has the server run a call, and waits for what it returns. What the connection does that no reply can come is the
-        request's error. At most 256 wait at a time.
+        """Makes the server run a call, and returns a request for its result. If no reply can come
+        any more, the request has an error. At most 256 wait at a time.
 
         Args:
             call (ServerCall): a call of the protocol; its arguments follow, without the caller.
@@ -3325,11 +3339,11 @@ class Client(Generic[_P]):
             NotConnectedError, ChannelFullError: with ``strict=True``, in place of a request that failed.
         """
     def implement(self, call: ClientCall[_A, _R], function: Callable[_A, _R], /) -> None:
-        """Has another function run a call that comes here.
+        """Sets another function to run a call that arrives here.
 
         Args:
             call (ClientCall): a call of the protocol.
-            function (Callable): is given what the declared function would be. No coroutine function.
+            function (Callable): called like the declared function. Not a coroutine function.
         """
     def send_rows(
         self,
@@ -3361,7 +3375,7 @@ class Client(Generic[_P]):
             Exception: as :meth:`Server.send_columns`.
         """
     def send_payload(self, data: bytes, channel: int | str, *, tag: int) -> SendResult:
-        """As :meth:`Server.send_payload`. Returns what :meth:`send` does.
+        """Like :meth:`Server.send_payload`. Returns what :meth:`send` does.
 
         Args:
             data (bytes): the payload.
@@ -3377,7 +3391,7 @@ class Client(Generic[_P]):
         burst: bool = False,
         ask_first: bool = False,
     ) -> Transfer:
-        """As :meth:`Server.send_chunk`; may be called before the connection is up. Servers accept no chunks by
+        """Like :meth:`Server.send_chunk`; may be called before the connection is up. Servers accept no chunks by
         default: see ``chunk_memory`` and ``chunk_directory`` of :class:`Server`.
 
         Args:
@@ -3392,9 +3406,9 @@ class Client(Generic[_P]):
             NotConnectedError, ChannelFullError: with ``strict=True``, instead of a transfer that is over.
         """
     def incoming_chunks(self) -> list[IncomingChunk]:
-        """As :meth:`Server.incoming_chunks`; empty without a connection."""
+        """Like :meth:`Server.incoming_chunks`; empty without a connection."""
     def set_budget(self, bytes_per_second: float, burst_bytes: float, *, adaptive: bool = True) -> None:
-        """As :meth:`Server.set_budget`; may be called before the connection is up.
+        """Like :meth:`Server.set_budget`; may be called before the connection is up.
 
         Args:
             bytes_per_second (float): the rate, UDP/IP headers included.
@@ -3402,7 +3416,7 @@ class Client(Generic[_P]):
             adaptive (bool, default True): send less while the link is congested.
         """
     def set_congestion(self, congestion: Congestion, /) -> None:
-        """As :meth:`Server.set_congestion`; may be called before the connection is up.
+        """Like :meth:`Server.set_congestion`; may be called before the connection is up.
 
         Args:
             congestion (Congestion): how fast chunks may be sent.
@@ -3644,11 +3658,11 @@ class BitMeasure:
 
 @final
 class BitReader:
-    """Reads what a :class:`BitWriter` wrote: call the methods in the order in which the writer's were called,
-    with the same bounds. Layout: the serialize 1.0 standard, with all its checks; the first refusal is final.
+    """Reads the output of a :class:`BitWriter`: call the methods in the writer's order, with the same
+    bounds. Layout: the serialize 1.0 standard, with all its checks; the first refusal is final.
 
     Args:
-        data: what was written.
+        data: the writer's output.
 
     Raises:
         StreamError: the bytes are invalid by the standard: drop the packet.
@@ -4056,8 +4070,8 @@ class VirtualConnection:
         """Once a tick: keeps the connection alive, notices a silent peer, and brings losses and statistics up to
         date. Returns what to transmit, as :meth:`send` does."""
     def events(self) -> list[tuple[Literal["connected", "timed_out", "no_answer"], Address]]:
-        """What happened since the last call: ``("connected", peer)``, ``("timed_out", peer)``, and ``("no_answer",
-        peer)`` of one that connects."""
+        """The events since the last call: ``("connected", peer)``, ``("timed_out", peer)``, and
+        ``("no_answer", peer)`` for one that connects."""
     def acked(self) -> list[int]:
         """The packets that the peer has received, each once, since the last call."""
     def lost(self) -> list[int]:
@@ -4170,7 +4184,7 @@ class ChunkSender:
         """How much of the chunk in flight is acked."""
     @property
     def queued(self) -> int:
-        """Chunks that wait behind the one in flight."""
+        """Chunks queued after the one in flight."""
     @property
     def idle(self) -> bool:
         """Whether there is nothing to send."""
@@ -4307,7 +4321,7 @@ class GoodBad:
         """``"good"`` or ``"bad"``."""
     @property
     def packets_per_second(self) -> float:
-        """What the mode allows."""
+        """The mode's rate."""
     @property
     def recovery_time(self) -> float:
         """Seconds of good conditions that lead from bad mode to good mode, now or next time."""
@@ -4360,15 +4374,15 @@ class Link(Generic[_T]):
     def queued_bytes(self) -> int:
         """Bytes in the queue of a link with a rate, overhead and the item in transmission included."""
     def set_conditions(self, conditions: Conditions, /) -> None:
-        """Changes the conditions, from the latest time that the link was told on.
-
-        Items in the queue leave under the new conditions, those beyond keep their fate. What is scheduled stays.
+        """Changes the conditions, from the latest time passed to the link on. Items in the queue
+        leave under the new conditions; later ones are unaffected. Scheduled changes stay.
         """
     def schedule(self, at: float, conditions: Conditions, /) -> None:
-        """As :meth:`set_conditions`, when ``at`` comes, in seconds; of changes at one time the last holds."""
+        """Like :meth:`set_conditions`, when ``at`` comes, in seconds; of changes at one time the last holds."""
     @property
     def counters(self) -> dict[str, int]:
-        """What became of the items: ``sent``, ``too_large`` (above ``max_datagram``), ``queue_dropped`` (found the
+        """Counts of the items: ``sent``, ``too_large`` (above ``max_datagram``), ``queue_dropped``
+        (found the
         queue full), ``lost`` (each by itself), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered`` (held back),
         ``overflowed`` (too many were under way), ``delivered``."""
     def __len__(self) -> int: ...
@@ -4379,7 +4393,7 @@ class Link(Generic[_T]):
 @final
 class Bursts:
     """Losses in bursts: a link is good or bad, and after each packet may turn from one to the other (the chain
-    of Gilbert and Elliott). :meth:`mean` makes it of what one would measure.
+    of Gilbert and Elliott). :meth:`mean` makes it from measured values.
 
     Args:
         to_bad: probability that a good link turns bad after a packet, 0 to 1.
@@ -4504,7 +4518,7 @@ class Conditions:
             ValueError: there is no preset of that name; it says which there are.
         """
     def replace(self, **changes: Any) -> Conditions:
-        """The same conditions but for what is named here, as the constructor takes it."""
+        """A copy with the given settings changed; they are those of the constructor."""
     @property
     def latency(self) -> float:
         """Seconds, one way, after the queue."""
@@ -4519,7 +4533,7 @@ class Conditions:
         """Seconds for which that delay stays similar."""
     @property
     def loss(self) -> float:
-        """Probability that a packet is lost by itself."""
+        """Probability that a packet is lost, independently of others."""
     @property
     def bursts(self) -> Bursts | None:
         """Losses in bursts."""
@@ -4584,7 +4598,7 @@ class SimulatedNetwork:
         """From now on: for all links, or for those from ``sender``, to ``receiver``, or both. The most precise
         choice holds, ``sender`` before ``receiver``; for all links means that single ones are forgotten.
 
-        Packets that wait for a link's rate leave under the new conditions, those beyond keep their fate.
+        Packets that wait for a link's rate leave under the new conditions; later ones are unaffected.
 
         Args:
             conditions (Conditions): from now on.
@@ -4599,7 +4613,7 @@ class SimulatedNetwork:
         sender: AddressLike | None = None,
         receiver: AddressLike | None = None,
     ) -> None:
-        """As :meth:`set_conditions`, when virtual time comes to ``at`` seconds since the start.
+        """Like :meth:`set_conditions`, when virtual time comes to ``at`` seconds since the start.
 
         Args:
             at (float): virtual seconds since the start.
@@ -4608,8 +4622,8 @@ class SimulatedNetwork:
             receiver (AddressLike | None, default None): of what it receives alone; None: of all.
         """
     def partition(self, *parts: Iterable[AddressLike]) -> None:
-        """From now on hosts of different parts don't reach each other; those in no part reach all. What is under
-        way arrives. The last partition holds; :meth:`heal` ends it.
+        """From now on hosts of different parts don't reach each other; those in no part reach all.
+        Packets in flight arrive. The last partition holds; :meth:`heal` ends it.
 
         Args:
             parts: the addresses of the hosts of each.
@@ -4618,7 +4632,7 @@ class SimulatedNetwork:
         """Ends the partition."""
     def move_host(self, address: AddressLike, to: AddressLike, /) -> Address:
         """Moves a host to another address, as when a player goes from Wi-Fi to a phone network: its endpoint sends
-        from there and receives there. What is under way to the old address finds nobody.
+        from there and receives there. Packets in flight to the old address find nobody.
 
         Args:
             address: where the host is now.
@@ -4646,14 +4660,15 @@ class SimulatedNetwork:
         kind: Literal["full-cone", "restricted", "port-restricted", "symmetric"] = "port-restricted",
         lifetime: float = 120.0,
     ) -> None:
-        """Puts a box that translates addresses (NAT) between some hosts and all others, as home routers and carriers
-        do. Those inside reach each other as before; all others see them as ports of the box, and reach them there if
-        it lets them in. It knows how the ports it gives away belong to hosts as long as something goes out.
+        """Puts a NAT between some hosts and all others, as home routers and carriers do. Those
+        inside reach each other as before; all others see them as ports of the NAT, and reach them
+        there if it lets them in. A mapping lasts as long as something goes out.
 
         Args:
-            public: the IP address of the box.
+            public: the IP address of the NAT.
             inside: the IP addresses of the hosts behind it, those to come too.
-            kind: whom it lets in. ``"full-cone"``: anyone; ``"restricted"``: hosts to which the one inside has sent;
+            kind: which senders it lets in. ``"full-cone"``: anyone; ``"restricted"``: hosts to
+                which the one inside has sent;
                 ``"port-restricted"``: addresses to which it has sent; ``"symmetric"``: as that, with another port
                 for each address it sends to.
             lifetime: seconds without anything going out after which a port is given back, up to 3,600.
@@ -4662,11 +4677,11 @@ class SimulatedNetwork:
             ValueError: naming the argument, its value and its bound, or the address that is in use.
         """
     def restart_nat(self, public: str, /) -> None:
-        """A box forgets which ports belong to whom; the next ones are others. To those outside, the hosts behind it
-        have other addresses then.
+        """Makes a NAT forget its mappings; the next ports are different. To those outside, the
+        hosts behind it then have other addresses.
 
         Raises:
-            ValueError: there is no box at that address.
+            ValueError: there is no NAT at that address.
         """
     @property
     def transcript(self) -> str:
@@ -4674,9 +4689,10 @@ class SimulatedNetwork:
         with the same transcript sent the same bytes at the same times."""
     @property
     def counters(self) -> dict[str, int]:
-        """What became of all packets: the counts of :attr:`Link.counters` for all links together,
-        ``unknown_destination`` (nobody was there), ``mailbox_full`` (nobody received), ``partitioned``, and of boxes
-        that translate addresses ``nat_exhausted`` (no port was free), ``nat_unmapped`` (the port is nobody's) and
+        """Counts of all packets: those of :attr:`Link.counters` for all links together,
+        ``unknown_destination`` (nobody was there), ``mailbox_full`` (nobody received),
+        ``partitioned``, and for NATs ``nat_exhausted`` (no port was free), ``nat_unmapped`` (the
+        port is nobody's) and
         ``nat_filtered`` (the sender isn't let in)."""
 
 @final
@@ -4746,8 +4762,8 @@ class Proxy:
         up: Conditions | None = None,
         down: Conditions | None = None,
     ) -> None:
-        """Changes the conditions of all clients: of both directions, or of those named. What is not given stays.
-        Datagrams that have left the queue of their rate keep their fate.
+        """Changes the conditions of all clients: of both directions, or of those given. Datagrams
+        that have left the queue are unaffected.
 
         Args:
             conditions (Conditions | None, default None): of both directions.
@@ -4758,7 +4774,7 @@ class Proxy:
             ClosedError: the proxy is closed.
         """
     def close(self) -> None:
-        """Ends the proxy; what is under way is lost. Closing twice is fine."""
+        """Ends the proxy; datagrams in flight are lost. Closing twice is fine."""
     def __enter__(self) -> Proxy: ...
     def __exit__(
         self,

@@ -101,7 +101,7 @@ class Driver(Generic[E]):
             self._notify()
 
     async def aclose(self, *, linger: float = 0.0, reason: str | None = None) -> None:
-        """As :meth:`close`, once everything sent has arrived, or after ``linger`` seconds, 0 to 60: see
+        """Like :meth:`close`, once everything sent has arrived, or after ``linger`` seconds, 0 to 60: see
         :meth:`tickwire.Client.close`. The event loop runs meanwhile. Cancelling it closes at once.
 
         Raises:
@@ -222,7 +222,7 @@ class Driver(Generic[E]):
         self._step()
 
     def _step(self) -> None:
-        """Does what is due, and sees to it that the event loop comes back in time."""
+        """Does everything that is due, and schedules the next step."""
         if self._loop is None or not self._running:
             return
         if self._timer is not None:
@@ -230,7 +230,7 @@ class Driver(Generic[E]):
         try:
             wait = self.endpoint.step()
         except Exception as error:
-            # Told to whoever waits, or asks next: an event loop would only log it.
+            # For the waiting task, or the next caller: an event loop would only log it.
             self._error = None if self.endpoint.closed else error
             self._stop()
             self._notify()
@@ -345,7 +345,7 @@ def loop(
     linger: float = 0.0,
     reason: str | None = None,
 ) -> AsyncIterator[Inbox[Any]]:
-    """As :func:`tickwire.loop`, for ``async for``: leaves the time between ticks to the event loop. Works
+    """Like :func:`tickwire.loop`, for ``async for``: leaves the time between ticks to the event loop. Works
     on every event loop and with every endpoint; on a :class:`tickwire.SimulatedNetwork` it advances virtual
     time.
 
@@ -370,7 +370,7 @@ def loop(
 
 
 class _Loop:
-    """No generator: one whose body raised would end only when the event loop comes to it."""
+    """Not a generator: one whose body raised would only end when the event loop gets to it."""
 
     def __init__(self, goodbye: Goodbye, rate: float, health: Health | None) -> None:
         self._endpoint = goodbye.endpoint
@@ -379,7 +379,7 @@ class _Loop:
         self._health = health
         self._loop: asyncio.AbstractEventLoop | None = None
         wake = weakref.WeakMethod(self._wake)
-        # Not what keeps it: it ends when nobody goes on with it.
+        # A weak reference: it ends when nobody iterates any more.
         self._stop = Stop(lambda: (method := wake()) and method())
         self._start = 0.0
         self._number = 0

@@ -11,7 +11,7 @@ __all__ = ["Parser"]
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence, without the usage in front of it."""
+    """Reports errors in one sentence, without the usage in front of it."""
 
     fill: Callable[[Parser], None] | None = None
     """Adds the arguments when the parser is first used: of many commands, only the chosen one is loaded."""

@@ -1,7 +1,7 @@
 """Calls: functions that the other side runs, declared by their parameters as messages are by their fields.
 
-A function made a call by :func:`call` becomes a message class of its parameters, which takes its place behind
-the protocol's messages. A request is a call that waits for what the function returns.
+A function made a call by :func:`call` becomes a message class of its parameters, which comes after the
+protocol's messages. A request is a call that waits for what the function returns.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PROPERTIES = "__tickwire_properties__"
 
 
 class Direction(enum.Enum):
-    """Who runs a call."""
+    """The side that runs a call."""
 
     TO_SERVER = "to_server"
     TO_CLIENT = "to_client"
@@ -125,9 +125,9 @@ def call(
 ) -> Any:
     """Makes a function a call: the other side runs it, with the arguments given here.
 
-    Its parameters are annotated as the fields of messages are, or with a class of ghosts. What the server
-    runs takes first who calls, a :class:`ClientHandle`, which Tickwire gives. What it is annotated to return
-    is the reply of a request; one that returns ``None`` has none.
+    Its parameters are annotated as the fields of messages are, or with a class of ghosts. A function
+    that the server runs takes the caller first, a :class:`ClientHandle`, which Tickwire adds. Its
+    return annotation is the type of a request's reply; a function that returns ``None`` has no reply.
 
     ::
 
@@ -192,7 +192,7 @@ def call(
 
 
 def check_function(function: object) -> None:
-    """Refuses what can't run a call."""
+    """Refuses objects that can't run a call."""
     if not callable(function):
         raise TypeError(f"function must be callable, not {type(function).__name__}")
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
@@ -202,7 +202,7 @@ def check_function(function: object) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Declared:
-    """What the native core reads of a call when a protocol is made of it."""
+    """The parts of a call that the native core reads when a protocol is made."""
 
     message: type
     """The class of its arguments."""
@@ -271,7 +271,7 @@ def _declare(
 
 
 def _function_name(function: Any) -> str:
-    """The name of what can be a call."""
+    """The name of a function that can be a call."""
     if isinstance(function, Call):
         raise TypeError(f"{function.function.__name__} is a call already: one function is one call")
     if not inspect.isfunction(function):
@@ -313,7 +313,7 @@ def _check_parameter(name: str, parameter: inspect.Parameter, hints: dict[str, A
 
 
 def _ghost(hint: Any) -> type | None:
-    """The class of ghosts that an annotation names, also where None may stand for it."""
+    """The ghost class in an annotation, with or without None."""
     plain, _ = unwrapped(hint)
     if typing.get_origin(plain) in (typing.Union, types.UnionType):
         held = [each for each in typing.get_args(plain) if each is not types.NoneType]
@@ -329,7 +329,7 @@ _Field = tuple[str, Any, inspect.Parameter | None]
 
 
 def _made(function: Any, name: str, fields: list[_Field], channel: int | str | None) -> type:
-    """A message class with these fields, whose constructor takes what the function takes."""
+    """A message class with these fields, whose constructor has the function's signature."""
     members: dict[str, Any] = {"__module__": function.__module__, "__doc__": f"The arguments of {name}()."}
     bare = type(name, (), {})
     compiled: list[tuple[str, FieldType]] = []

@@ -1,4 +1,5 @@
-"""Arguments of the Python modules, named where they are wrong; the native ones name theirs themselves."""
+"""Checks of arguments in the Python modules, with errors that name them; the native modules have their
+own."""
 
 from __future__ import annotations
 
@@ -9,13 +10,13 @@ __all__: list[str] = []
 
 
 def check_number(name: str, value: object) -> None:
-    """Refuses what is no number."""
+    """Refuses values that are no numbers."""
     if isinstance(value, str | bytes) or not isinstance(value, SupportsFloat | SupportsIndex):
         raise TypeError(f"{name} must be a number, not {type(value).__name__}")
 
 
 def check_seconds(name: str, value: float) -> None:
-    """Refuses what is no time from now on."""
+    """Refuses values that are no time from now on."""
     check_number(name, value)
     if not 0 <= value < math.inf:
         raise ValueError(f"{name} must be at least 0 seconds and finite, not {value!r}")

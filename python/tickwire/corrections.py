@@ -1,6 +1,6 @@
-"""How what is shown comes to where it should be: plain functions, on numbers and on arrays.
+"""Corrections of what is drawn: plain functions, on numbers and on arrays.
 
-A correction says that something is elsewhere than it was shown. Shown at once it jumps; these move it there
+A correction says that something is elsewhere than it was drawn. Shown at once it jumps; these move it there
 in a time. Each takes numbers or NumPy arrays, of any shape that its arguments have together, and a fraction
 of that time which is held in 0 to 1: a number, or a column with a row each.
 """
@@ -13,7 +13,7 @@ __all__ = ["cubic", "decayed", "instant", "projective", "smoothed"]
 
 
 def instant(shown: Any, true: Any, fraction: Any = 1.0) -> Any:  # noqa: ARG001
-    """Where it should be, at once. Right for what is far off, and for what nobody looks at.
+    """The true place, at once. For large errors, and for things that nobody looks at.
 
     Args:
         shown: where it was shown; not used.
@@ -24,7 +24,7 @@ def instant(shown: Any, true: Any, fraction: Any = 1.0) -> Any:  # noqa: ARG001
 
 
 def smoothed(shown: Any, true: Any, fraction: Any) -> Any:
-    """On the way from where it was shown to where it should be, slowly at both ends: the error is scaled by
+    """Between the shown and the true place, slowly at both ends: the error is scaled by
     the cubic 1 - 3 t^2 + 2 t^3.
 
     Args:
@@ -42,8 +42,8 @@ def smoothed(shown: Any, true: Any, fraction: Any) -> Any:
 
 
 def decayed(error: Any, seconds: float, half_life: float = 0.05) -> Any:
-    """What is left of an error after a time, where each frame takes the same part of what is left: for
-    corrections that come so often that none is over when the next comes.
+    """The rest of an error after a time, if each frame removes the same part of it: for corrections
+    that come so often that none is over when the next comes.
 
     Args:
         error: how far what is shown is off.
@@ -63,8 +63,8 @@ def decayed(error: Any, seconds: float, half_life: float = 0.05) -> Any:
 def cubic(
     shown: Any, shown_velocity: Any, true: Any, true_velocity: Any, fraction: Any, seconds: float
 ) -> Any:
-    """On the cubic that leaves with the velocity that was shown, and arrives where it should be with that
-    which it should have.
+    """On the cubic that leaves with the shown velocity, and arrives at the true place with the true
+    velocity.
 
     Args:
         shown: where it was shown when the correction came.

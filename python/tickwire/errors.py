@@ -97,11 +97,11 @@ class NotConnectedError(TickwireError, RuntimeError):
 
 
 class GhostError(TickwireError, RuntimeError):
-    """A ghost, or its class, is not where it must be for this: in this world, alive, or on the server."""
+    """A ghost, or its class, doesn't qualify: it must be in this world, alive, or on the server."""
 
 
 class PredictionError(TickwireError, RuntimeError):
-    """A game's step raised, or returned what is no state. Nothing of the prediction is lost."""
+    """A game's step raised, or returned something that is no state. Nothing of the prediction is lost."""
 
 
 class ClosedError(TickwireError, RuntimeError):
@@ -121,11 +121,11 @@ class ConnectFailedError(TickwireError, ConnectionError):
 
 
 class CallError(TickwireError, RuntimeError):
-    """A call, or a request's reply, is not what was asked for: see the classes derived from it."""
+    """A call or a request failed: see the classes derived from this one."""
 
 
 class CallFailedError(CallError):
-    """The other side didn't do what a request asked for. What was raised there is in its log alone."""
+    """The other side didn't complete a request. An exception raised there is only in its log."""
 
     def __init__(self, name: str, reason: str, sentence: str) -> None:
         super().__init__(name, reason, sentence)

@@ -146,7 +146,7 @@ class Transform(NamedTuple):
 
 
 class Bound:
-    """What ``Annotated`` says of a list, a dict or a field besides its type."""
+    """A bound in ``Annotated``, for a list, a dict or a field, besides its type."""
 
     def __init__(self, name: str, *arguments: Any) -> None:
         self.name = name
@@ -195,7 +195,7 @@ def default() -> Any:
 
 
 class Condition(Bound):
-    """What ``Annotated`` says of whom a property of a ghost is for. These are :data:`initial`,
+    """The clients that get a property of a ghost, for ``Annotated``. These are :data:`initial`,
     :data:`owner_only` and :data:`except_owner`.
     """
 
@@ -212,8 +212,8 @@ except_owner: Final = Condition("except_owner")
 
 
 class ShownAs(Bound):
-    """What ``Annotated`` says of how a property of a ghost is shown between two of its states. It changes
-    nothing of what is sent, but for :func:`threshold`. These are :data:`step`, :data:`linear`,
+    """How a property of a ghost is shown between two of its states, for ``Annotated``. Except for
+    :func:`threshold`, it doesn't affect what is sent. These are :data:`step`, :data:`linear`,
     :data:`slerp`, :data:`angular`, and what :func:`hermite` and :func:`threshold` give.
     """
 
@@ -306,7 +306,7 @@ _V = TypeVar("_V")
 
 
 class Converter:
-    """What ``Annotated`` says of a type of the game's own. Made by :func:`converted`."""
+    """A conversion to a type of the game's own, for ``Annotated``. Made by :func:`converted`."""
 
     def __init__(self, wire: Any, to_wire: Callable[[Any], Any], from_wire: Callable[[Any], Any]) -> None:
         for name, function in (("to_wire", to_wire), ("from_wire", from_wire)):
@@ -337,7 +337,7 @@ REGISTERED: dict[type, Converter] = {}
 def register(
     class_: type[_V], wire: Any, to_wire: Callable[[_V], Any], from_wire: Callable[[Any], _V], /
 ) -> None:
-    """As :func:`converted`, for all fields of a class.
+    """Like :func:`converted`, for all fields of a class.
 
     ``tw.register(Vector2, tw.Vec2, tuple, Vector2)``: if ``wire`` has no bound, as here, each field must
     give one, as in ``Annotated[Vector2, tw.vec2(-100, 100, 1 / 64)]``; otherwise ``Vector2`` alone is
@@ -370,7 +370,7 @@ def place_of_declaration() -> str:
     return f"{name}: "
 
 
-# What a bare annotation means. The types left out have no bound that fits every game.
+# The meaning of bare annotations. The types left out have no bound that fits every game.
 BARE: dict[type, FieldType] = {bool: boolean(), float: float64()}
 # How many numbers the tuples of these have.
 NUMBERS = {"vec2": 2, "vec3": 3, "unit_vector": 3, "quaternion": 4}

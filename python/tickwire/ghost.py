@@ -1,6 +1,6 @@
 """Ghost classes: objects of the server's world that appear in every client.
 
-A class declared with :func:`ghost` has properties, declared as the fields of messages are. Its objects are
+A class declared with :func:`ghost` has properties, declared like the fields of messages. Its objects are
 plain until :meth:`World.spawn` makes them live: then a property is a cell of the world's columns, and what is
 assigned to it goes out with the next flush.
 """
@@ -42,7 +42,7 @@ def ghost(*, capacity: int = DEFAULT_CAPACITY, kw_only: bool = False) -> Callabl
 def ghost(cls: type[_T] | None = None, /, *, capacity: int = DEFAULT_CAPACITY, kw_only: bool = False) -> Any:
     """Makes a class one of ghosts by its annotated properties, in order.
 
-    They are declared as the fields of messages are, and besides may say whom they are for:
+    They are declared like the fields of messages, and may also say which clients get them:
     ``Annotated[int, tw.ranged(0, 999), tw.owner_only]``. The class gets a constructor and a repr as a
     dataclass has. Two ghosts are equal only if they are the same. Objects have no other attributes, unless
     ``__slots__`` names them: those are this side's own and go nowhere.
@@ -94,7 +94,7 @@ def _declared(cls: type[_T], names: dict[str, Any], capacity: int, kw_only: bool
 
 
 def _condition(where: str, hint: Any) -> str:
-    """The name of the condition that an annotation says; the empty text where it says none."""
+    """The name of the condition in an annotation; empty if it has none."""
     found = [extra.name for extra in unwrapped(hint)[1] if isinstance(extra, Condition)]
     if len(found) > 1:
         raise TypeError(f"{where}: {' and '.join(found)} contradict each other; give one")
@@ -102,7 +102,7 @@ def _condition(where: str, hint: Any) -> str:
 
 
 def _rule(where: str, hint: Any) -> tuple[str, str | None, float, float] | None:
-    """What an annotation says of how the property is shown: a rule, its velocity's name, and two numbers."""
+    """The display rule in an annotation: its name, its velocity's name, and two numbers."""
     found = [extra for extra in unwrapped(hint)[1] if isinstance(extra, ShownAs)]
     if len(found) > 1:
         raise TypeError(f"{where}: {' and '.join(map(repr, found))} contradict each other; give one")
@@ -123,7 +123,7 @@ def _with_base(cls: type[_T]) -> type[_T]:
     members = {name: value for name, value in vars(cls).items() if name not in left_out}
     slots = members.setdefault("__slots__", ())
     for name in (slots,) if isinstance(slots, str) else slots:
-        # What the slots of the first class have left; the second one's get their own.
+        # Left by the slots of the first class; the second class gets its own.
         members.pop(name, None)
     bases = tuple(base for base in cls.__bases__ if base is not object)
     if not any(issubclass(base, Ghost) for base in bases):
@@ -149,7 +149,7 @@ def _plain(cls: type[_T], values: dict[str, Any]) -> _T:
 
 
 class Always(NamedTuple):
-    """All clients have all ghosts of the class, as they do where nothing else is said."""
+    """All clients have all ghosts of the class: the default."""
 
 
 class Owner(NamedTuple):
@@ -161,7 +161,7 @@ class Chosen(NamedTuple):
 
 
 class Hook(NamedTuple):
-    """A client has the ghosts that a function says, once a flush for all clients.
+    """A client has the ghosts that a function chooses, once a flush for all clients.
 
     It is called with the clients, by slot, and the class's :class:`GhostArrays`. It returns a buffer of bool
     with a line for each client and in it a row each (``numpy.zeros((len(clients), len(tanks)), bool)``), or a
@@ -174,7 +174,7 @@ class Hook(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """A client has the ghosts that are near, and its own.
+    """A client has the ghosts nearby, and its own.
 
     Near is within ``radius`` of what it looks from: its own ghosts of the class, or what
     :meth:`World.look_from` says.

@@ -17,7 +17,7 @@ _R = TypeVar("_R")
 
 
 class _Register(Protocol[_M]):
-    """Takes a function as servers call it, or as clients do, and gives it back."""
+    """Takes a function for servers or for clients, and returns it."""
 
     @overload
     def __call__(self, function: Callable[[ClientHandle, _M], _R], /) -> Callable[[ClientHandle, _M], _R]: ...
@@ -27,7 +27,7 @@ class _Register(Protocol[_M]):
 
 
 class Handlers:
-    """Functions by the class of what they are called with.
+    """Functions by the class of the message or event that they handle.
 
     ::
 
@@ -79,7 +79,7 @@ class Handlers:
 
         Events come first, in their order: a tick that has one of a client has none of its messages. Those of
         ghosts are next, so that a message's function finds the ghost that it names.
-        Calls run in their place among the messages. What comes of latest and payload channels is left in
+        Calls run in their place among the messages. Values of latest channels and payloads stay in
         :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
         """
         if not hasattr(inbox, "events"):

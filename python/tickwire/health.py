@@ -14,7 +14,7 @@ from tickwire._core import Address
 SILENCE = 2.0
 """Seconds without a tick after which a server counts as hanging."""
 
-PATIENCE = 1.0
+TIMEOUT = 1.0
 """Seconds that one question may take."""
 
 MAX_ASKERS = 32
@@ -24,7 +24,7 @@ MAX_REQUEST_BYTES = 4096
 
 
 def check_health(given: str | int | tuple[str, int] | None) -> Address | None:
-    """The address that is meant, if one is given."""
+    """The address to listen on, if one is given."""
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, int | str | tuple | Address):
@@ -50,10 +50,10 @@ class Health:
         self._closed = False
         self._thread: threading.Thread | None = None
         self._waking, self._woken = socket.socketpair()
-        logging.getLogger("tickwire").info("health is told at http://%s", self.address)
+        logging.getLogger("tickwire").info("health is served at http://%s", self.address)
 
     def start(self) -> None:
-        """Begins to answer. Whoever asked before waits until then."""
+        """Begins to answer. Earlier requests wait until then."""
         self.tick()
         self._thread = threading.Thread(target=self._serve, name="tickwire health", daemon=True)
         self._thread.start()
@@ -69,7 +69,7 @@ class Health:
         self._closed = True
         self._waking.close()  # wakes the thread, on every system
         if self._thread is not None:
-            self._thread.join(PATIENCE)
+            self._thread.join(TIMEOUT)
         self._woken.close()
         self._socket.close()
 
@@ -95,9 +95,9 @@ class Health:
                             asker.send(self._answer())
                         askers[asker] = now
                     elif asker is self._socket and (newcomer := self._accept()):
-                        askers[newcomer] = now + PATIENCE
+                        askers[newcomer] = now + TIMEOUT
                         selector.register(newcomer, selectors.EVENT_READ)
-                # Who says nothing has to go when others come.
+                # Silent connections make room for others.
                 silent = list(askers)[: max(0, len(askers) - MAX_ASKERS)]
                 for asker in {*silent, *(each for each, until in askers.items() if until <= now)}:
                     selector.unregister(asker)

@@ -1,4 +1,4 @@
-"""What a game decides itself once a tick: the types of its hooks. See :class:`tickwire.Server`."""
+"""The types of the game's hooks, which are called once a tick. See :class:`tickwire.Server`."""
 
 from __future__ import annotations
 

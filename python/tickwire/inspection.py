@@ -1,4 +1,4 @@
-"""What a protocol's messages cost, field by field, as text for people."""
+"""The size of a protocol's messages, field by field, as text for people."""
 
 from __future__ import annotations
 

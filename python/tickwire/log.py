@@ -1,4 +1,4 @@
-"""What servers say before the game has configured :mod:`logging`."""
+"""Log output of servers before the game has configured :mod:`logging`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class UnconfiguredLog(logging.Handler):
         """Writes a line about a server, if it is time for one."""
         try:
             text = record.getMessage()
-            # Of a client the game says itself what the player should see.
+            # Clients don't print: the game decides what its player sees.
             if "the server at " not in text:
                 return
             now = time.monotonic()

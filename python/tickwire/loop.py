@@ -93,7 +93,7 @@ def loop(
         ticks_per_second (float, default 60): above 0 to 1,000,000.
         health (str | int | tuple[str, int] | None, default None): where to answer orchestrators over HTTP, as
             ``"127.0.0.1:8080"``, or a port of the loopback address: 200 while ticks happen, 503 when none did
-            for 2 seconds (or two ticks, if that is longer). Whoever reaches that address can ask.
+            for 2 seconds (or two ticks, if that is longer). Anyone who reaches that address can ask.
         linger (float, default 0.0): seconds, 0 to 60, that the other sides have at the end to get what was
             sent, as for :meth:`Server.close`.
         reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8.
@@ -119,7 +119,7 @@ def loop(
 
 
 def check_endpoint(endpoint: object) -> None:
-    """Refuses what can't be ticked."""
+    """Refuses objects that can't be ticked."""
     if not isinstance(endpoint, Server | Client | Redialler):
         kind = type(endpoint).__name__
         raise TypeError(f"endpoint must be a Server, a Client or a Redialler, not {kind}")
@@ -157,7 +157,7 @@ class Goodbye:
             raise
 
     def linger_virtually(self) -> None:
-        """Lets the time of a simulated network pass while the endpoint lingers: nobody else does."""
+        """Advances the time of a simulated network while the endpoint lingers, because nobody else does."""
         network = self.endpoint.network
         while network is not None and not self.endpoint.closed:
             network.advance(VIRTUAL_STEP)
@@ -190,7 +190,7 @@ def _loop(
             try:
                 yield inbox
             finally:
-                # Also what a body queued that raised, or left the loop.
+                # Includes messages queued by a body that raised or left the loop.
                 if not endpoint.closed:
                     endpoint.flush()
             number = max(number + 1, math.floor((clock.now() - start) * rate))
@@ -250,7 +250,7 @@ class Stop:
         if threading.current_thread() is not threading.main_thread():
             return
         if not Stop._active:
-            Stop._restore()  # what a loop left that ended in another thread
+            Stop._restore()  # left by a loop that ended in another thread
             for number in SIGNALS:
                 before = signal.getsignal(number)
                 # Ignored on purpose, as under nohup, or of a library that can't be put back.
@@ -264,7 +264,7 @@ class Stop:
         if self not in Stop._active:
             return
         Stop._active.remove(self)
-        # Elsewhere than in the main thread Python lets nobody: the next signal or loop does it then.
+        # Only the main thread may do this: otherwise the next signal or loop does.
         if not Stop._active and threading.current_thread() is threading.main_thread():
             Stop._restore()
 
@@ -273,7 +273,7 @@ class Stop:
         for number, before in Stop._before.items():
             now = signal.getsignal(number)
             ours = signal.default_int_handler if number in Stop._replaced else Stop._ask
-            if now is ours:  # what the game set meanwhile stays
+            if now is ours:  # a handler that the game set meanwhile stays
                 signal.signal(number, before)
         Stop._before.clear()
         Stop._replaced.clear()
@@ -291,7 +291,7 @@ class Stop:
             signal.raise_signal(number)
             return
         if number == signal.SIGINT:
-            # Whoever presses it again doesn't want to wait for the body.
+            # A second Ctrl-C doesn't wait for the body.
             signal.signal(number, signal.default_int_handler)
             Stop._replaced.add(number)
         for stop in Stop._active:

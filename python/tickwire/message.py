@@ -235,7 +235,7 @@ def _wrong_annotation(cls: type, own: dict[str, Any], error: Exception) -> tuple
 
 
 def _misplaced(found: FieldType | Bound | Converter) -> str:
-    """What to write instead of an annotation that is no type."""
+    """What to write instead of a misplaced annotation."""
     kind = found.python_type.__name__ if isinstance(found, FieldType) else "..."
     return f"write Annotated[{kind}, tw.{found}]: {found} alone is not a type"
 
@@ -285,7 +285,7 @@ def declared_type(cls: type, where: str, hint: Any) -> FieldType:
 def _bounded_type(
     cls: type, where: str, plain: Any, found: list[FieldType | Converter], bounds: dict[str, Bound]
 ) -> FieldType:
-    """The field type of a plain type and what was said of it; takes from ``bounds`` what it needs."""
+    """The field type of a plain type with its bounds; takes those it uses out of ``bounds``."""
     said = found[0] if found else None
     if isinstance(said, Converter):
         return _converted_type(cls, where, plain, said, said.wire)
@@ -293,7 +293,7 @@ def _bounded_type(
     if registered:
         extras = (*found, *bounds.values())
         bounds.clear()
-        # What a field says of itself is said of what is on the wire.
+        # The field's own bounds apply to the form on the wire.
         wire = Annotated[(unwrapped(registered.wire)[0], *extras)] if extras else registered.wire
         return _converted_type(cls, where, plain, registered, wire)
     if said is None:
@@ -315,7 +315,7 @@ def _converted_type(cls: type, where: str, plain: Any, converter: Converter, wir
 
 
 def _not_for(bounds: dict[str, Bound], plain: Any) -> str:
-    """Of bounds that a type doesn't take: what it takes instead."""
+    """For bounds that don't fit a type: which ones do."""
     condition = next((name for name, bound in bounds.items() if isinstance(bound, Condition)), None)
     if condition:
         return f"{condition} is for {BOUNDED[condition]}"
@@ -336,7 +336,8 @@ def _not_for(bounds: dict[str, Bound], plain: Any) -> str:
 
 
 def _plain_type(cls: type, where: str, plain: Any, bounds: dict[str, Bound]) -> FieldType:
-    """The field type of an annotation without a field type in it; takes from ``bounds`` what it needs."""
+    """The field type of an annotation without a field type in it; takes the bounds it uses out of
+    ``bounds``."""
     origin, arguments = typing.get_origin(plain), typing.get_args(plain)
     if origin in (typing.Union, types.UnionType):
         held = [argument for argument in arguments if argument is not types.NoneType]
@@ -372,13 +373,13 @@ def _plain_type(cls: type, where: str, plain: Any, bounds: dict[str, Bound]) -> 
 def _gathered_type(
     cls: type, where: str, origin: Any, arguments: tuple[Any, ...], bounds: dict[str, Bound]
 ) -> FieldType | None:
-    """The field type of a list, tuple, set or dict, where there is enough said of it."""
+    """The field type of a list, tuple, set or dict, if its bounds are complete."""
 
     def item(place: int, what: str = "[]") -> FieldType:
         return declared_type(cls, f"{where}{what}", arguments[place])
 
     if origin is tuple and arguments and arguments[-1] is not ...:
-        # Of a vector's numbers nobody wants 64 bits each by leaving something out.
+        # A vector's numbers must not default to 64 bits each.
         if bounds or (arguments in _VECTORS):
             return None
         return tuple_of([item(place, f"[{place}]") for place in range(len(arguments))])
@@ -437,7 +438,7 @@ def rebind_class_cell(old: type, new: type) -> None:
 
 
 class Message:
-    """Base of messages that write themselves.
+    """Base of messages with a ``serialize`` of their own.
 
     ::
 

@@ -30,10 +30,11 @@ QUANTILES = (0.5, 0.9, 0.99, 1.0)
 
 
 class ServerCollector(Collector):
-    """What a server counts, and how its connections are, asked when Prometheus asks.
+    """A server's counters and the state of its connections, read when Prometheus scrapes.
 
-    The number of series doesn't grow with the clients: of what differs from client to client there are
-    quantiles. A scrape is on Prometheus' thread and holds up the game's tick for some microseconds a
+    The number of series doesn't grow with the clients: values that differ from client to client are
+    exported as quantiles. A scrape is on Prometheus' thread and holds up the game's tick for some
+    microseconds a
     client, never for all of them at once.
 
     Args:
@@ -105,7 +106,7 @@ class ServerCollector(Collector):
         except tw.ClosedError:
             return
         protocol = self._server.protocol
-        # Ghosts have one behind the game's.
+        # Ghosts have one after the game's.
         channels = [each.name or str(number) for number, each in enumerate(protocol.channels)]
         channels += ["ghosts"] * bool(protocol.ghosts)
         queued = [0] * len(channels)

@@ -1,6 +1,6 @@
 """Judging what a client saw: the world as it was, and a record of each judgement.
 
-:meth:`World.rewind` gives a :class:`Past`; what is decided in it is kept in :attr:`World.judgements`.
+:meth:`World.rewind` returns a :class:`Past`; judgements are kept in :attr:`World.judgements`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Clamped = Literal["", "too old", "future", "unsaid"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was decided, and of what."""
+    """A judgement, with the ghosts that it was about."""
 
     number: int
     """Counts from 1, over all that were made."""
@@ -193,7 +193,7 @@ class Past:
         return self._view.ghost(ghost)
 
     def judge(self, verdict: Any, *ghosts: object, **facts: Any) -> Judgement:
-        """Notes what was decided: of these ghosts, as they were seen and as they are. Returns the record.
+        """Records a judgement about these ghosts, as they were seen and as they are. Returns the record.
 
         Args:
             verdict: what was decided; anything.
@@ -252,7 +252,7 @@ def _values(ghost: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can say of a value."""
+    """A value in a form that JSON can express."""
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

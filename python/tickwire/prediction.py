@@ -1,4 +1,5 @@
-"""A client's own things, ahead of the server: predicted by the game's step, corrected by the server's word.
+"""A client's own objects, ahead of the server: predicted by the game's step, corrected by the server's
+state.
 
 The method is the move list of Gambetta, "Fast-Paced Multiplayer", part 2, and of Glazer and Madhav,
 "Multiplayer Game Programming", chapter 8; what is seen is smoothed by an offset that decays, as in Fiedler,
@@ -24,8 +25,8 @@ _T = TypeVar("_T")
 
 
 class Prediction(Generic[_S, _M]):
-    """A state that runs ahead of the server by a step of the game, and is replayed where the server saw it
-    otherwise.
+    """A state that runs ahead of the server by the game's step, and is replayed if the server's state
+    differs.
 
     States may be objects with attributes, mappings, NumPy arrays with fields, or with one number as the
     tolerance, plain numbers, tuples and arrays. ``step`` gets a copy, and may change it.
@@ -80,7 +81,7 @@ class Prediction(Generic[_S, _M]):
         self._max_replay, self._smoothing, self._snap = max_replay, smoothing, snap
         self._wraps = dict(wraps or {})
         self._moves: dict[int, _M] = {}
-        # Of each tick that was predicted, what is compared: the properties that have a tolerance.
+        # The compared values of each predicted tick: the properties that have a tolerance.
         self._states: dict[int, tuple[Any, ...]] = {}
         self._offsets: dict[str | None, Any] = {}
         self._checked = -1
@@ -130,14 +131,14 @@ class Prediction(Generic[_S, _M]):
             if tick in self._moves:
                 self.state = self._stepped(self.state, tick)
             self._states[tick], self.tick = self._read(self.state), tick
-        # What the server never says anything of is bounded too.
+        # Ticks that the server never confirms are bounded too.
         while len(self._states) > 4 * self._max_replay:
             del self._states[next(iter(self._states))]
         while len(self._moves) > 4 * self._max_replay + 64:
             del self._moves[next(iter(self._moves))]
 
     def correct(self, tick: int, truth: object) -> bool:
-        """Compares with what the server says of a tick, and replays the moves since if it differs; true then.
+        """Compares with the server's state of a tick, and replays the moves since if it differs; true then.
 
         Args:
             tick: of the server, as :meth:`Client.tick_of` gives it.
@@ -208,7 +209,7 @@ class Prediction(Generic[_S, _M]):
         return shown
 
     def reset(self, state: _S | None = None) -> None:
-        """Begins anew, as after a respawn or a reconnect."""
+        """Starts again, as after a respawn or a reconnect."""
         self._moves.clear()
         self._states.clear()
         self._offsets.clear()
@@ -223,7 +224,7 @@ class Prediction(Generic[_S, _M]):
         return after
 
     def _check(self, after: Any, state: Any, tick: int) -> None:
-        """Refuses what is no state like that one."""
+        """Refuses values that are no state like that one."""
         if type(after) is not type(state) and not (_is_number(after) and _is_number(state)):
             want, got = type(state).__name__, type(after).__name__
             raise PredictionError(f"step of tick {tick} must return a state, {want}, not {got}")
@@ -235,7 +236,7 @@ class Prediction(Generic[_S, _M]):
                 )
 
     def _read(self, state: Any) -> tuple[Any, ...]:
-        """What is compared of a state, by itself: what the state changes to later doesn't change it."""
+        """A copy of the compared values of a state, which later changes to the state don't affect."""
         if type(state) is self._plain:
             return tuple([getattr(state, name) for name in self._names])
         read = tuple([_get(state, name) for name in self._tolerance])
@@ -247,7 +248,7 @@ class Prediction(Generic[_S, _M]):
         return read
 
     def _adopted(self, truth: Any) -> _S:
-        """A state of what the server says, with what it says nothing of as it is here."""
+        """A state with the server's values, and the local ones for everything else."""
         if None in self._tolerance or (self.state is None and not self._tolerance):
             return copy.copy(truth)  # type: ignore[no-any-return]
         if self.state is None or type(truth) is type(self.state):
@@ -283,7 +284,7 @@ class Prediction(Generic[_S, _M]):
         return worst
 
     def _forget(self, tick: int) -> None:
-        """What came before a tick that was compared is history."""
+        """Drops everything before a tick that was compared."""
         self._checked = tick
         for kept in (self._states, self._moves):
             for old in [each for each in kept if each < tick]:
@@ -310,16 +311,19 @@ class Predicted(Generic[_T]):
         """How many were never confirmed."""
 
     def show(self, tick: int, thing: _T, key: Hashable = None) -> None:
-        """Notes what is shown from a tick on. ``key``: what the real one is known by; None: the tick."""
+        """Records something that is shown from a tick on. ``key``: the name of the real one; None:
+        the tick."""
         self._open[tick if key is None else key] = (tick, thing)
 
     def confirm(self, key: Hashable) -> _T | None:
-        """What was shown under this key, for the real thing to take its place; None where nothing was."""
+        """Returns what was shown under this key, so that the real thing can take its place; None if
+        nothing was."""
         found = self._open.pop(key, None)
         return None if found is None else found[1]
 
     def take_back(self, server_tick: int | None) -> list[_T]:
-        """What the server didn't confirm in time, by :attr:`Clock.server_tick`: no longer to be shown."""
+        """Returns things that the server didn't confirm in time, by :attr:`Clock.server_tick`: stop
+        showing them."""
         if server_tick is None:
             return []
         late = [key for key, (tick, _) in self._open.items() if server_tick - tick > self._ticks]

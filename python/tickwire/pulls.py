@@ -1,7 +1,7 @@
 """Contents that clients ask for by name or by hash: a server's catalogue, and a client's pulls of it.
 
-``docs/chunks.md`` has an example. What is asked and answered are messages of the library's own, which a
-protocol with ``tickwire.chunks(pulls=True)`` has besides the game's; the contents are chunks.
+``docs/chunks.md`` has an example. Requests and answers are the library's own messages, which a protocol
+with ``tickwire.chunks(pulls=True)`` has besides the game's; the contents are chunks.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class PullError(enum.Enum):
         return self.value
 
 
-# On the wire: none, for what is on its way, and the errors that a server tells.
+# On the wire: none, for contents on their way, and the errors that a server reports.
 _COMING = 0
 _TOLD = (None, PullError.UNKNOWN, PullError.REFUSED, PullError.TOO_MANY, PullError.FAILED)
 
@@ -119,7 +119,7 @@ _OWN = frozenset(MESSAGES)
 
 
 def _take_own(items: list[Any], classes: list[type]) -> list[Any]:
-    """Takes our messages out of the game's; ``classes`` are those of the items."""
+    """Removes our messages from the game's; ``classes`` are those of the items."""
     if _OWN.isdisjoint(classes):
         return []
     own = [item for item, class_ in zip(items, classes, strict=True) if class_ in _OWN]
@@ -159,8 +159,8 @@ def _cut(text: str, size: int) -> str:
 
 
 def _label(request: PullRequest) -> str:
-    """Of the chunk that comes for a request: another one for each. Chunks and answers overtake each other, so
-    only its label tells what still comes of a pull that was cancelled from what comes of the next one.
+    """The label of a request's chunk, different for each request. Chunks and answers overtake each
+    other, so only its label tells a late chunk of a cancelled pull from that of the next pull.
     """
     return _cut(f"{request.number}:{request.hash.hex() or request.name}", MAX_NAME_BYTES)
 
@@ -231,7 +231,7 @@ class Catalogue:
         return chunk
 
     def withdraw(self, name: str, /) -> bool:
-        """Offers it no more; pulls that are under way go on. False when there is no such name."""
+        """Stops offering it; pulls that are under way go on. False when there is no such name."""
         if not isinstance(name, str):
             raise TypeError(f"name must be a str, not {type(name).__name__}")
         chunk = self._by_name.pop(name, None)
@@ -245,7 +245,7 @@ class Catalogue:
 
     @property
     def names(self) -> list[str]:
-        """What is offered."""
+        """The names on offer."""
         return list(self._by_name)
 
     @property
@@ -262,7 +262,7 @@ class Catalogue:
         return [transfer for transfer in self._active.get(client, {}).values() if not transfer.over]
 
     def serve(self, inbox: Inbox[Any, Any, Any], /) -> None:
-        """Answers what clients ask, and takes that out of ``inbox.messages``. Call it in each tick.
+        """Answers clients' requests, and removes them from ``inbox.messages``. Call it in each tick.
 
         Raises:
             What the ``allow`` hook raised; that pull is refused then.
@@ -311,7 +311,7 @@ class Catalogue:
         if allowed is not True:
             self._refuse(client, number, PullError.REFUSED, allowed or "")
             return
-        # The hook may have withdrawn it, or sent away the client: we have the chunk, and are told below.
+        # The hook may have withdrawn it, or sent away the client: we have the chunk; its end is below.
         if not self._tell(client, PullAnswer(number, _COMING, chunk.hash, "")):
             return
         label = _label(request)
@@ -325,7 +325,7 @@ class Catalogue:
         self._active.setdefault(client, {})[number] = transfer
 
     def _ask(self, client: ClientHandle, names: list[str]) -> Any:
-        """Whether the client may have what is offered under these names: one of them is enough."""
+        """Whether the client may have the content with these names: one of them is enough."""
         if self._allow is None:
             return True
         answer: Any = False
@@ -356,7 +356,7 @@ class Catalogue:
             del self._active[client]
 
     def _why(self, transfer: Transfer) -> str:
-        """Why a transfer failed, in words for the client: where files are kept is for the log alone."""
+        """Why a transfer failed, in words for the client: file paths only go to the log."""
         error = transfer.error or ""
         if not error.startswith(_CANT_READ):
             return error
@@ -382,7 +382,7 @@ class Catalogue:
 
 @dataclasses.dataclass(eq=False, slots=True)
 class _State:
-    """A pull, as its puller has it."""
+    """The state of a pull at its puller."""
 
     name: str | None
     hash: bytes | None
@@ -420,7 +420,7 @@ class Pull:
 
     @property
     def name(self) -> str | None:
-        """What it was asked for by; None if by hash."""
+        """The requested name; None if it was requested by hash."""
         return self._state.name
 
     @property
@@ -562,7 +562,7 @@ class Puller:
         # Numbers for whose cancel there was no room. MAX_ASKED at most: while there are any, we ask for
         # nothing.
         self._to_cancel: dict[int, None] = {}
-        # By label, those of which something may come: also some that were cancelled or failed.
+        # By label, pulls for which something may still arrive: also cancelled or failed ones.
         self._labels: dict[str, _State] = {}
         self._ended: list[Pull] = []
         self._number = 0
@@ -715,7 +715,7 @@ class Puller:
             chunks[:] = [chunk for chunk in chunks if not self._is_ours(chunk)]
         failures = inbox.chunk_failures
         if failures:
-            # Why one failed is told by the server, which knows what it sends for which request.
+            # The server reports why one failed, because it knows which chunk belongs to which request.
             rest: list[Any] = []
             for label, error in failures:
                 if (pull := self._labels.pop(label, None)) is None:

@@ -236,7 +236,7 @@ class Redialler(Generic[_P]):
             more["token"] = token.result() if hasattr(token, "done") else token
         capture = settings.get("capture")
         if capture is not None and not isinstance(capture, Capture):
-            # One for all dials: each client would begin the file anew.
+            # One for all dials: each client would start the file again.
             self._capture = self._settings["capture"] = Capture(capture)
         try:
             self._client = self._make(**more, **self._settings)
@@ -303,7 +303,7 @@ class Redialler(Generic[_P]):
 
     @property
     def disconnect_detail(self) -> str | None:
-        """As :attr:`Disconnected.detail`; None before the end, and if no reason was given."""
+        """Like :attr:`Disconnected.detail`; None before the end, and if no reason was given."""
         return self._client.disconnect_detail if self._over or self.closed else None
 
     @property
@@ -377,43 +377,43 @@ class Redialler(Generic[_P]):
         tag: int = 0,
         notify: bool = False,
     ) -> SendResult:
-        """As :meth:`Client.send`: false while the connection is not up."""
+        """Like :meth:`Client.send`: false while the connection is not up."""
         return self._client.send(message, channel, key=key, tag=tag, notify=notify)
 
     def call(self, call: ServerCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs) -> SendResult:
-        """As :meth:`Client.call`: false while the connection is not up."""
+        """Like :meth:`Client.call`: false while the connection is not up."""
         return self._client.call(call, *args, **kwargs)
 
     def request(self, call: ServerCall[_A, _R], /, *args: _A.args, **kwargs: _A.kwargs) -> Request[_R]:
-        """As :meth:`Client.request`. It fails with its connection: make it again when the next one is up."""
+        """Like :meth:`Client.request`. It fails with its connection: repeat it when the next one is up."""
         return self._client.request(call, *args, **kwargs)
 
     def implement(self, call: ClientCall[_A, _R], function: Callable[_A, _R], /) -> None:
-        """As :meth:`Client.implement`, for the connections to come too."""
+        """Like :meth:`Client.implement`, for the connections to come too."""
         self._client.implement(call, function)
         self._functions[id(call)] = call, function
 
     @property
     def clock(self) -> Clock:
-        """The current client's estimate of the server's time; each attempt begins anew."""
+        """The current client's estimate of the server's time; each attempt starts again."""
         return self._client.clock
 
     def send_input(self, input: object, /) -> range:  # noqa: A002 - as Client's
-        """As :meth:`Client.send_input`."""
+        """Like :meth:`Client.send_input`."""
         return self._client.send_input(input)
 
     def seen(self, tick: float, /) -> None:
-        """As :meth:`Client.seen`."""
+        """Like :meth:`Client.seen`."""
         self._client.seen(tick)
 
     def tick_of(self, ghost: object, /) -> int | None:
-        """As :meth:`Client.tick_of`."""
+        """Like :meth:`Client.tick_of`."""
         return self._client.tick_of(ghost)
 
     def set_inputs(
         self, *, delay: int = 0, min_lead: float = 0.0, max_lead: float = 1.0, redundancy: int = 3
     ) -> None:
-        """As :meth:`Client.set_inputs`, for the connections to come too."""
+        """Like :meth:`Client.set_inputs`, for the connections to come too."""
         said: dict[str, Any] = {
             "delay": delay,
             "min_lead": min_lead,
@@ -434,11 +434,11 @@ class Redialler(Generic[_P]):
         tag: int | Buffer = 0,
         notify: bool = False,
     ) -> list[int]:
-        """As :meth:`Client.send_rows`."""
+        """Like :meth:`Client.send_rows`."""
         return self._client.send_rows(class_, rows, channel, arena=arena, key=key, tag=tag, notify=notify)
 
     def send_payload(self, data: bytes, channel: int | str, *, tag: int) -> SendResult:
-        """As :meth:`Client.send_payload`."""
+        """Like :meth:`Client.send_payload`."""
         return self._client.send_payload(data, channel, tag=tag)
 
     def send_chunk(
@@ -450,20 +450,20 @@ class Redialler(Generic[_P]):
         burst: bool = False,
         ask_first: bool = False,
     ) -> Transfer:
-        """As :meth:`Client.send_chunk`. A transfer ends with its connection; queue the chunk again when the
+        """Like :meth:`Client.send_chunk`. A transfer ends with its connection; queue the chunk again when the
         next one is up."""
         return self._client.send_chunk(data, label=label, burst=burst, ask_first=ask_first)
 
     def incoming_chunks(self) -> list[IncomingChunk]:
-        """As :meth:`Client.incoming_chunks`."""
+        """Like :meth:`Client.incoming_chunks`."""
         return self._client.incoming_chunks()
 
     def set_budget(self, bytes_per_second: float, burst_bytes: float, *, adaptive: bool = True) -> None:
-        """As :meth:`Client.set_budget`, for the current connection."""
+        """Like :meth:`Client.set_budget`, for the current connection."""
         self._client.set_budget(bytes_per_second, burst_bytes, adaptive=adaptive)
 
     def set_congestion(self, congestion: Congestion, /) -> None:
-        """As :meth:`Client.set_congestion`, for the current connection."""
+        """Like :meth:`Client.set_congestion`, for the current connection."""
         self._client.set_congestion(congestion)
 
     def stats(self) -> ConnectionStats:
@@ -502,7 +502,7 @@ class Redialler(Generic[_P]):
             self._pending = None
 
     def _judge(self, event: Event) -> Event | Reconnecting:
-        """What the game is told in place of an event of the client of now."""
+        """The event for the game in place of one of the current client."""
         now = self._now()
         if isinstance(event, Connected):
             self._connected_at = now
@@ -553,7 +553,7 @@ class Redialler(Generic[_P]):
         try:
             token: Any = self._fetch() if self._pending is None else self._pending
             if hasattr(token, "__await__") and not hasattr(token, "done"):
-                import asyncio  # costs time, and whoever makes coroutines has it
+                import asyncio  # slow, and loaded already by programs with coroutines
 
                 token = asyncio.ensure_future(token)
             if hasattr(token, "done"):
@@ -576,7 +576,7 @@ class Redialler(Generic[_P]):
             return
         except BaseException:
             if self._pending is None:
-                self._dial_at = self._now()  # whoever catches it goes on dialling
+                self._dial_at = self._now()  # a game that catches it goes on dialling
             raise
         if self._over:
             return  # closed while the token was made
@@ -595,7 +595,7 @@ class Redialler(Generic[_P]):
             if old.closed:
                 self._resume, self._client = old, self._stand_in()
             if not isinstance(error, Exception):
-                self._dial_at = self._now()  # whoever catches it goes on dialling
+                self._dial_at = self._now()  # a game that catches it goes on dialling
                 raise
             self._failed(error)
             return

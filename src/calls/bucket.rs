@@ -30,9 +30,10 @@ impl fmt::Display for RateError {
 }
 
 impl Rate {
-    /// This many a second, and after a silence `burst` at once.
+    /// This many calls a second, and `burst` at once after a silence.
     ///
     /// # Errors
+    ///
     /// One of them is out of its bounds.
     pub fn new(per_second: f64, burst: f64) -> Result<Self, RateError> {
         for (name, low, value) in [("rate", 0.001, per_second), ("burst", 1.0, burst)] {

@@ -1,7 +1,8 @@
-//! What calls need besides the messages they ride in: how many a peer may make, and which requests wait for their reply.
+//! Everything that calls need besides the messages they travel in: rate limits by peer, and requests that wait for
+//! replies.
 //!
-//! Promises: bounded memory a peer, whatever it sends, and the clock of whoever asks. Refuses to know what is called or
-//! answered: that is told by number.
+//! Promises: bounded memory per peer, whatever it sends, and only the caller's clock. Refuses to know which function
+//! is called or what it returns: both are numbers here.
 
 mod bucket;
 mod requests;

@@ -1,13 +1,13 @@
 //! Requests of one side that wait for the other side's replies.
 //!
-//! Promises: each ends once: by its reply, by its time, or by whoever takes all of them. A number isn't given again while it
-//! waits.
+//! Promises: each request ends once: by its reply, by its timeout, or when all are taken out. Its number isn't reused
+//! while it waits.
 
 use std::collections::BTreeMap;
 
 use crate::time::Instant;
 
-/// How many requests may wait on one connection: more than a game has under way, and little memory.
+/// How many requests may wait on one connection: more than a game needs, and little memory.
 pub const MAX_REQUESTS: usize = 256;
 
 #[derive(Debug)]
@@ -17,7 +17,7 @@ struct Waiting<T> {
     what: T,
 }
 
-/// What waits on one connection, by number.
+/// The requests that wait on one connection, by number.
 #[derive(Debug)]
 pub struct Requests<T> {
     last: u16,
@@ -31,12 +31,12 @@ impl<T> Default for Requests<T> {
 }
 
 impl<T> Requests<T> {
-    /// Whether no other has room.
+    /// Whether another request has no room.
     pub fn is_full(&self) -> bool {
         self.waiting.len() >= MAX_REQUESTS
     }
 
-    /// Has one wait for a reply of this call; its number. None when there is no room.
+    /// Begins a request for this call and returns its number, or None when there is no room.
     pub fn begin(&mut self, call: u16, deadline: Instant, what: T) -> Option<u16> {
         if self.is_full() {
             return None;
@@ -56,22 +56,22 @@ impl<T> Requests<T> {
         self.waiting.get(&number).map(|waiting| waiting.call)
     }
 
-    /// The request with this number, which waits no more.
+    /// Takes out the request with this number.
     pub fn end(&mut self, number: u16) -> Option<T> {
         self.waiting.remove(&number).map(|waiting| waiting.what)
     }
 
-    /// Those whose time is over, by number.
+    /// Takes out the requests that timed out, by number.
     pub fn expire(&mut self, now: Instant) -> Vec<T> {
         self.take_out(|waiting| waiting.deadline <= now)
     }
 
-    /// When the first of them is over.
+    /// When the first request times out.
     pub fn deadline(&self) -> Instant {
         self.waiting.values().map(|waiting| waiting.deadline).min().unwrap_or(Instant::NEVER)
     }
 
-    /// Takes out those that are of no more use.
+    /// Takes out the requests for which `is_over` is true.
     pub fn discard(&mut self, is_over: impl Fn(&T) -> bool) -> Vec<T> {
         self.take_out(|waiting| is_over(&waiting.what))
     }

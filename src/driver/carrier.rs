@@ -1,6 +1,6 @@
 //! A session and the driver that carries its datagrams, until it is closed.
 //!
-//! Promises: a turn is bounded; what is closed says its goodbyes, once, and sends nothing after that.
+//! Promises: a turn is bounded; closing sends the goodbyes, once, and nothing after that.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use crate::time::{Duration, Instant};
 /// Datagrams read in one turn between ticks: some 100 microseconds that a call of the game may have to wait.
 pub(super) const READ_BOUND: usize = 64;
 
-/// How long the thread waits for the game when it could go on at once: a lock let go is not a lock handed over.
+/// How long the thread waits for the game although it could go on: releasing a lock doesn't hand it over.
 pub const BETWEEN_TURNS: Duration = Duration::from_micros(100);
 
 /// How long a thread leaves a socket alone that raised an error.
@@ -26,16 +26,16 @@ pub struct Carrier {
     pub session: Session,
     // None once closed.
     driver: Option<Driver>,
-    /// Of the driver, once closed, and when that was.
+    /// The driver's counters and the time at which it was closed.
     counters: DriverCounters,
     closed_at: Instant,
     gathering: Gathering,
-    /// The driver listens whether the system says that nobody is where we dial.
+    /// The driver listens for reports that nothing listens where we dial.
     watching: bool,
 }
 
 impl Carrier {
-    /// Of a session that nothing was done with yet.
+    /// A carrier of a new session.
     pub fn new(session: Session, mut driver: Driver) -> Self {
         let watching = session.host().dials().any(Dial::is_pending);
         if watching {
@@ -61,7 +61,7 @@ impl Carrier {
         self.driver.is_none()
     }
 
-    /// What the driver counted, also once closed.
+    /// The driver's counters, also after closing.
     pub fn counters(&self) -> DriverCounters {
         self.driver.as_ref().map_or(self.counters, Driver::counters)
     }
@@ -71,15 +71,16 @@ impl Carrier {
         self.driver.as_ref().map_or(self.closed_at, Driver::now)
     }
 
-    /// The session with its driver, to do something that may send; None once closed.
+    /// The session with its driver, for an action that may send; None once closed.
     pub fn parts(&mut self) -> Option<(&mut Session, &mut Driver)> {
         Some((&mut self.session, self.driver.as_mut()?))
     }
 
-    /// Gives the session the datagrams that wait.
+    /// Passes the waiting datagrams to the session.
     ///
     /// # Errors
-    /// As [`Driver::receive`].
+    ///
+    /// Those of [`Driver::receive`].
     pub fn receive(&mut self) -> io::Result<()> {
         let Carrier { session, driver, gathering, .. } = self;
         let Some(driver) = driver else { return Ok(()) };
@@ -96,8 +97,8 @@ impl Carrier {
         received.map(drop)
     }
 
-    /// Tells the session of servers that aren't there. As soon as a server has answered, nobody is asked any more: what the system
-    /// says comes from the network, and must not end a connection.
+    /// Reports unreachable servers to the session. Once a server has answered, reports are ignored: they come from
+    /// the network, and must not end a connection.
     fn hear_refusals(&mut self) {
         let Some(driver) = self.driver.as_mut().filter(|_| self.watching) else { return };
         let is_pending = |session: &Session| session.host().dials().any(Dial::is_pending);
@@ -111,19 +112,20 @@ impl Carrier {
         }
     }
 
-    /// Sends what the session has for a tick. Does nothing once closed.
+    /// Sends the session's datagrams for a tick. Does nothing once closed.
     pub fn transmit(&mut self) {
         let Some((session, driver)) = self.parts() else { return };
         driver.transmit(|now, out| session.transmit(now, out));
         self.end_linger();
     }
 
-    /// As [`Carrier::step`], for a thread that does nothing else: it lets datagrams gather.
+    /// Like [`Carrier::step`], for a thread that does nothing else: it lets datagrams gather.
     ///
     /// # Errors
-    /// As [`Carrier::step`].
+    ///
+    /// Those of [`Carrier::step`].
     pub fn turn(&mut self) -> io::Result<Next> {
-        // Before anything, too: a game that looks all the time leaves nothing to read.
+        // First, because a game that polls all the time leaves nothing to read.
         if let Some(pause) = self.gathering_pause() {
             return Ok(Next::Pause(pause));
         }
@@ -137,10 +139,11 @@ impl Carrier {
         self.gathering.pause(self.driver.as_ref()?.now())
     }
 
-    /// Does what needn't wait for a tick of the game, for a bounded time, and says when there is something again.
+    /// Does what needn't wait for a tick of the game, for a bounded time, and returns when there is more to do.
     ///
     /// # Errors
-    /// As [`Driver::receive`]. What is to be sent was sent all the same.
+    ///
+    /// Those of [`Driver::receive`]. Pending datagrams were sent all the same.
     pub fn step(&mut self) -> io::Result<Next> {
         self.hear_refusals();
         let Carrier { session, driver, gathering, .. } = self;
@@ -167,7 +170,7 @@ impl Carrier {
             if read {
                 gathering.note_emptied(now);
             }
-            // Only now: finding out takes a look at each peer.
+            // Only now, because computing it visits each peer.
             let due = session.next_deadline().min(driver.next_delivery());
             gathering.note_due(due);
             Next::Wait(due - now)
@@ -185,7 +188,7 @@ impl Carrier {
         lingers
     }
 
-    /// Ends the connections and the driver, with all that is to be said then.
+    /// Ends the connections with their goodbyes, and the driver.
     pub fn close(&mut self) {
         let Some(mut driver) = self.driver.take() else { return };
         driver.transmit(|now, out| self.session.change().close(now, out));
@@ -198,7 +201,7 @@ impl Carrier {
         self.driver = None;
     }
 
-    /// Closes what has lingered to its end.
+    /// Closes a session that is done lingering.
     fn end_linger(&mut self) {
         if self.driver.as_ref().is_some_and(|driver| self.session.has_lingered(driver.now())) {
             self.close();

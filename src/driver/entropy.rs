@@ -1,4 +1,4 @@
-//! Secrets from the operating system, and those of a captured endpoint once more.
+//! Random bytes from the operating system, or those that a captured endpoint drew.
 
 use std::collections::VecDeque;
 

@@ -1,33 +1,33 @@
 //! How long a driver's thread lets datagrams gather before it reads them.
 //!
-//! A turn for each of a thousand clients' datagrams costs more than what is in them: the thread was awake all the time, the
-//! game waited for its lock, and the socket's buffer overflowed meanwhile. Nothing waits longer than what is due, and a peer
-//! that waits for an ack is told how long it was held.
+//! A turn for each of a thousand clients' datagrams costs more than their contents: the thread would be awake all the
+//! time, the game would wait for its lock, and the socket's buffer would overflow. Nothing waits beyond its deadline,
+//! and a peer that waits for an ack is told how long it was held.
 
 use crate::time::{Duration, Instant};
 
-/// As long when nothing of what came was urgent. The smallest of the system's usual receive buffers has room for as long, at
-/// 100,000 datagrams a second.
+/// The pause if nothing urgent arrived. The smallest of the usual receive buffers has room for that long, at 100,000
+/// datagrams a second.
 const GATHER: Duration = Duration::from_millis(4);
 
-/// As long while chunks move, and how long a row of turns may go on before what is due is sent: what is due is known to a
-/// millisecond.
+/// The pause while chunks move, and how long consecutive turns may go on before due datagrams are sent: deadlines are
+/// exact to a millisecond.
 const GATHER_BULK: Duration = Duration::from_millis(1);
 
 /// A datagram of this many bytes is taken for part of a chunk, which more will follow for a while.
 const BULK_BYTES: usize = 500;
 const BULK_LASTS: Duration = Duration::from_millis(50);
 
-/// What is known of recent datagrams, and of what is due.
+/// Recent arrivals and deadlines.
 #[derive(Debug, Default)]
 pub(super) struct Gathering {
     /// When the socket was last emptied, by the thread or the game.
     emptied_at: Instant,
-    /// When there is something to do between ticks, as far as the last turn knew.
+    /// The next deadline between ticks, as of the last turn.
     due: Instant,
     /// When a chunk seems to move no more.
     bulk_until: Instant,
-    /// When what is due between ticks was last asked for.
+    /// When that deadline was last computed.
     asked_at: Instant,
 }
 
@@ -44,7 +44,7 @@ impl Gathering {
         }
     }
 
-    /// Whether to ask what is due between ticks although more datagrams wait: that takes a look at each connection.
+    /// Whether to compute deadlines although more datagrams wait: that visits each connection.
     pub(super) fn asks(&mut self, now: Instant, more_waits: bool) -> bool {
         let asks = !more_waits || self.asked_at + GATHER_BULK <= now;
         if asks {
@@ -58,10 +58,10 @@ impl Gathering {
         self.due = due;
     }
 
-    /// How long to let datagrams gather, if nothing is due and the socket was empty just now.
+    /// How long to let datagrams gather, if nothing is due and the socket was just empty.
     pub(super) fn pause(&self, now: Instant) -> Option<Duration> {
         let gather = if now < self.bulk_until { GATHER_BULK } else { GATHER };
-        // A game that reads all the time empties the socket, and asks nobody what is due.
+        // A game that reads all the time empties the socket, but computes no deadlines.
         let since = self.emptied_at.min(self.asked_at);
         let until = (since + gather).min(self.due);
         (now < until && since > Instant::ZERO).then(|| until - now)

@@ -1,7 +1,7 @@
-//! Several sessions on one port: a server and clients of others', as a peer-to-peer game has them.
+//! Several sessions on one port: a server and clients of other servers, as in a peer-to-peer game.
 //!
-//! Promises: a datagram is given to the session that it is for as it is read, whoever's turn it is: by a [`Router`]. One
-//! session is ticked and closed without the others.
+//! Promises: each datagram goes to its session as it is read, whichever session's turn it is: by a [`Router`]. One
+//! session is ticked and closed independently of the others.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,7 +27,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Of a driver that carries nothing yet.
+    /// A hub without sessions.
     pub fn new(driver: Driver) -> Self {
         Hub {
             driver,
@@ -39,9 +39,10 @@ impl Hub {
         }
     }
 
-    /// Adds a session, which gets what comes from the servers that it dials; one that listens gets what nobody dials.
+    /// Adds a session, which gets datagrams from the servers it dials; a listening session gets all others.
     ///
     /// # Errors
+    ///
     /// When another session listens, or dials the same server. The session is dropped then.
     pub fn add(&mut self, session: Session) -> io::Result<MemberId> {
         let in_use = |what: String| io::Error::new(io::ErrorKind::AddrInUse, what);
@@ -58,7 +59,7 @@ impl Hub {
         Ok(member)
     }
 
-    /// A session, to ask and to change; None when it was closed.
+    /// A session, for queries and changes; None once closed.
     pub fn session(&mut self, member: MemberId) -> Option<&mut Session> {
         self.sessions.get_mut(&member)
     }
@@ -67,15 +68,16 @@ impl Hub {
         &self.driver
     }
 
-    /// What the port counted, and the datagrams that were for no session.
+    /// The port's counters, and the number of datagrams for no session.
     pub fn counters(&self) -> (DriverCounters, u64) {
         (self.driver.counters(), self.unrouted)
     }
 
-    /// Gives each session the datagrams that wait for it.
+    /// Passes the waiting datagrams to their sessions.
     ///
     /// # Errors
-    /// As [`Driver::receive`].
+    ///
+    /// Those of [`Driver::receive`].
     pub fn receive(&mut self) -> io::Result<()> {
         self.receive_at_most(DEFAULT_RECEIVE_BOUND).map(drop)
     }
@@ -90,7 +92,7 @@ impl Hub {
         })
     }
 
-    /// Sends what one session has for a tick.
+    /// Sends one session's datagrams for a tick.
     pub fn transmit(&mut self, member: MemberId) {
         let Some(session) = self.sessions.get_mut(&member) else { return };
         self.driver.transmit(|now, out| session.transmit(now, out));
@@ -98,10 +100,11 @@ impl Hub {
         self.router.set_routes(member, dialled(session.host()));
     }
 
-    /// Does what needn't wait for a tick, of all sessions, and says when there is something again.
+    /// Does what needn't wait for a tick, for all sessions, and returns when there is more to do.
     ///
     /// # Errors
-    /// As [`Driver::receive`]. What is to be sent was sent all the same.
+    ///
+    /// Those of [`Driver::receive`]. Pending datagrams were sent all the same.
     pub fn turn(&mut self) -> io::Result<Next> {
         let received = self.receive_at_most(READ_BOUND);
         let Hub { driver, router, sessions, .. } = self;
@@ -114,7 +117,7 @@ impl Hub {
         Ok(if received? { Next::Pause(BETWEEN_TURNS) } else { Next::Wait(wait) })
     }
 
-    /// Ends a session's connections with all that is to be said then, and its routes. The others stay as they are.
+    /// Ends a session's connections with their goodbyes, and its routes. The others go on.
     pub fn close(&mut self, member: MemberId) {
         if let Some(mut session) = self.sessions.remove(&member) {
             self.driver.transmit(|now, out| session.change().close(now, out));

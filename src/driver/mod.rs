@@ -1,11 +1,10 @@
 //! The only place with sockets and clocks.
 //!
-//! A [`Driver`] carries the datagrams of one endpoint, over a UDP socket in real time or over a
-//! [`VirtualNetwork`] in virtual time; a [`Carrier`] is a session with its driver, a [`Hub`]
-//! several sessions on one port, told apart by a [`Router`]. It is polled: it works when it is called, for a bounded time. A
-//! thread ([`Shared`]) calls it when a datagram comes or something is due, also while the game is busy.
-//! A [`capture`] has their datagrams in a file.
-//! A [`proxy`] carries those of any other programs, over bad links.
+//! A [`Driver`] carries the datagrams of one endpoint, over a UDP socket in real time or over a [`VirtualNetwork`] in
+//! virtual time; a [`Carrier`] is a session with its driver, a [`Hub`] several sessions on one port, told apart by a
+//! [`Router`]. A driver is polled: it works when it is called, for a bounded time. A thread ([`Shared`]) calls it
+//! when a datagram arrives or something is due, even while the game is busy. A [`capture`] writes the datagrams to a
+//! file. A [`proxy`] carries those of other programs, over bad links.
 
 pub mod capture;
 mod carrier;

@@ -1,10 +1,10 @@
-//! Carries the datagrams of one endpoint when it is asked to: on the game's thread, once or a few times a tick.
+//! Carries the datagrams of one endpoint when it is called: on the game's thread, once or a few times a tick.
 //!
-//! Promises: a call reads a bounded number of datagrams; the time that a datagram is handled with is never before it
-//! came, so that no round trip seems shorter than it was, and those that one system call reads share it (with a
-//! [`capture`](super::capture), all of one call, so that a replay has the same ticks); a simulated link in front
-//! delays, loses and duplicates sent datagrams, and so what the other side receives, so that a pair with a link on
-//! each side has bad conditions once in each direction.
+//! Promises: a call reads a bounded number of datagrams; a datagram's time is never before its arrival, so that no
+//! round trip seems shorter than it was, and datagrams of one system call share it (with a
+//! [`capture`](super::capture), those of one call, so that a replay has the same ticks); a simulated link delays,
+//! loses and duplicates only sent datagrams, so a pair with a link on each side has bad conditions once in each
+//! direction.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -43,21 +43,22 @@ struct Log {
     origin: u64,
 }
 
-/// What the driver counted.
+/// The counters of a driver.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DriverCounters {
-    /// Of the socket; zeros on a virtual network.
+    /// The socket's; zeros on a virtual network.
     pub udp: UdpCounters,
-    /// Of the simulated link in front; zeros without one.
+    /// The simulated link's; zeros without one.
     pub link: LinkCounters,
 }
 
 impl Driver {
-    /// A driver over a UDP socket bound to `address`; port 0 lets the system pick one. All addresses of IPv6 are all of IPv4
-    /// too, which are seen as what they are.
+    /// A driver over a UDP socket bound to `address`; with port 0 the system picks one. A socket bound to all IPv6
+    /// addresses receives IPv4 too, with plain IPv4 addresses.
     ///
     /// # Errors
-    /// As the system says it, errno kept.
+    ///
+    /// The system's, with errno.
     pub fn udp(address: SocketAddr, config: UdpConfig) -> io::Result<Self> {
         let both_families = address.is_ipv6() && address.ip().is_unspecified();
         let config = UdpConfig { both_families, ..config };
@@ -87,7 +88,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Captures all datagrams from now on: those received as they arrive, those sent as they leave.
+    /// Captures all datagrams from now on: received ones on arrival, sent ones as they leave.
     pub fn set_capture(&mut self, capture: Capture) {
         self.log = Some(Log { capture, local: self.local_address(), origin: self.origin() });
     }
@@ -140,10 +141,11 @@ impl Driver {
         DriverCounters { udp, link: self.link.as_ref().map(Link::counters).unwrap_or_default() }
     }
 
-    /// Gives each datagram that waits to `handle`, up to the bound of one call, and sends what it answers.
+    /// Passes each waiting datagram to `handle`, up to the bound of one call, and sends its answers.
     ///
     /// # Errors
-    /// A receive error that won't pass by itself. Datagrams received before it have been handled and answered.
+    ///
+    /// A permanent receive error. Datagrams received before it have been handled and answered.
     pub fn receive(
         &mut self,
         handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
@@ -151,10 +153,11 @@ impl Driver {
         self.receive_at_most(DEFAULT_RECEIVE_BOUND, handle).map(drop)
     }
 
-    /// As [`Driver::receive`], with a bound of its own. True when that ended it and more may wait.
+    /// Like [`Driver::receive`], with its own bound. True if the bound ended it and more may wait.
     ///
     /// # Errors
-    /// As [`Driver::receive`].
+    ///
+    /// Those of [`Driver::receive`].
     pub fn receive_at_most(
         &mut self,
         bound: usize,
@@ -172,7 +175,7 @@ impl Driver {
         result
     }
 
-    /// Sends what `write` has to say.
+    /// Sends the datagrams that `write` appends.
     pub fn transmit<T>(&mut self, write: impl FnOnce(Instant, &mut Datagrams) -> T) -> T {
         let now = self.now();
         let result = write(now, &mut self.out);
@@ -195,7 +198,7 @@ impl Driver {
         }
     }
 
-    /// The socket, to wait for it; None on a virtual network.
+    /// The socket, for waiting on it; None on a virtual network.
     pub fn socket(&self) -> Option<&UdpSocket> {
         match &self.port {
             Port::Udp { socket, .. } => Some(socket),
@@ -281,7 +284,7 @@ impl Port {
                     let now = Instant::ZERO + started.elapsed();
                     if one_time { *first.get_or_insert(now) } else { now }
                 };
-                // As it is, where the socket is of IPv4 only or of IPv6 only.
+                // Unchanged for a socket of one family only.
                 socket
                     .receive_each(bound, clock, |now, from, datagram| handle(now, canonical(from), datagram))
             }
@@ -317,7 +320,7 @@ impl Drop for Port {
 fn canonical(from: SocketAddr) -> SocketAddr {
     match from.ip().to_canonical() {
         IpAddr::V4(ip) => SocketAddr::new(ip.into(), from.port()),
-        // As it came, with its scope.
+        // Unchanged, with its scope.
         IpAddr::V6(_) => from,
     }
 }

@@ -1,21 +1,22 @@
-//! Which endpoint of a shared port a datagram is for: a table by remote address, sans-IO.
+//! Finds the endpoint of a shared port that a datagram is for: a table by remote address, sans-IO.
 //!
-//! Promises: a datagram from an address that an endpoint dials goes to that endpoint, every other one to the listener, if
-//! there is one. Only an endpoint of ours makes a route, by dialling: no sender, and no forged address, makes, moves or ends
-//! one. An endpoint has a route for each server that it dials now, and none once it is gone.
+//! Promises: a datagram from an address that an endpoint dials goes to that endpoint, every other one to the
+//! listener, if there is one. Only our own endpoints make routes, by dialling: no sender, and no forged address,
+//! makes, moves or ends one. An endpoint has a route for each server that it dials now, and none once it is gone.
 //!
-//! Refuses a second endpoint that dials the same address, which couldn't be told from the first. A peer that dials our
-//! listener from an address that another endpoint here dials is not heard by the listener: who wants both has one host
-//! that listens and dials.
+//! Refuses a second endpoint that dials the same address, which couldn't be told from the first. A peer that dials
+//! our listener from an address that another endpoint here dials never reaches the listener: if you need both, use
+//! one host that listens and dials.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
-/// Names an endpoint of a port. None gets the name of another that is gone.
+/// Names an endpoint of a port; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberId(u64);
 
-/// An address as it is compared: IPv4 in IPv6 is IPv4, and the scope of a link-local one, which only one side knows, is left out.
+/// An address for comparison: IPv4 in IPv6 counts as IPv4, and a link-local scope, which only one side knows, is left
+/// out.
 type Key = (IpAddr, u16);
 
 fn key(address: SocketAddr) -> Key {
@@ -37,7 +38,7 @@ impl Router {
         MemberId(self.next)
     }
 
-    /// A name for an endpoint that gets what nobody dials; None when there is one already.
+    /// Names an endpoint that gets the datagrams of no route; None if there is one already.
     pub fn add_listener(&mut self) -> Option<MemberId> {
         if self.listener.is_some() {
             return None;
@@ -46,7 +47,7 @@ impl Router {
         self.listener
     }
 
-    /// Gives an endpoint the addresses that it dials, and no others. Says which of them another one has: that stays so.
+    /// Sets the addresses that an endpoint dials. Returns those that belong to another one, which keeps them.
     pub fn set_routes(
         &mut self,
         member: MemberId,
@@ -60,7 +61,7 @@ impl Router {
         })
     }
 
-    /// Whom a datagram is for.
+    /// The endpoint that a datagram is for.
     pub fn route(&self, from: SocketAddr) -> Option<MemberId> {
         self.routes.get(&key(from)).copied().or(self.listener)
     }

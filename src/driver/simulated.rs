@@ -1,5 +1,5 @@
-//! A virtual network that many drivers of one process share, with its virtual clock and its own seeded
-//! randomness: the same seed and the same calls give the same bytes.
+//! A virtual network that many drivers of one process share, with its own virtual clock and seeded randomness: the
+//! same seed and the same calls give the same bytes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +16,7 @@ use crate::netsim::topology::NatError;
 use crate::rng::{Entropy, Rng};
 use crate::time::{Duration, Instant, UnixSeconds};
 
-/// The wall clock when virtual time begins: tokens made by the real clock are not expired here.
+/// The wall clock at the start of virtual time: tokens made by the real clock are not expired here.
 const EPOCH: UnixSeconds = UnixSeconds(1_000_000_000);
 
 /// Where port 0 begins to pick.
@@ -30,10 +30,10 @@ pub struct VirtualNetwork(Arc<Mutex<SimulatedState>>);
 struct SimulatedState {
     network: Network,
     entropy: Rng,
-    /// Where the hosts are; those that were unplugged are nowhere.
+    /// The addresses of hosts; unplugged hosts have none.
     places: BTreeMap<HostId, SocketAddr>,
     next_host: u64,
-    /// What a captured endpoint drew.
+    /// The random bytes that a captured endpoint drew.
     recorded: Option<Vec<u8>>,
     epoch: UnixSeconds,
     used_tokens: UsedTokens,
@@ -63,8 +63,7 @@ impl VirtualNetwork {
         Ok(VirtualNetwork(Arc::new(Mutex::new(state))))
     }
 
-    /// A perfect network that begins at `epoch` and where a captured endpoint that drew `recorded` lives through the
-    /// same once more.
+    /// A perfect network that begins at `epoch` and on which a captured endpoint that drew `recorded` runs again.
     pub fn replaying(recorded: Vec<u8>, epoch: UnixSeconds) -> Self {
         let network = Self::new(Conditions::perfect(), 0).expect("nothing is asked of it");
         let mut state = network.state();
@@ -82,7 +81,7 @@ impl VirtualNetwork {
         state.network.advance(now);
     }
 
-    /// What a captured endpoint drew; None on a network that replays none.
+    /// The random bytes of a captured endpoint; None on other networks.
     pub fn recorded(&self) -> Option<Replayed> {
         self.state().recorded.clone().map(Replayed::new)
     }
@@ -115,10 +114,11 @@ impl VirtualNetwork {
         state.network.advance(to);
     }
 
-    /// Changes the conditions of all links, of those from `from`, those to `to`, or of the one between them: see
+    /// Changes the conditions of all links, of those from `from`, those to `to`, or the one between them: see
     /// [`Network::set_conditions`].
     ///
     /// # Errors
+    ///
     /// When they can't be met. The old ones stay then.
     pub fn set_conditions(
         &self,
@@ -129,9 +129,10 @@ impl VirtualNetwork {
         self.state().network.set_conditions(from, to, conditions)
     }
 
-    /// As [`set_conditions`](Self::set_conditions) when `at` comes.
+    /// Like [`set_conditions`](Self::set_conditions), at the time `at`.
     ///
     /// # Errors
+    ///
     /// When the conditions can't be met. Nothing is scheduled then.
     pub fn schedule(
         &self,
@@ -143,7 +144,7 @@ impl VirtualNetwork {
         self.state().network.schedule(at, from, to, conditions)
     }
 
-    /// What became of all datagrams.
+    /// Counts of all datagrams.
     pub fn counters(&self) -> NetworkCounters {
         self.state().network.counters()
     }
@@ -167,7 +168,7 @@ impl VirtualNetwork {
         self.state().network.add_nat(public, inside, kind, lifetime)
     }
 
-    /// A box forgets its mappings. False when there is none.
+    /// Makes a NAT forget its mappings. False if there is none.
     pub fn restart_nat(&self, public: IpAddr) -> bool {
         self.state().network.restart_nat(public)
     }
@@ -177,9 +178,10 @@ impl VirtualNetwork {
         self.state().network.partition(parts);
     }
 
-    /// Moves a host to another address, port 0 being any free one, and says where it is.
+    /// Moves a host to another address (port 0 for any free one), and returns it.
     ///
     /// # Errors
+    ///
     /// When there is no host at `from`, or `to` is taken.
     pub fn move_host(&self, from: SocketAddr, to: SocketAddr) -> io::Result<SocketAddr> {
         let state = &mut *self.state();
@@ -191,8 +193,8 @@ impl VirtualNetwork {
         Ok(*place)
     }
 
-    /// Takes the host at `address` off the network: it sends and receives nothing any more, and the address is
-    /// free. False when there is none.
+    /// Takes the host at `address` off the network: it sends and receives nothing any more, and the address is free.
+    /// False if there is none.
     pub fn unplug(&self, address: SocketAddr) -> bool {
         let state = &mut *self.state();
         let hosts = state.places.len();
@@ -232,7 +234,7 @@ impl VirtualNetwork {
     }
 
     fn state(&self) -> MutexGuard<'_, SimulatedState> {
-        // Each call leaves the network whole, also one that panicked elsewhere.
+        // Each call leaves the network consistent, even one that panicked elsewhere.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -252,7 +254,7 @@ fn pick(address: SocketAddr, mut take: impl FnMut(SocketAddr) -> bool) -> io::Re
     })
 }
 
-/// The network's seeded randomness: secrets repeat with it, which is what a simulation wants.
+/// The network's seeded randomness: secrets repeat with it, as a simulation needs.
 impl Entropy for VirtualNetwork {
     fn fill(&mut self, out: &mut [u8]) {
         self.state().entropy.fill(out);

@@ -1,9 +1,9 @@
-//! Which connect tokens this process has sealed packets with, so that no second client begins the same sequences again under
-//! the same keys: who sees two packets of one sequence learns what both say.
+//! The connect tokens with which this process has sealed packets, so that no second client starts the same sequences
+//! again under the same keys: an eavesdropper with two packets of one sequence can read both.
 //!
-//! Promises: a token that a client dials with, or has sealed anything with, is refused to every other client of the process
-//! until it has expired, from whichever copy of its bytes it was read. Refuses nothing to other processes: those must have
-//! tokens of their own. Bounded: beyond [`CAPACITY`] tokens the one that expires first is forgotten.
+//! Promises: a token that a client dials with, or has sealed anything with, is refused to every other client of the
+//! process until it has expired, from whichever copy of its bytes it was read. Doesn't know about other processes:
+//! those must have their own tokens. Bounded: beyond [`CAPACITY`] tokens the first one to expire is forgotten.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -14,18 +14,19 @@ use crate::time::{Duration, Instant};
 /// Most tokens that are remembered: under 100 bytes each.
 const CAPACITY: usize = 65_536;
 
-/// How long after its expiry a server may take a token because its clock is behind ours: as much as it may be told.
+/// How long after its expiry a server may accept a token because its clock is behind ours: the maximum of the
+/// server's setting.
 const MAX_CLOCK_SKEW: Duration = Duration::from_secs(3600);
 
 /// The tokens of clients on one network.
 #[derive(Debug, Default)]
 pub struct UsedTokens {
-    /// What became of them, and when they go.
+    /// The use of each token, and when it is forgotten.
     tokens: HashMap<TokenIdentity, (TokenUse, Instant)>,
 }
 
 impl UsedTokens {
-    /// Gives a token to a client that shows in `using` what it does with it; false when it is another client's.
+    /// Claims a token for a client, which shows its use in `using`; false if another client has it.
     pub fn claim(&mut self, now: Instant, token: &ClaimedToken, using: TokenUse) -> bool {
         if self.tokens.get(&token.identity).is_some_and(|(using, expires)| *expires > now && !using.is_free())
         {
@@ -34,7 +35,7 @@ impl UsedTokens {
         if self.tokens.len() >= CAPACITY {
             self.make_room(now);
         }
-        // By our own clock from now on, which is later than its creation: no server takes it for longer.
+        // By our own clock from now on, which is later than its creation, so no server accepts it for longer.
         self.tokens.insert(token.identity, (using, now + token.lifetime + MAX_CLOCK_SKEW));
         true
     }
@@ -50,7 +51,7 @@ impl UsedTokens {
     }
 }
 
-/// What is remembered of a token.
+/// The remembered parts of a token.
 #[derive(Clone, Copy, Debug)]
 pub struct ClaimedToken {
     identity: TokenIdentity,

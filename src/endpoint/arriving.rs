@@ -1,9 +1,9 @@
-//! Messages as they arrive, where the application will find them: rows in the tables of its types and records beside them. At
-//! the end of a tick they are handed over whole.
+//! Messages placed on arrival where the application will find them: as rows in the tables of their types, with
+//! records beside them. At the end of a tick they are handed over as a whole.
 //!
-//! Promises: a datagram that is refused leaves nothing; each channel's bound holds, whether its messages wait here or there.
-//! Refuses: more than [`MAX_BYTES`] in all, and whatever comes before the application has shown which tables it wants. That
-//! waits in its channel, within its bounds.
+//! Promises: a refused datagram leaves nothing; each channel's bound holds, wherever its messages wait. Refuses more
+//! than [`MAX_BYTES`] in all, and everything that arrives before the application has said which tables it wants.
+//! Those messages wait in their channels, within their bounds.
 
 use std::collections::HashMap;
 
@@ -13,22 +13,23 @@ use super::table::{HEAD_BYTES, Head, Table};
 use crate::time::Instant;
 use crate::transport::{DirectTables, Protocol};
 
-/// Bytes beyond which messages wait in their channels: what a server of a thousand players gets in half a second.
+/// Above this many bytes, messages wait in their channels: what a server with a thousand players receives in half a
+/// second.
 const MAX_BYTES: usize = 32 << 20;
 
 pub(super) struct Arriving {
-    /// The application's, as of the last tick that it took.
+    /// The application's tables, as of its last tick.
     layout: Option<Layout>,
     tables: Vec<Table>,
-    /// Types without a table.
+    /// Messages of types without a table.
     records: Messages,
-    /// Types with a table whose rows point behind themselves: they are split as they are handed over.
+    /// Messages of types with a table whose rows reference the tail: they are split when they are handed over.
     pointing: Messages,
-    /// Where each message went, in the order they came.
+    /// The destination of each message, in order of arrival.
     log: Vec<Seat>,
     bytes: usize,
     tick: u64,
-    /// Of how many messages the place is needed by others.
+    /// How many messages of a channel must make room for newer ones.
     pushed_out: HashMap<(PeerHandle, u8), usize>,
     current: Current,
 }
@@ -38,14 +39,14 @@ pub(super) struct Arriving {
 struct Current {
     peer: Option<PeerHandle>,
     now: Instant,
-    /// The head of its rows, but for the channel.
+    /// The head of its rows, except for the channel.
     head: Option<[u8; HEAD_BYTES]>,
-    /// How long the log and the records were before it, and their bytes.
+    /// The lengths of the log and the records before it, and the bytes of the records.
     log: usize,
     records: (usize, usize),
     pointing: (usize, usize),
     bytes: usize,
-    /// The message being read: its record, where it has one, and where its body begins.
+    /// The message being read: its record, if it has one, and the start of its body.
     record: Option<(Head, u16)>,
     body: usize,
 }
@@ -65,7 +66,7 @@ impl Arriving {
         }
     }
 
-    /// From whom the next datagram is.
+    /// Sets the sender of the next datagram.
     pub(super) fn of(&mut self, peer: PeerHandle) -> &mut Self {
         self.current.peer = Some(peer);
         self
@@ -75,7 +76,7 @@ impl Arriving {
         self.log.is_empty()
     }
 
-    /// Moves all that came into the application's inbox, behind what is there.
+    /// Moves everything into the application's inbox, after its contents.
     pub(super) fn take_into(&mut self, inbox: &mut Inbox, protocol: &Protocol) {
         if !self.pushed_out.is_empty() {
             let mut pushed_out = core::mem::take(&mut self.pushed_out);
@@ -106,7 +107,7 @@ impl Arriving {
             inbox.route(&mut self.pointing);
             return;
         }
-        // The application comes with another kind of inbox than before: one by one, in the order they came.
+        // The application's inbox has other tables now: route one by one, in order of arrival.
         let (mut rows, mut records, mut pointing) = (vec![0..; self.tables.len()], 0.., 0..);
         for seat in &self.log {
             let message = match *seat {
@@ -126,7 +127,7 @@ impl Arriving {
         self.tables.clear();
     }
 
-    /// Drops what a peer said.
+    /// Drops a peer's messages.
     pub(super) fn drop_peer(&mut self, gone: PeerHandle) {
         self.retain(|peer, _| peer != gone);
         self.pushed_out.retain(|(peer, _), _| *peer != gone);
@@ -135,7 +136,7 @@ impl Arriving {
         }
     }
 
-    /// Nothing is here any more: not the bytes either of what was dropped.
+    /// Empties everything, including the bytes of dropped messages.
     fn reset(&mut self) {
         self.log.clear();
         self.records.clear();
@@ -143,9 +144,9 @@ impl Arriving {
         self.bytes = 0;
     }
 
-    /// Keeps the messages that `keep` wants, which is asked about each in the order they came.
+    /// Keeps the messages for which `keep` returns true; it is called in order of arrival.
     fn retain(&mut self, mut keep: impl FnMut(PeerHandle, u8) -> bool) {
-        // Of each table and of the records.
+        // For each table, and for the records.
         let mut kept: Vec<Vec<bool>> = vec![Vec::new(); self.tables.len()];
         let (mut records, mut pointing) = (Vec::new(), Vec::new());
         self.log.retain(|seat| {
@@ -259,7 +260,7 @@ mod tests {
     const OTHER: PeerHandle = PeerHandle { slot: 4, generation: 0 };
     const CHANNELS: usize = 4;
 
-    /// Numbers, texts, and what has no table.
+    /// Numbers, texts, and a type without a table.
     fn protocol() -> Arc<Protocol> {
         let number = || ("number", Kind::Bits { bits: 32 });
         let text = ("text", Kind::Text { max_bytes: 20 });
@@ -290,14 +291,14 @@ mod tests {
         Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap()
     }
 
-    /// All that an inbox has, by channel: a table's messages by type, and the records.
+    /// The contents of an inbox, by channel: a table's messages by type, and the records.
     fn told(inbox: &mut Inbox) -> Vec<(usize, u8, Vec<u8>)> {
         let mut all = Vec::new();
         let (tables, arena) = inbox.take_tables();
         for (number, table) in tables.iter().enumerate() {
             for row in table.rows().chunks(table.stride()) {
                 let body = &row[HEAD_BYTES..];
-                // What cells point to, wherever that lies.
+                // With what its cells reference.
                 let mut body = body.to_vec();
                 if number == 1 {
                     let cell = |at: usize| {
@@ -371,7 +372,7 @@ mod tests {
                     inbox.take_from(PEER, connection, CHANNELS);
                 }
                 assert_eq!(told(&mut inboxes[1]), told(&mut inboxes[0]), "seed {seed}");
-                // What both say to the peer is the same as well.
+                // The replies to the peer must be the same too.
                 let [mut ours, mut theirs] = [Packets::new(), Packets::new()];
                 waiting.transmit(now, &mut ours);
                 direct.transmit(now, &mut theirs);
@@ -382,7 +383,7 @@ mod tests {
         assert!(ended > 20 && placed > 1000 && pushed_out > 20, "{ended} {placed} {pushed_out}");
     }
 
-    /// One message of each type from two peers, in turns.
+    /// One message of each type from each of two peers, alternating.
     fn arrived(protocol: &Protocol, inbox: &mut Inbox) -> Arriving {
         let mut arriving = Arriving::new();
         arriving.take_into(inbox, protocol);

@@ -11,7 +11,7 @@ use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::Protocol;
 
-/// A server that is dialled, or was.
+/// A server that is being dialled, or was.
 pub struct Dial {
     pub(super) peer: PeerHandle,
     // See `Host::dial`.
@@ -19,17 +19,17 @@ pub struct Dial {
     pub(super) netcode: netcode::Client,
     slot: Option<u32>,
     end: Option<(DisconnectReason, Option<Box<str>>)>,
-    /// The connection is over, and the server is being told so.
+    /// The connection is over, and goodbyes to the server are repeated.
     repeats: Option<Repeats>,
 }
 
 impl Dial {
-    /// Where the connection stands.
+    /// The state of the connection.
     pub fn state(&self) -> ClientState {
         self.netcode.state()
     }
 
-    /// The server dialled now.
+    /// The address that is being dialled now.
     pub fn server_address(&self) -> SocketAddr {
         self.netcode.server_address()
     }
@@ -44,17 +44,17 @@ impl Dial {
         self.end.as_ref().map(|(reason, _)| *reason)
     }
 
-    /// What the application that ended the connection gave as its reason.
+    /// The reason text from the application that ended the connection.
     pub fn disconnect_detail(&self) -> Option<&str> {
         self.end.as_ref().and_then(|(_, detail)| detail.as_deref())
     }
 
-    /// Whether it has ended, and the server was told so as often as it is going to be.
+    /// Whether it has ended and all goodbyes were sent.
     pub fn is_over(&self) -> bool {
         self.end.is_some() && self.repeats.is_none()
     }
 
-    /// Tells, from now on, what becomes of the token.
+    /// How the token is used: updated from now on.
     pub fn token_use(&self) -> TokenUse {
         self.netcode.token_use()
     }
@@ -80,7 +80,7 @@ impl Dial {
                 let event = Event::Dialled { peer: self.peer, client_index, max_clients };
                 Some(LinkEvent::Up { event, id: self.id })
             }
-            // While the goodbyes of one that is over are repeated.
+            // A server whose connection is over may still repeat its goodbyes.
             netcode::ClientEvent::Disconnected { .. } if self.end.is_some() => None,
             netcode::ClientEvent::Disconnected { reason } => {
                 let detail = match reason {
@@ -103,7 +103,7 @@ impl Dial {
         }
     }
 
-    /// What a server in development mode means, and what to do.
+    /// The explanation of a refusal by a server in development mode, and what to do.
     fn explained(&self, refusal: Refusal, protocol: &Protocol) -> Option<String> {
         let differences = || protocol.differences(self.netcode.note());
         Some(match refusal {
@@ -124,13 +124,13 @@ impl Dial {
         })
     }
 
-    /// Notes how the connection ended, for whoever asks later.
+    /// Notes how the connection ended, for later queries.
     pub(super) fn note_end(&mut self, reason: DisconnectReason, detail: Option<Box<str>>) {
         (self.slot, self.end) = (None, Some((reason, detail)));
     }
 
-    /// Tells the server that the connection is over: all at once, or with words that it understands until some moment,
-    /// spread.
+    /// Tells the server that the connection is over: all goodbyes at once, or with words that it understands, spread
+    /// until the given time.
     pub(super) fn disconnect(
         &mut self,
         now: Instant,
@@ -143,16 +143,16 @@ impl Dial {
             self.repeats = Some(Repeats::new(now, words.clone(), until));
             return self.repeat(now, false, out);
         }
-        // A farewell is a packet like any other.
+        // A farewell is an ordinary packet.
         let sent = self.netcode.disconnect(words.as_deref(), out);
         debug_assert!(sent.is_ok(), "{sent:?}");
     }
 
-    /// Says the goodbyes that are due, or `all` that are left.
+    /// Sends the goodbyes that are due, or `all` that are left.
     pub(super) fn repeat(&mut self, now: Instant, all: bool, out: &mut Datagrams) {
         let Some(repeats) = &mut self.repeats else { return };
         for _ in 0..if all { repeats.take_all() } else { repeats.take_due(now) } {
-            // It fails when the server has ended the connection too: then it needs no goodbye.
+            // It fails if the server has ended the connection too, and then needs no goodbye.
             let _ = self.netcode.send_payload(now, &repeats.farewell, out);
         }
         if repeats.left() == 0 {

@@ -1,4 +1,4 @@
-//! Why an endpoint doesn't do what it is asked.
+//! Why an endpoint refuses a request.
 
 use core::fmt;
 
@@ -10,9 +10,9 @@ use crate::transport::{self};
 /// Why a message can't be sent. Nothing was queued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendError {
-    /// The connection is not up, or it is over; the slot may be somebody else's by now.
+    /// The connection is not up, or is over; the slot may belong to another peer by now.
     NotConnected,
-    /// The channel doesn't take it.
+    /// The channel refuses it.
     Channel(transport::SendError),
 }
 
@@ -21,11 +21,11 @@ pub enum SendError {
 pub enum SendChunkError {
     // As `SendError::NotConnected`.
     NotConnected,
-    /// The channel doesn't take it.
+    /// The channel refuses it.
     Chunk(ChunkError),
 }
 
-/// Why a budget or a rate can't be set. Nothing was changed.
+/// Why a budget or a rate can't be set. Nothing has changed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BudgetError {
     // As `SendError::NotConnected`.
@@ -34,19 +34,19 @@ pub enum BudgetError {
     Config(acks::ConfigError),
 }
 
-/// Settings that an endpoint can't begin with.
+/// Settings that an endpoint can't start with.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConfigError {
-    /// Of the secure connection.
+    /// An error in the settings of the secure connection.
     Netcode(netcode::ConfigError),
-    // Of the transport.
+    // An error in the settings of the transport.
     Transport(acks::ConfigError),
 }
 
 const NOT_CONNECTED: &str = "the peer is not connected: wait for the event that it is, and forget its handle when its \
                              Disconnected event comes";
 
-/// An error that says what its parts say.
+/// Implements `Display` and `Error` by the variants' own.
 macro_rules! error_of_parts {
     ($Error:ident $(, $not_connected:ident)?: $($Part:ident from $From:ty),+) => {
         impl fmt::Display for $Error {

@@ -1,4 +1,4 @@
-//! What an endpoint says of its connections.
+//! Events of an endpoint's connections.
 
 use core::net::SocketAddr;
 
@@ -19,23 +19,23 @@ pub enum Event {
         /// The user data in its connect token.
         user_data: Box<[u8; USER_DATA_BYTES]>,
     },
-    /// We are in a slot of a server that we dialled.
+    /// We got a slot on a server that we dialled.
     Dialled { peer: PeerHandle, client_index: u32, max_clients: u32 },
-    /// A connection is over, or one that we dialled never came up. Messages that the peer had sent still come with the
-    /// inbox.
+    /// A connection is over, or one that we dialled never came up. Messages that the peer had sent still come with
+    /// the inbox.
     Disconnected {
-        /// The handle, stale now.
+        /// The handle, which is stale now.
         peer: PeerHandle,
         reason: DisconnectReason,
         /// How the peer broke the protocol, if it did.
         violation: Option<Violation>,
-        /// What the application that ended it gave as its reason.
+        /// The reason text from the application that ended it.
         detail: Option<Box<str>>,
     },
 }
 
 impl Event {
-    /// Whose event it is.
+    /// The peer that the event is about.
     pub fn peer(&self) -> PeerHandle {
         match self {
             Event::Accepted { peer, .. } | Event::Dialled { peer, .. } | Event::Disconnected { peer, .. } => {
@@ -45,10 +45,10 @@ impl Event {
     }
 }
 
-/// What the secure connections below say.
+/// Events of the secure connections below.
 pub(super) enum LinkEvent {
-    /// A connection is up; chunks of the peer are kept by this id.
+    /// A connection is up; chunks of the peer are kept under this id.
     Up { event: Event, id: u64 },
-    /// One is gone. The peer is told so, and with an `answer` can be told why.
+    /// A connection is gone. The peer is told, and an `answer` can tell it why.
     Down { peer: PeerHandle, reason: DisconnectReason, answer: Option<CloseReason>, detail: Option<Box<str>> },
 }

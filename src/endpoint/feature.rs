@@ -1,18 +1,19 @@
-//! Features above that fill payload channels while packets are composed: ghosts, calls, whatever has more to say than fits.
+//! Features that fill payload channels while packets are composed: ghosts, inputs, anything with more to send than
+//! fits.
 
 use super::handle::PeerHandle;
 use crate::transport::Fill;
 use crate::wire::BitWriter;
 
-/// A feature that has something for peers of [`Host::want`](super::Host::want).
+/// A feature that has data for the peers passed to [`Host::want`](super::Host::want).
 pub trait Feature {
-    /// A packet for this peer has room for `bits` bits on this channel. Writes at most as many into `writer`, which is empty,
-    /// and returns the record by which the packet's fate is told; None when there is nothing to write, or no use in so little
-    /// room: it isn't asked again then before it wants to be.
+    /// A packet for this peer has room for `bits` bits on this channel. Writes at most that many into `writer`, which
+    /// is empty, and returns a record under which the packet's outcome is reported. Returns None if there is nothing
+    /// to write, or if so little room is useless: then it isn't asked again until it calls `want` again.
     fn fill(&mut self, peer: PeerHandle, channel: usize, bits: usize, writer: &mut BitWriter) -> Option<u32>;
 }
 
-/// A feature, asked about one peer.
+/// A feature, for one peer.
 pub(super) struct ForPeer<'a> {
     pub(super) peer: PeerHandle,
     pub(super) feature: &'a mut dyn Feature,

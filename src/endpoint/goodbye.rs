@@ -1,6 +1,6 @@
-//! How this side ends a connection: at once, or when the peer has what was queued for it.
+//! How this side ends a connection: at once, or after the peer has what was queued for it.
 //!
-//! Promises: what lingers is over at its deadline, whatever the peer does; until then nothing more is taken from the
+//! Promises: lingering ends at its deadline, whatever the peer does; meanwhile nothing more is taken from the
 //! application, and nothing of the peer is handed to it.
 
 use core::fmt;
@@ -10,17 +10,17 @@ use crate::netcode::DISCONNECT_REPEATS;
 use crate::time::{Duration, Instant};
 use crate::transport::{CloseReason, MAX_DETAIL_BYTES};
 
-/// The longest that a connection may linger: more is another way not to end it.
+/// The maximum time that a connection may linger: longer would be no end.
 pub const MAX_LINGER: Duration = Duration::from_secs(60);
 
-/// How far apart goodbyes are, so that a burst of loss doesn't swallow them all.
+/// The interval between goodbyes, so that a burst of loss doesn't swallow them all.
 const REPEAT_INTERVAL: Duration = Duration::from_millis(15);
 
-/// What an application says of the end of a connection, for the other side's application.
+/// A text about the end of a connection, for the other side's application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detail(Box<str>);
 
-/// The text is not one that can be said.
+/// Why a text can't be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DetailError {
     /// It has no bytes, or too many.
@@ -63,13 +63,13 @@ impl core::error::Error for DetailError {}
 /// How a connection is to end.
 #[derive(Clone, Debug, Default)]
 pub struct Goodbye {
-    /// How long to wait at most until the peer has what was queued; zero: it is lost.
+    /// How long to wait at most until the peer has what was queued; zero discards it.
     pub linger: Duration,
-    /// What to tell the peer's application.
+    /// The text for the peer's application.
     pub detail: Option<Detail>,
 }
 
-/// An end that was asked for.
+/// An end that the application asked for.
 #[derive(Clone, Debug)]
 pub(super) struct Closing {
     pub(super) until: Instant,
@@ -83,7 +83,7 @@ impl Closing {
         Closing { until: now + linger.min(MAX_LINGER), reason, detail }
     }
 
-    /// How that looks from this side.
+    /// The disconnect reason on this side.
     pub(super) fn own_reason(&self) -> DisconnectReason {
         match self.reason {
             CloseReason::Kicked => DisconnectReason::Kicked,
@@ -96,10 +96,10 @@ impl Closing {
     }
 }
 
-/// The last packet of a connection, in which it is said why.
+/// The last packet of a connection, which carries the reason.
 pub(super) struct Words {
     pub(super) payload: Vec<u8>,
-    /// Whether the peer surely understands it.
+    /// Whether the peer is certain to understand it.
     pub(super) understood: bool,
 }
 
@@ -117,7 +117,7 @@ impl Repeats {
         Repeats { farewell, left: DISCONNECT_REPEATS, next: now, until }
     }
 
-    /// How often to say it now.
+    /// How many goodbyes to send now.
     pub(super) fn take_due(&mut self, now: Instant) -> u32 {
         let due = match self.left {
             left if self.until <= now => left,
@@ -130,12 +130,12 @@ impl Repeats {
         due
     }
 
-    /// How often to say it when no later call comes.
+    /// How many goodbyes are left, all of which are taken.
     pub(super) fn take_all(&mut self) -> u32 {
         core::mem::take(&mut self.left)
     }
 
-    /// How often it is still to be said.
+    /// How many goodbyes are left.
     pub(super) fn left(&self) -> u32 {
         self.left
     }

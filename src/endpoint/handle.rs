@@ -2,10 +2,10 @@
 
 use crate::netcode::ClientHandle;
 
-/// Names one connection of an endpoint: a peer that left is never taken for the next one in its slot.
+/// Names one connection of an endpoint. It is never reused for the next peer in the same slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PeerHandle {
-    /// The slot. Of a server's client: its client index on the wire.
+    /// The slot. For a server's client this is its client index on the wire.
     pub slot: u32,
     /// Which connection of that slot, counted from 0.
     pub generation: u32,

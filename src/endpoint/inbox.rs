@@ -1,11 +1,10 @@
-//! What a tick hands up: one arena of message bodies and a record for each, the same for one client or a thousand.
-//! Types that the application takes as arrays lie in a [`Table`] each instead, and share an arena of their own.
+//! The messages of a tick: one arena of bodies and a record for each, the same for one client or a thousand. Types
+//! that the application takes as arrays are in a [`Table`] each instead, and share another arena.
 //!
-//! Messages of the layers above the transport (calls, ghosts, lockstep) are a router's matter: each layer has its own, and the
-//! game's never has them.
+//! Messages of the layers above the transport (calls, ghosts, lockstep) are routed apart: each layer has its own, and
+//! the game never sees them.
 //!
-//! Knows no bytes from outside but bodies that were checked; memory is what the connections' queues held, kept for the
-//! next tick.
+//! Bodies were checked before; memory is bounded by the connections' queues, and kept for the next tick.
 
 use core::ops::Range;
 use std::collections::HashSet;
@@ -16,13 +15,13 @@ use super::table::{Head, Table};
 use crate::time::Instant;
 use crate::transport::{Block, Body, Connection, End, Layer, Owner, Protocol, Read, Received};
 
-/// Bytes of texts and lists in tables beyond which no more messages are taken until the next tick: a cell has 32 bits
-/// to say where they lie, and what waits as leftovers must find room too.
+/// Bytes of texts and lists in tables above which no more messages are taken until the next tick: a cell has 32 bits
+/// for an offset, and leftovers need room too.
 const MAX_ARENA_BYTES: usize = 1 << 30;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    // From whom.
+    // The sender.
     pub peer: PeerHandle,
     pub channel: u8,
     /// Index into the protocol's message types.
@@ -31,9 +30,9 @@ pub struct Record {
     pub packet_sequence: u16,
     /// When that packet was handled.
     pub received_at: Instant,
-    /// Latest channels: what this is the value of. 0 on others.
+    /// Latest channels: the key of the value. 0 on others.
     pub key: u32,
-    /// Redundant channels: how many messages before this one never came. 0 on others.
+    /// Redundant channels: how many messages before this one were lost. 0 on others.
     pub missed: u16,
     /// The block of a block message.
     pub block: Option<Block>,
@@ -47,17 +46,17 @@ impl Record {
     }
 }
 
-/// A message that never came, before one that lies in a table.
+/// A loss in front of a message in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    // From whom.
+    // The sender.
     pub peer: PeerHandle,
     pub channel: u8,
     /// How many messages are missing.
     pub missed: u16,
 }
 
-/// Messages that lie in no table, in order within each channel of each peer.
+/// Messages that are in no table, in order within each channel of each peer.
 #[derive(Clone, Debug, Default)]
 pub struct Messages {
     arena: Vec<u8>,
@@ -74,7 +73,7 @@ impl Messages {
         &self.arena[record.body.clone()]
     }
 
-    /// Forgets them and keeps the memory.
+    /// Clears them and keeps the memory.
     pub fn clear(&mut self) {
         self.arena.clear();
         self.records.clear();
@@ -86,29 +85,29 @@ impl Messages {
         self.record(head, message_type, start, block);
     }
 
-    /// Where to append the body of a message; [`Messages::settle`] or [`Messages::cut`] follows.
+    /// Where to append a message's body; call [`Messages::settle`] or [`Messages::cut`] afterwards.
     pub(super) fn begin(&mut self) -> &mut Vec<u8> {
         &mut self.arena
     }
 
-    /// The body that begins at `start` is whole; gives the bytes of the message.
+    /// The body that begins at `start` is complete; returns the bytes of the message.
     pub(super) fn settle(&mut self, head: &Head, message_type: u16, start: usize) -> usize {
         self.record(head, message_type, start, None);
         size_of::<Record>() + self.arena.len() - start
     }
 
-    /// How many there are, and bytes of their bodies.
+    /// The number of messages, and the bytes of their bodies.
     pub(super) fn lengths(&self) -> (usize, usize) {
         (self.records.len(), self.arena.len())
     }
 
-    /// Drops what came since there were this many.
+    /// Truncates to these lengths.
     pub(super) fn cut(&mut self, (records, bytes): (usize, usize)) {
         self.records.truncate(records);
         self.arena.truncate(bytes);
     }
 
-    /// From whom a message is, and on which channel.
+    /// The sender and channel of a message.
     pub(super) fn sender(&self, index: usize) -> Option<(PeerHandle, u8)> {
         self.records.get(index).map(|record| (record.peer, record.channel))
     }
@@ -119,13 +118,13 @@ impl Messages {
         Some((record.head(), record.message_type, self.body(record)))
     }
 
-    /// Drops those whose mark is false.
+    /// Drops the messages whose mark is false.
     pub(super) fn keep(&mut self, marks: &[bool]) {
         let mut marks = marks.iter();
         self.records.retain(|_| marks.next().copied().unwrap_or(true));
     }
 
-    /// Moves those of `other` behind these.
+    /// Moves the messages of `other` to the end.
     fn absorb(&mut self, other: &mut Messages) {
         if self.records.is_empty() {
             self.arena.clear();
@@ -159,10 +158,10 @@ impl Messages {
 #[derive(Clone, Debug, Default)]
 pub struct Inbox {
     game: Messages,
-    /// Each layer's, as in [`Layer::ALL`].
+    /// One for each layer, as in [`Layer::ALL`].
     system: [Messages; Layer::ALL.len()],
     tables: Option<Box<Tables>>,
-    /// Memory to sort in.
+    /// Lent memory for sorting.
     order: Vec<(PeerHandle, u8, u32)>,
 }
 
@@ -170,33 +169,33 @@ pub struct Inbox {
 #[derive(Clone, Debug)]
 struct Tables {
     protocol: Arc<Protocol>,
-    /// By message type: which table, if any.
+    /// By message type: its table, if any.
     places: Vec<Option<usize>>,
     tables: Vec<Table>,
     arena: Vec<u8>,
     gaps: Vec<Gap>,
 }
 
-/// Where an arriving message goes.
+/// The destination of an arriving message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seat {
-    /// Into the table of this number.
+    /// The table with this number.
     Table(u16),
     Record,
-    /// It has a table, and its row points behind itself.
+    /// It has a table, and its row references the tail.
     Pointing,
-    /// It is a layer's.
+    /// It is a layer's message.
     Waits,
 }
 
-/// Which tables an inbox has.
+/// The tables of an inbox.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// By message type: which table, if any.
+    /// By message type: its table, if any.
     places: Option<Vec<Option<usize>>>,
-    /// Likewise, where a message goes.
+    /// By message type: its destination.
     seats: Vec<Seat>,
-    /// The sizes of the tables' rows, and their types.
+    /// The row sizes of the tables, and their types.
     row_sizes: Vec<(usize, u16)>,
 }
 
@@ -205,7 +204,7 @@ impl Layout {
         self.row_sizes.iter().map(|(row_size, _)| Table::new(*row_size)).collect()
     }
 
-    /// The size of a table's rows, and their type.
+    /// The row size and message type of a table.
     pub(super) fn rows_of(&self, table: u16) -> Option<(usize, u16)> {
         self.row_sizes.get(usize::from(table)).copied()
     }
@@ -220,7 +219,7 @@ impl Inbox {
         Self::default()
     }
 
-    /// An empty inbox with tables for messages of these types. Types that the core can't read have none, nor have layers'.
+    /// An empty inbox with tables for messages of these types. Opaque types and layers' types get none.
     pub fn with_tables(protocol: Arc<Protocol>, types: &[u16]) -> Self {
         let mut places = vec![None; protocol.messages().len()];
         let mut tables = Vec::new();
@@ -235,7 +234,7 @@ impl Inbox {
         Inbox { tables: Some(Box::new(tables)), ..Inbox::default() }
     }
 
-    /// The game's messages that lie in no table.
+    /// The game's messages that are in no table.
     pub fn records(&self) -> &[Record] {
         self.game.records()
     }
@@ -249,12 +248,12 @@ impl Inbox {
         &self.system[layer as usize]
     }
 
-    /// Takes a layer's messages. Its memory, cleared, may be given back by [`Inbox::give_back`].
+    /// Takes a layer's messages. Give the memory back, cleared, by [`Inbox::give_back`].
     pub fn take_system(&mut self, layer: Layer) -> Messages {
         core::mem::take(&mut self.system[layer as usize])
     }
 
-    /// Lends a layer's memory for the next messages; what was in it is forgotten. Not when some came since.
+    /// Lends a layer memory for the next messages; its contents are dropped. Does nothing if messages arrived since.
     pub fn give_back(&mut self, layer: Layer, mut memory: Messages) {
         let place = &mut self.system[layer as usize];
         if place.records.is_empty() {
@@ -263,35 +262,35 @@ impl Inbox {
         }
     }
 
-    /// Whether there are no messages but in tables.
+    /// Whether there are no messages outside of tables.
     pub(super) fn is_empty(&self) -> bool {
         self.game.records.is_empty() && self.system.iter().all(|messages| messages.records.is_empty())
     }
 
-    /// Forgets the messages that lie in no table, layers' too, and keeps the memory.
+    /// Clears the messages outside of tables, layers' too, and keeps the memory.
     pub fn clear(&mut self) {
         self.game.clear();
         self.system.iter_mut().for_each(Messages::clear);
     }
 
-    /// Drops the messages of a peer that lie in no table.
+    /// Drops a peer's messages outside of tables.
     pub(super) fn drop_peer(&mut self, peer: PeerHandle) {
         let all = self.system.iter_mut().chain([&mut self.game]);
         all.for_each(|messages| messages.records.retain(|record| record.peer != peer));
     }
 
-    /// Takes the tables, in the order of the types they were asked for, and the arena that their cells point into.
+    /// Takes the tables, in the order in which the types were given, and the arena that their cells reference.
     pub fn take_tables(&mut self) -> (Vec<Table>, Vec<u8>) {
         let Some(tables) = &mut self.tables else { return (Vec::new(), Vec::new()) };
         (tables.tables.iter_mut().map(Table::take).collect(), core::mem::take(&mut tables.arena))
     }
 
-    /// Takes the gaps before messages in tables.
+    /// Takes the losses in front of messages in tables.
     pub fn take_gaps(&mut self) -> Vec<Gap> {
         self.tables.as_mut().map(|tables| core::mem::take(&mut tables.gaps)).unwrap_or_default()
     }
 
-    /// Drops what lies in tables of peers that `keep` doesn't want.
+    /// Drops table rows of peers for which `keep` returns false.
     pub fn keep_rows(&mut self, keep: impl Fn(PeerHandle) -> bool) {
         if let Some(tables) = &mut self.tables {
             tables.tables.iter_mut().for_each(|table| table.retain(&keep));
@@ -299,19 +298,19 @@ impl Inbox {
         }
     }
 
-    /// Whether a peer has a message that lies in no table.
+    /// Whether a peer has a message outside of tables.
     pub(super) fn has_any_of(&self, peer: PeerHandle) -> bool {
         let all = self.system.iter().chain([&self.game]);
         all.flat_map(|messages| &messages.records).any(|record| record.peer == peer)
     }
 
-    /// Whether there is a message, in a table or not.
+    /// Whether there is any message, in a table or not.
     pub fn has_any(&self) -> bool {
         let in_tables = |tables: &Tables| tables.tables.iter().any(|table| table.count() > 0);
         !self.is_empty() || self.tables.as_deref().is_some_and(in_tables)
     }
 
-    /// Notes from whom there is something.
+    /// Collects the peers that have messages.
     pub fn note_peers(&self, into: &mut HashSet<PeerHandle>) {
         let all = self.system.iter().chain([&self.game]);
         into.extend(all.flat_map(|messages| &messages.records).map(|record| record.peer));
@@ -321,8 +320,8 @@ impl Inbox {
         }
     }
 
-    /// Moves the messages of `other`, which has no tables, behind these: those of peers that the application was told of.
-    pub(super) fn append(&mut self, other: &mut Inbox, is_told: impl Fn(PeerHandle) -> bool) {
+    /// Moves the messages of `other`, which has no tables, to the end of these, for peers that the application knows.
+    pub(super) fn append(&mut self, other: &mut Inbox, is_announced: impl Fn(PeerHandle) -> bool) {
         let owners = Layer::ALL.map(Owner::System);
         let of_layers = owners.into_iter().zip(&mut other.system);
         for (owner, messages) in of_layers.chain([(Owner::Game, &mut other.game)]) {
@@ -331,7 +330,7 @@ impl Inbox {
                 let block = record.block.take();
                 let body = &messages.arena[record.body.clone()];
                 let head = record.head();
-                if is_told(record.peer) {
+                if is_announced(record.peer) {
                     self.push(owner, &head, record.message_type, body, block);
                 } else {
                     waiting.push(&head, record.message_type, body, block);
@@ -344,7 +343,7 @@ impl Inbox {
         }
     }
 
-    /// Which tables it has.
+    /// The tables of this inbox.
     pub(super) fn layout(&self, protocol: &Protocol) -> Layout {
         let places = self.tables.as_ref().map(|tables| tables.places.clone());
         let place_of =
@@ -370,15 +369,16 @@ impl Inbox {
         self.tables.as_ref().map(|tables| &tables.places) == layout.places.as_ref()
     }
 
-    /// Moves what arrived behind what is here, of an inbox with the same tables.
+    /// Moves arrived messages to the end, from an inbox with the same tables.
     pub(super) fn absorb(&mut self, records: &mut Messages, tables: &mut [Table]) {
         self.game.absorb(records);
         let own = self.tables.iter_mut().flat_map(|tables| &mut tables.tables);
         own.zip(tables).for_each(|(table, arrived)| table.absorb(arrived));
     }
 
-    /// Puts the game's messages that lie in no table, but for the first this many, into the order of slots and channels; those of
-    /// one channel stay as they are. So a game that goes through them does the same however their packets overtook each other.
+    /// Sorts the game's messages outside of tables, except for the first this many, by slot and channel; messages of
+    /// one channel keep their order. So a game that iterates over them behaves the same however packets overtook each
+    /// other.
     pub(super) fn sort(&mut self, first: usize) {
         let Some(records) = self.game.records.get_mut(first..) else { return };
         if records.is_sorted_by_key(|record| (record.peer, record.channel)) {
@@ -390,7 +390,7 @@ impl Inbox {
         order.extend(records.iter().zip(0..).map(|(record, index)| (record.peer, record.channel, index)));
         order.sort_unstable();
         for place in 0..records.len() {
-            // What was there may have been moved on.
+            // A swap may have moved it.
             let mut from = order[place].2 as usize;
             while from < place {
                 from = order[from].2 as usize;
@@ -400,12 +400,12 @@ impl Inbox {
         }
     }
 
-    /// Takes a message of the game to where it belongs.
+    /// Moves a message of the game to its destination.
     pub(super) fn route_one(&mut self, (head, message_type, body): (Head, u16, &[u8])) {
         self.push(Owner::Game, &head, message_type, body, None);
     }
 
-    /// Moves messages of the game to where they belong.
+    /// Moves messages of the game to their destinations.
     pub(super) fn route(&mut self, messages: &mut Messages) {
         for record in messages.records.drain(..) {
             let body = &messages.arena[record.body.clone()];
@@ -414,7 +414,8 @@ impl Inbox {
         messages.arena.clear();
     }
 
-    /// Takes all that a connection has for its application. True when there is no room for more and some may be left.
+    /// Takes everything that a connection has for its application. True if there is no room for more and some may be
+    /// left.
     pub(super) fn take_from(
         &mut self,
         peer: PeerHandle,
@@ -429,7 +430,7 @@ impl Inbox {
                 // A protocol has at most 64 channels.
                 let channel = channel as u8;
                 let head = Head { peer, received_at, key, packet_sequence, missed, channel };
-                // Payloads have no type, and so the number of one of the game's.
+                // Payloads have no type: theirs is the number of one of the game's.
                 let owner = connection.protocol().owner(received.message_type);
                 self.push(owner, &head, received.message_type, &received.body, block);
                 connection.reclaim(received.body);
@@ -438,10 +439,11 @@ impl Inbox {
         self.is_full()
     }
 
-    /// Takes what a connection's packets say, one after the other, so that their messages never wait in its window.
+    /// Takes the contents of a connection's packets one by one, so that their messages never wait in its window.
     ///
     /// # Errors
-    /// What is wrong with the first that is refused.
+    ///
+    /// What is wrong with the first packet that is refused.
     pub(super) fn take_read(
         &mut self,
         peer: PeerHandle,

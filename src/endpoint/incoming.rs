@@ -1,14 +1,15 @@
-//! Chunks that come in: how many bytes of them a peer may have here, where they go, and what is kept of them for a
+//! Incoming chunks: how many bytes of them a peer may have here, where they go, and what is kept of them for a
 //! reconnect.
 //!
-//! Promises: no memory is taken for a chunk before its size was found to be within the limit; chunks that were received and not
-//! taken count, so that what waits for a slow reader is bounded too. An offer that will fit when others are
-//! through waits, and so do all offers of a client that isn't let in yet; one that never will fit is refused. Chunks get their places in the order in which the application gets them:
-//! those behind would otherwise hold what those in front wait for.
+//! Promises: no memory is allocated for a chunk before its size is known to be within the limit; received chunks
+//! count until they are taken, so that a slow reader's backlog is bounded too. An offer that will fit once others are
+//! done waits, and so do all offers of a client that isn't admitted yet; one that can never fit is refused. Chunks
+//! get their places in the order in which the application gets them: otherwise later ones could hold the memory that
+//! earlier ones wait for.
 //!
 //! Facing a hostile peer: its chunks take at most the limit, and [`MAX_PARTIAL`] of them outlive connections. A store
 //! has its own limits. While [`MAX_UNTAKEN`] ends of its chunks wait for the application, none of its offers is
-//! accepted, and those that it withdraws meanwhile aren't told.
+//! accepted, and those that it withdraws meanwhile are not reported.
 
 use std::collections::VecDeque;
 
@@ -17,41 +18,42 @@ use crate::store::sequence::less;
 use crate::transport::Connection;
 use crate::transport::chunks::{Assembly, ChunkEvent, MemorySink, Offer, Rejection, Stored};
 
-/// Unfinished chunks of connections that are over, kept for the same peer to go on with; the oldest make room.
+/// Partial chunks of ended connections that are kept for the same peer to resume; the oldest make room.
 const MAX_PARTIAL: usize = 8;
 
-/// Ends of a peer's chunks that may wait for the application.
+/// How many ends of a peer's chunks may wait for the application.
 const MAX_UNTAKEN: usize = 64;
 
-/// Where an endpoint's incoming chunks go instead of memory.
+/// A destination for incoming chunks other than memory.
 pub trait ChunkStore: Send {
-    /// A place for a chunk that a peer offers, with what is there of it; `client_id` is the peer's, 0 on a client. When
-    /// the connection ends before the chunk is whole, it is dropped.
+    /// Opens a place for a chunk that a peer offers, with the slices it already has; `client_id` is the peer's, 0 on
+    /// a client. If the connection ends before the chunk is complete, the assembly is dropped.
     ///
     /// # Errors
-    /// Why it has none.
+    ///
+    /// Why it has no place.
     fn open(&mut self, client_id: u64, offer: &Offer) -> Result<Assembly, Rejection>;
 
-    /// Bytes of the chunks that a peer may have under way: those beyond wait, so that offers alone don't take all room.
+    /// Bytes of chunks that a peer may have under way: others wait, so that offers alone can't take all the room.
     fn bytes_at_once(&self) -> u64;
 }
 
-/// Which chunks an endpoint takes.
+/// Which chunks an endpoint accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkLimits {
-    /// Bytes of chunks that each peer may have in memory, those under way and those not taken yet; 0 for no chunks.
+    /// Bytes of chunks that each peer may have in memory, both under way and not yet taken; 0 for no chunks.
     pub memory_bytes: u64,
 }
 
 impl ChunkLimits {
-    /// What a client takes if nothing is said: 64 MiB, from a server that it chose.
+    /// The default of clients: 64 MiB, from a server that the client chose.
     pub const CLIENT: ChunkLimits = ChunkLimits { memory_bytes: 64 << 20 };
 
-    /// What a server takes if nothing is said: nothing, because there are many clients and none was chosen.
+    /// The default of servers: none, because there are many clients and the server chose none of them.
     pub const SERVER: ChunkLimits = ChunkLimits { memory_bytes: 0 };
 }
 
-/// Chunks in memory of connections that are over, to go on with: by client id.
+/// Partial chunks in memory of ended connections, by client id.
 #[derive(Debug, Default)]
 pub struct PartialChunks(VecDeque<(u64, Assembly)>);
 
@@ -69,7 +71,7 @@ impl PartialChunks {
     }
 }
 
-/// The incoming chunks of one endpoint, and what happened to chunks of either direction.
+/// The incoming chunks of one endpoint, and events of chunks in either direction.
 pub(super) struct IncomingChunks {
     limits: ChunkLimits,
     store: Option<Box<dyn ChunkStore>>,
@@ -77,18 +79,18 @@ pub(super) struct IncomingChunks {
     events: VecDeque<(PeerHandle, ChunkEvent)>,
 }
 
-/// What one peer has here.
+/// One peer's chunks here.
 #[derive(Debug, Default)]
 pub(super) struct PeerChunkQuota {
-    /// In the order of their ids, in which the application gets them.
+    /// In the order of their ids, which is the application's order.
     waiting: VecDeque<Offer>,
-    /// Chunks under way: id and size.
+    /// Chunks under way, by id and size.
     open: Vec<(u16, u64)>,
     /// Bytes in memory that the application has not taken.
     unread: u64,
-    /// Events that it has not taken.
+    /// Events that the application has not taken.
     untaken: usize,
-    /// The peer isn't let in yet: its offers wait.
+    /// The peer isn't admitted yet, so its offers wait.
     pub(super) is_held: bool,
 }
 
@@ -101,7 +103,7 @@ impl IncomingChunks {
         self.store = Some(store);
     }
 
-    /// Takes what happened on a connection, and finds places for what its peer offers.
+    /// Takes a connection's chunk events, and finds places for its offers.
     pub(super) fn poll(
         &mut self,
         peer: PeerHandle,
@@ -112,7 +114,7 @@ impl IncomingChunks {
         while let Some(event) = connection.poll_chunk_event() {
             match &event {
                 ChunkEvent::Offered(offer) => {
-                    // It comes again where what the store had of it was something else.
+                    // It is offered again if the store's slices turned out to be of other content.
                     quota.open.retain(|(id, _)| *id != offer.id);
                     let at = quota.waiting.partition_point(|other| less(other.id, offer.id));
                     quota.waiting.insert(at, offer.clone());
@@ -165,7 +167,7 @@ impl IncomingChunks {
         let taken: u64 = quota.open.iter().map(|(_, size)| size).sum();
         if let Some(store) = &mut self.store {
             let wait = taken > 0 && taken + offer.size > store.bytes_at_once();
-            // One that is too large need not wait to hear that.
+            // A chunk that is too large is refused at once.
             let wait = wait && offer.size <= store.bytes_at_once();
             return if wait { Ok(None) } else { store.open(client_id, offer).map(Some) };
         }
@@ -182,10 +184,10 @@ impl IncomingChunks {
         Ok(Some(Assembly::new(offer, Box::new(sink))))
     }
 
-    /// Ends the chunks of a connection that is over; what is there of the peer's is kept, for the same peer.
+    /// Ends the chunks of a connection that is over; the peer's partial chunks are kept for its return.
     pub(super) fn finish(&mut self, peer: PeerHandle, client_id: u64, connection: &mut Connection) {
         for assembly in connection.finish_chunks() {
-            // A store keeps its own.
+            // A store keeps partial chunks itself.
             if self.store.is_none() {
                 self.partial.keep(client_id, assembly);
             }
@@ -195,8 +197,8 @@ impl IncomingChunks {
         self.events.extend(heard.map(|event| (peer, event)));
     }
 
-    /// Forgets what came in of a peer, of which the application is not to hear. What became of chunks of ours stays, as whoever
-    /// sent them waits for it.
+    /// Drops a peer's incoming chunks, which the application must not see. The outcomes of outgoing chunks stay,
+    /// because their sender waits for them.
     pub(super) fn drop_peer(&mut self, peer: PeerHandle) {
         let came_in = |event: &ChunkEvent| {
             matches!(
@@ -207,43 +209,44 @@ impl IncomingChunks {
         self.events.retain(|(of, event)| *of != peer || !came_in(event));
     }
 
-    /// What became of chunks of ours. What came in stays, for someone to read.
+    /// Takes the outcomes of outgoing chunks; events of incoming ones stay.
     pub(super) fn take_sent_events(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
         let ours = |event: &ChunkEvent| matches!(event, ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. });
-        let (fates, rest): (VecDeque<_>, _) =
+        let (sent, rest): (VecDeque<_>, _) =
             core::mem::take(&mut self.events).into_iter().partition(|(_, event)| ours(event));
         self.events = rest;
-        out.extend(fates);
+        out.extend(sent);
     }
 
-    /// Whether something happened that the application wasn't told of.
+    /// Whether there are events that the application hasn't taken.
     pub(super) fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// Whether something happened with this peer that the application wasn't told of.
+    /// Whether there are events of this peer that the application hasn't taken.
     pub(super) fn has_events_of(&self, peer: PeerHandle) -> bool {
         self.events.iter().any(|(of, _)| *of == peer)
     }
 
-    /// What happened, for the application, with peers that it was told of.
+    /// Takes the events of peers that the application knows.
     pub(super) fn take_events(
         &mut self,
         out: &mut Vec<(PeerHandle, ChunkEvent)>,
-        is_told: impl Fn(PeerHandle) -> bool,
+        is_announced: impl Fn(PeerHandle) -> bool,
     ) {
-        if self.events.iter().all(|(peer, _)| is_told(*peer)) {
+        if self.events.iter().all(|(peer, _)| is_announced(*peer)) {
             return out.extend(self.events.drain(..));
         }
         let events = core::mem::take(&mut self.events).into_iter();
-        let (told, waiting): (VecDeque<_>, VecDeque<_>) = events.partition(|(peer, _)| is_told(*peer));
+        let (announced, waiting): (VecDeque<_>, VecDeque<_>) =
+            events.partition(|(peer, _)| is_announced(*peer));
         self.events = waiting;
-        out.extend(told);
+        out.extend(announced);
     }
 }
 
 impl PeerChunkQuota {
-    /// Of a peer whose offers wait, or not.
+    /// For a peer whose offers wait if `is_held`.
     pub(super) fn new(is_held: bool) -> Self {
         PeerChunkQuota { is_held, ..PeerChunkQuota::default() }
     }

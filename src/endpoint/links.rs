@@ -1,6 +1,7 @@
-//! The secure connections below an endpoint's peers: a server that listens, clients that dial, or both on one address.
+//! The secure connections below an endpoint's peers: a server that listens, clients that dial, or both on one
+//! address.
 //!
-//! Promises: each payload is given to the peer whose key opened it. A peer that dialled us and that we dialled has two
+//! Promises: each payload goes to the peer whose key opened it. A peer that dialled us and that we dialled has two
 //! connections from one address, and both work.
 
 use core::net::SocketAddr;
@@ -15,12 +16,12 @@ use crate::store::Datagrams;
 use crate::time::{Instant, UnixSeconds};
 use crate::transport::{CloseReason, Protocol};
 
-/// What is below the peers. The listener's clients have the first slots, the servers dialled those after.
+/// The connections below the peers. The listener's clients have the first slots, dialled servers the later ones.
 pub(super) struct Links {
     pub(super) listener: Option<netcode::Server>,
     first_dial: u32,
     dials: Vec<Dial>,
-    /// Of dials whose place another one has.
+    /// Counters of dials whose place was taken by another.
     replaced: Counters,
 }
 
@@ -31,7 +32,7 @@ impl Links {
         Links { listener, first_dial: slots as u32, dials: Vec::new(), replaced: Counters::default() }
     }
 
-    /// Begins to dial: in the place of one that is over and that `is_free`, if there is such.
+    /// Begins to dial, reusing the place of one that is over and that `is_free`, if there is one.
     pub(super) fn dial(
         &mut self,
         id: u64,
@@ -63,7 +64,7 @@ impl Links {
         self.dials.get_mut(place as usize).filter(|dial| dial.peer == peer)
     }
 
-    /// Gives a datagram to the connection it is for, and gives the payload in it, decrypted in place.
+    /// Passes a datagram to its connection, and returns the payload in it, decrypted in place.
     pub(super) fn handle_datagram<'a>(
         &mut self,
         now: Instant,
@@ -83,7 +84,7 @@ impl Links {
         }
     }
 
-    /// The dial that a datagram is for; without a listener any, to count what it refuses.
+    /// The dial that a datagram is for; without a listener any dial, so that refusals are counted.
     fn dial_of(&self, from: SocketAddr, datagram: &[u8]) -> Option<usize> {
         let place = self.dials.iter().position(|dial| dial.netcode.is_from(from));
         let Some(listener) = &self.listener else { return place.or(self.dials.len().checked_sub(1)) };
@@ -101,12 +102,12 @@ impl Links {
         event.or_else(|| self.dials.iter_mut().find_map(|dial| dial.poll_event(protocol)))
     }
 
-    /// A server that has been silent for too long, to be given up.
+    /// A server that has been silent for too long.
     pub(super) fn overdue(&self, now: Instant) -> Option<PeerHandle> {
         self.dials.iter().find(|dial| dial.netcode.is_overdue(now)).map(|dial| dial.peer)
     }
 
-    /// Gives up a server that is overdue, and tells it so.
+    /// Gives up a server that is overdue, and sends it a goodbye.
     pub(super) fn give_up(
         &mut self,
         now: Instant,
@@ -135,11 +136,11 @@ impl Links {
         } else {
             Ok(())
         };
-        // The peer is connected and the packet fits: both are this layer's doing.
+        // The peer is connected and the packet fits: this layer sees to both.
         debug_assert!(sent.is_ok(), "{sent:?}");
     }
 
-    /// Keeps alive what is silent, and notices who fell silent.
+    /// Sends keep-alives, and notices timeouts.
     pub(super) fn update(&mut self, now: Instant, out: &mut Datagrams) {
         if let Some(listener) = &mut self.listener {
             listener.update(now, out);
@@ -147,7 +148,7 @@ impl Links {
         self.dials.iter_mut().for_each(|dial| dial.netcode.update(now, out));
     }
 
-    /// Says the goodbyes that are due.
+    /// Sends the goodbyes that are due.
     pub(super) fn say_goodbyes(&mut self, now: Instant, out: &mut Datagrams) {
         if let Some(listener) = &mut self.listener {
             listener.say_goodbyes(now, out);
@@ -155,7 +156,7 @@ impl Links {
         self.dials.iter_mut().for_each(|dial| dial.repeat(now, false, out));
     }
 
-    /// Says all goodbyes that are left: no later call comes.
+    /// Sends all remaining goodbyes: no later call comes.
     pub(super) fn shutdown(&mut self, now: Instant, out: &mut Datagrams) {
         if let Some(listener) = &mut self.listener {
             listener.shutdown(now, out);
@@ -163,14 +164,14 @@ impl Links {
         self.dials.iter_mut().for_each(|dial| dial.repeat(now, true, out));
     }
 
-    /// Gives words to the goodbyes of a client that the listener has just told of as gone.
+    /// Sets the last packet for a client that the listener has just reported as gone.
     pub(super) fn set_farewell(&mut self, peer: PeerHandle, words: &Words) {
         if let Some(listener) = &mut self.listener {
             listener.set_farewell(peer.into(), farewell(words));
         }
     }
 
-    /// Ends a connection, telling the peer: until some moment, where it is for this layer to spread that.
+    /// Ends a connection and tells the peer, with goodbyes spread until the given time if this layer repeats them.
     pub(super) fn disconnect(
         &mut self,
         now: Instant,
@@ -182,13 +183,13 @@ impl Links {
         if let Some(dial) = self.dialled_mut(peer) {
             dial.disconnect(now, words, until, out);
         } else if let Some(listener) = &mut self.listener {
-            // The peer is connected, and the farewell is a packet like any other.
+            // The peer is connected, and the farewell is an ordinary packet.
             let sent = listener.disconnect(now, peer.into(), words.as_ref().map(farewell), out);
             debug_assert!(sent.is_ok(), "{sent:?}");
         }
     }
 
-    /// Ends a connection without a word: the peer has said goodbye.
+    /// Ends a connection without a goodbye: the peer has sent one.
     pub(super) fn forget(&mut self, peer: PeerHandle) {
         if let Some(dial) = self.dialled_mut(peer) {
             dial.netcode.forget();
@@ -197,7 +198,7 @@ impl Links {
         }
     }
 
-    /// Whether some peer is still to be told that its connection is over, or is being dialled.
+    /// Whether goodbyes are left, or a server is being dialled.
     pub(super) fn is_busy(&self) -> bool {
         self.listener.as_ref().is_some_and(netcode::Server::has_leavers)
             || !self.dials.iter().all(Dial::is_over)
@@ -208,7 +209,7 @@ impl Links {
         self.dials.iter().map(Dial::next_deadline).fold(listener, Instant::min)
     }
 
-    /// What was dropped, by all of them.
+    /// Drops of all connections.
     pub(super) fn counters(&self) -> Counters {
         let mut sum = self.listener.as_ref().map_or_else(Counters::default, |it| it.counters().clone());
         self.dials.iter().map(Dial::counters).chain([&self.replaced]).for_each(|counters| sum.add(counters));
@@ -220,7 +221,7 @@ fn farewell(words: &Words) -> Farewell<'_> {
     Farewell { payload: &words.payload, understood: words.understood }
 }
 
-/// What the listener says of a client.
+/// Translates the listener's event.
 fn accepted(event: netcode::ServerEvent) -> LinkEvent {
     match event {
         netcode::ServerEvent::Connected { client, client_id, address, user_data } => {

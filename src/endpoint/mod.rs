@@ -1,8 +1,8 @@
-//! Servers, clients and hosts as sans-IO machines: netcode below, one transport conversation per peer above,
-//! events and messages for the application. The driver gives them datagrams and time. Beside them, for two
-//! peers and without secrets: the plain [`VirtualConnection`].
+//! Servers, clients and hosts as sans-IO machines: netcode below, one transport conversation per peer above, events
+//! and messages for the application. The driver passes in datagrams and time. Beside them, for two peers and without
+//! secrets: the plain [`VirtualConnection`].
 //!
-//! A [`Host`] is all three: what it has of peers is the same whoever dialled whom.
+//! A [`Host`] is all three: its peers work the same whichever side dialled.
 
 mod arriving;
 mod config;

@@ -1,6 +1,6 @@
 //! The peers of an endpoint, by slot and generation.
 //!
-//! Promises: a stale handle finds nobody. A peer that is about to end is none to the application.
+//! Promises: a stale handle finds nobody. A lingering peer doesn't exist for the application.
 
 use super::goodbye::{Closing, Words};
 use super::handle::PeerHandle;
@@ -9,20 +9,21 @@ use super::stalled::FullChannels;
 use crate::time::Instant;
 use crate::transport::{CloseReason, Connection};
 
-/// A peer and the conversation with it.
+/// A peer and its conversation.
 pub(super) struct Peer {
     pub(super) handle: PeerHandle,
-    /// By which its chunks are kept for a reconnect: the id in its connect token, or as the dialling application said.
+    /// The id under which its chunks are kept for a reconnect: from its connect token, or from the dialling
+    /// application.
     pub(super) id: u64,
     pub(super) connection: Box<Connection>,
     pub(super) quota: PeerChunkQuota,
-    /// The application wants it to end: to the application it is gone.
+    /// The application ended it: for the application it is gone.
     pub(super) closing: Option<Closing>,
-    /// Which of its channels refused a message for being full and have taken none since.
+    /// Its channels that refused a message because they were full, and have taken none since.
     pub(super) full: FullChannels,
 }
 
-/// A kind of thing that waits in a connection for the application.
+/// A kind of data that waits in a connection for the application.
 #[derive(Clone, Copy)]
 pub(super) enum News {
     Messages = 1,
@@ -35,15 +36,15 @@ impl News {
     const ALL: u8 = 15;
 }
 
-/// What each tick asks of each peer. It lies apart from the peers, which are far from the processor's cache when there are
-/// many and most have nothing to do.
+/// The questions that each tick asks of each peer. Kept apart from the peers, which are far from the processor's
+/// cache when there are many and most are idle.
 #[derive(Clone, Copy)]
 struct Schedule {
-    /// When the connection has something to do between ticks; ZERO if that must be found out.
+    /// When the connection has something to do between ticks; ZERO if that must be recomputed.
     between: Instant,
-    /// When it has something to do in a tick; ZERO likewise.
+    /// When it has something to do in a tick; ZERO if that must be recomputed.
     tick: Instant,
-    /// The kinds of [`News`] that the application may find here, by a bit each: others needn't be looked for.
+    /// The kinds of [`News`] that may wait here, one bit each: others needn't be checked.
     news: u8,
 }
 
@@ -55,7 +56,7 @@ impl Schedule {
 }
 
 impl Peer {
-    /// One whose connection just came up; held until the application has decided about it, if it is a newcomer.
+    /// A peer whose connection just came up; held until the application has decided about it if it is a newcomer.
     pub(super) fn new(handle: PeerHandle, id: u64, connection: Box<Connection>, is_held: bool) -> Self {
         Peer {
             handle,
@@ -67,16 +68,16 @@ impl Peer {
         }
     }
 
-    /// Whether the application has let it in, if it wants to be asked.
+    /// Whether the application has admitted it, if it decides.
     pub(super) fn is_admitted(&self) -> bool {
         !self.quota.is_held
     }
 
-    /// The kinds of [`News`] that are here, while the connection is near: later it would have to be fetched to see.
+    /// The kinds of [`News`] that wait here, found while the connection is in the cache.
     pub(super) fn news(&self, has_chunks: bool) -> u8 {
         let connection = &self.connection;
         let kinds = [
-            // What the core can't read is messages as well, once the application has read it.
+            // Unread packets become messages once the application has read them.
             (News::Messages, connection.has_received() || connection.has_unread()),
             (News::Notifications, connection.has_notification()),
             (News::PacketNotifications, connection.has_packet_fate()),
@@ -94,7 +95,7 @@ impl Peer {
         self.is_admitted() && self.closing.is_none()
     }
 
-    /// The last packet, which says why the connection ends.
+    /// The last packet, which carries the reason.
     pub(super) fn farewell(
         &mut self,
         now: Instant,
@@ -112,7 +113,7 @@ impl Peer {
 pub(super) enum Pace {
     /// Once a tick, messages included.
     Tick,
-    /// What needn't wait for the tick.
+    /// Whatever needn't wait for the tick.
     Between,
 }
 
@@ -146,32 +147,31 @@ impl Peers {
         self.slots[slot].take()
     }
 
-    /// A peer, also one that is about to end.
+    /// Finds a peer, including lingering ones.
     pub(super) fn find(&self, handle: PeerHandle) -> Option<&Peer> {
         self.slots.get(handle.slot as usize)?.as_ref().filter(|peer| peer.handle == handle)
     }
 
-    /// [`Peers::find`], to change what no schedule depends on.
+    /// [`Peers::find`], for changes that don't affect the schedule.
     pub(super) fn find_mut(&mut self, handle: PeerHandle) -> Option<&mut Peer> {
         self.slots.get_mut(handle.slot as usize)?.as_mut().filter(|peer| peer.handle == handle)
     }
 
-    /// [`Peers::find`], to send or to receive something: there may be something else to do after that, and something for the
-    /// application.
+    /// [`Peers::find`], to send or receive: the peer may have something to do or to report afterwards.
     pub(super) fn change(&mut self, handle: PeerHandle) -> Option<&mut Peer> {
         self.find(handle)?;
         self.schedules[handle.slot as usize] = Schedule::UNKNOWN;
         self.slots[handle.slot as usize].as_mut()
     }
 
-    /// Just these kinds of [`News`] are here of one that was changed.
+    /// Exactly these kinds of [`News`] wait in this peer.
     pub(super) fn set_news(&mut self, handle: PeerHandle, news: u8) {
         if let Some(schedule) = self.schedules.get_mut(handle.slot as usize) {
             schedule.news = news;
         }
     }
 
-    /// A peer as the application knows it.
+    /// A peer that exists for the application.
     pub(super) fn live(&self, handle: PeerHandle) -> Option<&Peer> {
         self.find(handle).filter(|peer| peer.closing.is_none())
     }
@@ -181,30 +181,30 @@ impl Peers {
         self.change(handle).filter(|peer| peer.closing.is_none())
     }
 
-    /// All of them by slot, also those that are about to end.
+    /// All peers by slot, including lingering ones.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Peer> {
         self.slots.iter().flatten()
     }
 
-    /// [`Peers::iter`], to change what no schedule depends on.
+    /// [`Peers::iter`], for changes that don't affect the schedule.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Peer> {
         self.slots.iter_mut().flatten()
     }
 
-    /// Has all of them looked at again.
+    /// Marks all peers as to be checked again.
     pub(super) fn mark_all_dirty(&mut self) {
         for (schedule, peer) in self.schedules.iter_mut().zip(&self.slots) {
             *schedule = if peer.is_some() { Schedule::UNKNOWN } else { Schedule::EMPTY };
         }
     }
 
-    /// When the first of them has something to do between ticks.
+    /// When the first peer has something to do between ticks.
     pub(super) fn next_deadline(&self) -> Instant {
         self.schedules.iter().map(|schedule| schedule.between).min().unwrap_or(Instant::NEVER)
     }
 
-    /// Those that have something to do now, with the connection to be asked for packets; it says when it has something again,
-    /// and which [`News`] are here.
+    /// The peers that have something to do now. The callback asks a connection for packets and returns when it is due
+    /// again, and which [`News`] wait there.
     pub(super) fn due(
         &mut self,
         now: Instant,
@@ -216,7 +216,7 @@ impl Peers {
         let peers = self.schedules.iter_mut().zip(&mut self.slots).filter(move |(schedule, _)| due(schedule));
         peers.filter_map(move |(schedule, peer)| {
             let next = move |next, news| {
-                // Of the other pace it must be found out.
+                // The other pace must be recomputed.
                 let (tick, between) =
                     if pace == Pace::Tick { (next, Instant::ZERO) } else { (Instant::ZERO, next) };
                 *schedule = Schedule { tick, between, news };
@@ -225,8 +225,8 @@ impl Peers {
         })
     }
 
-    /// Those in which there may be news of this kind that `wanted` asks for. It isn't looked for again before they change,
-    /// unless the function that comes with each says so.
+    /// The peers in which news of this kind may wait, among those for which `wanted` returns true. A peer isn't
+    /// listed again until it changes, unless the function that comes with it is called.
     pub(super) fn with_news(
         &mut self,
         kind: News,

@@ -11,7 +11,7 @@ pub enum DisconnectReason {
     Kicked,
     /// The server closed all connections.
     ServerClosed,
-    /// The peer left: it said so.
+    /// The peer left, and sent a goodbye.
     PeerDisconnected,
     /// Nothing was heard for the token's timeout, here or there.
     TimedOut,
@@ -44,7 +44,7 @@ pub enum DisconnectReason {
     Desync,
 }
 
-/// How an end looks from this side, given what a peer that just closes means here.
+/// The reason on this side for an end, given what a plain close by the peer means here.
 pub(super) fn reason_of(end: &End, closed: DisconnectReason) -> DisconnectReason {
     match end {
         End::ByPeer(CloseReason::Closed) => closed,
@@ -62,7 +62,7 @@ pub(super) fn reason_of(end: &End, closed: DisconnectReason) -> DisconnectReason
     }
 }
 
-/// What the peer should be told of an end, if it doesn't know already.
+/// The close reason to send to the peer, unless it knows already.
 pub(super) fn answer_to(end: &End) -> Option<CloseReason> {
     match end {
         End::ByPeer(_) => None,

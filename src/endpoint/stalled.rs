@@ -1,28 +1,29 @@
-//! Which of a peer's channels are full, and whether what waits there gets through.
+//! Which of a peer's channels are full, and whether their messages get through.
 //!
-//! A peer is judged by what is delivered, in whatever order: over a line that loses most of it a channel may be full all the
-//! time, and yet everything comes. Two times are taken from the first message that is refused: since when nothing was
-//! delivered, and since when not as many as waited at its beginning. The first says that the peer is stuck; the second that
-//! it lets the application's memory be taken for long by taking a message now and then. Where a message is lost again and
-//! again and all others are through, acks of whatever packets count for the first: the peer is there, and its line is bad.
+//! A peer is judged by deliveries, in whatever order: over a very lossy line a channel may be full all the time
+//! although everything arrives. Two times are measured from the first refused message: how long nothing was
+//! delivered, and how long it takes to deliver as many messages as were queued at the beginning. The first shows that
+//! the peer is stuck; the second that it holds the application's memory by taking a message now and then. If one
+//! message is lost again and again while all others are through, any acked packet counts for the first: the peer is
+//! there, and its line is bad.
 //!
-//! Promises: no memory while none is full; at most an entry a channel.
+//! Promises: no memory while no channel is full; at most an entry per channel.
 
 use crate::time::{Duration, Instant};
 use crate::transport::{ChannelKind, Connection, Protocol};
 
-/// How long a reliable channel to an accepted peer may stay full with nothing delivered, if nothing is said.
+/// By default, how long a reliable channel to an accepted peer may stay full without a delivery.
 pub const DEFAULT_STALLED_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many of these times what waits in a channel that is full again and again may take: a queue of 1,024 messages through
-/// in a minute is slow, and more is no game.
+/// How many of these times the queue of a channel that is full again and again may take: 1,024 messages in a minute
+/// are slow, and fewer are no game.
 pub const MAX_STALLED_TIMES: u32 = 12;
 
 /// Channels that refused a message because they are full.
 #[derive(Debug, Default)]
 pub(super) struct FullChannels {
     channels: Vec<FullChannel>,
-    /// The endpoint has it on its list of peers to look after.
+    /// The endpoint has it on its list of stalled peers.
     pub(super) is_listed: bool,
 }
 
@@ -31,11 +32,11 @@ struct FullChannel {
     channel: usize,
     refused_at: Instant,
     is_full: bool,
-    /// Messages delivered and packets acked, when we last looked, and since when nothing of it got on.
+    /// Messages delivered and packets acked at the last check, and since when nothing progressed.
     delivered: u64,
     acked: u64,
     moved_at: Instant,
-    /// What waited at some moment is through when this many are delivered.
+    /// The messages queued at some moment are through once this many are delivered.
     goal: u64,
     goal_set_at: Instant,
 }
@@ -55,7 +56,7 @@ impl FullChannel {
         }
     }
 
-    /// Looks what was delivered; false when the channel has had room for so long that it counts as full no more.
+    /// Checks what was delivered; false if the channel has had room for long enough to count as free.
     fn look(
         &mut self,
         now: Instant,
@@ -83,7 +84,7 @@ impl FullChannel {
 }
 
 impl FullChannels {
-    /// A channel has refused a message.
+    /// A channel refused a message.
     pub(super) fn note_full(&mut self, now: Instant, channel: usize, connection: &Connection) {
         match self.channels.iter_mut().find(|full| full.channel == channel) {
             Some(full) => (full.refused_at, full.is_full) = (now, true),
@@ -91,7 +92,7 @@ impl FullChannels {
         }
     }
 
-    /// Looks how they are doing, and forgets those that have had room for a while; true while there are others.
+    /// Checks all of them, and drops those that have had room for a while; true while others are left.
     pub(super) fn look(
         &mut self,
         now: Instant,
@@ -103,19 +104,19 @@ impl FullChannels {
         !self.channels.is_empty()
     }
 
-    /// Forgets them all; false, as there are none then.
+    /// Drops them all; returns false because none is left.
     pub(super) fn forget(&mut self) -> bool {
         self.channels.clear();
         false
     }
 
-    /// When the peer is to be dropped if nothing changes.
+    /// When the peer will be dropped if nothing changes.
     pub(super) fn deadline(&self, timeout: Duration) -> Instant {
         self.channels.iter().map(|full| full.deadline(timeout)).min().unwrap_or(Instant::NEVER)
     }
 }
 
-/// Whether being full for long says something of the peer: others are the application's doing.
+/// Whether a channel that stays full is the peer's fault: others are the application's.
 pub(super) fn counts(protocol: &Protocol, channel: usize) -> bool {
     let config = protocol.channels().get(channel);
     config.is_some_and(|config| matches!(config.kind, ChannelKind::Reliable { .. }))

@@ -1,16 +1,16 @@
-//! How a peer is doing, and how the last one ended up doing.
+//! A peer's statistics, and the final ones of ended connections.
 
 use crate::transport::chunks::ChunkCounters;
 use crate::transport::{
     BudgetConfig, ChannelStats, Connection, ConnectionConfig, PacketCounters, PacketStats, Protocol,
 };
 
-/// All that is known of how a connection fares, at one moment.
+/// All statistics of a connection at one moment.
 #[derive(Clone, Debug)]
 pub struct PeerStats {
     /// RTT, jitter, loss and bandwidth.
     pub packets: PacketStats,
-    /// What its packet layer counted.
+    /// Counters of its packet layer.
     pub counters: PacketCounters,
     /// How much may be sent.
     pub budget: BudgetConfig,
@@ -22,7 +22,7 @@ pub struct PeerStats {
 }
 
 impl PeerStats {
-    /// Of a connection, now.
+    /// The current statistics of a connection.
     pub(super) fn of(connection: &Connection, protocol: &Protocol) -> Self {
         PeerStats {
             packets: connection.stats(),
@@ -34,7 +34,7 @@ impl PeerStats {
         }
     }
 
-    /// Of a connection in which nothing was said: what is known without making one, with its tables of packets.
+    /// The statistics of a new connection, without building one and its tables of packets.
     pub(super) fn fresh(config: &ConnectionConfig, protocol: &Protocol) -> Self {
         PeerStats {
             packets: PacketStats::default(),
@@ -47,20 +47,20 @@ impl PeerStats {
     }
 }
 
-/// How a peer was doing when its connection ended.
+/// A peer's statistics at the end of its connection.
 #[derive(Debug)]
 pub(super) struct FinalStats {
-    /// By which its chunks are kept, which is the id in its connect token if it dialled us.
+    /// The id under which its chunks are kept: from its connect token if it dialled us.
     pub(super) id: u64,
     pub(super) stats: PeerStats,
 }
 
-/// What became of connections.
+/// Counts of how connections ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionCounters {
     /// Peers dropped because a reliable channel to them stayed full.
     pub stalled: u64,
-    /// Peers whose protocol differs, which was found out before the application was told of them: it never is.
+    /// Peers with a different protocol, noticed before their first event: the application is never told about them.
     pub mismatched: u64,
 }
 

@@ -1,6 +1,6 @@
-//! Messages of one type as rows: for applications that take them as arrays.
+//! Messages of one type as rows, for applications that take them as arrays.
 //!
-//! A row is a head that says from where the message came, then the row of its schema. All numbers are little-endian.
+//! A row is a head with sender, time and channel, followed by the row of its schema. All numbers are little-endian.
 
 use core::ops::Range;
 
@@ -13,9 +13,9 @@ pub struct HeadColumn {
     pub name: &'static str,
     /// Its NumPy type string.
     pub dtype: &'static str,
-    /// Its code in the terms of Python's `struct`.
+    /// Its code in Python's `struct`.
     pub code: char,
-    /// Where it lies in a row.
+    /// Its offset in a row.
     pub offset: usize,
 }
 
@@ -23,7 +23,7 @@ const fn column(name: &'static str, dtype: &'static str, code: char, offset: usi
     HeadColumn { name, dtype, code, offset }
 }
 
-/// What stands in a row's head.
+/// The columns of a row's head.
 pub const HEAD: [HeadColumn; 7] = [
     // [`PeerHandle::number`] of the sender.
     column("client", "<u8", 'Q', 0),
@@ -36,15 +36,15 @@ pub const HEAD: [HeadColumn; 7] = [
     column("channel", "u1", 'B', 28),
 ];
 
-/// Bytes of a row's head: what rows are aligned to, too.
+/// Bytes of a row's head; rows are aligned to it too.
 pub const HEAD_BYTES: usize = 32;
 
-/// Bytes from a row to the next, of a schema with rows of `row_size` bytes.
+/// Bytes from one row to the next, for a schema with rows of `row_size` bytes.
 pub fn stride(row_size: usize) -> usize {
     (HEAD_BYTES + row_size).next_multiple_of(8)
 }
 
-/// Whence a message came.
+/// The sender of a message, with its channel and times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) peer: PeerHandle,
@@ -56,12 +56,12 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Changes the channel in the bytes of one.
+    /// Changes the channel in a serialized head.
     pub(super) fn set_channel(bytes: &mut [u8; HEAD_BYTES], channel: u8) {
         bytes[HEAD[6].offset] = channel;
     }
 
-    /// The one in the bytes of a row.
+    /// Reads the head of a row.
     fn read(row: &[u8]) -> Option<Self> {
         let row: &[u8; HEAD_BYTES] = row.first_chunk()?;
         let half = |at: usize| u16::from_le_bytes([row[at], row[at + 1]]);
@@ -96,7 +96,7 @@ impl Head {
 pub struct Table {
     rows: Vec<u8>,
     stride: usize,
-    /// Bytes of the table before this one: as many may come again.
+    /// Bytes of the previous table: the next one may be as large.
     expected: usize,
 }
 
@@ -105,7 +105,7 @@ impl Table {
         Table { rows: Vec::new(), stride: stride(row_size), expected: 0 }
     }
 
-    /// The rows, one behind the other.
+    /// The rows, one after the other.
     pub fn rows(&self) -> &[u8] {
         &self.rows
     }
@@ -125,13 +125,13 @@ impl Table {
         self.rows.len() / self.stride.max(1)
     }
 
-    /// From whom the rows are.
+    /// The senders of the rows.
     pub(super) fn peers(&self) -> impl Iterator<Item = PeerHandle> {
         let rows = self.rows.chunks_exact(self.stride.max(1));
         rows.filter_map(|row| Some(PeerHandle::from_number(u64::from_le_bytes(*row.first_chunk()?))))
     }
 
-    /// Appends a row whose head is this; `fill` appends the rest.
+    /// Appends a row with this head; `fill` appends the rest.
     pub(super) fn push(&mut self, head: &Head, fill: impl FnOnce(&mut Vec<u8>)) {
         if self.rows.capacity() == 0 {
             self.rows.reserve(self.expected.max(16 * self.stride));
@@ -142,7 +142,7 @@ impl Table {
         self.rows.resize(end, 0);
     }
 
-    /// Where to append the rest of a row with this head; [`Table::settle`] or [`Table::cut_last`] follows.
+    /// Where to append the rest of a row with this head; call [`Table::settle`] or [`Table::cut_last`] afterwards.
     pub(super) fn begin(&mut self, head: &[u8; HEAD_BYTES]) -> &mut Vec<u8> {
         if self.rows.capacity() == 0 {
             self.rows.reserve(self.expected.max(16 * self.stride));
@@ -151,20 +151,20 @@ impl Table {
         &mut self.rows
     }
 
-    /// The row is whole; gives its bytes.
+    /// The row is complete; returns its bytes.
     pub(super) fn settle(&mut self) -> usize {
         let end = self.rows.len().next_multiple_of(self.stride);
         self.rows.resize(end, 0);
         self.stride
     }
 
-    /// Drops the last row, whole or not.
+    /// Drops the last row, complete or not.
     pub(super) fn cut_last(&mut self) {
         let whole = self.rows.len().saturating_sub(1) / self.stride;
         self.rows.truncate(whole * self.stride);
     }
 
-    /// From whom a row is, and on which channel.
+    /// The sender and channel of a row.
     pub(super) fn sender(&self, row: usize) -> Option<(PeerHandle, u8)> {
         let (head, _) = self.get(row, 0)?;
         Some((head.peer, head.channel))
@@ -182,7 +182,7 @@ impl Table {
         Some((Head::read(row)?, row.get(HEAD_BYTES..HEAD_BYTES + size)?))
     }
 
-    /// Moves the rows of another table of the same type behind these.
+    /// Moves the rows of another table of the same type to the end.
     pub(super) fn absorb(&mut self, other: &mut Table) {
         if self.rows.is_empty() {
             core::mem::swap(self, other);
@@ -192,13 +192,13 @@ impl Table {
         other.rows.clear();
     }
 
-    /// Takes the rows out and leaves an empty table.
+    /// Takes the rows and leaves an empty table.
     pub(super) fn take(&mut self) -> Table {
         let empty = Table { rows: Vec::new(), stride: self.stride, expected: self.rows.len() };
         core::mem::replace(self, empty)
     }
 
-    /// Drops the rows of peers that `keep` doesn't want.
+    /// Drops the rows of peers for which `keep` returns false.
     pub(super) fn retain(&mut self, keep: impl Fn(PeerHandle) -> bool) {
         self.retain_rows(|row| {
             let number = row.first_chunk().map_or(0, |number| u64::from_le_bytes(*number));

@@ -11,7 +11,7 @@
 //! Refuses: other protocol ids, wrong checksums, strangers while a peer is connected, what reliable 1.0
 //! refuses. Each drop is counted under a name.
 //!
-//! **Nothing here is secret.** Whoever knows the protocol id can connect, and whoever is on the path can forge all there
+//! **Nothing here is secret.** Anyone who knows the protocol id can connect, and anyone on the path can forge all there
 //! is. Over the internet use [`Client`](super::Client) and [`Server`](super::Server).
 //!
 //! | bytes | field |
@@ -44,29 +44,29 @@ use crate::transport::header::Header;
 /// Protocol id and checksum.
 const PREFIX_SIZE: usize = 4 + 4;
 
-/// Where a listener's packet numbers may begin: any peer takes these for a first one.
+/// The range in which a listener's packet numbers begin: any peer accepts these as a first one.
 const FIRST_NUMBERS: u64 = 16_384;
 
-/// The header of a packet that acks nothing: prefix, sequence, an ack in one byte, four bytes of ack bits.
+/// The header of a packet without acks: prefix, sequence, an ack in one byte, four bytes of ack bits.
 const ACKLESS_HEADER_SIZE: usize = 1 + 2 + 1 + 4;
 
-/// Acked and lost packets kept for an application that doesn't ask: half of the sequence numbers, beyond
-/// which they could be mistaken for newer ones.
+/// Acked and lost packets kept for an application that never polls: half of the sequence numbers, above which they
+/// could be mistaken for newer ones.
 const MAX_UNREPORTED: usize = 32_768;
 
 /// Settings of a [`VirtualConnection`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct VirtualConfig {
-    /// Names the application's protocol: packets with another id are not for us. Both ends need the same.
+    /// Names the application's protocol: packets with another id are dropped. Both ends need the same.
     pub protocol_id: u32,
     /// How long a peer may be silent.
     pub timeout: Duration,
-    /// The longest silence of ours.
+    /// The maximum interval between our packets.
     pub keep_alive: Duration,
     /// Acks and fragments. Both ends need the same fragment size and count.
     pub packets: AckEndpointConfig,
-    /// Randomness of the listener's: its packet numbers begin where somebody who doesn't see them can't guess, so
-    /// that an ack proves an address. None: they begin at 0, for networks that are trusted.
+    /// The listener's randomness: its packet numbers begin where nobody can guess who doesn't see them, so an ack
+    /// proves an address. None: they begin at 0, for trusted networks.
     pub secret: Option<u64>,
 }
 
@@ -92,7 +92,7 @@ impl VirtualConfig {
 /// How much may be sent to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trust {
-    /// We chose the address, or the peer has acked a packet: it is where it says.
+    /// We chose the address, or the peer has acked a packet, so the address is its own.
     Proven,
     /// The address may be forged. One datagram of up to this size may go, if any.
     Unproven { allowance: Option<usize> },
@@ -102,7 +102,7 @@ enum Trust {
 struct Peer {
     address: SocketAddr,
     trust: Trust,
-    /// When it was last heard; until then, when we began to send.
+    /// When it was last heard, or else when we began to send.
     heard_at: Instant,
     last_sent: Option<Instant>,
 }
@@ -111,7 +111,7 @@ struct Peer {
 #[derive(Debug)]
 pub struct VirtualConnection {
     config: VirtualConfig,
-    /// Where the numbers of a listener's packets begin.
+    /// The generator of a listener's first packet numbers.
     numbers: Option<Rng>,
     listener: bool,
     state: VirtualState,
@@ -122,16 +122,17 @@ pub struct VirtualConnection {
     acked: Vec<u16>,
     lost: Vec<u16>,
     counters: VirtualCounters,
-    /// Packets of the peers before this one.
+    /// Packet counts of earlier peers.
     ended: EndpointCounters,
     payload: Vec<u8>,
     newly_acked: Vec<Acked>,
 }
 
 impl VirtualConnection {
-    /// An end that waits for a peer.
+    /// A listener that waits for a peer.
     ///
     /// # Errors
+    ///
     /// When a setting is out of its bounds.
     pub fn listen(config: VirtualConfig) -> Result<Self, ConfigError> {
         Self::new(config, None)
@@ -141,6 +142,7 @@ impl VirtualConnection {
     /// [`update`](VirtualConnection::update) on.
     ///
     /// # Errors
+    ///
     /// When a setting is out of its bounds.
     pub fn connect(now: Instant, config: VirtualConfig, address: SocketAddr) -> Result<Self, ConfigError> {
         Self::new(config, Some(Peer { address, trust: Trust::Proven, heard_at: now, last_sent: None }))
@@ -166,10 +168,11 @@ impl VirtualConnection {
         })
     }
 
-    /// Takes a datagram, and gives the payload it brought: none when it only keeps the connection alive, or is
-    /// a fragment and more are missing.
+    /// Takes a datagram, and returns its payload: None if it only keeps the connection alive, or is a fragment and
+    /// others are missing.
     ///
     /// # Errors
+    ///
     /// Why it was dropped. It is counted.
     pub fn handle_datagram(
         &mut self,
@@ -188,9 +191,10 @@ impl VirtualConnection {
         Ok((!self.payload.is_empty()).then_some(&self.payload))
     }
 
-    /// Sends a payload to the peer in a packet of its own, and gives the packet's number.
+    /// Sends a payload to the peer in a packet of its own, and returns the packet's number.
     ///
     /// # Errors
+    ///
     /// Why it can't be sent. Nothing was sent then.
     pub fn send(
         &mut self,
@@ -222,7 +226,7 @@ impl VirtualConnection {
         Ok(outgoing.sequence())
     }
 
-    /// Once a tick: keeps the connection alive, notices a silent peer, and brings the statistics up to date.
+    /// Once a tick: keeps the connection alive, notices a timeout, and updates the statistics.
     pub fn update(&mut self, now: Instant, out: &mut Datagrams) {
         let tick = now - self.updated_at.replace(now).unwrap_or(now);
         let Some(peer) = self.peer else { return };
@@ -233,18 +237,18 @@ impl VirtualConnection {
         keep_newest(&mut self.lost);
         self.endpoint.update(now);
         let due = match peer.trust {
-            // In the next tick it might be too late.
+            // The next tick might be too late.
             Trust::Proven => peer.last_sent.is_none_or(|sent| now - sent + tick > self.config.keep_alive),
-            // The sooner the peer has something to ack, the sooner it is proven.
+            // The sooner the peer has something to ack, the sooner its address is proven.
             Trust::Unproven { allowance } => allowance.is_some(),
         };
         if due {
-            // What can't go yet goes in answer to a later datagram.
+            // If it can't go now, it goes in answer to a later datagram.
             let _ = self.send(now, &[], out);
         }
     }
 
-    /// The next thing that happened.
+    /// The next event, if any.
     pub fn poll_event(&mut self) -> Option<VirtualEvent> {
         self.events.pop_front()
     }
@@ -260,12 +264,12 @@ impl VirtualConnection {
         lost.append(&mut self.lost);
     }
 
-    /// Where the connection stands.
+    /// The state of the connection.
     pub fn state(&self) -> VirtualState {
         self.state
     }
 
-    /// Whether payloads of any size may be sent: there is a peer, and it is where it says.
+    /// Whether payloads of any size may be sent: there is a peer, and its address is proven.
     pub fn is_ready(&self) -> bool {
         self.peer.is_some_and(|peer| peer.trust == Trust::Proven)
     }
@@ -280,12 +284,12 @@ impl VirtualConnection {
         self.endpoint.stats()
     }
 
-    /// What the connection did, drops by name.
+    /// Counts, with drops by name.
     pub fn counters(&self) -> VirtualCounters {
         self.counters
     }
 
-    /// What the packets did, those of earlier peers included.
+    /// Packet counts, earlier peers included.
     pub fn packet_counters(&self) -> EndpointCounters {
         self.ended + self.endpoint.counters()
     }
@@ -332,7 +336,7 @@ impl VirtualConnection {
         Ok(packet)
     }
 
-    /// Notes a good datagram: the first connects.
+    /// Notes a good datagram: the first one connects.
     fn hear(&mut self, now: Instant, from: SocketAddr, bytes: usize) {
         let unproven = Trust::Unproven { allowance: None };
         let new = Peer { address: from, trust: unproven, heard_at: now, last_sent: None };
@@ -348,7 +352,7 @@ impl VirtualConnection {
         }
     }
 
-    /// Gives the peer up. A listener is as good as new then.
+    /// Gives up the peer. A listener starts afresh.
     fn time_out(&mut self, peer: SocketAddr) {
         self.counters.timed_out += 1;
         let heard = self.state == VirtualState::Connected;
@@ -356,7 +360,7 @@ impl VirtualConnection {
         self.events.push_back(event);
         self.peer = None;
         self.state = VirtualState::Ended;
-        // The settings were good before, so they are now.
+        // The settings were valid before.
         if let (true, Ok(endpoint)) = (self.listener, begin(&self.config, &mut self.numbers)) {
             self.ended = self.packet_counters();
             self.endpoint = endpoint;
@@ -367,7 +371,7 @@ impl VirtualConnection {
     }
 }
 
-/// Whether a header acks nothing that was never sent: who does guesses.
+/// Whether a header acks nothing that was never sent: only a forger guesses.
 fn acks_only_what_was_sent(header: &Header, endpoint: &AckEndpoint) -> bool {
     let acked = (0..32).filter(|n| header.ack_bits >> n & 1 == 1);
     acked.map(|n| header.ack.wrapping_sub(n)).all(|sequence| endpoint.acks().was_sent(sequence))
@@ -383,8 +387,8 @@ fn begin(config: &VirtualConfig, numbers: &mut Option<Rng>) -> Result<AckEndpoin
     Ok(endpoint)
 }
 
-/// The piece itself if its datagram has at most `allowance` bytes; otherwise with a header that acks nothing.
-/// The acks that don't fit go with a later packet: every packet acks 32.
+/// The piece itself if its datagram has at most `allowance` bytes; otherwise with a header without acks. Those acks
+/// go with a later packet: every packet acks 32.
 fn within(allowance: usize, piece: Piece<'_>) -> Piece<'_> {
     match piece {
         Piece::Packet(header, payload) if PREFIX_SIZE + header.size() + payload.len() > allowance => {

@@ -1,7 +1,7 @@
-//! Addresses as text (`a.b.c.d:port`, `[v6]:port`) and as connect tokens carry them.
+//! Addresses as text (`a.b.c.d:port`, `[v6]:port`) and as in connect tokens.
 //!
-//! Promises: what is printed parses to the same address. Refuses: names (resolving is the driver's), ports
-//! beyond 65,535, an empty port, and IPv6 scope ids, which a token can't carry.
+//! Promises: printed addresses parse to the same address. Refuses: names (resolving is the driver's), ports beyond
+//! 65,535, an empty port, and IPv6 scope ids, which a token can't carry.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -51,8 +51,8 @@ pub fn format_address(address: SocketAddr) -> String {
     if address.port() == 0 { address.ip().to_string() } else { address.to_string() }
 }
 
-/// Whether two addresses name the same endpoint as far as a token can tell (IP and port; no scope id). An IPv4 address
-/// is the same however it is written.
+/// Whether two addresses are the same endpoint for a token (IP and port; no scope id). An IPv4 address is the same in
+/// either form.
 pub(crate) fn same_endpoint(a: SocketAddr, b: SocketAddr) -> bool {
     a.ip().to_canonical() == b.ip().to_canonical() && a.port() == b.port()
 }

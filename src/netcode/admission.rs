@@ -1,12 +1,12 @@
 //! Who may have a client slot: requests, challenges, responses.
 //!
 //! Promises: only the holder of a valid, unexpired, unconsumed token for this server who has proven its address is
-//! let in; anyone else is answered with at most one datagram, smaller than its own. What half-open connections,
-//! tokens and sources cost is bounded by the configuration. Tests that cost little come first: whatever can be
-//! refused without decrypting is.
+//! admitted; anyone else gets at most one datagram in answer, smaller than its own. The cost of half-open
+//! connections, tokens and sources is bounded by the configuration. Cheap tests come first: whatever can be refused
+//! without decrypting is.
 //!
-//! Trusted: the contents of a token that opens with the private key, which are the backend's word, and what is inside
-//! a challenge that opens with this start's key, which is our own. Not trusted: everything in clear. A request's
+//! Trusted: the contents of a token that opens with the private key, which the backend wrote, and the contents of a
+//! challenge that opens with the key of this start, which we wrote. Not trusted: everything in clear. A request's
 //! expiry is judged before it is proven, but only to refuse. A challenge is bound to its token and to the address it
 //! was sent to: only the receiver at that address can answer it, and user data stays with its own token.
 
@@ -31,8 +31,8 @@ use crate::rng::Entropy;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
 
-/// Sequences of challenge and denied packets are from here on, so that they never meet a connection's, which
-/// start at 0 under the same key.
+/// Challenge and denied packets have sequences from here on, so that they never meet a connection's, which start at 0
+/// under the same key.
 const GLOBAL_SEQUENCE_START: u64 = 1 << 63;
 
 /// How far beyond that a server starts: at random, because all servers of a token, and all starts of one
@@ -45,9 +45,9 @@ const PLAUSIBLE_CLOCK_DIFFERENCE: u64 = 5 * 60;
 /// Requests of one client closer than this are not refunded by the [`SourceLimit`]: honest clients leave 100 ms.
 const MIN_REQUEST_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Who was let in, and with what.
+/// An admitted client, with its token's contents.
 pub(crate) struct Admitted {
-    /// Has the same client id, and must go first.
+    /// A client with the same id, to be ended first.
     pub(crate) replaces: Option<ClientHandle>,
     pub(crate) client_id: u64,
     pub(crate) send_key: Key,
@@ -62,7 +62,7 @@ pub(crate) struct Admission {
     /// Drawn at each start.
     challenge_key: Key,
     challenge_sequence: u64,
-    /// Of challenge and denied packets, for all clients together.
+    /// The sequence of challenge and denied packets, shared by all clients.
     global_sequence: u64,
     half_open: HalfOpenTable,
     history: TokenHistory,
@@ -134,7 +134,7 @@ impl Admission {
         self.challenge(now, from, &private, tag, out)
     }
 
-    /// Whether this says that the client speaks something else, and it may be told so.
+    /// Whether the address shows another protocol, which the client may be told.
     fn is_of_another_protocol(&self, address: SocketAddr) -> bool {
         let spoken = self.config.spoken.as_ref().filter(|_| self.config.explains);
         spoken.is_some_and(|spoken| hash_in(address).is_some_and(|hash| hash != spoken.hash))
@@ -154,8 +154,8 @@ impl Admission {
         Ok(())
     }
 
-    /// Judges an opened token against this server's start, as one from before it may have been used. Where the token
-    /// doesn't say when it was created, it may have been as long ago as tokens live.
+    /// Judges an opened token against this server's start, because a token from before it may have been used. An
+    /// undated token may be as old as tokens can live.
     fn check_creation(&self, created: Option<UnixSeconds>, expires: UnixSeconds) -> Result<(), DropReason> {
         let skew = self.config.clock_skew.as_secs();
         let is_from_before = match (created, self.config.max_token_lifetime) {
@@ -168,7 +168,7 @@ impl Admission {
         if is_from_before { Err(DropReason::TokenBeforeStart) } else { Ok(()) }
     }
 
-    /// Whose place a client would take, coming from this address. Nobody else may be connected there.
+    /// The client whose place this one would take, coming from this address. No other client may be connected there.
     fn replaced(
         &self,
         client_id: u64,
@@ -275,14 +275,14 @@ impl Admission {
         })
     }
 
-    /// Tells a client that the server is full. Always less than it sent; and as the source limit refunds nothing
-    /// for it, requests get as many of these answers as their source may cost.
+    /// Tells a client that the server is full. Always smaller than its request; and as the source limit refunds
+    /// nothing for it, each source gets only as many of these answers as its limit allows.
     fn deny(&mut self, to: SocketAddr, key: &Key, out: &mut Datagrams) {
         self.send_global(to, key, Kind::Denied, &[], out);
     }
 
-    /// Says why a request is refused for good, where that is no secret: at most as often as the source limit lets requests in, and
-    /// always far less than the request.
+    /// Explains a final refusal, if the reason is no secret: at most as often as the source limit admits requests,
+    /// and always much smaller than the request.
     pub(crate) fn explain(
         &mut self,
         now: Instant,

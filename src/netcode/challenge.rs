@@ -1,5 +1,5 @@
-//! The challenge token: what the server asks a client to send back, to prove that it receives at the address it
-//! sends from. It carries all the server needs to know, so that the server remembers no user data before.
+//! The challenge token: the server asks a client to send it back, to prove that it receives at its source address. It
+//! carries everything the server needs, so that the server stores no user data before.
 //!
 //! Trusted once it opens: this server wrote it since its start, for the request that its binding names. The standard
 //! leaves 20 bytes after the user data zero, and only the server reads them: they hold the binding.
@@ -18,10 +18,10 @@ pub const CHALLENGE_TOKEN_BYTES: usize = 300;
 /// Bytes of a [`Binding`]: all that the standard's fields leave of the token.
 pub const BINDING_BYTES: usize = CHALLENGE_TOKEN_BYTES - TAG_BYTES - 8 - USER_DATA_BYTES;
 
-/// Names the one request that a challenge answers: its token and the address it came from.
+/// Identifies the one request that a challenge answers: its token and its source address.
 pub type Binding = [u8; BINDING_BYTES];
 
-/// The binding of a request. It needs no key of its own, as nobody outside can read it or choose it in a challenge.
+/// The binding of a request. It needs no key, because nobody outside can read or choose it in a challenge.
 pub(crate) fn binding(tag: &Tag, from: SocketAddr) -> Binding {
     let ip = match from.ip() {
         IpAddr::V4(v4) => v4.to_ipv6_mapped(),
@@ -61,7 +61,7 @@ impl ChallengeToken {
         bytes
     }
 
-    /// Opens a sealed challenge token in place; `None` when it was sealed otherwise.
+    /// Opens a sealed challenge token in place; `None` if it isn't authentic.
     pub fn open(
         sealed: &mut [u8; CHALLENGE_TOKEN_BYTES],
         key: &Key,

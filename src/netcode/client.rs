@@ -1,12 +1,12 @@
 //! The client: one connect token, one try of its servers in turn, at most one connection.
 //!
-//! Promises: a client that has been connected never dials again, whatever its token says: its sequences would
-//! start again under the same keys. Every end has a reason, told once as an event. Refuses: everything that does
-//! not come from the server it is dialling, or that its state has no use for, before decrypting it.
+//! Promises: a client that has been connected never dials again, whatever its token allows: its sequences would start
+//! again under the same keys. Every end has a reason, reported once as an event. Refuses, before decrypting,
+//! everything that does not come from the server it is dialling or is useless in its state.
 //!
-//! Trusted: its token, which came over a secure channel, and after that whoever holds the token's keys: all
-//! its servers alike, as no packet says which of them it is from. So who captures what one server sent
-//! unheard, and sends it in the name of the next, is believed. Constant memory.
+//! Trusted: its token, which came over a secure channel, and after that every holder of the token's keys: all its
+//! servers alike, because no packet names its server. So an attacker who captures a server's packets unheard, and
+//! sends them in the name of the next server, is believed. Constant memory.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -26,7 +26,7 @@ use super::token::ConnectToken;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
 
-/// How long the system must say that nothing listens at a server's address.
+/// How long the system must report that nothing listens at a server's address.
 const UNREACHABLE_AFTER: Duration = Duration::from_millis(750);
 
 /// The state of a client. The numbers are the standard's; negative ones are final.
@@ -80,9 +80,9 @@ pub enum ClientDisconnect {
     Denied,
     /// The server disconnected this client.
     ByPeer,
-    /// The server refuses the token, and says why.
+    /// The server refused the token, with a reason.
     Refused(Refusal),
-    /// The system says that nothing listens at the server's address.
+    /// The system reports that nothing listens at the server's address.
     Unreachable,
 }
 
@@ -99,7 +99,7 @@ impl ClientDisconnect {
     }
 }
 
-/// Whether a token is still good for another client: shared with whoever keeps a token's second use away.
+/// Whether a token is still good for another client: shared with the code that prevents a token's second use.
 #[derive(Clone, Debug, Default)]
 pub struct TokenUse(Arc<AtomicU8>);
 
@@ -121,7 +121,7 @@ impl TokenUse {
     }
 }
 
-/// What happened to a client.
+/// An event of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientEvent {
     /// The server has a slot for us.
@@ -137,16 +137,16 @@ pub enum ClientEvent {
 pub struct Client {
     protocol_id: u64,
     development: bool,
-    /// Since when the system says that nothing listens at the server's address.
+    /// Since when the system has reported that nothing listens at the server's address.
     unreachable: Option<Instant>,
     token: ConnectToken,
     server_index: usize,
     state: ClientState,
-    /// Kept from server to server of the token: they share its keys.
+    /// Kept across the token's servers: they share its keys.
     sealer: Sealer,
     replay: ReplayWindow,
     challenge: (u64, [u8; CHALLENGE_TOKEN_BYTES]),
-    /// When the first server was dialled: the token's lifetime counts from here.
+    /// When the first server was dialled: the token's lifetime starts here.
     started: Instant,
     last_receive: Instant,
     /// When the next request, response or keep-alive is due.
@@ -184,7 +184,7 @@ impl Client {
         })
     }
 
-    /// Takes a datagram from the network and gives the payload in it, decrypted in place. Answers go to `out`.
+    /// Takes a datagram from the network and returns the payload in it, decrypted in place. Answers go to `out`.
     pub fn handle_datagram<'a>(
         &mut self,
         now: Instant,
@@ -245,11 +245,12 @@ impl Client {
         Ok(())
     }
 
-    /// Ends the connection, or the attempt. The server gets ten disconnect packets at once, as a client that closes
-    /// gets no later update: with disconnect packets, or, once connected, with `farewell` as payloads, in which the
-    /// layer above says why. Raises no event; does nothing when the client has finished.
+    /// Ends the connection, or the attempt. The server gets ten packets at once, because no later update comes:
+    /// disconnect packets, or, once connected, payloads with `farewell`, in which the layer above gives a reason.
+    /// Raises no event; does nothing if the client has finished.
     ///
     /// # Errors
+    ///
     /// When `farewell` has a length no payload can have; then nothing has happened.
     pub fn disconnect(&mut self, farewell: Option<&[u8]>, out: &mut Datagrams) -> Result<(), SendError> {
         farewell.map_or(Ok(()), check_payload)?;
@@ -264,15 +265,16 @@ impl Client {
         Ok(())
     }
 
-    /// Whether the server has been silent for longer than the token's timeout: the next [`Client::update`] gives it up.
+    /// Whether the server has been silent for longer than the token's timeout: the next [`Client::update`] gives up.
     pub fn is_overdue(&self, now: Instant) -> bool {
         self.state == ClientState::Connected && now > self.silence_deadline()
     }
 
-    /// Gives a server up that is overdue, and tells it, in case it only can't be heard: ten times over, with `farewell` or
-    /// with disconnect packets, as [`Client::disconnect`] does. Does nothing before that.
+    /// Gives up a server that is overdue, and notifies it in case it still hears us: ten times, with `farewell` or
+    /// with disconnect packets, like [`Client::disconnect`]. Does nothing before that.
     ///
     /// # Errors
+    ///
     /// When `farewell` has a length no payload can have; then nothing has happened.
     pub fn give_up(
         &mut self,
@@ -287,15 +289,15 @@ impl Client {
         Ok(())
     }
 
-    /// Finishes without a word to the server, which said goodbye in a payload. Raises no event.
+    /// Finishes without notifying the server, which sent a goodbye in a payload. Raises no event.
     pub fn forget(&mut self) {
         if !self.state.is_final() {
             self.state = ClientState::Disconnected;
         }
     }
 
-    /// The system says that nothing listens at an address. Anybody can make it say so who guesses our port, so it counts only
-    /// while nothing was heard of the server, and when it goes on for a while: the server may just be starting.
+    /// The system reports that nothing listens at an address. Anybody who guesses our port can forge that, so it
+    /// counts only before the server was first heard, and if it persists: the server may just be starting.
     pub fn note_unreachable(&mut self, now: Instant, address: SocketAddr) {
         if self.state != ClientState::SendingRequest || !same_endpoint(address, self.server_address()) {
             return;
@@ -310,8 +312,8 @@ impl Client {
         self.protocol_id
     }
 
-    /// What the server said of what it speaks when it refused the token: at most [`MAX_NOTE_BYTES`](super::MAX_NOTE_BYTES) of
-    /// anything.
+    /// The note in the server's refusal about its protocol: at most [`MAX_NOTE_BYTES`](super::MAX_NOTE_BYTES),
+    /// unproven.
     pub fn note(&self) -> &[u8] {
         &self.note
     }
@@ -321,12 +323,12 @@ impl Client {
         self.state
     }
 
-    /// Tells, from now on, what becomes of the token.
+    /// How the token is used: updated from now on.
     pub fn token_use(&self) -> TokenUse {
         self.token_use.clone()
     }
 
-    /// What has happened since the last call, oldest first.
+    /// The next event, oldest first.
     pub fn poll_event(&mut self) -> Option<ClientEvent> {
         self.events.pop_front()
     }
@@ -341,14 +343,14 @@ impl Client {
         !self.state.is_final() && same_endpoint(from, self.server_address())
     }
 
-    /// Whether a datagram from its server's address is for this client, where a server of ours listens on the same port:
-    /// by its kind, or, where that server has `accepted` a connection from there as well, by the key that opens it.
+    /// Whether a datagram from its server's address is for this client, if a server of ours listens on the same port:
+    /// by its kind, or, if that server has also `accepted` a connection from there, by the key that opens it.
     pub fn is_for_us(&self, datagram: &[u8], accepted: bool) -> bool {
         let Ok(header) = Header::read(datagram) else { return false };
         match header.kind {
             Kind::Response => false,
             Kind::Denied | Kind::Challenge => true,
-            // Of two connections each packet is opened twice, the first time in a copy.
+            // With two connections each packet is opened twice, the first time in a copy.
             _ if accepted && self.expects(header.kind) => {
                 let mut copy = datagram.to_vec();
                 header.open(&mut copy, self.protocol_id, &self.token.server_to_client).is_ok()
@@ -393,7 +395,7 @@ impl Client {
         Ok(body)
     }
 
-    /// Ends the attempt if the server says, to our own request, that it is in vain.
+    /// Ends the attempt if the server's answer to our own request says that it is hopeless.
     fn hear_refusal(&mut self, from: SocketAddr, datagram: &[u8]) {
         let is_expected =
             self.state == ClientState::SendingRequest && same_endpoint(from, self.server_address());
@@ -458,7 +460,7 @@ impl Client {
             ClientState::SendingRequest if silent => {
                 self.end_attempt(now, ClientDisconnect::RequestTimedOut);
             }
-            // It may have let us in, and then sends with sequences that the next server would begin with as well.
+            // It may have admitted us, and then uses sequences that the next server would start with too.
             ClientState::SendingResponse if silent => self.finish(ClientDisconnect::ResponseTimedOut),
             _ => (),
         }

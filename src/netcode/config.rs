@@ -1,4 +1,4 @@
-//! What the application decides about both sides, with its bounds.
+//! The settings of servers and clients, with their bounds.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -9,11 +9,11 @@ use super::replay::{MAX_REPLAY_WINDOW, MIN_REPLAY_WINDOW, ReplayWindow};
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::time::Duration;
 
-/// Fewest half-open connections and remembered tokens the defaults give to a small server.
+/// The minimum of half-open connections and remembered tokens in the defaults of a small server.
 const MIN_HALF_OPEN: usize = 1024;
 const MIN_TOKEN_HISTORY: usize = 65_536;
 
-/// A server's settings. [`ServerConfig::new`] gives the defaults of the fields it doesn't ask for.
+/// A server's settings. [`ServerConfig::new`] fills in the defaults.
 #[derive(Clone)]
 pub struct ServerConfig {
     /// Names the game and its version; both sides must agree.
@@ -23,24 +23,24 @@ pub struct ServerConfig {
     pub max_clients: usize,
     /// The addresses of this server as the tokens' internal lists name them, usually one per IP version.
     pub public_addresses: Vec<SocketAddr>,
-    /// The longest lifetime the backend gives to tokens: one that lives longer is refused. A token that doesn't say when
-    /// it was created ([`TokenParams::dated`](super::TokenParams::dated)) is refused, too, when with this lifetime it may
-    /// be from before this server's start (so such tokens of a shorter lifetime must wait after a start, until this time
-    /// has passed). `None` switches both off: then an undated token used before a start can be used again after it, with
+    /// The maximum lifetime that the backend gives to tokens: a longer one is refused. An undated token
+    /// ([`TokenParams::dated`](super::TokenParams::dated)) is also refused if with this lifetime it may be from
+    /// before this server's start (so such tokens of a shorter lifetime must wait after a start, until this time has
+    /// passed). `None` switches both off: then an undated token used before a start can be used again after it, with
     /// the same keys and nonces.
     pub max_token_lifetime: Option<Duration>,
-    /// How far the clocks of backend and server may differ: tokens are taken this much after they expire, and this much
-    /// from before the server's start. Counts whole seconds.
-    /// [`DropReason::TokenJustExpired`](super::DropReason::TokenJustExpired) tells when it is too little.
+    /// How far the clocks of backend and server may differ: tokens are accepted this much after they expire, and this
+    /// much from before the server's start. Counts whole seconds.
+    /// [`DropReason::TokenJustExpired`](super::DropReason::TokenJustExpired) shows when it is too little.
     pub clock_skew: Duration,
-    /// Whether a client that proves to be one that is connected takes its place, or has to wait until that one is gone.
+    /// Whether a new connection of a connected client takes its place, or must wait until the old one is gone.
     pub replace_duplicates: bool,
     /// Packets that may arrive late without being taken for replays: a power of two from 256 to 32,768.
     pub replay_window: usize,
     /// Whether clients that are refused for good learn why. Only for servers without a secret key: see
     /// [`Refusal`](super::Refusal).
     pub explains: bool,
-    /// What the layers above speak; with [`ServerConfig::explains`], clients whose token says that they speak something else
+    /// The protocol of the layers above. With [`ServerConfig::explains`], clients whose token names another one
     /// ([`hash_address`](super::hash_address)) are refused and told this.
     pub spoken: Option<Spoken>,
     /// Most clients that may be about to answer a challenge.
@@ -97,7 +97,7 @@ pub struct ClientConfig {
     pub protocol_id: u64,
     /// Packets that may arrive late without being taken for replays: a power of two from 256 to 32,768.
     pub replay_window: usize,
-    /// Whether to believe a server that says why it refuses us.
+    /// Whether to believe a server's explanation of a refusal.
     pub development: bool,
 }
 
@@ -119,7 +119,7 @@ fn check_replay_window(size: usize) -> Result<(), ConfigError> {
     if ReplayWindow::valid_size(size) { Ok(()) } else { Err(ConfigError::ReplayWindow(size)) }
 }
 
-/// Why a configuration is refused.
+/// Why a configuration is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
     MaxClients(usize),

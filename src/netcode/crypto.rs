@@ -1,10 +1,10 @@
 //! The only file that knows the AEAD crates. Everything is sealed and opened in place.
 //!
-//! Two crates: `ring` for packets, because a packet of 200 bytes takes it a third of the time, and
-//! `chacha20poly1305` for the long nonce of tokens, which `ring` doesn't have.
+//! Two crates: `ring` for packets, because it needs a third of the time for 200 bytes, and `chacha20poly1305` for the
+//! long nonce of tokens, which `ring` doesn't have.
 //!
-//! Promises: the comparison of tags (inside the AEAD) is the only place where a secret meets bytes from outside. What
-//! a buffer holds that fails to open means nothing.
+//! Promises: the comparison of tags (inside the AEAD) is the only place where a secret meets bytes from outside. If
+//! opening fails, the buffer's contents are meaningless.
 
 use chacha20poly1305::{AeadInOut, KeyInit, XChaCha20Poly1305};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
@@ -29,7 +29,7 @@ pub(crate) fn seal(key: &Key, sequence: u64, associated: &[u8], text: &mut [u8])
     bytes
 }
 
-/// Authenticates and decrypts `sealed` (ciphertext, then tag) in place and gives the plaintext.
+/// Authenticates and decrypts `sealed` (ciphertext, then tag) in place and returns the plaintext.
 pub(crate) fn open<'a>(
     key: &Key,
     sequence: u64,
@@ -66,7 +66,7 @@ pub(crate) fn open_token<'a>(
     Some(text)
 }
 
-/// Made for each packet: that takes a tenth of the time, and kept it would take half a kilobyte a connection.
+/// Created for each packet: that takes a tenth of the time, and storing it would take half a kilobyte a connection.
 fn packet_key(key: &Key) -> LessSafeKey {
     LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, key).expect("a key has the cipher's length"))
 }

@@ -1,7 +1,7 @@
 //! Reading fixed-size little-endian fields out of bytes that may end anywhere: the one way into tokens,
 //! challenges and requests. Never past the end, never an allocation.
 
-/// The bytes not read yet. Every read gives `None` at the end instead of reading past it.
+/// The unread bytes. Every read returns `None` at the end instead of reading past it.
 pub(crate) struct Cursor<'a>(pub(crate) &'a [u8]);
 
 impl Cursor<'_> {

@@ -1,4 +1,4 @@
-//! Why a datagram was dropped, and how often: nothing that arrives vanishes without a name.
+//! Why a datagram was dropped, and how often: every drop is counted under a name.
 
 use super::{NAME, VERSION_BYTES};
 
@@ -46,7 +46,7 @@ drop_reasons! {
     WrongVersion = "wrong_version",
     /// A request for another protocol id.
     WrongProtocol = "wrong_protocol",
-    /// A request whose token has expired, and long ago.
+    /// A request whose token expired long ago.
     TokenExpired = "token_expired",
     /// A request whose token expired a few minutes ago at most: the clocks of backend and server may differ by
     /// more than [`ServerConfig::clock_skew`](super::ServerConfig::clock_skew). A hint: anybody can claim any
@@ -54,18 +54,17 @@ drop_reasons! {
     TokenJustExpired = "token_just_expired",
     /// A request whose token may have been used before this server's start.
     TokenBeforeStart = "token_before_start",
-    /// A request whose token lives longer than this server's longest allowed lifetime, or whose backend's
-    /// clock is ahead.
+    /// A request whose token lives longer than this server allows, or whose backend's clock is ahead.
     TokenLifetime = "token_lifetime",
     /// A request or response whose token has already become a connection.
     TokenConsumed = "token_consumed",
-    /// A request whose token another address has used first.
+    /// A request whose token was first used from another address.
     TokenElsewhere = "token_elsewhere",
     /// A request beyond what its source may make this server decrypt.
     SourceLimit = "source_limit",
     /// A request whose token was not sealed with this server's private key, or was altered.
     TokenNotAuthentic = "token_not_authentic",
-    /// A request whose token is sealed correctly and makes no sense inside.
+    /// A request whose token is sealed correctly but malformed inside.
     TokenMalformed = "token_malformed",
     /// A request whose token doesn't name this server.
     TokenForOtherServer = "token_for_other_server",
@@ -83,7 +82,7 @@ drop_reasons! {
     ServerFull = "server_full",
     /// A request or response while newcomers have to wait: see [`Server::set_welcoming`](super::Server::set_welcoming).
     NotWelcoming = "not_welcoming",
-    /// A response whose challenge this server didn't make, or made before its start.
+    /// A response whose challenge isn't this server's, or is from before its start.
     ChallengeNotAuthentic = "challenge_not_authentic",
     /// A response with a challenge that was made for another token, or sent to another address.
     ChallengeForOtherRequest = "challenge_for_other_request",
@@ -118,7 +117,7 @@ impl Counters {
         DropReason::ALL.iter().map(|&reason| (reason.name(), self.dropped(reason)))
     }
 
-    /// What the last request of another version of netcode calls its version: `1.01`, say. Printable, and anybody's word.
+    /// The version in the last request with another version of netcode: `1.01`, say. Printable, and unproven.
     pub fn wrong_version(&self) -> Option<String> {
         let number = self.wrong_version.as_ref()?.strip_prefix(NAME)?;
         Some(number.iter().take_while(|byte| byte.is_ascii_graphic()).map(|&byte| char::from(byte)).collect())

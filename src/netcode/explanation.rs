@@ -1,10 +1,10 @@
-//! What a server in development mode says of a request that it refuses. No other library sends or takes it.
+//! The explanation that a server in development mode gives for a refused request. No other library sends or reads it.
 //!
-//! The layers above may have it say some bytes of their own, by which the other side finds out what differs.
+//! The layers above may add a note, by which the other side finds out what differs.
 //!
-//! Promises: it is smaller than half of the request it answers, and repeats that request's nonce, so that nobody who didn't see
-//! the request can make it up. Nothing in it is proven beyond that: a client believes it only where its own token was made in
-//! development mode, and only while nothing else was heard of the server.
+//! Promises: it is smaller than half of the request it answers, and repeats that request's nonce, so that only
+//! somebody who saw the request can forge it. Nothing else in it is proven: a client believes it only if its own
+//! token was made in development mode, and only before it has heard anything else of the server.
 
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -23,10 +23,11 @@ const _: () = assert!(EXPLANATION_BYTES + MAX_NOTE_BYTES < REQUEST_BYTES / 2);
 /// The most bytes that the layers above may add.
 pub const MAX_NOTE_BYTES: usize = 448;
 
-/// Addresses that nobody has (RFC 6666): their last 64 bits are a hash over what the layers above speak.
+/// Discard-only addresses (RFC 6666): their last 64 bits are a hash of the protocol of the layers above.
 const HASH_PREFIX: [u16; 4] = [0x0100, 0, 0, 0];
 
-/// What a development token has among its internal addresses to say what its client speaks. Other servers pass over it.
+/// The address in a development token's internal addresses that carries the client's protocol hash. Other servers
+/// skip it.
 pub fn hash_address(hash: u64) -> SocketAddr {
     let [a, b, c, d] = HASH_PREFIX;
     let part = |shift: u32| (hash >> shift) as u16;
@@ -42,7 +43,7 @@ pub(crate) fn hash_in(address: SocketAddr) -> Option<u64> {
     (address.port() == 0 && prefix == HASH_PREFIX).then_some(hash)
 }
 
-/// What the layers above speak, where a server in development mode says so.
+/// The protocol of the layers above, which a server in development mode may reveal.
 #[derive(Clone, Debug)]
 pub struct Spoken {
     /// Two sides with other hashes can't talk.
@@ -60,7 +61,7 @@ pub enum Refusal {
     PrivateKey,
     /// The token doesn't name it.
     OtherServer,
-    /// What the layers above speak is something else.
+    /// The layers above speak another protocol.
     Protocol,
 }
 
@@ -76,7 +77,7 @@ impl Refusal {
         })
     }
 
-    /// Appends the answer to a request with this nonce, and the note where it is of use.
+    /// Appends the answer to a request with this nonce, with the note if it is useful.
     pub(crate) fn write(self, nonce: &[u8; TOKEN_NONCE_BYTES], note: &[u8], out: &mut Vec<u8>) {
         let (kind, id) = match self {
             Refusal::ProtocolId(id) => (1, id),

@@ -1,12 +1,13 @@
 //! Half-open connections: the keys of clients that sent a valid request and have not answered the challenge.
 //!
-//! Promises: constant memory; an entry in use is never evicted by a newcomer. Refuses: newcomers while every
-//! place is taken. Each entry takes a valid token, which has one in each family of IP at most, and goes when its client has been silent for the
-//! token's timeout or [`MAX_SILENCE`], whichever is shorter, so a token without a timeout can't keep one.
+//! Promises: constant memory; a newcomer never evicts an entry in use. Refuses newcomers while every place is taken.
+//! Each entry needs a valid token, which has at most one entry for each IP family, and expires when its client has
+//! been silent for the token's timeout or [`MAX_SILENCE`], whichever is shorter, so a token without a timeout can't
+//! keep one.
 //!
 //! Trusted: the token, which has been opened. Not trusted: the address, which nothing has proven yet. So a peer with
 //! a valid token that can send from another's address and port can replace that other's entry in the one round trip
-//! in which it matters: the other's response is then not for the entry's token, and its next request begins anew.
+//! in which it matters: the other's response then doesn't match the entry's token, and its next request starts again.
 //! Bounded: under 300 bytes a place.
 
 use core::net::SocketAddr;
@@ -16,7 +17,7 @@ use super::drops::DropReason;
 use super::keyed_hash::{KeyedHash, KeyedMap};
 use crate::time::{Duration, Instant};
 
-/// The standard's timeout of a client that waits for an answer, as most tokens have it.
+/// The standard's timeout of a client that waits for an answer, which most tokens have.
 pub(crate) const MAX_SILENCE: Duration = Duration::from_secs(10);
 
 /// The memory of a request.

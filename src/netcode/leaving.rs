@@ -1,4 +1,4 @@
-//! Clients that were disconnected and are still being told: their slots are free already.
+//! Disconnected clients to which disconnect packets are still being sent: their slots are already free.
 //!
 //! Promises: each is notified [`DISCONNECT_REPEATS`] times, [`REPEAT_INTERVAL`] apart, so that a burst of loss
 //! doesn't swallow them all. Bounded: beyond [`CAPACITY`] all repeats go out at once.
@@ -11,12 +11,12 @@ use super::slots::ClientHandle;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
 
-/// Most clients that are being told at once.
+/// The maximum number of clients being notified.
 const CAPACITY: usize = 1024;
 
 const REPEAT_INTERVAL: Duration = Duration::from_millis(15);
 
-/// In which words the layer above says goodbye.
+/// The farewell of the layer above.
 #[derive(Clone, Copy, Debug)]
 pub struct Farewell<'a> {
     /// They go out as a payload.
@@ -27,20 +27,20 @@ pub struct Farewell<'a> {
 }
 
 impl Farewell<'_> {
-    /// In how many of the goodbyes it is said.
+    /// In how many of the goodbyes it is sent.
     pub(crate) fn repeats(&self) -> u32 {
         if self.understood { DISCONNECT_REPEATS } else { DISCONNECT_REPEATS / 2 }
     }
 }
 
-/// One client to be told.
+/// A client to be notified.
 pub(crate) struct Leaver {
     pub(crate) client: ClientHandle,
     pub(crate) address: SocketAddr,
     pub(crate) sealer: Sealer,
     /// The keep-alive that must come before, for a client that may not know yet that it is connected.
     pub(crate) introduction: Option<[u8; KEEP_ALIVE_BODY_BYTES]>,
-    /// Told instead of a disconnect packet.
+    /// Sent instead of a disconnect packet.
     pub(crate) farewell: Option<Box<[u8]>>,
     /// Goodbyes that may be the farewell; the rest are disconnect packets.
     pub(crate) farewells: u32,
@@ -69,7 +69,7 @@ pub(crate) struct LeavingList {
 }
 
 impl LeavingList {
-    /// Tells a client once now; the repeats follow from [`LeavingList::update`].
+    /// Notifies a client once now; the repeats follow from [`LeavingList::update`].
     pub(crate) fn add(&mut self, now: Instant, leaver: Leaver, out: &mut Datagrams) {
         let mut entry = Parting { leaver, repeats_left: DISCONNECT_REPEATS, next: now };
         if self.entries.len() >= CAPACITY {
@@ -80,8 +80,7 @@ impl LeavingList {
         }
     }
 
-    /// Tells a client as [`LeavingList::add`] does, beginning with [`LeavingList::update`], so that its farewell can still
-    /// be set.
+    /// Like [`LeavingList::add`], but starts with [`LeavingList::update`], so that its farewell can still be set.
     pub(crate) fn add_later(&mut self, now: Instant, leaver: Leaver, out: &mut Datagrams) {
         let mut entry = Parting { leaver, repeats_left: DISCONNECT_REPEATS, next: now };
         if self.entries.len() >= CAPACITY {
@@ -91,7 +90,7 @@ impl LeavingList {
         }
     }
 
-    /// Has a client that is still being told hear a farewell.
+    /// Sets the farewell of a client that is still being notified.
     pub(crate) fn set_farewell(&mut self, client: ClientHandle, farewell: Farewell<'_>) {
         // The last ones were added last.
         let mut entries = self.entries.iter_mut().rev().map(|entry| &mut entry.leaver);

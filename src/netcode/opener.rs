@@ -1,8 +1,8 @@
 //! Decrypts captured packets, given the server's private key or a client's connect token.
 //!
-//! Promises: learns the keys of a connection from its request, with the servers' private key or with the client's connect
-//! token; alters nothing it is given. Refuses what it has no keys for, and what doesn't open with them. It
-//! checks no replays, expiries or states: what happened, happened. Bounded by [`MAX_SESSIONS`]; the oldest make room.
+//! Promises: learns the keys of a connection from its request, with the servers' private key or with the client's
+//! connect token; never alters its input. Skips packets without keys, and packets that don't open. It checks no
+//! replays, expiries or states, because a capture is history. Bounded by [`MAX_SESSIONS`]; the oldest make room.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -58,8 +58,8 @@ impl Opener {
         self.tokens.insert(token.nonce, session);
     }
 
-    /// Takes the next datagram of a capture. A sealed packet that opens is returned with its body in clear and without its
-    /// tag: prefix, sequence, body.
+    /// Takes the next datagram of a capture. A sealed packet that opens is returned with its body decrypted and
+    /// without its tag: prefix, sequence, body.
     pub fn open(&mut self, from: SocketAddr, to: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
         if datagram.first() == Some(&REQUEST_PREFIX) {
             self.learn((from, to), datagram);

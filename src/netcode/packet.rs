@@ -43,9 +43,9 @@ pub enum Kind {
     Challenge = 2,
     /// Client to server: the challenge, sent back.
     Response = 3,
-    /// Both ways: still here. The first one tells a client that it is connected.
+    /// In both directions: still connected. The first one tells a client that it is connected.
     KeepAlive = 4,
-    /// Both ways: what the layer above sends.
+    /// In both directions: a payload of the layer above.
     Payload = 5,
     /// Both ways: the connection is over.
     Disconnect = 6,
@@ -105,10 +105,11 @@ impl<'a> Request<'a> {
         out.extend_from_slice(&*token.sealed);
     }
 
-    /// Takes a datagram apart whose first byte, the type, is 0.
+    /// Parses a datagram whose first byte, the type, is 0.
     ///
     /// # Errors
-    /// When it has another length or is of another version.
+    ///
+    /// When it has another length or version.
     pub fn read(datagram: &'a mut [u8]) -> Result<Request<'a>, DropReason> {
         let claimed = datagram.get(1..1 + VERSION_BYTES);
         // Before the length, which other versions have others of.
@@ -164,7 +165,7 @@ pub fn keep_alive_body(client_index: u32, max_clients: u32) -> [u8; KEEP_ALIVE_B
     body
 }
 
-/// What an encrypted packet says in clear. Nothing in it is proven before [`Header::open`].
+/// The unencrypted part of an encrypted packet. Nothing in it is proven before [`Header::open`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The kind of packet.
@@ -211,8 +212,9 @@ impl Header {
     /// Authenticates and decrypts the datagram this header was read from, in place.
     ///
     /// # Errors
-    /// [`DropReason::NotAuthentic`] for another key or protocol id and for altered bytes; what the datagram holds
-    /// then means nothing.
+    ///
+    /// [`DropReason::NotAuthentic`] for another key or protocol id and for altered bytes; the datagram's contents are
+    /// meaningless then.
     pub fn open<'a>(
         &self,
         datagram: &'a mut [u8],
@@ -227,7 +229,7 @@ impl Header {
     }
 }
 
-/// What an authentic packet says.
+/// The contents of an authentic packet.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Body<'a> {
     // See `Kind::Denied`.

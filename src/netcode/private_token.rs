@@ -1,7 +1,7 @@
-//! The private part of a connect token: what the backend tells the servers and the client can't read or change.
+//! The private part of a connect token: from the backend to the servers; the client can't read or change it.
 //!
-//! Trusted once it opens: the backend wrote it. Even so its list of addresses is read with all its checks, and holds
-//! at most 32. Behind the standard's fields are zeros, or the time of its creation, which other servers don't read.
+//! Trusted once it opens: the backend wrote it. Even so its list of addresses is read with all checks, and holds at
+//! most 32. After the standard's fields come zeros, or the time of its creation, which other servers don't read.
 //! Bytes after that are not read here either.
 
 use core::fmt;
@@ -18,11 +18,11 @@ pub const PRIVATE_TOKEN_BYTES: usize = 1024;
 
 /// The private part of a connect token.
 pub struct PrivateToken {
-    /// Who the client is, to the backend.
+    /// The client's id in the backend.
     pub client_id: u64,
     /// Seconds of silence that end the connection; none when negative.
     pub timeout_seconds: i32,
-    /// The servers the token is for, as they know themselves.
+    /// The internal addresses of the token's servers.
     pub addresses: Vec<SocketAddr>,
     /// Seals what the client sends.
     pub client_to_server: Key,
@@ -30,7 +30,7 @@ pub struct PrivateToken {
     pub server_to_client: Key,
     /// Anything the backend wants the server to know about the client.
     pub user_data: [u8; USER_DATA_BYTES],
-    /// When the backend made the token, if it says so. The standard has this in the public part only, where nothing
+    /// When the backend made the token, if it is dated. The standard has this in the public part only, where nothing
     /// proves it.
     pub created: Option<UnixSeconds>,
 }
@@ -88,8 +88,9 @@ impl PrivateToken {
     /// Opens a sealed private part in place and reads it.
     ///
     /// # Errors
+    ///
     /// [`TokenError::NotAuthentic`] for another key, protocol id, expiry or nonce and for altered bytes;
-    /// [`TokenError::Addresses`] when what is inside is malformed.
+    /// [`TokenError::Addresses`] when its list is malformed.
     pub fn open(
         sealed: &mut [u8; PRIVATE_TOKEN_BYTES],
         key: &Key,

@@ -1,10 +1,10 @@
 //! Replay protection: each sequence is accepted once, and only while it is near the newest.
 //!
-//! One bit per sequence of the window: 32 bytes for 256 packets. A clear bit says "not seen" for every number,
-//! 2^64 - 1 included, and the age is a difference, so nothing wraps near the end of the range.
+//! One bit per sequence of the window: 32 bytes for 256 packets. A clear bit means "not seen" for every number, 2^64
+//! - 1 included, and the age is a difference, so nothing wraps near the end of the range.
 //!
-//! A sequence is asked about before it is proven and recorded after, so nobody but the peer moves its window.
-//! Bounded: a bit a packet, and 512 words cleared for the farthest jump.
+//! A sequence is checked before it is proven and recorded after, so only the peer moves its window. Bounded: a bit a
+//! packet, and 512 words cleared for the farthest jump.
 
 /// Smallest replay window, the standard's.
 pub const MIN_REPLAY_WINDOW: usize = 256;

@@ -12,7 +12,7 @@ use crate::time::Duration;
 /// Requests, responses and keep-alives go out this often while nothing else does.
 pub const SEND_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How often the end of a connection is said: some of these packets will arrive.
+/// How many packets announce the end of a connection: some of them will arrive.
 pub const DISCONNECT_REPEATS: u32 = 10;
 
 /// Why a payload was not sent.
@@ -72,7 +72,7 @@ impl Sealer {
         self.sequence > 0
     }
 
-    /// Says goodbye once: with the last words of the layer above, or with a disconnect packet.
+    /// Sends one goodbye: the farewell of the layer above, or a disconnect packet.
     pub(crate) fn send_goodbye(&mut self, to: SocketAddr, farewell: Option<&[u8]>, out: &mut Datagrams) {
         match farewell {
             Some(payload) => self.send(to, Kind::Payload, payload, out),

@@ -1,8 +1,8 @@
 //! The server: client slots and the connections in them.
 //!
-//! Promises: a slot is taken only by whom the admission lets in; a handle never reaches the next client of a slot;
-//! every end that the peer or silence caused is reported once as an event. Refuses everything else silently, cheapest
-//! test first, and counts it.
+//! Promises: only clients that the admission accepts get a slot; a handle never reaches the next client of a slot;
+//! every end caused by the peer or by silence is reported once as an event. Refuses everything else silently,
+//! cheapest test first, and counts it.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -22,13 +22,13 @@ use crate::rng::Entropy;
 use crate::store::Datagrams;
 use crate::time::{Instant, UnixSeconds};
 
-/// What a datagram brought.
+/// The result of a datagram.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Received<'a> {
     /// A payload of a connected client.
     Payload {
         client: ClientHandle,
-        /// What it says, in the datagram's own memory.
+        /// The payload, in the datagram's own memory.
         payload: &'a [u8],
     },
     /// Nothing for the layer above.
@@ -44,17 +44,17 @@ pub enum ServerDisconnect {
     Replaced,
 }
 
-/// What happened to a client. Poll after each datagram and update to see events and payloads in their order;
-/// events wait until polled.
+/// An event of a client. Poll after each datagram and update to get events and payloads in order; events wait until
+/// polled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerEvent {
     /// A client has a slot.
     Connected {
         client: ClientHandle,
-        /// Who it is, to the backend.
+        /// The client's id in the backend.
         client_id: u64,
         address: SocketAddr,
-        /// What the backend says about it.
+        /// The backend's data about the client.
         user_data: Box<[u8; USER_DATA_BYTES]>,
     },
     /// A client is gone and its slot is free. Our own disconnects raise no event.
@@ -76,10 +76,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server without clients. `entropy` gives the challenge key and the secret of its hash tables; `unix` is
+    /// A server without clients. `entropy` provides the challenge key and the secret of its hash tables; `unix` is
     /// the start that [`ServerConfig::max_token_lifetime`] counts from.
     ///
     /// # Errors
+    ///
     /// When the configuration is out of bounds.
     pub fn new(
         config: ServerConfig,
@@ -132,14 +133,14 @@ impl Server {
         Received::Nothing
     }
 
-    /// Whether newcomers are let in, for a layer above that can't keep up with who comes and goes. Without an answer
-    /// they ask again until their token's timeout.
+    /// Whether newcomers are admitted, for a layer above that can't keep up with arrivals. Without an answer they ask
+    /// again until their token's timeout.
     pub fn set_welcoming(&mut self, welcoming: bool) {
         self.welcoming = welcoming;
     }
 
-    /// Has the slots of clients that are gone rest until [`Server::release_slot`]: newcomers get others as long as there are any.
-    /// For a layer above that tells of each slot's clients one after the other.
+    /// Keeps the slots of clients that are gone unused until [`Server::release_slot`]: newcomers get others as long
+    /// as there are any. For a layer above that reports each slot's clients one after the other.
     pub fn rest_slots(&mut self) {
         self.slots.rests = true;
     }
@@ -164,8 +165,8 @@ impl Server {
         }
     }
 
-    /// Says the goodbyes that are due: once more in a tick in which [`Server::update`] found somebody silent, so that they hear
-    /// of it at once.
+    /// Sends the goodbyes that are due: again in a tick in which [`Server::update`] found a silent client, so that it
+    /// gets one at once.
     pub fn say_goodbyes(&mut self, now: Instant, out: &mut Datagrams) {
         self.leaving.update(now, out);
     }
@@ -193,12 +194,13 @@ impl Server {
         Ok(())
     }
 
-    /// Ends a connection and frees its slot at once. The client gets ten disconnect packets, now and in the next
-    /// updates: with disconnect packets, or with `farewell`, in which the layer above says why. Raises no event.
+    /// Ends a connection and frees its slot at once. The client gets ten packets, now and in the next updates:
+    /// disconnect packets, or payloads with `farewell`, in which the layer above gives a reason. Raises no event.
     ///
     /// # Errors
-    /// When the handle names no connection any more, or `farewell` has a length no payload can have; then
-    /// nothing has happened.
+    ///
+    /// When the handle names no connection any more, or `farewell` has a length no payload can have; then nothing has
+    /// happened.
     pub fn disconnect(
         &mut self,
         now: Instant,
@@ -216,22 +218,22 @@ impl Server {
         Ok(())
     }
 
-    /// Gives a text to the goodbyes of a client that an event has just reported as gone, unless it left itself: with
-    /// it the layer above says why. To be called before the next [`Server::update`].
+    /// Sets the farewell of a client that an event has just reported as gone, unless it left by itself. Call it
+    /// before the next [`Server::update`].
     pub fn set_farewell(&mut self, client: ClientHandle, farewell: Farewell<'_>) {
         if check_payload(farewell.payload).is_ok() {
             self.leaving.set_farewell(client, farewell);
         }
     }
 
-    /// Frees the slot of a client that knows already, having said goodbye in a payload. Raises no event; does
-    /// nothing when the handle names no connection any more.
+    /// Frees the slot of a client that has sent a goodbye in a payload. Raises no event; does nothing if the handle
+    /// names no connection any more.
     pub fn forget(&mut self, client: ClientHandle) {
         self.slots.remove(client);
     }
 
-    /// Disconnects everybody, when no later update will come: all goodbyes go out at once, those of earlier
-    /// disconnects too. Clients that should get a farewell are disconnected with it before.
+    /// Disconnects all clients, when no later update will come: all goodbyes go out at once, also those of earlier
+    /// disconnects. Disconnect clients that should get a farewell before.
     pub fn shutdown(&mut self, now: Instant, out: &mut Datagrams) {
         for index in 0..self.slots.high_water() {
             if let Some(client) = self.slots.occupant(index) {
@@ -243,12 +245,12 @@ impl Server {
         self.next_scan = Instant::NEVER;
     }
 
-    /// Whether somebody is still being told that the connection is over.
+    /// Whether disconnected clients are still being notified.
     pub fn has_leavers(&self) -> bool {
         self.leaving.next_deadline() != Instant::NEVER
     }
 
-    /// What has happened since the last call, oldest first.
+    /// The next event, oldest first.
     pub fn poll_event(&mut self) -> Option<ServerEvent> {
         self.events.pop_front()
     }
@@ -402,7 +404,7 @@ impl Server {
         }
     }
 
-    /// Frees a client's slot and tells it so, unless its address is `taken` by the next connection.
+    /// Frees a client's slot and notifies it, unless its address is `taken` by the next connection.
     fn part_with(
         &mut self,
         now: Instant,
@@ -419,7 +421,7 @@ impl Server {
         self.events.push_back(ServerEvent::Disconnected { client, reason });
     }
 
-    /// A client that is to be told that its connection is over.
+    /// A client to be notified that its connection is over.
     fn leaver(&self, client: ClientHandle, connection: Connection) -> Leaver {
         Leaver {
             client,

@@ -35,8 +35,8 @@ impl ClientHandle {
     }
 }
 
-/// An address as numbers, which are hashed in a third of the time: one of IPv4 as IPv6 maps it, as a socket has the one or
-/// the other.
+/// An address as numbers, which hash in a third of the time; IPv4 is mapped to IPv6, because a socket may report
+/// either.
 type AddressKey = (u128, u64);
 
 fn key(address: SocketAddr) -> AddressKey {
@@ -174,7 +174,7 @@ impl Slots {
         self.by_client_id.get(&client_id).and_then(|&index| self.occupant(index))
     }
 
-    /// Who is in a slot.
+    /// The client in a slot.
     pub(crate) fn occupant(&self, index: u32) -> Option<ClientHandle> {
         let slot = self.slots.get(index as usize)?;
         slot.connection.as_ref().map(|_| ClientHandle { slot: index, generation: slot.generation })
@@ -262,7 +262,7 @@ mod tests {
         slots.remove(second);
         slots.release(first);
         slots.release(other);
-        assert_eq!(slots.insert(connection(4)).slot, 1, "the second one in slot 0 waits to be told of");
+        assert_eq!(slots.insert(connection(4)).slot, 1, "the second one in slot 0 waits for its event");
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! How many requests a source may make the server decrypt: a token bucket per source, in constant memory.
 //!
-//! Promises: a source that sends valid tokens is never slowed (the charge is refunded), however many clients
-//! share its IP; all sources together can make the server decrypt at most [`BUCKETS`] x [`RATE`] requests a
-//! second. Sources share buckets by a secret hash, so a flood from invented addresses drains every bucket a
-//! little, and an honest client among them gets through within a few of its repeats.
+//! Promises: a source that sends valid tokens is never slowed (the charge is refunded), however many clients share
+//! its IP; all sources together can make the server decrypt at most [`BUCKETS`] x [`RATE`] requests a second. Sources
+//! share buckets by a secret hash, so a flood from invented addresses drains every bucket a little, and an honest
+//! client among them gets through within a few of its repeats.
 //!
 //! Not trusted: the source, which anybody can forge. So a sender of garbage in a client's name drains that client's
-//! bucket, and then [`RATE`] requests a second get through, whosever they are: a flood in its name delays a client,
-//! and may keep it out while it lasts. Connected clients don't come here.
+//! bucket, and then only [`RATE`] requests a second of either get through: a flood in its name delays a client, and
+//! may keep it out while it lasts. Connected clients are not affected.
 
 use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
@@ -24,7 +24,7 @@ const RATE: u32 = 32;
 /// Requests that may come at once.
 const BURST: u32 = 64;
 
-/// What one request costs: the time until the bucket has regained it.
+/// The price of one request: the time in which the bucket regains it.
 const COST: Duration = Duration::from_nanos(1_000_000_000 / RATE as u64);
 
 pub(crate) struct SourceLimit {
@@ -49,14 +49,14 @@ impl SourceLimit {
         allowed
     }
 
-    /// Gives one charge back.
+    /// Refunds the charge of one request.
     pub(crate) fn refund(&mut self, from: SocketAddr) {
         let full_at = self.bucket(from);
         *full_at = Instant::from_nanos(full_at.as_nanos().saturating_sub(COST.as_nanos() as u64));
     }
 
     fn bucket(&mut self, from: SocketAddr) -> &mut Instant {
-        // Canonical: else all IPv4 sources of a dual-stack socket would be one.
+        // Canonical: otherwise all IPv4 sources of a dual-stack socket would be one.
         let source = match from.ip().to_canonical() {
             IpAddr::V4(ip) => u64::from(ip.to_bits()),
             // One host commands a whole /64.

@@ -1,9 +1,8 @@
-//! The connect token: what a backend hands to a client over a secure channel (HTTPS) so that it may connect.
-//! Its public part tells the client where to dial and which keys to use; its private part is sealed for the
-//! servers.
+//! The connect token: a backend gives it to a client over a secure channel (HTTPS), so that the client may connect.
+//! Its public part has the servers to dial and the keys to use; its private part is sealed for the servers.
 //!
-//! Promises: a token that was read writes the same bytes again. Refuses: lists of addresses the standard
-//! doesn't allow, another version, a token that expires before it was created.
+//! Promises: a token that was read writes the same bytes again. Refuses: lists of addresses the standard doesn't
+//! allow, another version, a token that expires before it was created.
 //!
 //! A token holds keys: it is deliberately neither `Clone` nor printed in full, because one token makes one
 //! connection.
@@ -21,20 +20,20 @@ use super::{USER_DATA_BYTES, VERSION};
 use crate::rng::Entropy;
 use crate::time::{Duration, UnixSeconds};
 
-/// Tells tokens apart by the keys in them, and doesn't give these away.
+/// Identifies a token by the keys in it, without revealing them.
 pub type TokenIdentity = [u8; 16];
 
 /// Bytes of a connect token.
 pub const TOKEN_BYTES: usize = 2048;
 
-/// What a backend decides about a connect token.
+/// The backend's choices for a connect token.
 #[derive(Clone, Copy)]
 pub struct TokenParams<'a> {
     /// Names the game and its version; both sides must agree.
     pub protocol_id: u64,
     /// The key that backend and servers share.
     pub private_key: &'a Key,
-    /// Who the client is, to the backend.
+    /// The client's id in the backend.
     pub client_id: u64,
     pub created: UnixSeconds,
     /// Seconds after which the token can't start a connection any more; `None`: never.
@@ -107,7 +106,7 @@ impl fmt::Display for TokenError {
             ),
             TokenError::Addresses => write!(
                 f,
-                "the connect token's list of server addresses is malformed: have the backend make it anew"
+                "the connect token's list of server addresses is malformed: have the backend make a new one"
             ),
             TokenError::NotAuthentic => {
                 write!(f, "the connect token's private part was not sealed with this private key")

@@ -12,7 +12,7 @@ use crate::time::Duration;
 pub const MAX_DELAY: Duration = Duration::from_secs(3600);
 
 /// What the headers of IPv4 (20) and UDP (8) add to each datagram.
-pub const DEFAULT_OVERHEAD: u64 = 20 + 8;
+const DEFAULT_OVERHEAD: u64 = 20 + 8;
 
 /// The most that headers may add.
 pub const MAX_OVERHEAD: u64 = 65_535;

@@ -13,14 +13,14 @@ use crate::time::Instant;
 pub const DEFAULT_CAPACITY: usize = 65_536;
 
 counters! {
-    /// What became of the packets of a link.
+    /// Counts of a link's packets.
     pub struct LinkCounters {
         sent,
         /// Packets dropped because the link passes none so large.
         too_large,
         /// Packets dropped because they found the queue full.
         queue_dropped,
-        /// Packets lost each by itself.
+        /// Packets lost independently of others.
         lost,
         /// Packets lost in bursts.
         lost_in_bursts,
@@ -38,8 +38,8 @@ counters! {
 
 /// One direction of a link.
 ///
-/// A packet that waits in the queue is not decided yet: the conditions at the time it leaves are its own. From
-/// then on it keeps its fate, whatever the conditions become.
+/// A queued packet is not decided yet: the conditions at the time it leaves the queue apply to it. Later changes
+/// don't.
 #[derive(Clone, Debug)]
 pub struct Link<T> {
     conditions: Conditions,
@@ -49,15 +49,16 @@ pub struct Link<T> {
     queue: Queue<T>,
     in_flight: InFlight<T>,
     capacity: usize,
-    /// The latest time it was told.
+    /// The latest time passed in.
     now: Instant,
     counters: LinkCounters,
 }
 
 impl<T: Clone> Link<T> {
-    /// A link whose every turn of luck is given by `seed`.
+    /// A link with all its randomness from `seed`.
     ///
     /// # Errors
+    ///
     /// When the conditions can't be met.
     pub fn new(conditions: Conditions, seed: u64) -> Result<Self, ConditionsError> {
         conditions.check()?;
@@ -163,7 +164,7 @@ impl<T: Clone> Link<T> {
         self.queue.items().chain(self.in_flight.items())
     }
 
-    /// What became of the packets.
+    /// Counts of the link's packets.
     pub fn counters(&self) -> LinkCounters {
         self.counters
     }

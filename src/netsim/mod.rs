@@ -1,8 +1,8 @@
 //! Links that misbehave on purpose, in virtual time.
 //!
-//! Promises: the same seed and the same calls give the same deliveries, on every platform; time moves only when
-//! told; bounded memory, whatever is dropped for it counted.
-//! Refuses: conditions that can't be met (a probability above 1, more jitter than latency).
+//! Promises: the same seed and the same calls give the same deliveries, on every platform; time only moves by calls;
+//! memory is bounded, and drops for it are counted. Refuses: conditions that can't be met (a probability above 1,
+//! more jitter than latency).
 
 mod bottleneck;
 mod bursts;

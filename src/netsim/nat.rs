@@ -1,24 +1,24 @@
-//! A box between hosts and the internet that gives them its own address: network address translation as home
-//! routers and carriers do it, with the names of RFC 3489 and the timers of RFC 4787.
+//! A NAT between hosts and the internet, which gives them its own address: as home routers and carriers do it, with
+//! the names of RFC 3489 and the timers of RFC 4787.
 //!
-//! Promises: what it remembers is bounded, and forgotten when it was not used for the lifetime. Only what goes out
-//! keeps it alive.
+//! Promises: its memory is bounded, and mappings expire after their lifetime without use. Only outgoing datagrams
+//! keep them alive.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::HashMap;
 
 use crate::time::{Duration, Instant};
 
-/// The ports that a box gives away, in turn: all but the well-known ones.
+/// The ports that a NAT assigns, in turn: all but the well-known ones.
 const FIRST_PORT: u16 = 1024;
 
 /// How many these are.
 const PORTS: usize = (u16::MAX - FIRST_PORT) as usize + 1;
 
-/// Peers that one mapping lets in; the one it heard least of lately makes room.
+/// Peers that one mapping lets in; the one unused for longest makes room.
 const MAX_PEERS: usize = 4096;
 
-/// What a box lets in, and when it takes another port.
+/// Which datagrams a NAT lets in, and when it assigns another port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NatKind {
     /// A port for each inside address; anybody who sends to it gets in.
@@ -41,23 +41,23 @@ impl NatKind {
     ];
 }
 
-/// Why something from outside doesn't get in.
+/// Why a datagram from outside doesn't get in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NatRefusal {
-    /// The port belongs to nobody, or not any more.
+    /// The port has no mapping, or no longer.
     Unmapped,
     /// The port belongs to a host that did not ask for it.
     Filtered,
 }
 
-/// A port of the box, and whose it is.
+/// A port of the NAT, and its owner.
 #[derive(Clone, Debug)]
 struct Mapping {
     inside: SocketAddr,
     /// The only address it is for, of a symmetric box.
     remote: Option<SocketAddr>,
     used: Instant,
-    /// Who gets in, and when something last went there.
+    /// The peers that get in, and when something was last sent there.
     peers: HashMap<SocketAddr, Instant>,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Nat {
     next_port: u16,
     mappings: HashMap<u16, Mapping>,
     ports: HashMap<(SocketAddr, Option<SocketAddr>), u16>,
-    /// At this many mappings those that are over are forgotten.
+    /// At this many mappings expired ones are removed.
     sweep_at: usize,
 }
 
@@ -87,7 +87,7 @@ impl Nat {
         }
     }
 
-    /// What the world sees as the sender of a datagram; None when no port is free.
+    /// The public sender address of a datagram; None if no port is free.
     pub(super) fn outgoing(
         &mut self,
         now: Instant,
@@ -111,7 +111,7 @@ impl Nat {
         Some(SocketAddr::new(self.public, port))
     }
 
-    /// Whom a datagram is for that came to a port of the box.
+    /// The host that a datagram to a port of the NAT is for.
     pub(super) fn incoming(
         &self,
         now: Instant,
@@ -136,7 +136,7 @@ impl Nat {
         self.ports.clear();
     }
 
-    /// As what a peer is known; None when nobody is asked who they are.
+    /// The peer's key; None if the kind doesn't distinguish peers.
     fn peer(&self, remote: SocketAddr) -> Option<SocketAddr> {
         match self.kind {
             NatKind::FullCone => None,
@@ -175,7 +175,7 @@ impl Nat {
 }
 
 impl Mapping {
-    /// Forgets the peers that are over, or the one that is nearest to it.
+    /// Removes expired peers, or the one closest to expiry.
     fn forget_peers(&mut self, now: Instant, lifetime: Duration) {
         self.peers.retain(|_, used| now.since(*used) < lifetime);
         let oldest = self.peers.iter().map(|(peer, used)| (*used, *peer)).min();

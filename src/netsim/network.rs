@@ -19,22 +19,22 @@ pub const MAX_IN_FLIGHT: usize = 1 << 18;
 /// Datagrams a host's mailbox holds until they are received, as a socket's receive buffer does.
 pub const MAILBOX_CAPACITY: usize = 4096;
 
-/// What became of all datagrams of a network.
+/// Counts of all datagrams of a network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetworkCounters {
-    /// What the links did; `delivered` counts what reached a mailbox.
+    /// The links' counts; `delivered` counts datagrams that reached a mailbox.
     pub links: LinkCounters,
     /// Datagrams that arrived where no host is.
     pub unknown_destination: u64,
     /// Datagrams that arrived at a full mailbox.
     pub mailbox_full: u64,
-    /// Datagrams that a partition kept back; no link counts them.
+    /// Datagrams that a partition stopped; no link counts them.
     pub partitioned: u64,
     /// Datagrams that found no free port at their sender's box; no link counts them.
     pub nat_exhausted: u64,
-    /// Datagrams that came to a port of a box which belongs to nobody, or not any more.
+    /// Datagrams to a port of a NAT without a mapping.
     pub nat_unmapped: u64,
-    /// Datagrams that a box did not let in, because nobody had sent anything there.
+    /// Datagrams that a NAT did not let in, because nothing had been sent there.
     pub nat_filtered: u64,
 }
 
@@ -49,7 +49,7 @@ struct Datagram {
 /// From a host to a host.
 type Pair = (SocketAddr, SocketAddr);
 
-/// Which links are meant: those from a host, those to a host, the one between both, or all.
+/// A choice of links: those from a host, those to a host, the one between both, or all.
 type Choice = (Option<SocketAddr>, Option<SocketAddr>);
 
 /// One direction of a pair.
@@ -58,7 +58,7 @@ struct Direction {
     link: Link<Datagram>,
     /// Directions have their turn in the order they were first used.
     number: u64,
-    /// When the event queue has it next.
+    /// Its next time in the event queue.
     due: Instant,
 }
 
@@ -80,15 +80,14 @@ pub struct Network {
     /// Conditions to come, by time.
     changes: VecDeque<(Instant, Choice, Conditions)>,
     mailboxes: HashMap<SocketAddr, VecDeque<(SocketAddr, Vec<u8>)>>,
-    // What is done to one direction doesn't touch another, so that the order of this map is not part of what
-    // happens.
+    // Directions are independent, so the order of this map has no effect.
     directions: HashMap<Pair, Direction>,
     next_number: u64,
     event_queue: BinaryHeap<Reverse<Delivery>>,
     in_flight: usize,
     topology: Topology,
     transcript: Transcript,
-    /// Without the links that are not forgotten yet; `delivered` is what came out of links.
+    /// Counts without those of existing links; `delivered` counts what came out of links.
     counters: NetworkCounters,
 }
 
@@ -278,7 +277,7 @@ impl Network {
         self.directions.len()
     }
 
-    /// What became of all datagrams.
+    /// Counts of all datagrams.
     pub fn counters(&self) -> NetworkCounters {
         let mut sum = self.counters;
         self.directions.values().for_each(|direction| sum.links = sum.links + direction.link.counters());
@@ -322,7 +321,7 @@ impl Network {
         }
     }
 
-    /// Does something to a link, and sees to what follows from it.
+    /// Acts on a link, and schedules the consequences.
     fn work(&mut self, pair: Pair, act: impl FnOnce(&mut Link<Datagram>, Instant)) {
         let Some(Direction { link, number, due }) = self.directions.get_mut(&pair) else { return };
         let before = link.in_flight();
@@ -531,7 +530,7 @@ mod tests {
     #[test]
     fn directions_have_luck_of_their_own() {
         const N: u64 = 100_000;
-        let fates = |both: bool| {
+        let outcomes = |both: bool| {
             let mut network = network(Conditions::perfect().loss(0.3), 2);
             let mut arrived = [Vec::new(), Vec::new()];
             for millis in 0..N {
@@ -546,8 +545,8 @@ mod tests {
             }
             arrived
         };
-        let [there, back] = fates(true);
-        assert_eq!(there, fates(false)[0], "what goes back changes nothing");
+        let [there, back] = outcomes(true);
+        assert_eq!(there, outcomes(false)[0], "what goes back changes nothing");
         let (n, p) = (N as f64, 0.3 * 0.3);
         let neither = there.iter().zip(&back).filter(|fate| *fate == (&false, &false)).count();
         assert!((neither as f64 - n * p).abs() < 3.0 * (n * p * (1.0 - p)).sqrt(), "{neither}");

@@ -1,4 +1,4 @@
-//! What a link's conditions make of one packet, and what the link remembers from one packet to the next.
+//! The effect of a link's conditions on one packet, and the state that the link keeps between packets.
 
 use super::conditions::Conditions;
 use super::outages::OutageState;
@@ -16,7 +16,7 @@ pub(super) struct Path {
     random_walk: RandomWalkState,
 }
 
-/// What becomes of a packet.
+/// The outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Lost,
@@ -41,7 +41,7 @@ impl Path {
         }
     }
 
-    /// What becomes of a packet transmitted at `now`, not before the last one.
+    /// The outcome of a packet transmitted at `now`, not before the last one.
     pub(super) fn fate(&mut self, now: Instant, conditions: &Conditions) -> Fate {
         let Path { rng, bad, outage, random_walk } = self;
         // The chain counts packets, also those that are lost for another reason.

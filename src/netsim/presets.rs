@@ -34,35 +34,35 @@ pub fn named(name: &str) -> Option<Preset> {
 
 /// A phone on 3G (HSPA): 1 Mbit/s up and 3 down, 75 ms with runs of ± 40, deep queues, 1 % lost in bursts of
 /// 3, and a handover of 0.3 s each minute.
-pub fn third_generation() -> Preset {
+fn third_generation() -> Preset {
     let both = path(75, 40, 500).bursts(Bursts::of(0.01, 3.0)).outages(ms(300), 0.005);
     Preset { up: both.rate(mbit(1), 64_000), down: both.rate(mbit(3), 256_000) }
 }
 
 /// A phone on 4G (LTE): 8 Mbit/s up and 25 down, 25 ms with runs of ± 12, 0.2 % lost in bursts of 2, and a
 /// handover of 0.1 s each 50 s.
-pub fn fourth_generation() -> Preset {
+fn fourth_generation() -> Preset {
     let both = path(25, 12, 300).bursts(Bursts::of(0.002, 2.0)).outages(ms(100), 0.002);
     Preset { up: both.rate(mbit(8), 200_000), down: both.rate(mbit(25), 600_000) }
 }
 
 /// Crowded 2.4 GHz Wi-Fi, two walls away: 5 Mbit/s up and 10 down, 20 ms with runs of ± 12, 3 % lost in
 /// bursts of 4, some doubled, and nothing at all for 0.25 s each 25 s.
-pub fn bad_wifi() -> Preset {
+fn bad_wifi() -> Preset {
     let both = path(20, 12, 100).bursts(Bursts::of(0.03, 4.0)).duplicate(0.001).outages(ms(250), 0.01);
     Preset { up: both.rate(mbit(5), 128_000), down: both.rate(mbit(10), 256_000) }
 }
 
 /// From a home with fibre in Europe to a server in New York: 50 Mbit/s up and 100 down, 45 ms and steady,
 /// 0.05 % lost.
-pub fn transatlantic() -> Preset {
+fn transatlantic() -> Preset {
     let both = path(45, 2, 1000).loss(0.0005);
     Preset { up: both.rate(mbit(50), 500_000), down: both.rate(mbit(100), 1_000_000) }
 }
 
 /// A geostationary satellite: 3 Mbit/s up and 25 down, 300 ms with runs of ± 15, 0.5 % lost in bursts of 8,
 /// and nothing for a second every 500.
-pub fn satellite() -> Preset {
+fn satellite() -> Preset {
     let both = path(300, 15, 1000).bursts(Bursts::of(0.005, 8.0)).outages(ms(1000), 0.002);
     Preset { up: both.rate(mbit(3), 150_000), down: both.rate(mbit(25), 1_000_000) }
 }

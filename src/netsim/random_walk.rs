@@ -1,4 +1,5 @@
-//! Jitter in runs: a delay that walks at random, so that neighbouring packets are late alike and none overtakes.
+//! Jitter in runs: a delay that walks at random, so that neighbouring packets are similarly late and keep their
+//! order.
 
 use super::conditions::{ConditionsError, time};
 use crate::rng::Rng;
@@ -24,7 +25,7 @@ impl RandomWalk {
     }
 }
 
-/// Where the delay was, and when it let the last packet out.
+/// The current delay, and when the last packet was let out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RandomWalkState {
     /// The time, and the place between the walls, 0 to 1.

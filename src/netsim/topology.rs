@@ -1,4 +1,4 @@
-//! Who reaches whom: boxes that translate addresses, and partitions.
+//! Which hosts reach each other: NATs and partitions.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::HashMap;
@@ -7,9 +7,9 @@ use super::nat::{Nat, NatKind, NatRefusal};
 use crate::time::{Duration, Instant};
 
 /// The longest lifetime of a mapping: an hour.
-pub const MAX_LIFETIME: Duration = Duration::from_secs(3600);
+const MAX_LIFETIME: Duration = Duration::from_secs(3600);
 
-/// Why a box can't be where it is asked to be.
+/// Why a NAT can't be placed there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NatError {
@@ -32,7 +32,7 @@ impl core::fmt::Display for NatError {
 
 impl core::error::Error for NatError {}
 
-/// How a datagram goes on its way.
+/// The route of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     /// Seen to come from `from`. It takes the link to `host`, the receiver as known now.
@@ -43,12 +43,12 @@ pub(super) enum Route {
     Exhausted,
 }
 
-/// What a datagram finds where it was sent to.
+/// The destination of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
     Host(SocketAddr),
     Refused(NatRefusal),
-    /// An address that means nothing here: it is inside another network.
+    /// An address without meaning here: it is inside another network.
     Nowhere,
 }
 
@@ -101,7 +101,7 @@ impl Topology {
         self.parts = numbered.flat_map(|(part, hosts)| hosts.iter().map(move |host| (*host, part))).collect();
     }
 
-    /// A host is in the part that it was in elsewhere.
+    /// A host keeps its part when it moves.
     pub(super) fn move_host(&mut self, from: SocketAddr, to: SocketAddr) {
         if let Some(part) = self.parts.remove(&from) {
             self.parts.insert(to, part);
@@ -116,7 +116,7 @@ impl Topology {
         {
             return Route::Cut;
         }
-        // Within the box's own network, addresses are what they are.
+        // Within the NAT's own network, addresses are used unchanged.
         let leaves = public.filter(|public| self.behind.get(&to.ip()) != Some(public));
         let Some(nat) = leaves.and_then(|public| self.nats.get_mut(&public)) else {
             return Route::Link { from, host };

@@ -1,4 +1,4 @@
-//! Buffers that the game hands down, copied: whoever else writes to them meanwhile changes nothing that was checked.
+//! Buffers that the game hands down, copied: other threads that write to them meanwhile change nothing that was checked.
 //!
 //! Promises: no address is read but by the interpreter; numbers are of the type and the byte order asked for. PyO3's own
 //! buffers (0.30) take numbers of the other byte order for ours.

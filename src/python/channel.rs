@@ -326,7 +326,7 @@ pub(crate) fn unreliable(
     Common { name, send_queue, max_message_bytes, strict, weight }.open_with(kind, yojimbo)
 }
 
-/// As :func:`unreliable`, but a message older than one already received is dropped on arrival.
+/// Like :func:`unreliable`, but a message older than one already received is dropped on arrival.
 ///
 /// Args:
 ///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.

@@ -39,7 +39,7 @@ use crate::endpoint::{
 use crate::netcode::{self, TokenParams, hash_address};
 use crate::transport::BudgetConfig;
 
-/// A client that nobody ticked for so long was forgotten: who changed their mind was quicker.
+/// A client that nobody ticked for this long was forgotten by mistake.
 const FORGOTTEN_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Seconds in which a token made on the spot must start its connection.
@@ -110,7 +110,7 @@ pub(crate) struct Client {
     world: Py<ClientWorld>,
     made_at: std::time::Instant,
     /// That it was never ticked was said, or is nobody's business.
-    told: AtomicBool,
+    warned: AtomicBool,
 }
 
 #[pymethods]
@@ -228,7 +228,7 @@ impl Client {
         let network = settings.network.clone();
         if network.is_none() && !address.ip().is_loopback() {
             let sentence = format!(
-                "connecting to {address} in development mode: whoever has the key can be any player. \
+                "connecting to {address} in development mode: anyone with the key can be any player. \
                  Use tickwire.Client with a connect token from your login backend"
             );
             development::warn(py, sentence)?;
@@ -282,7 +282,7 @@ impl Client {
         reason.map(|reason| reason_to_python(py, reason)).transpose()
     }
 
-    /// As :attr:`Disconnected.detail`; None before the end, and if no reason was given.
+    /// Like :attr:`Disconnected.detail`; None before the end, and if no reason was given.
     #[getter]
     fn disconnect_detail(&self) -> PyResult<Option<String>> {
         self.asked(|dial| dial.disconnect_detail().map(Into::into))
@@ -330,11 +330,10 @@ impl Client {
         Clock(slf)
     }
 
-    /// Sends an input, once a tick, and gives the ticks that it is for: those behind the last input's to
-    /// :attr:`Clock.input_tick`.
-    ///
-    /// One tick, as a rule; several where the client ticks more seldom than the server; none where the tick has its input
-    /// already, which stays, or the time isn't known yet. After a silence of more than 16 ticks those between have none. It goes
+    /// Sends an input, once a tick, and returns the ticks that it is for: those after the last
+    /// input's up to :attr:`Clock.input_tick`. Usually one tick; several if the client ticks less
+    /// often than the server; none if the tick has its input already, which stays, or the time
+    /// isn't known yet. After a silence of more than 16 ticks those between have none. It goes
     /// out with the next flush, and again in some packets after that until the server has it.
     ///
     /// Args:
@@ -361,8 +360,8 @@ impl Client {
         time::see(self, tick)
     }
 
-    /// The newest tick of the server at which a ghost is known to have been as it is here; None where that isn't known, or
-    /// the ghost isn't this client's own.
+    /// The newest tick of the server at which a ghost is known to have had its current state;
+    /// None if that isn't known, or the ghost isn't this client's own.
     ///
     /// Raises:
     ///     GhostError: it is gone, or another client's.
@@ -375,8 +374,8 @@ impl Client {
     /// Sets how inputs are sent, from the next one on.
     ///
     /// Args:
-    ///     delay (int, default 0): ticks by which an input's own tick is later, besides the lead, 0 to 64: as many less are
-    ///         predicted.
+    ///     delay (int, default 0): ticks by which an input's own tick is later, besides the
+    ///     lead, 0 to 64: that many fewer are predicted.
     ///     min_lead (float, default 0.0): seconds that the client runs ahead at least, up to 10.
     ///     max_lead (float, default 1.0): seconds that it runs ahead at most, up to 10.
     ///     redundancy (int, default 3): packets that carry each input until it is acked, 1 to 16.
@@ -440,7 +439,7 @@ impl Client {
         self.endpoint.fileno()
     }
 
-    /// As :meth:`Server.send`. Returns :attr:`SendResult.NOT_CONNECTED`, which is false, before and after the
+    /// Like :meth:`Server.send`. Returns :attr:`SendResult.NOT_CONNECTED`, which is false, before and after the
     /// connection, and ``FULL`` if the server doesn't ack or read.
     ///
     /// Args:
@@ -471,7 +470,7 @@ impl Client {
         self.endpoint.answer(message.py(), sent, channel, || class_name(message))
     }
 
-    /// Has the server run a call. Returns what :meth:`send` does.
+    /// Makes the server run a call. Returns what :meth:`send` does.
     ///
     /// Args:
     ///     call (ServerCall): a call of the protocol; its arguments follow, without the caller.
@@ -494,8 +493,8 @@ impl Client {
         self.endpoint.call(py, self.server, call, args, kwargs)
     }
 
-    /// Has the server run a call, and waits for what it returns. What the connection does that no reply can come is the
-    /// request's error. At most 256 wait at a time.
+    /// Makes the server run a call, and returns a request for its result. If no reply can come
+    /// any more, the request has an error. At most 256 wait at a time.
     ///
     /// Args:
     ///     call (ServerCall): a call of the protocol; its arguments follow, without the caller.
@@ -515,11 +514,11 @@ impl Client {
         self.endpoint.request(py, self.server, call, args, kwargs)
     }
 
-    /// Has another function run a call that comes here.
+    /// Sets another function to run a call that arrives here.
     ///
     /// Args:
     ///     call (ClientCall): a call of the protocol.
-    ///     function (Callable): is given what the declared function would be. No coroutine function.
+    ///     function (Callable): called like the declared function. Not a coroutine function.
     #[pyo3(signature = (call, function, /))]
     fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
         self.endpoint.implement(call, function)
@@ -565,7 +564,7 @@ impl Client {
         })?
     }
 
-    /// As :meth:`Server.send_payload`. Returns what :meth:`send` does.
+    /// Like :meth:`Server.send_payload`. Returns what :meth:`send` does.
     ///
     /// Args:
     ///     data (bytes): the payload.
@@ -587,7 +586,7 @@ impl Client {
         self.endpoint.answer(py, sent, channel, || "the payload".into())
     }
 
-    /// As :meth:`Server.send_chunk`; may be called before the connection is up. Servers accept no chunks by
+    /// Like :meth:`Server.send_chunk`; may be called before the connection is up. Servers accept no chunks by
     /// default: see ``chunk_memory`` and ``chunk_directory`` of :class:`Server`.
     ///
     /// Args:
@@ -612,12 +611,12 @@ impl Client {
         self.endpoint.send_chunk(self.server, None, &Chunk::given(data)?, label, burst, ask_first)
     }
 
-    /// As :meth:`Server.incoming_chunks`; empty without a connection.
+    /// Like :meth:`Server.incoming_chunks`; empty without a connection.
     fn incoming_chunks(&self, py: Python<'_>) -> PyResult<Vec<IncomingChunk>> {
         self.endpoint.incoming_chunks(py, self.server, None)
     }
 
-    /// As :meth:`Server.set_budget`; may be called before the connection is up.
+    /// Like :meth:`Server.set_budget`; may be called before the connection is up.
     ///
     /// Args:
     ///     bytes_per_second (float): the rate, UDP/IP headers included.
@@ -634,7 +633,7 @@ impl Client {
         self.endpoint.state.lock()?.change().set_budget(None, budget).map_err(value_error)
     }
 
-    /// As :meth:`Server.set_congestion`; may be called before the connection is up.
+    /// Like :meth:`Server.set_congestion`; may be called before the connection is up.
     ///
     /// Args:
     ///     congestion (Congestion): how fast chunks may be sent.
@@ -691,8 +690,8 @@ impl Client {
     }
 
     fn __repr__(&self) -> String {
-        let told = self.asked(|dial| (dial.server_address(), dial.state()));
-        let (Ok((address, state)), Ok(closed)) = (told, self.endpoint.closed()) else {
+        let asked = self.asked(|dial| (dial.server_address(), dial.state()));
+        let (Ok((address, state)), Ok(closed)) = (asked, self.endpoint.closed()) else {
             return "<Client, of no use here>".into();
         };
         let closed = if closed { ", closed" } else { "" };
@@ -708,7 +707,7 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         let forgotten = self.endpoint.was_never_ticked() && self.made_at.elapsed() >= FORGOTTEN_AFTER;
-        if forgotten && !self.told.swap(true, Ordering::Relaxed) {
+        if forgotten && !self.warned.swap(true, Ordering::Relaxed) {
             // An interpreter that ends hears nothing any more.
             let _ = Python::try_attach(|py| self.warn_never_ticked(py));
         }
@@ -780,11 +779,11 @@ impl Client {
             host.resume_chunks(before.get().take_partial_chunks()?);
         }
         let endpoint = Endpoint::new(py, &CLIENT, host, driver, protocol, settings)?;
-        // A thread keeps it going, and in virtual time whoever tests something else needs no ticks.
-        let told = AtomicBool::new(network.is_some() || endpoint.state.is_threaded());
+        // A thread ticks it; and in virtual time a test of something else needs no ticks.
+        let warned = AtomicBool::new(network.is_some() || endpoint.state.is_threaded());
         let state = Arc::downgrade(&endpoint.state);
         let world = Py::new(py, ClientWorld::new(py, &endpoint.population, state)?)?;
-        Ok(Client { endpoint, server, world, made_at: std::time::Instant::now(), told })
+        Ok(Client { endpoint, server, world, made_at: std::time::Instant::now(), warned })
     }
 
     /// Says that nobody ticked it. An exception that is under way stays what it is.

@@ -1,5 +1,5 @@
 //! The development mode: no login backend, no key to hand out, and the same code path as with them. Not for
-//! production: whoever has the key can be anyone, and this one is public.
+//! production: anyone with the key can be any player, and this key is public.
 
 use std::ffi::CString;
 

@@ -239,7 +239,7 @@ impl Endpoint {
             state = self.state.lock()?;
             state.handle_read(what, &mut pending.tick);
         }
-        state.transfers.told(&pending.tick.chunks);
+        state.transfers.apply_events(&pending.tick.chunks);
         let now = state.carrier.now();
         state.carrier.session.take_inputs(now);
         Ok(read)
@@ -427,10 +427,10 @@ impl Endpoint {
     /// Whether the next receive has something for the game.
     pub(super) fn has_news(&self) -> PyResult<bool> {
         let mut state = self.state.lock()?;
-        let told = state.carrier.session.ghosts().has_news();
+        let ghosts_changed = state.carrier.session.ghosts().has_news();
         let now = state.carrier.driver().map_or(Instant::ZERO, Driver::now);
         let due = self.desk.as_ref().and_then(|desk| desk.deadline()).is_some_and(|at| at <= now);
-        Ok(told || due || state.host().has_news() || state.transfers.has_news() || state.unfinished)
+        Ok(ghosts_changed || due || state.host().has_news() || state.transfers.has_news() || state.unfinished)
     }
 
     /// The system's number of the socket.
@@ -494,7 +494,7 @@ impl Endpoint {
         self.desk.as_ref().map_or(Ok(()), |desk| desk.traverse(visit))?;
         match self.state.try_lock() {
             Some(state) => state.pending.iter().try_for_each(|pending| pending.traverse(visit)),
-            // What is being worked on is in use.
+            // Locked, so it is in use: nothing to collect.
             None => Ok(()),
         }
     }

@@ -220,7 +220,7 @@ where
     }
 }
 
-/// As [`bounded`], and takes a float that is a whole number: 1e6 is one to whoever writes it.
+/// As [`bounded`], and takes a float that is a whole number: 1e6 is meant as one.
 pub(super) fn whole<T>(name: &str, value: &Bound<'_, PyAny>, low: T, high: T) -> PyResult<T>
 where
     T: TryFrom<i128> + PartialOrd + Display,
@@ -463,14 +463,14 @@ pub(crate) fn enum_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
 #[pyfunction]
 #[pyo3(signature = (class_, /))]
 pub(crate) fn flags_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
-    const MOST: usize = 16;
+    const MAX_FLAGS: usize = 16;
     let label = class_.name()?.to_string();
     let mut members = members_of(class_)?;
     members.sort_by_key(|(_, value, _)| *value);
-    let rising = members.iter().enumerate().all(|(i, (_, value, _))| i < MOST && *value == 1 << i);
+    let rising = members.iter().enumerate().all(|(i, (_, value, _))| i < MAX_FLAGS && *value == 1 << i);
     if members.is_empty() || !rising {
         return Err(PyTypeError::new_err(format!(
-            "{label} must have flags 1, 2, 4 and so on, none left out, at most {MOST} (each combination that \
+            "{label} must have flags 1, 2, 4 and so on, none left out, at most {MAX_FLAGS} (each combination that \
              arrives stays in its class); tw.flags(...) takes more, as an int"
         )));
     }

@@ -1,6 +1,6 @@
 //! Hooks: the game's own decisions, asked once a tick, in columns.
 //!
-//! Promises: no lock is held while a hook runs; what a hook costs is counted, and the logger is told about those that take
+//! Promises: no lock is held while a hook runs; what a hook costs is counted, and the logger gets those that take
 //! long. What a hook gets wrong reaches the caller as an exception that says so.
 
 use std::sync::{Arc, OnceLock, Weak};
@@ -277,12 +277,12 @@ pub(super) struct HookClock {
     counters: HookCounters,
     /// What takes longer is slow.
     bound: Duration,
-    told_at: Option<std::time::Instant>,
+    logged_at: Option<std::time::Instant>,
     /// Slow calls when the logger was told.
-    told: u64,
+    logged: u64,
 }
 
-/// A call that the logger should be told of.
+/// A call to be logged.
 #[derive(Debug)]
 pub(super) struct Slow {
     took: Duration,
@@ -299,7 +299,7 @@ impl HookClock {
         }
         // What is too long for a duration is never reached.
         let bound = Duration::try_from_secs_f64(slow).unwrap_or(Duration::MAX);
-        Ok(HookClock { counters: HookCounters::default(), bound, told_at: None, told: 0 })
+        Ok(HookClock { counters: HookCounters::default(), bound, logged_at: None, logged: 0 })
     }
 
     pub(super) fn counters(&self) -> HookCounters {
@@ -315,11 +315,11 @@ impl HookClock {
             return None;
         }
         self.counters.slow += 1;
-        if self.told_at.is_some_and(|told| ended - told < PERIOD) {
+        if self.logged_at.is_some_and(|logged| ended - logged < PERIOD) {
             return None;
         }
-        let calls = self.counters.slow - self.told;
-        (self.told_at, self.told) = (Some(ended), self.counters.slow);
+        let calls = self.counters.slow - self.logged;
+        (self.logged_at, self.logged) = (Some(ended), self.counters.slow);
         Some(Slow { took, bound: self.bound, calls })
     }
 }

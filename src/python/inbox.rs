@@ -39,7 +39,7 @@ columns_class! {
     /// Example:
     ///     >>> for slot, tag, delivered in zip(told.slot, told.tag, told.delivered):  # doctest: +SKIP
     ///     ...     print(tag, "arrived" if delivered else "is lost")
-    Notifications of Fates {
+    Notifications of NotificationTable {
         /// The client slot of the receiver; 0 on a client.
         slot: U32,
         /// The channel's index.
@@ -73,12 +73,12 @@ pub(crate) struct Packets {
 }
 
 impl FromIterator<(PeerHandle, PacketNotification)> for Packets {
-    fn from_iter<I: IntoIterator<Item = (PeerHandle, PacketNotification)>>(fates: I) -> Self {
+    fn from_iter<I: IntoIterator<Item = (PeerHandle, PacketNotification)>>(notifications: I) -> Self {
         let mut columns = Packets::default();
-        for (peer, fate) in fates {
+        for (peer, notification) in notifications {
             columns.slot.push(peer.slot);
-            columns.sequence.push(fate.sequence);
-            columns.delivered.push(fate.delivered);
+            columns.sequence.push(notification.sequence);
+            columns.delivered.push(notification.delivered);
         }
         columns
     }
@@ -86,21 +86,21 @@ impl FromIterator<(PeerHandle, PacketNotification)> for Packets {
 
 /// See [`Notifications`].
 #[derive(Debug, Default)]
-pub(crate) struct Fates {
+pub(crate) struct NotificationTable {
     slot: Vec<u32>,
     channel: Vec<u8>,
     tag: Vec<u32>,
     delivered: Vec<bool>,
 }
 
-impl FromIterator<(PeerHandle, Notification)> for Fates {
-    fn from_iter<I: IntoIterator<Item = (PeerHandle, Notification)>>(fates: I) -> Self {
-        let mut columns = Fates::default();
-        for (peer, fate) in fates {
+impl FromIterator<(PeerHandle, Notification)> for NotificationTable {
+    fn from_iter<I: IntoIterator<Item = (PeerHandle, Notification)>>(notifications: I) -> Self {
+        let mut columns = NotificationTable::default();
+        for (peer, notification) in notifications {
             columns.slot.push(peer.slot);
-            columns.channel.push(fate.channel);
-            columns.tag.push(fate.tag);
-            columns.delivered.push(fate.delivered);
+            columns.channel.push(notification.channel);
+            columns.tag.push(notification.tag);
+            columns.delivered.push(notification.delivered);
         }
         columns
     }
@@ -129,7 +129,7 @@ pub(crate) struct Inbox {
     /// Values of latest channels: ``(client, key, message)`` on a server, ``(key, message)`` on a client.
     #[pyo3(get)]
     latest: Py<PyList>,
-    /// Of payload channels: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client.
+    /// Payloads: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client.
     #[pyo3(get)]
     payloads: Py<PyList>,
     /// Gaps in redundant channels: how many messages never arrived, as ``(client, channel, count)`` on a
@@ -143,11 +143,11 @@ pub(crate) struct Inbox {
     /// The error is a sentence.
     #[pyo3(get)]
     chunk_failures: Py<PyList>,
-    /// What happened to a client's ghosts: first which came and went, in order, then what changed. None of classes that
-    /// come as columns, and none on a server.
+    /// Events of a client's ghosts: first spawns and despawns in order, then changes. None for
+    /// classes taken as columns, and none on a server.
     #[pyo3(get)]
     ghosts: Py<PyList>,
-    fates: Arc<Fates>,
+    notifications: Arc<NotificationTable>,
     /// None if they aren't asked for.
     packets: Option<Arc<Packets>>,
     columns: Vec<Columns>,
@@ -166,11 +166,11 @@ struct Columns {
 
 #[pymethods]
 impl Inbox {
-    /// What became of messages sent with ``notify=True``, and of payloads: each exactly once while its
-    /// connection lasts.
+    /// Whether messages sent with ``notify=True``, and payloads, arrived: each is reported
+    /// exactly once while its connection lasts.
     #[getter]
     fn notifications(&self) -> Notifications {
-        Notifications(self.fates.clone())
+        Notifications(self.notifications.clone())
     }
 
     /// Whether packets were delivered or lost, each reported once; at most the newest 1,024 of a connection.
@@ -218,12 +218,14 @@ impl Inbox {
         desk.is_some_and(|(desk, tick)| desk.has_calls(tick))
     }
 
-    /// Runs calls (see docs/calls.md) that no one has run yet, in the order in which they came, and gives how many. Going through
+    /// Runs the calls (see docs/calls.md) that haven't run yet, in order of arrival, and returns
+    /// how many. Going through
     /// the inbox and :meth:`Handlers.dispatch` do this by themselves, each call in its place; what is left then runs when the
     /// tick is flushed, or with the next one. In an inbox that is not the newest there are none left.
     ///
     /// Args:
-    ///     before (int | None, default None): those alone that came in front of ``messages[before]``; None: all.
+    ///     before (int | None, default None): only those that arrived before
+    ///     ``messages[before]``; None: all.
     #[pyo3(signature = (before = None))]
     fn run_calls(&self, py: Python<'_>, before: Option<usize>) -> PyResult<usize> {
         let Some((desk, tick)) = &self.calls else { return Ok(0) };
@@ -276,7 +278,7 @@ impl Everything {
                 }
                 *place = (place.0 + 1, 0);
                 if place.0 == 2 {
-                    // The calls behind the last message.
+                    // The calls after the last message.
                     drop(place);
                     inbox.run_calls(py, None)?;
                     place = lock(&self.place);
@@ -333,7 +335,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Nothing yet; messages of `columns` will come as columns, and the fates of packets if they are asked for.
+    /// Nothing yet; messages of `columns` will come as columns, and the notifications of packets if they are asked for.
     pub(super) fn new(
         protocol: &Protocol,
         columns: &[Bound<'_, PyAny>],
@@ -505,7 +507,7 @@ impl Pending {
             chunks: list(&mut self.chunks)?,
             chunk_failures: list(&mut self.chunk_failures)?,
             ghosts: list(&mut self.ghosts)?,
-            fates: Arc::new(self.tick.notifications.drain(..).collect()),
+            notifications: Arc::new(self.tick.notifications.drain(..).collect()),
             packets: self
                 .packet_notifications
                 .then(|| Arc::new(self.tick.packet_notifications.drain(..).collect())),

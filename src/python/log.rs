@@ -34,7 +34,7 @@ const ORDINARY: [(&str, &str); 10] = [
 ];
 
 /// Ordinary drops in a period from which on they are worth a warning all the same.
-const MANY: u64 = 100;
+const WARN_AFTER: u64 = 100;
 
 /// Counts of the packet layer that are drops; of netcode all are.
 const PACKET_DROPS: [&str; 10] = [
@@ -183,7 +183,7 @@ impl Dropped {
         }
         let total: u64 = self.reasons.iter().map(|(.., count)| count).sum();
         let ordinary = self.reasons.iter().all(|(layer, name, _)| ORDINARY.contains(&(layer, name)));
-        let level = if ordinary && total < MANY { Level::Debug } else { Level::Warning };
+        let level = if ordinary && total < WARN_AFTER { Level::Debug } else { Level::Warning };
         log(py, level, || {
             let reasons: Vec<String> = self.reasons.iter().map(|reason| self.reason(reason)).collect();
             format!(

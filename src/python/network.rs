@@ -35,7 +35,7 @@ const MAX_LATENCY: f64 = 10.0;
 const DEFAULT_RANDOM_WALK_TIME: Duration = Duration::from_secs(1);
 
 /// Losses in bursts: a link is good or bad, and after each packet may turn from one to the other (the chain
-/// of Gilbert and Elliott). :meth:`mean` makes it of what one would measure.
+/// of Gilbert and Elliott). :meth:`mean` makes it from measured values.
 ///
 /// Args:
 ///     to_bad: probability that a good link turns bad after a packet, 0 to 1.
@@ -257,7 +257,7 @@ impl Conditions {
         Ok((up.into(), down.into()))
     }
 
-    /// The same conditions but for what is named here, as the constructor takes it.
+    /// A copy with the given settings changed; they are those of the constructor.
     #[pyo3(signature = (**changes))]
     fn replace<'py>(
         slf: &Bound<'py, Self>,
@@ -297,7 +297,7 @@ impl Conditions {
         self.random_walk_time.as_secs_f64()
     }
 
-    /// Probability that a packet is lost by itself.
+    /// Probability that a packet is lost, independently of others.
     #[getter]
     fn loss(&self) -> f64 {
         self.core.loss
@@ -454,7 +454,7 @@ impl SimulatedNetwork {
         self.0.advance(Instant::from_nanos(nanoseconds) - self.0.now());
     }
 
-    /// Lets a datagram arrive now, whoever sent it.
+    /// Lets a datagram arrive now, from any sender.
     fn _deliver(&self, sender: AddressLike, receiver: AddressLike, datagram: &[u8]) {
         self.0.deliver(sender.0, receiver.0, datagram);
     }
@@ -483,7 +483,7 @@ impl SimulatedNetwork {
     /// From now on: for all links, or for those from ``sender``, to ``receiver``, or both. The most precise
     /// choice holds, ``sender`` before ``receiver``; for all links means that single ones are forgotten.
     ///
-    /// Packets that wait for a link's rate leave under the new conditions, those beyond keep their fate.
+    /// Packets that wait for a link's rate leave under the new conditions; later ones are unaffected.
     ///
     /// Args:
     ///     conditions (Conditions): from now on.
@@ -500,7 +500,7 @@ impl SimulatedNetwork {
         self.0.set_conditions(from, to, one_conditions(conditions)?.get().core).map_err(value_error)
     }
 
-    /// As :meth:`set_conditions`, when virtual time comes to ``at`` seconds since the start.
+    /// Like :meth:`set_conditions`, when virtual time comes to ``at`` seconds since the start.
     ///
     /// Args:
     ///     at (float): virtual seconds since the start.
@@ -520,8 +520,8 @@ impl SimulatedNetwork {
         self.0.schedule(at, from, to, one_conditions(conditions)?.get().core).map_err(value_error)
     }
 
-    /// From now on hosts of different parts don't reach each other; those in no part reach all. What is under
-    /// way arrives. The last partition holds; :meth:`heal` ends it.
+    /// From now on hosts of different parts don't reach each other; those in no part reach all.
+    /// Packets in flight arrive. The last partition holds; :meth:`heal` ends it.
     ///
     /// Args:
     ///     parts: the addresses of the hosts of each.
@@ -541,7 +541,7 @@ impl SimulatedNetwork {
     }
 
     /// Moves a host to another address, as when a player goes from Wi-Fi to a phone network: its endpoint sends
-    /// from there and receives there. What is under way to the old address finds nobody.
+    /// from there and receives there. Packets in flight to the old address find nobody.
     ///
     /// Args:
     ///     address: where the host is now.
@@ -574,14 +574,15 @@ impl SimulatedNetwork {
         })
     }
 
-    /// Puts a box that translates addresses (NAT) between some hosts and all others, as home routers and carriers
-    /// do. Those inside reach each other as before; all others see them as ports of the box, and reach them there if
-    /// it lets them in. It knows how the ports it gives away belong to hosts as long as something goes out.
+    /// Puts a NAT between some hosts and all others, as home routers and carriers do. Those
+    /// inside reach each other as before; all others see them as ports of the NAT, and reach them
+    /// there if it lets them in. A mapping lasts as long as something goes out.
     ///
     /// Args:
-    ///     public: the IP address of the box.
+    ///     public: the IP address of the NAT.
     ///     inside: the IP addresses of the hosts behind it, those to come too.
-    ///     kind: whom it lets in. ``"full-cone"``: anyone; ``"restricted"``: hosts to which the one inside has sent;
+    ///     kind: which senders it lets in. ``"full-cone"``: anyone; ``"restricted"``: hosts to
+    ///         which the one inside has sent;
     ///         ``"port-restricted"``: addresses to which it has sent; ``"symmetric"``: as that, with another port
     ///         for each address it sends to.
     ///     lifetime: seconds without anything going out after which a port is given back, up to 3,600.
@@ -606,11 +607,11 @@ impl SimulatedNetwork {
         self.0.add_nat(public, &inside, *kind, lifetime).map_err(value_error)
     }
 
-    /// A box forgets which ports belong to whom; the next ones are others. To those outside, the hosts behind it
-    /// have other addresses then.
+    /// Makes a NAT forget its mappings; the next ports are different. To those outside, the
+    /// hosts behind it then have other addresses.
     ///
     /// Raises:
-    ///     ValueError: there is no box at that address.
+    ///     ValueError: there is no NAT at that address.
     #[pyo3(signature = (public, /))]
     fn restart_nat(&self, public: &str) -> PyResult<()> {
         let public = host(public)?;
@@ -627,9 +628,10 @@ impl SimulatedNetwork {
         self.0.transcript().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// What became of all packets: the counts of :attr:`Link.counters` for all links together,
-    /// ``unknown_destination`` (nobody was there), ``mailbox_full`` (nobody received), ``partitioned``, and of boxes
-    /// that translate addresses ``nat_exhausted`` (no port was free), ``nat_unmapped`` (the port is nobody's) and
+    /// Counts of all packets: those of :attr:`Link.counters` for all links together,
+    /// ``unknown_destination`` (nobody was there), ``mailbox_full`` (nobody received),
+    /// ``partitioned``, and for NATs ``nat_exhausted`` (no port was free), ``nat_unmapped`` (the
+    /// port is nobody's) and
     /// ``nat_filtered`` (the sender isn't let in).
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -280,7 +280,7 @@ impl Protocol {
         self.calls.declared.iter().map(|declared| declared.call.clone_ref(py)).collect()
     }
 
-    /// The class of clients' inputs; None where there are none.
+    /// The class of clients' inputs; None if the protocol has none.
     #[getter]
     fn inputs(&self, py: Python<'_>) -> Option<Py<PyType>> {
         self.input_class.as_ref().map(|class| class.class().clone_ref(py))

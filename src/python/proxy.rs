@@ -168,8 +168,8 @@ impl Proxy {
         Ok(counted)
     }
 
-    /// Changes the conditions of all clients: of both directions, or of those named. What is not given stays.
-    /// Datagrams that have left the queue of their rate keep their fate.
+    /// Changes the conditions of all clients: of both directions, or of those given. Datagrams
+    /// that have left the queue are unaffected.
     ///
     /// Args:
     ///     conditions (Conditions | None, default None): of both directions.
@@ -199,7 +199,7 @@ impl Proxy {
         })
     }
 
-    /// Ends the proxy; what is under way is lost. Closing twice is fine.
+    /// Ends the proxy; datagrams in flight are lost. Closing twice is fine.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.running.close());
     }
@@ -237,7 +237,7 @@ fn chosen(
 }
 
 impl Running {
-    /// To be asked for while detached: who holds it may wait for the proxy's thread.
+    /// Take it while detached: its holder may wait for the proxy's thread.
     fn state(&self) -> MutexGuard<'_, ProxyState> {
         let mut state = lock(&self.state);
         if !self.process.is_here() {

@@ -33,11 +33,11 @@ impl RefusalCounters {
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     pub(super) counters: RefusalCounters,
-    told_at: Option<std::time::Instant>,
+    logged_at: Option<std::time::Instant>,
 }
 
 impl Refusals {
-    /// Whether the logger should be told of one.
+    /// Whether one should be logged.
     fn count(&mut self, is_refusal: bool) -> bool {
         if is_refusal {
             self.counters.refused += 1;
@@ -45,9 +45,9 @@ impl Refusals {
         }
         self.counters.raised += 1;
         let now = std::time::Instant::now();
-        let is_due = self.told_at.is_none_or(|told_at| now - told_at >= PERIOD);
+        let is_due = self.logged_at.is_none_or(|logged_at| now - logged_at >= PERIOD);
         if is_due {
-            self.told_at = Some(now);
+            self.logged_at = Some(now);
         }
         is_due
     }

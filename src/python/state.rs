@@ -29,7 +29,7 @@ pub(super) struct State {
     pub(super) calls: Arc<CallCounts>,
     /// The priority hook runs, and the thread leaves alone what it was asked about.
     pub(super) asking: bool,
-    /// A socket's error that the game wasn't told of.
+    /// A socket's error that was not raised yet.
     pub(super) failed: Option<std::io::Error>,
     /// None while objects are being made of it.
     pub(super) pending: Option<Pending>,

@@ -222,23 +222,23 @@ columns_class! {
         slot: U32,
         /// The channel's index.
         channel: U8,
-        /// As :attr:`ChannelStats.queued`.
+        /// Like :attr:`ChannelStats.queued`.
         queued: U64,
-        /// As :attr:`ChannelStats.sent`.
+        /// Like :attr:`ChannelStats.sent`.
         sent: U64,
-        /// As :attr:`ChannelStats.resent`.
+        /// Like :attr:`ChannelStats.resent`.
         resent: U64,
-        /// As :attr:`ChannelStats.delivered`.
+        /// Like :attr:`ChannelStats.delivered`.
         delivered: U64,
-        /// As :attr:`ChannelStats.lost`.
+        /// Like :attr:`ChannelStats.lost`.
         lost: U64,
-        /// As :attr:`ChannelStats.received`.
+        /// Like :attr:`ChannelStats.received`.
         received: U64,
-        /// As :attr:`ChannelStats.dropped`.
+        /// Like :attr:`ChannelStats.dropped`.
         dropped: U64,
-        /// As :attr:`ChannelStats.bytes_sent`.
+        /// Like :attr:`ChannelStats.bytes_sent`.
         bytes_sent: U64,
-        /// As :attr:`ChannelStats.latency_ms`.
+        /// Like :attr:`ChannelStats.latency_ms`.
         latency_ms: F32,
     }
 }

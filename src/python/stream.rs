@@ -326,19 +326,19 @@ impl Stream {
 
     // --- the names of serialize's macros in C++ ------------------------------------------------------------
 
-    /// As :meth:`bits`, under its C++ name.
+    /// Like :meth:`bits`, under its C++ name.
     #[pyo3(signature = (value, bits, /))]
     fn serialize_bits(&self, value: &Bound<'_, PyAny>, bits: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.bits(value, bits)
     }
 
-    /// As :meth:`flag`, under its C++ name.
+    /// Like :meth:`flag`, under its C++ name.
     #[pyo3(signature = (value, /))]
     fn serialize_bool(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.flag(value)
     }
 
-    /// As :meth:`ranged`, under its C++ name.
+    /// Like :meth:`ranged`, under its C++ name.
     #[pyo3(signature = (value, min, max, /))]
     fn serialize_int(
         &self,
@@ -349,7 +349,7 @@ impl Stream {
         self.ranged(value, min, max)
     }
 
-    /// As :meth:`ranged`, under its C++ name.
+    /// Like :meth:`ranged`, under its C++ name.
     #[pyo3(signature = (value, min, max, /))]
     fn serialize_int64(
         &self,
@@ -360,7 +360,7 @@ impl Stream {
         self.ranged(value, min, max)
     }
 
-    /// As :meth:`ranged`, under its C++ name.
+    /// Like :meth:`ranged`, under its C++ name.
     #[pyo3(signature = (value, min, max, /))]
     fn serialize_int128(
         &self,
@@ -395,25 +395,25 @@ impl Stream {
         self.unsigned(value, 64)
     }
 
-    /// As :meth:`uint128`, under its C++ name.
+    /// Like :meth:`uint128`, under its C++ name.
     #[pyo3(signature = (value, /))]
     fn serialize_uint128(&self, value: &Bound<'_, PyAny>) -> PyResult<u128> {
         self.uint128(value)
     }
 
-    /// As :meth:`float32`, under its C++ name.
+    /// Like :meth:`float32`, under its C++ name.
     #[pyo3(signature = (value, /))]
     fn serialize_float(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         self.float32(value)
     }
 
-    /// As :meth:`float64`, under its C++ name.
+    /// Like :meth:`float64`, under its C++ name.
     #[pyo3(signature = (value, /))]
     fn serialize_double(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         self.float64(value)
     }
 
-    /// As :meth:`quantized`, under its C++ name.
+    /// Like :meth:`quantized`, under its C++ name.
     #[pyo3(signature = (value, min, max, res, /))]
     fn serialize_compressed_float(
         &self,
@@ -425,7 +425,7 @@ impl Stream {
         self.quantized(value, min, max, res)
     }
 
-    /// As :meth:`fixed`; ``integer_bits`` is not on the wire.
+    /// Like :meth:`fixed`; ``integer_bits`` is not on the wire.
     #[pyo3(signature = (value, integer_bits, fraction_bits, min, max, /))]
     fn serialize_fixed<'py>(
         &self,
@@ -439,7 +439,7 @@ impl Stream {
         self.fixed(value, min, max, fraction_bits)
     }
 
-    /// As :meth:`bytes`, under its C++ name.
+    /// Like :meth:`bytes`, under its C++ name.
     #[pyo3(signature = (data, bytes, /))]
     fn serialize_bytes<'py>(
         &self,
@@ -469,7 +469,7 @@ impl Stream {
         self.wide_text(string, &most(buffer_size)?)
     }
 
-    /// As :meth:`align`, under its C++ name.
+    /// Like :meth:`align`, under its C++ name.
     fn serialize_align(slf: &Bound<'_, Self>) -> PyResult<()> {
         Self::align(slf)
     }

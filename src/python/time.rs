@@ -193,7 +193,7 @@ pub(super) fn tick_of(client: &Client, ghost: &Bound<'_, Ghost>) -> PyResult<Opt
     Ok(Some(if newest >= changed { tick.max(of) } else { of }))
 }
 
-/// A client's estimate of its server's time: :attr:`Client.clock` has it.
+/// A client's estimate of its server's time: it is :attr:`Client.clock`.
 ///
 /// It shows nothing (None) before the first packets of both directions came, some two round trips after the connection came up,
 /// then runs within a few per cent of the server's rate, and never back. See ``docs/time.md``. It raises ValueError where
@@ -215,14 +215,14 @@ impl Clock {
         player(self.0.get(), |player, now| player.input_tick(now))
     }
 
-    /// Seconds by which ``tick`` may be off, but for what one direction takes longer than the other; None before it is
-    /// known.
+    /// Seconds by which ``tick`` may be off, except for the difference between the two
+    /// directions; None before it is known.
     #[getter]
     fn error(&self) -> PyResult<Option<f64>> {
         player(self.0.get(), |player, now| player.clock().error(now))
     }
 
-    /// Whether ``tick`` is as exact as it gets.
+    /// Whether ``tick`` has converged.
     #[getter]
     fn settled(&self) -> PyResult<bool> {
         player(self.0.get(), |player, now| player.clock().is_settled(now))
@@ -258,13 +258,13 @@ impl Clock {
         player(self.0.get(), |player, _| player.config().delay)
     }
 
-    /// The newest tick of the server that is known by its word; None before.
+    /// The newest tick that the server has reported; None before.
     #[getter]
     fn server_tick(&self) -> PyResult<Option<u32>> {
         player(self.0.get(), |player, _| player.server_tick())
     }
 
-    /// The newest tick whose input the server said that it has; None before.
+    /// The newest tick whose input the server has acked; None before.
     #[getter]
     fn acked(&self) -> PyResult<Option<u32>> {
         player(self.0.get(), |player, _| player.acked())
@@ -285,7 +285,7 @@ impl Clock {
 }
 
 columns_class! {
-    /// The inputs of the tick that runs, as columns, by slot: :meth:`Inputs.columns` gives them.
+    /// The inputs of the current tick, as columns, by slot: :meth:`Inputs.columns` returns them.
     InputColumns of InputTable {
         /// The client slot.
         slot: U32,
@@ -295,9 +295,9 @@ columns_class! {
         here: Bool,
         /// True: there is an input to run with, its own or the one before again.
         present: Bool,
-        /// The tick that the player saw; 0 where that wasn't said.
+        /// The tick that the player saw; 0 if the client didn't send it.
         seen_tick: U32,
-        /// The 1/256 of a tick behind it.
+        /// The fraction of ``seen_tick``, in 1/256.
         seen_fraction: U8,
     }
 }
@@ -313,10 +313,10 @@ pub(crate) struct InputTable {
     seen_fraction: Vec<u8>,
 }
 
-/// How a client's inputs come: :meth:`Inputs.status` gives it.
+/// How a client's inputs arrive: :meth:`Inputs.status` returns it.
 #[pyclass(frozen, get_all, module = "tickwire")]
 pub(crate) struct InputStatus {
-    /// What became of the input of the tick that runs; None before there were any.
+    /// The outcome of the current tick's input; None before there were any.
     state: Option<&'static str>,
     /// Ticks by which inputs come before they are needed, smoothed; below 0 they are late. None before the first.
     early: Option<f64>,
@@ -324,7 +324,7 @@ pub(crate) struct InputStatus {
     here: u64,
     /// Ticks that ran without their input.
     missing: u64,
-    /// Of these, ticks that ran with the one before again.
+    /// Of these, ticks that repeated the input before.
     repeated: u64,
     /// Inputs that came after their tick had run without them.
     late: u64,
@@ -346,8 +346,9 @@ impl InputStatus {
     }
 }
 
-/// A server's inputs for the tick that runs, from ``receive`` until the next one behind a flush: :attr:`Server.inputs` has
-/// them. Iterating gives ``(client, input)`` of each client that ever sent one; the input is None where it is missing and not
+/// A server's inputs for the current tick, from ``receive`` until the next one after a flush:
+/// :attr:`Server.inputs`. Iterating gives ``(client, input)`` of each client that ever sent one; the
+/// input is None where it is missing and not
 /// repeated. It raises ValueError where the protocol has no ``inputs``. See ``docs/time.md``.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct Inputs(pub(super) Py<Server>);
@@ -398,7 +399,7 @@ impl Inputs {
         self.asked(|timing| Ok(timing.taken().len()))
     }
 
-    /// The input of a client for the tick that runs; None where there is none.
+    /// The input of a client for the current tick; None if there is none.
     #[pyo3(signature = (client, /))]
     fn get<'py>(&self, client: &Bound<'py, ClientHandle>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
@@ -450,7 +451,7 @@ impl Inputs {
         })
     }
 
-    /// Sets what a tick gets whose input isn't there.
+    /// Sets what a tick without an input gets.
     ///
     /// Args:
     ///     missing (Literal['repeat', 'none']): the newest one before again, or None.
@@ -475,7 +476,7 @@ impl Inputs {
         })
     }
 
-    /// Who has which input in the tick that runs, as columns.
+    /// The inputs of the current tick by client, as columns.
     fn columns(&self) -> PyResult<InputColumns> {
         self.asked(|timing| {
             let mut table = InputTable::default();
@@ -492,7 +493,8 @@ impl Inputs {
         })
     }
 
-    /// The inputs of the tick that runs as rows of their class, in the order of :meth:`columns`: with NumPy an array. Zeros
+    /// The inputs of the current tick as rows of their class, in the order of :meth:`columns`:
+    /// with NumPy an array. Zeros
     /// where there is none.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;

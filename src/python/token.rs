@@ -25,7 +25,8 @@ pub(crate) fn generate_key(py: Python<'_>) -> Bound<'_, PyBytes> {
     PyBytes::new(py, &key)
 }
 
-/// A netcode 1.02 connect token: what a login backend hands to a client over HTTPS, and the client dials with.
+/// A netcode 1.02 connect token: a login backend gives it to a client over HTTPS, and the client
+/// connects with it.
 ///
 /// Example:
 ///     >>> token = ConnectToken.generate(

@@ -1,4 +1,4 @@
-//! Numbers of cells, and what is between two of them, by rows.
+//! Cells as numbers, and interpolation between two of them, by rows.
 
 use super::rules;
 use crate::wire::{Column, Node};

@@ -1,8 +1,9 @@
-//! Classes of ghosts: what of them is sent, to whom, and how many there may be.
+//! Classes of ghosts: which properties are sent, to whom, and how many ghosts there may be.
 //!
 //! A class's id is its place among [`Classes`]; both sides compare [`Classes::hash`] when they meet.
 //!
-//! Refuses, when it is made, what could never be sent: a class whose whole record has no room in half a datagram.
+//! Refuses, when it is made, a class that could never be sent because its whole record is larger than half a
+//! datagram.
 
 use core::fmt;
 use std::sync::Arc;
@@ -17,14 +18,14 @@ pub const MAX_CLASSES: usize = 256;
 /// Most ghosts of a class: ids have 16 bits on the wire.
 pub const MAX_CAPACITY: u32 = 1 << 16;
 
-/// Most bits of a whole record's properties: with all that stands before it, half of the smallest datagram.
+/// The maximum size of a whole record's properties: with everything in front of it, half of the smallest datagram.
 pub const MAX_RECORD_BITS: usize = 480 * 8;
 
 /// States that a client keeps of each ghost, those with the newest ticks, and that the server remembers of each row: part of
 /// the protocol.
 pub const HISTORY: u8 = 64;
 
-/// Who gets a property.
+/// Which clients get a property.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Condition {
     /// Every client that has the ghost.
@@ -37,7 +38,7 @@ pub enum Condition {
     ExceptOwner,
 }
 
-/// Why there is no such class, or not all of these.
+/// Why a class, or a set of classes, is invalid.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClassError {
     Schema(SchemaError),
@@ -103,11 +104,11 @@ impl core::error::Error for ClassError {}
 pub struct GhostClass {
     pub name: String,
     pub properties: Properties,
-    /// Who gets each of them.
+    /// Which clients get each of them.
     pub conditions: Box<[Condition]>,
     /// How each is shown between two states: this side's own, and no part of the hash.
     pub rules: Box<[Rule]>,
-    /// Most ghosts at a time.
+    /// The maximum number of ghosts at a time.
     pub capacity: u32,
     /// Masks by whether the client owns the ghost.
     created: [u64; 2],
@@ -149,10 +150,11 @@ impl GhostClass {
         Ok(GhostClass { name: class, properties, conditions, rules, capacity, created, updated })
     }
 
-    /// Says how properties are shown, by index; those of which nothing is said have their type's rule.
+    /// Sets how properties are shown, by index; the others have their type's rule.
     ///
     /// # Errors
-    /// What a property would need for its rule.
+    ///
+    /// What a property lacks for its rule.
     pub fn with_rules(mut self, rules: impl IntoIterator<Item = (usize, Rule)>) -> Result<Self, RuleError> {
         for (property, rule) in rules {
             rule.check(&self.properties, property)?;

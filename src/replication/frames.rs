@@ -1,7 +1,7 @@
-//! The ghosts of a class between two states each, and the columns that show them at a time between ticks.
+//! The ghosts of a class, each between two states, and the columns that show them at a time between ticks.
 //!
-//! Promises: between ticks only numbers are computed, a column at a time; states are made into numbers once each. Nothing is
-//! allocated but where there are more rows than ever. What rests costs a comparison.
+//! Promises: between ticks only numbers are computed, a column at a time; each state is converted to numbers once.
+//! Nothing is allocated unless there are more rows than ever before. A ghost at rest costs a comparison.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::wire::{Column, Node, Property};
 /// No next state is known.
 const NONE: u32 = u32::MAX;
 
-/// The states of a row around a time.
+/// The states of a row before and after a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Around {
+pub struct Segment {
     /// The tick of the newest state that is not of a later tick.
     pub from: u32,
     /// The tick of the next one.
@@ -24,20 +24,20 @@ pub struct Around {
     pub begin: u32,
 }
 
-/// A property with words, and what is needed to show it.
+/// A property with words, and the data for showing it.
 #[derive(Debug)]
 struct Shown {
     property: usize,
     rule: Rule,
     column: Option<Column>,
-    /// None of what is only shown as it was.
+    /// None for properties that aren't interpolated.
     numbers: Option<Numbers>,
-    /// Of that its words, by row: those that are shown, and the next ones.
+    /// For those, the words by row: the shown ones, and the next ones.
     now: Vec<u64>,
     next: Vec<u64>,
 }
 
-/// What a class's ghosts look like at a time.
+/// The ghosts of a class at a time.
 #[derive(Debug)]
 pub struct Frames {
     class: Arc<GhostClass>,
@@ -93,7 +93,7 @@ impl Frames {
         self.rows
     }
 
-    /// A byte a row: 1 for those that are there.
+    /// A byte a row: 1 for rows with a ghost.
     pub fn alive(&self) -> &[u8] {
         &self.alive
     }
@@ -129,7 +129,7 @@ impl Frames {
         self.to.fill(0);
     }
 
-    /// The ticks of the states that a row has now; none where it isn't shown.
+    /// The ticks of a row's current states; None if it isn't shown.
     #[inline]
     pub fn ticks(&self, row: usize) -> Option<(u32, Option<u32>)> {
         let to = self.to[row];
@@ -142,28 +142,28 @@ impl Frames {
         (self.alive[row], self.from[row], self.to[row]) = (0, 0, 0);
     }
 
-    /// Has a row be between these states. `words` gives those of a tick; it is asked for what isn't known only.
+    /// Puts a row between these states. `words` returns the words of a tick; it is only called for unknown ones.
     pub fn set(
         &mut self,
         row: usize,
-        around: Around,
+        segment: Segment,
         columns: &mut [&mut [u8]],
         words: &mut [u64],
         mut at: impl FnMut(u32, &mut [u64]) -> bool,
     ) {
         let was_alive = self.alive[row] == 1;
-        let to = around.to.unwrap_or(NONE);
+        let to = segment.to.unwrap_or(NONE);
         let (had_from, had_to) =
-            (was_alive && self.from[row] == around.from, was_alive && self.to[row] == to);
-        let moved_on = was_alive && self.to[row] == around.from;
-        (self.from[row], self.to[row], self.begin[row]) = (around.from, to, around.begin);
+            (was_alive && self.from[row] == segment.from, was_alive && self.to[row] == to);
+        let moved_on = was_alive && self.to[row] == segment.from;
+        (self.from[row], self.to[row], self.begin[row]) = (segment.from, to, segment.begin);
         self.alive[row] = 1;
         if moved_on {
             self.move_on(row, columns);
-        } else if !had_from && at(around.from, words) {
+        } else if !had_from && at(segment.from, words) {
             self.put_from(row, words, columns);
         }
-        if let Some(tick) = around.to
+        if let Some(tick) = segment.to
             && !had_to
             && at(tick, words)
         {
@@ -171,7 +171,8 @@ impl Frames {
         }
     }
 
-    /// Takes the words of the state before: into cells of what isn't drawn between states, and as numbers of the rest.
+    /// Takes the words of the earlier state: into cells for properties that aren't interpolated, and as numbers for
+    /// the others.
     fn put_from(&mut self, row: usize, words: &[u64], columns: &mut [&mut [u8]]) {
         let properties = &self.class.properties;
         for Shown { property, rule, column, numbers, now, .. } in &mut self.shown {
@@ -191,7 +192,7 @@ impl Frames {
         }
     }
 
-    /// Has what was the next state be the one before.
+    /// Makes the next state the earlier one.
     fn move_on(&mut self, row: usize, columns: &mut [&mut [u8]]) {
         let properties = &self.class.properties;
         for Shown { property, rule, numbers, now, next, .. } in &mut self.shown {
@@ -229,8 +230,8 @@ impl Frames {
         }
     }
 
-    /// Writes what rows look like at a time into columns, one a property. `ahead` is by how many ticks the time is beyond what is
-    /// known: what has a velocity goes on so far.
+    /// Writes rows at a time into columns, one for each property. `ahead`: by how many ticks the time is beyond what
+    /// is known, for properties with a velocity.
     pub fn show(&mut self, tick: f64, ahead: f64, columns: &mut [&mut [u8]]) {
         for (row, weight) in self.weights.iter_mut().enumerate() {
             let (begin, to) = (self.begin[row], self.to[row]);
@@ -249,7 +250,7 @@ impl Frames {
                         out[0] = if weight == 0.0 {
                             from[0]
                         } else {
-                            rules::around(from[0], to[0], weight, lo, turn)
+                            rules::angular(from[0], to[0], weight, lo, turn)
                         };
                     });
                 }
@@ -289,7 +290,7 @@ impl Frames {
                 let (a, b, speed) = (numbers.from[at], numbers.to[at], speeds.from[at] / velocity.rate);
                 *out = match shown.rule {
                     Rule::Reckoned { .. } => {
-                        // As the server reckons it, until the tick in which it says otherwise.
+                        // As the server reckons it, until the tick of the next state.
                         let until = if to == NONE { tick } else { tick.min(f64::from(begin)) };
                         let reckoned = a + speed * (until - f64::from(from)).max(0.0);
                         if weight == 0.0 { reckoned } else { reckoned + (b - reckoned) * weight }
@@ -297,7 +298,7 @@ impl Frames {
                     _ if to == NONE => a + speed * ahead,
                     _ => {
                         let span = f64::from(to - begin);
-                        // What rested had no velocity.
+                        // A ghost at rest had no velocity.
                         let first = if begin == from { speed * span } else { b - a };
                         rules::hermite(a, first, b, speeds.to[at] / velocity.rate * span, weight)
                     }
@@ -332,12 +333,12 @@ mod tests {
         let mut frames = Frames::new(Arc::new(class));
         frames.reserve(1);
         let (mut x, mut speed) = ([0; 8], [0; 8]);
-        let around = Around { from: 100, to: Some(102), begin: 100 };
+        let segment = Segment { from: 100, to: Some(102), begin: 100 };
         let at = |tick: u32, words: &mut [u64]| {
             words.copy_from_slice(&[f64::from(tick).to_bits(), 10.0f64.to_bits()]);
             true
         };
-        frames.set(0, around, &mut [&mut x, &mut speed], &mut [0; 2], at);
+        frames.set(0, segment, &mut [&mut x, &mut speed], &mut [0; 2], at);
         frames.show(101.0, 0.0, &mut [&mut x, &mut speed]);
         assert_eq!(f64::from_le_bytes(x), 101.0);
         frames.hide(0);

@@ -1,8 +1,8 @@
-//! The words that rows had before: what a peer that hasn't got the newest may have as its baseline.
+//! The earlier words of rows: possible baselines for peers that don't have the newest.
 //!
-//! Promises: of each row the last states that were replaced, each with the tick from which it held; nothing is allocated
-//! once each place was used. States lie by their place in the row's ring and then by row: where all rows change each tick,
-//! they are written and read as one run of memory, and a place that no row has come to takes none.
+//! Promises: the last replaced states of each row, each with its first tick; nothing is allocated once each place was
+//! used. States are stored by their place in the row's ring and then by row: if all rows change each tick, they are
+//! written and read as one run of memory, and a place that no row has reached takes none.
 
 use super::row_words::RowWords;
 use crate::store::ones;
@@ -53,7 +53,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Of states of this many words, `depth` of each row.
+    /// For states of this many words, `depth` per row.
     pub(super) fn new(width: usize, narrow: bool, depth: u8) -> Self {
         let places = (0..depth).map(|_| Place { words: RowWords::new(narrow), since: Vec::new() }).collect();
         History { width, places, rings: Vec::new() }
@@ -101,9 +101,9 @@ impl History {
         (first..first + usize::from(ring.len)).map(|at| self.places[at % depth].since[row]).collect()
     }
 
-    /// The ticks of the states around `tick`, where the newest one, which isn't here, is of `newest`: before that which held
-    /// then, of this, and of the next one; 0 where there is none.
-    pub(super) fn around(&self, row: usize, newest: u32, tick: u32) -> [u32; 3] {
+    /// The ticks of the states around `tick`, where the newest one, which isn't stored here, is from `newest`: the
+    /// state before the current one, the current one, and the next one; 0 if there is none.
+    pub(super) fn bracket(&self, row: usize, newest: u32, tick: u32) -> [u32; 3] {
         let (depth, ring) = (self.places.len(), self.rings[row]);
         let (mut next, mut from) = (0, newest);
         let mut at = usize::from(ring.next);

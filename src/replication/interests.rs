@@ -1,8 +1,8 @@
-//! The relevancy of a whole world: a rule a class, and what each client is to have by it.
+//! The relevancy of a whole world: a rule for each class, and which ghosts each client has by it.
 //!
-//! Promises: after [`Interests::update`] each client of the publisher has what is relevant to it, and nothing else. A class whose
-//! rule, rows and viewpoints are as they were costs a comparison for each client. Ids are given in the order in which ghosts came
-//! to be, so that they say nothing of the rows of others.
+//! Promises: after [`Interests::update`] each client of the publisher has what is relevant to it, and nothing else. A
+//! class whose rule, rows and viewpoints are unchanged costs a comparison per client. Ids are given in the order in
+//! which ghosts spawned, so that they reveal nothing about the rows of others.
 
 use std::collections::HashMap;
 
@@ -20,11 +20,11 @@ pub struct Interests {
     peers: HashMap<PeerHandle, Box<[Of]>>,
     owned: HashMap<PeerHandle, Vec<u32>>,
     changes: Changes,
-    /// What clients were let have between two ticks, as messages name it: client, class and row.
+    /// Ghosts that clients were given between two ticks, because messages name them: client, class and row.
     ahead: Vec<(PeerHandle, usize, u32)>,
 }
 
-/// What of a class a client has, and what that depends on.
+/// What a client has of a class, and the inputs of that decision.
 #[derive(Debug, Default)]
 struct Of {
     interest: Interest,
@@ -49,7 +49,8 @@ impl Interests {
     /// Changes the rule of a class.
     ///
     /// # Errors
-    /// When the class can't have it.
+    ///
+    /// When the rule doesn't fit the class.
     pub fn set_rule(
         &mut self,
         classes: &Classes,
@@ -59,7 +60,7 @@ impl Interests {
         let (Some(of), Some(place)) = (classes.get(class), self.rules.get_mut(class)) else { return Ok(()) };
         *place = (rule, ClassRelevancy::new(of, rule)?);
         for of in self.peers.values_mut() {
-            // No row has this number: all are looked at anew.
+            // No row has this number: forces a full check.
             of[class].interest.forget(u32::MAX);
         }
         Ok(())
@@ -70,12 +71,12 @@ impl Interests {
         self.rules.get(class).map_or(Relevancy::Always, |(rule, _)| *rule)
     }
 
-    /// Says from where a client looks at a class with a grid; from nowhere: from where its own are.
+    /// Sets the viewpoints of a client for a class with a grid; without any, its own ghosts are the viewpoints.
     pub fn set_viewpoints(&mut self, peer: PeerHandle, class: usize, viewpoints: Vec<[f64; 3]>) {
         self.of(peer)[class].viewpoints = viewpoints;
     }
 
-    /// Says what of a class a client is to have, a byte a row.
+    /// Sets which rows of a class a client has, a byte a row.
     pub fn set_mask(&mut self, peer: PeerHandle, class: usize, mask: Vec<u8>) {
         self.of(peer)[class].mask = mask;
     }
@@ -85,13 +86,13 @@ impl Interests {
         self.peers.entry(peer).or_insert_with(|| (0..count).map(|_| Of::default()).collect())
     }
 
-    /// A row ended: what has its number later is another.
+    /// A row ended: its number may be reused for another ghost.
     pub fn forget(&mut self, class: usize, row: u32) {
         self.peers.values_mut().for_each(|of| of[class].interest.forget(row));
     }
 
-    /// The name by which a client knows an object: of one that it has, or that it is to have from the next tick on. One that
-    /// came in this tick may be, as far as the rule can say by now; the next [`Interests::update`] decides.
+    /// The name by which a client knows an object that it has, or will have from the next tick on. For an object
+    /// spawned in this tick that is a prediction by the rule; the next [`Interests::update`] decides.
     pub fn name(
         &mut self,
         publisher: &mut Publisher,
@@ -116,7 +117,7 @@ impl Interests {
         publisher.name(peer, class, row)
     }
 
-    /// Lets clients have what is relevant from now on, and takes what isn't any more: after [`Publisher::begin_tick`].
+    /// Gives clients what is relevant from now on, and takes away the rest: after [`Publisher::begin_tick`].
     pub fn update(&mut self, publisher: &mut Publisher) {
         let tick = publisher.tick();
         let handles: Vec<PeerHandle> = publisher.peers().collect();
@@ -143,15 +144,15 @@ impl Interests {
                 let owned = self.owned.get(peer).map_or(&[][..], Vec::as_slice);
                 let view = View { owned, viewpoints, mask };
                 self.rules[class].1.update(tick, publisher.table(class), view, interest, &mut self.changes);
-                // As they came to be: rows, which are given again, would say by their ids where others were that the client
-                // has never seen. What came in one tick is by rows.
+                // In the order of spawning: row numbers are reused, so ids in their order would reveal ghosts that
+                // the client has never seen. Ghosts of one tick are in row order.
                 let table = publisher.table(class);
                 self.changes.entered.sort_unstable_by_key(|row| (table.spawned_at(*row), *row));
                 for row in self.changes.left.drain(..) {
                     publisher.leave(*peer, class, row);
                 }
                 for row in self.changes.entered.drain(..) {
-                    // Where it has no id for it yet it is asked for again.
+                    // If it has no id yet, ask again in the next tick.
                     if !publisher.enter(*peer, class, row) && !publisher.has(*peer, class, row) {
                         interest.forget(row);
                     }
@@ -258,7 +259,7 @@ mod tests {
         let mut world = World::new(1);
         world.publisher.spawn(0, None).unwrap();
         assert_eq!(world.tick()[0], [0]);
-        // Its create went out, so that its end takes a way and back.
+        // Its create went out, so its end takes a round trip.
         let mut writer = crate::wire::BitWriter::new();
         let create = crate::endpoint::Feature::fill(&mut world.publisher, ONE, 3, 9000, &mut writer).unwrap();
         world.publisher.handle_notification(ONE, create, true);

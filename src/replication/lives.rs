@@ -1,9 +1,9 @@
-//! Ghosts that are gone, with the states that they had: what is shown is of an earlier tick, in which they are still there.
+//! Despawned ghosts with their states, for views of an earlier tick in which they still existed.
 //!
-//! Promises: nothing is kept unless it is asked for, and of those that are gone for no longer than a view may go back; bounded
-//! by [`MAX_LIVES`].
+//! Promises: nothing is kept unless requested, and then only for as long as a view may go back; bounded by
+//! [`MAX_LIVES`].
 
-/// How many of a class are kept; the longest gone are forgotten first.
+/// How many of a class are kept; the oldest make room.
 const MAX_LIVES: usize = 4096;
 
 /// One that is gone.
@@ -12,15 +12,15 @@ pub(super) struct Life {
     pub(super) id: usize,
     /// The tick of its end.
     pub(super) end: u32,
-    /// Of its states, rising, and their words one after the other.
+    /// The ticks of its states, ascending, and their words one after the other.
     ticks: Vec<u32>,
     words: Vec<u64>,
 }
 
 impl Life {
-    /// The ticks of the states around `tick`: before that of the newest one that is not later, of this, and of the next one; 0
-    /// where there is none.
-    pub(super) fn around(&self, tick: u32) -> [u32; 3] {
+    /// The ticks of the states around `tick`: the one before the current one, the current one, and the next one; 0 if
+    /// there is none.
+    pub(super) fn bracket(&self, tick: u32) -> [u32; 3] {
         let after = self.ticks.partition_point(|at| *at <= tick);
         let at = |index: Option<usize>| index.and_then(|index| self.ticks.get(index)).copied().unwrap_or(0);
         [at(after.checked_sub(2)), at(after.checked_sub(1)), at(Some(after))]
@@ -38,16 +38,16 @@ impl Life {
     }
 }
 
-/// Those of a class that are gone.
+/// The despawned ghosts of a class.
 #[derive(Debug, Default)]
 pub(super) struct Lives {
-    /// For how many ticks they are kept; 0: not at all.
+    /// For how many ticks they are kept; 0 for none.
     kept: u32,
     gone: Vec<Life>,
 }
 
 impl Lives {
-    /// Keeps those that go from now on, for this many ticks.
+    /// Keeps ghosts that despawn from now on, for this many ticks.
     pub(super) fn keep(&mut self, ticks: u32) {
         self.kept = ticks;
     }
@@ -64,7 +64,7 @@ impl Lives {
         self.gone.clear();
     }
 
-    /// Keeps the states of one that ends with a tick: these ticks, rising, of which `state` gives the words.
+    /// Keeps the states of a ghost that ends with a tick: `state` returns the words of these ticks, ascending.
     pub(super) fn push(
         &mut self,
         id: usize,

@@ -1,11 +1,11 @@
-//! Ghosts: a world that copies itself.
+//! Ghosts: a replicated world.
 //!
-//! The server's objects are rows of a table a class; each client has ghosts of those that matter to it, and gets what changed
-//! of them within its budget. [`Publisher`] is the server's side, [`Mirror`] a client's.
+//! The server's objects are rows of a table per class; each client has ghosts of those that matter to it, and gets
+//! their changes within its budget. [`Publisher`] is the server's side, [`Mirror`] a client's.
 //!
-//! Promises: a client's state of a ghost at a tick is the server's of that tick, quantised, and what it shows never goes back.
-//! After a loss only what no later packet carries goes again, with its newest value; a ghost whose newest state is acked costs
-//! nothing. What isn't relevant to a client changes no byte that it gets.
+//! Promises: a client's state of a ghost at a tick is the server's of that tick, quantised, and the shown state never
+//! goes back. After a loss only properties that no later packet carries are resent, with their newest values; a ghost
+//! whose newest state is acked costs nothing. Objects that aren't relevant to a client change no byte that it gets.
 
 mod cells;
 pub mod class;
@@ -27,7 +27,7 @@ mod wordless;
 pub use class::{ClassError, Classes, Condition, GhostClass, HISTORY};
 pub use frames::Frames;
 pub use interests::Interests;
-pub use mirror::{GhostEvent, Happened, Mirror, MirrorCounters, Named, WorldFrames, WorldTime};
+pub use mirror::{GhostEvent, GhostEventKind, Mirror, MirrorCounters, Named, WorldFrames, WorldTime};
 pub use name::GhostName;
 pub use packet::Violation;
 pub use publisher::{ClassCosts, Costs, Publisher, PublisherConfig};

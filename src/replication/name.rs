@@ -1,4 +1,4 @@
-//! What a message has in place of a ghost. What it promises is said where names are given.
+//! A ghost's name in a message. Its promises are documented where names are given.
 
 /// A ghost as one client knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ impl GhostName {
     /// Bits of a name.
     pub const BITS: u32 = 32;
 
-    /// As one number: what was named last differs most.
+    /// As one number, with the most variable part in the low bits.
     pub fn number(self) -> u32 {
         // Ids are below 2^16.
         self.id | u32::from(self.as_of) << 16

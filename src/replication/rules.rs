@@ -19,8 +19,8 @@ use core::fmt;
 
 use crate::wire::{Column, Field, Kind, Node, Properties};
 
-/// How long a silence of a ghost may be, in ticks, and it is still drawn as one motion where it can't be known for rest.
-pub const MAX_DRAWN: u32 = 6;
+/// How long a silence of a ghost may be, in ticks, and still be drawn as one motion if it isn't known to be rest.
+const MAX_DRAWN: u32 = 6;
 
 /// How a property is shown between two of its states.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,27 +36,27 @@ pub enum Rule {
     Direction,
     Transform,
     Hermite(Velocity),
-    /// What goes on as it did until it is said otherwise: it is sent when it differs by more than the threshold from that.
+    /// Dead reckoning: it goes on as before, and is sent when it differs from that by more than the threshold.
     Reckoned {
         velocity: Velocity,
         threshold: f64,
     },
 }
 
-/// Where the velocity of a property is said.
+/// The velocity of a property.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Velocity {
-    /// The index of the property that has it, in units a second.
+    /// The index of the velocity property, in units a second.
     pub property: usize,
     /// Ticks a second of the server.
     pub rate: f64,
 }
 
-/// Why a property can't have a rule.
+/// Why a rule doesn't fit a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleError {
     pub property: String,
-    /// What its rule must be, or have.
+    /// The requirement of its rule.
     pub must: &'static str,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for RuleError {
 impl core::error::Error for RuleError {}
 
 impl Rule {
-    /// The rule of a field of which nothing else was said.
+    /// The default rule of a field.
     pub fn of(field: &Field) -> Self {
         Rule::of_kind(field.kind())
     }
@@ -101,7 +101,8 @@ impl Rule {
     /// Checks a rule for one of these properties.
     ///
     /// # Errors
-    /// What the property would need for it.
+    ///
+    /// What the property lacks for it.
     pub fn check(&self, properties: &Properties, property: usize) -> Result<(), RuleError> {
         let field = properties.each()[property].field();
         let wrong = |must| Err(RuleError { property: field.name().to_owned(), must });
@@ -143,7 +144,7 @@ impl Rule {
     }
 }
 
-/// How many numbers a value is, if it is one that can be between two others.
+/// The number of numbers in a value, if it can be interpolated.
 pub fn numbers_of(node: &Node) -> Option<usize> {
     let Node::Leaf(leaf) = node else { return None };
     Some(match leaf.column() {
@@ -153,11 +154,12 @@ pub fn numbers_of(node: &Node) -> Option<usize> {
     })
 }
 
-/// The tick from which a ghost moves to its next state. `before`, `from` and `to` are the ticks of three states in a row, 0 where
-/// there is none; `rested` is the last tick before `to` in which it is known to have been as in `from`, if any is.
+/// The tick from which a ghost moves to its next state. `before`, `from` and `to` are the ticks of three consecutive
+/// states, 0 if there is none; `rested` is the last tick before `to` in which it is known to have been unchanged
+/// since `from`, if any is.
 ///
-/// What rests is not drawn out over the time in which it did: it is as it was until the tick before the next state. But where
-/// states may be missing it moves all the time.
+/// Rest isn't drawn as slow motion: the ghost stays until the tick before the next state. But if states may be
+/// missing, it moves all the time.
 #[inline]
 pub fn motion_begin(before: u32, from: u32, to: u32, rested: Option<u32>) -> u32 {
     let gap = to - from;
@@ -175,10 +177,10 @@ pub fn motion_begin(before: u32, from: u32, to: u32, rested: Option<u32>) -> u32
 
 /// An angle on a circle from `lo`.
 #[inline]
-pub fn around(from: f64, to: f64, weight: f64, lo: f64, turn: f64) -> f64 {
+pub fn angular(from: f64, to: f64, weight: f64, lo: f64, turn: f64) -> f64 {
     let way = (to - from + turn / 2.0).rem_euclid(turn) - turn / 2.0;
     let at = lo + (from + way * weight - lo).rem_euclid(turn);
-    // What is a rounding below a whole turn comes out as one.
+    // Rounding just below a whole turn gives a whole turn.
     if at >= lo + turn { lo } else { at }
 }
 
@@ -196,7 +198,7 @@ pub fn slerp(from: [f64; 4], to: [f64; 4], weight: f64) -> [f64; 4] {
     let to = if dot < 0.0 { to.map(|part| -part) } else { to };
     let cosine = dot.abs().min(1.0);
     let (mine, theirs) = if cosine > 0.9995 {
-        // So near that a line is as good, and the sine is no divisor.
+        // So close that a line will do, and the sine would divide by almost zero.
         (1.0 - weight, weight)
     } else {
         let angle = cosine.acos();
@@ -208,7 +210,7 @@ pub fn slerp(from: [f64; 4], to: [f64; 4], weight: f64) -> [f64; 4] {
     at
 }
 
-/// Makes a vector have the length 1; `else_` where it has none.
+/// Normalizes a vector; `else_` if it has no length.
 #[inline]
 pub fn normalize<const N: usize>(vector: &mut [f64; N], else_: [f64; N]) {
     let length = vector.iter().map(|part| part * part).sum::<f64>().sqrt();
@@ -233,11 +235,11 @@ mod tests {
 
     #[test]
     fn angles_go_the_short_way() {
-        let at = |from, to, weight| around(from, to, weight, 0.0, 360.0);
+        let at = |from, to, weight| angular(from, to, weight, 0.0, 360.0);
         assert_eq!(at(350.0, 10.0, 0.5), 0.0);
         assert_eq!(at(10.0, 350.0, 0.25), 5.0);
         assert_eq!(at(10.0, 350.0, 0.75), 355.0);
-        assert_eq!(around(-170.0, 170.0, 0.75, -180.0, 360.0), 175.0);
+        assert_eq!(angular(-170.0, 170.0, 0.75, -180.0, 360.0), 175.0);
     }
 
     #[test]

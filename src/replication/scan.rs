@@ -1,7 +1,7 @@
-//! One property of all rows: what differs from the cells as they were, and the words of that.
+//! One property of all rows: finds cells that differ from their last values, and their words.
 //!
-//! Promises: cells that are as they were cost a comparison of memory, by blocks of [`BLOCK`] rows; of the others the rows that
-//! differ are found one by one, and only these are quantised, all of a block at once. Nothing is allocated a tick.
+//! Promises: unchanged cells cost a comparison of memory, by blocks of [`BLOCK`] rows; in the others the rows that
+//! differ are found one by one, and only these are quantised, all of a block at once. Nothing is allocated in a tick.
 
 use crate::store::ones;
 use crate::wire::{Property, ValueError};
@@ -14,12 +14,12 @@ pub(super) const BLOCK: usize = u64::BITS as usize;
 pub(super) struct Scan {
     /// Bytes of a cell.
     size: usize,
-    /// Words of a cell, and where they begin among those of a row.
+    /// Words of a cell, and where they start among those of a row.
     pub(super) count: usize,
     pub(super) start: usize,
-    /// The cells as they were when they were last found to differ.
+    /// The cells as of their last known difference.
     shadow: Vec<u8>,
-    /// Of the block that is looked at: which rows are quantised, and the words of these one after the other.
+    /// For the current block: which rows are quantised, and their words one after the other.
     dirty: u64,
     words: Box<[u64]>,
     gathered: Box<[u8]>,
@@ -55,7 +55,7 @@ impl Scan {
         changed
     }
 
-    /// Quantises the `dirty` rows among those from `first` on. Calls `wrong` with each, from 0 on, whose value can't be written.
+    /// Quantises the `dirty` rows from `first` on. Calls `wrong` with each, counted from 0, whose value is invalid.
     #[inline]
     pub(super) fn quantize(
         &mut self,
@@ -89,8 +89,8 @@ impl Scan {
         }
     }
 
-    /// Sets `bit` in the mask of each dirty row of the block whose words differ from its newest ones: `newest` has `width`
-    /// a row from the block's first on. Returns those rows.
+    /// Sets `bit` in the mask of each dirty row of the block whose words differ from its newest ones: `newest` has
+    /// `width` per row from the block's first on. Returns those rows.
     #[inline]
     pub(super) fn mark(&self, newest: &[u64], width: usize, bit: u64, masks: &mut [u64; BLOCK]) -> u64 {
         match self.count {
@@ -129,7 +129,7 @@ impl Scan {
         marked
     }
 
-    /// Copies the new words of those of the block's rows that are dirty and in `rows` into their newest ones.
+    /// Copies the new words of the block's dirty rows in `rows` into their newest ones.
     #[inline]
     pub(super) fn copy(&self, newest: &mut [u64], width: usize, rows: u64) {
         match self.count {

@@ -1,14 +1,15 @@
-//! The values of properties without words: texts, bytes, lists. They are written once, when they are set, and go whole.
+//! The values of properties without words: texts, bytes, lists. They are encoded once, when they are set, and sent
+//! whole.
 //!
-//! Promises: what was set is the row's state from the next tick on, as with cells that are read then. A value that can't be
-//! written changes nothing. A row that nothing was set of has the value whose row is zero, if there is one.
+//! Promises: a set value belongs to the row's state from the next tick on, like cells that are read then. An invalid
+//! value changes nothing. A row without a set value has the value whose row is zero, if there is one.
 
 use crate::wire::{BitWriter, Encoded, Properties, ValueError};
 
 /// The values of all rows.
 #[derive(Debug)]
 pub(super) struct Wordless {
-    /// The property of each value of a row, and what it is before it is set.
+    /// The property of each value of a row, and its initial value.
     properties: Box<[(usize, Result<Encoded, ValueError>)]>,
     /// By row and then by property: what holds, and what will from the next tick on.
     values: Vec<Option<Encoded>>,
@@ -75,7 +76,7 @@ impl Wordless {
         })
     }
 
-    /// Makes what was set of a row its state; the mask of the properties that changed.
+    /// Makes a row's set values its state; returns the mask of the properties that changed.
     pub(super) fn commit(&mut self, row: usize) -> u64 {
         let mut changed = 0;
         for (place, (property, default)) in self.properties.iter().enumerate() {

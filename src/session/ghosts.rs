@@ -1,7 +1,8 @@
-//! Ghosts in a session: a server's world, or a client's picture of one, over the endpoint's peers.
+//! Ghosts in a session: a server's world, or a client's copy of one, over the endpoint's peers.
 //!
-//! Promises: what arrives for ghosts is read when it arrives, so that what is acked was read; nothing of a server's world goes to a
-//! client before the application knows of it. Refuses what a peer writes whose part it isn't: its connection is over.
+//! Promises: ghost packets are read when they arrive, so an acked packet has been read; nothing of a server's world
+//! goes to a client before the application knows the client. A peer that writes what only the other side may write is
+//! disconnected.
 
 use super::timing::Timing;
 use crate::endpoint::{Dial, Event, Host, PeerHandle};
@@ -11,25 +12,25 @@ use crate::time::Instant;
 use crate::transport::{Notification, OpaqueBody, Received};
 use crate::wire::BitReader;
 
-/// An endpoint's part in ghosts.
+/// An endpoint's role in ghosts.
 #[derive(Default)]
 pub enum Ghosts {
-    /// The protocol has none.
+    /// The protocol has no ghosts.
     #[default]
     None,
-    /// A server's: it has the world.
+    /// A server's: it holds the world.
     Publisher(Box<Publisher>),
-    /// A client's: it has what it was shown of it.
+    /// A client's: it holds what it was shown of the world.
     Mirror(Box<Mirror>),
 }
 
 impl Ghosts {
-    /// The world, if it is here.
+    /// The world, on a server.
     pub fn publisher(&mut self) -> Option<&mut Publisher> {
         if let Ghosts::Publisher(publisher) = self { Some(publisher) } else { None }
     }
 
-    /// What is known of the world, if it is elsewhere.
+    /// The copy of the world, on a client.
     pub fn mirror(&mut self) -> Option<&mut Mirror> {
         if let Ghosts::Mirror(mirror) = self { Some(mirror) } else { None }
     }
@@ -39,7 +40,7 @@ impl Ghosts {
         if let Ghosts::Mirror(mirror) = self { mirror.has_news() } else { false }
     }
 
-    /// Takes what arrived with a datagram. `server` is whose world a client is shown.
+    /// Takes payloads that arrived with a datagram. `server` is the peer whose world a client is shown.
     pub(super) fn read(
         &mut self,
         now: Instant,
@@ -69,8 +70,8 @@ impl Ghosts {
         }
     }
 
-    /// Whether a client is shown this peer's world: that of the server that it dialled, and of another only when the
-    /// connection to that one is over.
+    /// Whether a client is shown this peer's world: that of the server it dialled, or of another one once the
+    /// connection to the first is over.
     pub(super) fn follow(&mut self, host: &Host, server: &mut Option<PeerHandle>, peer: PeerHandle) -> bool {
         let Ghosts::Mirror(mirror) = self else { return false };
         if *server == Some(peer) {
@@ -87,7 +88,7 @@ impl Ghosts {
         true
     }
 
-    /// Keeps the fates of its own packets from the application's.
+    /// Takes the notifications of the ghosts' own packets out of the application's.
     pub(super) fn take_notifications(
         &mut self,
         channel: Option<usize>,
@@ -103,7 +104,7 @@ impl Ghosts {
         });
     }
 
-    /// Lets those in whom the application now knows, and those go who are gone.
+    /// Admits peers that the application now knows, and removes those that left.
     pub(super) fn note_events(&mut self, events: &[Event]) {
         let Ghosts::Publisher(publisher) = self else { return };
         for event in events {
@@ -115,14 +116,14 @@ impl Ghosts {
         }
     }
 
-    /// Says for whom there is something to send.
+    /// Registers the peers that have something to be sent.
     pub(super) fn want(&mut self, now: Instant, host: &mut Host, wants: &mut Vec<(PeerHandle, usize)>) {
         let channel = host.ghost_channel();
         let (Ghosts::Publisher(publisher), Some(channel)) = (self, channel) else { return };
         wants.clear();
         wants.extend(publisher.wants());
         for (peer, least_bits) in wants.drain(..) {
-            // Whoever is about to go wants nothing any more.
+            // A peer that is about to leave gets nothing more.
             if host.want(peer, channel, least_bits).is_ok() {
                 publisher.choose(peer, host.budget_bits(now, peer));
             }

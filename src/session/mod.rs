@@ -1,9 +1,10 @@
-//! One tick in code: an endpoint, and in which order it and what is above it fill packets and are read. Drivers carry
-//! sessions, and the bindings bind them.
+//! One tick in code: an endpoint and the features above it, in the order in which they fill packets and read them.
+//! Drivers carry sessions, and the bindings bind them.
 //!
-//! Promises: what a tick hands up is one value, [`Tick`], taken whole: each of its parts is of the same moment. A peer's first
-//! event comes at least a tick before all else of that peer, and its last one at least a tick after, so that whoever reads a
-//! tick can do so in any order. What lingers is ticked without its application, and is over in time.
+//! Promises: a tick hands up one value, [`Tick`], taken whole, whose parts are all of the same moment. A peer's first
+//! event comes at least a tick before anything else from that peer, and its last event at least a tick after, so an
+//! application may read the parts of a tick in any order. A lingering session is ticked without its application, and
+//! ends in time.
 
 mod ghosts;
 mod tick;
@@ -22,41 +23,41 @@ use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
 use crate::transport::{Read, Received};
 
-/// While an endpoint lingers nobody ticks it: this often it is as if. The copies of redundant messages go out with ticks.
+/// How often a lingering endpoint, which nobody ticks, ticks itself: copies of redundant messages go out with ticks.
 const LINGER_TICK: Duration = Duration::from_millis(16);
 
-/// An endpoint with what is above it.
+/// An endpoint with the features above it.
 pub struct Session {
     host: Host,
-    /// How often it was changed, or may have been.
+    /// Grows with each possible change.
     version: u64,
     lingering: Option<Lingering>,
     ghosts: Ghosts,
     timing: Timing,
-    /// The application was told in an earlier tick that it is connected: it may see ghosts.
+    /// An earlier tick told the application that it is connected, so it may see ghosts.
     shows_ghosts: bool,
-    is_told_of_server: bool,
-    /// Whose world a client is shown.
+    knows_server: bool,
+    /// The server whose world a client is shown.
     server: Option<PeerHandle>,
-    /// Its last event waited, in the last take, for the application to look at what it is shown.
+    /// The last take held back the server's last event, so that the application can still look at the world.
     has_waited: bool,
     payloads: Vec<(PeerHandle, Received)>,
     wants: Vec<(PeerHandle, usize)>,
 }
 
-/// A wait for the peers, after the application closed the session.
+/// The wait for peers after the application closed the session.
 struct Lingering {
     until: Instant,
     next_tick: Instant,
 }
 
 impl Session {
-    /// Of an endpoint that nothing was done with yet.
+    /// A session of a new endpoint.
     pub fn new(host: Host) -> Self {
         Self::with_ghosts(host, Ghosts::None)
     }
 
-    /// As [`Session::new`], with a part in ghosts.
+    /// Like [`Session::new`], with a role in ghosts.
     pub fn with_ghosts(host: Host, ghosts: Ghosts) -> Self {
         let about = host.protocol().time();
         let timing = if host.listener().is_some() { Timing::server(about) } else { Timing::client(about) };
@@ -71,7 +72,7 @@ impl Session {
             ghosts,
             timing,
             shows_ghosts: false,
-            is_told_of_server: false,
+            knows_server: false,
             server: None,
             has_waited: false,
             payloads: Vec::new(),
@@ -79,33 +80,33 @@ impl Session {
         }
     }
 
-    /// The endpoint, to ask.
+    /// The endpoint, for queries.
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// The endpoint, to change: what was found out about it before holds no more.
+    /// The endpoint, for changes: earlier answers about it may no longer hold.
     pub fn change(&mut self) -> &mut Host {
         self.version += 1;
         &mut self.host
     }
 
-    /// Another number after each [`Session::change`].
+    /// A number that differs after each [`Session::change`].
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Its part in ghosts.
+    /// The session's role in ghosts.
     pub fn ghosts(&mut self) -> &mut Ghosts {
         &mut self.ghosts
     }
 
-    /// Its part in inputs and the server's time.
+    /// The session's role in inputs and the server's time.
     pub fn timing(&mut self) -> &mut Timing {
         &mut self.timing
     }
 
-    /// A server's tick: the one that was flushed last, as ghosts' packets carry it.
+    /// A server's tick: the last one flushed, with the number that ghosts' packets carry.
     pub fn tick(&mut self) -> u32 {
         match (&mut self.ghosts, &self.timing) {
             (Ghosts::Publisher(publisher), _) => publisher.tick(),
@@ -114,7 +115,7 @@ impl Session {
         }
     }
 
-    /// Takes the inputs for the tick that now begins, once a tick: after [`Session::take`].
+    /// Takes the inputs for the tick that now begins: once a tick, after [`Session::take`].
     pub fn take_inputs(&mut self, now: Instant) {
         let tick = self.tick();
         if let Timing::Server(timing) = &mut self.timing {
@@ -122,8 +123,8 @@ impl Session {
         }
     }
 
-    /// What a client is shown of the world, to be taken with each tick: its last event waits for that, for one tick. None before a tick after the one that says that it is
-    /// connected.
+    /// The world as a client sees it, to be read in each tick. The server's last event is held back for one tick so
+    /// that the final state can still be read. None until the tick after the one with the connected event.
     pub fn mirror(&mut self) -> Option<&mut Mirror> {
         if self.shows_ghosts { self.ghosts.mirror() } else { None }
     }
@@ -150,8 +151,8 @@ impl Session {
         }
     }
 
-    /// Takes all that waits for the application. Where the core can't read what came, that comes alone: read it, and give
-    /// what it says to [`Session::handle_read`].
+    /// Takes everything that waits for the application. If packets came that only the application's code can read,
+    /// takes only those: read them, and pass the result to [`Session::handle_read`].
     pub fn take(&mut self, tick: &mut Tick) {
         tick.unread = self.change().take_unread();
         if tick.unread.is_empty() {
@@ -159,7 +160,8 @@ impl Session {
         }
     }
 
-    /// Takes what peers' packets say, whose messages come first in the tick's inbox, and then all that waits besides.
+    /// Takes the contents of the packets that the application has read, which come first in the tick's inbox, and
+    /// then everything else.
     pub fn handle_read(
         &mut self,
         now: Instant,
@@ -181,9 +183,9 @@ impl Session {
         host.take_packet_notifications(&mut tick.packet_notifications);
         self.ghosts.take_notifications(self.host.ghost_channel(), &mut tick.notifications);
         self.timing.take_notifications(self.host.time_channel(), &mut tick.notifications);
-        // Last: nothing of a peer comes before the application knows of it.
+        // Last: nothing of a peer may come before the application knows it.
         let (mut events, mut final_stats, mut here) = (Vec::new(), Vec::new(), None);
-        // Nobody may look, or have no cells for what is shown: that is not waited for twice.
+        // The application may never look at ghosts, or have no columns for them: the event is held back only once.
         let is_shown = self.shows_ghosts && !self.has_waited && self.ghosts.has_news();
         let (server, mut waits) = (self.server.filter(|_| is_shown), false);
         let is_here = |peer| {
@@ -192,13 +194,13 @@ impl Session {
         };
         self.host.take_events(is_here, &mut events, &mut final_stats);
         self.has_waited = waits;
-        self.shows_ghosts = self.is_told_of_server;
+        self.shows_ghosts = self.knows_server;
         for event in &events {
             if let Event::Dialled { peer, .. } = event {
                 let before = self.server;
                 if self.ghosts.follow(&self.host, &mut self.server, *peer) {
                     self.note_server(before);
-                    self.is_told_of_server = true;
+                    self.knows_server = true;
                 }
             }
         }
@@ -209,14 +211,14 @@ impl Session {
         tick.final_stats.append(&mut final_stats);
     }
 
-    /// Shows nothing of another server's world than before until the application knows of that one.
+    /// Hides the new server's world until the application knows that server.
     fn note_server(&mut self, before: Option<PeerHandle>) {
         if before.is_some() && before != self.server {
-            (self.shows_ghosts, self.is_told_of_server) = (false, false);
+            (self.shows_ghosts, self.knows_server) = (false, false);
         }
     }
 
-    /// Appends all that is due, messages and ghosts included: once a tick.
+    /// Appends everything that is due, messages and ghosts included: once a tick.
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
         self.version += 1;
         self.timing.begin_flush(self.ghosts.publisher());
@@ -243,14 +245,15 @@ impl Session {
         }
     }
 
-    /// When [`Session::transmit_between`] has something to do if nothing arrives before.
+    /// When [`Session::transmit_between`] has something to do, unless a datagram arrives earlier.
     pub fn next_deadline(&self) -> Instant {
         let tick = self.lingering.as_ref().map_or(Instant::NEVER, |lingering| lingering.next_tick);
         self.host.next_deadline().min(tick)
     }
 
-    /// Ends the connections when the peers have what was queued for them, or after the goodbye's time. True when it is to be
-    /// carried until [`Session::has_lingered`], of this call or of one before; otherwise it is to be closed now.
+    /// Ends each connection once its peer has what was queued for it, or when the goodbye's time is over. Returns
+    /// true if the session must be driven until [`Session::has_lingered`], because of this call or an earlier one;
+    /// otherwise close it now.
     pub fn begin_close(&mut self, now: Instant, goodbye: Goodbye, out: &mut Datagrams) -> bool {
         let linger = goodbye.linger.min(MAX_LINGER);
         self.change().begin_close(now, goodbye);
@@ -269,7 +272,7 @@ impl Session {
         self.lingering.is_some()
     }
 
-    /// Whether it has lingered to its end, or for long enough.
+    /// Whether lingering is done, or has taken long enough.
     pub fn has_lingered(&self, now: Instant) -> bool {
         let Some(lingering) = &self.lingering else { return false };
         lingering.until <= now || self.host.is_over()

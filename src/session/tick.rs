@@ -1,4 +1,4 @@
-//! What a tick hands up, taken whole.
+//! The contents of one tick, taken as a whole.
 
 use std::collections::HashSet;
 
@@ -6,24 +6,24 @@ use crate::endpoint::{Event, Inbox, PeerHandle, PeerStats};
 use crate::transport::chunks::ChunkEvent;
 use crate::transport::{Notification, PacketNotification, Unread};
 
-/// All that came since the last tick.
+/// Everything that arrived since the last tick.
 #[derive(Default)]
 pub struct Tick {
-    /// Packets in which only the application's own code can read messages, peer by peer: while there are any, the rest
-    /// of the tick waits for [`Session::handle_read`](super::Session::handle_read).
+    /// Packets that only the application's own code can read, by peer: while there are any, the rest of the tick
+    /// waits for [`Session::handle_read`](super::Session::handle_read).
     pub unread: Vec<(PeerHandle, Unread)>,
     /// Messages, in order within each channel of each peer: their bodies and records, and tables.
     pub inbox: Inbox,
-    /// What happened to chunks, of either direction.
+    /// Events of chunks in either direction.
     pub chunks: Vec<(PeerHandle, ChunkEvent)>,
-    /// The fates of messages whose sender wanted to know, peer by peer, each in the order of its packets.
+    /// Notifications about messages, peer by peer, each peer's in packet order.
     pub notifications: Vec<(PeerHandle, Notification)>,
-    /// The fates of packets, in the same order; if the configuration says so.
+    /// Notifications about packets, in the same order, if the configuration asks for them.
     pub packet_notifications: Vec<(PeerHandle, PacketNotification)>,
-    /// Connections that came up or ended, in order. Nothing else of a peer is here with them: all that it sends is in later
-    /// ticks than its first event, and in earlier ones than its last.
+    /// Connections that came up or ended, in order. Nothing else in this tick is from these peers: all their messages
+    /// are in ticks after their first event and before their last.
     pub events: Vec<Event>,
-    /// How those were doing whose last event is here.
+    /// The final statistics of peers whose last event is in this tick.
     pub final_stats: Vec<(PeerHandle, PeerStats)>,
 }
 
@@ -37,7 +37,7 @@ impl Tick {
         rest && events.is_empty() && !self.inbox.has_any()
     }
 
-    /// From whom there is anything.
+    /// The peers that have anything in this tick.
     pub(super) fn peers(&self) -> HashSet<PeerHandle> {
         let mut peers = HashSet::new();
         self.inbox.note_peers(&mut peers);

@@ -1,7 +1,7 @@
 //! Inputs and the server's time in a session: a server has its clients' inputs by tick, a client its clock.
 //!
-//! Promises: a session has one tick number, that which ghosts' packets carry. What a peer writes whose part it isn't ends its
-//! connection, and so does what can't be read; what is only strange is counted.
+//! Promises: a session has one tick number, the one that ghosts' packets carry. Malformed payloads, and payloads that
+//! only the other side may write, end the connection; merely unexpected ones are counted.
 
 use crate::endpoint::{Dial, Event, Feature, Host, PeerHandle};
 use crate::replication::Publisher;
@@ -14,33 +14,33 @@ use crate::transport::protocol::ServerTime;
 use crate::transport::{Notification, OpaqueBody, Received};
 use crate::wire::{BitReader, BitWriter};
 
-/// Ticks of which a missing input is replaced by the one before it, unless set.
-pub const DEFAULT_REPEAT: u32 = 8;
+/// By default, a missing input is replaced by the one before it for this many ticks.
+const DEFAULT_REPEAT: u32 = 8;
 
-/// Copies of an input, unless set.
-pub const DEFAULT_REDUNDANCY: u32 = 3;
+/// By default, how many packets carry each input.
+const DEFAULT_REDUNDANCY: u32 = 3;
 
-/// Seconds that a client runs ahead at most, unless set.
-pub const DEFAULT_MAX_LEAD: f64 = 1.0;
+/// By default, how many seconds a client may run ahead.
+const DEFAULT_MAX_LEAD: f64 = 1.0;
 
-/// An endpoint's part in inputs and time.
+/// An endpoint's role in inputs and time.
 #[derive(Debug, Default)]
 pub enum Timing {
-    /// The protocol has none.
+    /// The protocol has no inputs and no time.
     #[default]
     None,
-    /// A server's: it has the time.
+    /// A server's: its time counts.
     Server(Box<ServerTiming>),
-    /// A client's: it follows.
+    /// A client's: it follows a server's time.
     Client(Box<ClientTiming>),
 }
 
-/// A client's input for the tick that runs.
+/// A client's input for the current tick.
 #[derive(Clone, Copy, Debug)]
 pub struct TakenInput {
     pub peer: PeerHandle,
     pub state: InputState,
-    /// Where in [`ServerTiming::bodies`] it is, if there is one.
+    /// The place of the input in [`ServerTiming::bodies`], if there is one.
     pub body: Option<(usize, usize)>,
     /// The tick that the player saw, in 1/256.
     pub view: Option<u64>,
@@ -53,15 +53,15 @@ pub struct ServerTiming {
     // By slot.
     players: Vec<Option<(PeerHandle, Box<Referee>)>>,
     policy: MissingPolicy,
-    /// Flushes, where no ghosts count ticks.
+    /// Counts flushes, for protocols without ghosts to count ticks.
     flushes: u32,
-    /// The tick whose inputs were taken last, and when.
+    /// The last tick whose inputs were taken, and when.
     taken_tick: u32,
     taken_at: Instant,
     taken: Vec<TakenInput>,
     bodies: Vec<u8>,
     changes: Vec<u32>,
-    // What a payload says.
+    // Lent buffers to read payloads into.
     read: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -69,13 +69,13 @@ pub struct ServerTiming {
 /// A client's time, which follows a server's.
 #[derive(Debug)]
 pub struct ClientTiming {
-    /// Whose time it is.
+    /// The server whose time this is.
     server: Option<PeerHandle>,
     player: Player,
 }
 
 impl Timing {
-    /// A server's part in the time of a protocol, if it has one.
+    /// A server's role in a protocol's time, if it has any.
     pub fn server(about: Option<&ServerTime>) -> Self {
         let Some(about) = about else { return Timing::None };
         Timing::Server(Box::new(ServerTiming {
@@ -93,7 +93,7 @@ impl Timing {
         }))
     }
 
-    /// A client's part in it, if it has one.
+    /// A client's role in a protocol's time, if it has any.
     pub fn client(about: Option<&ServerTime>) -> Self {
         let Some(about) = about else { return Timing::None };
         let rate = f64::from(about.rate);
@@ -103,17 +103,17 @@ impl Timing {
         Timing::Client(Box::new(ClientTiming { server: None, player }))
     }
 
-    /// The inputs, if they come here.
+    /// The inputs, on a server.
     pub fn inputs(&mut self) -> Option<&mut ServerTiming> {
         if let Timing::Server(timing) = self { Some(timing) } else { None }
     }
 
-    /// The clock, if it follows a server's.
+    /// The clock, on a client.
     pub fn player(&mut self) -> Option<&mut Player> {
         if let Timing::Client(timing) = self { Some(&mut timing.player) } else { None }
     }
 
-    /// A packet of ghosts came, of a tick with these low bits.
+    /// A packet of ghosts arrived, for a tick with these low bits.
     pub(super) fn note_ghosts(&mut self, at: Instant, peer: PeerHandle, tick: u32) {
         if let Timing::Client(timing) = self
             && timing.server == Some(peer)
@@ -122,7 +122,7 @@ impl Timing {
         }
     }
 
-    /// Takes what arrived with a datagram. `tick` is the server's last one.
+    /// Takes payloads that arrived with a datagram. `tick` is the server's newest one.
     pub(super) fn read(
         &mut self,
         now: Instant,
@@ -146,7 +146,7 @@ impl Timing {
         }
     }
 
-    /// Keeps the fates of its own payloads from the application's.
+    /// Takes the notifications of its own payloads out of the application's.
     pub(super) fn take_notifications(
         &mut self,
         channel: Option<usize>,
@@ -170,7 +170,7 @@ impl Timing {
         });
     }
 
-    /// Lets those in whom the application now knows, and those go who are gone.
+    /// Admits peers that the application now knows, and removes those that left.
     pub(super) fn note_events(&mut self, host: &Host, tick: u32, events: &[Event]) {
         for event in events {
             match (&mut *self, event) {
@@ -182,14 +182,14 @@ impl Timing {
         }
     }
 
-    /// Says for whom there is something to send.
+    /// Registers the peers that have something to be sent.
     pub(super) fn want(&mut self, now: Instant, host: &mut Host) {
         let Some(channel) = host.time_channel() else { return };
         match self {
             Timing::Server(timing) => {
                 let due = timing.players.iter().flatten().filter(|(_, referee)| referee.has_news());
                 for (peer, _) in due {
-                    // Whoever is about to go is told nothing any more.
+                    // A peer that is about to leave gets no more reports.
                     let _ = host.want(*peer, channel, Report::MAX_BITS);
                 }
             }
@@ -203,7 +203,7 @@ impl Timing {
         }
     }
 
-    /// Counts a tick that no ghosts count, and looks at what changed of theirs otherwise.
+    /// Counts a tick if no ghosts count it, and otherwise notes which ghosts changed.
     pub(super) fn begin_flush(&mut self, publisher: Option<&mut Publisher>) {
         let Timing::Server(timing) = self else { return };
         match publisher {
@@ -214,17 +214,17 @@ impl Timing {
 }
 
 impl ServerTiming {
-    /// What both sides know of it.
+    /// The settings that both sides share.
     pub fn about(&self) -> &ServerTime {
         &self.about
     }
 
-    /// Flushes, where no ghosts count ticks.
+    /// Flushes, if no ghosts count ticks.
     pub(super) fn flushes(&self) -> u32 {
         self.flushes
     }
 
-    /// What ticks get from now on whose input isn't there.
+    /// Sets what ticks without an input get from now on.
     pub fn set_policy(&mut self, policy: MissingPolicy) {
         self.policy = policy;
         for (_, referee) in self.players.iter_mut().flatten() {
@@ -236,7 +236,7 @@ impl ServerTiming {
         self.policy
     }
 
-    /// Takes the inputs for the tick after `last`, once: those of clients that ever sent any, by slot.
+    /// Takes the inputs for the tick after `last`, once: by slot, of clients that have ever sent any.
     pub(super) fn take(&mut self, now: Instant, last: u32) {
         let tick = last + 1;
         if self.taken_tick >= tick {
@@ -259,7 +259,7 @@ impl ServerTiming {
         }
     }
 
-    /// The tick whose inputs were taken last: the one that runs.
+    /// The tick whose inputs were taken last: the current one.
     pub fn tick(&self) -> u32 {
         self.taken_tick
     }
@@ -269,24 +269,24 @@ impl ServerTiming {
         self.about.input.is_some()
     }
 
-    /// The inputs of the tick that runs.
+    /// The inputs of the current tick.
     pub fn taken(&self) -> &[TakenInput] {
         &self.taken
     }
 
-    /// A client's input of the tick that runs.
+    /// A client's input of the current tick.
     pub fn taken_of(&self, peer: PeerHandle) -> Option<&TakenInput> {
-        // They are by slot.
+        // Sorted by slot.
         let place = self.taken.binary_search_by_key(&peer.slot, |taken| taken.peer.slot).ok()?;
         self.taken.get(place).filter(|taken| taken.peer == peer)
     }
 
-    /// Where the inputs are, as rows of their schema.
+    /// The memory that holds the inputs, as rows of their schema.
     pub fn bodies(&self) -> &[u8] {
         &self.bodies
     }
 
-    /// What is known of a client's inputs.
+    /// The state of a client's inputs.
     pub fn player(&self, peer: PeerHandle) -> Option<&Referee> {
         let (handle, referee) = self.players.get(peer.slot as usize)?.as_ref()?;
         (*handle == peer).then_some(&**referee)
@@ -313,7 +313,7 @@ impl ServerTiming {
         }
     }
 
-    /// The tick that ran last or runs, and since when.
+    /// The current tick, or the last one, and when its inputs were taken.
     fn time(&self, tick: u32) -> TickTime {
         TickTime {
             tick: tick.max(self.taken_tick),
@@ -336,7 +336,7 @@ impl ServerTiming {
         let schema = self.about.input.as_ref().map(|(_, schema)| &**schema);
         let (header, low) = packet::read_inputs(&mut reader, schema, &mut self.read, &mut self.ends)?;
         let time = self.time(tick);
-        // The application may not know of it yet: it sends again.
+        // The application may not know this client yet; the client repeats its inputs.
         if let Some((handle, referee)) = self.players.get_mut(peer.slot as usize).and_then(Option::as_mut)
             && *handle == peer
         {
@@ -345,7 +345,7 @@ impl ServerTiming {
         Ok(())
     }
 
-    /// Writes a report of this tick.
+    /// Writes a report about this tick.
     fn fill(
         &mut self,
         now: Instant,
@@ -354,7 +354,7 @@ impl ServerTiming {
         bits: usize,
         writer: &mut BitWriter,
     ) -> Option<u32> {
-        // A tick whose inputs nobody took has just begun.
+        // If nobody took the tick's inputs, it has just begun.
         let taken_at = if self.taken_tick == tick { self.taken_at } else { now };
         let time = TickTime { tick, taken_at, rate: f64::from(self.about.rate) };
         let changed = self.changes.get(peer.slot as usize).copied();
@@ -369,7 +369,7 @@ impl ServerTiming {
 }
 
 impl ClientTiming {
-    /// Follows a server's time: that of the one that was dialled, and another's only when the connection to that one is over.
+    /// Follows the time of the server that was dialled, and of another one once the connection to the first is over.
     fn follow(&mut self, host: &Host, peer: PeerHandle) {
         let is_here = |dial: &Dial| dial.disconnect_reason().is_none();
         if self.server == Some(peer)
@@ -401,7 +401,7 @@ impl ClientTiming {
     }
 }
 
-/// Both features, of one flush.
+/// Ghosts and timing, for one flush.
 pub(super) struct Features<'a> {
     pub(super) now: Instant,
     pub(super) tick: u32,

@@ -1,6 +1,6 @@
-//! A chunk as it comes in, and the account of its acks.
+//! A chunk as it comes in, and the accounting of its acks.
 //!
-//! Promises: memory grows with the slices that have come, never with what they claim; acks are paid for by slices.
+//! Promises: memory grows with the slices received, never with what they claim; acks are paid for by slices.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use super::progress::Progress;
 use crate::store::BitSet;
 use crate::time::Instant;
 
-/// What an ack of a chunk would say, whether one is wanted, and whether it is paid for.
+/// The next ack of a chunk, whether one is wanted, and whether it is paid for.
 #[derive(Clone, Debug)]
 pub(super) struct Acking {
     /// The slices that have come. The bound is the slice count.
     pub(super) received: BitSet,
-    /// Bytes of slices that came, less those of acks that went out.
+    /// Bytes of received slices, less those of sent acks.
     balance: u64,
     wanted: bool,
 }
@@ -41,7 +41,7 @@ impl Acking {
     }
 }
 
-/// A chunk of which at least one slice has come.
+/// A chunk with at least one received slice.
 #[derive(Debug)]
 pub(super) struct Assembly {
     pub(super) acking: Acking,
@@ -64,7 +64,7 @@ impl Assembly {
         self.acking.received.is_full()
     }
 
-    /// Keeps a slice of this chunk. False when it was there.
+    /// Stores a slice of this chunk. False if it is a duplicate.
     pub(super) fn insert(&mut self, slice: &SlicePacket<'_>) -> bool {
         let new = self.acking.received.insert(slice.slice);
         if new {

@@ -33,7 +33,7 @@ impl From<Unreadable> for AckDrop {
 }
 
 counters! {
-    /// What a sender did, and the acks it dropped, by reason.
+    /// Counts of a sender, and the acks it dropped, by reason.
     pub struct SenderCounters {
         /// Chunks that are known to be across.
         chunks_acked,
@@ -111,7 +111,7 @@ impl From<Unreadable> for SliceDrop {
 }
 
 counters! {
-    /// What a receiver did, and the slices it dropped, by reason.
+    /// Counts of a receiver, and the slices it dropped, by reason.
     pub struct ReceiverCounters {
         /// Chunks that came whole.
         chunks_received,

@@ -25,12 +25,12 @@ pub(super) struct InFlight {
     cancelled: bool,
 }
 
-/// What an ack claims that can't be.
+/// An ack names a slice that was never sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NeverSent;
 
 impl InFlight {
-    /// A chunk of which nothing was sent yet. It is not empty.
+    /// A chunk before anything of it is sent. It is not empty.
     pub(super) fn new(number: u64, data: Vec<u8>) -> Self {
         let count = data.len().div_ceil(SLICE_BYTES);
         InFlight {
@@ -163,7 +163,7 @@ mod tests {
         let mut chunk = InFlight::new(0, vec![0; 4 * 1024]);
         assert_eq!(offers(&mut chunk, at(0), 9), [0, 1, 2, 3]);
         chunk.ack(&set(4, &[1, 2])).unwrap();
-        // An older ack that comes late takes nothing back.
+        // A late older ack takes nothing back.
         chunk.ack(&set(4, &[2])).unwrap();
         assert!(offers(&mut chunk, at(99), 9).is_empty());
         assert_eq!(offers(&mut chunk, at(100), 9), [0, 3]);

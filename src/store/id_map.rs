@@ -1,7 +1,7 @@
-//! Values by 16-bit ids of which few are in use: memory goes with how many there are, not with how high they are.
+//! Values by 16-bit ids of which few are in use: memory is in proportion to their number, not to how high they are.
 //!
-//! Ids are a peer's choice and the hash is known: it keeps ids in a row apart, and of 65,536 ids few share a place of a table
-//! that holds many.
+//! Ids are a peer's choice and the hash is known: it keeps consecutive ids apart, and of 65,536 ids few share a place
+//! of a large table.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -33,7 +33,7 @@ mod tests {
         assert_eq!(nearest(65_534, 65_541), Some(65_534));
         assert_eq!(nearest(7, 9), Some(7));
         assert_eq!(nearest(65_535, 3), None, "before the first");
-        assert_eq!(nearest(2, u32::MAX), None, "behind the last");
+        assert_eq!(nearest(2, u32::MAX), None, "after the last");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Bytes of which most are few: the few lie within the value, and only more of them are allocated, in memory that is used
-//! again if it is given back.
+//! Short byte strings are stored inline; only longer ones are allocated, in memory that is reused if it is given
+//! back.
 
 use core::fmt;
 use core::ops::Deref;
@@ -63,20 +63,20 @@ pub struct Spares {
 }
 
 impl Spares {
-    /// The bytes given, in memory that was given back as far as they need any.
+    /// Copies the bytes, into reused memory if they need any.
     pub fn keep(&mut self, given: &[u8]) -> SmallBytes {
         SmallBytes::inline(given).unwrap_or_else(|| {
             let mut buffer = self.buffers.pop().unwrap_or_default();
             self.bytes -= buffer.capacity();
             buffer.clear();
-            // Of few sizes, so that it does for most of the next ones.
+            // Rounded to a few sizes, so that it fits most of the next ones.
             buffer.reserve(given.len().next_multiple_of(BUFFER_STEP));
             buffer.extend_from_slice(given);
             SmallBytes(Repr::Allocated(buffer))
         })
     }
 
-    /// Takes the memory of bytes that nobody needs any more.
+    /// Takes back the memory of bytes that are no longer needed.
     pub fn reclaim(&mut self, bytes: SmallBytes) {
         if let Repr::Allocated(buffer) = bytes.0
             && self.bytes + buffer.capacity() <= MAX_SPARE

@@ -1,4 +1,4 @@
-//! The newest sequence numbers, this many of them: what the sequence buffer and the sequence set are of.
+//! The newest sequence numbers, up to a capacity: the base of the sequence buffer and the sequence set.
 
 use super::sequence::{greater, less};
 
@@ -36,8 +36,8 @@ impl Window {
         usize::from(sequence) & (self.capacity - 1)
     }
 
-    /// Moves so that `sequence` is the newest, if it is not there or beyond already. Gives the slots of the numbers that came
-    /// in, which stood for others until now; None when these are all slots.
+    /// Moves so that `sequence` is the newest, unless it is already covered. Returns the slots of the numbers that
+    /// came in, which belonged to others until now; None if these are all slots.
     pub(super) fn advance(&mut self, sequence: u16) -> Option<impl Iterator<Item = usize> + use<>> {
         let (before, beyond) = (*self, sequence.wrapping_add(1));
         let entered = if greater(beyond, self.next) { beyond.wrapping_sub(self.next) } else { 0 };

@@ -16,30 +16,30 @@ use crate::time::Instant;
 /// Seconds of a bin, of which the best samples are kept, and how many bins: samples older than these are forgotten.
 const BIN: f64 = 0.25;
 const BINS: usize = 16;
-/// Bins that are recent: what is different in all of them is no outlier.
+/// The recent bins: a difference that shows in all of them is no outlier.
 const RECENT: i64 = 3;
-/// Samples of each direction before anything is shown.
+/// Samples needed in each direction before the clock starts.
 const FIRST_SAMPLES: u32 = 4;
-/// By how much what is shown may run quicker or slower, and in its first second.
+/// By which fraction the clock may run faster or slower, and by which in its first second.
 const SLEW: f64 = 0.05;
 const FIRST_SLEW: f64 = 0.25;
 const FIRST_SECONDS: f64 = 1.0;
-/// Seconds in which a difference is made up for, where the bound allows it.
+/// The time over which a difference is corrected, if the bound on speed allows it.
 const SMOOTHING: f64 = 0.25;
 /// Seconds of difference beyond which the clock begins again.
 const RESTART: f64 = 0.25;
-/// Seconds by which both bounds must have shifted to be of another time.
+/// Seconds by which both bounds must have shifted to count as a jump of the server's time.
 const MIN_SHIFT: f64 = 0.015;
-/// Estimates that the drift is found from, and how many seconds they are apart.
+/// How many estimates the drift is computed from, and their distance in seconds.
 const HISTORY: usize = 32;
 const HISTORY_STEP: f64 = 0.5;
-/// The largest drift that is believed, as a fraction: of a server that can't hold its rate.
+/// The largest drift that is believed, as a fraction: that of a server that can't hold its rate.
 const MAX_DRIFT: f64 = 0.1;
-/// Seconds of error at which it counts as settled, or ticks where these are more.
+/// The clock counts as settled below this error in seconds, or in ticks if that is more.
 const SETTLED_SECONDS: f64 = 0.005;
 const SETTLED_TICKS: f64 = 0.1;
 
-/// The best samples of a bin: server time less local time, in seconds, and when they were.
+/// The best samples of a bin: server time minus local time, in seconds, with their local times.
 #[derive(Clone, Copy, Debug)]
 struct Bin {
     number: i64,
@@ -49,7 +49,7 @@ struct Bin {
     up: Option<(f64, f64)>,
 }
 
-/// What is known at a moment: bounds of server time less local time.
+/// Bounds of server time minus local time, at a given moment.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     down: f64,
@@ -66,36 +66,36 @@ impl Bounds {
     }
 }
 
-/// How far samples of a direction lie behind its best ones, smoothed, and how many there were.
+/// By how much samples of a direction exceed the best ones, smoothed, and how many there were.
 #[derive(Clone, Copy, Debug, Default)]
-struct Spread {
+struct ExcessDelay {
     mean: f64,
     count: u32,
 }
 
-impl Spread {
+impl ExcessDelay {
     fn add(&mut self, behind: f64) {
         self.count = self.count.saturating_add(1);
         self.mean += (behind - self.mean) / f64::from(self.count.min(64));
     }
 
-    /// How far the best of them may be from the least delay.
+    /// How far the best of them may be from the minimum delay.
     fn error(&self) -> f64 {
         2.0 * self.mean / f64::from(self.count.clamp(1, 240))
     }
 }
 
-/// What the clock shows.
+/// The state of the clock as shown.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
-    /// Server time less local time, in seconds, as of a local time.
+    /// Server time minus local time in seconds, as of a local time.
     offset: f64,
     at: f64,
     since: f64,
     speed: f64,
-    /// It stands still, or is about to again, as the server is behind.
+    /// It stands still, or is about to stand still again, because the server is behind.
     stands: bool,
-    /// The tick then: rounding brings none back.
+    /// The tick at that time, so that rounding never shows an earlier one.
     tick: f64,
 }
 
@@ -104,8 +104,8 @@ struct Shown {
 pub struct ServerClock {
     rate: f64,
     bins: [Bin; BINS],
-    down: Spread,
-    up: Spread,
+    down: ExcessDelay,
+    up: ExcessDelay,
     drift: f64,
     /// Estimates of the past: local times and offsets.
     history: [(f64, f64); HISTORY],
@@ -115,13 +115,13 @@ pub struct ServerClock {
 }
 
 impl ServerClock {
-    /// A clock that knows nothing yet, of a server with this many ticks a second.
+    /// A new clock, for a server with this many ticks a second.
     pub fn new(rate: f64) -> Self {
         ServerClock {
             rate,
             bins: [Bin { number: i64::MIN, down: None, up: None }; BINS],
-            down: Spread::default(),
-            up: Spread::default(),
+            down: ExcessDelay::default(),
+            up: ExcessDelay::default(),
             drift: 0.0,
             history: [(0.0, 0.0); HISTORY],
             history_count: 0,
@@ -150,7 +150,7 @@ impl ServerClock {
     pub fn handle_up(&mut self, now: Instant, sent: Instant, tick: f64) {
         let (local, sent) = (now.as_secs_f64(), sent.as_secs_f64());
         let offset = tick / self.rate - sent;
-        // Where it belongs by the time it was sent, if that bin is still there.
+        // The sample belongs to the bin of its sending time, if that bin still exists.
         let bin = self.bin(local);
         if bin.up.is_none_or(|(best, _)| offset < best) {
             bin.up = Some((offset, sent));
@@ -163,12 +163,12 @@ impl ServerClock {
         self.update(local);
     }
 
-    /// Lets what is shown go on to this time.
+    /// Advances the shown clock to this time.
     pub fn advance(&mut self, now: Instant) {
         let local = now.as_secs_f64();
         let (drift, rate) = (self.drift, self.rate);
         let Some(target) = self.bounds(local, BINS as i64).map(|bounds| bounds.middle()) else {
-            // Nothing came for seconds: it goes on as it did.
+            // Nothing arrived for seconds: keep the last rate.
             if let Some(shown) = &mut self.shown
                 && local > shown.at
             {
@@ -199,7 +199,7 @@ impl ServerClock {
             self.restarts += 1;
             off
         } else if off < -RESTART {
-            // It stands still: the server comes.
+            // Stand still until the server has caught up.
             self.restarts += u64::from(!shown.stands);
             shown.stands = true;
             shown.since = local;
@@ -214,7 +214,7 @@ impl ServerClock {
         shown.tick = shown.tick.max((local + shown.offset) * rate);
     }
 
-    /// The server's tick at this time, which isn't before that of the last [`ServerClock::advance`]; None before there are
+    /// The server's tick at this time, never earlier than at the last [`ServerClock::advance`]; None before there are
     /// samples.
     pub fn tick(&self, now: Instant) -> Option<f64> {
         let shown = self.shown.as_ref()?;
@@ -227,7 +227,7 @@ impl ServerClock {
         self.rate
     }
 
-    /// How quickly it runs now, in seconds of the server a second; 1 where nothing is made up for.
+    /// How fast it runs now, in server seconds per second; 1 if nothing is being corrected.
     pub fn speed(&self) -> f64 {
         self.shown.as_ref().map_or(1.0, |shown| shown.speed)
     }
@@ -237,7 +237,8 @@ impl ServerClock {
         self.drift
     }
 
-    /// About how far what is shown may be off, in seconds; nobody sees what one direction's least delay has over the other's.
+    /// About how far off the clock may be, in seconds. The asymmetry of the minimum delays is not included, because
+    /// it can't be measured.
     pub fn error(&self, now: Instant) -> Option<f64> {
         let shown = self.shown.as_ref()?;
         let local = now.as_secs_f64();
@@ -247,7 +248,7 @@ impl ServerClock {
         Some(off + (self.down.error() + self.up.error()) / 2.0 + 1.0 / 64.0 / self.rate)
     }
 
-    /// The least round trip of the last seconds, in seconds.
+    /// The minimum round trip of the last seconds, in seconds.
     pub fn round_trip(&self, now: Instant) -> Option<f64> {
         self.bounds(now.as_secs_f64(), BINS as i64).map(|bounds| bounds.round_trip().max(0.0))
     }
@@ -259,7 +260,7 @@ impl ServerClock {
         self.shown.as_ref().is_some_and(old_enough) && self.error(now).is_some_and(|error| error <= limit)
     }
 
-    /// How often it began again.
+    /// How often it started again.
     pub fn restarts(&self) -> u64 {
         self.restarts
     }
@@ -273,7 +274,7 @@ impl ServerClock {
         bin
     }
 
-    /// The bounds that the newest bins give, as of this time.
+    /// The bounds from the newest bins, as of this time.
     fn bounds(&self, local: f64, count: i64) -> Option<Bounds> {
         let newest = (local / BIN) as i64;
         let at = |(offset, when): (f64, f64)| offset + self.drift * (local - when);
@@ -292,7 +293,7 @@ impl ServerClock {
         Some(Bounds { down: down?, up: up? })
     }
 
-    /// After a sample: forgets what is of another time, and looks at the drift.
+    /// After a sample: drops samples from before a jump, and updates the drift.
     fn update(&mut self, local: f64) {
         let (Some(recent), Some(all)) = (self.bounds(local, RECENT), self.bounds(local, BINS as i64)) else {
             return;
@@ -312,8 +313,9 @@ impl ServerClock {
         self.note_drift(local);
     }
 
-    /// Whether the server is as far as it was, by round trips within each bin: a queue would make them longer by about as much
-    /// as bounds shifted. The bin in which another time began is one of many.
+    /// Whether the server is at the same distance as before, judged by round trips within each bin: a queue would
+    /// have made them longer by about as much as the bounds shifted. The bin in which the jump happened is one of
+    /// many.
     fn is_as_far(&self, local: f64, shift: f64) -> bool {
         let newest = (local / BIN) as i64;
         let (mut recent, mut before) = (f64::MAX, [0.0; BINS]);
@@ -347,7 +349,7 @@ impl ServerClock {
         let entries = &self.history[..count];
         let n = count as f64;
         let mean = |f: &dyn Fn(&(f64, f64)) -> f64| entries.iter().map(f).sum::<f64>() / n;
-        // From where the newest lies, so that large numbers cost no digits.
+        // Relative to the newest, so that large numbers lose no precision.
         let (x0, y0) = (local, bounds.middle());
         let (x, y) = (mean(&|entry| entry.0 - x0), mean(&|entry| entry.1 - y0));
         let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
@@ -359,7 +361,7 @@ impl ServerClock {
         }
         let slope = xy / xx;
         let residual = (yy - slope * xy).max(0.0) / (n - 2.0);
-        // Neighbours share samples, so they say less than as many that don't.
+        // Neighbouring estimates share samples, so they count for less than independent ones.
         let variance = 9.0 * residual / xx + 1e-12;
         let believed = slope * slope * slope / (slope * slope + 4.0 * variance);
         self.drift = believed.clamp(-MAX_DRIFT, MAX_DRIFT);
@@ -371,7 +373,7 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    /// A server whose clock runs so against the client's, over a line with this delay and jitter each way.
+    /// A server whose clock drifts against the client's, over a line with this delay and jitter in each direction.
     struct Line {
         rate: f64,
         skew: f64,
@@ -381,7 +383,7 @@ mod tests {
         rng: Rng,
         /// Server time less local time at local time 0.
         offset: f64,
-        /// What is under way: when it arrives, whether it says something of a packet up, when that was sent, and the tick.
+        /// Packets in flight: arrival time, whether it echoes a packet up, that packet's sending time, and the tick.
         arrivals: Vec<(f64, bool, f64, f64)>,
     }
 
@@ -399,7 +401,7 @@ mod tests {
             (self.rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
         }
 
-        /// Runs it for so long; calls `look` with the local time, what the clock shows and what is true.
+        /// Runs it for this long; calls `look` with the local time, the clock's tick and the true one.
         fn run(
             &mut self,
             clock: &mut ServerClock,
@@ -416,7 +418,7 @@ mod tests {
                         continue;
                     }
                     if up {
-                        // The word of it comes back by a packet of its own.
+                        // The echo comes back in a packet of its own.
                         let back = self.delay + self.jitter * (2.0 * self.unit() - 1.0);
                         let tick = (self.server(local + delay) * 16.0).floor() / 16.0 + 1.0 / 32.0;
                         self.arrivals.push((local + delay + back, true, local, tick));
@@ -497,7 +499,7 @@ mod tests {
         let mut clock = ServerClock::new(60.0);
         line.run(&mut clock, 1.0, 6.0, |_, _, _| {});
         assert_eq!(clock.restarts(), 0);
-        // Two seconds in which no tick was made.
+        // Two seconds without any tick.
         line.offset -= 2.0;
         let (mut shown, mut last) = (0.0, f64::MAX);
         line.run(&mut clock, 7.0, 6.0, |local, tick, truth| {

@@ -1,14 +1,14 @@
-//! One client's inputs on the server, by the tick that they are for.
+//! One client's inputs on the server, by tick.
 //!
-//! Promises: each input is taken once; the memory is that of a ring. Refuses, by name, what is for a tick that is over, that is
-//! too far ahead, or that has its input.
+//! Promises: each input is taken once, and memory is bounded by a ring. Refuses, each under a counter's name, inputs
+//! for past ticks, for ticks too far ahead, and for ticks that have one already.
 
 use crate::store::counters::counters;
 
-/// Ticks that an input may be ahead of the one that runs, and ticks of the past of which it is known what became of them.
+/// How many ticks an input may be ahead of the current one, and for how many past ticks the outcome is kept.
 pub const MAX_AHEAD: u32 = 128;
 
-/// What became of a tick's input.
+/// The outcome of a tick's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputState {
     /// It was there when its tick ran.
@@ -19,26 +19,26 @@ pub enum InputState {
     Missing,
 }
 
-/// What a tick gets whose input isn't there.
+/// What a tick without an input gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingPolicy {
-    /// The newest one before it, for at most this many ticks in a row.
+    /// The newest input before it, for at most this many ticks in a row.
     Repeat {
         /// The ticks in a row.
         limit: u32,
     },
-    /// Nothing: the game does what it likes.
+    /// No input: the game decides.
     None,
 }
 
 counters! {
-    /// What became of a client's inputs.
+    /// Outcomes of a client's inputs.
     pub struct InputCounters {
-        /// Ticks whose input was there.
+        /// Ticks that had their input.
         here,
         /// Ticks that ran without their input.
         missing,
-        /// Of these, ticks that ran with the one before again.
+        /// Of these, ticks that repeated the input before.
         repeated,
         /// Inputs that came after their tick had run without them.
         late,
@@ -48,7 +48,7 @@ counters! {
         far_ahead,
         /// Inputs for ticks too long ago to know of.
         far_behind,
-        /// Inputs whose ticks were passed over without anybody taking them.
+        /// Inputs of ticks that were skipped without taking them.
         skipped,
     }
 }
@@ -69,29 +69,29 @@ struct RingPlace {
     view: Option<u64>,
 }
 
-/// What a tick is to run with.
+/// The input for one tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TickInput<'a> {
     pub state: InputState,
-    /// Its own input, or the one before again, or none.
+    /// Its own input, a repetition of the one before, or none.
     pub input: Option<&'a [u8]>,
-    /// The tick that the player saw, in 1/256, if that was said.
+    /// The tick that the player saw, in 1/256, if the client sent it.
     pub view: Option<u64>,
 }
 
 /// One client's inputs, by tick.
 #[derive(Debug)]
 pub struct InputBuffer {
-    /// By tick modulo [`MAX_AHEAD`] twice: as many of the past as of the future.
+    /// A ring of twice [`MAX_AHEAD`] places: half for the past, half for the future.
     slots: Vec<RingPlace>,
     policy: MissingPolicy,
     /// The tick that ran last.
     last: u32,
-    /// The newest input that ran, and how many ticks in a row had none.
+    /// The newest input taken, and for how many ticks in a row there was none.
     newest: Vec<u8>,
     newest_view: Option<u64>,
     in_a_row: u32,
-    /// A tick ran with its input.
+    /// Some tick had an input.
     has_begun: bool,
     counters: InputCounters,
 }
@@ -117,12 +117,13 @@ impl InputBuffer {
         }
     }
 
-    /// What ticks get from now on whose input isn't there.
+    /// Sets what ticks without an input get from now on.
     pub fn set_policy(&mut self, policy: MissingPolicy) {
         self.policy = policy;
     }
 
-    /// Takes an input for a tick, and the tick that the player saw then, in 1/256. True when it is there now and wasn't before.
+    /// Takes an input for a tick, and the tick that the player saw then, in 1/256. Returns true if it is new and in
+    /// time.
     pub fn insert(&mut self, tick: u32, input: &[u8], view: Option<u64>) -> bool {
         let ahead = i64::from(tick) - i64::from(self.last);
         if ahead > i64::from(MAX_AHEAD) {
@@ -144,7 +145,7 @@ impl InputBuffer {
                 place.input.extend_from_slice(input);
                 true
             }
-            // Empty: of a tick before it began.
+            // Empty: the tick is from before the buffer began.
             Slot::Ran(InputState::Missing) | Slot::Empty => {
                 place.slot = Slot::Ran(InputState::Late);
                 self.counters.late += 1;
@@ -157,7 +158,7 @@ impl InputBuffer {
         }
     }
 
-    /// Takes a tick's input, once. Inputs of ticks that were passed over are dropped. Ticks rise.
+    /// Takes a tick's input, once. Ticks must rise; inputs of skipped ticks are dropped.
     pub fn take(&mut self, tick: u32) -> TickInput<'_> {
         debug_assert!(tick > self.last);
         let first = (self.last + 1).max(tick.saturating_sub(SLOTS - 1));
@@ -189,13 +190,13 @@ impl InputBuffer {
         {
             self.counters.repeated += 1;
             taken.input = Some(&self.newest);
-            // The player's view goes on as its ticks do.
+            // The player's view advances with the ticks.
             taken.view = self.newest_view.map(|view| view + (u64::from(self.in_a_row) << 8));
         }
         taken
     }
 
-    /// What became of a tick's input, of one of the last [`MAX_AHEAD`].
+    /// The outcome of a tick's input, for the last [`MAX_AHEAD`] ticks.
     pub fn state(&self, tick: u32) -> Option<InputState> {
         match &self.slots[(tick % SLOTS) as usize] {
             RingPlace { tick: at, slot: Slot::Ran(state), .. } if *at == tick => Some(*state),
@@ -203,7 +204,7 @@ impl InputBuffer {
         }
     }
 
-    /// Whether a tick ever ran with its input: before, none is missing.
+    /// Whether any tick has had its input: before that, none counts as missing.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }
@@ -272,7 +273,7 @@ mod tests {
         buffer.insert(12, b"b", None);
         assert_eq!(taken(&mut buffer, 12), (InputState::Here, Some(&b"b"[..])));
         assert_eq!(buffer.counters().skipped, 1);
-        // A jump beyond all that the ring holds.
+        // A jump beyond the whole ring.
         buffer.insert(100, b"c", None);
         assert_eq!(taken(&mut buffer, 5_000), (InputState::Missing, Some(&b"b"[..])));
         assert!(buffer.insert(5_001, b"d", None));

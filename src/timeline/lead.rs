@@ -1,36 +1,37 @@
 //! How far a client runs ahead of the server, so that its inputs arrive just in time.
 //!
-//! The server says of each packet of inputs when it came, so the client knows how much lead that one would have needed. The lead is
-//! what all but one in a hundred of the last seconds needed, a little more, and a tick for each repetition that loss makes
-//! necessary. It follows from what was needed and not from how early inputs are now, so it doesn't swing.
+//! The server reports when each packet of inputs arrived, so the client can compute the lead that the packet would
+//! have needed. The lead is what all but one in a hundred recent packets needed, plus a small margin, plus a tick for
+//! each repetition that loss requires. It depends on what was needed and not on how early inputs are now, so it
+//! doesn't oscillate.
 //!
-//! Promises: it stays within its bounds and moves slowly: what is stamped with it has rising ticks.
+//! Promises: the lead stays within its bounds and changes slowly, so inputs stamped with it have rising ticks.
 
 use crate::time::Instant;
 
-/// Needs that are remembered, and for how many seconds.
+/// How many measured needs are remembered, and for how many seconds.
 const NEEDS: usize = 512;
 const WINDOW: f64 = 6.0;
-/// Of this many needs, one may be above the lead.
+/// One in this many needs may exceed the lead.
 const QUANTILE: usize = 100;
-/// Seconds between two looks at them.
+/// Seconds between two evaluations.
 const LOOK_EVERY: f64 = 0.1;
-/// Ticks more than what was needed.
+/// Margin above what was needed, in ticks.
 const SPARE: f64 = 0.25;
-/// By how much time may run quicker while inputs come late, and slower while they come early.
+/// How much faster time may run while inputs come late, and how much slower while they come early.
 const QUICKER: f64 = 0.1;
 const SLOWER: f64 = 0.03;
-/// How many inputs may be late for all their first copies being lost: this fraction.
+/// The fraction of inputs that may be late because all their first copies were lost.
 const MAX_LOST: f64 = 0.004;
 
 /// The bounds of a lead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LeadConfig {
-    /// The least lead, in ticks.
+    /// The minimum lead, in ticks.
     pub min: f64,
-    /// The most, in ticks: inputs come late where it isn't enough.
+    /// The maximum lead, in ticks: inputs come late if it isn't enough.
     pub max: f64,
-    /// Copies of an input that are sent: a lost one comes a tick later, with the next.
+    /// Copies sent of each input: the copy after a lost one arrives a tick later.
     pub redundancy: u32,
 }
 
@@ -38,7 +39,7 @@ pub struct LeadConfig {
 #[derive(Debug)]
 pub struct InputLead {
     config: LeadConfig,
-    /// When each was, and what lead it needed, in ticks.
+    /// The time of each measurement, and the lead it needed, in ticks.
     needs: Box<[(f64, f64); NEEDS]>,
     count: usize,
     sorted: Vec<f64>,
@@ -52,7 +53,7 @@ pub struct InputLead {
 }
 
 impl InputLead {
-    /// A lead that nothing is known of.
+    /// A lead before any measurement.
     pub fn new(config: LeadConfig) -> Self {
         InputLead {
             config,
@@ -67,7 +68,7 @@ impl InputLead {
         }
     }
 
-    /// Other bounds than before; what was needed stays known.
+    /// Sets new bounds; measurements are kept.
     pub fn configure(&mut self, config: LeadConfig) {
         self.config = config;
         self.looked = f64::MIN;
@@ -77,45 +78,45 @@ impl InputLead {
         &self.config
     }
 
-    /// A packet of inputs would have come just in time with this lead, in ticks.
+    /// A packet of inputs would have arrived just in time with this lead, in ticks.
     pub fn handle_need(&mut self, now: Instant, need: f64) {
         let local = now.as_secs_f64();
         self.needs[self.count % NEEDS] = (local, need);
         self.count += 1;
-        // What comes late is urgent.
+        // Late inputs are urgent.
         if self.shown.is_some_and(|(lead, _)| need > lead) && local - self.looked > LOOK_EVERY / 4.0 {
             self.looked = f64::MIN;
         }
         self.look(local);
     }
 
-    /// What became of a packet of inputs.
+    /// A packet of inputs was delivered or lost.
     pub fn handle_fate(&mut self, delivered: bool) {
         let sample = if delivered { 0.0 } else { 1.0 };
         self.loss += (sample - self.loss) / 200.0;
     }
 
-    /// A packet has the inputs of this many more ticks than the one before.
+    /// A packet covers this many more ticks than the one before.
     pub fn note_interval(&mut self, ticks: u32) {
         let off = f64::from(ticks) - self.interval;
-        // Too long a wait is harmless for a while, and too short a one isn't.
+        // Too long an estimate is harmless for a while, too short a one isn't.
         self.interval += off / if off > 0.0 { 4.0 } else { 32.0 };
     }
 
-    /// The fraction of packets that are lost, lately.
+    /// The fraction of packets lost recently.
     pub fn loss(&self) -> f64 {
         self.loss
     }
 
-    /// The ticks that it goes to; None before anything is known.
+    /// The lead that it moves towards; None before any measurement.
     pub fn target(&self) -> Option<f64> {
-        // The first tick of a packet must be there in time, and what was needed is of its last.
+        // The first tick of a packet must be there in time, and the need was measured for its last.
         let wish =
             self.target? + SPARE + (self.interval - 1.0) + f64::from(self.repetitions()) * self.interval;
         Some(wish.clamp(self.config.min, self.config.max))
     }
 
-    /// Repetitions that must have time to come, or more inputs than [`MAX_LOST`] are lost.
+    /// How many repetitions must have time to arrive so that at most [`MAX_LOST`] of the inputs are late.
     fn repetitions(&self) -> u32 {
         let (mut count, mut all_lost) = (0, self.loss);
         while all_lost > MAX_LOST && count + 1 < self.config.redundancy {
@@ -125,7 +126,7 @@ impl InputLead {
         count
     }
 
-    /// Lets it go on to this time.
+    /// Moves towards the target, up to this time.
     pub fn advance(&mut self, now: Instant, rate: f64) {
         let local = now.as_secs_f64();
         self.look(local);
@@ -146,7 +147,7 @@ impl InputLead {
         self.shown.map(|(lead, _)| lead)
     }
 
-    /// Begins again at what it goes to: after the clock did.
+    /// Starts again at the target: after the clock has.
     pub fn restart(&mut self) {
         self.shown = None;
     }
@@ -159,7 +160,7 @@ impl InputLead {
         self.sorted.clear();
         self.sorted.extend(known.iter().filter(|(at, _)| local - at <= WINDOW).map(|(_, need)| *need));
         if self.sorted.is_empty() {
-            // Nothing came for long: what was known is all that is.
+            // Nothing was measured for long: keep the last target.
             return;
         }
         self.looked = local;

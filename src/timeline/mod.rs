@@ -1,18 +1,18 @@
-//! One time on both sides: a client's estimate of the server's tick, how far it runs ahead so that its inputs arrive just in
+//! One time on both sides: a client's estimate of the server's tick, the lead that makes its inputs arrive just in
 //! time, and the buffer in which a server finds them by tick.
 //!
-//! Promises: a function of samples and of time, which come from outside; what a peer says moves nothing beyond its bounds and
-//! grows no memory. Time on a client never runs back.
+//! Promises: everything is a function of samples and times from outside; a peer's reports move nothing beyond its
+//! bounds and allocate nothing. Time on a client never runs back.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | [`clock`] | the estimate of the server's tick, and its drift |
 //! | [`lead`] | how far inputs are ahead of it |
 //! | [`input_buffer`] | a client's inputs on the server, by tick |
-//! | [`packet`] | the payloads that carry inputs and what the server says of them |
+//! | [`packet`] | the payloads that carry inputs and the server's reports |
 //! | [`player`] | a client's part of the exchange |
-//! | [`playout`] | which tick of the server a client shows |
-//! | [`referee`] | the server's part, of one client |
+//! | [`playout`] | the tick of the server that a client shows |
+//! | [`referee`] | the server's part, for one client |
 
 pub mod clock;
 pub mod input_buffer;

@@ -24,13 +24,13 @@ use core::fmt;
 
 use crate::wire::{BitReader, BitSink, BitWriter, Encoded, ReadError, Schema};
 
-/// Inputs of a payload, at most.
+/// Inputs in a payload, at most.
 pub const MAX_INPUTS: usize = 16;
-/// Bits of an input, at most: some must fit a packet with all else.
+/// Bits of an input, at most: some must fit into a packet with everything else.
 pub const MAX_INPUT_BITS: usize = 1024;
-/// Payloads that a report says something of.
+/// Payloads that a report can echo.
 pub const MAX_ECHOES: usize = 4;
-/// Longer than that a payload wasn't held, or nobody knows.
+/// Held for this long or longer, or for an unknown time.
 pub const MAX_HELD: u8 = 255;
 
 const SEQUENCE_BITS: u32 = 8;
@@ -38,7 +38,7 @@ const VIEW_BITS: u32 = 24;
 const COUNT_BITS: u32 = 5;
 const TICK_BITS: u32 = 16;
 const BUSY_BITS: u32 = 6;
-/// So long or longer, and nobody knows how long.
+/// This long or longer, or for an unknown time.
 pub const MAX_BUSY: u8 = 63;
 const ECHO_BITS: u32 = 3;
 
@@ -48,18 +48,18 @@ pub const HEADER_BITS: usize = (SEQUENCE_BITS + 1 + VIEW_BITS + COUNT_BITS + TIC
 /// How a peer breaks the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputFault {
-    /// What it may not write: only clients send inputs, and only servers report.
+    /// Only clients may send inputs, and only servers may report.
     Forged,
-    /// It ends too soon, or a value is none.
+    /// It ends too early, or a value is invalid.
     Read(ReadError),
-    /// More inputs than a payload has.
+    /// More inputs than a payload may have.
     Count {
         /// This many there were.
         count: usize,
     },
-    /// The protocol has no inputs, and here are some.
+    /// It has inputs, and the protocol has none.
     NoInputs,
-    /// Bits behind the end.
+    /// Bits after the end.
     Trailing {
         /// This many there were.
         bits: usize,
@@ -86,7 +86,7 @@ impl From<ReadError> for InputFault {
     }
 }
 
-/// The part of a client's payload before its inputs.
+/// The header of a client's payload, before its inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InputHeader {
     /// Its number modulo 256.
@@ -95,7 +95,7 @@ pub struct InputHeader {
     pub view: Option<u32>,
 }
 
-/// Writes a client's payload in at most this many bits; `inputs` are newest first. Gives how many of them went in.
+/// Writes a client's payload in at most this many bits; `inputs` are newest first. Returns how many of them fit.
 pub fn write_inputs<'a>(
     header: &InputHeader,
     tick: u32,
@@ -139,11 +139,12 @@ pub fn write_inputs<'a>(
     count
 }
 
-/// Reads a client's payload. Gives its header, the low bits of the newest input's tick and how many there are; `bodies` has them then,
-/// newest first, one behind the other, and `ends` where each ends.
+/// Reads a client's payload. Returns its header, the low bits of the newest input's tick and the number of inputs;
+/// appends the inputs to `bodies`, newest first, and the end of each to `ends`.
 ///
 /// # Errors
-/// How it breaks the protocol.
+///
+/// How the payload breaks the protocol.
 pub fn read_inputs(
     reader: &mut BitReader<'_>,
     schema: Option<&Schema>,
@@ -170,7 +171,7 @@ pub fn read_inputs(
                 start = to;
             } else {
                 start = bodies.len();
-                // Tails are relative to where the body begins.
+                // Tails are relative to the start of the body.
                 schema.read(reader, bodies)?;
             }
             ends.push(bodies.len());
@@ -180,25 +181,25 @@ pub fn read_inputs(
     Ok((InputHeader { sequence, view }, tick))
 }
 
-/// What a server says to a client.
+/// A server's report to a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The low bits of its tick, and the high ones where they are said.
+    /// The low bits of its tick, and the high bits in some reports.
     pub tick: u16,
     pub high: Option<u16>,
-    /// 1/16 ticks between when it took the tick's inputs and when it sent this.
+    /// 1/16 ticks between taking the tick's inputs and sending this.
     pub busy: u8,
-    /// Payloads that came since the last report: their numbers, and for how many 1/16 ticks they have been here.
+    /// Payloads received since the last report: their numbers, and for how many 1/16 ticks each has been held.
     pub echoes: [(u8, u8); MAX_ECHOES],
     pub echo_count: u8,
-    /// The low bits of the newest tick whose input came.
+    /// The low bits of the newest tick with an input.
     pub newest: Option<u16>,
-    /// How many ticks ago anything changed that the client owns.
+    /// How many ticks ago anything last changed that the client owns.
     pub changed: u8,
 }
 
 impl Report {
-    /// Bits that one takes, at most.
+    /// The maximum size of a report in bits.
     pub const MAX_BITS: usize =
         TICK_BITS as usize * 3 + 2 + (BUSY_BITS + ECHO_BITS) as usize + 8 + 16 * MAX_ECHOES;
 
@@ -224,7 +225,8 @@ impl Report {
     /// Reads a server's payload.
     ///
     /// # Errors
-    /// How it breaks the protocol.
+    ///
+    /// How the payload breaks the protocol.
     pub fn read(reader: &mut BitReader<'_>) -> Result<Self, InputFault> {
         let mut report = Report { tick: reader.bits(TICK_BITS)? as u16, ..Report::default() };
         if reader.bool()? {

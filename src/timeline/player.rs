@@ -1,7 +1,7 @@
-//! A client's part: its clock and lead, the inputs that the server may not have, and the payloads that carry them.
+//! A client's part: its clock and lead, the inputs that the server may lack, and the payloads that carry them.
 //!
-//! Promises: each tick has at most one input, and ticks rise; what waits is bounded. A payload goes out when there is a new
-//! input, when one may be lost, and else now and then, so that the clock stays right.
+//! Promises: each tick has at most one input, and ticks rise; the queue is bounded. A payload goes out when there is
+//! a new input, when one may be lost, and otherwise now and then to keep the clock right.
 
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -15,28 +15,29 @@ use crate::wire::{BitWriter, Encoded};
 
 /// Inputs that wait for an ack, at most.
 const MAX_WAITING: usize = 128;
-/// No input is for a later tick: there is none behind the last that 32 bits have, whatever a server says.
+/// No input is for a later tick: ticks have 32 bits, whatever a server sends.
 const MAX_TICK: f64 = (u32::MAX - 1) as f64;
-/// Ticks that one input may stand for, where the client looks seldom; after a longer silence the ticks between have none.
+/// How many ticks one input may fill if the client ticks seldom; after a longer gap the ticks in between have none.
 const MAX_FILL: u32 = MAX_INPUTS as u32;
 /// Seconds between payloads that only ask for the time.
 const ASK_EVERY: f64 = 0.25;
-/// Payloads that ask for the time as often as a tick: at the beginning.
+/// This many payloads at the beginning ask for the time in every tick.
 const FIRST_ASKS: u32 = 16;
 
 /// How a client sends its inputs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlayerConfig {
-    /// Ticks between when an input is given and its own tick, besides the lead: as many less are predicted.
+    /// Extra ticks between giving an input and its tick, beyond the lead: that many fewer are predicted.
     pub delay: u32,
     pub lead: LeadConfig,
 }
 
-/// A payload that is under way.
+/// A payload in flight.
 #[derive(Clone, Copy, Debug)]
 struct SentPayload {
     at: Instant,
-    /// The server's tick by our clock when its newest input was stamped, how far ahead that was, and the tick that it is for.
+    /// For its newest input: the server's tick by our clock when it was stamped, how far ahead it was stamped, and
+    /// its own tick.
     clock: Option<f64>,
     ahead: f64,
     head: Option<u32>,
@@ -54,24 +55,25 @@ pub struct Player {
     /// Inputs, rising by tick.
     waiting: VecDeque<(u32, Encoded)>,
     stamped: Option<u32>,
-    /// Of the newest input: the clock, and how far ahead of it, when it was stamped.
+    /// For the newest input: the clock and the lead at which it was stamped.
     stamp: (f64, f64),
     in_payload: Option<u32>,
     last_payload: Option<Instant>,
     view: Option<u64>,
-    /// The newest tick of the server that a report was of, and the one in which what we own changed last, as of then.
+    /// The newest server tick that a report was about, and the tick of the last change to anything we own, as of that
+    /// report.
     server_tick: Option<u32>,
     changed: u32,
     acked: Option<u32>,
-    /// Ticks between when the server takes inputs and when it sends.
+    /// Ticks between the server taking inputs and sending.
     busy: f64,
     input_bits: usize,
-    strange: u64,
+    unknown_echoes: u64,
     restarts: u64,
 }
 
 impl Player {
-    /// A client that knows nothing yet; its server has this many ticks a second, and inputs take this many bits at most.
+    /// A new client; its server has this many ticks a second, and inputs have at most this many bits.
     pub fn new(rate: f64, config: PlayerConfig, input_bits: usize) -> Self {
         Player {
             clock: ServerClock::new(rate),
@@ -91,17 +93,17 @@ impl Player {
             acked: None,
             busy: 0.0,
             input_bits,
-            strange: 0,
+            unknown_echoes: 0,
             restarts: 0,
         }
     }
 
-    /// Begins anew, with another server.
+    /// Starts again, with another server.
     pub fn reset(&mut self) {
         *self = Player::new(self.clock.rate(), self.config, self.input_bits);
     }
 
-    /// Other settings than before, from the next input on.
+    /// Sets new settings, from the next input on.
     pub fn configure(&mut self, config: PlayerConfig) {
         self.config = config;
         self.lead.configure(config.lead);
@@ -113,7 +115,7 @@ impl Player {
 
     // --- time --------------------------------------------------------------------------------------------
 
-    /// Lets time go on.
+    /// Advances to this time.
     pub fn advance(&mut self, now: Instant) {
         self.clock.advance(now);
         if self.clock.restarts() != self.restarts {
@@ -133,42 +135,42 @@ impl Player {
         &self.lead
     }
 
-    /// The server's tick and what inputs are ahead of it, as of now: after [`Player::advance`].
+    /// The server's tick, and the tick of an input given now: after [`Player::advance`].
     fn ahead(&self, now: Instant) -> Option<(f64, f64)> {
         Some((self.clock.tick(now)?, self.lead.ticks()? + f64::from(self.config.delay)))
     }
 
-    /// The tick that an input is for which is given now; not before that of the last one.
+    /// The tick of an input that is given now; never below that of the last one.
     pub fn input_tick(&self, now: Instant) -> Option<u32> {
         let (tick, ahead) = self.ahead(now)?;
         let tick = (tick + ahead).min(MAX_TICK) as u32;
         Some(self.stamped.map_or(tick, |stamped| tick.max(stamped)))
     }
 
-    /// The newest tick of the server that is known, by its word.
+    /// The newest server tick reported.
     pub fn server_tick(&self) -> Option<u32> {
         self.server_tick
     }
 
-    /// As [`Player::server_tick`], and the tick in which anything changed last that the client owns.
+    /// Like [`Player::server_tick`], with the tick of the last change to anything the client owns.
     pub fn owned_changes(&self) -> Option<(u32, u32)> {
         self.server_tick.map(|tick| (tick, self.changed))
     }
 
-    /// The newest tick whose input the server had.
+    /// The newest tick whose input the server has acked.
     pub fn acked(&self) -> Option<u32> {
         self.acked
     }
 
-    /// Echoes of payloads that we never sent, or of which was said before.
-    pub fn strange(&self) -> u64 {
-        self.strange
+    /// Echoes of payloads that were never sent, or were echoed before.
+    pub fn unknown_echoes(&self) -> u64 {
+        self.unknown_echoes
     }
 
     // --- inputs ------------------------------------------------------------------------------------------
 
-    /// An input for the ticks from the one behind the last input's to now: none where this tick has one, or the time isn't
-    /// known; several where a client looks seldom.
+    /// Stamps an input for the ticks after the last input's up to now: none if this tick has one already or the time
+    /// isn't known, several if the client ticks seldom.
     pub fn stamp(&mut self, now: Instant, input: &Encoded) -> Range<u32> {
         self.advance(now);
         let Some((clock, ahead)) = self.ahead(now) else { return 0..0 };
@@ -190,44 +192,44 @@ impl Player {
         first..tick + 1
     }
 
-    /// The tick that the player sees from now on, in 1/256.
+    /// Sets the tick that the player sees from now on, in 1/256.
     pub fn see(&mut self, view: u64) {
         self.view = Some(view);
     }
 
-    /// Inputs that the server may not have.
+    /// Inputs that the server may lack.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
     // --- payloads ----------------------------------------------------------------------------------------
 
-    /// The least room in which a payload that is due can be sent; None when none is.
+    /// The minimum room for a payload that is due; None when none is due.
     pub fn wants(&self, now: Instant) -> Option<usize> {
         let passed = self.last_payload.map_or(f64::MAX, |last| (now - last).as_secs_f64());
         let tick = 1.0 / self.clock.rate();
         let is_new = self.stamped > self.in_payload;
-        // A hair's breadth early is a tick.
+        // Slightly early still counts as a tick.
         let again = !self.waiting.is_empty() && passed >= 0.9 * tick;
         let asks = passed >= if self.asked < FIRST_ASKS { 0.9 * tick } else { ASK_EVERY };
         let bits = if self.waiting.is_empty() { HEADER_BITS } else { HEADER_BITS + self.input_bits };
         (is_new || again || asks).then_some(bits)
     }
 
-    /// Writes a payload in at most this many bits; gives its number.
+    /// Writes a payload in at most this many bits and returns its number.
     pub fn write(&mut self, now: Instant, bits: usize, writer: &mut BitWriter) -> Option<u8> {
         self.wants(now).filter(|least| *least <= bits)?;
         let header =
             InputHeader { sequence: self.next, view: self.view.map(|view| (view & 0xFF_FFFF) as u32) };
         let newest = self.waiting.back().map(|(tick, _)| *tick);
-        // As many as are asked for, and all that never were in one.
+        // As many as requested, and all that were never in a payload.
         let fresh = match (newest, self.in_payload) {
             (Some(newest), Some(before)) => newest.saturating_sub(before) as usize,
             _ => MAX_INPUTS,
         };
         let count = (fresh.max(1) * self.config.lead.redundancy as usize).min(MAX_INPUTS);
         let in_a_row = self.waiting.iter().rev().zip(0..).take(count);
-        // Those of ticks without a gap: their ticks aren't said.
+        // Only consecutive ticks: the payload carries only the newest tick's number.
         let count = in_a_row.take_while(|((tick, _), age)| newest == Some(*tick + *age)).count();
         let first = self.waiting.len() - count;
         let inputs = self.waiting.range(first..).rev().map(|(_, input)| input);
@@ -246,19 +248,19 @@ impl Player {
         Some(number)
     }
 
-    /// What became of a payload.
+    /// A payload was delivered or lost.
     pub fn handle_fate(&mut self, delivered: bool) {
         self.lead.handle_fate(delivered);
     }
 
-    /// A packet of ghosts came, of a tick with these low bits.
+    /// A packet of ghosts arrived, for a tick with these low bits.
     pub fn handle_ghosts(&mut self, now: Instant, low: u16) {
         if let Some(tick) = self.server_tick.and_then(|known| nearest(low, known)) {
             self.clock.handle_down(now, f64::from(tick) + self.busy);
         }
     }
 
-    /// Takes what the server says.
+    /// Takes the server's report.
     pub fn handle_report(&mut self, now: Instant, report: &Report) {
         let tick = match report.high {
             Some(high) => Some(u32::from(high) << 16 | u32::from(report.tick)),
@@ -286,7 +288,7 @@ impl Player {
         }
         for (sequence, held) in &report.echoes[..usize::from(report.echo_count)] {
             let Some(sent) = self.sent[usize::from(*sequence)].take() else {
-                self.strange += 1;
+                self.unknown_echoes += 1;
                 continue;
             };
             if !is_timed || *held == MAX_HELD || sent.at > now {
@@ -294,7 +296,8 @@ impl Player {
             }
             let came = f64::from(tick) + busy - (f64::from(*held) + 0.5) / 16.0;
             self.clock.handle_up(now, sent.at, came);
-            // It would have been just in time so far ahead; one that only asked may lie anywhere between two ticks.
+            // With this lead it would have been just in time. A payload without inputs may lie anywhere between two
+            // ticks.
             if let Some(clock) = sent.clock {
                 let need = match sent.head {
                     Some(head) => sent.ahead - (f64::from(head) - came),
@@ -330,6 +333,6 @@ mod tests {
             stamped += player.stamp(now, &input).len();
         }
         assert!(player.input_tick(Instant::from_millis(9_000)).is_some());
-        assert!(stamped <= 1, "ticks rise, and there is none behind the last");
+        assert!(stamped <= 1, "ticks rise, and there is none after the last");
     }
 }

@@ -14,40 +14,40 @@ use std::collections::VecDeque;
 
 use crate::time::{Duration, Instant};
 
-/// How many arrivals decide: about four seconds at 60 ticks a second, so that 1 in 100 is more than one.
+/// How many arrivals count: about four seconds at 60 ticks a second, so that 1 in 100 is more than one.
 const KEPT: usize = 256;
 
-/// How many, in which time, tell the length of a tick.
+/// How many arrivals, and over which time, determine the length of a tick.
 const MIN_ARRIVALS: usize = 8;
 const MIN_SPAN: f64 = 0.25;
 
-/// What a tick can take, in seconds.
+/// Bounds of a tick's length, in seconds.
 const MIN_PERIOD: f64 = 0.000_5;
 const MAX_PERIOD: f64 = 2.0;
 
-/// What is further off than this many seconds is not made up for by speed.
+/// A larger error than this is corrected by a jump instead of speed.
 const JUMP_AFTER: f64 = 0.5;
 
-/// In how many seconds an error is made up for, where the speed allows it.
+/// Over how many seconds an error is corrected, if the speed allows it.
 const CATCH_UP: f64 = 0.5;
 
-/// This many ticks that are missing were not lost: there was nothing to say, or there was no line.
+/// More missing ticks than this in a row were not lost: there was nothing to send, or no connection.
 const MAX_MISSED: u32 = 6;
 
-/// After this many seconds in which nothing came nothing is late: the server has nothing to say.
+/// After this much silence nothing counts as late: the server has nothing to send.
 const SILENT_AFTER: f64 = 0.25;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlayoutConfig {
-    /// Seconds between what would arrive now and what is shown; None: what arrives decides. Never below a tick.
+    /// Seconds between arrival and display; None: measured. Never below a tick.
     pub delay: Option<f64>,
-    /// Seconds beyond the newest tick that time runs on for; what is shown then goes on, if it has a velocity.
+    /// Seconds by which time runs on beyond the newest tick, for properties with a velocity.
     pub extrapolation: f64,
-    /// Seconds of a tick, until what arrives says it better.
+    /// Seconds of a tick, until that is measured.
     pub period: f64,
-    /// The part of ticks that must not be too late.
+    /// The fraction of ticks that must arrive in time.
     pub quantile: f64,
-    /// By which part of it the speed may differ from the server's.
+    /// The fraction by which the speed may differ from the server's.
     pub max_speed: f64,
 }
 
@@ -63,20 +63,21 @@ impl Default for PlayoutConfig {
     }
 }
 
-/// An interpolation clock of a client.
+/// A client's interpolation clock.
 #[derive(Clone, Debug)]
 pub struct Playout {
     config: PlayoutConfig,
-    /// Ticks by number, and when they or later ones came.
+    /// Ticks by number, and when they or later ones arrived.
     arrivals: VecDeque<(u32, Instant)>,
     newest: u32,
     newest_at: Instant,
     period: f64,
-    /// Seconds from the anchor, which is the newest tick and its time, to when ticks come: in the mean, and all but few.
+    /// Seconds from the anchor, which is the newest tick and its time, to the arrival of ticks: on average, and for
+    /// all but a few.
     typical: f64,
     late: f64,
     shown: Option<(f64, Instant)>,
-    /// How many times it jumped, and the seconds in which it stood.
+    /// How many times it jumped, and for how many seconds it stood.
     jumps: u64,
     stood: f64,
 }
@@ -101,29 +102,29 @@ impl Playout {
         &self.config
     }
 
-    /// Has the delay be this from now on; it is come to by speed.
+    /// Sets a new delay, which is approached by speed.
     pub fn set_config(&mut self, config: PlayoutConfig) {
         self.config = config;
     }
 
-    /// Begins anew, with another server.
+    /// Starts again, with another server.
     pub fn reset(&mut self) {
         *self = Playout::new(self.config);
     }
 
-    /// Something of a tick of the server arrived.
+    /// Data of a server tick arrived.
     pub fn handle_arrival(&mut self, tick: u32, now: Instant) {
         match self.arrivals.back() {
-            // What was there for a later one was there for this one.
+            // A later tick has already replaced this one.
             Some((newest, _)) if tick <= *newest => return,
             Some((newest, at))
                 if now.since(*at).as_secs_f64() > JUMP_AFTER
                     && f64::from(tick - newest) * self.period < now.since(*at).as_secs_f64() / 2.0 =>
             {
-                // The server stood still: its ticks come at another time from now on.
+                // The server stood still: its ticks have another schedule from now on.
                 self.arrivals.clear();
             }
-            // Ticks that were lost were there when the next one came.
+            // Lost ticks count as arriving with the next one.
             Some((newest, _)) => {
                 let missed = (tick - newest - 1).min(MAX_MISSED);
                 if missed < MAX_MISSED {
@@ -140,7 +141,7 @@ impl Playout {
         self.measure();
     }
 
-    /// Finds the length of a tick, and how late ticks come.
+    /// Measures the length of a tick, and how late ticks arrive.
     fn measure(&mut self) {
         let (count, anchor) = (self.arrivals.len() as f64, (self.newest, self.newest_at));
         let place =
@@ -162,7 +163,7 @@ impl Playout {
         let mut lateness: Vec<f64> =
             self.arrivals.iter().map(place).map(|(tick, time)| time - tick * self.period).collect();
         self.typical = lateness.iter().sum::<f64>() / count;
-        // Of few the latest decides.
+        // With few samples, take the latest.
         let at =
             ((lateness.len() as f64 * self.config.quantile).ceil() as usize).clamp(1, lateness.len()) - 1;
         self.late = *lateness.select_nth_unstable_by(at, f64::total_cmp).1;
@@ -185,7 +186,7 @@ impl Playout {
             self.jumps += 1;
             target
         } else if passed >= JUMP_AFTER {
-            // Nobody looked meanwhile.
+            // Nothing was drawn meanwhile.
             target.max(before)
         } else {
             let max = self.config.max_speed;
@@ -193,7 +194,7 @@ impl Playout {
                 if error < -2.0 * JUMP_AFTER { 0.0 } else { 1.0 + (error / CATCH_UP).clamp(-max, max) };
             before + passed / self.period * speed
         };
-        // What has not arrived is waited for, unless the server is silent.
+        // Waits for what hasn't arrived, unless the server is silent.
         let bound = f64::from(self.newest) + self.config.extrapolation.max(0.0) / self.period;
         let is_silent = now.since(self.newest_at).as_secs_f64() > SILENT_AFTER + self.period;
         let bounded = if is_silent { tick } else { tick.min(bound) }.max(before);
@@ -216,7 +217,7 @@ impl Playout {
         delay.max(self.period)
     }
 
-    /// Seconds from what arrives now, if it is as late as most, to what is shown. The wanted one, before anything was shown.
+    /// Seconds from an arrival with typical lateness to its display. Before anything was shown, the configured delay.
     pub fn delay(&self) -> f64 {
         let Some((tick, at)) = self.shown.filter(|_| !self.arrivals.is_empty()) else {
             return self.wanted_delay();
@@ -234,12 +235,12 @@ impl Playout {
         self.shown.map(|(tick, _)| tick)
     }
 
-    /// How many times it went on after a silence or a pause of the server by more than its speed allows.
+    /// How many times it jumped after a silence or a pause of the server.
     pub fn jumps(&self) -> u64 {
         self.jumps
     }
 
-    /// How long it stood, because what came next was late.
+    /// How long it stood because the next tick was late.
     pub fn stood(&self) -> Duration {
         Duration::from_secs_f64(self.stood)
     }

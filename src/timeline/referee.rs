@@ -1,14 +1,14 @@
-//! The server's part in one client's inputs: reads them, and says how they came.
+//! The server's part in one client's inputs: reads them, and reports how they arrived.
 //!
-//! Promises: what a client says of ticks moves nothing but its own inputs, within the buffer's bounds; it is answered once a
-//! tick, and only when it said something.
+//! Promises: a client's ticks affect only its own inputs, within the buffer's bounds; it gets a report at most once a
+//! tick, and only after it sent something.
 
 use super::input_buffer::{InputBuffer, InputState, MissingPolicy};
 use super::packet::{InputHeader, MAX_BUSY, MAX_ECHOES, MAX_HELD, Report};
 use crate::store::sequence::nearest;
 use crate::time::Instant;
 
-/// The server's time at which something is said.
+/// The server's time when a report is made.
 #[derive(Clone, Copy, Debug)]
 pub struct TickTime {
     /// The tick that ran last, and when its inputs were taken.
@@ -19,22 +19,22 @@ pub struct TickTime {
 }
 
 impl TickTime {
-    /// 1/16 ticks between two moments, at most this many.
+    /// 1/16 ticks between two times, at most this many.
     fn sixteenths(&self, from: Instant, to: Instant, most: u8) -> u8 {
         let ticks = (to - from).as_secs_f64() * self.rate * 16.0;
-        // A hair's breadth is no reason for one less.
+        // Rounding must not cost one.
         (ticks + 1e-6).min(f64::from(most)) as u8
     }
 }
 
-/// One client's inputs, and what to say of them.
+/// One client's inputs, and the report about them.
 #[derive(Debug)]
 pub struct Referee {
     buffer: InputBuffer,
     echoes: [(u8, Instant); MAX_ECHOES],
     echo_count: usize,
     newest: Option<u32>,
-    /// It has the high bits of ticks.
+    /// The client knows the high bits of ticks.
     knows_high: bool,
     /// How early inputs come, in ticks: smoothed.
     early: Option<f64>,
@@ -42,7 +42,7 @@ pub struct Referee {
 }
 
 impl Referee {
-    /// Of a client that said nothing yet; `tick` is the one that ran last.
+    /// For a client that has sent nothing yet; `tick` is the one that ran last.
     pub fn new(tick: u32, policy: MissingPolicy) -> Self {
         Referee {
             buffer: InputBuffer::new(tick, policy),
@@ -55,7 +55,8 @@ impl Referee {
         }
     }
 
-    /// Takes what a payload said: the low bits of the newest input's tick, and the inputs, newest first, each `ends` at its place.
+    /// Takes a payload: the low bits of the newest input's tick, and the inputs, newest first, with the end of each
+    /// in `ends`.
     pub fn handle_payload(
         &mut self,
         now: Instant,
@@ -67,7 +68,7 @@ impl Referee {
     ) {
         self.payloads += 1;
         if self.echo_count == MAX_ECHOES {
-            // The oldest has no place.
+            // The oldest echo makes room.
             self.echoes.rotate_left(1);
             self.echo_count -= 1;
         }
@@ -76,7 +77,7 @@ impl Referee {
         if ends.is_empty() {
             return;
         }
-        // What is before the first tick is late as that one's is.
+        // An input from before the first tick is as late as that tick's.
         let head = nearest(low, time.tick).unwrap_or_default();
         let view = header.view.map(|low| nearest_view(low, time.tick));
         let mut start = 0;
@@ -96,18 +97,18 @@ impl Referee {
             let before = self.early.unwrap_or(early);
             self.early = Some(before + (early - before) / 32.0);
         }
-        // It is acked also when it came too late: nobody needs it again.
+        // Late inputs are acked too: nobody needs them again.
         if self.newest.is_none_or(|newest| newest < head) && head <= self.buffer.last() {
             self.newest = Some(head);
         }
     }
 
-    /// Whether there is something to say.
+    /// Whether there is something to report.
     pub fn has_news(&self) -> bool {
         self.echo_count > 0
     }
 
-    /// What to say at the end of a tick. `changed` is the tick in which anything changed last that the client owns.
+    /// The report at the end of a tick. `changed` is the tick of the last change to anything the client owns.
     pub fn report(&mut self, now: Instant, time: &TickTime, changed: Option<u32>) -> Report {
         let mut report = Report {
             tick: time.tick as u16,
@@ -125,32 +126,32 @@ impl Referee {
         report
     }
 
-    /// A report with the high bits of a tick came.
+    /// A report with the high bits of a tick was delivered.
     pub fn note_high_delivered(&mut self) {
         self.knows_high = true;
     }
 
-    /// The inputs, to take.
+    /// The inputs, for taking.
     pub fn buffer(&mut self) -> &mut InputBuffer {
         &mut self.buffer
     }
 
-    /// What became of a tick's input.
+    /// The outcome of a tick's input.
     pub fn state(&self, tick: u32) -> Option<InputState> {
         self.buffer.state(tick)
     }
 
-    /// The inputs, to ask.
+    /// The inputs, for queries.
     pub fn inputs(&self) -> &InputBuffer {
         &self.buffer
     }
 
-    /// By how many ticks inputs come before they are needed, smoothed; None before the first.
+    /// By how many ticks inputs arrive early, smoothed; None before the first.
     pub fn early(&self) -> Option<f64> {
         self.early
     }
 
-    /// How many payloads came.
+    /// How many payloads arrived.
     pub fn payloads(&self) -> u64 {
         self.payloads
     }
@@ -218,7 +219,7 @@ mod tests {
         referee.handle_payload(now, &time(100_000), &header, 99_998u32 as u16, b"x", &[1]);
         assert_eq!(referee.report(now, &time(100_000), None).newest, Some(99_998u32 as u16));
         assert_eq!(referee.inputs().counters().late, 1);
-        // Far ahead is not there, and not acked.
+        // Too far ahead: not stored, and not acked.
         referee.handle_payload(now, &time(100_000), &header, 110_000u32 as u16, b"x", &[1]);
         assert_eq!(referee.report(now, &time(100_000), None).newest, Some(99_998u32 as u16));
         assert_eq!(referee.inputs().counters().far_ahead, 1);

@@ -1,13 +1,13 @@
 //! reliable 1.0, whole: one end of a conversation of packets that are acked and, when large, fragmented.
 //!
-//! Promises: byte for byte the packets of reliable 1.0; a packet is acked only when the application accepted
-//! it; bounded memory whatever arrives; every datagram refused is counted under its reason.
-//! Refuses: nothing is sent again, ordered, authenticated or encrypted here. Put a layer below that keeps
-//! strangers out: whoever can send to an endpoint can move its windows.
+//! Promises: byte for byte the packets of reliable 1.0; a packet is acked only when the application accepted it;
+//! bounded memory whatever arrives; every datagram refused is counted under its reason. Refuses: nothing is resent,
+//! ordered, authenticated or encrypted here. Put a layer below that keeps strangers out: anyone who can send to an
+//! endpoint can move its windows.
 //!
-//! Facing strangers: nothing in a datagram is trusted, and none makes an endpoint send. A datagram takes memory only as a
-//! fragment, within the bound of partial packets. What a stranger can do is jump ahead, so that the rightful peer's packets
-//! are stale, and ack what was lost.
+//! Facing strangers: nothing in a datagram is trusted, and none makes an endpoint send. A datagram takes memory only
+//! as a fragment, within the bound of partial packets. A stranger can only jump ahead, so that the rightful peer's
+//! packets are stale, and ack packets that were lost.
 
 use super::error::ConfigError;
 use super::ledger::acks::{AckCounters, Acked, Acks, NotNew, RttSampling};
@@ -66,7 +66,7 @@ impl fmt::Display for DropReason {
 impl std::error::Error for DropReason {}
 
 counters! {
-    /// What an endpoint did, in numbers.
+    /// The counters of an endpoint.
     pub struct EndpointCounters {
         sent,
         received,
@@ -146,7 +146,7 @@ impl Piece<'_> {
 pub struct OutgoingPacket<'p> {
     header: Header,
     payload: &'p [u8],
-    /// `None` when the packet goes whole.
+    /// `None` if the packet goes whole.
     fragment_size: Option<usize>,
 }
 
@@ -189,12 +189,12 @@ impl Incoming<'_> {
         self.header.sequence
     }
 
-    /// What it acks is not listened to.
+    /// Ignores the acks in its header.
     pub(super) fn ignore_acks(&mut self) {
         self.header.ack_bits = 0;
     }
 
-    /// What the peer sent.
+    /// The payload of the peer.
     pub fn payload(&self) -> &[u8] {
         match &self.payload {
             Payload::Datagram(bytes) => bytes,
@@ -221,9 +221,10 @@ impl AckEndpoint {
         AckEndpoint::with_notes(config)
     }
 
-    /// Sends a packet: notes it as sent and gives the datagrams to transmit.
+    /// Sends a packet: records it as sent and returns the datagrams to transmit.
     ///
     /// # Errors
+    ///
     /// When the payload is above the largest packet. Nothing was sent then.
     pub fn send<'p>(
         &mut self,
@@ -236,7 +237,7 @@ impl AckEndpoint {
 }
 
 impl<T: Default> AckEndpoint<T> {
-    /// As [`AckEndpoint::new`], with a note for each packet sent.
+    /// Like [`AckEndpoint::new`], with a note for each packet sent.
     pub(super) fn with_notes(config: AckEndpointConfig) -> Result<Self, ConfigError> {
         let acks = Acks::with_notes(&config.acks)?;
         let reassembly = Reassembly::new(config.reassembly.clone())?;
@@ -244,8 +245,8 @@ impl<T: Default> AckEndpoint<T> {
         Ok(AckEndpoint { config, acks, reassembly, counters: EndpointCounters::default() })
     }
 
-    /// Lets the first packet sent have this number instead of 0: one that strangers can't guess. Before anything is
-    /// sent, and below 16,384, which every peer takes for a first one.
+    /// Starts packet numbers here instead of at 0: at a number that strangers can't guess. Before anything is sent,
+    /// and below 16,384, which every peer accepts as a first one.
     pub fn begin_at(&mut self, first: u16) {
         self.acks.begin_at(first);
     }
@@ -260,7 +261,7 @@ impl<T: Default> AckEndpoint<T> {
         self.acks.remember_received(packets);
     }
 
-    /// As [`AckEndpoint::acks`], to change.
+    /// The same as [`AckEndpoint::acks`], for changes.
     pub(super) fn acks_mut(&mut self) -> &mut Acks<T> {
         &mut self.acks
     }
@@ -285,10 +286,11 @@ impl<T: Default> AckEndpoint<T> {
         self.acks.next_sequence()
     }
 
-    /// As [`AckEndpoint::send`], with a note, in whose place comes that of the packet forgotten for it.
+    /// Like [`AckEndpoint::send`], with a note; returns the note of the packet that is forgotten for it.
     ///
     /// # Errors
-    /// As [`AckEndpoint::send`]; the note stays then.
+    ///
+    /// Those of [`AckEndpoint::send`]; the note stays then.
     pub(super) fn send_noted<'p>(
         &mut self,
         now: Instant,
@@ -315,11 +317,12 @@ impl<T: Default> AckEndpoint<T> {
         Ok(OutgoingPacket { header, payload, fragment_size })
     }
 
-    /// Opens a datagram of the peer: a packet to accept or refuse, or `None` when it was a fragment and more
-    /// are missing. Nothing is acked yet. Accept or refuse a packet before opening the next datagram: until then
-    /// its duplicate still passes for new.
+    /// Opens a datagram of the peer: returns a packet to accept or refuse, or `None` if it was a fragment and others
+    /// are missing. Nothing is acked yet. Accept or refuse a packet before opening the next datagram: until then its
+    /// duplicate counts as new.
     ///
     /// # Errors
+    ///
     /// Why the datagram was dropped. It is counted.
     pub fn open<'d>(&mut self, datagram: &'d [u8]) -> Result<Option<Incoming<'d>>, DropReason> {
         self.acks.record_arrival(self.on_the_wire(1, datagram.len()));
@@ -346,14 +349,14 @@ impl<T: Default> AckEndpoint<T> {
         self.recycle(incoming);
     }
 
-    /// Refuses a packet: it is not acked, and what it acks is ignored.
+    /// Refuses a packet: it is not acked, and its own acks are ignored.
     pub fn refuse(&mut self, incoming: Incoming<'_>) {
         self.counters.refused += 1;
         self.recycle(incoming);
     }
 
     /// Drops a packet for which there is no memory now: it is not acked, so its sender takes it for lost.
-    pub fn forgo(&mut self, incoming: Incoming<'_>) {
+    pub fn drop_without_memory(&mut self, incoming: Incoming<'_>) {
         self.counters.without_memory += 1;
         self.recycle(incoming);
     }
@@ -363,8 +366,8 @@ impl<T: Default> AckEndpoint<T> {
         self.recycle(incoming);
     }
 
-    /// Appends the packets that count as lost by now to `lost`, in sequence order, each once. After that their
-    /// acks are only counted. Without this call nothing is given up but what the window forgets.
+    /// Appends the packets that count as lost by now to `lost`, in sequence order, each once. Later acks of them are
+    /// only counted. Without this call only packets that leave the window are given up.
     pub fn poll_lost(&mut self, now: Instant, lost: &mut Vec<u16>) {
         self.acks.poll_lost(now, lost);
     }
@@ -379,7 +382,7 @@ impl<T: Default> AckEndpoint<T> {
         self.acks.stats()
     }
 
-    /// What the endpoint did, in numbers.
+    /// The counters of an endpoint.
     pub fn counters(&self) -> EndpointCounters {
         let AckCounters { sent, received, acked, lost, late_acks } = self.acks.counters();
         EndpointCounters { sent, received, acked, lost, late_acks, ..self.counters }
@@ -405,7 +408,7 @@ impl<T: Default> AckEndpoint<T> {
         self.acks.is_new(fragment.sequence).map_err(DropReason::NotNew)?;
         let complete = self.reassembly.insert(&fragment).map_err(DropReason::Fragment)?;
         self.counters.fragments_received += 1;
-        // The newest sequence the peer is told is the newest seen, received as a whole or not.
+        // The newest sequence reported to the peer is the newest seen, received whole or not.
         self.acks.advance_received(fragment.sequence);
         let Some(complete) = complete else { return Ok(None) };
         let (header, bytes) = (complete.header, complete.payload.len());
@@ -460,7 +463,7 @@ mod tests {
         endpoint.send(now, payload).unwrap().pieces().map(written).collect()
     }
 
-    /// A payload that tells its number and length, and of which every byte is known.
+    /// A payload that encodes its number and length, so that every byte can be checked.
     fn payload(number: u64, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
         Rng::seeded(number).fill(&mut bytes);

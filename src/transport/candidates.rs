@@ -1,15 +1,15 @@
-//! Messages waiting to be sent whose order is free, and what there is to know of them, as columns: what a priority hook
-//! is asked about once a tick, for all clients at once. Those of unreliable, payload and latest channels are; others
-//! keep their order.
+//! Queued messages whose order is free, and their attributes as columns: the arguments of a priority hook, once a
+//! tick, for all clients at once. Messages of unreliable, payload and latest channels are candidates; others keep
+//! their order.
 //!
-//! A column is made when someone wants it: most hooks look at two or three, and each costs a walk over all messages.
+//! A column is built on request: most hooks use two or three, and each costs a walk over all messages.
 
 use core::fmt;
 
 use super::message::{Message, SendOptions, Submission};
 use crate::time::Instant;
 
-/// What there is to know of a candidate.
+/// An attribute of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attribute {
     /// The client slot it is for.
@@ -42,7 +42,7 @@ pub enum Column {
     F32(Vec<f32>),
 }
 
-/// What to say of the messages of one channel.
+/// The attributes wanted of one channel's messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub(crate) attribute: Attribute,
@@ -51,7 +51,7 @@ pub(crate) struct Wanted {
     pub(crate) channel: u8,
 }
 
-/// A message that waits, as far as anyone wants to know.
+/// A queued message, with the attributes that a hook may want.
 pub(crate) struct Candidate<'a> {
     pub(crate) at: Instant,
     pub(crate) options: SendOptions,
@@ -79,7 +79,7 @@ impl Column {
         }
     }
 
-    /// Appends what is wanted of these messages.
+    /// Appends the wanted attribute of these messages.
     pub(super) fn extend<'a>(&mut self, wanted: &Wanted, messages: impl Iterator<Item = Candidate<'a>>) {
         let &Wanted { attribute, now, slot, channel } = wanted;
         let size = |message: &Message| message.encoded.bytes().len() as u32;
@@ -100,15 +100,16 @@ impl Column {
     }
 }
 
-/// Whether these are scores for this many candidates.
+/// Checks that these are scores for this many candidates.
 ///
 /// # Errors
+///
 /// What is wrong with them.
 pub(crate) fn check(scores: &[f32], candidates: usize) -> Result<(), ScoreError> {
     if scores.len() != candidates {
         return Err(ScoreError::Length { scores: scores.len(), candidates });
     }
-    // All are looked at, which is faster than to stop at the first.
+    // Checking all is faster than stopping at the first.
     if !scores.iter().fold(false, |nan, score| nan | score.is_nan()) {
         return Ok(());
     }
@@ -116,10 +117,10 @@ pub(crate) fn check(scores: &[f32], candidates: usize) -> Result<(), ScoreError>
     Err(ScoreError::NotANumber { index })
 }
 
-/// Why scores are refused.
+/// Why scores are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScoreError {
-    /// Not as many as there are candidates.
+    /// Their number is not that of the candidates.
     Length { scores: usize, candidates: usize },
     /// A score is NaN.
     NotANumber { index: usize },

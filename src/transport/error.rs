@@ -1,4 +1,4 @@
-//! What a caller of the transport is refused with: a setting out of its bounds, a message that a channel doesn't take.
+//! The errors of the transport's callers: a setting out of its bounds, a message that a channel refuses.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ pub struct ConfigError {
     pub field: &'static str,
     /// The value it was given.
     pub value: String,
-    /// What it must be.
+    /// A text with the allowed values.
     pub bound: &'static str,
 }
 
@@ -33,20 +33,20 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// Why a channel doesn't take a message.
+/// Why a channel refuses a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendError {
-    /// As many messages wait as may.
+    /// The channel's queue is full.
     Full {
         /// How many that is.
         capacity: usize,
     },
-    /// As many messages wait for the next tick's packets as may; those that don't fit are dropped then.
+    /// The queue for the next tick's packets is full; messages that don't fit into them are dropped then.
     TickFull {
         /// How many that is.
         capacity: usize,
     },
-    /// The encoded message is larger than the channel takes.
+    /// The encoded message is larger than the channel allows.
     TooLarge {
         /// The message's upper bound in bytes.
         bytes: usize,
@@ -56,7 +56,7 @@ pub enum SendError {
     Packet {
         /// The message's upper bound in bytes.
         bytes: usize,
-        /// What a packet leaves it.
+        /// The room that a packet leaves it.
         max_bytes: usize,
         /// The packet's own bound.
         max_packet_bytes: usize,
@@ -73,14 +73,14 @@ pub enum SendError {
         /// How many there are.
         keys: usize,
     },
-    /// Messages go on channels of messages, payloads on channels of payloads.
+    /// Messages need channels of messages, payloads channels of payloads.
     WrongKind,
-    /// A message of a layer goes on a channel of a kind that doesn't take such.
+    /// A layer's message on a kind of channel that doesn't carry such.
     WrongType { message_type: u16, kind: &'static str },
-    /// A block of no bytes, or of more than the channel takes.
+    /// A block of no bytes, or of more than the channel allows.
     Block {
         bytes: usize,
-        /// The most that the channel takes.
+        /// The maximum of the channel.
         max_bytes: usize,
     },
     /// The channel has no blocks.

@@ -80,7 +80,7 @@ pub enum Mode {
     Bad,
 }
 
-/// What the mode depends on.
+/// The state that determines the mode.
 #[derive(Clone, Copy, Debug)]
 enum State {
     /// Good mode since then, and the time until which its halvings are done. `None` before the first update.
@@ -108,7 +108,7 @@ impl GoodBad {
         Ok(GoodBad { config, state, recovery_time: config.recovery_time })
     }
 
-    /// Takes the RTT as it is now, and gives the mode that follows. To be called regularly, each tick or each RTT sample:
+    /// Takes the current RTT, and returns the mode that follows. Call it regularly, each tick or each RTT sample:
     /// conditions count as they were at the last update until the next.
     pub fn update(&mut self, now: Instant, rtt: Duration) -> Mode {
         let bad = rtt > self.config.bad_rtt;
@@ -142,7 +142,7 @@ impl GoodBad {
         State::Bad { good_since: None }
     }
 
-    /// Halves the recovery time for each whole period of good mode since `halved_until`. Gives the end of the last.
+    /// Halves the recovery time for each whole period of good mode since `halved_until`. Returns the end of the last.
     fn halve(&mut self, now: Instant, halved_until: Instant) -> Instant {
         let mut periods = (now - halved_until).as_nanos() / self.config.halve_every.as_nanos();
         let rest = (now - halved_until).as_nanos() % self.config.halve_every.as_nanos();

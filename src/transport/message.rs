@@ -6,8 +6,8 @@ use crate::store::{SmallBytes, Spares};
 use crate::time::Instant;
 use crate::wire::Encoded;
 
-/// What every buffered message counts against the receiver's byte window besides its own bytes, so that tiny
-/// messages can't fill memory with their bookkeeping.
+/// The overhead of every buffered message in the receiver's byte window, so that tiny messages can't fill memory with
+/// their bookkeeping.
 pub(crate) const MESSAGE_OVERHEAD_BYTES: usize = 64;
 
 /// A message encoded once, to be placed in packets of any number of connections.
@@ -16,7 +16,7 @@ pub struct Message {
     // Index into `super::Protocol::messages`.
     pub message_type: u16,
     pub encoded: Encoded,
-    /// What a block message carries besides; only yojimbo's framing has them.
+    /// The block of a block message; only yojimbo's framing has them.
     pub block: Option<Block>,
 }
 
@@ -29,8 +29,7 @@ impl Message {
         Message { message_type, encoded, block: None }
     }
 
-    /// What the message counts against the receiver's byte window: an upper bound of what the receiver
-    /// finds, wherever in a packet the message lies.
+    /// The message's size in the receiver's byte window: an upper bound, wherever in a packet the message lies.
     pub fn window_bytes(&self) -> usize {
         window_bytes(self.encoded.max_bits()) + self.block.as_ref().map_or(0, |block| block.len())
     }
@@ -58,17 +57,17 @@ pub struct Received {
     pub body: SmallBytes,
     /// The block of a block message.
     pub block: Option<Block>,
-    /// What it counts against the byte window.
+    /// Its size in the byte window.
     pub(crate) window_bytes: usize,
 }
 
 impl Received {
-    /// Bytes of memory that what it says takes.
+    /// Bytes of memory that its contents take.
     pub(crate) fn memory(&self) -> usize {
         self.body.len() + self.block.as_ref().map_or(0, |block| block.len())
     }
 
-    /// Likewise, with itself: of one that has a place only because it came.
+    /// Bytes of memory including itself, for a message that is only stored because it arrived.
     pub(crate) fn held_memory(&self) -> usize {
         size_of::<Self>() + self.memory()
     }
@@ -77,7 +76,7 @@ impl Received {
 /// Memory to read the bodies of messages in.
 #[derive(Debug, Default)]
 pub(crate) struct Bodies {
-    /// Of the message being read.
+    /// Lent memory for the message being read.
     pub(crate) scratch: Vec<u8>,
     pub(crate) spares: Spares,
 }
@@ -89,16 +88,16 @@ impl Bodies {
         &mut self.scratch
     }
 
-    /// What was read there.
+    /// The body read there.
     pub(crate) fn kept(&mut self) -> SmallBytes {
         self.spares.keep(&self.scratch)
     }
 }
 
-/// The body of a message that the core can't read: its bits, cut out of the packet where they lay so that
-/// alignment inside still means what it meant there.
+/// The body of an opaque message: its bits, cut out of the packet at their position, so that alignment inside keeps
+/// its meaning.
 ///
-/// The bits are the peer's and unchecked; the rest the framing made, so that reading it can't fail.
+/// The bits are the peer's and unchecked; the framing made the rest, so reading it can't fail.
 ///
 /// Layout of the bytes: start bit (0 to 7) u8, length in bits u32 little-endian, the bytes that hold the bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,14 +130,14 @@ impl<'a> OpaqueBody<'a> {
     }
 }
 
-/// What a message is sent with.
+/// The options of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendOptions {
-    /// On latest channels: what the message is the value of.
+    /// On latest channels: the key whose value the message is.
     pub key: u32,
     /// The application's own name for it: notifications and candidates carry it.
     pub tag: u32,
-    /// Have the message's fate told: see [`Connection::poll_notification`].
+    /// Report the message's outcome: see `Connection::poll_notification`.
     pub notify: bool,
 }
 
@@ -150,13 +149,13 @@ pub(crate) struct Submission {
     pub(crate) options: SendOptions,
 }
 
-/// What stands before a message in its entry.
+/// The part of an entry in front of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prefix {
     None,
     /// The message's number in its channel.
     Id(u16),
-    /// What it is the value of.
+    /// The key of the value.
     Key(u16),
 }
 
@@ -165,7 +164,7 @@ pub(crate) enum Prefix {
 pub(crate) struct Selected {
     pub(crate) prefix: Prefix,
     pub(crate) message: Message,
-    /// By which the channel knows it again when the packet's fate is known.
+    /// The channel's own name for it, for when the packet's outcome is known.
     pub(crate) mark: u64,
     /// Which fragment of it, if it is cut.
     pub(crate) fragment: Option<u16>,

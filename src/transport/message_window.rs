@@ -1,16 +1,16 @@
-//! How many bytes of messages may be in flight: what makes messages yield when the line says that it is full.
+//! How many bytes of messages may be in flight: this makes messages yield when the line is full.
 //!
-//! A window, because it paces itself: on a line of whatever rate what is in flight is at most the window, so a
-//! line much slower than the budget fills its queue by the window and no more. The window grows while everything arrives
-//! soon and the game wants more (slow start, then a twentieth a round trip), and shrinks when packets wait in a queue or
-//! many are lost. Neither is proof: lossy lines and jitter are common, and others fill queues too. So each time it shrinks is a
-//! test: if what arrives falls with what is sent, the line wasn't full of it, and the window is given back. A game that sends
-//! less than [`MIN_WINDOW`] a round trip, or never more than the window, isn't touched.
+//! A window, because it paces itself: at any rate of the line at most the window is in flight, so a line much slower
+//! than the budget fills its queue by the window and no more. The window grows while everything arrives soon and the
+//! game wants more (slow start, then a twentieth per round trip), and shrinks when packets wait in a queue or many
+//! are lost. Neither is proof: lossy lines and jitter are common, and others fill queues too. So each shrinking is a
+//! test: if arrivals fall in proportion to sending, our data wasn't filling the line, and the window is restored. A
+//! game that sends less than [`MIN_WINDOW`] per round trip, or never reaches the window, isn't affected.
 //!
-//! After TCP's window (RFC 5681), with the delay of LEDBAT (RFC 6817) in place of loss, and a regular look at the empty
-//! line as BBR's ProbeRTT.
+//! After TCP's window (RFC 5681), with the delay of LEDBAT (RFC 6817) in place of loss, and a regular probe of the
+//! empty line like BBR's ProbeRTT.
 //!
-//! Promises: constant work and memory a packet. A peer that acks falsely changes what it is sent, up to the budget.
+//! Promises: constant work and memory per packet. A peer that acks falsely changes what it is sent, up to the budget.
 
 use super::windowed_min::WindowedMin;
 use crate::time::{Duration, Instant};
@@ -18,10 +18,10 @@ use crate::time::{Duration, Instant};
 /// Bytes of a full packet on the wire.
 const PACKET: f64 = 1_250.0;
 
-/// What may be in flight before anything is known of the line: a quarter of a second at 1 Mbit/s.
+/// The initial window: a quarter of a second at 1 Mbit/s.
 const INITIAL_WINDOW: f64 = 32.0 * 1024.0;
 
-/// What may always be in flight: seven full packets, more than most games send in a round trip.
+/// The minimum window: seven full packets, more than most games send in a round trip.
 const MIN_WINDOW: f64 = 8.0 * 1024.0;
 
 /// The least round trip is believed for one to two of these without being seen again: paths change.
@@ -36,44 +36,44 @@ const NO_QUEUE: Duration = Duration::from_millis(5);
 /// A wait that is noise rather than a queue.
 const SHORT_QUEUE: Duration = Duration::from_millis(25);
 
-/// More than this share lost may be what a full line drops. Sending less tells.
+/// Above this share of losses the line may be full. Sending less shows whether it is.
 const MAX_LOSS: f64 = 0.2;
 
 /// And this much is never chance.
 const CERTAIN_LOSS: f64 = 0.5;
 
-/// An epoch is a round trip, but not shorter than this, and of enough packets to tell a share.
+/// An epoch is a round trip, but not shorter than this, and has enough packets to compute a share.
 const MIN_EPOCH: Duration = Duration::from_millis(50);
 const MIN_EPOCH_PACKETS: u32 = 8;
 
-/// Sending this much less shows whether the line was full: then as much as before arrives. If less arrives, in the same
-/// proportion but for noise, it is chance, and so is loss up to this many times as much.
+/// Sending this much less shows whether the line was full: then as much as before arrives. If less arrives, in
+/// proportion but for noise, losses are by chance, up to this many times as many.
 const SLOWER: f64 = 0.85;
-const AS_MUCH_LESS: f64 = 1.2;
+const PROPORTION_NOISE: f64 = 1.2;
 const CHANCE_SPREAD: f64 = 1.5;
 
 /// No line that games are played on loses more than this by chance.
 const MAX_CHANCE: f64 = 0.4;
 
-/// Epochs after which that shows: in one what is in flight drains, and each is judged at the end of the next.
+/// Epochs until the effect shows: in one the data in flight drains, and each is judged at the end of the next.
 const EPOCHS_TO_SHOW: u32 = 2;
 
 /// How long others' queues and chance are then left alone: each test costs the game some messages.
-const INNOCENT_TIME: Duration = Duration::from_secs(5);
+const TEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// What is left of the window after an epoch in which the line was full.
+/// The part of the window that is kept after an epoch in which the line was full.
 const DECREASE: f64 = 0.85;
 
 /// How much the window grows in a round trip, once it has met a full line.
 const INCREASE: f64 = 0.05;
 
-/// What was learned of a full line is forgotten when it wasn't full for so long.
+/// Knowledge of a full line is dropped if it wasn't full for this long.
 const FORGET: Duration = Duration::from_secs(10);
 
-/// If the round trip without a queue wasn't seen for so long, less is sent until it is.
+/// If the minimum round trip wasn't seen for this long, less is sent until it is.
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(4);
 
-/// What is in flight then, in parts of what the line holds without a queue.
+/// The window during the probe, as a part of what the line holds without a queue.
 const PROBE_RTT_SHARE: f64 = 0.5;
 
 /// Bytes of messages in flight, and how many may be.
@@ -89,29 +89,29 @@ pub(crate) struct MessageWindow {
     newest_rtt: Duration,
     /// How far round trips in a row are apart.
     jitter: Duration,
-    /// How often this end acts: a round trip may look longer by as much.
+    /// How often this end acts: a round trip may look longer by this much.
     tick: Duration,
     sent_at: Instant,
     congested_at: Instant,
     /// The share of packets that this line loses whatever is sent.
     chance: f64,
-    /// The line looked full, so less is sent: whether that helps tells whether it was.
-    suspicion: Option<Suspicion>,
+    /// The line looked full, so less is sent: whether that helps shows whether it was.
+    full_line_test: Option<FullLineTest>,
     /// Until then a queue is taken for others' work, as sending less didn't help.
-    innocent_until: Instant,
+    no_test_until: Instant,
     /// The epoch before ran into the window.
     was_limited: bool,
     /// Until then little is in flight, to see the line without a queue.
     probe_rtt: Option<ProbeRtt>,
     epoch: Epoch,
-    /// Of the epoch before.
+    /// The losses of the previous epoch.
     losses: Losses,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Suspicion {
+struct FullLineTest {
     before: Losses,
-    /// What to go back to.
+    /// The window to restore.
     window: f64,
     /// Until it shows whether sending less helps.
     epochs: u32,
@@ -123,7 +123,7 @@ struct ProbeRtt {
     window: f64,
 }
 
-/// What a round trip showed.
+/// The measurements of a round trip.
 #[derive(Debug, Default)]
 struct Epoch {
     began: Instant,
@@ -131,7 +131,7 @@ struct Epoch {
     /// Packets acked or lost.
     packets: u32,
     min_rtt: Option<Duration>,
-    /// More messages waited than the window let go.
+    /// More messages were queued than the window allowed.
     limited: bool,
 }
 
@@ -143,12 +143,12 @@ struct Losses {
     seconds: f64,
 }
 
-impl Suspicion {
-    /// Whether less arrived in the same proportion as less was sent, but for noise: if the line still looks full, it isn't
-    /// of what we sent.
+impl FullLineTest {
+    /// Whether arrivals fell in proportion to sending, but for noise: if the line still looks full, our data isn't
+    /// the cause.
     fn is_refuted(&self, now: &Losses) -> bool {
         let (sent, carried) = (now.sent() / self.before.sent(), now.carried() / self.before.carried());
-        sent < SLOWER && carried < AS_MUCH_LESS * sent
+        sent < SLOWER && carried < PROPORTION_NOISE * sent
     }
 }
 
@@ -166,7 +166,7 @@ impl Losses {
         self.lost / (self.acked + self.lost).max(1.0)
     }
 
-    /// What was taken for lost has been acked.
+    /// Bytes that counted as lost have been acked.
     fn take_back(&mut self, bytes: f64) {
         self.lost = (self.lost - bytes).max(0.0);
         self.acked += bytes;
@@ -193,8 +193,8 @@ impl Default for MessageWindow {
             sent_at: Instant::ZERO,
             congested_at: Instant::ZERO,
             chance: 0.0,
-            suspicion: None,
-            innocent_until: Instant::ZERO,
+            full_line_test: None,
+            no_test_until: Instant::ZERO,
             was_limited: false,
             probe_rtt: None,
             epoch: Epoch::default(),
@@ -231,13 +231,13 @@ impl MessageWindow {
         }
     }
 
-    /// Whether what is sent now waits in a queue before it can be acked.
+    /// Whether packets sent now would wait in a queue.
     pub(crate) fn has_queue(&self) -> bool {
         self.newest_rtt > self.base_rtt() + NO_QUEUE + self.tick
     }
 
-    /// Something may be sent now: called whenever this end acts. What it does doesn't depend on how often that is: a replayed
-    /// capture has only the times at which something was received or sent.
+    /// Something may be sent now: called whenever this end acts. Its effect doesn't depend on how often that is,
+    /// because a replayed capture only has the times at which something was received or sent.
     pub(crate) fn update(&mut self, now: Instant) {
         if let Some(probe) = self.probe_rtt.filter(|probe| probe.until <= now) {
             self.probe_rtt = None;
@@ -246,7 +246,7 @@ impl MessageWindow {
         }
     }
 
-    /// A packet goes out that carries this many bytes of messages; 0 for one that carries none.
+    /// A packet with this many bytes of messages goes out; 0 for none.
     pub(crate) fn on_sent(&mut self, now: Instant, bytes: u32) {
         if now > self.sent_at {
             // A pause isn't a tick, and one late tick not the next one's length.
@@ -257,7 +257,7 @@ impl MessageWindow {
         self.in_flight += f64::from(bytes);
     }
 
-    /// Its ack is here, after it was taken for lost if it is `late`.
+    /// Its ack arrived; `late` if it counted as lost before.
     pub(crate) fn on_acked(&mut self, bytes: u32, late: bool) {
         let bytes = f64::from(bytes);
         self.epoch.packets += 1;
@@ -278,14 +278,14 @@ impl MessageWindow {
     pub(crate) fn on_lost(&mut self, bytes: u32) {
         let bytes = f64::from(bytes);
         self.in_flight -= bytes;
-        // Of a packet in fragments one datagram is enough to lose it.
+        // One lost datagram is enough to lose a packet in fragments.
         let lost = bytes.min(PACKET);
         self.epoch.losses.lost += lost;
         self.epoch.losses.acked += bytes - lost;
         self.epoch.packets += 1;
     }
 
-    /// The round trip of the newest packet, after what acks said was taken.
+    /// The round trip of the newest packet, after its acks were taken.
     pub(crate) fn on_round_trip(&mut self, now: Instant, rtt: Duration) {
         self.base_rtt.push(now, BASE_RTT_BUCKET, rtt);
         if self.newest_rtt == Duration::ZERO {
@@ -299,8 +299,8 @@ impl MessageWindow {
         self.epoch.min_rtt = Some(self.epoch.min_rtt.map_or(rtt, |least| least.min(rtt)));
         if rtt <= self.base_rtt() + SHORT_QUEUE {
             self.base_seen_at = now;
-        } else if self.slow_start && self.innocent_until <= now && rtt > self.base_rtt() + self.max_queue() {
-            // No doubling into a queue. How much to keep is for the end of the epoch to say.
+        } else if self.slow_start && self.no_test_until <= now && rtt > self.base_rtt() + self.max_queue() {
+            // No doubling into a queue. The end of the epoch decides how much to keep.
             self.slow_start = false;
         }
     }
@@ -308,7 +308,7 @@ impl MessageWindow {
     /// Judges the epoch, if it is over: called after each datagram of the peer.
     pub(crate) fn judge(&mut self, now: Instant) {
         let length = self.newest_rtt.max(MIN_EPOCH);
-        // Before there is a round trip, what was taken for lost may only be far away.
+        // Before the first round trip, packets that count as lost may only be far away.
         let over = self.newest_rtt > Duration::ZERO && now - self.epoch.began >= length;
         if !over || self.epoch.packets < MIN_EPOCH_PACKETS || self.probe_rtt.is_some() {
             return;
@@ -316,7 +316,7 @@ impl MessageWindow {
         let epoch = core::mem::replace(&mut self.epoch, Epoch::new(now));
         let base = self.base_rtt();
         let queue = epoch.min_rtt.map_or(Duration::ZERO, |rtt| rtt.saturating_sub(base));
-        // Of the epoch before: packets that were only overtaken have been acked since.
+        // From the previous epoch: packets that were merely overtaken have been acked since.
         let newest = Losses { seconds: (now - epoch.began).as_secs_f64(), ..epoch.losses };
         let rate = newest.carried();
         let losses = core::mem::replace(&mut self.losses, newest);
@@ -324,21 +324,23 @@ impl MessageWindow {
         self.chance += (loss - self.chance).min(0.0) / 8.0;
         let full = queue > self.max_queue() || loss > MAX_LOSS.max(CHANCE_SPREAD * self.chance);
         let limited = core::mem::replace(&mut self.was_limited, epoch.limited) || epoch.limited;
-        // Who never met the window has little in flight: not what fills a line, but for one that loses most of it.
+        // A game that never reached the window has little in flight: not enough to fill a line, unless the line loses
+        // most of it.
         let certain = loss > CERTAIN_LOSS;
-        if let Some(suspicion) = &mut self.suspicion
-            && suspicion.epochs > 0
+        if let Some(full_line_test) = &mut self.full_line_test
+            && full_line_test.epochs > 0
         {
-            suspicion.epochs -= 1;
-        } else if let Some(suspicion) =
-            self.suspicion.take().filter(|it| full && !certain && it.is_refuted(&losses))
+            full_line_test.epochs -= 1;
+        } else if let Some(full_line_test) =
+            self.full_line_test.take().filter(|it| full && !certain && it.is_refuted(&losses))
         {
             self.chance = loss.min(MAX_CHANCE);
-            self.window = suspicion.window.max(self.window);
+            self.window = full_line_test.window.max(self.window);
             self.slow_start = true;
-            self.innocent_until = now + INNOCENT_TIME;
-        } else if full && (certain || (limited && self.innocent_until <= now)) {
-            self.suspicion = Some(Suspicion { before: losses, window: self.window, epochs: EPOCHS_TO_SHOW });
+            self.no_test_until = now + TEST_PAUSE;
+        } else if full && (certain || (limited && self.no_test_until <= now)) {
+            self.full_line_test =
+                Some(FullLineTest { before: losses, window: self.window, epochs: EPOCHS_TO_SHOW });
             self.shrink(now, rate, base + queue.min(self.max_queue()));
         } else if limited && !self.slow_start {
             self.window += (INCREASE * self.window).max(2.0 * PACKET);
@@ -346,15 +348,14 @@ impl MessageWindow {
         if now - self.congested_at > FORGET {
             self.slow_start = true;
             self.window = self.window.max(INITIAL_WINDOW);
-        } else if epoch.limited && self.innocent_until <= now && now - self.base_seen_at > PROBE_RTT_INTERVAL
-        {
+        } else if epoch.limited && self.no_test_until <= now && now - self.base_seen_at > PROBE_RTT_INTERVAL {
             let window = (rate * base.as_secs_f64() * PROBE_RTT_SHARE).max(2.0 * PACKET);
             self.probe_rtt = Some(ProbeRtt { until: now + queue + 2 * base + self.tick, window });
         }
     }
 
-    /// Leaves in flight what a line of this rate holds in this time, or half of the window if that is more: the first acks of
-    /// a connection tell no rate.
+    /// Shrinks the window to what a line of this rate holds in this time, or to half if that is more: the first acks
+    /// of a connection give no rate.
     fn shrink(&mut self, now: Instant, rate: f64, rtt: Duration) {
         let carried = rate * rtt.as_secs_f64() * DECREASE;
         self.window = carried.max(self.window / 2.0).min(self.window).max(MIN_WINDOW);
@@ -500,7 +501,7 @@ mod tests {
         assert!(window.epoch.losses.share() < 0.03 && window.in_flight == 0.0, "{window:?}");
     }
 
-    /// Delays that come and go by themselves, as on a bad mobile line: sending less doesn't help, so less isn't sent.
+    /// Delays that come and go by themselves, as on a bad mobile line: sending less doesn't help, so no less is sent.
     #[test]
     fn queues_of_others_slow_nobody_down() {
         let mut line = Line::new(1.25e6, 100, 1e6);

@@ -8,7 +8,7 @@
 //! | `framing` | how a packet looks: Tickwire's own and yojimbo's |
 //! | `stream`, [`chunks`] | what fills packets: channels of messages and what a feature above writes, and the scheduler that divides a packet among them; large blocks |
 //! | [`ack_endpoint`] | reliable 1.0 whole, to use alone |
-//! | `ledger` | what is known of packets: those sent with what they carried, those received, fates in packet order, RTT and loss |
+//! | `ledger` | the known packets: sent ones with their contents, received ones, notifications in packet order, RTT and loss |
 //! | `congestion`, `message_window`, `pacing` | how much may go out |
 //! | [`candidates`], [`protocol`], `parts`, `message` | what both sides share, what each message costs, and messages on their way |
 //! | [`packet`] | headers, fragments, settings |

@@ -1,15 +1,15 @@
-//! To whom messages belong: to the game, or to a layer above that has types of its own beside the game's.
+//! The owner of messages: the game, or a layer above with types of its own.
 //!
-//! A layer's types have the numbers behind the game's, layer by layer: with them or without, the game's have the same.
+//! A layer's types have the numbers after the game's, layer by layer: the game's numbers never depend on them.
 
 /// A layer that has message types of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
-    /// What ghosts say besides their states.
+    /// Messages of ghosts, apart from their states.
     Ghosts,
     /// Calls, and replies to them.
     Calls,
-    /// Turns, and what is said of them.
+    /// The messages of lockstep turns.
     Lockstep,
 }
 
@@ -17,7 +17,7 @@ impl Layer {
     /// All of them, in the order of their types' numbers.
     pub const ALL: [Layer; 3] = [Layer::Ghosts, Layer::Calls, Layer::Lockstep];
 
-    /// The name, as the protocol hash has it.
+    /// The name in the protocol hash.
     pub fn name(self) -> &'static str {
         match self {
             Layer::Ghosts => "ghosts",
@@ -27,7 +27,7 @@ impl Layer {
     }
 }
 
-/// To whom the messages of a type go.
+/// The owner of a type's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     Game,

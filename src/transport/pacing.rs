@@ -1,5 +1,5 @@
 //! How many bytes a connection may send now: buckets that fill at a rate and hold one burst. [`Budget`] has a fixed rate,
-//! [`Pacer`] one that a congestion controller sets anew at each turn.
+//! [`Pacer`] one that a congestion controller sets at each turn.
 
 use core::time::Duration;
 
@@ -98,8 +98,8 @@ impl Budget {
         self.level -= bytes as f64;
     }
 
-    /// Forgets what is owed beyond a burst: for those who can't keep others from spending.
-    pub(crate) fn forgive(&mut self) {
+    /// Cancels debt beyond a burst: for owners who can't keep others from spending.
+    pub(crate) fn clear_debt(&mut self) {
         self.level = self.level.max(-self.config.burst_bytes);
     }
 
@@ -110,7 +110,7 @@ impl Budget {
     }
 }
 
-/// Spreads what a congestion controller allows over time.
+/// Spreads a congestion controller's allowance over time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pacer {
     credit: f64,

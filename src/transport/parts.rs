@@ -1,10 +1,10 @@
-//! Messages and blocks that are cut: the parts of them that packets carry, as they are sent and as they are read.
+//! Messages and blocks in parts: the parts that packets carry, as they are sent and as they are read.
 
 use core::ops::Range;
 
 use super::message::{Message, Received};
 
-/// A fragment of something that is cut into pieces of `size` bytes; the last one is what is left.
+/// A fragment of bytes that are cut into pieces of `size`; the last one may be shorter.
 pub(crate) fn fragment_of(whole: &[u8], index: usize, size: usize) -> &[u8] {
     let end = whole.len().min((index + 1) * size);
     whole.get(index * size..end).unwrap_or_default()
@@ -19,19 +19,19 @@ pub(crate) struct MessageFragment {
     pub(crate) message_type: u16,
     /// Bits of the whole body at bit position 0.
     pub(crate) bits: usize,
-    /// As many as the bits take.
+    /// The value of its bits.
     pub(crate) count: usize,
     pub(crate) index: usize,
-    /// Where among the packet's fragment bytes its own are: as many as its place asks for.
+    /// The range of its bytes within the packet's fragment bytes: as long as its place requires.
     pub(crate) bytes: Range<usize>,
 }
 
-/// What a fragment of a message may break.
+/// The faults of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FragmentFault {
     /// It is beyond the receive window.
     Window,
-    /// Another one said something else of the message.
+    /// Another fragment described the message differently.
     Differs,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct BlockLimits {
     pub(crate) max_bytes: usize,
 }
 
-/// What the peer said that can't be true if both sides are configured alike and never lost a message.
+/// A claim of the peer that can't be true if both sides have the same configuration and never lost a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Desync {
     /// A message beyond the receive window.

@@ -1,12 +1,13 @@
-//! The peer's clock, as far as its acks tell it: what packets waited on their way to the peer, and not on the way of their acks.
+//! The peer's clock, as far as its acks show it: it measures how long packets waited on their way to the peer,
+//! without the way of their acks.
 //!
-//! Promises: a time that goes on as the peer's clock does, whatever it begins with and however often its few bits wrap, as long
-//! as it is heard once in a while. Refuses nothing: a peer may say any time, so whoever uses it bounds what comes of it.
+//! Promises: a time that advances like the peer's clock, whatever its origin and however often its few bits wrap, as
+//! long as it is heard once in a while. Refuses nothing: a peer may report any time, so users must bound its effects.
 
 use crate::time::{Duration, Instant};
 
-/// When a packet was received, by the receiver's clock: in units of 64 µs, modulo 2^18, so that 8 seconds of waiting more or
-/// less are told apart.
+/// When a packet was received, by the receiver's clock: in units of 64 µs, modulo 2^18, which is unambiguous over 8
+/// seconds of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReceiveTime(u32);
 
@@ -15,7 +16,7 @@ impl ReceiveTime {
     const UNIT_NANOS: u64 = 64_000;
     const MODULUS: u64 = 1 << Self::BITS;
 
-    /// The time of what is received now.
+    /// The time of a packet that is received now.
     pub(crate) fn at(now: Instant) -> Self {
         Self::from_bits(now.as_nanos() / Self::UNIT_NANOS)
     }
@@ -32,17 +33,17 @@ impl ReceiveTime {
 /// Receive times without their wrapping.
 #[derive(Debug, Default)]
 pub(crate) struct PeerClock {
-    /// When the last time was heard, and what it was: in units, from an origin close to our own.
+    /// When the last time was heard, and its value: in units, from an origin close to our own.
     last: Option<(Instant, u64)>,
 }
 
 impl PeerClock {
-    /// The time that was meant: the one nearest to as long after the last one as it was heard after it.
+    /// The full time: the candidate nearest to the last one plus the elapsed time.
     pub(crate) fn read(&mut self, now: Instant, time: ReceiveTime) -> Instant {
         let ours = now.as_nanos() / ReceiveTime::UNIT_NANOS;
         let expected = match self.last {
             Some((at, units)) => units.saturating_add((now - at).as_nanos() as u64 / ReceiveTime::UNIT_NANOS),
-            // Any multiple of the modulus is as good.
+            // Any multiple of the modulus would do.
             None => ours.max(ReceiveTime::MODULUS),
         };
         let ahead = time.bits().wrapping_sub(expected) % ReceiveTime::MODULUS;

@@ -1,8 +1,8 @@
 //! How many packets may go out to a peer whose acks are all in the headers of the packets that it sends.
 //!
-//! Promises: no more at once than a header acks with room to spare, and no more for each of its packets than are acked by four
-//! of them; half as many when more are lost than chance explains, or a queue builds up. A peer that says nothing gets
-//! nothing beyond what it was allowed already.
+//! Promises: no more at once than a header acks with room to spare, and no more for each of its packets than are
+//! acked by four of them; half as many when more are lost than chance explains, or a queue builds up. A peer that
+//! sends nothing gets nothing beyond its earlier allowance.
 
 use crate::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ const FIRST_PER_PACKET: f64 = 4.0;
 const MAX_AT_ONCE: f64 = 24.0;
 /// More than this share lost is more than chance.
 const MAX_LOSS: f64 = 0.3;
-/// Of how many packets the share is known.
+/// The number of packets over which the share is averaged.
 const LOSS_MEMORY: f64 = 32.0;
 /// A round trip longer than the least one by this is a queue.
 const QUEUE: Duration = Duration::from_millis(250);

@@ -2,7 +2,7 @@
 
 use crate::time::{Duration, Instant};
 
-/// The least of the values that came in the last one to two buckets of time: constant memory, and none is kept for longer.
+/// The minimum of the values in the last one to two buckets of time, in constant memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WindowedMin<T> {
     since: Instant,
@@ -20,7 +20,7 @@ impl<T: Copy + PartialOrd> WindowedMin<T> {
     pub(crate) fn push(&mut self, now: Instant, bucket: Duration, value: T) {
         let age = now - self.since;
         match &mut self.current {
-            Some(least) if age < bucket => *least = lesser(*least, value),
+            Some(least) if age < bucket => *least = min_of(*least, value),
             current => {
                 self.previous = current.filter(|_| age < bucket * 2);
                 (self.since, self.current) = (now, Some(value));
@@ -31,13 +31,13 @@ impl<T: Copy + PartialOrd> WindowedMin<T> {
     /// None before the first value.
     pub(crate) fn value(&self) -> Option<T> {
         match (self.previous, self.current) {
-            (Some(a), Some(b)) => Some(lesser(a, b)),
+            (Some(a), Some(b)) => Some(min_of(a, b)),
             (a, b) => a.or(b),
         }
     }
 }
 
-fn lesser<T: PartialOrd>(a: T, b: T) -> T {
+fn min_of<T: PartialOrd>(a: T, b: T) -> T {
     if b < a { b } else { a }
 }
 

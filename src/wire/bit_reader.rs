@@ -243,7 +243,7 @@ impl<'a> BitReader<'a> {
         Ok(None)
     }
 
-    /// The next `bits` bits, to be looked at by [`BitReader::word`], or None if there aren't this many.
+    /// The next `bits` bits, to be read by [`BitReader::word`], or None if there aren't this many.
     #[inline]
     pub(super) fn ahead(&self, bits: usize) -> Option<Self> {
         // Beyond its end after a failure.
@@ -279,7 +279,7 @@ impl<'a> BitReader<'a> {
         if self.remaining_bits() < n { self.past_end(n) } else { self.advance(0).map(drop) }
     }
 
-    /// A reader that goes on at bit `position` of `data`, where an earlier one with the same `end` was.
+    /// A reader that continues at bit `position` of `data`, like an earlier one with the same `end`.
     pub(super) fn resume(data: &'a [u8], position: usize, end: usize) -> Self {
         BitReader { data, position, end: end.min(data.len() * 8) }
     }

@@ -6,8 +6,8 @@
 
 use super::{FixedPoint, MAX_RELATIVE, Quantizer, RELATIVE_TIERS, bit_len, bit_len128, span, span128};
 
-/// Takes bits in order. A sink says what [`bits`](Self::bits), [`align`](Self::align) and
-/// [`bytes`](Self::bytes) do; every other primitive is made of these.
+/// Takes bits in order. A sink implements [`bits`](Self::bits), [`align`](Self::align) and [`bytes`](Self::bytes);
+/// every other primitive is built from these.
 pub trait BitSink {
     /// The low `n` bits of `value`, `n` in 1..=64; the rest of `value` must be zero.
     fn bits(&mut self, value: u64, n: u32);

@@ -1,4 +1,4 @@
-//! What a field's kind compiles to: every constant worked out, so that writing and reading a value is a
+//! The compiled form of a field's kind: every constant worked out, so that writing and reading a value is a
 //! comparison and a few shifts.
 
 use super::column::cell;
@@ -62,7 +62,7 @@ pub(super) enum Codec {
 }
 
 impl Codec {
-    /// The codec of a kind that is one value; kinds made of parts have none.
+    /// The codec of a kind with a single value; composite kinds have none.
     pub(super) fn new(kind: &Kind) -> Result<Option<Self>, ParameterError> {
         let length = |max| if max > MAX_LENGTH { Err(ParameterError::Length { max }) } else { Ok(max) };
         let codec = match *kind {
@@ -196,13 +196,14 @@ impl Codec {
         }
     }
 
-    /// Of a number in a fixed count of bits: the least, how far the largest is above it, the bits, and whether its cell is signed.
+    /// For a number in a fixed count of bits: the smallest value, the range above it, the bits, and whether its cell
+    /// is signed.
     pub(super) fn plain(&self) -> Option<(u64, u64, u32, bool)> {
         Some(match *self {
             Codec::Bool => (0, 1, 1, false),
             Codec::Unsigned { lo, span, bits } => (lo, span, bits, false),
             Codec::Signed { lo, span, bits } => (lo.cast_unsigned(), span, bits, true),
-            // Any pattern is one.
+            // Any bit pattern is valid.
             Codec::Float => (0, u32::MAX.into(), 32, false),
             Codec::Double => (0, u64::MAX, 64, false),
             _ => return None,
@@ -291,8 +292,8 @@ impl Codec {
         Ok(())
     }
 
-    /// Writes the value at `at` of a body. The commonest kinds are here, the others in a call: all in one function,
-    /// each of them would pay for what some need.
+    /// Writes the value at `at` of a body. The commonest kinds are here, the others in a call: in a single function
+    /// all of them would pay for what a few need.
     pub(super) fn write_cell<S: BitSink + ?Sized>(
         &self,
         body: &[u8],
@@ -386,7 +387,7 @@ impl Codec {
     ) -> Result<(), ReadError> {
         let cell = start + at;
         match *self {
-            // Those of `read_cell`.
+            // Handled by `read_cell`.
             Codec::Bool
             | Codec::Unsigned { .. }
             | Codec::Signed { .. }
@@ -473,7 +474,7 @@ pub(super) fn single(value: f64) -> Result<f32, ValueError> {
         let bits = value.to_bits();
         let sign = ((bits >> 32) as u32) & (1 << 31);
         let mantissa = (bits >> SINGLE_SHIFT) as u32 & ((1 << (f32::MANTISSA_DIGITS - 1)) - 1);
-        // One whose mantissa is in the bits that are lost would be an infinity.
+        // Otherwise a mantissa whose bits are all lost would become an infinity.
         let mantissa = if mantissa == 0 { 1 << (f32::MANTISSA_DIGITS - 2) } else { mantissa };
         return Ok(f32::from_bits(sign | f32::INFINITY.to_bits() | mantissa));
     }
@@ -489,8 +490,8 @@ pub(super) fn finite(value: f64) -> Result<f64, ValueError> {
     if value.is_finite() { Ok(value) } else { Err(ValueError::NotFinite { value }) }
 }
 
-/// The float as a single, when it lies within the bounds. The standard moves what lies outside to the nearer
-/// bound; to us it is the caller's mistake.
+/// The float as a single, if it lies within the bounds. The standard clamps values to the bounds; here that is the
+/// caller's mistake.
 pub(super) fn quantizable(value: f64, quantizer: &Quantizer) -> Result<f32, ValueError> {
     let single = finite(value)? as f32;
     let (lo, hi) = quantizer.reach();
@@ -592,8 +593,8 @@ fn append(out: &mut Vec<u8>, start: usize, cell: usize, data: &[u8]) {
     point(out, start, cell, from);
 }
 
-/// Writes into `cell` where the bytes from `from` to the end lie, seen from `start`. A schema's bounds keep
-/// a body far below 4 GiB.
+/// Writes into `cell` the place of the bytes from `from` to the end, relative to `start`. A schema's bounds keep a
+/// body far below 4 GiB.
 pub(super) fn point(out: &mut [u8], start: usize, cell: usize, from: usize) {
     put(out, cell, ((from - start) as u32).to_le_bytes());
     put(out, cell + 4, ((out.len() - from) as u32).to_le_bytes());

@@ -72,7 +72,7 @@ impl Column {
         }
     }
 
-    /// What its offset in a row is a multiple of: its parts' size, at most 8.
+    /// Its alignment in a row: its parts' size, at most 8.
     pub fn alignment(self) -> usize {
         match self {
             Column::Text | Column::Data | Column::Singles(_) => 4,

@@ -1,7 +1,7 @@
-//! Values that are common enough to have a form of their own: one costs a single bit, each of two costs two. All
-//! others cost one bit more.
+//! Common values with a short form: a single one costs one bit, each of two costs two. All other values cost one bit
+//! more.
 //!
-//! Promises: values are compared as the wire does, after quantizing. There is one form for each: a reader refuses a
+//! Promises: values are compared as on the wire, after quantizing. There is one form for each: a reader refuses a
 //! common value written out.
 
 use super::codec::Codec;

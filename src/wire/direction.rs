@@ -1,9 +1,9 @@
 //! Rotations and directions in few bits.
 //!
 //! Promises: values are normalized before writing; read values have length 1 to single precision and differ from the
-//! written ones by at most the angle that the type states; the identity and the axes are read exactly. Written again,
-//! it differs by no more than that once more (near a tie another component may be the largest). Refuses what has no
-//! direction: a length of zero, and numbers that are not finite.
+//! written ones by at most the angle that the type documents; the identity and the axes are read exactly. A value
+//! that is written again differs by no more than that once more (near a tie another component may be the largest).
+//! Refuses values without a direction: a length of zero, and numbers that are not finite.
 
 use super::steps::rounded;
 use super::{BitReader, BitSink, ParameterError, ReadError, ValueError};
@@ -101,9 +101,9 @@ impl SmallestThree {
         self.0.last()
     }
 
-    /// The largest angle, in radians, between a rotation and its read value. The worst are those whose four
-    /// components are alike: each written one is off by e, the fourth by 3e, and the angle is twice the length of
-    /// that. A tenth of a percent is for the curve of the sphere, and 1e-6 for the singles of rows.
+    /// The largest angle, in radians, between a rotation and its read value. The worst case has four equal
+    /// components: each written one is off by e, the fourth by 3e, and the angle is twice the length of that. A tenth
+    /// of a percent is for the curve of the sphere, and 1e-6 for the singles of rows.
     pub fn worst_angle(&self) -> f64 {
         let e = self.0.error();
         2.0 * (3.0 * e * e + 9.0 * e * e).sqrt() * (1.001 + 4.0 * e) + 1e-6
@@ -144,8 +144,8 @@ impl SmallestThree {
         Ok(q)
     }
 
-    /// As [`SmallestThree::read`], giving each component with its index: who stores them one by one need not wait until
-    /// they can be loaded together.
+    /// Like [`SmallestThree::read`], but returns each component with its index: storing them one by one needn't wait
+    /// until they can be loaded together.
     #[inline]
     pub(super) fn read_each(
         &self,
@@ -220,8 +220,8 @@ impl SignedThree {
     }
 }
 
-/// The quaternion whose component `missing`, zero so far, is what the others leave of length 1. Where they leave
-/// nothing, all are scaled: a peer may send components that no rotation has.
+/// Sets the component `missing`, zero so far, so that the quaternion has length 1. If the others leave nothing, all
+/// are scaled: a peer may send components that no rotation has.
 #[inline]
 fn completed(mut q: [f64; 4], missing: usize, sign: f64) -> [f64; 4] {
     let rest = 1.0 - q.iter().map(|c| c * c).sum::<f64>();
@@ -294,8 +294,8 @@ fn folded(x: f64, y: f64) -> (f64, f64) {
     ((1.0 - y.abs()) * 1f64.copysign(x), (1.0 - x.abs()) * 1f64.copysign(y))
 }
 
-/// How far the squares of singles that were normalized are from 1 when added up: to divide by the root of that again
-/// would change no level, and takes longer than all the rest.
+/// How far the sum of squares of normalized singles is from 1: dividing by its root again would change no level, and
+/// takes longer than everything else.
 const AS_SINGLES_SAY_ONE: f64 = 2.5e-7;
 
 /// The vector at length 1.

@@ -1,7 +1,7 @@
 //! A message encoded once, to be placed at any bit position later and in many packets.
 //!
-//! Promises: appending it gives the same bits as writing the message there. What an align pads depends on the
-//! position, but only the first align's does: after it every position has the same phase. So the message is kept as
+//! Promises: appending it gives the same bits as writing the message there. The padding of an align depends on the
+//! position, but only the first align's does: after it every position has the same phase. So the message is stored as
 //! the bits before its first align and those after the padding.
 
 use super::{BitWriter, padding};
@@ -104,8 +104,8 @@ impl PartialEq for Encoded {
 
 impl Eq for Encoded {}
 
-/// Messages encoded one after the other. Their bytes share one piece of memory, which is there as long as any of
-/// them: for messages that are gone together.
+/// Messages encoded one after the other, in one shared block of memory that lives as long as any of them: for
+/// messages that end together.
 #[derive(Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,
@@ -120,7 +120,7 @@ impl Batch {
     pub fn push(&mut self, writer: &mut BitWriter) -> usize {
         let (bits, first_align) = (writer.bit_len(), writer.first_align());
         let (start, bytes) = (self.bytes.len(), writer.as_bytes());
-        // A place beyond 4 GiB is none.
+        // A place beyond 4 GiB can't be stored.
         let encoded = match u32::try_from(start) {
             Ok(start) if bytes.len() > INLINE => {
                 self.bytes.extend_from_slice(bytes);
@@ -184,7 +184,7 @@ mod tests {
                 scribble(&mut Rng::seeded(seed), &mut written);
                 let start = start as usize;
                 assert_eq!(appended.bit_len(), start + message.bits_at(start), "seed {seed} at {start}");
-                // What follows, and an encoding of the whole, must not tell the two apart either.
+                // Following bits, and an encoding of the whole, must not distinguish the two either.
                 appended.append(&message);
                 written.append(&message);
                 assert_eq!(appended.encoded(), written.encoded(), "seed {seed} at {start}");

@@ -1,4 +1,4 @@
-//! What the wire layer refuses, each under a name: bytes from outside ([`ReadError`]), a caller's value
+//! The errors of the wire layer, each under a name: for bytes from outside ([`ReadError`]), a caller's value
 //! ([`ValueError`]), a caller's parameters ([`ParameterError`]). Class and field names are added above.
 
 use core::fmt;
@@ -55,7 +55,7 @@ pub enum ReadError {
         /// Bits that are left.
         remaining: u64,
     },
-    /// A float is not a finite number where there are only numbers.
+    /// A float is not finite although the field requires that.
     NotFinite,
     /// A value is written out that has a shorter form.
     NotShortest,
@@ -110,7 +110,7 @@ impl core::error::Error for ReadError {}
 pub enum ValueError {
     /// The value is of another type than the field.
     Type {
-        /// What the field takes.
+        /// The types that the field accepts.
         expected: &'static str,
         found: &'static str,
     },
@@ -118,11 +118,11 @@ pub enum ValueError {
     OutOfRange { value: i128, lo: i128, hi: i128 },
     /// An integer is above an `i128`, and so above its range.
     AboveRange { value: u128, hi: i128 },
-    /// A negative integer where there are only others.
+    /// A negative integer for an unsigned field.
     Negative { value: i128 },
     /// A float is outside its range.
     FloatOutOfRange { value: f64, lo: f64, hi: f64 },
-    /// A NaN or an infinity where there are only numbers.
+    /// A NaN or an infinity although the field requires a finite number.
     NotFinite { value: f64 },
     /// A text or data is too long.
     TooLong {
@@ -139,7 +139,7 @@ pub enum ValueError {
         /// The length agreed on.
         count: u32,
     },
-    /// A text has a NUL inside, which no reader takes.
+    /// A text has a NUL inside, which no reader accepts.
     InteriorNul {
         /// The byte it is at.
         at: usize,
@@ -160,9 +160,9 @@ pub enum ValueError {
     /// A cell of a row that points to bytes outside of its arena.
     OutsideArena {
         offset: u32,
-        /// How many things it says lie there.
+        /// The number of things.
         count: u32,
-        /// How many bytes they take.
+        /// Their size in bytes.
         bytes: usize,
         arena: usize,
     },
@@ -234,7 +234,7 @@ pub enum ParameterError {
     Length { max: u32 },
     /// Bounds and a resolution that don't make steps of doubles.
     Steps { lo: f64, hi: f64, resolution: f64 },
-    /// Translations of a transform of which none is zero.
+    /// The range of a transform's translations has no step at zero.
     NoZero { lo: f64, hi: f64, resolution: f64 },
     /// A vector of neither 2 nor 3 components.
     Axes { axes: u32 },
@@ -242,15 +242,15 @@ pub enum ParameterError {
     ComponentBits { bits: u32 },
     /// An enumeration without members, with more than [`super::MAX_LENGTH`], or with two of one value.
     Members,
-    /// Flags that are none or more than 64.
+    /// No flags, or more than 64.
     Flags { count: usize },
-    /// Common values that are none or more than two, alike, or none of their field's.
+    /// Common values: none, more than two, equal ones, or invalid for their field.
     Common,
     /// Common values of a field whose encoding has no fixed width of 1 to 128 bits.
     NoFixedWidth,
-    /// Items of a list that take no bits: any number of them would.
+    /// List items without bits: any number of them would take none.
     NoBits,
-    /// Items of a set or keys of a map that are in no order: floats, vectors, lists and the like.
+    /// Set items or map keys without an order: floats, vectors, lists and the like.
     NoOrder,
     /// A union of fewer than two messages, or of more than [`super::MAX_LENGTH`].
     Variants,

@@ -4,7 +4,7 @@ use super::plain::Plain;
 use super::{BitReader, BitSink, Column, Node, ParameterError, ReadError, Steps, Value, ValueError};
 use core::fmt;
 
-/// What a field holds and how it is written.
+/// The contents of a field and how they are written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     Bool,
@@ -170,9 +170,9 @@ fn joined<T>(
 }
 
 impl fmt::Display for Kind {
-    /// The canonical form that [`super::Schema::describe`] is made of. The parameters of a quantized float are given
-    /// as they are used: the patterns of their singles, in hex. Steps are given by the patterns of their bounds and
-    /// the last one's number. Names follow their length in bytes.
+    /// The canonical form from which [`super::Schema::describe`] is built. The parameters of a quantized float are
+    /// given in the form that is used: the patterns of their singles, in hex. Steps are given by the patterns of
+    /// their bounds and the last one's number. Names follow their length in bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Kind::Bool => write!(f, "bool"),
@@ -276,10 +276,11 @@ impl Field {
         self.node.bit_range()
     }
 
-    /// Checks `value` and writes it. Numeric fields take integers of any variant, float fields also integers; a
-    /// boolean is no integer. Fields made of parts take none: see [`Field::node`].
+    /// Checks `value` and writes it. Numeric fields accept integers of any variant, float fields also integers; a
+    /// boolean is no integer. Composite fields have no single value: see [`Field::node`].
     ///
     /// # Errors
+    ///
     /// When the value is of another type or outside the field's bounds. Nothing is written then.
     #[inline]
     pub fn write<S: BitSink + ?Sized>(&self, value: Value<'_>, sink: &mut S) -> Result<(), ValueError> {

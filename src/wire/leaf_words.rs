@@ -108,7 +108,7 @@ impl Codec {
                     put(cell, i * 8, steps.value(*word as u32).to_le_bytes());
                 }
             }
-            // Codes within their bounds: what follows is read. At most 50 bits.
+            // Codes within their bounds can be read. At most 50 bits.
             Codec::Direction(ref direction) => {
                 let bits = joined_levels(words, direction.bits() / 2).to_le_bytes();
                 put_singles(cell, 0, &direction.read(&mut BitReader::new(&bits)).unwrap_or_default());
@@ -134,7 +134,7 @@ impl Codec {
         }
     }
 
-    /// Writes the value of these words as it is without a baseline.
+    /// Writes the value of these words without a baseline.
     pub(super) fn write_words<S: BitSink + ?Sized>(&self, ranges: &[WordRange], words: &[u64], sink: &mut S) {
         match self {
             Codec::Common(common) => common.write_encoded(joined(ranges, words), sink),
@@ -176,7 +176,7 @@ impl Codec {
         }
     }
 
-    /// Whether words, each in its range, are those of a value: floats of a transform may be no numbers.
+    /// Whether words, each in its range, form a valid value: floats of a transform may be NaN.
     pub(super) fn has_value(&self, words: &[u64]) -> bool {
         match self {
             Codec::Transform(transform) => {
@@ -186,8 +186,8 @@ impl Codec {
         }
     }
 
-    /// The rotation's place among the words, if there is one: where another component is the largest, the words of
-    /// the others mean other numbers.
+    /// The index of the rotation's largest component among the words, if there is one: if another component is the
+    /// largest, the other words mean other numbers.
     pub(super) fn largest_at(&self) -> Option<usize> {
         match self {
             Codec::Rotation(_) => Some(0),

@@ -1,7 +1,7 @@
 //! The measure: an upper bound of the bits that a write takes, for packet budgets.
 //!
-//! Promises: never less than the write takes at any bit position: 7 bits for each align, exact widths for
-//! all else. Refuses to be the packet's size: what an align costs depends on where it lands.
+//! Promises: never less than the write takes at any bit position: 7 bits for each align, exact widths for everything
+//! else. It is not the packet's size: the cost of an align depends on its position.
 
 use super::BitSink;
 

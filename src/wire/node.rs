@@ -3,14 +3,14 @@
 //! Where each lies, seen from the start of the body:
 //! - one value: its [`Column`];
 //! - optional: the item, then a byte that is 1 when there is one; without one the item's bytes are zero;
-//! - list: offset and count, 32 bits each, of items that lie one behind the other in the tail;
+//! - list: offset and count, 32 bits each, of consecutive items in the tail;
 //! - sparse array: as a list, of entries that are a 32-bit index and the item;
 //! - set: as a list; map: as a list of entries that are a key and the item;
 //! - union: offset and number of the message, 32 bits each; its row lies in the tail;
 //! - message: its row.
 //!
 //! Promises: every node of a kind has the same size in a row. What a packet makes of lists is bounded by the
-//! declaration ([`Node::spread`]) as well as by the packet: an item takes at least one bit.
+//! declaration ([`Node::max_tail_bytes`]) as well as by the packet: an item takes at least one bit.
 
 use super::codec::{Codec, point, put};
 use super::column::cell;
@@ -44,7 +44,7 @@ pub struct Leaf {
     column: Column,
 }
 
-/// A value or none.
+/// A value that may be missing.
 #[derive(Clone, Debug)]
 pub struct Optional {
     item: Node,
@@ -252,7 +252,7 @@ impl Node {
             }
             Node::List(list) => {
                 let (count, stride) = (reader.offset(list.max.into())? as usize, list.stride());
-                // So that what the packet can't hold doesn't cost its rows.
+                // Before allocating rows, so that a count that the packet can't hold costs nothing.
                 reader.require(count.saturating_mul(list.item.bit_range().0))?;
                 let from = reserve(out, start, start + at, count, stride);
                 (0..count).try_for_each(|i| list.item.read_cell(reader, out, start, from + i * stride))?;
@@ -365,7 +365,7 @@ impl List {
         self.order == Order::Free || order::is_rising(self, body, from, count)
     }
 
-    /// What must rise from item to item.
+    /// The order of the items.
     pub(super) fn order(&self) -> Order {
         self.order
     }
@@ -380,9 +380,10 @@ impl List {
 }
 
 impl Union {
-    /// What the value is that has this number.
+    /// The node of the variant with this number.
     ///
     /// # Errors
+    ///
     /// There is none.
     pub fn variant(&self, number: impl Into<u64>) -> Result<&Node, ValueError> {
         let number = number.into();
@@ -402,9 +403,10 @@ impl Union {
         Some((number, self.variants.get(number)?, from))
     }
 
-    /// Writes which one follows; gives what writes it.
+    /// Writes which variant follows; returns the node that writes it.
     ///
     /// # Errors
+    ///
     /// There is none of this number.
     pub fn write_variant<S: BitSink + ?Sized>(
         &self,
@@ -454,9 +456,10 @@ impl Sparse {
         }))
     }
 
-    /// Writes how many entries follow; gives what writes their indices.
+    /// Writes how many entries follow; returns the writer of their indices.
     ///
     /// # Errors
+    ///
     /// When they are too many.
     pub fn write_count<S: BitSink + ?Sized>(&self, count: usize, sink: &mut S) -> Result<Slots, ValueError> {
         write_count(count, self.slots, sink)?;
@@ -540,8 +543,8 @@ fn run(body: &[u8], at: usize) -> Option<(usize, usize)> {
     Some((offset, count))
 }
 
-/// Makes room for `count` rows at the end of `out` and writes into `cell` where they lie, seen from `start`.
-/// Gives that.
+/// Makes room for `count` rows at the end of `out` and writes into `cell` their place relative to `start`, which it
+/// returns.
 fn reserve(out: &mut Vec<u8>, start: usize, cell: usize, count: usize, stride: usize) -> usize {
     let from = out.len();
     point(out, start, cell, from);

@@ -1,14 +1,14 @@
-//! Sets and maps: their items have one order, so that equal sets are equal bits.
+//! Sets and maps: their items are ordered, so that equal sets have equal bits.
 //!
-//! Promises: items rise, by their own value or by their key, and none is there twice; what a peer or the application
-//! gives otherwise is refused. Refuses items that are in no order: floats, vectors, and what has no fixed parts.
+//! Promises: items rise, by their own value or by their key, without duplicates; anything else from a peer or the
+//! application is refused. Refuses items without an order: floats, vectors, and values without fixed parts.
 
 use core::cmp::Ordering;
 
 use super::node::List;
 use super::{BitReader, BitSink, Column, Node, Value, ValueError};
 
-/// What must rise from item to item.
+/// The key by which items rise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Free,
@@ -50,7 +50,7 @@ fn key(entry: &Node) -> Option<&Node> {
     }
 }
 
-/// Whether the items of a list rise that lie from `from` on.
+/// Whether the items of a list rise that start at `from`.
 pub(super) fn is_rising(list: &List, body: &[u8], from: usize, count: usize) -> bool {
     let at = |i: usize| from.saturating_add(i.saturating_mul(list.stride()));
     (1..count).all(|i| compare_items(list, body, at(i - 1), at(i)) == Some(Ordering::Less))
@@ -96,9 +96,10 @@ fn compare(node: &Node, body: &[u8], a: usize, b: usize) -> Option<Ordering> {
 }
 
 impl List {
-    /// Writes items, given in any order as the bytes that each takes by itself, and how many they are.
+    /// Writes items, given in any order as each one's own bytes with their number of bits.
     ///
     /// # Errors
+    ///
     /// When two are the same, or they are too many.
     pub fn write_items<S: BitSink + ?Sized>(
         &self,

@@ -1,8 +1,8 @@
-//! Fields that are one number in a fixed count of bits, side by side: of most messages all are, and one loop over a list of
-//! constants reads and writes them, without a choice and a call for each.
+//! Fields that are one number in a fixed count of bits, side by side: most messages consist of them, and one loop
+//! over a list of constants reads and writes them, without a branch and a call for each.
 //!
 //! Promises: the same cells, bits and refusals as one by one. The reason for a refusal isn't reported here: the
-//! caller goes through the fields again and finds which.
+//! caller repeats field by field to find it.
 
 use super::column::cell;
 use super::{BitReader, BitSink, Field};
@@ -21,7 +21,7 @@ pub(super) struct Plain {
     /// Any byte but 0 is 1.
     pub(super) flag: bool,
     pub(super) lo: u64,
-    /// What the wire says is at most this.
+    /// The maximum of the number on the wire.
     pub(super) span: u64,
     /// The bits of the wire, and those of the cell.
     pub(super) wire_mask: u64,
@@ -36,7 +36,7 @@ pub(super) enum Group {
 }
 
 impl Group {
-    /// Fields in groups as large as can be.
+    /// Groups the fields, each group as large as possible.
     pub(super) fn of(fields: &[Field]) -> Box<[Group]> {
         let mut groups: Vec<Group> = Vec::new();
         for (index, field) in fields.iter().enumerate() {
@@ -57,13 +57,12 @@ impl Group {
 }
 
 impl Plain {
-    /// Puts a number into its cell of a row, of which cells after it may be overwritten; false when there is no such
-    /// cell.
+    /// Writes a number into its cell of a row, possibly overwriting later cells; false if there is no such cell.
     #[inline]
     fn store(&self, row: &mut [u8], offset: u64) -> bool {
         let bytes = (self.lo.wrapping_add(offset) & self.cell_mask).to_le_bytes();
         let Some(rest) = row.get_mut(self.at..) else { return false };
-        // Most rows go on for that long.
+        // Most rows are that long.
         if let Some(cell) = rest.first_chunk_mut() {
             *cell = bytes;
             return true;
@@ -75,7 +74,7 @@ impl Plain {
         })
     }
 
-    /// What the wire says of the number in its cell of the row at `row` of a body; none when it isn't one of the field's.
+    /// The wire's number for the number in its cell of the row at `row` of a body; None if it is out of range.
     #[inline]
     fn load(&self, body: &[u8], row: usize) -> Option<u64> {
         let at = row.saturating_add(self.at);
@@ -91,13 +90,13 @@ impl Plain {
         let unused = 64 - 8 * u32::from(self.size);
         let number =
             if self.signed { ((number << unused).cast_signed() >> unused).cast_unsigned() } else { number };
-        // In signed arithmetic below `lo` wraps to above `span`, and in unsigned likewise: a range has at most 64 bits.
+        // In signed arithmetic below `lo` wraps to above `span`, and unsigned too: a range has at most 64 bits.
         Some(number.wrapping_sub(self.lo)).filter(|offset| *offset <= self.span)
     }
 }
 
-/// Reads numbers of this many bits in sum into a row, whose cells after them are still zero and stay so; false when
-/// one is refused, or they aren't all there. The reader hasn't moved then.
+/// Reads numbers with this total of bits into a row, whose later cells are still zero and stay so; false if one is
+/// refused, or they aren't all there. The reader hasn't moved then.
 #[inline]
 pub(super) fn read(reader: &mut BitReader<'_>, numbers: &[Plain], bits: usize, row: &mut [u8]) -> bool {
     let Some(mut ahead) = reader.ahead(bits) else { return false };
@@ -111,7 +110,8 @@ pub(super) fn read(reader: &mut BitReader<'_>, numbers: &[Plain], bits: usize, r
     true
 }
 
-/// Writes numbers of the row at `row` of a body; gives how many were written before one that can't be, if there is one.
+/// Writes numbers of the row at `row` of a body; returns how many were written before an invalid one, if there is
+/// one.
 #[inline]
 pub(super) fn write<S: BitSink + ?Sized>(
     numbers: &[Plain],

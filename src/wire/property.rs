@@ -157,15 +157,16 @@ impl Property {
         }
     }
 
-    /// Passes over what was written, whole or as a delta, of a property with words.
+    /// Skips a property with words, written whole or as a delta.
     ///
     /// # Errors
-    /// As for reading it, but for what depends on the baseline.
+    ///
+    /// Those of reading it, except for those that depend on the baseline.
     pub fn skip(&self, delta: bool, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
         if self.has_words() { skip(self.field.node(), &mut &*self.ranges, delta, reader) } else { Ok(()) }
     }
 
-    /// The words that come `ahead` ticks after `newer`, if they go on as in the `past` ticks from `older`. See
+    /// Extrapolates words by `ahead` ticks after `newer`, from their change in the `past` ticks since `older`. See
     /// [`WordRange::extrapolate`].
     pub fn extrapolate(&self, older: &[u64], newer: &[u64], past: u16, ahead: u16, words: &mut [u64]) {
         let turned = |at: usize| older.get(at) != newer.get(at);
@@ -215,7 +216,7 @@ const MAX_LEAF_WORDS: usize = super::transform::NUMBERS;
 /// The words of a field: see [`super::codec::Codec::each_range`].
 fn each_range(field: &Field, each: &mut dyn FnMut(u64, Metric)) -> bool {
     if is_flags(field.kind()) {
-        // Each flag by itself: the number that they make is no nearer to one than to another.
+        // Each flag separately: the numbers that flags form have no distance.
         return each_part_range(field.node(), &mut |last, _| each(last, Metric::Choice));
     }
     each_part_range(field.node(), each)
@@ -292,7 +293,7 @@ fn read_leaf_delta(
     if leaf.codec().has_value(words) { Ok(()) } else { reader.refuse(ReadError::NotFinite) }
 }
 
-/// The words of a property's parts that are still to be looked at.
+/// The words of a property's parts that are still to be visited.
 struct Parts<'r, W> {
     ranges: &'r [WordRange],
     words: W,

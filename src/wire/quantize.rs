@@ -59,8 +59,8 @@ impl Quantizer {
         (self.lo, self.hi, self.resolution)
     }
 
-    /// The bounds, or the last step's value where rounding puts it above the upper one: what was read may be
-    /// written again.
+    /// The bounds, or the last step's value if rounding puts it above the upper one: read values can be written
+    /// again.
     pub fn reach(&self) -> (f32, f32) {
         (self.lo, self.hi.max(self.delta + self.lo))
     }
@@ -146,7 +146,7 @@ impl FixedPoint {
         (self.raw_lo..=self.raw_hi).contains(&raw).then_some(raw)
     }
 
-    /// The number that a raw integer stands for.
+    /// The number of a raw integer.
     pub fn value(&self, raw: i128) -> f64 {
         raw as f64 / self.scale()
     }

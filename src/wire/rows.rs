@@ -1,9 +1,9 @@
-//! Arrays of messages: rows one after the other, and one arena with their texts, data and lists. Cells point into the
-//! arena, from its start.
+//! Arrays of messages: rows one after the other, and one arena with their texts, data and lists. Cells hold offsets
+//! into the arena.
 //!
-//! Promises: the bits are those of the messages one by one. Rows of the application are doubted: each value is checked
-//! against its field, and each cell against the arena. Reading appends nothing when bytes are refused, and takes no
-//! memory that is not in proportion to them and to the number of rows asked for.
+//! Promises: the bits are those of the messages one by one. The application's rows are not trusted: each value is
+//! checked against its field, and each cell against the arena. Reading appends nothing when bytes are refused, and
+//! takes no memory out of proportion to them and to the number of rows asked for.
 
 use super::{BitReader, BitSink, Node, ReadError, Schema, Value, ValueError, runs};
 
@@ -42,7 +42,8 @@ impl Schema {
     /// Writes the message of one row.
     ///
     /// # Errors
-    /// Why it can't be written; fields before the one at fault have been.
+    ///
+    /// Why it can't be written; fields before the faulty one have been.
     pub fn write_one<S: BitSink + ?Sized>(
         &self,
         rows: &Rows,
@@ -57,7 +58,7 @@ impl Schema {
         self.write_at(&rows.bytes, at, sink).map_err(refuse)
     }
 
-    /// The value of a field of one row, where it is one value and the bytes hold it.
+    /// The value of a field of one row, if it has a single value and the bytes hold it.
     pub fn load_one<'a>(&self, rows: &'a Rows, row: usize, field: usize) -> Option<Value<'a>> {
         let field = self.fields().get(field)?;
         match field.node() {
@@ -74,17 +75,18 @@ impl Schema {
         (0..rows.count).try_for_each(|row| self.write_one(rows, row, sink))
     }
 
-    /// Reads `count` messages; gives their rows and the arena of these. The caller bounds `count` where messages may take
-    /// no bits.
+    /// Reads `count` messages; returns their rows and their arena. The caller bounds `count` if messages may take no
+    /// bits.
     ///
     /// # Errors
+    ///
     /// Everything the standard refuses, with the index of the row.
     pub fn read_all(
         &self,
         reader: &mut BitReader<'_>,
         count: usize,
     ) -> Result<(Vec<u8>, Vec<u8>), (usize, ReadError)> {
-        // So that what the bytes can't hold doesn't cost its rows.
+        // Before allocating rows, so that a count that the bytes can't hold costs nothing.
         reader.require(count.saturating_mul(self.min_bits())).map_err(|error| (0, error))?;
         let size = self.row_size();
         let mut out = vec![0; count.saturating_mul(size)];
@@ -109,7 +111,7 @@ impl Schema {
         let start = arena.len();
         arena.extend_from_slice(body);
         let body = &mut arena[start..];
-        // The caller keeps the arena below 4 GiB: no cell could say more.
+        // The caller keeps the arena below 4 GiB, the maximum of a cell.
         runs::shift_row(self, body, 0, start as u32);
         rows.extend_from_slice(&body[..self.row_size().min(body.len())]);
     }

@@ -35,7 +35,7 @@ pub(super) fn check(node: &Node, body: &[u8], at: usize, arena: usize) -> Result
         },
         Node::List(list) => {
             let (from, count) = within(body, at, list.stride(), arena)?;
-            // Too many are refused here, so that cells of lists in lists don't cost more than full ones.
+            // Too many are refused here, so that nested lists don't cost more than full ones.
             list.write_count(count, &mut Measure::new())?;
             if points(list.item()) {
                 (0..count).try_for_each(|i| check(list.item(), body, from + i * list.stride(), arena))?;

@@ -6,7 +6,7 @@
 //!
 //! Promises: a row read and written again gives the same bits (rotations and directions the same within their
 //! error); nothing is appended when bytes are refused; a body is never larger than the row, what the packet
-//! held (a wide text's 4 bytes shrink to 3 at most) and [`Schema::spread`], the bound of its lists. Refuses,
+//! held (a wide text's 4 bytes shrink to 3 at most) and [`Schema::max_tail_bytes`], the bound of its lists. Refuses,
 //! when it is built, parameters that make no sense, by field.
 //!
 //! Of a peer's bytes nothing is trusted: every field checks its own. The row has a size of its own, though,
@@ -23,11 +23,11 @@ use std::collections::HashSet;
 /// Most fields of a schema. With [`super::MAX_LENGTH`] it keeps a body below 4 GiB.
 pub const MAX_FIELDS: usize = 1024;
 
-/// Most bytes that a message's lists may take once read: a bit in a packet can be a row of many bytes in memory,
-/// and that many of them must be no more than a game can bear.
+/// Maximum bytes of a message's lists once read: a bit in a packet can be a row of many bytes in memory, and a game
+/// must be able to bear the total.
 pub const MAX_TAIL_BYTES: usize = 1 << 18;
 
-/// Why fields don't make a schema.
+/// Why fields don't form a schema.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SchemaError {
     /// A field's parameters make no sense.
@@ -88,7 +88,7 @@ impl Schema {
         Self::within(declared, 0)
     }
 
-    /// As [`Schema::new`], `depth` parts deep in another.
+    /// Like [`Schema::new`], nested `depth` parts deep.
     pub(super) fn within<N: Into<String>>(
         declared: impl IntoIterator<Item = (N, Kind)>,
         depth: usize,
@@ -137,7 +137,7 @@ impl Schema {
         self.row_size
     }
 
-    /// What a row's place within another is a multiple of.
+    /// The alignment of a row within another.
     pub fn alignment(&self) -> usize {
         self.alignment
     }
@@ -157,7 +157,7 @@ impl Schema {
         self.min_bits
     }
 
-    /// A bound of the bits a message takes at any position: 7 for each align, as the measure.
+    /// An upper bound of a message's bits at any position: 7 for each align, as in the measure.
     pub fn max_bits(&self) -> usize {
         self.max_bits
     }
@@ -358,7 +358,7 @@ mod tests {
         Schema::new((0..count).map(|i| (format!("f{i}"), random_kind(rng)))).unwrap()
     }
 
-    /// Whether a loaded value is the one written, as far as the kind keeps it.
+    /// Whether a loaded value is the written one, up to the kind's precision.
     fn same(kind: &Kind, loaded: Value<'_>, written: Value<'_>) -> bool {
         match (kind, loaded, written) {
             (Kind::Quantized { .. } | Kind::Angle { .. }, Value::Float(a), Value::Float(b)) => {
@@ -392,7 +392,7 @@ mod tests {
             assert!(message.max_bits() <= measure.bits_bound() && measure.bits_bound() <= schema.max_bits());
             assert!(schema.min_bits() <= message.bits());
 
-            // In the middle of a packet, behind another body.
+            // In the middle of a packet, after another body.
             let start = rng.below(8) as usize;
             let mut packet = BitWriter::new();
             (0..start).for_each(|_| packet.bool(true));
@@ -439,7 +439,7 @@ mod tests {
                 assert!(bodies.len() <= 5 + schema.row_size() + bytes.len());
                 match read {
                     Ok(()) => {
-                        // What the reader let through is something that a writer can say.
+                        // A writer can write everything that the reader accepted.
                         let mut again = BitWriter::new();
                         schema.write_row(&bodies[5..], &mut again).unwrap();
                     }

@@ -1,13 +1,13 @@
 //! Numbers in steps of a resolution over a range, in double precision, and angles, whose range is a circle.
 //!
 //! Promises: the value read is at most half a step from the one written, the bounds are read exactly (a
-//! circle's upper one is its lower one), zero likewise where it is a step, and what was read is written as
+//! circle's upper one is its lower one), zero too if it is a step, and what was read is written as
 //! the same step. Every operation is one of IEEE doubles, rounded by itself, so that every platform agrees.
 //! Refuses ranges whose steps doubles don't tell apart.
 
 use super::{ParameterError, bit_len};
 
-/// Most steps of a range: what 32 bits can say.
+/// Maximum steps of a range: 32 bits.
 const MAX_STEPS: f64 = u32::MAX as f64;
 
 /// How near a number of steps must be to a whole one to be taken for it: decimal resolutions don't divide their
@@ -77,7 +77,7 @@ impl Steps {
         (self.lo, self.hi)
     }
 
-    /// What a step is in truth: at most the resolution asked for.
+    /// The actual step: at most the resolution asked for.
     pub fn size(&self) -> f64 {
         self.size
     }
@@ -87,7 +87,7 @@ impl Steps {
         (self.rate, self.count.into())
     }
 
-    /// The step nearest to `value`; none outside the range, or for what is not a finite number.
+    /// The step nearest to `value`; None outside the range, or for a number that is not finite.
     #[inline]
     pub fn step_of(&self, value: f64) -> Option<u32> {
         let taken = if self.circle { value.is_finite() } else { (self.lo..=self.hi).contains(&value) };
@@ -102,7 +102,7 @@ impl Steps {
         Some(if self.circle && step == self.count { 0 } else { step })
     }
 
-    /// The value that a step stands for; `step` is at most [`Steps::last`].
+    /// The value of a step; `step` is at most [`Steps::last`].
     #[inline]
     pub fn value(&self, step: u32) -> f64 {
         // Rounding must not carry the last step off the bound, nor keep zero from being zero.

@@ -1,11 +1,11 @@
-//! One stream for writing, reading and measuring, so that a message class describes itself in one function:
-//! `health = stream.int(health, 0, 100)` writes, measures or reads, as the stream is.
+//! One stream for writing, reading and measuring, so that a message class describes itself in one function: `health =
+//! stream.int(health, 0, 100)` writes, measures or reads, depending on the stream.
 //!
-//! Promises: whatever is passed in is checked, because it comes from the application; a reading stream
-//! ignores the values and gives what it read. It owns what it needs, so a Python object can hold it.
+//! Promises: all arguments are checked, because they come from the application; a reading stream ignores the values
+//! and returns what it read. It owns its data, so a Python object can hold it.
 //!
-//! Neither side is trusted: parameters are checked in every mode, because a game may have read them from the same bytes,
-//! and the rest is the reader's to refuse. A read takes no more memory than its bytes.
+//! Neither side is trusted: parameters are checked in every mode, because a game may have read them from the same
+//! bytes, and the reader refuses the rest. A read takes no more memory than its bytes.
 
 use super::codec::{double, fixed, narrow, quantizable, single, wide, within};
 use super::{
@@ -85,7 +85,7 @@ impl Source {
     }
 }
 
-/// What an operation does: put a value somewhere, or take one.
+/// The action of an operation: put a value somewhere, or take one.
 enum Side<'a> {
     Sink(&'a mut dyn BitSink),
     Source(&'a mut Source),
@@ -107,7 +107,7 @@ impl Stream {
         Stream::Read(Source { data: data.into(), position: start, end: start.saturating_add(bits) })
     }
 
-    /// Whether it reads. A message class may need to know, to make what it reads into.
+    /// Whether it reads. A message class may need to know, to create objects to read into.
     pub fn is_reading(&self) -> bool {
         matches!(self, Stream::Read(_))
     }
@@ -374,7 +374,7 @@ fn length(max: u32) -> Result<(), ParameterError> {
 mod tests {
     use super::*;
 
-    /// A message class's one function, over every operation; gives the values it ends up with.
+    /// A message class's one function, over every operation; returns the final values.
     fn serialize(stream: &mut Stream, v: i64, text: &str) -> Result<String, StreamError> {
         let mut seen = Vec::new();
         seen.push(stream.flag(v > 0)?.to_string());

@@ -60,16 +60,18 @@ impl Transform {
     /// Reads a transform.
     ///
     /// # Errors
-    /// At the end of the bits, what is out of its range, and a form that is not the shortest.
+    ///
+    /// The end of the bits, a number out of its range, or a form that is not the shortest.
     pub fn read(&self, reader: &mut BitReader<'_>) -> Result<[f64; NUMBERS], ReadError> {
         let coded = self.read_coded(reader)?;
         Ok(self.numbers(&coded))
     }
 
-    /// What the wire would carry of a transform.
+    /// A transform's numbers on the wire.
     ///
     /// # Errors
-    /// As for [`Transform::write`].
+    ///
+    /// Those of [`Transform::write`].
     pub(super) fn code(&self, numbers: [f64; NUMBERS]) -> Result<Coded, ValueError> {
         let [x, y, z, qx, qy, qz, qw, sx, sy, sz] = numbers;
         let steps = steps_of(&self.translation, [x, y, z])?;
@@ -77,7 +79,7 @@ impl Transform {
         Ok(Coded { steps, rotation, scale: [single(sx)?, single(sy)?, single(sz)?] })
     }
 
-    /// The numbers that it stands for.
+    /// The numbers of a transform on the wire.
     pub(super) fn numbers(&self, coded: &Coded) -> [f64; NUMBERS] {
         let rotation = if coded.rotation == self.no_rotation() {
             NO_ROTATION
@@ -128,7 +130,7 @@ impl Transform {
     fn read_rotation(&self, reader: &mut BitReader<'_>) -> Result<u64, ReadError> {
         let start = reader.clone();
         self.rotation.read(reader)?;
-        // The same bits again, which are there.
+        // The same bits again, which exist.
         start.clone().bits(self.rotation.bits())
     }
 
@@ -159,7 +161,7 @@ impl Transform {
     }
 }
 
-/// A transform as the wire has it.
+/// A transform on the wire.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Coded {
     pub(super) steps: [u32; 3],

@@ -1,8 +1,8 @@
-//! A property of many objects as words and back: each tick this is done for all of them, once for all receivers.
+//! A property of many objects as words and back: done for all of them in each tick, once for all receivers.
 //!
-//! Promises: the words are those of the rows one by one. The commonest kinds have a loop each, in which nothing is
-//! decided by the value, so that the compiler makes it one of vectors; if one of their values turns out to be wrong,
-//! or on a circle a turn away, all are looked at again one by one.
+//! Promises: the words are those of the rows one by one. The commonest kinds have a loop each, without branches on
+//! the value, so that the compiler vectorizes it; if one of their values turns out to be invalid, or on a circle a
+//! turn away, all are checked again one by one.
 
 use super::codec::{Codec, quantizable};
 use super::direction::{is_one, normalized};
@@ -11,12 +11,13 @@ use super::steps::rounded;
 use super::{Column, Node, SmallestThree, Steps, ValueError};
 
 impl Property {
-    /// Checks the values of many rows and gives their words, row after row. `cells` begins with the value of the first;
-    /// the next is `stride` bytes on. There are as many rows as `words` has room for.
+    /// Checks the values of many rows and returns their words, row after row. `cells` begins with the first row's
+    /// value; the next is `stride` bytes later. There are as many rows as `words` has room for.
     ///
     /// # Errors
-    /// The first row whose value can't be written, and why; or that `cells` does not hold. What `words` hold then means
-    /// nothing.
+    ///
+    /// The first row with an invalid value, and why; or the first one beyond `cells`. The contents of `words` are
+    /// meaningless then.
     pub fn quantize_column(
         &self,
         cells: &[u8],
@@ -40,9 +41,10 @@ impl Property {
         Ok(())
     }
 
-    /// Puts the values of many rows' words into their cells, which lie as for [`Property::quantize_column`].
+    /// Writes the values of many rows' words into their cells, laid out as in [`Property::quantize_column`].
     ///
     /// # Panics
+    ///
     /// When `cells` does not hold that number of rows.
     pub fn restore_column(&self, words: &[u64], cells: &mut [u8], stride: usize) {
         if let Node::Leaf(leaf) = self.field().node()
@@ -70,7 +72,7 @@ fn held(bytes: usize, stride: usize, size: usize) -> usize {
     }
 }
 
-/// Gives the words of values of the commonest kinds; false for others, and when there may be something wrong.
+/// Converts values of the commonest kinds; false for others, and if one may be invalid.
 fn quantize_at_once(codec: &Codec, column: Column, cells: &[u8], stride: usize, words: &mut [u64]) -> bool {
     match codec {
         Codec::Common(common) => quantize_at_once(common.item(), column, cells, stride, words),
@@ -164,7 +166,7 @@ fn lanes<const SIZE: usize, const N: usize>(
     right && stride > 0
 }
 
-/// As [`Steps::step_of`], of values between the bounds, without a branch; and whether it is one.
+/// Like [`Steps::step_of`], for values between the bounds, without a branch; and whether it is valid.
 #[inline]
 fn step_within(steps: &Steps) -> impl Fn([u8; 8]) -> (u64, bool) {
     let ((lo, hi), (rate, count)) = (steps.bounds(), steps.rate_and_count());

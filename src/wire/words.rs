@@ -7,7 +7,7 @@
 //! | metric | residual of a word against a base |
 //! |---|---|
 //! | line | numbers in the order of their distance from the base: 0 for the base, 1 for base + 1, 2 for base - 1, 3 for base + 2 ...; where one side has ended, the other's go on by one |
-//! | circle | likewise, the word after `last` being 0 |
+//! | circle | the same, the word after `last` being 0 |
 //! | float | as line, of the patterns in the order of what they stand for: those with the sign bit inverted whole, the others' sign bit set |
 //! | choice | 0 for the base, then the other words as they rise |
 //!
@@ -41,14 +41,14 @@ pub enum Metric {
     Circle,
     /// The pattern of an IEEE single or double.
     Float,
-    /// One of several things, none of which is nearer than the others.
+    /// One of several things, none of which is closer to another than the rest.
     Choice,
 }
 
 /// Bits of the tiers: a word has as many of them as are small enough.
 const TIER_BITS: [u32; 8] = [2, 5, 8, 12, 16, 24, 32, 48];
 
-/// The first residual of each tier, and the first that is in none.
+/// The first residual of each tier, and the first beyond all tiers.
 const TIER_STARTS: [u64; TIER_BITS.len() + 1] = {
     let mut starts = [0; TIER_BITS.len() + 1];
     let mut tier = 0;
@@ -62,14 +62,14 @@ const TIER_STARTS: [u64; TIER_BITS.len() + 1] = {
 /// By how many bits a tier must be smaller than the word: one larger would save little more than its flag costs.
 const TIER_MARGIN: u32 = 4;
 
-/// What a word can be, and how it is coded.
+/// The range of a word, and its coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WordRange {
     last: u64,
     metric: Metric,
     /// How many of [`TIER_BITS`] it has.
     tiers: u8,
-    /// Bits of a residual that is in none of them.
+    /// Bits of a residual beyond all tiers.
     rest_bits: u8,
     /// A choice that has the tier of 0 bits.
     may_stay: bool,
@@ -136,7 +136,7 @@ impl WordRange {
         Ok(self.word(self.read_residual(reader)?, base))
     }
 
-    /// How far a word is from a base: in `0..=last`, small for what is near. Another coder than the tiers may have it.
+    /// A word's distance from a base: in `0..=last`, small for close values. A coder other than the tiers may use it.
     #[inline]
     pub fn residual(&self, word: u64, base: u64) -> u64 {
         debug_assert!(word.max(base) <= self.last, "{word} and {base} are not in 0..={}", self.last);
@@ -169,9 +169,9 @@ impl WordRange {
         }
     }
 
-    /// The word that comes `ahead` ticks after `newer` if it goes on as in the `past` ticks from `older`: at the end of
-    /// its range it stays. Floats and choices, and all where `past` is 0, stay as they are. In integers, so that both
-    /// sides find the same.
+    /// The word `ahead` ticks after `newer` if it goes on changing as in the `past` ticks since `older`: at the end
+    /// of its range it stays. Floats and choices, and everything if `past` is 0, stay unchanged. In integers, so that
+    /// both sides get the same.
     #[inline]
     pub fn extrapolate(&self, older: u64, newer: u64, past: u16, ahead: u16) -> u64 {
         if past == 0 || older == newer {
@@ -201,7 +201,7 @@ impl WordRange {
 
     /// Writes a residual of [`WordRange::residual`].
     #[inline]
-    pub fn write_residual<S: BitSink + ?Sized>(&self, residual: u64, sink: &mut S) {
+    fn write_residual<S: BitSink + ?Sized>(&self, residual: u64, sink: &mut S) {
         if self.may_stay {
             sink.bool(residual == 0);
             if residual > 0 {
@@ -481,7 +481,7 @@ mod tests {
     #[test]
     fn a_residual_of_no_word_is_refused() {
         let health = WordRange::new(1000, Metric::Line, false);
-        // Behind tiers of 2 and 5 bits: 36 residuals.
+        // After tiers of 2 and 5 bits: 36 residuals.
         let read = |rest: u64| {
             let (bytes, bits) = written(|w| w.bits(rest << 2, 12));
             health.read_delta(500, &mut BitReader::with_range(&bytes, 0, bits))

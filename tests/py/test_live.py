@@ -176,7 +176,7 @@ def test_the_wrong_key_sees_nothing_and_there_are_only_so_many_watchers(
 ) -> None:
     with game(tmp_path, watchers=1) as (playing, watcher):
         playing.until(watcher, 3)
-        monkeypatch.setattr("tickwire.live.watcher.PATIENCE", 0.3)
+        monkeypatch.setattr("tickwire.live.watcher.TIMEOUT", 0.3)
         for key, complaint in (
             (tw.generate_key(), "no answer from .*: is a StatsPort open there .* is the key file the same?"),
             (read_key(tmp_path / "stats.key"), "has as many watchers as it takes"),
@@ -336,7 +336,7 @@ def test_what_is_wrong_is_said_in_a_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tickwire.live.watcher.PATIENCE", 0.2)
+    monkeypatch.setattr("tickwire.live.watcher.TIMEOUT", 0.2)
     Path("good").write_text("ab" * 32)
     Path("wrong").write_text("hello")
     assert cli.main(["top", *arguments]) == 1

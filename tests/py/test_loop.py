@@ -209,7 +209,7 @@ def test_health_is_told_while_it_ticks_and_when_it_hangs(
 def test_health_answers_one_who_says_nothing_only_so_long(
     protocol: tw.Protocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tickwire.health.PATIENCE", 0.1)
+    monkeypatch.setattr("tickwire.health.TIMEOUT", 0.1)
     port = free_port()
     for _ in tw.loop(tw.Server("127.0.0.1:0", protocol), FAST, health=f"127.0.0.1:{port}"):
         with socket.create_connection(("127.0.0.1", port)):

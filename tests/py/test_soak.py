@@ -53,7 +53,7 @@ def test_a_world_is_seen_as_it_is(scenario: int) -> None:
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
-        (lambda picture, _: picture.steps.clear(), "walker 1 has news before it came|were told of"),
+        (lambda picture, _: picture.steps.clear(), "walker 1 has news before it came|were reported"),
         (lambda picture, walker: picture.steps.update({walker: 9}), "walker 1 went back to step 2"),
         (lambda picture, walker: picture.steps.update({walker: 0}), "walker 1 was not at step 1 before"),
     ],
@@ -176,13 +176,13 @@ def test_the_model_notices_what_never_comes() -> None:
     flow = FLOWS["payload"]("here")
     flow.send(1, 0, notify=True)
     for check in (flow.at_end, flow.settled):
-        with pytest.raises(Violation, match="never told|still not told"):
+        with pytest.raises(Violation, match="never notified|still not notified"):
             check()
-    flow.told(1, False)
-    with pytest.raises(Violation, match="told twice"):
-        flow.told(1, True)
+    flow.notified(1, False)
+    with pytest.raises(Violation, match="notified twice"):
+        flow.notified(1, True)
     flow.send(2, 0, notify=True)
-    flow.told(2, True)
+    flow.notified(2, True)
     assert flow.unseen() == [2]
     flow.receive(2, 0)
     assert flow.unseen() == []

@@ -8,7 +8,7 @@ use tickwire::endpoint::{
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::replication::{
-    Classes, Column, Condition, GhostEvent, Happened, Mirror, Publisher, PublisherConfig,
+    Classes, Column, Condition, GhostEvent, GhostEventKind, Mirror, Publisher, PublisherConfig,
 };
 use tickwire::rng::Rng;
 use tickwire::session::{Ghosts, Session, Tick};
@@ -194,7 +194,10 @@ fn clients_have_the_servers_world_and_the_game_hears_nothing_of_how() {
         assert!(!tick.inbox.has_any());
         let (shown, events) = world.shown(client);
         assert_eq!(shown, want, "client {client}");
-        assert_eq!(events.iter().filter(|event| event.happened == Happened::Spawned).count(), ROWS as usize);
+        assert_eq!(
+            events.iter().filter(|event| event.kind == GhostEventKind::Spawned).count(),
+            ROWS as usize
+        );
     }
     // Quiet: nothing is due for anybody.
     peers.iter().for_each(|peer| assert_eq!(world.publisher().due(*peer), 0));
@@ -286,9 +289,9 @@ fn the_end_waits_one_tick_for_who_does_not_look_at_ghosts() {
 fn another_server_shows_another_world() {
     let mut world = World::new(1, 0.0);
     let first = shown_and_sent_away(&mut world);
-    let of = |events: &[GhostEvent], happened| events.iter().filter(|it| it.happened == happened).count();
+    let of = |events: &[GhostEvent], kind| events.iter().filter(|it| it.kind == kind).count();
     let events = world.shown(0).1;
-    assert_eq!((events.len(), of(&events, Happened::Spawned)), (ROWS as usize, ROWS as usize));
+    assert_eq!((events.len(), of(&events, GhostEventKind::Spawned)), (ROWS as usize, ROWS as usize));
     let (now, config) = (world.now, netcode::ClientConfig::new(PROTOCOL_ID));
     let mut tick = Tick::default();
     world.clients[0].take(&mut tick);
@@ -313,8 +316,8 @@ fn another_server_shows_another_world() {
     assert!(is_told);
     let (shown, events) = world.shown(0);
     assert_eq!(shown.iter().flatten().count(), ROWS as usize - 10);
-    assert_eq!(of(&events, Happened::Despawned), ROWS as usize);
-    assert_eq!(of(&events, Happened::Spawned), ROWS as usize - 10);
+    assert_eq!(of(&events, GhostEventKind::Despawned), ROWS as usize);
+    assert_eq!(of(&events, GhostEventKind::Spawned), ROWS as usize - 10);
 }
 
 #[test]

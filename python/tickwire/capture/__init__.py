@@ -1,4 +1,4 @@
-"""What to do with captures: open them, read them, feed them back, and show them in Wireshark.
+"""Tools for captures: decrypt, read, replay, and show them in Wireshark.
 
 A capture is made by a :class:`tickwire.Capture`, the ``capture`` argument of servers and clients.
 """

@@ -20,7 +20,7 @@ DEFAULT_MAX_BYTES = 1 << 30
 
 
 def add_commands(parser: argparse.ArgumentParser) -> None:
-    """Gives the parser of ``tickwire capture`` its commands, each with the default ``run``."""
+    """Adds the commands of ``tickwire capture`` to its parser, each with the default ``run``."""
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     def add(name: str, text: str, run: Run) -> argparse.ArgumentParser:

@@ -17,7 +17,7 @@ _FRAMINGS = {"tickwire protocol 1": "native", "yojimbo protocol 1": "yojimbo"}
 
 
 def protocol_table(description: str) -> Table:
-    """Messages, channels, and what they can be filtered by.
+    """Tables of messages, channels, and their filters.
 
     Raises:
         ValueError: the description is not of this version.
@@ -30,7 +30,7 @@ def protocol_table(description: str) -> Table:
             f"the protocol's description begins with {first!r}, of another version than this dissector"
         )
     if framing == "yojimbo":
-        # How long packets may be makes no difference to what is in them.
+        # The maximum packet size doesn't affect the contents.
         text.line()
     messages: list[Table] = []
     channels: list[Table] = []
@@ -95,7 +95,7 @@ def _field(text: _Text) -> Table:
 
 
 def _filter(name: str) -> str:
-    """What is left of a name in a display filter."""
+    """The form of a name in a display filter."""
     return re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 
@@ -300,7 +300,7 @@ class _Text:
         return self.integer()
 
     def name(self) -> str:
-        """A name behind its length in bytes, and a space if there is one."""
+        """A name after its length in bytes, and a space if there is one."""
         length = self.integer()
         self.expect(":")
         name = self._bytes[self._at : self._at + length].decode()
@@ -310,7 +310,7 @@ class _Text:
         return name
 
     def member(self) -> str:
-        """The name of a member; its value, which stands behind it, tells nobody anything."""
+        """The name of a member; its value, which follows, is skipped."""
         name = self.name()
         self.expect("=")
         self.integer()

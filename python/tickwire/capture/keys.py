@@ -24,7 +24,7 @@ class KeysError(ValueError):
 
 @dataclass(frozen=True)
 class EndpointKeys:
-    """What opens the packets of one captured endpoint, and lets it be replayed."""
+    """The keys that open the packets of one captured endpoint, and let it be replayed."""
 
     role: str
     """``"server"`` or ``"client"``."""
@@ -72,6 +72,6 @@ def _endpoint(line: str) -> EndpointKeys:
 
 
 def opener(keys: list[EndpointKeys]) -> PacketOpener:
-    """What opens packets with all of these, and with the key of development mode."""
+    """An opener with all of these keys, and that of development mode."""
     private = {one.key for one in keys if one.key is not None} | {DEVELOPMENT_KEY}
     return PacketOpener(keys=sorted(private), tokens=[one.token for one in keys if one.token is not None])

@@ -1,4 +1,4 @@
-"""How packets look: tables that the dissector is made of.
+"""The layout of packets: tables for the dissector.
 
 The norm is the text of the standards (netcode 1.02, reliable 1.0, and
 ``src/transport/framing/STANDARD.md`` for what is inside). That these tables say the same as the native
@@ -168,7 +168,7 @@ CHUNK_RUN: Final = [_bits("first", 32), _bits("count", 32)]
 
 
 def filters() -> list[dict[str, str]]:
-    """What Wireshark can filter by whatever the protocol, with the type of its values."""
+    """Wireshark's filters that exist for every protocol, with the type of their values."""
 
     def type_of(part: Part) -> str:
         if part.get("names") or part["type"] in ("u64", "hex", "octets", "string"):

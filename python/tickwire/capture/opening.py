@@ -1,4 +1,4 @@
-"""Opens the packets of a capture, for whoever has the keys."""
+"""Decrypts the packets of a capture, given its keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REQUEST = 0
 
 @dataclass(frozen=True)
 class Opened:
-    """What became of the packets of a capture."""
+    """Counts of a capture's packets."""
 
     packets: int
     """All of them."""
@@ -28,14 +28,15 @@ class Opened:
 
     @property
     def sealed(self) -> int:
-        """Those that no key opens."""
+        """Packets that no key opens."""
         return self.packets - self.opened - self.requests
 
 
 def open_capture(
     source: str | PathLike[str], target: str | PathLike[str], keys: list[EndpointKeys] | None = None
 ) -> Opened:
-    """Writes a capture once more, with each packet decrypted that one of the keys opens; the others stay
+    """Writes a copy of a capture in which every packet that one of the keys opens is decrypted; the
+    others stay
     as they are.
 
     A connection can be opened when its beginning is in the capture: the request has the keys, sealed with the

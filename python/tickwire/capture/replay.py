@@ -28,7 +28,7 @@ class Replay:
         capture: the file that ``Capture`` wrote.
         keys: the file that its ``keys`` wrote.
         address: which endpoint, when the capture has several.
-        linger: seconds that pass behind the last datagram, for what ends by silence.
+        linger: seconds that pass after the last datagram, for timeouts.
 
     Raises:
         OSError: a file can't be read.

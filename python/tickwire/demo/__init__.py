@@ -1,7 +1,7 @@
 """``tickwire demo``: a small game over real sockets and a bad network, checked to the last message.
 
-Read :mod:`~tickwire.demo.messages` first (what is said), then :mod:`~tickwire.demo.server` and
-:mod:`~tickwire.demo.bot` (who says it), with :mod:`~tickwire.demo.world` for the game itself. The rest starts
+Read :mod:`~tickwire.demo.messages` first (the messages), then :mod:`~tickwire.demo.server` and
+:mod:`~tickwire.demo.bot` (both ends), with :mod:`~tickwire.demo.world` for the game itself. The rest starts
 the processes, shows how their connections are doing, and judges what they report.
 """
 

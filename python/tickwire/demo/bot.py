@@ -1,4 +1,4 @@
-"""The demo's bots: clients that know of the world only what the server tells them."""
+"""The demo's bots: clients that only know the parts of the world that the server sends them."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def open_display(options: Options) -> Iterator[Display]:
 
 
 class Display(ABC):
-    """What the match is shown on."""
+    """The output on which the match is shown."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -113,7 +113,7 @@ def _table(phase: Phase, links: Links) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    # As narrow as it gets: it fits 80 columns.
+    # Narrow enough for 80 columns.
     title = f"tickwire demo: {TITLES[phase]}"
     table = Table(title=title, box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     headings = "bot", "RTT\nms", "jitter\nms", "loss %\nup", "\ndown", "kbit/s\nup", "\ndown"

@@ -1,5 +1,5 @@
-"""What one bot loads before it plays: a few megabytes that both sides can make. So it can be checked
-from outside that they arrive intact.
+"""The data that one bot loads before it plays: a few megabytes that both sides can generate, so that it can
+be checked from outside that they arrive intact.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Loader:
         return self.load.intact is None
 
     def tick(self, client: tw.Client, inbox: tw.Inbox[object]) -> bool:
-        """Looks at the chunks of one tick; returns whether the world is loaded with this one."""
+        """Handles the chunks of one tick; returns whether the world is loaded now."""
         if self._start is None:
             self._start = time.monotonic()
         self._ticks += 1

@@ -1,6 +1,7 @@
-"""What the demo's server and bots say to each other.
+"""The messages between the demo's server and bots.
 
-Each kind of data has the channel that fits it. What must not get lost goes over the reliable one: a bot that
+Each kind of data has the channel that fits it. Messages that must not get lost use the reliable one: a bot
+that
 missed one coin would see a wrong field for ever. A bot's inputs ride in three packets each, so that a lost
 packet costs no time. Of positions only the newest counts, and an older one never undoes it. Of a player's
 health the last value must arrive, but no value before it. The world that a bot loads when it joins is a
@@ -41,7 +42,7 @@ class Welcome:
 
 @tw.message
 class CoinPlaced:
-    """A coin lies here now."""
+    """A coin was placed here."""
 
     coin: CoinNumber
     x: Coordinate
@@ -82,7 +83,7 @@ class Ready:
 
 @tw.message
 class Steer:
-    """A bot's move of one tick: where it runs."""
+    """A bot's move for one tick: its direction."""
 
     tick: tw.u32
     x: Direction
@@ -94,7 +95,7 @@ class Steer:
 
 @tw.message
 class PlayerState:
-    """Where one player is at a tick of the server, and what it has."""
+    """One player's position and score at a tick of the server."""
 
     tick: tw.u32
     player: PlayerNumber

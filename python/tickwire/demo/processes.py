@@ -102,7 +102,7 @@ class Processes:
         return len(self._running)
 
     def announce(self, phase: Phase) -> None:
-        """Tells all processes what to do now."""
+        """Announces a phase to all processes."""
         for running in self._running:
             try:
                 running.pipe.send(phase)
@@ -121,7 +121,7 @@ class Processes:
                         raise DemoError(f"The bots can't start: {sentence}.")
 
     def close(self) -> None:
-        """Has all processes leave, by force if need be."""
+        """Ends all processes, by force if necessary."""
         for running in self._running:
             running.pipe.close()
         deadline = time.monotonic() + LEAVE_SECONDS

@@ -1,4 +1,4 @@
-"""Takes all processes through the phases of a match and collects what they report."""
+"""Takes all processes through the phases of a match and collects their reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WAIT_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Match:
-    """What was reported."""
+    """The reports of a match."""
 
     played: Links
     """When play ended."""
@@ -53,7 +53,8 @@ class Referee:
         return Match(played, self._links(), ticks, elapsed)
 
     def _hold(self, phase: Phase, seconds: float, done: Callable[[], bool]) -> float:
-        """Has all processes be in this phase until it is done, or this long; returns how long it was."""
+        """Keeps all processes in this phase until it is done, or for this long; returns how long it
+        took."""
         self._processes.announce(phase)
         start = time.monotonic()
         while (elapsed := time.monotonic() - start) < seconds and not done():
@@ -86,7 +87,7 @@ class Referee:
         )
 
     def _links(self) -> Links:
-        """What is known now of each connection, from both ends."""
+        """The state of each connection, from both ends."""
         server = {link.bot: link for link in self._reports[SERVER].links} if SERVER in self._reports else {}
         bots = {
             link.bot: link

@@ -1,4 +1,4 @@
-"""What the server and the bots tell the process that started them."""
+"""The reports of the server and the bots to the process that started them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tickwire.demo.messages import RELIABLE
 
 
 class Phase(enum.Enum):
-    """What all processes do at the moment."""
+    """The current phase of all processes."""
 
     CONNECT = enum.auto()
     PLAY = enum.auto()
@@ -79,7 +79,7 @@ class Link:
 
     @property
     def loss_percent(self) -> float:
-        """Of the packets this end sent and whose fate it knows."""
+        """Of the packets that this end sent and that were acked or lost."""
         known = self.packets_acked + self.packets_lost
         return 100 * self.packets_lost / known if known else 0.0
 
@@ -89,7 +89,7 @@ class Link:
         self.newest_tick = max(self.newest_tick, tick)
 
     def measure(self, stats: tw.ConnectionStats) -> None:
-        """Takes over what the transport measured."""
+        """Copies the transport's measurements."""
         self.rtt_ms, self.jitter_ms = stats.rtt_ms, stats.jitter_ms
         self.sent_kbps, self.received_kbps = stats.sent_kbps, stats.received_kbps
         self.packets_acked, self.packets_lost = stats.packets_acked, stats.packets_lost

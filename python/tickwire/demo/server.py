@@ -127,7 +127,7 @@ class GameServer:
             self._server.broadcast(PlayerState(tick, number, x, y, len(player.purse)), channel=POSITIONS)
 
     def _broadcast_health(self) -> None:
-        """Tells each guest of the players whose health it doesn't know yet."""
+        """Sends each guest the health of the players that it doesn't know yet."""
         for guest in self._guests.values():
             known = guest.link.health
             for number, player in self._world.players.items():
@@ -139,7 +139,7 @@ class GameServer:
             guest.link.health[player] = health
 
     def links(self) -> list[Link]:
-        """How each connection is doing, those that are over included."""
+        """The state of each connection, ended ones included."""
         for client in self._server.clients:
             self._guests[client].link.measure(self._server.stats(client))
         return [guest.link for guest in (*self._guests.values(), *self._gone)]

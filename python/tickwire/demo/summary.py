@@ -1,5 +1,5 @@
-"""What the demo measured, and its verdict: whether every reliable message arrived exactly once, in order,
-and of each player's health the newest value."""
+"""The demo's measurements and verdict: whether every reliable message arrived exactly once and in order,
+and the newest value of each player's health."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Summary:
 
 
 def summarize(played: Links, final: Links, *, ticks: int, seconds: float, ok: bool) -> Summary:
-    """Adds up what both ends of all connections report.
+    """Adds up the reports from both ends of all connections.
 
     Args:
         played: as it was when play ended: the drain after it would water down the rates.
@@ -102,7 +102,7 @@ def find_faults(links: Links, clients: int) -> list[str]:
 
 
 def stale_health(ends: Ends) -> int:
-    """Of how many players the bot doesn't know the health that the server told last; 0 while it is away."""
+    """For how many players the bot lacks the health that the server sent last; 0 while it is away."""
     if ends.bot is None or ends.server is None or not (ends.bot.connected and ends.server.connected):
         return 0
     heard = ends.bot.health

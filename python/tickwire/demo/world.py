@@ -28,7 +28,7 @@ Spot: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True)
 class Placed:
-    """A coin lies on the field now."""
+    """A coin was placed on the field."""
 
     coin: int
     spot: Spot

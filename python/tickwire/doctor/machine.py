@@ -26,7 +26,7 @@ COARSE_CLOCK = 1e-4
 LATE_SLEEP = 2e-3
 """Seconds: an eighth of a tick."""
 
-PATIENCE = 2.0
+TIMEOUT = 2.0
 
 OLDEST_NOW = 1_704_067_200
 """2024, in seconds since 1970: a wall clock before it was never set, and no token is valid by it."""
@@ -55,7 +55,7 @@ def _loopback(subject: str, address: str, otherwise: Verdict) -> Finding:
     try:
         with tw.Socket(address) as one, tw.Socket(address) as other:
             started = time.perf_counter()
-            if not one.send(other.address, b"tickwire doctor") or not other.wait(PATIENCE):
+            if not one.send(other.address, b"tickwire doctor") or not other.wait(TIMEOUT):
                 return Finding(
                     subject,
                     Verdict.BROKEN,
@@ -79,14 +79,14 @@ def _buffers() -> Iterator[Finding]:
                 ("send", "wmem_max", socket.send_buffer),
             )
     except OSError:
-        # The loopback has said so.
+        # The loopback check has reported it.
         return
     for direction, setting, got in granted:
         yield buffer(direction, setting, got)
 
 
 def buffer(direction: str, setting: str, granted: int) -> Finding:
-    """What was granted of a socket's buffer. Linux tells twice what can be used."""
+    """The granted size of a socket's buffer. Linux reports twice the usable size."""
     usable = granted // 2 if sys.platform == "linux" else granted
     text = f"{usable:,} bytes of the {WANTED_BUFFER:,} asked for"
     if usable >= WANTED_BUFFER:
@@ -121,7 +121,7 @@ def clock(read: Callable[[], float], resolution: float) -> Finding:
 
 
 def sleep(pause: Callable[[float], None] = time.sleep) -> Finding:
-    """How much later than asked a sleep ends: what a loop at 60 ticks a second must bear."""
+    """How late sleeps end, which delays a loop at 60 ticks a second."""
     late = []
     for _ in range(50):
         started = time.perf_counter()
@@ -159,7 +159,7 @@ def _numpy() -> Finding:
 
 
 def extras(requirements: Sequence[str]) -> Iterator[Finding]:
-    """Which of the packages are there that some commands need. ``dev`` is for those who work on Tickwire."""
+    """Which optional packages are installed. ``dev`` is for developers of Tickwire."""
     wanted: dict[str, list[str]] = {}
     for requirement in requirements:
         name = re.match(r"[A-Za-z0-9._-]+", requirement)

@@ -20,7 +20,7 @@ MAX_DATAGRAM = 1_225
 
 IP_UDP = {socket.AF_INET: 28, socket.AF_INET6: 48}
 
-PATIENCE = 5
+TIMEOUT = 5
 """Seconds in which a server must answer."""
 
 REPLY_TIME = 0.5
@@ -34,7 +34,7 @@ _MTU_DISCOVER = {socket.AF_INET: (socket.IPPROTO_IP, 10, 2, 14), socket.AF_INET6
 
 
 def examine_way(to: str, protocol: tw.Protocol | None = None, key: bytes | None = None) -> Iterator[Finding]:
-    """Everything about the way to a server.
+    """Examines the path to a server.
 
     Args:
         to: ``HOST:PORT``.
@@ -46,7 +46,7 @@ def examine_way(to: str, protocol: tw.Protocol | None = None, key: bytes | None 
     """
     try:
         started = time.perf_counter()
-        addresses = tw.resolve(to).result(timeout=10 * PATIENCE)
+        addresses = tw.resolve(to).result(timeout=10 * TIMEOUT)
     except OSError as error:
         text = f"{to.rpartition(':')[0]} is not found: {error.strerror or error}"
         yield Finding("name", Verdict.BROKEN, text, "check the name, and that this machine is online")
@@ -105,7 +105,7 @@ def _port_and_size(address: tw.Address) -> Iterator[Finding]:
             except ConnectionRefusedError:
                 refused = True
             except OSError:
-                # Too large, which the path MTU tells, or no way there, which passes or shows below.
+                # Too large, which the path MTU shows, or no route, which passes or shows below.
                 continue
         if refused:
             yield Finding(
@@ -141,10 +141,10 @@ def _server(address: tw.Address, protocol: tw.Protocol, key: bytes | None) -> Fi
     with warnings.catch_warnings():
         # That it isn't for production is known.
         warnings.simplefilter("ignore")
-        client = tw.Client.connect(address, protocol, key=key, timeout=PATIENCE)
+        client = tw.Client.connect(address, protocol, key=key, timeout=TIMEOUT)
     with client:
         connected = 0
-        for _ in tw.ticks(60, 3 * PATIENCE):
+        for _ in tw.ticks(60, 3 * TIMEOUT):
             with client.tick():
                 connected += client.connected
             if client.disconnect_reason is not None:
@@ -159,7 +159,7 @@ def _server(address: tw.Address, protocol: tw.Protocol, key: bytes | None) -> Fi
 
 
 def refusal(reason: tw.DisconnectReason) -> Finding:
-    """What it means that no connection came up."""
+    """Explains why no connection came up."""
     match reason:
         case tw.DisconnectReason.SERVER_FULL:
             return Finding("server", Verdict.WARNING, "it answered: it is full", "raise its max_clients")
@@ -174,7 +174,7 @@ def refusal(reason: tw.DisconnectReason) -> Finding:
             return Finding(
                 "server",
                 Verdict.BROKEN,
-                f"no answer in {PATIENCE} seconds",
+                f"no answer in {TIMEOUT} seconds",
                 "is it running, does a firewall let UDP to its port pass, are protocol id and key the same?",
             )
         case tw.DisconnectReason.REFUSED:

@@ -73,7 +73,7 @@ class TopApp(App[None]):
         self.paused = not self.paused
 
     def show(self) -> None:
-        """Draws what is known now."""
+        """Draws the current state."""
         if self.paused:
             return
         self.query_one("#headline", Static).update(

@@ -15,7 +15,7 @@ from tickwire.live.watcher import Watcher, WatchError
 
 LOOK_AGAIN = 0.05
 SETTLE = 1.0
-"""Seconds in which all clients are told of, of servers that are not large."""
+"""Seconds until all clients of a small server have been published."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

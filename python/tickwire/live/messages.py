@@ -1,4 +1,4 @@
-"""What a stats port says: its own small protocol, over Tickwire itself."""
+"""A stats port's messages: its own small protocol, over Tickwire itself."""
 
 from __future__ import annotations
 

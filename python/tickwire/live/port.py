@@ -31,16 +31,15 @@ MAX_WATCHERS = 256
 """Each costs the game's tick some time."""
 
 ROWS_AT_ONCE = 50
-"""Clients told of in one: what a publish may take is bounded, and a thousand clients are new every two
-seconds."""
+"""Clients in one publish, whose cost is bounded: a thousand clients take two seconds."""
 
 
 class StatsPort:
-    """Lets those who have a key watch a server.
+    """Lets clients with a key watch a server.
 
-    It is a Tickwire server of its own, with its own thread and port, on which nobody can do anything but
-    watch: packets are encrypted, and who hasn't the key isn't answered. The watched server is looked at on
-    the game's thread alone, in :meth:`publish`, and only while somebody watches.
+    It is a Tickwire server of its own, with its own thread and port, on which clients can only watch:
+    packets are encrypted, and without the key there is no answer. The watched server is only read on
+    the game's thread, in :meth:`publish`, and only while somebody watches.
 
     Args:
         server: the one to watch.
@@ -93,7 +92,7 @@ class StatsPort:
         return len(self._watchers)
 
     def publish(self) -> None:
-        """Tells watchers how the server is doing: call it once a tick. It takes no time worth mentioning
+        """Sends the server's state to watchers: call it once a tick. It takes no time worth mentioning
         but ten times a second, and then not without watchers. It never raises because of them."""
         now = self._clock()
         if now < self._due or self._port.closed or self._server.closed:
@@ -106,7 +105,7 @@ class StatsPort:
                 self._waiting.clear()
                 return
             if any(watcher not in before for watcher in self._watchers):
-                # A newcomer is told everything.
+                # A new watcher gets everything.
                 self._waiting.clear()
             self._tell(SUMMARY, 0, self._summary(now))
             self._tell_of_clients()
@@ -152,7 +151,7 @@ class StatsPort:
         counters = [Count(name[:64], value) for name, value in server.counters.items() if value]
         counters += [Count(_short(f"ghost_bits.{name}"), bits) for name, bits in _costs(server).items()]
         channels = [Named(channel.kind, _short(channel.name)) for channel in protocol.channels]
-        # Ghosts have one behind the game's.
+        # Ghosts have one after the game's.
         channels += [Named("ghosts", "ghosts")] * bool(protocol.ghosts)
         return Summary(
             address=str(server.address),

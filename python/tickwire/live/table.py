@@ -99,7 +99,7 @@ def cells(client: Watched, watcher: Watcher) -> list[str]:
 
 
 def headline(watcher: Watcher, column: Column, reverse: bool, most: int) -> str:
-    """What is to be said of all of them."""
+    """The summary of all connections."""
     summary = watcher.summary
     if summary is None:
         return f"waiting for {watcher.address}"

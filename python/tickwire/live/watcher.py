@@ -1,4 +1,4 @@
-"""Watches a server through its stats port: what is known of it now, and how it came to be."""
+"""Watches a server through its stats port: its current state, and its history."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["History", "WatchError", "Watched", "Watcher"]
 KEPT = 60
 """Looks at a client that are remembered."""
 
-PATIENCE = 5.0
+TIMEOUT = 5.0
 """Seconds in which a stats port must answer."""
 
 
@@ -56,7 +56,7 @@ class Watched:
         return sum(channel.queued for channel in self.row.channels)
 
     def take(self, row: Row) -> None:
-        """The next look at it."""
+        """The next snapshot."""
         self.row = row
         self.rtt.values.append(row.rtt_ms)
         self.loss.values.append(row.loss_percent)
@@ -101,7 +101,7 @@ class Watcher:
                     self._take(key, what)
         if ended:
             raise WatchError(self._words_of(ended[0]))
-        if self.summary is None and self._clock() - self._began > PATIENCE:
+        if self.summary is None and self._clock() - self._began > TIMEOUT:
             raise WatchError(self._words_of(tw.DisconnectReason.REQUEST_TIMED_OUT))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What ``tickwire proxy`` says: one line that is refreshed, and a summary."""
+"""The output of ``tickwire proxy``: one line that is refreshed, and a summary."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LiveLine:
 
 
 def lost_share(counters: _Counters, direction: str) -> float:
-    """The share of what was received that won't be forwarded."""
+    """The share of received datagrams that won't be forwarded."""
     lost = sum(counters[f"{direction}.{name}"] for name in LOSSES)
     return lost / max(counters[f"{direction}.received"], 1)
 

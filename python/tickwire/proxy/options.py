@@ -107,7 +107,7 @@ _SETTINGS = [
     ),
 ]
 
-# Nobody needs them without the rate.
+# Useless without the rate.
 _OF_THE_RATE = ("queue", "overhead")
 
 

@@ -1,4 +1,4 @@
-"""What the samples share: options, keys, and a sentence instead of a traceback when something is wrong."""
+"""Shared by the samples: options, keys, and a sentence instead of a traceback when something is wrong."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def dial_through(
 
 
 def conditions(network: str) -> tuple[tw.Conditions, tw.Conditions]:
-    """What ``--network`` stands for: up and down."""
+    """The conditions of ``--network``: up and down."""
     return (tw.Conditions(), tw.Conditions()) if network == "none" else tw.Conditions.preset(network)
 
 

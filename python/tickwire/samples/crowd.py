@@ -1,4 +1,4 @@
-"""A crowd: ten thousand wanderers as columns of ghosts, of which every client is sent those that are near::
+"""A crowd: ten thousand wanderers as columns of ghosts, of which every client gets the near ones::
 
     python -m tickwire.samples.crowd serve
     python -m tickwire.samples.crowd watch --network wifi-bad
@@ -35,7 +35,7 @@ MAX_WATCHERS = 64
 
 @tw.ghost(capacity=50_000)
 class Wanderer:
-    """Somebody who walks, and now and then turns."""
+    """A wanderer who walks, and turns now and then."""
 
     position: Annotated[tw.Vec2, tw.vec2(-FIELD, FIELD, 1 / 32)] = (0.0, 0.0)
     heading: Annotated[float, tw.angle(0, 360, 1.0)] = 0.0
@@ -86,7 +86,7 @@ class Crowd:
     def _walk(self) -> None:
         numpy, wanderers = self._numpy, self._wanderers
         heading = wanderers["heading"]
-        # A twentieth of them turn in a tick; who comes to the edge turns round.
+        # A twentieth of them turn in a tick; those who come to the edge turn round.
         turning = self._random.random(len(heading)) < 0.05
         heading[turning] = (heading[turning] + self._random.uniform(-60, 60, int(turning.sum()))) % 360
         radians = numpy.radians(heading)
@@ -100,7 +100,7 @@ class Crowd:
 
 @dataclass
 class Watcher:
-    """Somebody who looks at the crowd, from a place that drifts."""
+    """A client that watches the crowd from a drifting place."""
 
     client: tw.Client
     at: tuple[float, float] = (0.0, 0.0)
@@ -125,7 +125,7 @@ class Watcher:
                 self.client.send(Look(self.at))
 
     def summary(self) -> str:
-        """What arrived, in a line."""
+        """A one-line summary of what arrived."""
         wanderers, stats = self.client.world.arrays(Wanderer), self.client.stats()
         return (
             f"{wanderers.living} wanderers in sight, changed in {self.ticks_with_news} ticks, "
@@ -168,7 +168,7 @@ def watch(parsed: argparse.Namespace) -> None:
 
 
 class Window:
-    """Shows who is near. Arrows steer, Escape leaves.
+    """Shows the wanderers nearby. Arrows steer, Escape leaves.
 
     Raises:
         SampleError: there is no display.
@@ -206,7 +206,7 @@ class Window:
         )
 
     def draw(self, watcher: Watcher) -> bool:
-        """Draws those that are near; false: the player leaves."""
+        """Draws the wanderers nearby; returns false if the player leaves."""
         pygame = self._pygame
         self._surface.fill((18, 22, 30))
         wanderers, scale = watcher.client.world.arrays(Wanderer), self.SIZE / (2 * SIGHT)
@@ -246,7 +246,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     client.set_defaults(run=watch)
     for each in (server, client):
         seconds = command.number(float, 0.1, 1_000_000)
-        each.add_argument("--seconds", type=seconds, metavar="N", help="ends by itself after so long")
+        each.add_argument("--seconds", type=seconds, metavar="N", help="ends by itself after this long")
     return command.run(parser, arguments)
 
 

@@ -3,7 +3,7 @@
     python -m tickwire.samples.filedrop serve --folder inbox
     python -m tickwire.samples.filedrop send world.zip --network 4g
 
-A transfer that was broken off goes on where it was when the same file is sent again.
+An interrupted transfer resumes where it stopped when the same file is sent again.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def serve(parsed: argparse.Namespace) -> None:
 
 
 def take(server: tw.Server, inbox: tw.Inbox[tuple[tw.ClientHandle, object]], folder: Path) -> None:
-    """Keeps the files that came, and tells their senders."""
-    kept: dict[Path, Path] = {}  # several who send the same at once have one file
+    """Keeps received files, and notifies their senders."""
+    kept: dict[Path, Path] = {}  # several clients may send the same file at once
     for chunk in inbox.chunks:
         assert chunk.path is not None
         assert chunk.client is not None
@@ -80,7 +80,7 @@ def keep(came: Path, folder: Path, name: str) -> Path:
 
 
 def safe_name(label: str) -> str:
-    """A file name from what the sender calls it, who may be anyone."""
+    """A safe file name from the sender's label, which is not to be trusted."""
     return "".join(letter if letter in SAFE else "_" for letter in label).strip(" .") or "unnamed"
 
 
@@ -121,7 +121,7 @@ def send(parsed: argparse.Namespace) -> None:
 
 
 def client_id(chunk: tw.Chunk) -> int:
-    """The same for the same file from the same machine: the server keeps by it what was broken off."""
+    """The same for the same file from the same machine: the server keeps partial files under it."""
     # By its name: some machines, containers above all, have no other number that stays.
     machine = socket.gethostname().encode()
     return int.from_bytes(hashlib.sha256(chunk.hash + machine).digest()[:8], "little")
@@ -133,7 +133,7 @@ def _label(name: str) -> str:
 
 @contextlib.contextmanager
 def _progress(name: str) -> Iterator[Callable[[tw.Transfer], None]]:
-    """A progress bar: gives a function to show how far a transfer is."""
+    """Makes a progress bar: returns a function that shows a transfer's progress."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
     columns = (

@@ -1,4 +1,4 @@
-"""What happens to the games of a scenario while they are played."""
+"""The events in the games of a scenario."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tickwire.soak.play import SERVER, Play, pick
 
 
 class Happenings:
-    """Lets things happen at random times, each kind as often as its scenario says."""
+    """Triggers events at random times, each kind as often as its scenario says."""
 
     def __init__(self, play: Play) -> None:
         self.play = play
@@ -60,7 +60,7 @@ class Happenings:
             if line.handle is not None and line.server_over is None:
                 line.server_over = tw.DisconnectReason.CLOSED
                 line.up.ended(sender=False)
-        # Who dialled may still get in, with a token that was not used.
+        # A dialling client may still get in, with an unused token.
         play.by_id = {
             line.number: line for line in play.lines if line.handle is None and not line.client.closed
         }

@@ -55,7 +55,7 @@ class Walkers:
                 world.set_owner(walker, rng.choice([None, *handles]))
 
     def shown(self, handle: tw.ClientHandle) -> list[tuple[Any, ...]]:
-        """What a client must come to see."""
+        """The world that a client must see in the end."""
         world = self.server.world
         return sorted(seen(walker, world.owner(walker) == handle) for walker in self.alive)
 
@@ -71,18 +71,18 @@ def seen(walker: Walker, owned: bool) -> tuple[Any, ...]:
 
 
 class Picture:
-    """What a client was told of the world, held to what may be told."""
+    """A client's picture of the world, compared with what it may see."""
 
     def __init__(self, name: str, client: tw.Client) -> None:
         self.name = name
         self.client = client
         self.steps: dict[Walker, int] = {}
-        self.told = 0
+        self.reported = 0
 
     def take(self, events: Iterable[Any], walkers: Walkers) -> None:
         """A tick of the client."""
         for event in events:
-            self.told += 1
+            self.reported += 1
             walker: Walker = event.ghost
             if isinstance(event, tw.GhostSpawned):
                 if walker in self.steps:
@@ -103,7 +103,7 @@ class Picture:
                 self.steps[walker] = walker.steps
         there = self.client.world.objects(Walker)
         if set(there) != self.steps.keys():
-            self.fail(f"there are {len(there)} walkers, and {len(self.steps)} were told of")
+            self.fail(f"there are {len(there)} walkers, and {len(self.steps)} were reported")
 
     def agrees(self, walkers: Walkers, handle: tw.ClientHandle) -> bool:
         """Whether the client sees the world as it is."""

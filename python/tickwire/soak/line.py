@@ -1,4 +1,4 @@
-"""One attempt of a player to connect, with what goes over its connection, and the model of that."""
+"""One attempt of a player to connect, with the traffic of its connection and the model of that."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Side:
         self.transfers: deque[tuple[tw.Transfer, bytes]] = deque()
         self.skipped: list[tw.Transfer] = []
         self.begun: list[tw.Transfer] = []
-        # The receiver was told of the end.
+        # The receiver got the event of the end.
         self.over = False
         # When messages last went out: the time, bytes of messages, bytes of chunks, and messages asked for.
         self.went: tuple[float, int, int, int] | None = None
@@ -54,7 +54,7 @@ class Side:
         self.number(channel, number, None)
 
     def chunk(self, chunk: tw.ReceivedChunk) -> None:
-        """Takes a chunk: the next one that was queued, or one behind those that fail."""
+        """Takes a chunk: the next one that was queued, or one after those that fail."""
         while self.transfers:
             transfer, content = self.transfers.popleft()
             if transfer.label == chunk.label:
@@ -66,7 +66,7 @@ class Side:
         raise Violation(f"{self.name}: chunk {chunk.label} came twice, out of order, or was never sent")
 
     def ended(self, sender: bool) -> None:
-        """A side was told that the connection is over."""
+        """A side got the event that the connection is over."""
         if sender:
             for flow in self.flows:
                 flow.at_end()
@@ -95,13 +95,13 @@ class Side:
                 raise Violation(f"{self.name}: chunk {transfer.label} is said to be there and never came")
 
     def check(self, stats: Iterable[tw.ChannelStats]) -> None:
-        """Holds the receiver's own counts to what came."""
+        """Compares the receiver's own counts with what arrived."""
         for flow, counted in zip(self.flows, stats, strict=False):
             if flow.got > counted.received:
                 flow.fail(f"{flow.got} came, of which the receiver counted {counted.received}")
             # Their own queues may push messages out before the game takes them.
             if counted.dropped == 0 and flow.unseen():
-                flow.fail(f"{flow.unseen()[:5]} were told to be delivered and never came")
+                flow.fail(f"{flow.unseen()[:5]} were reported as delivered and never came")
             if isinstance(flow, Redundant) and flow.got:
                 flow.check(counted.received + counted.missed)
 
@@ -115,7 +115,7 @@ class Line:
         self.client = client
         self.handle: tw.ClientHandle | None = None
         self.began = now
-        # When each side was told of the end.
+        # When each side got the event of the end.
         self.client_over: tw.DisconnectReason | None = None
         self.server_over: tw.DisconnectReason | None = None
         self.client_connected: float | None = None
@@ -132,7 +132,7 @@ class Line:
         return self.handle is not None and self.server_over is None and not self.dropped
 
 
-def told(flows: list[Flow], notifications: Iterable[tuple[int, int, bool]]) -> None:
-    """Takes fates: (channel, tag, delivered)."""
+def notified(flows: list[Flow], notifications: Iterable[tuple[int, int, bool]]) -> None:
+    """Takes notifications: (channel, tag, delivered)."""
     for channel, tag, delivered in notifications:
-        flows[channel].told(tag, delivered)
+        flows[channel].notified(tag, delivered)

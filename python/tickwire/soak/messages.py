@@ -1,4 +1,4 @@
-"""What is sent in a soak. Each message says which one it is, and the rest of it follows from that."""
+"""The messages of a soak. Each one carries its number, from which its other fields follow."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def make(channel: int, number: int, size: int, rows: bool) -> Any:
 
 
 def check(number: int) -> int:
-    """What a row says of its number."""
+    """Whether a row's fields follow from its number."""
     return number * 2_654_435_761 % 2**32
 
 

@@ -1,5 +1,5 @@
-"""What each kind of channel promises, as a model that knows what was sent: it is told all that is
-sent and received in one direction of one connection, and says what must not be."""
+"""A model of each kind of channel's promise: it gets everything sent and received in one direction of one
+connection, and reports violations."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Flow:
         self.where = where
         self.sent = 0
         self.got = 0
-        # Tags whose fate is to be told.
+        # Tags whose notification is due.
         self.open: set[int] = set()
-        # Those of which it was told that the other side has them before its game had seen them.
+        # Reported as delivered before the other side's game had seen them.
         self.claimed: set[int] = set()
 
     def fail(self, what: str) -> None:
@@ -36,32 +36,32 @@ class Flow:
         self.claimed.discard(number)
         self._receive(number)
 
-    def told(self, tag: int, delivered: bool) -> None:
+    def notified(self, tag: int, delivered: bool) -> None:
         if tag not in self.open:
-            self.fail(f"the fate of {tag} was told twice, or nobody asked")
+            self.fail(f"{tag} was notified twice, or nobody asked")
         self.open.remove(tag)
         if delivered and not self._has(tag):
             self.claimed.add(tag)
 
     def missed(self, count: int) -> None:
-        self.fail(f"{count} messages are told to be missing")
+        self.fail(f"{count} messages are reported as missing")
 
     def at_end(self) -> None:
-        """After the connection's end was told: nothing is open any more."""
+        """After the connection's end was reported: nothing is open any more."""
         if self.open:
-            self.fail(f"the fates of {sorted(self.open)[:5]} were never told")
+            self.fail(f"{sorted(self.open)[:5]} were never notified")
 
     def settled(self) -> None:
         """When all was quiet for long on a perfect network."""
         if self.open:
-            self.fail(f"the fates of {sorted(self.open)[:5]} are still not told")
+            self.fail(f"{sorted(self.open)[:5]} are still not notified")
         self._settled()
 
     def is_settled(self) -> bool:
         return not self.open
 
     def unseen(self) -> list[int]:
-        """Those told to be delivered that the game there has not seen, nor newer ones instead."""
+        """Messages reported as delivered although the game there has seen neither them nor newer ones."""
         return sorted(number for number in self.claimed if not self._has(number))
 
     def _send(self, _number: int) -> None: ...
@@ -187,13 +187,13 @@ class Redundant(Newest):
         place = self.places[self.last] + 1
         if counted != place or self.got + self.known_missing > place:
             self.fail(
-                f"{place} were sent up to {self.last}; {self.got} came and {self.known_missing} are told to "
-                f"be missing, {counted} in the receiver's own counts"
+                f"{place} were sent up to {self.last}; {self.got} came and {self.known_missing} are reported "
+                f"as missing, {counted} in the receiver's own counts"
             )
 
 
 class Latest(Flow):
-    """Of each key the newest, in the end. One may come again whose ack was lost."""
+    """The newest value of each key, in the end. A value whose ack was lost may come again."""
 
     def __init__(self, where: str) -> None:
         super().__init__(where)

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def parse(parsed: argparse.Namespace) -> Options:
-    """What was asked for.
+    """The requested options.
 
     Raises:
         ValueError: an option is out of its bounds.

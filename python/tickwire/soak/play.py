@@ -1,4 +1,4 @@
-"""Plays a scenario: the loop, what is sent, what is received."""
+"""Plays a scenario: the loop, sending, receiving."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import tickwire as tw
 from tickwire.soak import messages
 from tickwire.soak.ghosts import Walker, Walkers
-from tickwire.soak.line import Line, Side, told
+from tickwire.soak.line import Line, Side, notified
 from tickwire.soak.model import Violation
 from tickwire.soak.scenario import ChannelPlan, Scenario
 
@@ -65,7 +65,7 @@ class Play:
     # --- endpoints ---------------------------------------------------------------------------------------
 
     def settings(self) -> dict[str, Any]:
-        """What both kinds of endpoint are made with."""
+        """The settings of both kinds of endpoint."""
         scenario = self.scenario
         congestion = {
             "adaptive": tw.Congestion.adaptive,
@@ -101,7 +101,7 @@ class Play:
         return server
 
     def dial(self, player: int) -> None:
-        """A player connects, or comes back, with what it has of chunks."""
+        """A player connects, or comes back, with its partial chunks."""
         self.attempts += 1
         old = self.current[player]
         resume = old.client if old is not None and self.rng.random() < 0.5 else None
@@ -143,7 +143,7 @@ class Play:
     # --- the loop ----------------------------------------------------------------------------------------
 
     def tick(self, tick: int, sends: bool) -> None:
-        """One tick of all who are awake."""
+        """One tick of all endpoints that are awake."""
         now = self.network.now
         if self.stalled.get(None, 0) <= now:
             self.tick_server(sends and self.pumping.get(None, 0) <= now, self.pumping.get(None, 0) > now)
@@ -203,7 +203,7 @@ class Play:
     # --- sending -----------------------------------------------------------------------------------------
 
     def next_number(self, plan: ChannelPlan) -> tuple[int, int, int, bool]:
-        """The next message's number, size, key, and whether its fate is asked for."""
+        """The next message's number, size, key, and whether it gets a notification."""
         self.number += 1
         number = self.number
         return number, plan.sizes[number % len(plan.sizes)], number % plan.keys, self.rng.random() < 0.2
@@ -297,14 +297,14 @@ class Play:
     # --- receiving ---------------------------------------------------------------------------------------
 
     def take_server(self, inbox: tw.Inbox[Any]) -> None:
-        # What this inbox says of a slot is about whoever had it before.
-        fates = inbox.notifications
+        # This inbox's entries for a slot are about its former client.
+        notifications = inbox.notifications
         for slot, channel, tag, delivered in zip(
-            fates.slot, fates.channel, fates.tag, fates.delivered, strict=True
+            notifications.slot, notifications.channel, notifications.tag, notifications.delivered, strict=True
         ):
             if slot not in self.by_slot:
-                raise Violation(f"the server is told about slot {slot}, in which nobody is")
-            self.by_slot[slot].down.flows[channel].told(tag, bool(delivered))
+                raise Violation(f"the server has a notification for slot {slot}, in which nobody is")
+            self.by_slot[slot].down.flows[channel].notified(tag, bool(delivered))
         events = inbox.events
         for event in events:
             if isinstance(event, tw.Connected):
@@ -356,8 +356,11 @@ class Play:
             del self.by_slot[event.client.slot]
 
     def take_client(self, line: Line, inbox: tw.Inbox[Any]) -> None:
-        fates, side = inbox.notifications, line.down
-        told(line.up.flows, zip(fates.channel, fates.tag, map(bool, fates.delivered), strict=True))
+        notifications, side = inbox.notifications, line.down
+        notified(
+            line.up.flows,
+            zip(notifications.channel, notifications.tag, map(bool, notifications.delivered), strict=True),
+        )
         for message in inbox.messages:
             self.received += 1
             side.message(message)
@@ -396,7 +399,7 @@ class Play:
 
 
 def rows_of(inbox: tw.Inbox[Any]) -> Iterable[tuple[int, int, int, tuple[int, int, int]]]:
-    """Of each row the client's number, channel, key, and the fields of its class."""
+    """For each row the client's number, channel, key, and the fields of its class."""
     rows = inbox.columns(messages.Row)
     each = rows.tolist() if hasattr(rows, "dtype") else struct.iter_unpack(rows.format, rows)
     for number, _, _, key, _, _, channel, *row in each:

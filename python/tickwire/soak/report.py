@@ -1,4 +1,4 @@
-"""Plays scenario after scenario, in one process or several, and says what came of them."""
+"""Plays scenario after scenario, in one process or several, and reports the results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(options: Options) -> int:
                 broken = result
                 break
     except KeyboardInterrupt:
-        # What was done until now is told nevertheless.
+        # The results so far are reported nevertheless.
         interrupted = True
     summary = summarize(options, results, time.perf_counter() - began)
     print(describe(summary))
@@ -59,7 +59,7 @@ def run(options: Options) -> int:
 
 
 def command(options: Options, index: int) -> str:
-    """What repeats one scenario."""
+    """The command that repeats one scenario."""
     protocol = [options.protocol] if options.protocol else []
     return shlex.join(["tickwire", "soak", *protocol, "--seed", options.seed, "--only", str(index)])
 
@@ -80,7 +80,7 @@ def _results(options: Options) -> Iterator[Result]:
 
 
 def _enough(options: Options) -> Iterator[int]:
-    """The numbers of the scenarios that take this long: the same ones, whoever plays them."""
+    """The numbers of the scenarios that take this long: the same ones in any number of processes."""
     hours = 0.0
     for index in count():
         yield index

@@ -1,4 +1,4 @@
-"""What one scenario of a soak is. Everything random is drawn here, or from the scenario's own generators."""
+"""One scenario of a soak. Everything random is drawn here, or from the scenario's own generators."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SMALLEST = 32
 
 @dataclass
 class ChannelPlan:
-    """A channel, and what is sent on it."""
+    """A channel and its traffic."""
 
     channel: tw.Channel
     kind: str
@@ -123,7 +123,7 @@ def draw(seed: str, index: int, given: list[tw.Channel] | None = None) -> Scenar
     }[name]
     players = 1 if name == "wrap" else rng.choices([1, 2, 3, 5, 8], [3, 4, 3, 2, 1])[0]
     mild = name == "wrap" or rng.random() < 0.2
-    # Slower than a keep-alive each timeout nobody can stay.
+    # With ticks slower than the timeout no connection can last.
     timeout = rng.randint(max(3, round(6 / rate)), 15)
     channels = [_channel(rng, name) for _ in range(1 if name == "wrap" else rng.choice([1, 2, 3, 4, 6, 10]))]
     chunked = [plan for plan in channels if plan.kind == "chunks"]
@@ -197,7 +197,7 @@ def _channel(rng: Random, name: str, make: Any = None) -> ChannelPlan:
 
 
 def _traffic(rng: Random, name: str, channel: tw.Channel) -> ChannelPlan:
-    """What is sent on a channel."""
+    """The traffic of a channel."""
     if channel.kind == "chunks":
         return ChannelPlan(channel, channel.kind, chance=rng.choice([0.002, 0.02]))
     largest = rng.choice([0, 20, 20, 200, 1000, 5000])
@@ -206,7 +206,7 @@ def _traffic(rng: Random, name: str, channel: tw.Channel) -> ChannelPlan:
     chance = rng.choice([0.01, 0.1, 0.5, 1.0])
     burst = rng.choice([1, 1, 3, 20])
     if name == "wrap":
-        # Numbers of messages wrap with small ones, those of packets with large ones.
+        # Small messages make message numbers wrap, large ones packet numbers.
         largest, chance, burst = rng.choice([20, 1100]), 1.0, 40
     largest = max(0, min(largest, channel.max_message_bytes - SMALLEST))
     sizes = [rng.randint(0, largest) for _ in range(16)]

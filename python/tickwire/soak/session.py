@@ -21,7 +21,7 @@ AUDIT_EVERY = 128
 
 @dataclass
 class Result:
-    """What came of a scenario."""
+    """The result of a scenario."""
 
     index: int
     name: str
@@ -35,7 +35,7 @@ class Result:
     received: int = 0
     chunks: int = 0
     full: int = 0
-    # Connections whose numbers went round.
+    # Connections whose numbers wrapped.
     wraps: int = 0
     events: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
@@ -45,7 +45,7 @@ class Result:
 
 
 def play_scenario(seed: str, index: int, protocol: str | None = None) -> Result:
-    """Plays a scenario and says what came of it, also when something broke.
+    """Plays a scenario and returns its result, also when something broke.
 
     Args:
         protocol: ``module:protocol``, whose channels are taken instead of random ones.
@@ -85,7 +85,7 @@ def play_scenario(seed: str, index: int, protocol: str | None = None) -> Result:
 
 
 def memory() -> float:
-    """The most memory that this process had, in MiB; 0 where nobody says."""
+    """The peak memory of this process in MiB; 0 if the system doesn't report it."""
     try:
         import resource
     except ImportError:  # Windows.

@@ -40,7 +40,7 @@ def settle(play: Play) -> None:
     until_quiet(play)
     agree(play)
     live = [line for line in open_lines(play) if line.client_over is None]
-    # Where one packet may go in a tick, it takes long: as long as there is progress, nothing hangs.
+    # If only one packet may go out in a tick, it takes long: while there is progress, nothing hangs.
     before = -1
     while before < (now := progress(play, live)) and not rested(play, live):
         before = now
@@ -69,7 +69,7 @@ def at_rest(line: Line) -> bool:
 
 
 def rested(play: Play, live: list[Line]) -> bool:
-    """Whether nothing is on its way any more, and every client sees the world as it is."""
+    """Whether nothing is in flight any more, and every client sees the world as it is."""
     if not all(at_rest(line) for line in live):
         return False
     walkers = play.walkers
@@ -82,10 +82,10 @@ def rested(play: Play, live: list[Line]) -> bool:
 
 
 def progress(play: Play, live: list[Line]) -> int:
-    """What came until now, in messages and bytes of chunks that were sent."""
+    """What has arrived so far: messages, and bytes of chunks."""
     sides = (side for line in live for side in (line.up, line.down))
-    told = sum(line.picture.told for line in live)
-    return play.received + told + sum(transfer.bytes_done for side in sides for transfer in side.begun)
+    reported = sum(line.picture.reported for line in live)
+    return play.received + reported + sum(transfer.bytes_done for side in sides for transfer in side.begun)
 
 
 def run(play: Play, seconds: float, done: Callable[[], bool] = lambda: False) -> None:
@@ -97,7 +97,7 @@ def run(play: Play, seconds: float, done: Callable[[], bool] = lambda: False) ->
 
 
 def until_quiet(play: Play) -> None:
-    """Until whoever is cut off has timed out, and whoever dialled got in or gave up."""
+    """Runs until disconnected players have timed out, and dialling ones got in or gave up."""
     run(play, 2 * play.scenario.timeout + TOKEN_LIFETIME + 20 / play.scenario.rate)
 
 
@@ -123,7 +123,7 @@ def slots_return(play: Play, live: list[Line]) -> None:
         raise Violation(f"clients stay after they said goodbye: {play.server.clients}")
     for line in live:
         if line.server_over is None:
-            raise Violation(f"nobody was told that client {line.number} left")
+            raise Violation(f"nobody heard that client {line.number} left")
     play.server.close()
 
 
@@ -153,7 +153,7 @@ def conserved(play: Play) -> None:
 
 
 def audit(play: Play) -> None:
-    """What must hold at any time.
+    """Checks what must hold at any time.
 
     Raises:
         Violation: a connection sent more than its budget, or chunks silence its messages.
@@ -170,7 +170,7 @@ def audit(play: Play) -> None:
 
 
 def audit_side(play: Play, stats: tw.ConnectionStats, since: float | None, side: Side) -> None:
-    """What must hold of one that sends."""
+    """Checks what must hold for a sender."""
     flows_on(play, stats, side)
     # Of one that is only kept alive, the game doesn't know yet.
     if play.scenario.budget is not None and since is not None:

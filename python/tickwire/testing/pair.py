@@ -1,4 +1,4 @@
-"""A server and a client on a virtual network, and what they receive."""
+"""A server and a client on a virtual network, and everything they receive."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ class World(Generic[_P]):
         return self._inboxes[endpoint]
 
     def run(self, seconds: float) -> dict[Server | Client, Collected]:
-        """As :meth:`ticks` without a body. Returns what each endpoint received."""
+        """Like :meth:`ticks` without a body. Returns everything that each endpoint received."""
         collected: dict[Server | Client, Collected] = {}
         for _ in self.ticks(seconds):
             for endpoint, inbox in self._inboxes.items():

@@ -1,10 +1,10 @@
-//! What a datagram would have in front of it on the wire, made up from its addresses: the sockets don't tell.
+//! The headers that a datagram would have on the wire, made up from its addresses, because sockets don't show them.
 //!
 //! Pure functions: addresses and bytes in, bytes out.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Which way a datagram went, seen from who captures it.
+/// The direction of a datagram, as seen by the endpoint that captures it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     In,
@@ -18,7 +18,8 @@ const UDP_BYTES: usize = 8;
 const UDP: u8 = 17;
 const HOP_LIMIT: u8 = 64;
 
-/// The most that is put in front: eight tags, three with 16 bytes, three with 4, the last with none; IP and UDP are less.
+/// The maximum length of the headers: eight tags, three with 16 bytes, three with 4, the last with none; IP and UDP
+/// are shorter.
 pub(super) const MAX_HEADER_BYTES: usize = 7 * 4 + 3 * 16 + 3 * 4;
 
 /// The dissector that exported packets name.
@@ -32,7 +33,7 @@ const TAG_PORT_TYPE: u16 = 24;
 const TAG_PORT_FROM: u16 = 25;
 const TAG_PORT_TO: u16 = 26;
 const TAG_END: u16 = 0;
-/// What Wireshark's tags call UDP.
+/// The number for UDP in Wireshark's tags.
 const PORT_TYPE_UDP: u32 = 3;
 
 /// Appends the datagram as an IPv4 or IPv6 packet, checksums filled in.
@@ -68,12 +69,12 @@ pub(super) fn ip_datagram(from: SocketAddr, to: SocketAddr, datagram: &[u8], out
     out.extend_from_slice(&[0, 0]);
     out.extend_from_slice(datagram);
     let checksum = folded(pseudo_header + u64::from(UDP) + udp_length as u64 + sum(&out[start..]));
-    // 0 would say that there is none.
+    // 0 would mean that there is no checksum.
     let checksum = if checksum == 0 { 0xFFFF } else { checksum };
     out[start + 6..start + 8].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Appends bytes for our own dissector, behind the tags that tell Wireshark so and whose they are.
+/// Appends bytes for our own dissector, after the tags with its name and the addresses.
 pub(super) fn exported(from: SocketAddr, to: SocketAddr, bytes: &[u8], out: &mut Vec<u8>) {
     tag(out, TAG_DISSECTOR, DISSECTOR);
     match one_family(from.ip(), to.ip()) {
@@ -102,7 +103,7 @@ fn tag(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
     out.resize(out.len() + filled - value.len(), 0);
 }
 
-/// A socket that is bound to all addresses doesn't say which it used: then that of the peer's family.
+/// A socket bound to all addresses doesn't know which one it used: the peer's family decides.
 fn one_family(from: IpAddr, to: IpAddr) -> (IpAddr, IpAddr) {
     match (from.is_ipv4(), to.is_ipv4()) {
         (true, false) if from.is_unspecified() => (Ipv6Addr::UNSPECIFIED.into(), to),

@@ -1,9 +1,9 @@
 //! Captures: the datagrams of endpoints with their times, in a pcapng file that Wireshark reads.
 //!
-//! Promises: what is captured is what was received and what went out, simulated links in front included, by the
-//! driver's clock, also where that is virtual; the file stays within its bound; nothing in it is a secret that wasn't on
-//! the wire. A full disk ends the capture and not the game: [`Capture::failure`] names the file.
-//! What is in memory is written at the latest with the first datagram a second later, and when an endpoint closes.
+//! Promises: the capture has what was received and what went out, after simulated links, by the driver's clock, which
+//! may be virtual; the file stays within its bound; it holds no secret that wasn't on the wire. A full disk ends the
+//! capture and not the game: [`Capture::failure`] names the file. Buffered datagrams are written with the first
+//! datagram a second later, at the latest, and when an endpoint closes.
 
 mod headers;
 mod pcapng;
@@ -24,8 +24,8 @@ const BUFFER_BYTES: usize = 64 * 1024;
 /// How old they get, in nanoseconds.
 const FLUSH_NANOS: u64 = 1_000_000_000;
 
-/// What the blocks around one datagram take, at most: fixed parts, filling, options, what is in front of the datagram,
-/// and the description of an interface.
+/// The maximum size of the blocks around one datagram: fixed parts, padding, options, its headers, and the
+/// description of an interface.
 const PACKET_OVERHEAD: usize = 32 + 3 + 12 + MAX_HEADER_BYTES + 40;
 
 /// One file that any number of endpoints write to. A clone is the same.
@@ -49,7 +49,7 @@ struct Recorder {
     failure: Option<io::Error>,
 }
 
-/// What became of the datagrams of a capture.
+/// Counts of a capture's datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CaptureCounters {
     /// Written, or about to be.
@@ -70,15 +70,16 @@ pub struct Captured<'a> {
     pub from: SocketAddr,
     pub to: SocketAddr,
     pub datagram: &'a [u8],
-    /// It was decrypted: for our own dissector, not as it was on the wire.
+    /// It was decrypted: for our own dissector, not as on the wire.
     pub opened: bool,
 }
 
 impl Capture {
-    /// A capture into a new file; one of that name is overwritten.
+    /// A capture into a new file; an existing one is overwritten.
     ///
     /// # Errors
-    /// As the system says it, errno kept.
+    ///
+    /// The system's, with errno.
     pub fn create(path: &Path, max_bytes: u64) -> io::Result<Self> {
         let mut header = Vec::new();
         let application = concat!("tickwire ", env!("CARGO_PKG_VERSION"));
@@ -110,15 +111,16 @@ impl Capture {
         self.recorder().record(captured);
     }
 
-    /// Writes what is still in memory.
+    /// Writes buffered datagrams to the file.
     pub fn flush(&self) {
         self.recorder().flush();
     }
 
-    /// Writes what is still in memory and closes the file; later datagrams count as dropped.
+    /// Writes buffered datagrams and closes the file; later datagrams count as dropped.
     ///
     /// # Errors
-    /// What writing failed with, now or before.
+    ///
+    /// The error of this or an earlier write.
     pub fn close(&self) -> io::Result<()> {
         let mut recorder = self.recorder();
         recorder.flush();
@@ -134,12 +136,12 @@ impl Capture {
         self.recorder().counters
     }
 
-    /// What writing failed with; nothing was written since.
+    /// The error that ended the capture, if any.
     pub fn failure(&self) -> Option<io::Error> {
         self.recorder().failure.as_ref().map(again)
     }
 
-    /// In what words to tell that nothing is captured any more, though nobody closed it.
+    /// The log message for a capture that ended without being closed.
     pub fn ended(&self) -> Option<String> {
         let recorder = self.recorder();
         let path = recorder.path.display();
@@ -211,7 +213,7 @@ impl Drop for Recorder {
     }
 }
 
-/// The same error once more: the system's are not copied otherwise.
+/// A copy of an error: the system's errors aren't `Clone`.
 fn again(error: &io::Error) -> io::Error {
     error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }

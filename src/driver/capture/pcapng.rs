@@ -1,6 +1,7 @@
 //! The blocks of a pcapng file (draft-ietf-opsawg-pcapng): bytes from values, nothing else.
 //!
-//! All numbers are little-endian, as the byte-order magic says; each block and option is filled up to a multiple of four.
+//! All numbers are little-endian, as the byte-order magic declares; each block and option is padded to a multiple of
+//! four.
 
 use super::headers::Way;
 
@@ -8,7 +9,7 @@ const SECTION: u32 = 0x0A0D_0D0A;
 const INTERFACE: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER: u32 = 0x1A2B_3C4D;
-/// What a section's length is while it is still growing.
+/// The length of a section that is still growing.
 const UNKNOWN_LENGTH: u64 = u64::MAX;
 
 const END_OF_OPTIONS: u16 = 0;
@@ -39,7 +40,7 @@ pub(super) fn section(application: &str, comment: &str, out: &mut Vec<u8>) {
     });
 }
 
-/// Describes where packets come from; interfaces are numbered as they are described.
+/// Describes an interface; interfaces are numbered in the order of their descriptions.
 pub(super) fn interface(name: &str, link_type: u16, out: &mut Vec<u8>) {
     block(out, INTERFACE, |out| {
         out.extend_from_slice(&link_type.to_le_bytes());
@@ -72,7 +73,7 @@ pub(super) fn packet(interface: u32, nanos: u64, way: Way, bytes: &[u8], out: &m
     });
 }
 
-/// A block's type, its length before and behind its body.
+/// A block's type, and its length before and after its body.
 fn block(out: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&kind.to_le_bytes());

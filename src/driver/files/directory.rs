@@ -1,9 +1,8 @@
 //! The directory that received chunks go to.
 //!
-//! Promises: all files of chunks in it take no more than the limit, those under way with their whole size; what was begun
-//! in it is gone on with when the same peer offers the same content, also by another process; a whole file is not received
-//! again. Refuses: what doesn't fit,
-//! after parts that nobody uses made room, the oldest first.
+//! Promises: all its chunk files together take no more than the limit, unfinished ones at their full size; an
+//! unfinished file is resumed when the same peer offers the same content, even in another process; a complete file is
+//! not received again. Refuses what doesn't fit even after unused partial files were removed, the oldest first.
 
 use std::fs::Metadata;
 use std::io;
@@ -16,7 +15,7 @@ use super::part::{Found, PartFile};
 use crate::endpoint::ChunkStore;
 use crate::transport::chunks::{Assembly, Offer, Rejection};
 
-/// Files in a directory: looking at all of them takes some 20 ms.
+/// Files in a directory: scanning all of them takes some 20 ms.
 const MAX_FILES: usize = 16_384;
 
 /// Places among them that clearing up leaves free.
@@ -25,16 +24,17 @@ const SPARE_FILES: usize = 1024;
 /// Parts of the same content for the same peer: more than it may have open, as clients may share a directory.
 const MAX_PARTS: usize = 1024;
 
-/// How often a full directory is looked at again, at most: what doesn't fit may be offered a thousand times a second.
+/// The minimum interval between scans of a full directory: an offer that doesn't fit may be repeated a thousand times
+/// a second.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The part of its time that an endpoint may look at a full directory.
+/// An endpoint spends at most one part in this many of its time on scanning a full directory.
 const LOOK_SHARE: u32 = 50;
 
-/// A part: when it was changed, where it is, and its bytes.
+/// A partial file: its modification time, path and size.
 type Leftover = (SystemTime, PathBuf, u64);
 
-/// What is in a directory.
+/// The totals of a directory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     files: usize,
@@ -68,7 +68,7 @@ impl Room {
 }
 
 impl Tally {
-    /// Someone else may have removed what was counted.
+    /// Saturates, because another process may have removed files.
     fn without(&mut self, bytes: u64) {
         self.files = self.files.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(bytes);
@@ -85,21 +85,22 @@ pub struct DirectoryStore {
     directory: PathBuf,
     max_bytes: u64,
     max_total_bytes: u64,
-    /// What was there when it was last looked at, and what has come and gone since.
+    /// The totals at the last scan, with all changes since.
     tally: Arc<Mutex<Tally>>,
-    /// When it may be looked at again.
+    /// When the next scan is allowed.
     look_after: Option<Instant>,
     known: KnownFiles,
-    /// Who didn't send a content must not find out that someone else did.
+    /// A client must not find out that another one sent a content.
     is_per_client: bool,
 }
 
 impl DirectoryStore {
-    /// A store of chunks of at most `max_bytes` each and `max_total_bytes` together; the directory is made if it isn't
-    /// there.
+    /// A store of chunks of at most `max_bytes` each and `max_total_bytes` together; the directory is created if
+    /// necessary.
     ///
     /// # Errors
-    /// As the system says it, errno kept.
+    ///
+    /// The system's, with errno.
     pub fn new(directory: PathBuf, max_bytes: u64, max_total_bytes: u64) -> io::Result<Self> {
         std::fs::create_dir_all(&directory)?;
         let store = DirectoryStore {
@@ -115,14 +116,14 @@ impl DirectoryStore {
         Ok(store)
     }
 
-    /// For many clients that don't know of each other: whole files are there for those only who sent them, while this process
-    /// runs.
+    /// For clients that must not learn of each other: a complete file is only reused for the clients that sent it,
+    /// while this process runs.
     #[must_use]
     pub fn per_client(self) -> Self {
         DirectoryStore { is_per_client: true, ..self }
     }
 
-    /// What is offered, if it is here as a whole.
+    /// The offered chunk, if it is already here in full.
     fn kept(&self, client_id: u64, offer: &Offer) -> Option<Assembly> {
         let path = self.directory.join(hex(&offer.hash));
         let key = (offer.hash, client_id);
@@ -155,8 +156,8 @@ impl DirectoryStore {
         looked.is_ok() && fits(self)
     }
 
-    /// Removes parts that nobody uses, the oldest first, until the largest file fits, and some more: one peer's leftovers
-    /// must not have all others wait for the next look.
+    /// Removes unused partial files, the oldest first, until the largest allowed file fits, and a few more, so that
+    /// one peer's leftovers don't make all others wait for the next scan.
     fn clear(&mut self) -> io::Result<()> {
         let (mut tally, mut parts) = self.count()?;
         parts.sort();
@@ -172,7 +173,7 @@ impl DirectoryStore {
         Ok(())
     }
 
-    /// What is there, the notes of parts with them; and these parts.
+    /// Scans the directory: its totals, notes of partial files included, and its partial files.
     fn count(&self) -> io::Result<(Tally, Vec<Leftover>)> {
         let (mut tally, mut parts) = (Tally::default(), Vec::new());
         for entry in std::fs::read_dir(&self.directory)? {
@@ -191,7 +192,7 @@ impl DirectoryStore {
         Ok((tally, parts))
     }
 
-    /// The part to go on with, or a new one.
+    /// The partial file to resume, or a new one.
     fn part(&mut self, client_id: u64, offer: &Offer) -> Result<Assembly, Rejection> {
         let whole = self.directory.join(hex(&offer.hash));
         let key = (offer.hash, client_id);
@@ -237,14 +238,14 @@ impl ChunkStore for DirectoryStore {
     }
 }
 
-/// What a file is to a directory of chunks.
+/// The role of a file in a directory of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileKind {
     Whole,
     Part,
 }
 
-/// What a file of this name is; None for those that are not chunks.
+/// The role of a file with this name; None for other files.
 fn kind_of(name: &str) -> Option<FileKind> {
     let (hash, rest) = name.split_at_checked(64)?;
     let digits = hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -318,7 +319,7 @@ mod tests {
         assert_eq!(std::fs::read_dir(directory.0.join("in")).unwrap().count(), 2);
     }
 
-    /// What becomes of a whole file when its content is offered: whether it is taken, and whether it was hashed for that.
+    /// Offers the content of a complete file again: whether it is reused, and whether it was hashed for that.
     fn reuse(store: &mut DirectoryStore, client_id: u64, offer: &Offer) -> Option<(bool, bool)> {
         let mut assembly = store.open(client_id, offer).unwrap();
         if !assembly.runs(9).iter().any(|run| *run == (0, offer.slices())) {
@@ -343,7 +344,7 @@ mod tests {
         let mut store = new();
         assert_eq!(reuse(&mut store, 0, &offer), Some((true, true)));
         assert_eq!(reuse(&mut store, 0, &offer), Some((true, false)));
-        // What was changed is hashed again, once, and then received again.
+        // A changed file is hashed once more, and then received again.
         let mut bad = content.clone();
         bad[7] ^= 1;
         for changed in [bad.clone(), content[1..].to_vec()] {
@@ -449,7 +450,7 @@ mod tests {
         let mut resumed = store.open(7, &offer).unwrap();
         assert_eq!(resumed.runs(9), [(3, 87), (195, 1)]);
         assert_eq!(resumed.bytes(), 87 * 512 + 100_000 - 195 * 512);
-        // While it is in use, others begin anew, and so do other peers.
+        // While it is in use, other processes and other peers start their own.
         for peer in [7, 8] {
             assert!(store.open(peer, &offer).unwrap().runs(9).is_empty());
         }
@@ -467,7 +468,7 @@ mod tests {
         let mut store = DirectoryStore::new(directory.0.clone(), 1 << 20, 1 << 20).unwrap();
         let mut assembly = store.open(7, &offer).unwrap();
         put(&mut assembly, &offer, &content, 0..700);
-        // As a copy has it, of the file as it is now.
+        // As for a copied file.
         let copy = TestDirectory::new("killed-copy");
         for name in directory.names() {
             std::fs::copy(directory.0.join(&name), copy.0.join(&name)).unwrap();
@@ -526,7 +527,7 @@ mod tests {
         let [first, second, third, more] = [1, 2, 3, 4].map(|seed| content(seed, 1000));
         let mut store = limited();
         receive(&mut store, &first);
-        // One under way takes the whole of its room.
+        // An unfinished file takes its full size.
         let under_way = open(&mut store, &second).unwrap();
         let path = receive(&mut store, &third);
         assert_eq!(open(&mut store, &more).unwrap_err(), Rejection::NoRoom);
@@ -580,7 +581,7 @@ mod tests {
         let open: Vec<_> = (40..49).map(|seed| store.open(2, &offer(&content(seed, 100))).unwrap()).collect();
         let names = directory.names().len();
         assert!((20..40).contains(&names), "{names} files with {} new ones", open.len());
-        // Who starts in a full directory leaves what is there to be gone on with.
+        // Opening a full directory keeps partial files for resuming.
         DirectoryStore::new(directory.0.clone(), 1000, 1000).unwrap();
         assert_eq!(directory.names().len(), names);
     }

@@ -1,8 +1,8 @@
-//! Files of a directory that are whole, and what is known of them.
+//! The complete files of a directory, and what is known about them.
 //!
-//! Promises: a file is taken for a content only after it was hashed, here or by who received it here, and while its size and
-//! its times of change stay, and on Unix it is the same file; a file that was found to be something else is not read again while these stay. Memory is
-//! bounded: what was known longest is forgotten.
+//! Promises: a file counts as a content only after it was hashed, here or while being received here, and as long as
+//! its size, its times and, on Unix, its inode stay the same; a file with other content is not read again until one
+//! of these changes. Memory is bounded: the oldest knowledge is dropped.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs::{File, Metadata};
@@ -20,7 +20,7 @@ const MAX_KNOWN: usize = 16_384;
 /// The content of a file, and the client that sent it.
 pub(super) type Key = (ContentHash, u64);
 
-/// By what a change of a file shows.
+/// The properties by which a change of a file is noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Print {
     bytes: u64,
@@ -46,7 +46,7 @@ impl Place {
     }
 }
 
-/// Other systems don't tell.
+/// Other systems have no inode.
 #[cfg(not(unix))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place;
@@ -59,7 +59,7 @@ impl Place {
 }
 
 impl Print {
-    /// Of what is there under this name, if that is a file of this many bytes.
+    /// Reads them from the file at this path, if it has this many bytes.
     pub(super) fn of(path: &Path, bytes: u64) -> Option<Self> {
         Self::read(&std::fs::metadata(path).ok().filter(Metadata::is_file)?)
             .filter(|print| print.bytes == bytes)
@@ -70,8 +70,9 @@ impl Print {
     }
 }
 
-/// What is known of whole files: whether they are what they are called, and who sent them. One that another client sends
-/// again is still the first one's: else it would find out that somebody did.
+/// What is known about complete files: whether their content is what their name says, and which client sent them.
+/// Content that another client sends again still belongs to the first one; otherwise the second would find out that
+/// somebody had sent it.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     files: HashMap<ContentHash, KnownFile>,
@@ -91,7 +92,7 @@ struct KnownFile {
 pub(super) struct KnownFiles(Arc<Mutex<Known>>);
 
 impl KnownFiles {
-    /// Whether the file that looks like this is the content; None when that isn't known.
+    /// Whether the file with these properties has the content; None if that isn't known.
     pub(super) fn get(&self, key: &Key, print: Print) -> Option<bool> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (hash, sender) = key;
@@ -120,7 +121,7 @@ impl KnownFiles {
     }
 }
 
-/// A whole file that is read once more, and never written.
+/// A complete file that is only read.
 #[derive(Debug)]
 pub(super) struct KeptFile {
     file: File,
@@ -134,7 +135,7 @@ impl KeptFile {
     /// None when it can't be read.
     pub(super) fn open(path: &Path, print: Print, key: Key, known: &KnownFiles) -> Option<Self> {
         let file = File::open(path).ok()?;
-        // What is hashed must be what was looked at.
+        // The file that is hashed must be the one that was examined.
         let opened = Print::read(&file.metadata().ok()?)?;
         (opened == print).then(|| KeptFile { file, path: path.to_owned(), print, key, known: known.clone() })
     }

@@ -1,12 +1,12 @@
-//! A file that is being received, and says itself how far it is.
+//! A file that is being received, with a record of its own progress.
 //!
-//! Behind the room for the content comes a note: eight bytes that name it, the size of the content and of its slices, and a
-//! bit for each slice that is there. It goes when the file is whole.
+//! After the space for the content comes a note: eight magic bytes, the size of the content and of its slices, and a
+//! bit for each received slice. The note is removed when the file is complete.
 //!
-//! Promises: a part is in use by one chunk at a time, also among processes; what is written in one is either its own or
-//! was there under the same name with a note that fits. Refuses: everything else, which stays as it is.
+//! Promises: a partial file is used by one chunk at a time, also among processes; the bytes written to it are its own
+//! or were in a file of the same name with a matching note. Refuses every other file, which stays as it is.
 //!
-//! Where a note is wrong (a disk that kept it and not the slices, a hand that changed it), the content's hash tells.
+//! If a note is wrong (a disk that kept the note and not the slices, a manual change), the content's hash shows it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -23,10 +23,10 @@ const MARK: [u8; 8] = *b"tickpart";
 /// Bytes of a note before the bits.
 const HEAD_BYTES: usize = MARK.len() + 8 + 2;
 
-/// New slices after which the note is brought up to date: those that a killed process may lose.
+/// After this many new slices the note is updated: that many may be lost when a process is killed.
 const NOTED_EVERY: u32 = 256;
 
-/// A file that is being received. Where it is dropped unfinished it stays, for its chunk to be gone on with.
+/// A file that is being received. If it is dropped unfinished, it stays, so that its chunk can be resumed.
 #[derive(Debug)]
 pub(super) struct PartFile {
     file: File,
@@ -34,21 +34,21 @@ pub(super) struct PartFile {
     whole: PathBuf,
     size: u64,
     slice_bytes: u16,
-    /// A bit for each slice that is there, lowest first.
+    /// A bit for each received slice, lowest first.
     bits: Vec<u8>,
     /// Which bytes of the bits are not in the note yet, and of how many slices.
     unnoted: Range<usize>,
     unnoted_slices: u32,
-    /// Others will see that it is in use, so it may be gone on with.
+    /// Other processes can see that it is in use, so it may be resumed.
     stays: bool,
-    /// It has another name or none.
+    /// It was renamed or removed.
     over: bool,
     room: Room,
 }
 
-/// What is there under a name.
+/// What exists under a name.
 pub(super) enum Found {
-    /// A part to go on with, and the slices that are there.
+    /// A partial file to resume, and its received slices.
     Part(Box<PartFile>, BitSet),
     Nothing,
     /// Something that is in use, or not a part of this chunk.
@@ -56,7 +56,7 @@ pub(super) enum Found {
 }
 
 impl PartFile {
-    /// Begins a new part; None where the name is taken.
+    /// Creates a new partial file; None if the name is taken.
     pub(super) fn create(path: &Path, whole: &Path, offer: &Offer, room: &Room) -> io::Result<Option<Self>> {
         let file = match OpenOptions::new().read(true).write(true).create_new(true).open(path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
@@ -64,7 +64,7 @@ impl PartFile {
         };
         let locked = match file.try_lock() {
             Err(TryLockError::WouldBlock) => return Ok(None),
-            // Where files can't be locked this one is ours by its making, and none is gone on with.
+            // Without file locks, this file is ours because we created it, and none is ever resumed.
             Err(TryLockError::Error(_)) => false,
             Ok(()) => true,
         };
@@ -72,21 +72,21 @@ impl PartFile {
         room.take();
         let mut part = Self::new(file, path, whole, offer, bits, room.clone());
         part.stays = locked;
-        // Nothing is there yet, so an error leaves nothing behind.
+        // On an error, remove the file.
         part.file.set_len(part.note_at() + part.bits.len() as u64)?;
         part.file.seek(SeekFrom::Start(part.size))?;
         part.file.write_all(&head(offer))?;
         Ok(Some(part))
     }
 
-    /// Looks for a part to go on with.
+    /// Looks for a partial file to resume.
     pub(super) fn reopen(path: &Path, whole: &Path, offer: &Offer, room: Room) -> Found {
         let file = match OpenOptions::new().read(true).write(true).open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Found::Nothing,
             Err(_) => return Found::Other,
         };
-        // First: who has the lock may be about to finish it, and then it has no note any more.
+        // First: the holder of the lock may be about to finish it, after which it has no note.
         if file.try_lock().is_err() {
             return Found::Other;
         }
@@ -121,7 +121,7 @@ impl PartFile {
         }
     }
 
-    /// Removes a part that nobody uses; false when someone does, or it can't be.
+    /// Removes an unused partial file; false if it is in use or can't be removed.
     pub(super) fn remove_unused(path: &Path) -> bool {
         let Ok(file) = OpenOptions::new().write(true).open(path) else { return false };
         file.try_lock().is_ok() && remove(&file, path)
@@ -158,14 +158,14 @@ impl PartFile {
     }
 
     fn end(&mut self) {
-        // If it can't be removed, nobody is there to be told.
+        // If it can't be removed, nobody is left to be told.
         if !std::mem::replace(&mut self.over, true) && remove(&self.file, &self.path) {
             self.room.free();
         }
     }
 }
 
-/// What a note begins with.
+/// The beginning of a note.
 fn head(offer: &Offer) -> [u8; HEAD_BYTES] {
     let mut head = [0; HEAD_BYTES];
     head[..8].copy_from_slice(&MARK);
@@ -187,7 +187,7 @@ fn read_note(mut file: &File, offer: &Offer) -> Option<Vec<u8>> {
     (found == head(offer)).then_some(bits)
 }
 
-/// Removes a locked part, whose note goes first: who has opened it already finds none.
+/// Removes a locked partial file, its note first, so that a process that has it open finds none.
 fn remove(file: &File, path: &Path) -> bool {
     let _emptied = file.set_len(0);
     std::fs::remove_file(path).is_ok()
@@ -203,7 +203,7 @@ impl Sink for PartFile {
     }
 
     fn finish(mut self: Box<Self>) -> Result<Stored, StorageError> {
-        // The note goes before the name comes: who has opened the part already finds none.
+        // The note goes before the rename, so that a process that has the partial file open finds none.
         let finished = self.file.set_len(self.size).and_then(|()| std::fs::rename(&self.path, &self.whole));
         finished.map_err(|error| failed("rename", &self.path, &error))?;
         self.over = true;

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::failed;
 use crate::transport::chunks::{ContentHash, Source, StorageError};
 
-/// Bytes read at a time: slices are asked for one after the other.
+/// Bytes per read: slices are requested in order.
 const READ_AHEAD: usize = 64 * 1024;
 
 /// A file that is being sent. A clone reads the same open file, for another connection.
@@ -26,10 +26,11 @@ pub struct FileSource {
 }
 
 impl FileSource {
-    /// Opens a file and reads it through once, for its hash.
+    /// Opens a file and reads all of it once, for its hash.
     ///
     /// # Errors
-    /// As the system says it, errno kept.
+    ///
+    /// The system's, with errno.
     pub fn open(path: &Path) -> io::Result<(Self, ContentHash)> {
         let mut file = File::open(path)?;
         let mut hasher = Sha256::new();
@@ -49,7 +50,7 @@ impl FileSource {
         Ok((source, hasher.finalize().into()))
     }
 
-    /// Where it was when it was opened.
+    /// The path with which it was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }

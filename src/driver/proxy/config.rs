@@ -1,4 +1,4 @@
-//! Settings of a proxy, and what stands against it.
+//! Settings of a proxy, and why one can't be made.
 
 use std::fmt;
 use std::io;
@@ -17,15 +17,15 @@ pub const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Memory of the datagrams under way, unless set otherwise: two seconds of 200 Mbit/s, and more.
 pub const DEFAULT_MAX_BYTES: usize = 64 << 20;
 
-/// Settings of a [`Proxy`].
+/// Settings of a [`Proxy`](super::Proxy).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProxyConfig {
     pub target: SocketAddr,
-    /// What each direction of each client's link does.
+    /// The conditions of each direction of each client's link.
     pub conditions: Both<Conditions>,
-    /// Gives every turn of luck, with the order in which clients come.
+    /// The seed of all randomness, together with the order in which clients appear.
     pub seed: u64,
-    /// Clients at a time; datagrams of more are dropped.
+    /// Concurrent clients; datagrams of others are dropped.
     pub max_clients: usize,
     /// The silence, in both directions, after which a client is forgotten.
     pub idle_timeout: Duration,
@@ -47,7 +47,7 @@ impl ProxyConfig {
     }
 }
 
-/// Why there is no proxy.
+/// Why a proxy can't be made.
 #[derive(Debug)]
 pub enum ProxyError {
     /// The conditions can't be met.

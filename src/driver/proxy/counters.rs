@@ -1,11 +1,11 @@
-//! What a proxy counts: nothing that it drops vanishes without a name.
+//! A proxy's counters: everything that it drops is counted under a name.
 
 use super::relay::Both;
 use crate::netsim::link::LinkCounters;
 use crate::store::counters::counters;
 
 counters! {
-    /// Datagrams of one direction at the sockets: those of the side it comes from, and those of the side it goes to.
+    /// Datagrams of one direction at the two sockets.
     pub struct PathCounters {
         received,
         /// Their bytes, without headers.
@@ -16,7 +16,7 @@ counters! {
         forwarded,
         /// Their bytes, without headers.
         forwarded_bytes,
-        /// Of those, the ones handed over more than a millisecond too late: the machine is too busy.
+        /// Of those, sent more than a millisecond late: the machine is too busy.
         late,
         /// Datagrams dropped because the system's buffers were full.
         send_buffer_full,
@@ -31,7 +31,7 @@ counters! {
     /// Clients: the addresses that datagrams came from.
     pub struct ClientCounters {
         present,
-        /// Clients ever, those that came back after they were forgotten counted again.
+        /// Clients ever; one that returned after it was forgotten counts again.
         admitted,
         /// Clients forgotten after a silence.
         forgotten,
@@ -68,7 +68,7 @@ impl ProxyCounters {
     /// Group, name and count.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
         let of = |group| move |(name, count)| (group, name, count);
-        // What the sockets say of both ends of a link: beside them, `sent` and `delivered` would only puzzle.
+        // The sockets' counts cover both ends of a link; the link's `sent` and `delivered` would only confuse.
         let inside = |(name, _): &(&str, u64)| !["sent", "delivered"].contains(name);
         let up = self.paths.up.iter().chain(self.links.up.iter().filter(inside)).map(of("up"));
         let down = self.paths.down.iter().chain(self.links.down.iter().filter(inside)).map(of("down"));

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a datagram takes besides its bytes: two allocations, and its places on a link, those of a copy too.
+/// The overhead of a datagram: two allocations, and its places on a link, also for a copy.
 const OVERHEAD: usize = 256;
 
-/// The memory that all datagrams of a proxy may take together.
+/// The memory shared by all datagrams of a proxy.
 #[derive(Debug)]
 pub(super) struct Budget {
     used: Arc<AtomicUsize>,
@@ -18,13 +18,13 @@ impl Budget {
         Budget { used: Arc::default(), bound }
     }
 
-    /// A datagram with a copy of the bytes; none when there is no memory left for it.
+    /// A datagram with a copy of the bytes; None if no memory is left for it.
     pub(super) fn datagram(&self, bytes: &[u8]) -> Option<Datagram> {
         let size = bytes.len() + OVERHEAD;
         if self.used() + size > self.bound {
             return None;
         }
-        // Only the proxy's own thread adds, so nothing comes between the look and this.
+        // Only the proxy's own thread adds, so nothing changes between the check and this.
         self.used.fetch_add(size, Ordering::Relaxed);
         Some(Datagram(Arc::new(Held { bytes: bytes.into(), used: Arc::clone(&self.used) })))
     }

@@ -1,13 +1,11 @@
 //! A UDP proxy that puts bad conditions between any clients and any server.
 //!
-//! Each address that a datagram comes from is a client. It gets a socket of its own towards the server, which
-//! so tells clients apart as it would without the proxy, and a link in each direction.
+//! Each source address is a client. It gets its own socket towards the server, so that the server can tell clients
+//! apart as without the proxy, and a link in each direction.
 //!
-//! Promises: datagrams pass as they are, whatever they carry; none is delivered before its time; where the
-//! machine has time, one that comes in is seen within [`NAP`], and one that is due goes out within about as
-//! much. Clients, memory and the work of one turn are bounded, and what is dropped is counted. No error of the
-//! network ends it.
-//! Refuses: a proxy that forwards to itself.
+//! Promises: datagrams pass unchanged, whatever they carry; none is delivered early; on an idle machine an incoming
+//! one is noticed within [`NAP`], and a due one goes out within about as much. Clients, memory and the work of one
+//! turn are bounded, and drops are counted. No network error ends it. Refuses to forward to itself.
 
 mod config;
 mod counters;
@@ -33,11 +31,11 @@ use crate::time::{Duration, Instant};
 use relay::{Bounds, Delivery, Relay};
 use socket::{MAX_DATAGRAM, Read, Sent, Socket};
 
-/// How long the proxy sleeps at a time, deaf, when the next delivery is near.
+/// How long the proxy sleeps at a time, without receiving, when the next delivery is near.
 pub const NAP: Duration = Duration::from_micros(200);
 
-/// A delivery nearer than this is waited for in naps, and what is farther in the poll: that one's timeouts are
-/// whole milliseconds, and Windows ends them at ticks of up to 16 ms.
+/// Deliveries nearer than this are awaited in naps, later ones in the poll, whose timeouts are whole milliseconds and
+/// on Windows end at ticks of up to 16 ms.
 const NEAR: Duration = Duration::from_millis(if cfg!(windows) { 20 } else { 2 });
 
 /// A delivery that is later than this counts as late.
@@ -52,10 +50,10 @@ const READ_SHARE: usize = 32;
 /// Datagrams delivered in one turn, so that reading doesn't wait for a burst.
 const DELIVER_BOUND: usize = 256;
 
-/// How often idle clients are looked for.
+/// How often idle clients are searched for.
 const IDLE_CHECK: Duration = Duration::from_millis(500);
 
-/// Events taken at a time; more come with the next poll.
+/// Events per poll; more come with the next one.
 const EVENTS: usize = 256;
 
 const LISTENER: Token = Token(0);
@@ -84,10 +82,11 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy that listens at `address`; port 0 lets the system pick one.
+    /// A proxy that listens at `address`; with port 0 the system picks one.
     ///
     /// # Errors
-    /// What [`ProxyError`] says; errno is kept.
+    ///
+    /// Any [`ProxyError`], with errno.
     pub fn bind(address: SocketAddr, config: ProxyConfig) -> Result<Self, ProxyError> {
         let ProxyConfig { target, conditions, seed, max_clients, idle_timeout, max_bytes } = config;
         let bounds = Bounds { clients: max_clients, bytes: max_bytes, idle: idle_timeout };
@@ -133,9 +132,10 @@ impl Proxy {
         }
     }
 
-    /// Changes the conditions from now on. A datagram that has left the queue of its rate keeps its fate.
+    /// Changes the conditions from now on, except for datagrams that have left the queue.
     ///
     /// # Errors
+    ///
     /// When they can't be met. The old ones stay then.
     pub fn set_conditions(&mut self, conditions: Both<Conditions>) -> Result<(), ConditionsError> {
         self.relay.set_conditions(self.now(), conditions)
@@ -171,7 +171,7 @@ impl Proxy {
         match self.poll.poll(&mut self.events, Some(timeout)) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Interrupted => return,
-            // Never seen; should it last, it must not take the whole processor.
+            // Never seen; if it lasted, it must not take the whole processor.
             Err(_) => return std::thread::sleep(NAP),
         }
         for event in &self.events {
@@ -181,7 +181,7 @@ impl Proxy {
         }
     }
 
-    /// Reads what waits, the sockets in turn.
+    /// Reads the waiting datagrams of all sockets, in turn.
     fn read(&mut self) {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut left = READ_BOUND;
@@ -219,7 +219,7 @@ impl Proxy {
         bound
     }
 
-    /// Reads what the server sent to the client in `slot`, as [`Proxy::read_clients`].
+    /// Reads the server's datagrams for the client in `slot`, like [`Proxy::read_clients`].
     fn read_server(&mut self, slot: usize, bound: usize, buffer: &mut [u8]) -> usize {
         let now = self.now();
         for read in 0..bound {
@@ -283,7 +283,7 @@ impl Proxy {
             let path = self.paths.of_mut(direction);
             let mut sent = socket.send(to, datagram.bytes());
             if sent == Sent::Unreachable {
-                // That may have been said of an earlier datagram, this one not tried at all.
+                // The error may be about an earlier datagram, in which case this one was not sent.
                 path.unreachable += 1;
                 sent = socket.send(to, datagram.bytes());
             }

@@ -1,9 +1,8 @@
 //! The clients of a proxy and their links, without sockets and clocks.
 //!
-//! Promises: each client has a link of its own in each direction, seeded by the proxy's seed and the order in
-//! which clients came; what is put in comes out at its time; clients and memory are bounded, and what the bounds
-//! drop is counted.
-//! Refuses: to look into datagrams.
+//! Promises: each client has its own link in each direction, seeded by the proxy's seed and the order in which
+//! clients appear; datagrams come out at their time; clients and memory are bounded, and drops are counted. Refuses
+//! to look into datagrams.
 
 use core::net::SocketAddr;
 use std::collections::{BTreeSet, HashMap};
@@ -59,7 +58,7 @@ pub(super) struct Bounds {
     pub(super) idle: Duration,
 }
 
-/// A datagram whose time has come.
+/// A datagram that is due.
 #[derive(Debug)]
 pub(super) struct Delivery {
     pub(super) slot: usize,
@@ -91,7 +90,7 @@ pub(super) struct Relay {
     /// The next delivery of each link that has one.
     schedule: BTreeSet<(Instant, usize, Direction)>,
     counted: ClientCounters,
-    /// What the links of forgotten clients counted.
+    /// The counters of forgotten clients' links.
     past: Both<LinkCounters>,
 }
 
@@ -155,9 +154,10 @@ impl Relay {
         self.free.last().copied().unwrap_or(self.slots.len())
     }
 
-    /// Gives the client at `address`, which has none yet, the vacant slot. There is room: that was asked before.
+    /// Gives a new client at `address` the vacant slot. The caller has checked that there is room.
     ///
     /// # Errors
+    ///
     /// None: the conditions have been checked.
     pub(super) fn admit(&mut self, now: Instant, address: SocketAddr) -> Result<usize, ConditionsError> {
         let links = Both {
@@ -183,12 +183,12 @@ impl Relay {
         true
     }
 
-    /// The next datagram whose time has come by `now`.
+    /// The next datagram that is due by `now`.
     pub(super) fn poll(&mut self, now: Instant) -> Option<Delivery> {
         loop {
             let &(due, slot, direction) = self.schedule.first().filter(|(due, ..)| *due <= now)?;
             let client = self.slots.get(slot)?.as_ref()?.address;
-            // None of them when one only leaves the queue.
+            // Nothing comes out if one only leaves the queue.
             if let Some(datagram) = self.with_link(slot, direction, |link| link.poll(due)).flatten() {
                 return Some(Delivery { slot, client, direction, due, datagram });
             }
@@ -214,7 +214,7 @@ impl Relay {
         idle
     }
 
-    /// Forgets a client with what is under way of it.
+    /// Forgets a client with its datagrams in flight.
     fn forget(&mut self, slot: usize) {
         let Some(client) = self.slots.get_mut(slot).and_then(Option::take) else { return };
         self.unschedule(slot, Direction::Up, client.links.up.next_delivery());
@@ -226,7 +226,7 @@ impl Relay {
         self.past.down = self.past.down + client.links.down.counters();
     }
 
-    /// What the links of all clients counted, those forgotten too.
+    /// The counters of all clients' links, forgotten ones included.
     pub(super) fn links(&self) -> Both<LinkCounters> {
         self.slots.iter().flatten().fold(self.past, |sum, client| Both {
             up: sum.up + client.links.up.counters(),
@@ -239,7 +239,7 @@ impl Relay {
         ClientCounters { present: self.by_address.len() as u64, ..self.counted }
     }
 
-    /// What is under way now.
+    /// The datagrams in flight.
     pub(super) fn under_way(&self) -> UnderWay {
         let datagrams = |client: &Client| client.links.up.in_flight() + client.links.down.in_flight();
         let datagrams: usize = self.slots.iter().flatten().map(datagrams).sum();
@@ -293,7 +293,7 @@ mod tests {
         Relay::new(Both { up, down }, bounds, 7).unwrap()
     }
 
-    /// What comes out until `now`: slot, direction, due time, bytes.
+    /// Everything that comes out by `now`: slot, direction, due time, bytes.
     fn drain(relay: &mut Relay, now: Instant) -> Vec<(usize, Direction, Instant, Vec<u8>)> {
         std::iter::from_fn(|| relay.poll(now))
             .map(|delivery| {

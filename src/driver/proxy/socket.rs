@@ -1,4 +1,4 @@
-//! A socket that tells when it is ready, and says of each error what it means to a proxy.
+//! A socket that reports readiness, and what each of its errors means to a proxy.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,13 +11,13 @@ use crate::driver::udp::{self, DEFAULT_KERNEL_BUFFER};
 /// Kernel buffers of a client's socket, each direction: some milliseconds at the highest rates.
 const CLIENT_KERNEL_BUFFER: usize = 1 << 20;
 
-/// One past the longest datagram of UDP: none is ever cut.
+/// One more than the longest UDP datagram, so that none is truncated.
 pub(super) const MAX_DATAGRAM: usize = 65_536;
 
 #[derive(Debug)]
 pub(super) struct Socket(mio::net::UdpSocket);
 
-/// What one read gave.
+/// The result of one read.
 pub(super) enum Read {
     Datagram(usize, SocketAddr),
     /// Nothing more for now: there will be an event when that changes.
@@ -28,7 +28,7 @@ pub(super) enum Read {
     Failed,
 }
 
-/// What became of a datagram to send.
+/// The outcome of sending a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
     Done,
@@ -45,7 +45,7 @@ impl Socket {
         Ok(Socket(mio::net::UdpSocket::from_std(socket.into())))
     }
 
-    /// A socket of its own port that sends to `peer`, and receives from nobody else.
+    /// A socket with its own port that sends to `peer`, and receives only from it.
     pub(super) fn connect(peer: SocketAddr) -> io::Result<Self> {
         let any: SocketAddr = match peer {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -60,7 +60,7 @@ impl Socket {
         self.0.local_addr()
     }
 
-    /// Has events of readiness come under this token.
+    /// Registers it for readiness events under this token.
     pub(super) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
         self.0.register(registry, token, Interest::READABLE)
     }
@@ -79,7 +79,7 @@ impl Socket {
         }
     }
 
-    /// Sends to the peer connected to, or to the one given.
+    /// Sends to the connected peer, or to the given one.
     pub(super) fn send(&self, to: Option<SocketAddr>, datagram: &[u8]) -> Sent {
         loop {
             let result = match to {

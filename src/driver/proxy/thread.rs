@@ -13,7 +13,7 @@ use super::{Both, Proxy, ProxyCounters};
 use crate::netsim::conditions::{Conditions, ConditionsError};
 use crate::time::Duration;
 
-/// How long the thread waits for a datagram at a time; a command ends the wait.
+/// How long the thread waits for datagrams at a time; a command ends the wait.
 const MAX_WAIT: Duration = Duration::from_millis(500);
 
 /// A [`Proxy`] at work. Dropping it ends the proxy.
@@ -21,7 +21,7 @@ const MAX_WAIT: Duration = Duration::from_millis(500);
 pub struct ProxyThread {
     address: SocketAddr,
     waker: Arc<Waker>,
-    /// None once the thread was told to end, which losing the sender does.
+    /// None once the thread was asked to end, by dropping the sender.
     commands: Option<Sender<Command>>,
     thread: Option<JoinHandle<ProxyCounters>>,
 }
@@ -61,7 +61,7 @@ impl ProxyThread {
         self.ask(|reply| Command::SetConditions(Box::new(conditions), reply))
     }
 
-    /// Ends the proxy with all that is under way, and gives its last counts.
+    /// Ends the proxy with everything in flight, and returns its final counts.
     pub fn stop(mut self) -> ProxyCounters {
         let thread = self.tell_to_end().expect("it is told once");
         thread.join().expect("the proxy's thread doesn't panic")
@@ -82,7 +82,7 @@ impl ProxyThread {
     }
 
     fn wake(&self) {
-        // If that fails, the thread looks for commands when its wait ends.
+        // If that fails, the thread checks for commands when its wait ends.
         let _sooner = self.waker.wake();
     }
 }
@@ -90,7 +90,7 @@ impl ProxyThread {
 impl Drop for ProxyThread {
     fn drop(&mut self) {
         if let Some(thread) = self.tell_to_end() {
-            // Should it have panicked, its message was printed, and there is nobody to tell more.
+            // If it panicked, its message was printed, and nobody is left to be told.
             let _counters = thread.join();
         }
     }

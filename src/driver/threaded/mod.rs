@@ -1,9 +1,8 @@
-//! A thread that keeps an endpoint going between the game's calls, and while the game makes none.
+//! A thread that serves an endpoint between the game's calls, and while the game makes none.
 //!
-//! Promises: it sleeps until a datagram comes or something is due; it holds the lock that it shares with the game for
-//! one [`Service::turn`] at a time; it ends before [`Shared::close`] returns. Should it panic, all that take the lock later
-//! are told so.
-//! Refuses: to run anything of the game. What is due is known to a millisecond.
+//! Promises: it sleeps until a datagram arrives or something is due; it holds the lock that it shares with the game
+//! for one [`Service::turn`] at a time; it ends before [`Shared::close`] returns. If it panics, later users of the
+//! lock get an error. Refuses to run any of the game's code. Deadlines are exact to a millisecond.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -36,19 +35,19 @@ use crate::time::Duration;
 /// How long the thread sleeps at most: should waking it fail, it finds out then.
 const MAX_WAIT: Duration = Duration::from_millis(500);
 
-/// What a thread keeps going.
+/// What a thread serves.
 pub trait Service: Send + 'static {
-    /// Does what is due now, for a bounded time.
+    /// Does everything that is due now, for a bounded time.
     fn turn(&mut self) -> Next;
 
-    /// Ends what it does, with all that is to be said then. Later turns are over. Once is enough.
+    /// Ends it, with its goodbyes; later turns do nothing. Called once.
     fn close(&mut self);
 
     /// Closes without a word, as its state is not to be trusted, or another process's.
     fn discard(&mut self);
 }
 
-/// What comes after a turn.
+/// What follows a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// The next one after this long, whatever comes before: there is more to do, and others want the lock.
@@ -67,17 +66,17 @@ struct DriverThread {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What the thread and whoever has it tell each other.
+/// The state shared between the thread and its owner.
 #[derive(Debug, Default)]
 struct ThreadStatus {
     stop: AtomicBool,
-    /// The thread waits, or is about to: set under the service's lock, so that whoever has it after a turn knows what comes next.
+    /// The thread waits, or is about to: set under the service's lock, so that the next holder of the lock knows.
     waits: AtomicBool,
     failure: OnceLock<String>,
 }
 
 impl DriverThread {
-    /// Lets a thread take turns.
+    /// Starts a thread that takes turns.
     fn start<S: Service>(service: &Arc<Mutex<S>>, poller: Poller) -> io::Result<Self> {
         let (status, waker) = (Arc::new(ThreadStatus::default()), poller.waker());
         let (status_here, service) = (Arc::clone(&status), Arc::clone(service));
@@ -86,8 +85,8 @@ impl DriverThread {
         Ok(DriverThread { status: status_here, waker, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Has the next turn begin now, or when the pause before it ends: to be called by who has had the service's lock. A ring is a
-    /// system call, and a turn more.
+    /// Makes the next turn begin now, or after the current pause: call it after releasing the service's lock. Costs a
+    /// system call and an extra turn.
     fn wake(&self) {
         if self.status.waits.load(Ordering::Relaxed) {
             self.waker.ring();
@@ -103,7 +102,7 @@ impl DriverThread {
     fn stop(&self) {
         self.status.stop.store(true, Ordering::Relaxed);
         self.waker.ring();
-        // Held while waiting, so that whoever stops it too waits as well.
+        // Held while joining, so that a second caller waits too.
         let mut thread = lock(&self.thread);
         if let Some(thread) = thread.take() {
             thread.thread().unpark();
@@ -129,7 +128,7 @@ fn run<S: Service>(mut poller: Poller, service: &Mutex<S>, status: &ThreadStatus
     }
 }
 
-/// Takes a turn. A panic is noted while the lock is still held, so that nobody who takes it next trusts what is behind it.
+/// Takes a turn. A panic is noted while the lock is still held, so that nobody uses the state it left.
 fn turn<S: Service>(service: &Mutex<S>, status: &ThreadStatus) -> Next {
     let mut service = lock(service);
     let turn = catch_unwind(AssertUnwindSafe(|| service.turn())).unwrap_or_else(|panic| {

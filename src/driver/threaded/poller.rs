@@ -1,6 +1,6 @@
-//! What ends a thread's wait: a datagram, or somebody who rings.
+//! What ends a thread's wait: a datagram, or a waker.
 //!
-//! Promises: who rings while nobody waits ends the next wait. Refuses to say which of the two it was.
+//! Promises: waking while nobody waits ends the next wait. Refuses to say which of the two it was.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::time::Duration;
 const SOCKET: Token = Token(0);
 const WAKER: Token = Token(1);
 
-/// Waits for a socket and for [`PollWaker`]s.
+/// Waits for a socket and for `PollWaker`s.
 #[derive(Debug)]
 pub struct Poller {
     poll: Poll,
@@ -26,10 +26,11 @@ pub struct Poller {
 pub(super) struct PollWaker(Arc<Waker>);
 
 impl Poller {
-    /// A poller at `socket`, a handle of the one that the service reads.
+    /// A poller for `socket`, a second handle of the service's socket.
     ///
     /// # Errors
-    /// When the system has nothing to wait with to spare.
+    ///
+    /// When the system has no resources for it.
     pub fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
         let poll = Poll::new()?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
@@ -43,7 +44,8 @@ impl Poller {
     }
 
     pub(super) fn wait(&mut self, longest: Duration) {
-        // The socket is read by another handle, so only this has it tell again everywhere.
+        // The service reads the socket through another handle, so only re-registering makes it report again on all
+        // systems.
         let was_ready = self.events.iter().any(|event| event.token() == SOCKET);
         let registry = self.poll.registry();
         let armed = if was_ready {
@@ -53,7 +55,7 @@ impl Poller {
         };
         match armed.and_then(|()| self.poll.poll(&mut self.events, Some(longest))) {
             Err(error) if error.kind() != ErrorKind::Interrupted => {
-                // Never seen; should it last, it must not take the whole processor.
+                // Never seen; if it lasted, it must not take the whole processor.
                 std::thread::park_timeout(Duration::from_millis(1));
             }
             _ => {}

@@ -1,7 +1,7 @@
-//! What the game and a driver's thread share: a service behind a lock, and who may take it.
+//! The service that the game and a driver's thread share, behind a lock.
 //!
-//! Promises: what a turn that panicked left behind is never seen, and no farewells are said from it. No thread is left when
-//! [`Shared::close`] returns, whoever else closes at the same time.
+//! Promises: the state left by a turn that panicked is never used, and no farewells are sent from it. No thread is
+//! left when [`Shared::close`] returns, even if others close at the same time.
 
 use std::io;
 use std::mem;
@@ -31,14 +31,15 @@ impl<S: Service> Shared<S> {
     /// Takes the lock.
     ///
     /// # Errors
-    /// The words with which the thread panicked, if it did.
+    ///
+    /// The message with which the thread panicked, if it did.
     pub fn lock(&self) -> Result<MutexGuard<'_, S>, &str> {
         let service = lock(&self.service);
-        // Asked with the lock held: what the thread says of itself, it says before it lets go.
+        // Checked under the lock, because the thread reports a panic before it releases the lock.
         self.failure().map_or(Ok(service), Err)
     }
 
-    /// Takes the lock if nobody has it, whatever became of the thread.
+    /// Takes the lock if it is free, even after a panic.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, S>> {
         match self.service.try_lock() {
             Ok(service) => Some(service),
@@ -52,7 +53,7 @@ impl<S: Service> Shared<S> {
         self.thread.is_some()
     }
 
-    /// Has the thread's next turn begin now, unless it pauses: after something was done with the lock taken.
+    /// Makes the thread's next turn begin now, unless it pauses: after any change made under the lock.
     pub fn wake(&self) {
         if let Some(thread) = &self.thread {
             thread.wake();
@@ -73,8 +74,8 @@ impl<S: Service> Shared<S> {
         }
     }
 
-    /// Closes without a word and without waiting: for a fork's child, where there is no thread, and nobody to say how far they
-    /// were who held the lock.
+    /// Closes without goodbyes and without waiting: in a fork's child, which has no thread, and where the lock's
+    /// holder stopped at an unknown point.
     pub fn abandon(&mut self) {
         mem::forget(self.thread.take());
         if let Some(mut service) = self.try_lock() {
@@ -89,7 +90,7 @@ impl<S: Service> Shared<S> {
     }
 }
 
-/// Takes a lock. What a panic in a call left behind it is for the caller to know, who saw it.
+/// Takes a lock. The caller saw any panic and knows its effects.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

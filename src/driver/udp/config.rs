@@ -1,15 +1,15 @@
-//! The settings of a socket, and what it counts.
+//! The settings of a socket, and its counters.
 
 use crate::limits::MAX_DATAGRAM;
 use crate::store::counters::counters;
 
-/// Kernel buffers, each direction: a full datagram takes up to 2.5 kB of it, which Linux allows for by granting twice
-/// what it is asked, so that more than [`DEFAULT_RECEIVE_BOUND`] of them fit. A system may grant less.
+/// Kernel buffers, each direction: a full datagram takes up to 2.5 kB of it, for which Linux grants twice the
+/// requested size, so that more than [`DEFAULT_RECEIVE_BOUND`] of them fit. A system may grant less.
 pub const DEFAULT_KERNEL_BUFFER: usize = 4 << 20;
 
-/// Datagrams that one call reads: 1,000 clients that send 60 a second, read 30 times a second, and half as many
-/// again. (100 Mbit/s in full datagrams, read 60 times a second, are 170.) With what netcode does to find them
-/// forged, that is some milliseconds of work: more of a flood waits in the kernel.
+/// Datagrams that one call reads: 1,000 clients sending 60 a second, read 30 times a second, and half as many again.
+/// (100 Mbit/s in full datagrams, read 60 times a second, are 170.) For netcode to find them all forged takes some
+/// milliseconds; the rest of a flood waits in the kernel.
 pub const DEFAULT_RECEIVE_BOUND: usize = 3000;
 
 /// Settings of a [`UdpSocket`](super::UdpSocket).
@@ -27,11 +27,11 @@ pub struct UdpConfig {
     pub both_families: bool,
     /// Carry several datagrams with one system call, where the system can.
     pub batched: bool,
-    /// Let datagrams of one length to one peer leave as one (GSO), where the system can; only with `batched`.
+    /// Send datagrams of one length to one peer as one (GSO), if the system can; only with `batched`.
     pub gso: bool,
-    /// Let datagrams of one length from one peer arrive as one (GRO), where the system can; only with `batched`.
-    /// Some may then wait here and not in the system: not for who waits by [`UdpSocket::number`](super::UdpSocket::number) or
-    /// [`UdpSocket::handle`](super::UdpSocket::handle).
+    /// Receive datagrams of one length from one peer as one (GRO), if the system can; only with `batched`. Some may
+    /// then wait here and not in the system, so don't use it if you wait by
+    /// [`UdpSocket::number`](super::UdpSocket::number) or [`UdpSocket::handle`](super::UdpSocket::handle).
     pub gro: bool,
 }
 
@@ -51,23 +51,23 @@ impl Default for UdpConfig {
 }
 
 counters! {
-    /// What went through a socket and what passed by.
+    /// The counters of a socket.
     pub struct UdpCounters {
         /// Datagrams handed to the kernel.
         sent,
-        /// Of these, such that left together as one, to be cut apart on their way (GSO).
+        /// Of these, sent in one segment with others (GSO).
         sent_gso,
-        /// System calls to send, those in vain included.
+        /// System calls to send, failed ones included.
         send_calls,
         received,
-        /// Of these, such that came together as one (GRO).
+        /// Of these, received in one segment with others (GRO).
         received_gro,
-        /// System calls to receive, those in vain included.
+        /// System calls to receive, empty ones included.
         receive_calls,
-        /// Datagrams that the kernel dropped, because its receive buffer was full or their checksum wrong, where the
-        /// system tells (Linux). Such that would have come as one (GRO) count as one.
+        /// Datagrams that the kernel dropped because its receive buffer was full or their checksum wrong, if the
+        /// system reports them (Linux). Datagrams that would have arrived as one (GRO) count as one.
         kernel_drops,
-        /// Datagrams dropped because they are longer than the caller takes.
+        /// Datagrams dropped because they are longer than the caller allows.
         too_long,
         /// Datagrams not sent because the kernel's buffers were full.
         send_buffer_full,
@@ -77,8 +77,8 @@ counters! {
         interrupted,
         /// Datagrams not sent for another reason, which the call returned.
         send_errors,
-        /// Times that the system didn't take several datagrams as one. They went one by one, and more of such length to that
-        /// destination do for a minute.
+        /// How often the system refused several datagrams as one. They were sent one by one, as are others of such
+        /// length to that destination for a minute.
         gso_refused,
     }
 }

@@ -1,8 +1,8 @@
-//! What errors of a socket mean.
+//! The meaning of a socket's errors.
 
 use std::io::{self, ErrorKind};
 
-/// What the system says of a peer, or the way to it, that can't be reached.
+/// Whether an error says that a peer can't be reached.
 pub(in crate::driver) fn is_unreachable(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -26,8 +26,8 @@ pub(in crate::driver) fn is_out_of_buffers(error: &io::Error) -> bool {
     error.raw_os_error() == Some(code)
 }
 
-/// WSAEMSGSIZE: how Windows reports a datagram longer than the buffer. Other systems cut it to the buffer's
-/// length, which is one more than any valid datagram has.
+/// WSAEMSGSIZE: how Windows reports a datagram longer than the buffer. Other systems truncate it to the buffer's
+/// length, which is one more than that of any valid datagram.
 pub(super) fn is_too_long(error: &io::Error) -> bool {
     cfg!(windows) && error.raw_os_error() == Some(10_040)
 }

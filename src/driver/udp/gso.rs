@@ -1,9 +1,10 @@
-//! Which datagrams may leave as one (GSO), learned from what the system refused.
+//! Which datagrams may be sent as one (GSO), learned from the system's refusals.
 //!
-//! A refusal says little: that a segment is above the path MTU of **one destination** (EINVAL before Linux 6.14,
-//! EMSGSIZE since), that the way to it is encrypted (EIO), or that no card of this machine can. So it counts against
-//! the destination first, whose datagrams then go one by one for some time. Only when many destinations in a row refuse,
-//! and none takes, does GSO end for all, for some time again: no peer can end it for the others.
+//! A refusal is ambiguous: a segment may be above the path MTU of **one destination** (EINVAL before Linux 6.14,
+//! EMSGSIZE since), the route to it may be encrypted (EIO), or no network card of this machine may support it. So it
+//! counts against the destination first, whose datagrams then go one by one for some time. Only when many
+//! destinations in a row refuse, and none accepts, is GSO disabled for all, again for some time: no peer can disable
+//! it for the others.
 
 use std::net::SocketAddr;
 
@@ -12,13 +13,13 @@ use crate::time::Duration;
 /// How long a refusal counts, of one destination and of all.
 pub(super) const REFUSED_FOR: Duration = Duration::from_secs(60);
 
-/// Destinations that refuse in a row before none is tried.
+/// Destinations that refuse in a row before GSO is disabled.
 const MAX_STRIKES: usize = 8;
 
-/// Destinations remembered. Of more, those are forgotten first whose time is over first.
+/// Destinations remembered. Beyond that, the first to expire make room.
 const MAX_REFUSED: usize = 64;
 
-/// What is known of the system and of destinations. Times are since the socket began.
+/// The known limits of the system and of destinations. Times are since the socket began.
 #[derive(Debug)]
 pub(super) struct Gso {
     is_supported: bool,

@@ -1,7 +1,7 @@
-//! Several datagrams with one system call, and several as one datagram that the system cuts or joins.
+//! Several datagrams per system call, and several in one that the system splits (GSO) or merges (GRO).
 //!
-//! The only place in the driver with `unsafe`: the standard library has no such calls. Each call builds its
-//! headers anew on the stack, so no pointer outlives the call that needed it.
+//! The only place in the driver with `unsafe`: the standard library has no such calls. Each call builds its headers
+//! anew on the stack, so no pointer outlives the call that needed it.
 
 #![allow(unsafe_code)]
 
@@ -40,7 +40,7 @@ struct Name([u8; NAME_BYTES]);
 
 const NAME_BYTES: usize = size_of::<libc::sockaddr_in6>();
 
-// What `Name` says of their layout.
+// The layout that `Name` relies on.
 const _: () = {
     assert!(size_of::<libc::sockaddr_in>() == 16 && size_of::<libc::sockaddr_in6>() == 28);
     assert!(offset_of!(libc::sockaddr_in, sin_port) == 2 && offset_of!(libc::sockaddr_in6, sin6_port) == 2);
@@ -113,8 +113,8 @@ impl Control {
     }
 }
 
-/// Sends at most [`BATCH`] of `runs`, whose bytes are in `arena`: how many went, in order. The error is that of
-/// the first: of a later one it is told when that is the first.
+/// Sends at most [`BATCH`] of `runs`, whose bytes are in `arena`: how many were sent, in order. An error is that of
+/// the first run; an error of a later run appears when that one is the first.
 pub(super) fn send(socket: &UdpSocket, arena: &[u8], runs: &[Run]) -> io::Result<usize> {
     let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
     let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; BATCH];
@@ -125,7 +125,7 @@ pub(super) fn send(socket: &UdpSocket, arena: &[u8], runs: &[Run]) -> io::Result
     for (run, ((header, vector), (name, control))) in runs.iter().zip(places) {
         let bytes = &arena[run.bytes.clone()];
         let (address, name_len) = Name::of(run.to);
-        // The system only reads what a vector to send points to.
+        // The system only reads through a vector to send.
         let vector =
             vector.write(libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() });
         let header = header.write(empty_header(vector));
@@ -137,13 +137,13 @@ pub(super) fn send(socket: &UdpSocket, arena: &[u8], runs: &[Run]) -> io::Result
             header.msg_hdr.msg_controllen = size_of::<Control>() as _;
         }
     }
-    // SAFETY: the first `count` headers are written; what they point to is in this frame or in `arena`, of the
-    // lengths given, and lives until the call returns.
+    // SAFETY: the first `count` headers are written; they point into this frame or into `arena`, with the given
+    // lengths, and live until the call returns.
     let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr().cast(), count as c_uint, 0) };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Receives into a slab of which all was handed out, at most `most` slots: how many slots were read into, and how
+/// Receives into a slab that was handed out completely, at most `most` slots: how many slots were filled, and how
 /// many could have been.
 pub(super) fn receive(socket: &UdpSocket, slab: &mut Slab, most: usize) -> io::Result<(usize, usize)> {
     let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; BATCH];
@@ -162,8 +162,8 @@ pub(super) fn receive(socket: &UdpSocket, slab: &mut Slab, most: usize) -> io::R
             ptr::from_mut(control.write(Control::new(0, 0, [0; CONTROL_BYTES]))).cast();
         header.msg_hdr.msg_controllen = size_of::<Control>() as _;
     }
-    // SAFETY: the first `count` headers are written; each points to places of this frame and to a slot of its own,
-    // of the lengths given, which live until the call returns and are not looked at meanwhile.
+    // SAFETY: the first `count` headers are written; each points into this frame and to a slot of its own, with the
+    // given lengths, which live until the call returns and are not read meanwhile.
     let received = unsafe {
         libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr().cast(), count as c_uint, 0, ptr::null_mut())
     };
@@ -204,7 +204,7 @@ fn gro_size_of(header: &libc::msghdr, control: &Control) -> Option<usize> {
     (is_whole && is_it && joined > 0).then_some(joined as usize)
 }
 
-/// Whether this system cuts what is sent with a segment length. One that doesn't know how would send it whole.
+/// Whether this system supports GSO. One that doesn't would send a long datagram whole.
 pub(super) fn has_gso(socket: &UdpSocket) -> bool {
     set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok()
 }
@@ -214,9 +214,9 @@ pub(super) fn join(socket: &UdpSocket) -> bool {
     set(socket, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok()
 }
 
-/// Has routers cut datagrams that are too long for their next link (IPv4), and what ICMP says of path MTUs ignored: no
-/// datagram of ours is above IPv6's guaranteed MTU, and where an IPv4 path is narrower, or somebody claims that it is, Linux would
-/// lose a datagram first, and all of them where ICMP is filtered. False when it doesn't know how.
+/// Makes routers fragment datagrams that are too long for their next link (IPv4), and ignores ICMP's path MTUs. No
+/// datagram of ours is above IPv6's guaranteed MTU; if an IPv4 path is narrower, or somebody claims that it is, Linux
+/// would otherwise lose a datagram first, and all of them where ICMP is filtered. False if the system can't.
 pub(super) fn allow_fragments(socket: &UdpSocket, ipv6: bool) -> bool {
     let (level, option, omit) = if ipv6 {
         (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_OMIT)
@@ -228,12 +228,12 @@ pub(super) fn allow_fragments(socket: &UdpSocket, ipv6: bool) -> bool {
 
 const ANCILLARY_BYTES: usize = 512;
 
-/// Room for what the system says of an error.
+/// Space for the system's description of an error.
 #[repr(C, align(8))]
 struct Ancillary([u8; ANCILLARY_BYTES]);
 
-/// Whether the system is to keep what it hears of datagrams that were refused, for [`refused`]. An unconnected socket isn't told
-/// otherwise. False when it doesn't know how.
+/// Whether the system keeps reports about refused datagrams, for [`refused`]: an unconnected socket doesn't get them
+/// otherwise. False if it can't.
 pub(super) fn watch_refusals(socket: &UdpSocket, ipv6: bool, watch: bool) -> bool {
     let watch = c_int::from(watch);
     let v6 = !ipv6 || set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, watch).is_ok();
@@ -242,8 +242,8 @@ pub(super) fn watch_refusals(socket: &UdpSocket, ipv6: bool, watch: bool) -> boo
     v6 && (v4 || ipv6)
 }
 
-/// Where a datagram was sent whose destination has no such port; `None` when the system tells of no more. What it tells besides
-/// comes as an unspecified address.
+/// The destination of a datagram that found no open port; `None` if there are no more reports. Other reports give an
+/// unspecified address.
 pub(super) fn refused(socket: &UdpSocket) -> Option<SocketAddr> {
     let mut name = Name::EMPTY;
     let mut bytes = [0u8; 1];
@@ -259,7 +259,7 @@ pub(super) fn refused(socket: &UdpSocket) -> Option<SocketAddr> {
     if received < 0 {
         return None;
     }
-    // The first message of ancillary data: its header, and then the error, whose first integer is its number.
+    // The first message of ancillary data is its header and then the error, whose first integer is errno.
     const ERROR_AT: usize = size_of::<libc::cmsghdr>().next_multiple_of(size_of::<usize>());
     let number = control.0[ERROR_AT..].first_chunk().map_or(0, |number| c_int::from_ne_bytes(*number));
     let is_whole = header.msg_controllen >= (ERROR_AT + size_of::<c_int>()) as _;
@@ -268,12 +268,12 @@ pub(super) fn refused(socket: &UdpSocket) -> Option<SocketAddr> {
     let told: libc::cmsghdr = unsafe { control.0.as_ptr().cast::<libc::cmsghdr>().read() };
     let kind = (told.cmsg_level, told.cmsg_type);
     let errors = [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)];
-    let is_told = is_whole && errors.contains(&kind);
-    Some(if is_told && number == libc::ECONNREFUSED { name.address() } else { Name::EMPTY.address() })
+    let is_reported = is_whole && errors.contains(&kind);
+    Some(if is_reported && number == libc::ECONNREFUSED { name.address() } else { Name::EMPTY.address() })
 }
 
-/// Datagrams that the system dropped before they were read, since the socket began, modulo 2^32; `None` when it
-/// doesn't tell.
+/// Datagrams that the system dropped before they were read, since the socket began, modulo 2^32; `None` if it doesn't
+/// report them.
 pub(super) fn drops(socket: &UdpSocket) -> Option<u32> {
     let mut info = [0u32; MEMINFO_DROPS + 1];
     let mut len = size_of_val(&info) as libc::socklen_t;
@@ -285,23 +285,24 @@ pub(super) fn drops(socket: &UdpSocket) -> Option<u32> {
     (result == 0 && len as usize == size_of_val(&info)).then_some(info[MEMINFO_DROPS])
 }
 
-/// Whether an error of a run may say that this system, or its network card, doesn't cut. Before Linux 6.14 `EINVAL` also says
-/// that a segment is above one destination's path MTU; since then that is `EMSGSIZE`, which says nothing of the others.
+/// Whether an error of a run may mean that this system, or its network card, doesn't support GSO. Before Linux 6.14
+/// `EINVAL` also means that a segment is above one destination's path MTU; since then that is `EMSGSIZE`, which has
+/// no meaning for other destinations.
 pub(super) fn refuses_to_cut(error: &io::Error) -> bool {
     let refusals = [libc::EIO, libc::EINVAL, libc::ENOPROTOOPT, libc::EOPNOTSUPP];
     error.raw_os_error().is_some_and(|code| refusals.contains(&code))
 }
 
-/// Sets an option whose value is an integer.
+/// Sets an integer option.
 pub(super) fn set(socket: &UdpSocket, level: c_int, option: c_int, value: c_int) -> io::Result<()> {
     let len = size_of::<c_int>() as libc::socklen_t;
-    // SAFETY: the value is in this frame and as long as is said.
+    // SAFETY: the value is in this frame and has the given length.
     let result =
         unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), len) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// An option whose value is an integer.
+/// Reads an integer option.
 #[cfg(test)]
 pub(super) fn get(socket: &UdpSocket, level: c_int, option: c_int) -> io::Result<c_int> {
     let mut value: c_int = 0;

@@ -41,7 +41,7 @@ use self::runs::Run;
 use self::slab::Slab;
 use crate::time::Duration;
 
-/// What the length field of UDP can say.
+/// The maximum of UDP's length field.
 const MAX_DATAGRAM: usize = 65_535;
 
 /// Below this, a refused buffer size isn't halved further.
@@ -89,10 +89,11 @@ struct KernelDrops {
 }
 
 impl UdpSocket {
-    /// A socket bound to `address`. Port 0 lets the system pick one.
+    /// A socket bound to `address`. With port 0 the system picks one.
     ///
     /// # Errors
-    /// As the system says it, errno kept: address in use, not available, not permitted.
+    ///
+    /// The system's, with errno: address in use, not available, not permitted.
     pub fn bind(address: SocketAddr, config: UdpConfig) -> io::Result<Self> {
         let socket = bind(address, config.both_families, config.send_buffer, config.receive_buffer)?;
         let (send_buffer, receive_buffer) = (socket.send_buffer_size()?, socket.recv_buffer_size()?);
@@ -142,7 +143,7 @@ impl UdpSocket {
         self.receive_bound
     }
 
-    /// What went through and what passed by. The kernel's part is asked for now: a system call.
+    /// The counters. The kernel's part is read now: a system call.
     pub fn counters(&self) -> UdpCounters {
         let mut known = self.kernel_drops.get();
         if let Some(now) = drops(&self.socket) {
@@ -166,22 +167,22 @@ impl UdpSocket {
         number(&self.socket)
     }
 
-    /// Has the system tell, or not any more, of datagrams whose destination has no such port: see [`UdpSocket::refused`]. Only
-    /// some systems can.
+    /// Starts or stops reports about datagrams that find no open port: see [`UdpSocket::refused`]. Only some systems
+    /// have them.
     pub fn watch_refusals(&mut self, watch: bool) {
         #[cfg(target_os = "linux")]
         {
             let is_ipv6 = self.local_address().is_ipv6();
             self.watches = linux::watch_refusals(&self.socket, is_ipv6, watch) && watch;
-            // What it knows already keeps the socket readable.
+            // Reports that it already has would keep the socket readable.
             while !watch && linux::refused(&self.socket).is_some() {}
         }
         #[cfg(not(target_os = "linux"))]
         let _ = watch;
     }
 
-    /// The destination of a datagram that was refused since the last call, if the system tells. Anybody can make it tell of one
-    /// who guesses the port of this socket.
+    /// The destination of a datagram that was refused since the last call, if the system reports it. Anybody who
+    /// guesses this socket's port can forge such a report.
     pub fn refused(&mut self) -> Option<SocketAddr> {
         #[cfg(target_os = "linux")]
         if self.watches {
@@ -198,10 +199,10 @@ impl UdpSocket {
         age
     }
 
-    /// Counts an error that says nothing about this socket; false when it does.
+    /// Counts an error that says nothing about this socket; false if it does.
     ///
-    /// Windows reports an ICMP "port unreachable" for something sent earlier as `ConnectionReset` of the next
-    /// receive (SIO_UDP_CONNRESET would switch that off); other systems may refuse the next send.
+    /// Windows reports an ICMP "port unreachable" for an earlier datagram as `ConnectionReset` of the next receive
+    /// (SIO_UDP_CONNRESET would switch that off); other systems may refuse the next send.
     fn count_passing(&mut self, error: &io::Error, datagrams: u64) -> bool {
         match error.kind() {
             ErrorKind::Interrupted => self.counters.interrupted += datagrams,
@@ -268,8 +269,8 @@ pub(super) fn bind(
     Ok(socket)
 }
 
-/// Asks for a kernel buffer of `size`, and for half of it again and again where the system refuses rather than
-/// grants less (macOS). What came of it is read back.
+/// Requests a kernel buffer of `size`, and half of it repeatedly if the system refuses instead of granting less
+/// (macOS). The result is read back.
 fn grow(mut size: usize, set: impl Fn(usize) -> io::Result<()>) {
     while set(size).is_err() && size > SMALLEST_KERNEL_BUFFER {
         size /= 2;

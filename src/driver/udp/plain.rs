@@ -13,8 +13,8 @@ pub(super) fn send(socket: &UdpSocket, arena: &[u8], runs: &[Run]) -> io::Result
     Ok(1)
 }
 
-/// Receives into a slab of which all was handed out, at most `most` slots, and never more than one: how many slots
-/// were read into, and how many could have been.
+/// Receives into a slab that was handed out completely, never more than one slot: how many slots were filled, and how
+/// many could have been.
 pub(super) fn receive(socket: &UdpSocket, slab: &mut Slab, most: usize) -> io::Result<(usize, usize)> {
     let (mut slots, arrived) = slab.refill(most.min(1));
     let Some(slot) = slots.next() else { return Ok((0, 0)) };
@@ -23,13 +23,13 @@ pub(super) fn receive(socket: &UdpSocket, slab: &mut Slab, most: usize) -> io::R
     Ok((1, 1))
 }
 
-/// Datagrams that the system dropped: others than Linux don't tell.
+/// Datagrams that the system dropped: only Linux reports them.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn drops(_socket: &UdpSocket) -> Option<u32> {
     None
 }
 
-/// Whether an error says that the system doesn't cut, which is not asked of it here.
+/// Whether an error means that the system doesn't support GSO, which isn't used here.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn refuses_to_cut(_error: &io::Error) -> bool {
     false

@@ -9,23 +9,23 @@ use super::{Calls, UdpSocket, plain};
 use crate::store::Datagrams;
 use crate::time::Duration;
 
-/// What one attempt to receive gave.
+/// The result of one attempt to receive.
 enum Filled {
     /// Something to hand out; whether more may wait in the kernel.
     Some {
         more: bool,
     },
-    /// An error that says nothing of this socket; more may wait.
+    /// A transient error; more datagrams may wait.
     Passed,
     Nothing,
 }
 
 impl UdpSocket {
-    /// Receives one datagram, and tells where it came from. `None` when none waits, or as many as one call reads
-    /// were dropped.
+    /// Receives one datagram with its source address. `None` if none waits, or if a whole call's bound was dropped.
     ///
     /// # Errors
-    /// Only what won't pass by itself.
+    ///
+    /// Only permanent ones.
     pub fn receive(&mut self) -> io::Result<Option<(SocketAddr, &mut [u8])>> {
         let mut left = self.receive_bound;
         while left > 0 {
@@ -45,20 +45,22 @@ impl UdpSocket {
         Ok(None)
     }
 
-    /// Appends the datagrams that wait to `out`, each with the address it came from, up to the bound of one
-    /// call. True when the bound ended it and more may wait.
+    /// Appends the waiting datagrams to `out`, with their source addresses, up to the bound of one call. True if the
+    /// bound ended it and more may wait.
     ///
     /// # Errors
-    /// Only what won't pass by itself. What was received before is in `out`.
+    ///
+    /// Only permanent ones. Datagrams received before are in `out`.
     pub fn receive_batch(&mut self, out: &mut Datagrams) -> io::Result<bool> {
         self.receive_each(self.receive_bound, || (), |(), from, datagram| out.push(from, datagram))
     }
 
-    /// Gives each datagram that waits to `handle`, with what `clock` said after it was read from the system and the address
-    /// it came from, reading at most `bound`, those dropped counted. True when the bound ended it and more may wait.
+    /// Passes each waiting datagram to `handle`, with the time of `clock` after it was read and its source address;
+    /// reads at most `bound`, dropped ones included. True if the bound ended it and more may wait.
     ///
     /// # Errors
-    /// Only what won't pass by itself. What was received before has been handled.
+    ///
+    /// Only permanent ones. Datagrams received before have been handled.
     pub fn receive_each<T: Copy>(
         &mut self,
         bound: usize,
@@ -70,7 +72,7 @@ impl UdpSocket {
             if let Some(piece) = self.slab.take() {
                 left -= 1;
                 if self.accept(&piece) {
-                    // What an earlier call read has this call's time: time never goes back.
+                    // Datagrams left over from an earlier call get this call's time: time never goes back.
                     let at = *read_at.get_or_insert_with(&mut clock);
                     handle(at, piece.from, self.slab.bytes(&piece));
                 }
@@ -96,7 +98,7 @@ impl UdpSocket {
         if !self.slab.is_empty() {
             return Ok(true);
         }
-        // A timeout of zero would mean none at all.
+        // A timeout of zero would mean no timeout.
         self.socket.set_read_timeout(Some(timeout.max(Duration::from_micros(1))))?;
         self.socket.set_nonblocking(false)?;
         let peeked = self.socket.peek_from(&mut [0]);
@@ -107,7 +109,7 @@ impl UdpSocket {
         Ok(!matches!(peeked, Err(error) if timed_out(error.kind())))
     }
 
-    /// Reads into the slab, of which all was handed out, at most `most` slots.
+    /// Reads at most `most` slots into the slab, which was handed out completely.
     fn fill(&mut self, most: usize) -> io::Result<Filled> {
         self.counters.receive_calls += 1;
         let read = match self.calls {
@@ -116,7 +118,7 @@ impl UdpSocket {
             Calls::Batched => super::linux::receive(&self.socket, &mut self.slab, most),
         };
         let error = match read {
-            // When fewer came than could have, no more did; or an error that the next call will be told.
+            // Fewer than requested: no more wait, or an error that the next call will get.
             Ok((read, room)) => return Ok(Filled::Some { more: read >= room }),
             Err(error) => error,
         };
@@ -132,8 +134,8 @@ impl UdpSocket {
         }
     }
 
-    /// Whether a datagram is one to hand over. A slot is longer than those are: one that fills it may be the
-    /// beginning of a longer one.
+    /// Whether to hand over a datagram. Slots are longer than valid datagrams: one that fills its slot may have been
+    /// truncated.
     fn accept(&mut self, piece: &Piece) -> bool {
         if piece.bytes.len() > self.max_datagram {
             self.counters.too_long += 1;

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::ops::Range;
 
-/// The most datagrams of one run: what Linux takes at least.
+/// The most datagrams in one run: the minimum that Linux accepts.
 const MAX_SEGMENTS: usize = 64;
 
-/// The most bytes of one run: what a single UDP datagram over IPv4 could carry.
+/// The most bytes in one run: the payload of a single UDP datagram over IPv4.
 const MAX_RUN_BYTES: usize = 65_535 - 20 - 8;
 
 /// Datagrams in a row to one destination, all of one length but the last, which may be shorter; or a single one.
@@ -23,7 +23,7 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) fn single(to: SocketAddr, bytes: Range<usize>) -> Self {
-        // A datagram of more than 65,535 bytes stays single, where this is not looked at.
+        // A datagram of more than 65,535 bytes stays alone.
         let segment = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
         Run { to, bytes, count: 1, segment }
     }
@@ -40,8 +40,8 @@ impl Run {
     }
 }
 
-/// Fills `runs` with at most `most` runs of the first of `entries`, of single datagrams unless those of a length to a
-/// destination may be `joined`.
+/// Fills `runs` with at most `most` runs from the start of `entries`, of single datagrams unless those of one length
+/// to one destination may be `joined`.
 pub(super) fn gather(
     entries: &[(SocketAddr, Range<usize>)],
     joined: impl Fn(SocketAddr, u16) -> bool,

@@ -1,5 +1,5 @@
-//! The sending half of a socket: a batch in as few system calls as the system allows, and what becomes of each
-//! datagram of it.
+//! The sending half of a socket: a batch in as few system calls as the system allows, and the outcome of each
+//! datagram.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -12,10 +12,11 @@ use crate::store::Datagrams;
 use crate::time::Duration;
 
 impl UdpSocket {
-    /// Sends one datagram; false when it could not go now. That is counted, and no worse than a loss on the way.
+    /// Sends one datagram; false if it could not be sent now, which is counted and no worse than a loss on the way.
     ///
     /// # Errors
-    /// What won't pass by itself for this destination. It is counted, and the socket goes on.
+    ///
+    /// Permanent errors of this destination. They are counted, and the socket goes on.
     pub fn send(&mut self, to: SocketAddr, datagram: &[u8]) -> io::Result<bool> {
         let run = Run::single(to, 0..datagram.len());
         match self.send_runs(datagram, std::slice::from_ref(&run)) {
@@ -28,7 +29,7 @@ impl UdpSocket {
         }
     }
 
-    /// Sends a batch in order, and goes on whatever becomes of each datagram: all is in the counters.
+    /// Sends a batch in order, and continues after errors: everything is in the counters.
     pub fn send_batch(&mut self, batch: &Datagrams) {
         let mut runs = std::mem::take(&mut self.runs);
         let (mut rest, now) = (batch.entries(), self.age());
@@ -43,7 +44,7 @@ impl UdpSocket {
         self.runs = runs;
     }
 
-    /// Does what is left to do for the first of `runs`, which failed: how many of `entries` are done with.
+    /// Finishes the first of `runs`, which failed: returns how many of `entries` are done.
     fn send_apart(
         &mut self,
         arena: &[u8],
@@ -65,7 +66,7 @@ impl UdpSocket {
         for (to, bytes) in entries.iter().take(count) {
             sent += usize::from(self.send(*to, &arena[bytes.clone()]).unwrap_or(false));
         }
-        // When none goes by itself either, it was not for their being one.
+        // If none can be sent alone either, GSO wasn't the reason.
         if sent > 0 {
             self.gso.refused(to, segment, refuses_to_cut(error), now);
         }
@@ -90,7 +91,7 @@ impl UdpSocket {
         if joined > 0 {
             self.gso.taken();
         }
-        // No system should say so, and none shall keep us here if it does.
+        // No system should return this; never loop if one does.
         if datagrams == 0 { Err(ErrorKind::WouldBlock.into()) } else { Ok(datagrams) }
     }
 

@@ -1,23 +1,23 @@
-//! Memory that datagrams are received into, several with one call, and used again.
+//! Reusable memory for received datagrams, several per call.
 //!
-//! Promises: it grows to what one call brought and no further than its bound; then it allocates nothing. What was
-//! received together is handed out one datagram at a time, in order.
+//! Promises: it grows to what one call brought and no further than its bound; then it allocates nothing. Datagrams
+//! received together are handed out one at a time, in order.
 
 use std::net::SocketAddr;
 use std::ops::Range;
 
-/// Memory of one slab at most, unless one slot needs more. It is asked for zeroed, so that what is never touched
-/// costs nothing on most systems: of slots for what may come joined, nothing but their beginnings, until it does.
+/// Maximum memory of one slab, unless one slot needs more. It is allocated zeroed, so that untouched pages cost
+/// nothing on most systems: of slots for merged datagrams only the beginnings, until some arrive.
 const MAX_BYTES: usize = 64 * (1 << 16) + 64 * COLOUR;
 
-/// Bytes read into with one call where datagrams come joined, as far as is known: what a processor's cache holds.
+/// Bytes read with one call if datagrams arrive merged, as far as known: what fits a processor's cache.
 const MAX_JOINED_BYTES: usize = 1 << 20;
 
-/// What lies between slots whose length is a multiple of a page: their beginnings would be in the same few lines of a
-/// processor's cache.
+/// The gap between slots whose length is a multiple of a page: otherwise their beginnings would share a few lines of
+/// the processor's cache.
 const COLOUR: usize = 256;
 
-/// What one slot holds: a datagram, or several of one length (the last may be shorter) that the system joined.
+/// The contents of one slot: a datagram, or several of one length (the last may be shorter) that the system merged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived {
     pub(super) from: SocketAddr,
@@ -35,7 +35,7 @@ pub(super) struct Piece {
     pub(super) gro: bool,
 }
 
-/// Slots of equal length, and what is in them.
+/// Slots of equal length, with their contents.
 #[derive(Debug)]
 pub(super) struct Slab {
     memory: Vec<u8>,
@@ -44,7 +44,7 @@ pub(super) struct Slab {
     stride: usize,
     max_slots: usize,
     arrived: Vec<Arrived>,
-    /// The next piece to hand out: the index of its slot, and where it begins there.
+    /// The next datagram to hand out: its slot, and its offset there.
     next: (usize, usize),
 }
 
@@ -57,8 +57,8 @@ impl Slab {
         Slab { memory: vec![0; stride], slot, stride, max_slots, arrived: Vec::new(), next: (0, 0) }
     }
 
-    /// Forgets what it holds, and gives at most `count` slots to read into, and the list to say there, in order,
-    /// what was read.
+    /// Drops the contents, and returns at most `count` slots to read into, with the list in which to record, in
+    /// order, what was read.
     pub(super) fn refill(
         &mut self,
         count: usize,
@@ -105,7 +105,7 @@ mod tests {
         SocketAddr::from(([127, 0, 0, 1], port))
     }
 
-    /// Refills with what came, as much as there is room for: how much that is.
+    /// Refills with these datagrams, as many as there is room for: returns how many.
     fn fill(slab: &mut Slab, count: usize, came: &[(u16, &[u8], usize)]) -> usize {
         let (slots, arrived) = slab.refill(count);
         for (slot, (port, bytes, segment)) in slots.zip(came) {

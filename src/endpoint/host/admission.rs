@@ -1,9 +1,9 @@
-//! Who is let in, where the application wants to be asked about each newcomer.
+//! Admission of newcomers, if the application wants to decide about each.
 //!
-//! Promises: of a client that the application has not decided about, nothing can be taken: no event, message, notification
-//! or chunk; its chunks get no place either, in memory or in a store. The connection itself works: it is acked and kept
-//! alive. A client that leaves before the decision stays to be decided about, with all that it sent; nothing of it is lost
-//! when it is admitted, and nothing is left of it when it is refused.
+//! Promises: nothing can be taken of a client that the application has not decided about: no event, message,
+//! notification or chunk; its chunks get no place either, in memory or in a store. The connection itself works: it is
+//! acked and kept alive. A client that leaves before the decision remains to be decided about, with everything it
+//! sent; admitting it loses nothing, and refusing it leaves nothing.
 
 use super::Host;
 use crate::endpoint::event::Event;
@@ -13,19 +13,19 @@ use crate::store::Datagrams;
 use crate::time::Instant;
 
 impl Host {
-    /// From now on, newcomers wait for [`Host::admit`] or [`Host::refuse`]: clients that dial us, not servers that we dial.
+    /// From now on, clients that dial us wait for [`Host::admit`] or [`Host::refuse`]; servers that we dial don't.
     pub fn ask_admission(&mut self) {
         self.asks_admission = true;
     }
 
-    /// The [`Event::Accepted`] of those that must be decided about, in the order in which they came.
+    /// The [`Event::Accepted`] of the clients to be decided about, in order of arrival.
     pub fn newcomers(&self) -> impl Iterator<Item = &Event> {
         let events = self.events.iter().filter(|_| self.asks_admission);
         let accepted = events.filter(|event| matches!(event, Event::Accepted { .. }));
         accepted.filter(|event| self.is_undecided(event.peer()))
     }
 
-    /// Lets a newcomer in: what it did and sent can be taken from now on.
+    /// Admits a newcomer: its event and messages can be taken from now on.
     pub fn admit(&mut self, handle: PeerHandle) {
         if let Some(peer) = self.peers.change(handle) {
             peer.quota.is_held = false;
@@ -36,7 +36,7 @@ impl Host {
         }
     }
 
-    /// Ends a newcomer's connection; the application hears nothing of it. Does nothing to those that were admitted.
+    /// Ends a newcomer's connection; the application gets no event of it. Does nothing to admitted clients.
     pub fn refuse(&mut self, now: Instant, handle: PeerHandle, detail: Option<&Detail>, out: &mut Datagrams) {
         if !self.is_undecided(handle) {
             return;
@@ -51,7 +51,7 @@ impl Host {
 
     /// Whether this is a newcomer that the application has not decided about.
     pub(super) fn is_undecided(&self, handle: PeerHandle) -> bool {
-        // Also one that is about to end: its slot is asked whatever becomes of it.
+        // Includes clients that are about to end: a slot is decided about in any case.
         self.peers.find(handle).is_some_and(|peer| !peer.is_admitted())
             || self.left_undecided.iter().any(|peer| peer.handle == handle)
     }

@@ -8,25 +8,26 @@ use crate::time::Instant;
 use crate::transport::chunks::{ContentHash, Offer, Progress, Rejection, Source};
 
 impl Host {
-    /// Lets incoming chunks go somewhere else than into memory.
+    /// Stores incoming chunks in `store` instead of memory.
     pub fn set_chunk_store(&mut self, store: Box<dyn ChunkStore>) {
         self.incoming.set_store(store);
     }
 
-    /// What there is of chunks that a connection before this one began.
+    /// Continues with the partial chunks of an earlier connection.
     pub fn resume_chunks(&mut self, partial: PartialChunks) {
         self.incoming.partial = partial;
     }
 
-    /// Gives away what there is of chunks, for the next connection to the same peer.
+    /// Takes the partial chunks, for the next connection to the same peer.
     pub fn take_partial_chunks(&mut self) -> PartialChunks {
         core::mem::take(&mut self.incoming.partial)
     }
 
-    /// Queues a chunk for a peer, whose content has this hash; gives the number that names it in events.
-    /// `burst`: see [`Connection::send_chunk`](crate::transport::Connection::send_chunk).
+    /// Queues a chunk with this hash for a peer; returns the number that names it in events. For `burst` see
+    /// [`Connection::send_chunk`](crate::transport::Connection::send_chunk).
     ///
     /// # Errors
+    ///
     /// Why it can't be sent. Nothing was queued then.
     pub fn send_chunk(
         &mut self,
@@ -41,12 +42,12 @@ impl Host {
         Ok(peer.connection.send_chunk(now, source, hash, label, burst)?)
     }
 
-    /// Ends a chunk of ours; false when it is over already.
+    /// Cancels an outgoing chunk; false if it is over already.
     pub fn cancel_chunk(&mut self, peer: PeerHandle, number: u64) -> bool {
         self.peers.live_mut(peer).is_some_and(|peer| peer.connection.cancel_chunk(number))
     }
 
-    /// Ends a chunk of a peer by its id; false when it is over already.
+    /// Rejects a peer's chunk by its id; false if it is over already.
     pub fn reject_chunk(&mut self, peer: PeerHandle, id: u16) -> bool {
         let peer = self.peers.live_mut(peer);
         peer.is_some_and(|peer| peer.connection.reject_chunk(id, Rejection::Cancelled))
@@ -59,22 +60,22 @@ impl Host {
         }
     }
 
-    /// Sends no more of a chunk of ours until it is resumed, or resumes it; false when it is over already.
+    /// Pauses or resumes an outgoing chunk; false if it is over already.
     pub fn pause_chunk(&mut self, peer: PeerHandle, number: u64, paused: bool) -> bool {
         self.peers.live_mut(peer).is_some_and(|peer| peer.connection.pause_chunk(number, paused))
     }
 
-    /// Asks a peer to send no more of its chunk until it is resumed, or resumes it; false when it is over already.
+    /// Asks a peer to pause or resume its chunk; false if it is over already.
     pub fn pause_incoming_chunk(&mut self, peer: PeerHandle, id: u16, paused: bool) -> bool {
         self.peers.live_mut(peer).is_some_and(|peer| peer.connection.pause_incoming_chunk(id, paused))
     }
 
-    /// How far a chunk of ours is; None when it is over.
+    /// The progress of an outgoing chunk; None if it is over.
     pub fn chunk_progress(&self, now: Instant, peer: PeerHandle, number: u64) -> Option<Progress> {
         self.peers.live(peer)?.connection.chunk_progress(now, number)
     }
 
-    /// The chunks of a peer that are under way.
+    /// A peer's chunks that are under way.
     pub fn incoming_chunks(&self, now: Instant, peer: PeerHandle) -> Vec<(Offer, Progress)> {
         let peer = self.peers.live(peer).into_iter();
         let chunks = peer.flat_map(|peer| peer.connection.incoming_chunks(now));

@@ -13,9 +13,10 @@ use crate::time::Instant;
 use crate::transport::{CloseReason, End, Violation};
 
 impl Host {
-    /// Ends a peer's connection. It is told so several times, over the next ticks.
+    /// Ends a peer's connection. Several goodbyes go out over the next ticks.
     ///
     /// # Errors
+    ///
     /// When the peer is not connected.
     pub fn disconnect(
         &mut self,
@@ -26,11 +27,12 @@ impl Host {
         self.disconnect_with(now, peer, Goodbye::default(), out)
     }
 
-    /// Ends a peer's connection when the peer has what was queued for it, or after the goodbye's time, in which
-    /// [`Host::transmit`] goes on; without one, at once. To the application the peer is gone from now on: what it sends
-    /// is dropped, chunks end, and only the fates of messages and at last the event come.
+    /// Ends a peer's connection once the peer has what was queued for it, or when the goodbye's time is over, during
+    /// which [`Host::transmit`] must go on; with no time, at once. For the application the peer is gone from now on:
+    /// its messages are dropped, chunks end, and only notifications and finally the event follow.
     ///
     /// # Errors
+    ///
     /// When the peer is not connected.
     pub fn disconnect_with(
         &mut self,
@@ -40,7 +42,7 @@ impl Host {
         out: &mut Datagrams,
     ) -> Result<(), SendError> {
         self.peers.live_mut(peer).ok_or(SendError::NotConnected)?;
-        // Who dialled is no guest to be sent away.
+        // We dialled this peer, so it isn't kicked.
         let reason =
             if self.links.dialled(peer).is_some() { CloseReason::Closed } else { CloseReason::Kicked };
         if goodbye.linger.is_zero() {
@@ -51,10 +53,10 @@ impl Host {
         Ok(())
     }
 
-    /// Ends each connection when its peer has what was queued for it, or after the goodbye's time, as
-    /// [`Host::disconnect_with`]; nobody is let in any more. [`Host::transmit`] goes on being called until
-    /// [`Host::is_over`]. What [`Host::close`] says to those who are left is said with this detail too. The first
-    /// call counts.
+    /// Ends each connection once its peer has what was queued for it, or when the goodbye's time is over, like
+    /// [`Host::disconnect_with`]; nobody is admitted any more. Keep calling [`Host::transmit`] until
+    /// [`Host::is_over`]. Peers that are left when [`Host::close`] is called get the same text. Only the first call
+    /// counts.
     pub fn begin_close(&mut self, now: Instant, goodbye: Goodbye) {
         if self.closing.is_none() {
             for peer in self.connected().collect::<Vec<_>>() {
@@ -64,7 +66,7 @@ impl Host {
         }
     }
 
-    /// Ends every connection, all farewells at once: no later call comes.
+    /// Ends every connection and sends all goodbyes at once: no later call comes.
     pub fn close(&mut self, now: Instant, out: &mut Datagrams) {
         let at_once = || Closing::new(now, CloseReason::Closed, Goodbye::default());
         let parting = self.peers.iter().map(|it| (it.handle, it.closing.clone().unwrap_or_else(at_once)));
@@ -75,15 +77,14 @@ impl Host {
         self.links.shutdown(now, out);
     }
 
-    /// Whether there is no connection any more and none to come, and the peers were told so as often as they are going to
-    /// be.
+    /// Whether no connection is left or to come, and all goodbyes were sent.
     pub fn is_over(&self) -> bool {
         let open = self.links.listener.is_some() && self.closing.is_none();
         !open && self.peers.iter().next().is_none() && !self.links.is_busy()
     }
 
-    /// Ends a peer's connection because one of its messages is not what its class allows: found out by code
-    /// the core can't run. What else it sent is dropped, also when the peer is gone by now. `why` is for the log.
+    /// Ends a peer's connection because one of its messages is invalid for its class, as found out by code that the
+    /// core can't run. Everything else it sent is dropped, even if the peer is gone by now. `why` is for the log.
     pub fn refuse_message(&mut self, now: Instant, peer: PeerHandle, why: &str, out: &mut Datagrams) {
         if self.peers.live_mut(peer).is_some() {
             self.end(now, peer, &End::Violation(Violation::Message(why.into())), out);
@@ -93,21 +94,21 @@ impl Host {
         self.unfinished.retain(|(over, _)| *over != peer);
     }
 
-    /// Ends a peer's connection because of what it wrote for ghosts. `why` is for the log.
+    /// Ends a peer's connection because of an invalid ghost payload. `why` is for the log.
     pub fn refuse_ghosts(&mut self, now: Instant, peer: PeerHandle, why: &str, out: &mut Datagrams) {
         if self.peers.live_mut(peer).is_some() {
             self.end(now, peer, &End::Violation(Violation::Ghosts(why.into())), out);
         }
     }
 
-    /// Ends a peer's connection because of what it wrote of inputs or of time. `why` is for the log.
+    /// Ends a peer's connection because of an invalid payload of inputs or time. `why` is for the log.
     pub fn refuse_time(&mut self, now: Instant, peer: PeerHandle, why: &str, out: &mut Datagrams) {
         if self.peers.live_mut(peer).is_some() {
             self.end(now, peer, &End::Violation(Violation::Time(why.into())), out);
         }
     }
 
-    /// Ends the connections whose peers have what was queued for them, and those whose time is up.
+    /// Ends the lingering connections that are done, and those whose time is over.
     pub(super) fn end_linger(&mut self, now: Instant, out: &mut Datagrams) {
         let is_through = |peer: &&Peer| match &peer.closing {
             Some(closing) => closing.until <= now || peer.connection.is_drained(),
@@ -124,7 +125,7 @@ impl Host {
         }
     }
 
-    /// Ends what is being dialled.
+    /// Gives up everything that is being dialled.
     fn hang_up(&mut self, now: Instant, out: &mut Datagrams) {
         let detail = self.closing.as_ref().and_then(|goodbye| goodbye.detail.clone());
         let pending = self.links.dials().filter(|dial| dial.is_pending()).map(|dial| dial.peer);
@@ -138,7 +139,7 @@ impl Host {
     fn begin_end(&mut self, now: Instant, handle: PeerHandle, reason: CloseReason, goodbye: Goodbye) {
         let channels = self.protocol.game_channels();
         let Some(peer) = self.peers.live_mut(handle) else { return };
-        // What came before is still handed over, but of those that the application has not decided about.
+        // Earlier messages are still handed over, but not those of undecided newcomers.
         if peer.is_admitted() {
             self.leftovers.take_from(handle, &mut peer.connection, channels);
             self.incoming.finish(handle, peer.id, &mut peer.connection);
@@ -147,7 +148,7 @@ impl Host {
         self.lingering += 1;
     }
 
-    /// Ends a connection as the application wanted it; the goodbyes may be spread `until` some moment.
+    /// Ends a connection as the application asked; the goodbyes may be spread `until` the given time.
     fn part(
         &mut self,
         now: Instant,
@@ -160,7 +161,7 @@ impl Host {
         self.report(peer, closing.own_reason(), closing.detail().map(Into::into), None);
     }
 
-    /// A conversation ended by what its peer sent.
+    /// A peer's packet ended the conversation.
     pub(super) fn end(&mut self, now: Instant, peer: PeerHandle, end: &End, out: &mut Datagrams) {
         self.leave(now, peer, answer_to(end), None, None, out);
         let closed = match self.links.dialled(peer) {
@@ -169,14 +170,14 @@ impl Host {
         };
         let violation = if let End::Violation(violation) = end { Some(violation.clone()) } else { None };
         let reason = reason_of(end, closed);
-        if reason == DisconnectReason::ProtocolMismatch && self.untold.contains(&peer) {
+        if reason == DisconnectReason::ProtocolMismatch && self.unannounced.contains(&peer) {
             return self.hide(peer, reason);
         }
         self.report(peer, reason, None, violation);
     }
 
-    /// As [`Host::report`], of a peer whose protocol differs, which was found out before the application was told that it is
-    /// there: it is not shown at all, and a server that we dialled only as one that can't be had.
+    /// Like [`Host::report`], for a peer with a different protocol that the application has not been told about: a
+    /// client is not shown at all, and a dialled server only as unavailable.
     fn hide(&mut self, handle: PeerHandle, reason: DisconnectReason) {
         self.report(handle, reason, None, None);
         self.purge(handle);
@@ -189,10 +190,10 @@ impl Host {
         self.forget(handle);
     }
 
-    /// Drops all but the events of a peer that is gone, and of which the application hears nothing more.
+    /// Drops everything of a peer that is gone except its events; the application gets nothing more of it.
     pub(super) fn purge(&mut self, handle: PeerHandle) {
-        self.untold.remove(&handle);
-        self.told_late.remove(&handle);
+        self.unannounced.remove(&handle);
+        self.announced_late.remove(&handle);
         self.left_undecided.retain(|peer| peer.handle != handle);
         self.leftovers.drop_peer(handle);
         self.arriving.drop_peer(handle);
@@ -201,7 +202,7 @@ impl Host {
         self.incoming.drop_peer(handle);
     }
 
-    /// Ends the secure connection, telling the peer why if it doesn't know.
+    /// Ends the secure connection, and tells the peer why unless it knows.
     pub(super) fn leave(
         &mut self,
         now: Instant,
@@ -217,8 +218,8 @@ impl Host {
         self.links.disconnect(now, handle, words, until, out);
     }
 
-    /// Ends the conversation and tells the application, with the peer's words if there are no `own` ones. If the application
-    /// wanted it to end, that is how it ended, whatever was faster.
+    /// Ends the conversation and reports it to the application, with the peer's text unless there is an `own` one. If
+    /// the application had asked for the end, that is the reason, whatever was faster.
     pub(super) fn report(
         &mut self,
         handle: PeerHandle,
@@ -252,7 +253,7 @@ impl Host {
         self.events.push_back(Event::Disconnected { peer: handle, reason, violation, detail });
     }
 
-    /// Keeps for the application what it hasn't taken of a connection that is over.
+    /// Keeps what the application hasn't taken of a connection that is over.
     pub(super) fn keep_what_is_left(&mut self, peer: Peer) {
         let Peer { handle, id, mut connection, .. } = peer;
         let channels = self.protocol.game_channels();
@@ -266,7 +267,7 @@ impl Host {
         }
     }
 
-    /// [`Host::refuse`] of one that is there.
+    /// [`Host::refuse`] for a newcomer that is still connected.
     pub(super) fn send_away(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! What the application sends, and in which order.
+//! Sending for the application, and the order of messages.
 
 use super::Host;
 use crate::endpoint::error::{BudgetError, SendError};
@@ -31,9 +31,10 @@ impl Host {
         Ok(sent?)
     }
 
-    /// Queues opaque bits for a peer on a payload channel; their fate comes under `tag`.
+    /// Queues opaque bits for a peer on a payload channel; their notification has this `tag`.
     ///
     /// # Errors
+    ///
     /// Why they can't be sent. Nothing was queued then.
     pub fn send_payload(
         &mut self,
@@ -47,29 +48,30 @@ impl Host {
         Ok(peer.connection.send_payload(now, channel, payload, tag)?)
     }
 
-    /// A feature above has something for a peer on a payload channel, if a packet has room for at least this many bits:
-    /// [`Host::transmit_with`] asks it until it has no more. What becomes of each record comes with the notifications, with
-    /// the record as the tag.
+    /// A feature has data for a peer on a payload channel, if a packet has room for at least this many bits.
+    /// [`Host::transmit_with`] asks the feature until it has no more. The notification of each record has the record
+    /// as its tag.
     ///
     /// # Errors
+    ///
     /// When the peer is not connected, or it is no payload channel.
     pub fn want(&mut self, peer: PeerHandle, channel: usize, least_bits: usize) -> Result<(), SendError> {
         let peer = self.peers.live_mut(peer).ok_or(SendError::NotConnected)?;
         Ok(peer.connection.want(channel, least_bits)?)
     }
 
-    /// How many bits of messages may go to a peer now, before the headers of packets; 0 when it is not connected.
+    /// How many bits of messages may go to a peer now, before packet headers; 0 if it is not connected.
     pub fn budget_bits(&mut self, now: Instant, peer: PeerHandle) -> usize {
         let peer = self.peers.find_mut(peer).filter(|peer| peer.closing.is_none());
         peer.map_or(0, |peer| peer.connection.budget_bits(now))
     }
 
-    /// How many messages wait for all peers whose order is free, for someone to score.
+    /// How many unordered messages are queued for all peers, to be scored.
     pub fn candidates(&self) -> usize {
         self.peers.iter().map(|peer| peer.connection.candidates()).sum()
     }
 
-    /// An attribute of each of them.
+    /// An attribute of each of these candidates.
     pub fn describe_candidates(&self, now: Instant, attribute: Attribute) -> Column {
         let mut column = Column::new(attribute, self.candidates());
         for peer in self.peers.iter() {
@@ -78,27 +80,29 @@ impl Host {
         column
     }
 
-    /// Has them go out in the order of their scores in the next [`Host::transmit`], highest first within each channel
-    /// of each peer, equals as they came. Scores come in the order of [`Host::describe_candidates`], and nothing may
-    /// be sent or received in between.
+    /// Sets the order of the candidates in the next [`Host::transmit`] by scores: highest first within each channel
+    /// of each peer, equal ones in their old order. Scores are in the order of [`Host::describe_candidates`]; nothing
+    /// may be sent or received in between.
     ///
     /// # Errors
-    /// When these are no scores for these candidates. Nothing was changed then.
+    ///
+    /// When the scores don't match the candidates. Nothing was changed then.
     pub fn prioritize(&mut self, mut scores: &[f32]) -> Result<(), ScoreError> {
         candidates::check(scores, self.candidates())?;
         self.peers.iter_mut().for_each(|peer| peer.connection.prioritize(&mut scores));
         Ok(())
     }
 
-    /// How much may be sent to a peer, or with None to those to come; None when it is gone.
+    /// A peer's budget, or with None that of future peers; None if the peer is gone.
     pub fn budget(&self, peer: Option<PeerHandle>) -> Option<BudgetConfig> {
         let Some(peer) = peer else { return Some(self.config.budget) };
         Some(self.peers.live(peer)?.connection.budget())
     }
 
-    /// Changes how much may be sent to a peer, or with None to every one, those to come included.
+    /// Sets a peer's budget, or with None that of all peers, future ones included.
     ///
     /// # Errors
+    ///
     /// When the peer is not connected, or a number is out of its bounds. Nothing was changed then.
     pub fn set_budget(&mut self, peer: Option<PeerHandle>, budget: BudgetConfig) -> Result<(), BudgetError> {
         budget.rate.check()?;
@@ -114,9 +118,10 @@ impl Host {
         Ok(())
     }
 
-    /// Changes how fast chunks may go to a peer, or with None to every one, those to come included.
+    /// Sets the congestion control of a peer's chunks, or with None of all peers', future ones included.
     ///
     /// # Errors
+    ///
     /// When the peer is not connected, or a number is out of its bounds. Nothing was changed then.
     pub fn set_congestion(
         &mut self,

@@ -1,13 +1,14 @@
-//! An endpoint, sans-IO: a server that listens, a client that dials, or a host of a peer-to-peer game, which does both.
+//! An endpoint, sans-IO: a server that listens, a client that dials, or a host of a peer-to-peer game, which does
+//! both.
 //!
-//! Promises: one peer's bytes, however hostile, touch no other peer; a stale handle reaches nobody.
-//! Whoever owns it gives it datagrams, calls [`Host::transmit`] once a tick, and takes what came: all of it at once, events
+//! Promises: one peer's bytes, however hostile, don't affect another peer; a stale handle reaches nobody. The owner
+//! passes in datagrams, calls [`Host::transmit`] once a tick, and takes the results: all of them at once, events
 //! last, as the session above does.
 //!
-//! Who sent a datagram is known from the secure connection, and it reaches that peer's [`Connection`] and no other. An
-//! answer to a violation, and all else that is not the handshake, goes to proven addresses. Events, messages and fates
-//! wait until they are taken, and grow until then by what the slots can hold: when each slot's client has come and gone,
-//! newcomers wait too. Where the application decides about newcomers, see [`admission`].
+//! The secure connection tells who sent a datagram, which reaches that peer's [`Connection`] and no other. Answers to
+//! violations, and everything else outside of the handshake, go to proven addresses only. Events, messages and
+//! notifications wait until they are taken, bounded by what the slots can hold: once each slot's client has come and
+//! gone, newcomers wait too. If the application decides about newcomers, see [`admission`].
 
 mod admission;
 mod chunks;
@@ -53,50 +54,52 @@ pub struct Host {
     config: ConnectionConfig,
     /// Gives each connection of a listener a [`ConnectionConfig::skip_seed`] of its own.
     skip_seeds: Option<Rng>,
-    /// How many events may wait before newcomers do.
+    /// Above this many waiting events, newcomers wait.
     max_events: usize,
     events: VecDeque<Event>,
-    /// Whose connection came up, which the application was not told of: it gets nothing else of them either.
-    untold: HashSet<PeerHandle>,
-    /// Who was gone when it was told of their coming: what they said waited for that, and their end waits until it is taken.
-    told_late: HashSet<PeerHandle>,
-    /// Newcomers wait until the application has decided about them.
+    /// Peers whose connection is up but whose event is not taken yet: the application gets nothing else of them
+    /// before.
+    unannounced: HashSet<PeerHandle>,
+    /// Peers that were gone when their first event was taken: their messages come after it, and their last event
+    /// after those.
+    announced_late: HashSet<PeerHandle>,
+    /// Newcomers wait for the application's decision.
     asks_admission: bool,
-    /// Clients that left before the application decided, with all that they sent.
+    /// Clients that left before the decision, with everything they sent.
     left_undecided: Vec<Peer>,
     /// Messages of connections that ended before the application took them.
     leftovers: Inbox,
-    /// Messages that came since the application took the last ones, and needn't wait in their connections.
+    /// Messages that arrived since the last take, and needn't wait in their connections.
     arriving: Arriving,
-    /// Connections that ended with packets that wait to be read.
+    /// Ended connections with packets that wait to be read by the application.
     unfinished: Vec<(PeerHandle, Box<Connection>)>,
-    /// Fates of messages of connections that are over.
+    /// Notifications of connections that are over.
     notifications: Vec<(PeerHandle, Notification)>,
-    /// What ghosts' channels carried, in the order in which it came.
+    /// Payloads of the ghosts' channels, in order of arrival.
     ghost_payloads: Vec<(PeerHandle, Received)>,
-    /// Likewise, what the channel of inputs and of the server's time carried.
+    /// Payloads of the channel for inputs and the server's time, in order of arrival.
     time_payloads: Vec<(PeerHandle, Received)>,
     /// Packet counts of connections that are over.
     ended: PacketCounters,
     ended_chunks: ChunkCounters,
     packets: Packets,
-    // Of all connections.
+    // Shared by all connections.
     scratch: Scratch,
     incoming: IncomingChunks,
-    /// The application wants all connections to end, and no new ones.
+    /// The application ends all connections, and admits no new ones.
     closing: Option<Goodbye>,
-    /// How many peers are about to end.
+    /// How many peers linger.
     lingering: usize,
     /// How long a channel may be full.
     stalled_timeout: Option<Duration>,
-    /// Peers with a channel that was full when it was last looked.
+    /// Peers that had a full channel at the last check.
     stalled: Vec<PeerHandle>,
     connection_counters: ConnectionCounters,
-    /// How those were doing when they ended whose last event is not taken, and servers that we dialled.
+    /// Final statistics of ended connections whose last event is not taken, and of servers that we dialled.
     final_stats: HashMap<PeerHandle, FinalStats>,
 }
 
-/// Randomness of which a digest is kept: as secret as what was drawn, and the same when the same is drawn again.
+/// Randomness of which a digest is kept: as secret as what was drawn, and reproducible from the same source.
 struct Digested<'a> {
     from: &'a mut dyn Entropy,
     drawn: DefaultHasher,
@@ -110,9 +113,10 @@ impl Entropy for Digested<'_> {
 }
 
 impl Host {
-    /// A server with all its slots free. It can [`Host::dial`] as well.
+    /// A server with all slots free. It can [`Host::dial`] too.
     ///
     /// # Errors
+    ///
     /// When a setting is out of its bounds.
     pub fn server(
         config: ServerConfig,
@@ -132,9 +136,10 @@ impl Host {
         Ok(host)
     }
 
-    /// A client that begins to dial at the first [`Host::transmit`], and the handle of its server.
+    /// A client that starts dialling at the first [`Host::transmit`], and the handle of its server.
     ///
     /// # Errors
+    ///
     /// When a setting is out of its bounds or the token can't be used.
     pub fn client(
         config: ClientConfig,
@@ -144,7 +149,7 @@ impl Host {
     ) -> Result<(Self, PeerHandle), ConfigError> {
         let seed = config.connection.skip_seed;
         let mut host = Self::over(Links::new(None, 0), 1, config.connection, config.chunks, protocol)?;
-        // The first connection leaves out those of its own seed, and the ones after it others: no server may know them.
+        // Each connection skips packet numbers by a seed of its own, so that no server knows another's.
         host.skip_seeds = seed.map(Rng::seeded);
         let server = host.dial(now, config.netcode, token, 0)?;
         Ok((host, server))
@@ -157,7 +162,7 @@ impl Host {
         chunks: ChunkLimits,
         protocol: Arc<Protocol>,
     ) -> Result<Self, ConfigError> {
-        // Finds a bad setting now instead of when the first connection comes up.
+        // Reports a bad setting now instead of when the first connection comes up.
         Connection::new(&config, protocol.clone())?;
         Ok(Host {
             links,
@@ -167,8 +172,8 @@ impl Host {
             skip_seeds: None,
             max_events: 2 * slots,
             events: VecDeque::new(),
-            untold: HashSet::new(),
-            told_late: HashSet::new(),
+            unannounced: HashSet::new(),
+            announced_late: HashSet::new(),
             asks_admission: false,
             left_undecided: Vec::new(),
             leftovers: Inbox::new(),
@@ -191,10 +196,11 @@ impl Host {
         })
     }
 
-    /// Dials one more server from the next [`Host::transmit`] on; gives its handle. `id` is what stores know its chunks by,
-    /// and what is kept of them for a reconnect.
+    /// Dials one more server from the next [`Host::transmit`] on; returns its handle. Stores know its chunks by `id`,
+    /// and partial chunks are kept under it for a reconnect.
     ///
     /// # Errors
+    ///
     /// When a setting is out of its bounds or the token can't be used.
     pub fn dial(
         &mut self,
@@ -204,26 +210,26 @@ impl Host {
         id: u64,
     ) -> Result<PeerHandle, ConfigError> {
         let netcode = netcode::Client::new(config, token, now)?;
-        // It has two, and must not keep clients out by them.
+        // Its two events must not keep clients out.
         self.max_events += 2;
-        let is_told = |peer| !self.events.iter().any(|event| event.peer() == peer);
-        let handle = self.links.dial(id, netcode, is_told);
-        // Another's, whose place this is.
+        let is_announced = |peer| !self.events.iter().any(|event| event.peer() == peer);
+        let handle = self.links.dial(id, netcode, is_announced);
+        // Of an earlier server in the same slot.
         self.final_stats.retain(|peer, _| peer.slot != handle.slot || *peer == handle);
         Ok(handle)
     }
 
-    /// What all peers share.
+    /// The protocol that all peers share.
     pub fn protocol(&self) -> &Arc<Protocol> {
         &self.protocol
     }
 
-    /// What listens, if anything does: it counts what it drops, by name.
+    /// The listener, if there is one, with its counters of drops.
     pub fn listener(&self) -> Option<&netcode::Server> {
         self.links.listener.as_ref()
     }
 
-    /// A server that is dialled, or was until another was dialled in its place.
+    /// A server that is being dialled, or was, until another took its place.
     pub fn dialled(&self, peer: PeerHandle) -> Option<&Dial> {
         self.links.dialled(peer)
     }
@@ -232,8 +238,8 @@ impl Host {
         self.links.dials()
     }
 
-    /// Lends memory to a client, to be taken back by another call of this before another one gets it: as
-    /// [`Connection::swap_scratch`], for many clients in one process.
+    /// Lends memory to a client; a second call takes it back before another client gets it, like
+    /// [`Connection::swap_scratch`]. For many clients in one process.
     pub fn swap_scratch(&mut self, scratch: &mut Scratch) {
         core::mem::swap(&mut self.scratch, scratch);
     }

@@ -31,8 +31,8 @@ impl Host {
         let Some((handle, payload)) = received else { return };
         let Some(peer) = self.peers.change(handle) else { return };
         peer.connection.swap_scratch(&mut self.scratch);
-        // Whom the application doesn't know yet, or any more, it gets nothing of.
-        let handled = if peer.is_heard() && !self.untold.contains(&handle) {
+        // The application gets nothing of peers that it doesn't know yet or no longer.
+        let handled = if peer.is_heard() && !self.unannounced.contains(&handle) {
             peer.connection.handle_into(now, payload, self.arriving.of(handle))
         } else {
             peer.connection.handle_datagram(now, payload)
@@ -54,38 +54,38 @@ impl Host {
             return self.end(now, handle, &end, out);
         }
         if self.protocol.has_chunks() && peer.closing.is_none() {
-            // Now: the next datagram may have a slice of what this one offers.
+            // Now, because the next datagram may carry a slice of a chunk that this one offers.
             self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota);
         }
         self.peers.set_news(handle, news);
     }
 
-    /// The system says that nothing listens at an address.
+    /// The system reports that nothing listens at an address.
     pub fn note_unreachable(&mut self, now: Instant, address: SocketAddr) {
         self.links.note_unreachable(now, address);
         self.apply_link_events(now);
     }
 
-    /// Appends everything due now to `out`, and notices timeouts: once a tick. Connections that nothing was sent to,
-    /// received from or is due for cost no more than a glance.
+    /// Appends everything that is due to `out`, and notices timeouts: once a tick. Idle connections cost no more than
+    /// a glance.
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
         self.transmit_at(now, Pace::Tick, out, None);
     }
 
-    /// As [`Host::transmit`]; the feature is asked to fill the channels of [`Host::want`], peer by peer and packet by packet.
+    /// Like [`Host::transmit`], and asks the feature to fill the channels passed to [`Host::want`], peer by peer and
+    /// packet by packet.
     pub fn transmit_with(&mut self, now: Instant, out: &mut Datagrams, feature: &mut dyn Feature) {
         self.transmit_at(now, Pace::Tick, out, Some(feature));
     }
 
-    /// Appends what needn't wait for the tick, as [`Connection::transmit_between`], and notices timeouts: for drivers
-    /// that are awake when [`Host::next_deadline`] comes, and after datagrams. Only connections that something was
-    /// sent to, received from or is due for cost more than a glance.
+    /// Appends what needn't wait for the tick, like [`Connection::transmit_between`], and notices timeouts: for
+    /// drivers that wake at [`Host::next_deadline`] and after datagrams. Idle connections cost no more than a glance.
     pub fn transmit_between(&mut self, now: Instant, out: &mut Datagrams) {
         self.transmit_at(now, Pace::Between, out, None);
     }
 
-    /// When [`Host::transmit_between`] has something to do if nothing arrives before; [`Instant::ZERO`] when that
-    /// isn't known because something was sent or received.
+    /// When [`Host::transmit_between`] has something to do, unless a datagram arrives earlier; [`Instant::ZERO`] if
+    /// that must be recomputed because something was sent or received.
     pub fn next_deadline(&self) -> Instant {
         if self.closing.is_some() && self.links.dials().any(|dial| dial.is_pending()) {
             return Instant::ZERO;
@@ -134,7 +134,7 @@ impl Host {
         if !self.stalled.is_empty() {
             self.end_stalled(now, out);
         }
-        // After the packets, which keep connections alive as well.
+        // After the packets, which keep connections alive too.
         self.links.update(now, out);
         self.apply_link_events(now);
         self.links.say_goodbyes(now, out);
@@ -143,7 +143,7 @@ impl Host {
         }
     }
 
-    /// Takes what the secure connections below say.
+    /// Applies the events of the secure connections below.
     fn apply_link_events(&mut self, now: Instant) {
         while let Some(event) = self.links.poll_event(&self.protocol) {
             match event {
@@ -151,7 +151,7 @@ impl Host {
                     let Ok(connection) = Connection::new(&self.config, self.protocol.clone()) else {
                         continue;
                     };
-                    // The next one leaves out other numbers.
+                    // The next one skips other numbers.
                     if let Some(seeds) = &mut self.skip_seeds {
                         self.config.skip_seed = Some(seeds.next_u64());
                     }
@@ -163,7 +163,7 @@ impl Host {
                         self.lingering += 1;
                     }
                     self.peers.insert(peer);
-                    self.untold.insert(handle);
+                    self.unannounced.insert(handle);
                     self.events.push_back(event);
                 }
                 LinkEvent::Down { peer, reason, answer, detail } => {
@@ -176,7 +176,7 @@ impl Host {
         }
     }
 
-    /// What to say to a peer that fell silent or was replaced.
+    /// The last packet for a peer that fell silent or was replaced.
     fn words(&mut self, now: Instant, handle: PeerHandle, reason: CloseReason) -> Option<Words> {
         let peer = self.peers.find_mut(handle)?;
         let closing = peer.closing.take();

@@ -1,4 +1,4 @@
-//! Who is there, and how they are doing.
+//! Queries: which peers there are, and their statistics.
 
 use super::Host;
 use crate::endpoint::handle::PeerHandle;
@@ -34,8 +34,8 @@ impl Host {
         Some((connection.stats(), connection.counters()))
     }
 
-    /// How a peer is doing, or how it was when its connection ended: until its last event is taken, of a server that was
-    /// dialled until another one is in its place. None when nothing is known of it.
+    /// A peer's statistics, now or at the end of its connection: kept until its last event is taken, and for a
+    /// dialled server until another takes its place. None if nothing is known.
     pub fn peer_stats(&self, peer: PeerHandle) -> Option<PeerStats> {
         if let Some(peer) = self.peers.live(peer) {
             return Some(PeerStats::of(&peer.connection, &self.protocol));
@@ -43,43 +43,43 @@ impl Host {
         self.final_stats.get(&peer).map(|ended| ended.stats.clone())
     }
 
-    /// How a connection is doing in which nothing was said.
+    /// The statistics of a connection before anything was sent.
     pub fn fresh_stats(&self) -> PeerStats {
         PeerStats::fresh(&self.config, &self.protocol)
     }
 
-    /// What became of connections.
+    /// Counts of how connections ended.
     pub fn connection_counters(&self) -> ConnectionCounters {
         self.connection_counters
     }
 
-    /// Counts of one channel of one peer; None when there is no such peer or channel.
+    /// Counts of one channel of one peer; None if there is no such peer or channel.
     pub fn channel_stats(&self, peer: PeerHandle, channel: usize) -> Option<ChannelStats> {
         let peer = self.peers.live(peer)?;
         (channel < self.protocol.channels().len()).then(|| peer.connection.channel_stats(channel))
     }
 
-    /// What chunks of a peer cost; None when it is not connected.
+    /// Counts of a peer's chunks; None if it is not connected.
     pub fn chunk_counters(&self, peer: PeerHandle) -> Option<ChunkCounters> {
         Some(self.peers.live(peer)?.connection.chunk_counters())
     }
 
-    /// Bytes a second at which chunks may go out to a peer now; None when it is not connected.
+    /// Bytes a second at which chunks may go to a peer now; None if it is not connected.
     pub fn bulk_rate(&self, peer: PeerHandle) -> Option<f64> {
         Some(self.peers.live(peer)?.connection.bulk_rate())
     }
 
-    /// Packets of all connections, those that are over included.
+    /// Packet counts of all connections, ended ones included.
     pub fn packet_counters(&self) -> PacketCounters {
         self.peers.iter().fold(self.ended, |sum, peer| sum + peer.connection.counters())
     }
 
-    /// Chunks of all connections, those that are over included.
+    /// Chunk counts of all connections, ended ones included.
     pub fn all_chunk_counters(&self) -> ChunkCounters {
         self.peers.iter().fold(self.ended_chunks, |sum, peer| sum + peer.connection.chunk_counters())
     }
 
-    /// What the secure connections dropped, by name.
+    /// Drops of the secure connections, by name.
     pub fn netcode_counters(&self) -> netcode::Counters {
         self.links.counters()
     }

@@ -1,5 +1,5 @@
-//! Peers who let a reliable channel run full: after a time they are dropped, so that none of them is a reason for the
-//! application to wait, to forget messages or to end.
+//! Peers that let a reliable channel run full are dropped after a time, so that none of them makes the application
+//! wait, lose messages or stop.
 
 use super::Host;
 use crate::endpoint::handle::PeerHandle;
@@ -10,15 +10,15 @@ use crate::time::{Duration, Instant};
 use crate::transport::CloseReason;
 
 impl Host {
-    /// How long a reliable channel to a peer that dialled us may stay full with nothing delivered before the peer is dropped.
-    /// One that is full again and again may take twelve times as long for as many messages as waited when it first was
-    /// ([`MAX_STALLED_TIMES`](crate::endpoint::MAX_STALLED_TIMES)). None: for ever. Servers that we dialled are never dropped
-    /// for it.
+    /// How long a reliable channel to a peer that dialled us may stay full without a delivery before the peer is
+    /// dropped. A channel that is full again and again may take twelve times as long for the messages that were
+    /// queued when it first was ([`MAX_STALLED_TIMES`](crate::endpoint::MAX_STALLED_TIMES)). None: for ever. Servers
+    /// that we dialled are never dropped for it.
     pub fn set_stalled_timeout(&mut self, timeout: Option<Duration>) {
         self.stalled_timeout = timeout;
     }
 
-    /// A channel refused a message for being full.
+    /// A full channel refused a message.
     #[cold]
     pub(super) fn note_full(&mut self, now: Instant, handle: PeerHandle, channel: usize) {
         let is_judged = self.stalled_timeout.is_some() && self.links.dialled(handle).is_none();
@@ -61,7 +61,7 @@ impl Host {
         }
     }
 
-    /// When the first of them is to be dropped if nothing changes.
+    /// When the first of them will be dropped if nothing changes.
     pub(super) fn stalled_deadline(&self) -> Instant {
         let Some(timeout) = self.stalled_timeout.filter(|_| !self.stalled.is_empty()) else {
             return Instant::NEVER;

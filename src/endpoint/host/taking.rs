@@ -1,4 +1,4 @@
-//! What the application takes.
+//! The application takes events, messages and notifications.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use crate::transport::chunks::ChunkEvent;
 use crate::transport::{Notification, PacketNotification, Read, Received, Unread};
 
 impl Host {
-    /// Whether there are events, messages or fates that weren't taken.
+    /// Whether there are events, messages or notifications to take.
     pub fn has_news(&self) -> bool {
         let news = !self.events.is_empty()
             || !self.arriving.is_empty()
@@ -23,7 +23,7 @@ impl Host {
         news || !self.leftovers.is_empty() || !self.unfinished.is_empty() || self.peers.have_news()
     }
 
-    /// Appends what became of chunks of ours since the last call; what came in stays to be taken.
+    /// Appends the outcomes of outgoing chunks since the last call; incoming ones stay.
     pub fn take_sent_chunk_events(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
         self.incoming.take_sent_events(out);
     }
@@ -31,17 +31,17 @@ impl Host {
     /// Moves every message that can be read into `inbox`.
     pub fn take_messages(&mut self, inbox: &mut Inbox) {
         let (first, any_arrived) = (inbox.records().len(), !self.arriving.is_empty());
-        // First: what of the same peers waits elsewhere came later.
+        // First, because other messages of the same peers arrived later.
         self.arriving.take_into(inbox, &self.protocol);
-        let untold = &self.untold;
-        inbox.append(&mut self.leftovers, |peer| !untold.contains(&peer));
-        self.told_late.clear();
+        let unannounced = &self.unannounced;
+        inbox.append(&mut self.leftovers, |peer| !unannounced.contains(&peer));
+        self.announced_late.clear();
         let channels = self.protocol.game_channels();
-        let is_heard = |peer: &Peer| peer.is_heard() && !untold.contains(&peer.handle);
+        let is_heard = |peer: &Peer| peer.is_heard() && !unannounced.contains(&peer.handle);
         for (peer, look_again) in self.peers.with_news(News::Messages, is_heard) {
             peer.connection.swap_scratch(&mut self.scratch);
             let is_left = inbox.take_from(peer.handle, &mut peer.connection, channels);
-            // More may have come while the application read what was held.
+            // More may have arrived while the application read held packets.
             if is_left || peer.connection.has_unread() {
                 look_again();
             }
@@ -52,47 +52,48 @@ impl Host {
         }
     }
 
-    /// Moves what ghosts' channels carried into `out`, in the order in which it came: after each datagram.
+    /// Moves payloads of the ghosts' channels into `out`, in order of arrival: after each datagram.
     pub fn take_ghost_payloads(&mut self, out: &mut Vec<(PeerHandle, Received)>) {
         out.append(&mut self.ghost_payloads);
     }
 
-    /// As [`Host::take_ghost_payloads`], of the channel of inputs and of the server's time.
+    /// Like [`Host::take_ghost_payloads`], for the channel of inputs and the server's time.
     pub fn take_time_payloads(&mut self, out: &mut Vec<(PeerHandle, Received)>) {
         out.append(&mut self.time_payloads);
     }
 
-    /// Appends what happened to chunks since the last call.
+    /// Appends the events of chunks since the last call.
     pub fn take_chunk_events(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
-        let untold = &self.untold;
-        let is_told = |peer: &Peer| peer.closing.is_none() && !untold.contains(&peer.handle);
-        for (peer, _) in self.peers.with_news(News::Chunks, is_told) {
+        let unannounced = &self.unannounced;
+        let is_announced = |peer: &Peer| peer.closing.is_none() && !unannounced.contains(&peer.handle);
+        for (peer, _) in self.peers.with_news(News::Chunks, is_announced) {
             let Peer { handle, id, connection, quota, .. } = peer;
             self.incoming.poll(*handle, *id, connection, quota);
             quota.read();
-            // There may be room now.
+            // There may be room for it now.
             self.incoming.poll(*handle, *id, connection, quota);
         }
-        self.incoming.take_events(out, |peer| !untold.contains(&peer));
+        self.incoming.take_events(out, |peer| !unannounced.contains(&peer));
     }
 
-    /// Appends the fates of messages that are known by now, peer by peer, each in the order of its packets. When a
-    /// connection ended, all that was still open is lost, before what its slot's next peer has.
+    /// Appends the known notifications about messages, peer by peer, each peer's in packet order. When a connection
+    /// ends, everything still open counts as lost, and comes before anything of the slot's next peer.
     pub fn take_notifications(&mut self, out: &mut Vec<(PeerHandle, Notification)>) {
-        let untold = &self.untold;
-        out.extend(self.notifications.extract_if(.., |(peer, _)| !untold.contains(peer)));
-        let is_told = |peer: &Peer| peer.is_admitted() && !untold.contains(&peer.handle);
-        for (peer, _) in self.peers.with_news(News::Notifications, is_told) {
+        let unannounced = &self.unannounced;
+        out.extend(self.notifications.extract_if(.., |(peer, _)| !unannounced.contains(peer)));
+        let is_announced = |peer: &Peer| peer.is_admitted() && !unannounced.contains(&peer.handle);
+        for (peer, _) in self.peers.with_news(News::Notifications, is_announced) {
             let Peer { handle, connection, .. } = peer;
             out.extend(core::iter::from_fn(|| connection.poll_notification()).map(|fate| (*handle, fate)));
         }
     }
 
-    /// Appends the fates of packets that are known by now, in the same order; they are kept if the configuration says so.
+    /// Appends the known notifications about packets, in the same order; they are kept if the configuration asks for
+    /// them.
     pub fn take_packet_notifications(&mut self, out: &mut Vec<(PeerHandle, PacketNotification)>) {
-        let untold = &self.untold;
-        let is_told = |peer: &Peer| peer.is_admitted() && !untold.contains(&peer.handle);
-        for (peer, _) in self.peers.with_news(News::PacketNotifications, is_told) {
+        let unannounced = &self.unannounced;
+        let is_announced = |peer: &Peer| peer.is_admitted() && !unannounced.contains(&peer.handle);
+        for (peer, _) in self.peers.with_news(News::PacketNotifications, is_announced) {
             let Peer { handle, connection, .. } = peer;
             out.extend(
                 core::iter::from_fn(|| connection.poll_packet_notification()).map(|fate| (*handle, fate)),
@@ -100,13 +101,13 @@ impl Host {
         }
     }
 
-    /// Whether an event can be taken for all that the application has not taken of its peer. A peer's last one can't before
-    /// all its messages were taken.
+    /// Whether an event can be taken, given what the application has not taken of its peer. A peer's last event waits
+    /// for its messages.
     fn is_ready(&self, event: &Event) -> bool {
         let peer = event.peer();
         let is_unread = || {
-            // It came and left between two ticks, and what it said waited for it to be told of.
-            let waits = self.told_late.contains(&peer)
+            // It came and left between two ticks, and its messages wait for its first event.
+            let waits = self.announced_late.contains(&peer)
                 && (self.leftovers.has_any_of(peer) || self.incoming.has_events_of(peer));
             waits || self.unfinished.iter().any(|(over, _)| *over == peer)
         };
@@ -114,17 +115,17 @@ impl Host {
         !(self.is_undecided(peer) || is_last && is_unread())
     }
 
-    /// The next event. Of a peer whose connection came up, all else can be taken from then on.
+    /// The next event. After a peer's first event, everything else of it can be taken.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.front().filter(|event| self.is_ready(event))?;
         let event = self.events.pop_front()?;
-        self.note_told(&event);
+        self.note_taken(&event);
         Some(event)
     }
 
-    /// Takes the events, in order for each slot and for each client id, with how those were doing that ended. A peer's last event
-    /// stays if `is_here` says that the application takes something else of it besides, or its first one: and so do those
-    /// behind it of the next peer in its slot, or with its id. Those of others don't wait for it.
+    /// Takes the events, in order for each slot and for each client id, with the final statistics of ended
+    /// connections. A peer's last event stays if `is_here` says that this tick has anything else of it; so do later
+    /// events in its slot or with its id. Other peers' events don't wait.
     pub fn take_events(
         &mut self,
         mut is_here: impl FnMut(PeerHandle) -> bool,
@@ -155,12 +156,12 @@ impl Host {
                 }
                 _ => drop(came.insert(peer)),
             }
-            self.note_told(&event);
+            self.note_taken(&event);
             out.push(event);
         }
     }
 
-    /// The application knows that a peer is gone, or will never know that it was there.
+    /// The application knows that a peer is gone, or will never know of it.
     pub(super) fn forget(&mut self, peer: PeerHandle) {
         self.final_stats.remove(&peer);
         if let Some(listener) = &mut self.links.listener {
@@ -169,39 +170,41 @@ impl Host {
     }
 
     /// An event is taken.
-    fn note_told(&mut self, event: &Event) {
+    fn note_taken(&mut self, event: &Event) {
         let peer = event.peer();
         if !matches!(event, Event::Disconnected { .. }) {
-            self.untold.remove(&peer);
+            self.unannounced.remove(&peer);
             if self.peers.find(peer).is_none() {
-                self.told_late.insert(peer);
+                self.announced_late.insert(peer);
             }
             return;
         }
-        self.told_late.remove(&peer);
+        self.announced_late.remove(&peer);
         if self.links.dialled(peer).is_none() {
             self.forget(peer);
         }
     }
 
-    /// Takes the packets that the core can't read, peer by peer, where the protocol holds such: [`Unread::read`] them, and
-    /// give what they say to [`Host::handle_read`], before [`Host::take_messages`].
+    /// Takes the packets that the core can't read, peer by peer, if the protocol has such: [`Unread::read`] them, and
+    /// pass the result to [`Host::handle_read`], before [`Host::take_messages`].
     pub fn take_unread(&mut self) -> Vec<(PeerHandle, Unread)> {
         if !self.protocol.holds_packets() {
             return Vec::new();
         }
-        let untold = &self.untold;
-        let live = self.peers.iter_mut().filter(|peer| peer.is_heard() && !untold.contains(&peer.handle));
+        let unannounced = &self.unannounced;
+        let live =
+            self.peers.iter_mut().filter(|peer| peer.is_heard() && !unannounced.contains(&peer.handle));
         let live = live.map(|peer| (peer.handle, &mut peer.connection));
         let over = self
             .unfinished
             .iter_mut()
-            .filter(|(peer, _)| !untold.contains(peer))
+            .filter(|(peer, _)| !unannounced.contains(peer))
             .map(|(peer, connection)| (*peer, connection));
         over.chain(live).filter_map(|(peer, held)| Some((peer, held.take_unread()?))).collect()
     }
 
-    /// Takes what a peer's packets say: its messages go to `inbox`. Ends the connection at the first that is refused.
+    /// Takes the contents of a peer's packets: its messages go to `inbox`. Ends the connection at the first that is
+    /// refused.
     pub fn handle_read(
         &mut self,
         now: Instant,
@@ -214,7 +217,7 @@ impl Host {
         if let Some(place) = self.unfinished.iter().position(|(over, _)| *over == handle) {
             let (_, connection) = &mut self.unfinished[place];
             let refused = inbox.take_read(handle, connection, channels, read).is_err();
-            // It may have received more, and ended, while these were read.
+            // More may have arrived, or the connection may have ended, while these were read.
             if refused || !connection.has_unread() {
                 self.unfinished.remove(place);
             }

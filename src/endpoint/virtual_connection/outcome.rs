@@ -1,4 +1,4 @@
-//! What a plain virtual connection tells: where it stands, what happened, what was dropped and why.
+//! States, events and errors of a plain virtual connection.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -6,7 +6,7 @@ use core::net::SocketAddr;
 use crate::store::counters::counters;
 use crate::transport::ack_endpoint::{DropReason, PayloadTooLarge};
 
-/// Where a connection stands.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VirtualState {
     /// Waiting for the first packet of any peer.
@@ -14,16 +14,16 @@ pub enum VirtualState {
     /// Sending to the peer, which hasn't answered yet.
     Connecting,
     Connected,
-    /// The peer that we connected to fell silent or never answered. Nothing happens any more.
+    /// The peer that we connected to fell silent or never answered. The connection stays ended.
     Ended,
 }
 
 /// Something happened to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VirtualEvent {
-    /// The first packet of a peer came.
+    /// The first packet of a peer arrived.
     Connected {
-        /// Where it says it is.
+        /// The address that the peer has, or claims.
         peer: SocketAddr,
     },
     /// The peer was silent for the whole timeout. A listener listens again.
@@ -43,7 +43,7 @@ pub enum VirtualDrop {
     Checksum,
     /// It comes from an address that is not the peer's.
     Stranger,
-    /// It acks what was never sent, and its sender has not yet shown that it is where it says.
+    /// It acks a packet that was never sent, before its sender's address was proven.
     ForgedAck,
     /// The connection has ended.
     Ended,
@@ -74,12 +74,12 @@ pub enum VirtualSendError {
     NoPeer,
     /// It is above the largest packet.
     TooLarge(PayloadTooLarge),
-    /// The peer hasn't acked a packet yet, so that its address may be forged: until then one datagram may go
-    /// for each that came, and be as large.
+    /// The peer hasn't acked a packet yet, so its address may be forged: until then one datagram may be sent for each
+    /// received, no larger than it.
     Unproven {
-        /// The bytes of the payload.
+        /// The size of the payload.
         bytes: usize,
-        /// The most it may have now; `None` when what came is answered already.
+        /// The maximum size now; `None` if everything received was answered already.
         bound: Option<usize>,
     },
 }
@@ -107,7 +107,8 @@ impl fmt::Display for VirtualSendError {
 impl std::error::Error for VirtualSendError {}
 
 counters! {
-    /// What a connection did, in numbers. Those of packets are [`packet_counters`](super::VirtualConnection::packet_counters).
+    /// Counts of a connection. Those of packets are in
+    /// [`packet_counters`](super::VirtualConnection::packet_counters).
     pub struct VirtualCounters {
         connected,
         /// Peers that fell silent, or never answered.
@@ -122,7 +123,7 @@ counters! {
         wrong_checksum,
         /// Datagrams dropped because they are not from the peer.
         strangers,
-        /// Datagrams dropped because they ack what was never sent, before their sender's address was proven.
+        /// Datagrams dropped because they ack a packet that was never sent, before their sender's address was proven.
         forged_acks,
         /// Datagrams dropped because the connection has ended.
         after_end,

@@ -181,7 +181,7 @@ impl Rows {
         self.columns().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// How a row lies in memory, for the :mod:`struct` module.
+    /// The memory layout of a row, for the :mod:`struct` module.
     #[getter]
     fn format(&self) -> String {
         self.received.format.to_string_lossy().into_owned()

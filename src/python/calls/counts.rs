@@ -32,7 +32,7 @@ impl CallCounters {
     }
 }
 
-/// The counts of an endpoint, which whoever reads them needn't lock.
+/// The counts of an endpoint, readable without its lock.
 #[derive(Debug, Default)]
 pub(in crate::python) struct CallCounts {
     pub(super) run: AtomicU64,

@@ -96,7 +96,7 @@ pub(in crate::python) struct Desk {
     pub(super) state: Weak<Shared<State>>,
     pub(super) population: Arc<Population>,
     /// When the logger was last given a traceback.
-    pub(super) told_at: Mutex<Option<std::time::Instant>>,
+    pub(super) logged_at: Mutex<Option<std::time::Instant>>,
 }
 
 impl Desk {
@@ -122,7 +122,7 @@ impl Desk {
             counts,
             state,
             population,
-            told_at: Mutex::default(),
+            logged_at: Mutex::default(),
         }
     }
 
@@ -304,7 +304,7 @@ impl Desk {
 
     pub(in crate::python) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.protocol)?;
-        // What is being worked on is in use.
+        // Locked, so it is in use: nothing to collect.
         if let Ok(handlers) = self.handlers.try_lock() {
             handlers.iter().try_for_each(|handler| visit.call(handler))?;
         }

@@ -23,7 +23,7 @@ use crate::transport::ChannelKind;
 const MAX_WAITING: usize = 256;
 
 /// How long: a ghost that takes longer has no use for what happened to it then.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// What a call's ghosts are where it runs.
 pub(super) enum Ghosts<'py> {
@@ -118,7 +118,7 @@ impl Desk {
         if !is_reliable || waiting.len() >= MAX_WAITING {
             return Ok(Some(arrived));
         }
-        waiting.push_back((now + PATIENCE, arrived));
+        waiting.push_back((now + MAX_WAIT, arrived));
         Ok(None)
     }
 

@@ -221,7 +221,7 @@ impl Desk {
         self.say_on(peer, reply, protocol.channel(None, Some(number))?)
     }
 
-    /// Queues a reply. Whoever can't take it finds its request without one in its time.
+    /// Queues a reply. A caller without room for it sees its request time out.
     fn say_on(&self, peer: PeerHandle, reply: &Bound<'_, PyAny>, channel: usize) -> PyResult<()> {
         let message = self.protocol.get().encode_message(reply)?;
         let Some(shared) = self.state.upgrade() else { return Ok(()) };
@@ -247,11 +247,11 @@ impl Desk {
     ) {
         let now = std::time::Instant::now();
         {
-            let mut told_at = lock(&self.told_at);
-            if told_at.is_some_and(|told_at| now - told_at < PERIOD) {
+            let mut logged_at = lock(&self.logged_at);
+            if logged_at.is_some_and(|logged_at| now - logged_at < PERIOD) {
                 return;
             }
-            *told_at = Some(now);
+            *logged_at = Some(now);
         }
         log_traceback(py, error, || {
             let who = client.and_then(|client| client.cast::<ClientHandle>().ok());

@@ -57,10 +57,10 @@ impl Transfers {
         if self.open.is_empty() {
             return;
         }
-        let mut fates = Vec::new();
-        host.take_sent_chunk_events(&mut fates);
-        self.tell(&fates);
-        self.news |= !fates.is_empty();
+        let mut events = Vec::new();
+        host.take_sent_chunk_events(&mut events);
+        self.tell(&events);
+        self.news |= !events.is_empty();
         for (client, transfers) in &self.open {
             // Those behind them wait.
             for (number, status) in transfers.iter().take(MAX_OPEN.into()) {
@@ -71,13 +71,13 @@ impl Transfers {
         }
     }
 
-    /// Whether one ended that the game wasn't told of; [`Transfers::told`] ends that.
+    /// Whether one ended and the game has not seen it yet: until [`Transfers::apply_events`].
     pub(in crate::python) fn has_news(&self) -> bool {
         self.news
     }
 
     /// The game receives what happened, and may look now.
-    pub(in crate::python) fn told(&mut self, events: &[(PeerHandle, ChunkEvent)]) {
+    pub(in crate::python) fn apply_events(&mut self, events: &[(PeerHandle, ChunkEvent)]) {
         self.tell(events);
         self.news = false;
     }

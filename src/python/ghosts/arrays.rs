@@ -71,8 +71,8 @@ impl GhostArrays {
         numbers(py, &self.0.alive_rows())
     }
 
-    /// Whose each row is: on a server the :attr:`ClientHandle.number` of a client, and 2^64 - 1 where it is nobody's; on a
-    /// client whether it is its own.
+    /// The owner of each row: on a server a client's :attr:`ClientHandle.number`, or 2^64 - 1
+    /// for none; on a client whether it is its own.
     #[getter]
     fn owners<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let format = if self.0.is_servers() { c"Q" } else { c"?" };

@@ -16,8 +16,8 @@ use crate::python::fields::bounded;
 use crate::python::shared::Shared;
 use crate::python::state::State;
 
-/// What a server shows a client: its ghosts, as objects and as columns. Only the server changes them.
-/// :attr:`Client.world` has it.
+/// The ghosts that a server shows to a client, as objects and as columns. Only the server changes
+/// them. It is :attr:`Client.world`.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct ClientWorld {
     population: Arc<Population>,
@@ -80,8 +80,8 @@ impl ClientWorld {
         number.ok_or_else(|| closed_error("client"))
     }
 
-    /// The ghost that the server calls by this number, which it has of :meth:`World.id_of`. None where that is gone, or isn't there yet:
-    /// see :meth:`awaits`.
+    /// The ghost that the server means by this number, from :meth:`World.id_of`. None if it is
+    /// gone, or isn't there yet: see :meth:`awaits`.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
@@ -118,13 +118,14 @@ impl ClientWorld {
         Ok(view.clone())
     }
 
-    /// Says how the view's time is found.
+    /// Sets how the view's time is chosen.
     ///
     /// Args:
-    ///     delay: seconds from what arrives to what is shown; None: what arrives decides. Never below a tick.
-    ///     extrapolation: seconds beyond the newest tick that what has a velocity goes on.
-    ///     rate: ticks a second of the server, until what arrives says it better.
-    ///     rest: seconds for which a ghost of which nothing comes is still drawn as moving, for worlds that are larger than
+    ///     delay: seconds between arrival and display; None: measured. Never below a tick.
+    ///     extrapolation: seconds beyond the newest tick for which properties with a velocity go on.
+    ///     rate: ticks a second of the server, until that is measured.
+    ///     rest: seconds for which a ghost without updates is still drawn as moving, for worlds
+    ///         that are larger than
     ///         the budget; 0: it rests.
     ///
     /// Raises:

@@ -15,7 +15,7 @@ use super::rows::{GhostRows, NOBODY};
 use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
-use crate::replication::{GhostEvent, Happened};
+use crate::replication::{GhostEvent, GhostEventKind};
 
 /// The rows of a class to which something happened in the last tick.
 #[derive(Default)]
@@ -63,16 +63,16 @@ impl Population {
                     self.classes.iter().map(|rows| rows.cells_to_write()).collect();
                 mirror.take(&mut columns, &mut events);
             }
-            for GhostEvent { class, id, happened } in &events {
+            for GhostEvent { class, id, kind } in &events {
                 let (class, rows) = (usize::from(*class), &self.classes[usize::from(*class)]);
                 let without = rows.without_words();
-                let changed = match happened {
-                    Happened::Spawned => {
+                let changed = match kind {
+                    GhostEventKind::Spawned => {
                         owned.push(mirror.owns(class, *id));
                         without
                     }
-                    Happened::Changed { mask } => without & mask,
-                    Happened::Owned { .. } | Happened::Despawned => 0,
+                    GhostEventKind::Changed { mask } => without & mask,
+                    GhostEventKind::Owned { .. } | GhostEventKind::Despawned => 0,
                 };
                 for property in (0..64).filter(|property| changed >> property & 1 == 1) {
                     if let Some(body) = mirror.value(class, *id, property) {
@@ -85,13 +85,13 @@ impl Population {
         for rows in &self.classes {
             *lock(&rows.news) = News::default();
         }
-        let any_owned = events.iter().any(|event| matches!(event.happened, Happened::Owned { .. }));
-        let is_spawn = |event: &&GhostEvent| any_owned && event.happened == Happened::Spawned;
+        let any_owned = events.iter().any(|event| matches!(event.kind, GhostEventKind::Owned { .. }));
+        let is_spawn = |event: &&GhostEvent| any_owned && event.kind == GhostEventKind::Spawned;
         let spawned: HashSet<(u16, u32)> =
             events.iter().filter(is_spawn).map(|event| (event.class, event.id)).collect();
         // Whose a new ghost is, its spawn says.
         let is_known = |event: &GhostEvent| {
-            matches!(event.happened, Happened::Owned { .. }) && spawned.contains(&(event.class, event.id))
+            matches!(event.kind, GhostEventKind::Owned { .. }) && spawned.contains(&(event.class, event.id))
         };
         let mut owned = owned.into_iter();
         // An id that was given away meanwhile is another ghost's from its spawn on.
@@ -99,28 +99,28 @@ impl Population {
         for event in &events {
             let (class, row) = (usize::from(event.class), event.id);
             let rows = &self.classes[class];
-            match event.happened {
-                Happened::Spawned => {
+            match event.kind {
+                GhostEventKind::Spawned => {
                     let owner = owned.next().unwrap_or(false);
                     rows.appear(row);
                     rows.set_owner(row, if owner { 1 } else { NOBODY });
                     rows.begin_unsent(row, owner);
                 }
-                Happened::Owned { owner } => rows.set_owner(row, if owner { 1 } else { NOBODY }),
-                Happened::Changed { .. } | Happened::Despawned => {}
+                GhostEventKind::Owned { owner } => rows.set_owner(row, if owner { 1 } else { NOBODY }),
+                GhostEventKind::Changed { .. } | GhostEventKind::Despawned => {}
             }
-            let has_values = matches!(event.happened, Happened::Spawned | Happened::Changed { .. });
+            let has_values = matches!(event.kind, GhostEventKind::Spawned | GhostEventKind::Changed { .. });
             let is_its = |next: &(usize, u32, usize, Vec<u8>)| has_values && (next.0, next.1) == (class, row);
             while let Some((.., property, body)) = bodies.next_if(is_its) {
                 rows.keep_body(row, property, body);
             }
             if as_columns.contains(&class) {
                 let mut news = lock(&rows.news);
-                match event.happened {
-                    Happened::Spawned => news.spawned.push(row),
-                    Happened::Changed { .. } => news.changed.push(row),
-                    Happened::Despawned => news.despawned.push(row),
-                    Happened::Owned { .. } => {}
+                match event.kind {
+                    GhostEventKind::Spawned => news.spawned.push(row),
+                    GhostEventKind::Changed { .. } => news.changed.push(row),
+                    GhostEventKind::Despawned => news.despawned.push(row),
+                    GhostEventKind::Owned { .. } => {}
                 }
             } else if !is_known(event) {
                 let told = object(py, rows, event, &before)?;
@@ -129,7 +129,7 @@ impl Population {
                 }
                 objects.push(told);
             }
-            if event.happened == Happened::Despawned {
+            if event.kind == GhostEventKind::Despawned {
                 rows.end(py, row, last.remove(&(class, row)));
             }
         }
@@ -145,14 +145,14 @@ fn object(
     before: &Arc<Before>,
 ) -> PyResult<Py<PyAny>> {
     let ghost = rows.object(py, event.id)?.unbind();
-    Ok(match event.happened {
-        Happened::Spawned => Py::new(py, GhostSpawned { ghost })?.into_any(),
-        Happened::Changed { mask } => {
+    Ok(match event.kind {
+        GhostEventKind::Spawned => Py::new(py, GhostSpawned { ghost })?.into_any(),
+        GhostEventKind::Changed { mask } => {
             let names = rows.properties.get().names(py, mask)?.unbind();
             let (rows, before) = (rows.clone(), before.clone());
             Py::new(py, GhostChanged { ghost, names, rows, row: event.id, mask, before })?.into_any()
         }
-        Happened::Owned { owner } => Py::new(py, GhostOwned { ghost, owned: owner })?.into_any(),
-        Happened::Despawned => Py::new(py, GhostDespawned { ghost })?.into_any(),
+        GhostEventKind::Owned { owner } => Py::new(py, GhostOwned { ghost, owned: owner })?.into_any(),
+        GhostEventKind::Despawned => Py::new(py, GhostDespawned { ghost })?.into_any(),
     })
 }

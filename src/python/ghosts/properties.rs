@@ -33,7 +33,7 @@ pub(crate) struct Properties {
     defaults: OnceLock<Vec<Vec<u8>>>,
     /// The names of what is in a mask, by mask.
     names: Mutex<HashMap<u64, Py<PyTuple>>>,
-    rules: HashMap<String, SaidRule>,
+    rules: HashMap<String, RuleSpec>,
 }
 
 /// What Python needs of a property besides the core's part of it.
@@ -52,7 +52,7 @@ impl Properties {
         name: String,
         fields: Vec<(String, Bound<'_, FieldType>, String)>,
         capacity: &Bound<'_, PyAny>,
-        rules: HashMap<String, SaidRule>,
+        rules: HashMap<String, RuleSpec>,
     ) -> PyResult<Self> {
         let capacity = bounded(&format!("{name}: capacity"), capacity, 1, MAX_CAPACITY)?;
         if fields.is_empty() {
@@ -83,9 +83,9 @@ impl Properties {
         })
     }
 
-    /// What was said of how properties are shown, by name: a rule, its velocity's name, and numbers.
+    /// The display rules of properties, by name: a rule, its velocity's name, and numbers.
     #[getter]
-    fn rules(&self) -> HashMap<String, SaidRule> {
+    fn rules(&self) -> HashMap<String, RuleSpec> {
         self.rules.clone()
     }
 
@@ -237,10 +237,10 @@ impl Properties {
 }
 
 /// A rule as it is declared: its name, that of its velocity's property, and two numbers.
-type SaidRule = (String, Option<String>, f64, f64);
+type RuleSpec = (String, Option<String>, f64, f64);
 
 /// Has a class be shown by the rules that were said.
-fn with_rules(class: GhostClass, said: &HashMap<String, SaidRule>) -> Result<GhostClass, String> {
+fn with_rules(class: GhostClass, said: &HashMap<String, RuleSpec>) -> Result<GhostClass, String> {
     let place = |name: &str| {
         let mut fields = class.properties.each().iter().map(|property| property.field().name());
         fields.position(|field| field == name)

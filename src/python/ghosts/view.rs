@@ -38,11 +38,11 @@ pub(super) struct Playing {
     pub(super) rest: f64,
 }
 
-/// The world at a time between two ticks: :meth:`ClientWorld.view` gives what a client shows, and :meth:`World.rewind` has
-/// what it saw.
+/// The world at a time between two ticks: :meth:`ClientWorld.view` returns what to draw, and
+/// :meth:`World.rewind` what a client saw.
 ///
 /// Between two states of a ghost its properties are shown by their rules. A ghost appears in its first tick and is gone in that
-/// of its end. Columns are of the view's own, and change in place with the next one.
+/// of its end. Columns belong to the view, and change in place with the next one.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct WorldView {
     /// Its own rows, and those of the world that it is of.
@@ -133,7 +133,8 @@ impl WorldView {
         rows.object(py, row).map(Some)
     }
 
-    /// Has the view be of another tick, with its fraction; the next :meth:`ClientWorld.view` is of its own again. Returns it.
+    /// Moves the view to another tick, with its fraction, until the next
+    /// :meth:`ClientWorld.view`. Returns the view.
     ///
     /// Raises:
     ///     ValueError: it is no tick.
@@ -155,13 +156,14 @@ impl WorldView {
         Ok(slf.clone())
     }
 
-    /// The tick that it is of, with its fraction: what a client tells the server that it saw. 0 before anything arrived.
+    /// Its tick, with its fraction: the one that a client reports to the server as seen. 0
+    /// before anything arrived.
     #[getter]
     fn tick(&self) -> f64 {
         lock(&self.shown).tick
     }
 
-    /// Seconds from what arrives to what is shown; 0 on a server.
+    /// Seconds between arrival and display; 0 on a server.
     #[getter]
     fn delay(&self) -> f64 {
         match &lock(&self.shown).source {
@@ -170,7 +172,7 @@ impl WorldView {
         }
     }
 
-    /// Seconds of a tick of the server, as it arrives; 0 on a server.
+    /// Seconds of a tick of the server, as measured; 0 on a server.
     #[getter]
     fn period(&self) -> f64 {
         match &lock(&self.shown).source {
@@ -179,7 +181,7 @@ impl WorldView {
         }
     }
 
-    /// Seconds in which the view stood still, as what came next was late; 0 on a server.
+    /// Seconds in which the view stood still because updates were late; 0 on a server.
     #[getter]
     fn stood(&self) -> f64 {
         match &lock(&self.shown).source {
@@ -188,8 +190,8 @@ impl WorldView {
         }
     }
 
-    /// A column of bool that says which rows of a class the client was shown, of a rewound world; all where it is nobody's
-    /// view.
+    /// A column of bool: which rows of a class the client was shown, in a rewound world; all if
+    /// it is no client's view.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.

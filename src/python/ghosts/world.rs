@@ -33,7 +33,8 @@ use crate::python::state::State;
 use crate::python::time;
 use crate::replication::{MAX_PAST, Relevancy};
 
-/// A server's ghosts: what is spawned here appears at its clients. :attr:`Server.world` has it.
+/// A server's ghosts: objects that are spawned here appear at its clients. It is
+/// :attr:`Server.world`.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct World {
     pub(in crate::python) population: Arc<Population>,
@@ -59,7 +60,7 @@ impl World {
     ///
     /// Args:
     ///     ghost: an object, or a class.
-    ///     owner: the client whose it is; None, or one that is gone: nobody's.
+    ///     owner: the client that owns it; None, or a client that is gone: nobody.
     ///
     /// Raises:
     ///     FieldError: a property's value is not in its range.
@@ -84,12 +85,13 @@ impl World {
         Ok(object)
     }
 
-    /// Puts many ghosts into the world that begin alike, without an object for each. Returns their rows, as uint32.
+    /// Puts many identical ghosts into the world, without an object for each. Returns their
+    /// rows, as uint32.
     ///
     /// Args:
     ///     ghost: an object whose values they begin with, or a class for its defaults.
     ///     count: how many.
-    ///     owner: the client whose they are.
+    ///     owner: the client that owns them.
     ///
     /// Raises:
     ///     As :meth:`spawn`; when there is no room for all of them none is there.
@@ -168,7 +170,7 @@ impl World {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
-    /// The client that owns a ghost; None where it is nobody's, or its owner is gone.
+    /// The client that owns a ghost; None if nobody does, or its owner is gone.
     ///
     /// Raises:
     ///     GhostError: it is not in this world, or not any more.
@@ -205,7 +207,7 @@ impl World {
         self.population.live(ghost).map(|live| live.row)
     }
 
-    /// Says which clients are sent which ghosts of a class: :class:`Always`, as where nothing is said, :class:`Owner`,
+    /// Sets which clients get which ghosts of a class: :class:`Always`, the default, :class:`Owner`,
     /// :class:`Grid`, :class:`Chosen` or :class:`Hook`.
     ///
     /// Raises:
@@ -222,8 +224,9 @@ impl World {
         Ok(())
     }
 
-    /// Has a function say in each flush what :meth:`set_weights` says once: it is called with the class's :class:`GhostArrays`,
-    /// and returns a buffer of float32, a row each, or None: as they were. None instead of it: no function.
+    /// Sets a function that returns the weights of :meth:`set_weights` in each flush: it is
+    /// called with the class's :class:`GhostArrays`, and returns a buffer of float32, one per row,
+    /// or None for the last ones. None instead of it: no function.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
@@ -237,8 +240,9 @@ impl World {
         Ok(())
     }
 
-    /// Says from where a client looks at the ghosts of a class that has a :class:`Grid`: places of two or three numbers.
-    /// None, or no places: from where its own are. False when the client is gone.
+    /// Sets the places from which a client sees the ghosts of a class with a :class:`Grid`: two
+    /// or three numbers each. None, or no places: its own ghosts' places. False when the client is
+    /// gone.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts, or has another rule.
@@ -293,8 +297,8 @@ impl World {
         self.with(|state| names::for_client(state, PeerHandle::from_number(client), &live))
     }
 
-    /// The ghost that a client calls by this number, which it has of :meth:`ClientWorld.id_of`. None where that is gone or was never
-    /// the client's, or the client is gone.
+    /// The ghost that a client knows by this number, from :meth:`ClientWorld.id_of`. None if the
+    /// ghost is gone or was never the client's, or if the client is gone.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
@@ -314,8 +318,9 @@ impl World {
         row.map(|row| rows.object(class_.py(), row)).transpose()
     }
 
-    /// Says by how much the priorities of a class's ghosts are multiplied where not all that is due has room: a buffer of
-    /// float32, a row each; rows beyond have 1. It holds until it is said again.
+    /// Sets the factors of the priorities of a class's ghosts, for when not everything that is
+    /// due has room: a buffer of
+    /// float32, a row each; rows beyond have 1. They stay until they are set again.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
@@ -356,7 +361,8 @@ impl World {
         self.with(|state| core::client_bits(state, PeerHandle::from_number(client)))
     }
 
-    /// Remembers what the world looks like from now on, for :meth:`rewind`. Takes 4 bytes (8 where a value needs more than
+    /// Remembers the world from now on, for :meth:`rewind`. Takes 4 bytes (8 where a value needs
+    /// more than
     /// 32 bits) a number and tick of each ghost.
     ///
     /// Args:
@@ -377,7 +383,7 @@ impl World {
         self.with(|state| core::remember(state, ticks as u32))
     }
 
-    /// Bytes of memory that what is remembered takes.
+    /// Bytes of memory that :meth:`remember` takes.
     #[getter]
     fn past_bytes(&self) -> PyResult<usize> {
         self.with(core::past_bytes)
@@ -392,7 +398,7 @@ impl World {
     /// The world as a client saw it: a :class:`tickwire.past.Past`, for a ``with`` statement.
     ///
     /// Args:
-    ///     client: whose view it is: what it was not shown is marked.
+    ///     client: the client whose view it is; ghosts that it was not shown are marked.
     ///     seen: the tick that it looked at, as its :attr:`WorldView.tick` said. None: what it saw as it gave its input of the
     ///         tick that runs (:meth:`Inputs.seen`), and the newest tick where it didn't say.
     ///
@@ -412,7 +418,7 @@ impl World {
         Self::past(slf, Some(client), said)
     }
 
-    /// The world as it was at a tick, whoever saw it; as :meth:`rewind`.
+    /// The world as it was at a tick, independent of clients; otherwise like :meth:`rewind`.
     ///
     /// Args:
     ///     tick: which, with its fraction; the newest is :attr:`tick`.
@@ -425,7 +431,7 @@ impl World {
         Self::past(slf, None, Some(tick))
     }
 
-    /// What was judged, the newest last: a :class:`tickwire.past.Judgements`.
+    /// The judgements, the newest last: a :class:`tickwire.past.Judgements`.
     #[getter]
     fn judgements<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if let Some(made) = self.judgements.get() {

@@ -6,11 +6,11 @@ use pyo3::types::{PyBytes, PyString};
 use crate::python::stream::Stream;
 use crate::wire;
 
-/// Reads what a :class:`BitWriter` wrote: call the methods in the order in which the writer's were called,
-/// with the same bounds. Layout: the serialize 1.0 standard, with all its checks; the first refusal is final.
+/// Reads the output of a :class:`BitWriter`: call the methods in the writer's order, with the same
+/// bounds. Layout: the serialize 1.0 standard, with all its checks; the first refusal is final.
 ///
 /// Args:
-///     data: what was written.
+///     data: the writer's output.
 ///
 /// Raises:
 ///     StreamError: the bytes are invalid by the standard: drop the packet.

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use super::chunk_sender::{ChunkProgress, LONGEST};
+use super::chunk_sender::{ChunkProgress, MAX_SECONDS};
 use super::{counts, instant};
 use crate::python::errors::value_error;
 use crate::python::fields::bounded;
@@ -57,7 +57,7 @@ impl ChunkReceiver {
         overhead: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let mut config = ChunkReceiverConfig {
-            ack_interval: seconds("ack_interval", ack_interval, LONGEST)?,
+            ack_interval: seconds("ack_interval", ack_interval, MAX_SECONDS)?,
             ..ChunkReceiverConfig::default()
         };
         if let Some(slices) = max_slices {

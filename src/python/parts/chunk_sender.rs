@@ -15,7 +15,7 @@ use crate::slices::{self, ChunkSendError, ChunkSenderConfig, MAX_SLICES, Progres
 use crate::store::Packets;
 
 /// The longest of all times here: a longer one is a mistake (milliseconds).
-pub(super) const LONGEST: f64 = 60.0;
+pub(super) const MAX_SECONDS: f64 = 60.0;
 
 /// The sending end of large blocks of data: a chunk is cut into slices of 1,024 bytes, which go out over and over, at a
 /// set rate, until the :class:`ChunkReceiver` at the other end has acked them all. One chunk is in flight at a time; more
@@ -78,8 +78,8 @@ impl ChunkSender {
     ) -> PyResult<Self> {
         let mut config = ChunkSenderConfig {
             bytes_per_second,
-            resend_delay: seconds("resend_delay", resend_delay, LONGEST)?,
-            initial_burst_wait: seconds("initial_burst_wait", initial_burst_wait, LONGEST)?,
+            resend_delay: seconds("resend_delay", resend_delay, MAX_SECONDS)?,
+            initial_burst_wait: seconds("initial_burst_wait", initial_burst_wait, MAX_SECONDS)?,
             ..ChunkSenderConfig::default()
         };
         for (name, given, least, most, setting) in [
@@ -145,7 +145,7 @@ impl ChunkSender {
     #[pyo3(signature = (now, /, *, rtt = None))]
     fn update<'py>(&self, py: Python<'py>, now: f64, rtt: Option<f64>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let now = instant(now)?;
-        let rtt = rtt.map(|rtt| seconds("rtt", rtt, LONGEST)).transpose()?;
+        let rtt = rtt.map(|rtt| seconds("rtt", rtt, MAX_SECONDS)).transpose()?;
         let mut out = Packets::new();
         let mut core = lock(&self.core);
         core.set_rtt(rtt);
@@ -196,7 +196,7 @@ impl ChunkSender {
         lock(&self.core).progress().map(ChunkProgress::from)
     }
 
-    /// Chunks that wait behind the one in flight.
+    /// Chunks queued after the one in flight.
     #[getter]
     fn queued(&self) -> usize {
         lock(&self.core).queued()

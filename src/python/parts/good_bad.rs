@@ -11,7 +11,7 @@ use crate::python::protocol::seconds;
 use crate::transport::good_bad::{self, GoodBadConfig, Mode};
 
 /// A day: a longer time is a mistake.
-const LONGEST: f64 = 86_400.0;
+const MAX_SECONDS: f64 = 86_400.0;
 
 /// The simple binary congestion avoidance of the article "Reliability, Ordering and Congestion Avoidance over UDP": how
 /// many packets a second to send, by the RTT alone.
@@ -82,7 +82,7 @@ impl GoodBad {
     ///     the mode that follows.
     #[pyo3(signature = (now, rtt, /))]
     fn update(&self, now: f64, rtt: f64) -> PyResult<&'static str> {
-        let (now, rtt) = (instant(now)?, seconds("rtt", rtt, LONGEST)?);
+        let (now, rtt) = (instant(now)?, seconds("rtt", rtt, MAX_SECONDS)?);
         Ok(name(lock(&self.core).update(now, rtt)))
     }
 
@@ -92,7 +92,7 @@ impl GoodBad {
         name(lock(&self.core).mode())
     }
 
-    /// What the mode allows.
+    /// The mode's rate.
     #[getter]
     fn packets_per_second(&self) -> f64 {
         lock(&self.core).packets_per_second()
@@ -122,14 +122,14 @@ pub(in crate::python) fn good_bad_config(
     halve_every: f64,
 ) -> PyResult<GoodBadConfig> {
     Ok(GoodBadConfig {
-        bad_rtt: seconds("bad_rtt", bad_rtt, LONGEST)?,
+        bad_rtt: seconds("bad_rtt", bad_rtt, MAX_SECONDS)?,
         good_packets_per_second,
         bad_packets_per_second,
-        recovery_time: seconds("recovery_time", recovery_time, LONGEST)?,
-        min_recovery_time: seconds("min_recovery_time", min_recovery_time, LONGEST)?,
-        max_recovery_time: seconds("max_recovery_time", max_recovery_time, LONGEST)?,
-        double_below: seconds("double_below", double_below, LONGEST)?,
-        halve_every: seconds("halve_every", halve_every, LONGEST)?,
+        recovery_time: seconds("recovery_time", recovery_time, MAX_SECONDS)?,
+        min_recovery_time: seconds("min_recovery_time", min_recovery_time, MAX_SECONDS)?,
+        max_recovery_time: seconds("max_recovery_time", max_recovery_time, MAX_SECONDS)?,
+        double_below: seconds("double_below", double_below, MAX_SECONDS)?,
+        halve_every: seconds("halve_every", halve_every, MAX_SECONDS)?,
     })
 }
 

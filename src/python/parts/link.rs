@@ -142,22 +142,22 @@ impl Link {
         lock(&self.core).queued_bytes()
     }
 
-    /// Changes the conditions, from the latest time that the link was told on.
-    ///
-    /// Items in the queue leave under the new conditions, those beyond keep their fate. What is scheduled stays.
+    /// Changes the conditions, from the latest time passed to the link on. Items in the queue
+    /// leave under the new conditions; later ones are unaffected. Scheduled changes stay.
     #[pyo3(signature = (conditions, /))]
     fn set_conditions(&self, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
         lock(&self.core).set_conditions(conditions.get().core).map_err(value_error)
     }
 
-    /// As :meth:`set_conditions`, when ``at`` comes, in seconds; of changes at one time the last holds.
+    /// Like :meth:`set_conditions`, when ``at`` comes, in seconds; of changes at one time the last holds.
     #[pyo3(signature = (at, conditions, /))]
     fn schedule(&self, at: f64, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
         let at = Instant::ZERO + seconds("at", at, LATEST)?;
         lock(&self.core).schedule(at, conditions.get().core).map_err(value_error)
     }
 
-    /// What became of the items: ``sent``, ``too_large`` (above ``max_datagram``), ``queue_dropped`` (found the
+    /// Counts of the items: ``sent``, ``too_large`` (above ``max_datagram``), ``queue_dropped``
+    /// (found the
     /// queue full), ``lost`` (each by itself), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered`` (held back),
     /// ``overflowed`` (too many were under way), ``delivered``.
     #[getter]
@@ -180,7 +180,7 @@ impl Link {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // What is being worked on is in use.
+        // Locked, so it is in use: nothing to collect.
         let Ok(core) = self.core.try_lock() else { return Ok(()) };
         core.items().try_for_each(|item| visit.call(&item.object))
     }

@@ -160,7 +160,7 @@ impl SequenceBuffer {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // What is being worked on is in use.
+        // Locked, so it is in use: nothing to collect.
         let Ok(state) = self.state.try_lock() else { return Ok(()) };
         state.sequences().filter_map(|s| state.values.get(s)).try_for_each(|value| visit.call(value))
     }

@@ -201,8 +201,8 @@ impl VirtualConnection {
         Ok(to_python(py, &out))
     }
 
-    /// What happened since the last call: ``("connected", peer)``, ``("timed_out", peer)``, and ``("no_answer",
-    /// peer)`` of one that connects.
+    /// The events since the last call: ``("connected", peer)``, ``("timed_out", peer)``, and
+    /// ``("no_answer", peer)`` for one that connects.
     fn events(&self) -> Vec<(&'static str, Address)> {
         let mut core = lock(&self.core);
         let events = std::iter::from_fn(|| core.poll_event());

@@ -735,12 +735,13 @@ impl Server {
         self.queue_rows_for(class_.py(), &rows, clients, exclude, retained)
     }
 
-    /// Has a client run a call; or several, of a call :data:`tickwire.to_all`. Returns what :meth:`send` does, or
-    /// ``HIDDEN`` where the client isn't to have a ghost that is named; of several clients, those who have no room for it or
-    /// are gone.
+    /// Makes a client run a call, or several clients if the call is :data:`tickwire.to_all`. For
+    /// one client, returns what :meth:`send` does, or ``HIDDEN`` if a ghost in it is not relevant
+    /// to the client; for several, those whose channel is full or who are gone.
     ///
     /// Args:
-    ///     client (ClientHandle | Iterable[ClientHandle]): who runs it; a :class:`Room` too.
+    ///     client (ClientHandle | Iterable[ClientHandle]): the client or clients that run it,
+    ///     such as a :class:`Room`.
     ///     call (ClientCall): a call of the protocol; its arguments follow.
     ///
     /// Raises:
@@ -762,8 +763,8 @@ impl Server {
         self.call_one_or_several(py, client, call, args, kwargs)
     }
 
-    /// Has all clients run a call; where it names ghosts, those clients who are to have all of them. Returns the clients
-    /// whose channel was full: the others have it.
+    /// Makes all clients run a call; if it names ghosts, those clients to whom all of them are
+    /// relevant. Returns the clients whose channel was full: the others have it.
     ///
     /// Args:
     ///     call (ClientCall): a call :data:`tickwire.to_all`; its arguments follow.
@@ -781,11 +782,11 @@ impl Server {
         self.call_several(py, None, call, args, kwargs)
     }
 
-    /// Has a client run a call, and waits for what it returns. What the client does that no reply can come is the
-    /// request's error. At most 256 wait at a time for one client.
+    /// Makes a client run a call, and returns a request for its result. If no reply can come any
+    /// more, the request has an error. At most 256 wait at a time for one client.
     ///
     /// Args:
-    ///     client (ClientHandle): who runs it.
+    ///     client (ClientHandle): the client that runs it.
     ///     call (ClientCall): a call of the protocol; its arguments follow.
     ///
     /// Raises:
@@ -804,11 +805,11 @@ impl Server {
         self.endpoint.request(py, self.core_handle(client.get())?, call, args, kwargs)
     }
 
-    /// Has another function run a call that comes here.
+    /// Sets another function to run a call that arrives here.
     ///
     /// Args:
     ///     call (ServerCall): a call of the protocol.
-    ///     function (Callable): is given what the declared function would be. No coroutine function.
+    ///     function (Callable): called like the declared function. Not a coroutine function.
     #[pyo3(signature = (call, function, /))]
     fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
         self.endpoint.implement(call, function)
@@ -962,7 +963,7 @@ impl Server {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.admission)?;
         visit.call(&self.world)?;
-        // What is being worked on is in use.
+        // Locked, so it is in use: nothing to collect.
         if let Ok(players) = self.players.try_lock() {
             let mut handles = players.handles.values().chain(players.newcomers.values());
             handles.try_for_each(|handle| visit.call(handle))?;

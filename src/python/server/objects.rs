@@ -116,7 +116,7 @@ impl Server {
         let known = |client| lock(&self.players).handles.get(&client).map(|handle| handle.clone_ref(py));
         pending.make_chunks(py, |client| known(client).map(Some))?;
         let mut refused = Vec::new();
-        // Messages of one client come one behind the other.
+        // Messages of one client are adjacent.
         let mut sender: Option<(PeerHandle, Bound<'_, PyAny>)> = None;
         let made = pending.make_messages(py, &self.endpoint, &mut refused, |client, what| {
             if sender.as_ref().is_none_or(|(last, _)| *last != client) {

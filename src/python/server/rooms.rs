@@ -1,6 +1,6 @@
 //! Rooms: some of a server's clients, to send to.
 //!
-//! Promises: whoever leaves the server has left its rooms when its last event is handed over, and a newcomer of a room is
+//! Promises: a client that leaves the server has left its rooms when its last event is handed over, and a newcomer of a room is
 //! sent what the room retains. A room keeps its server, and no server its rooms.
 
 use std::collections::BTreeMap;
@@ -246,7 +246,7 @@ impl Room {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.server)?;
-        // What is being worked on is in use.
+        // Locked, so it is in use: nothing to collect.
         let Ok(members) = self.members.try_lock() else { return Ok(()) };
         members.values().try_for_each(|member| visit.call(member))
     }

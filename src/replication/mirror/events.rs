@@ -1,12 +1,12 @@
-//! What happened to a client's ghosts since the game last asked.
+//! Events of a client's ghosts since the game's last take.
 //!
-//! Promises: each spawn has one despawn. A ghost that came and went between two ticks of the game is not told of, so that what
-//! waits is bounded by the ids.
+//! Promises: each spawn has one despawn. A ghost that came and went between two takes has no events, so the number of
+//! events is bounded by the ids.
 
 /// What happened to a ghost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happened {
-    /// It is there, with its first values.
+pub enum GhostEventKind {
+    /// It exists, with its first values.
     Spawned,
     /// Properties of this mask have other values.
     Changed { mask: u64 },
@@ -21,5 +21,5 @@ pub struct GhostEvent {
     pub class: u16,
     /// The ghost's id: its row among the client's ghosts of the class.
     pub id: u32,
-    pub happened: Happened,
+    pub kind: GhostEventKind,
 }

@@ -1,7 +1,8 @@
 //! A client's side: the ghosts that it has.
 //!
-//! Packets are read as they arrive ([`Mirror::handle_payload`]); the game takes what changed once a tick ([`Mirror::take`]),
-//! into its own columns, which have a cell for each ghost id. What is in them between is what was taken last.
+//! Packets are read as they arrive ([`Mirror::handle_payload`]); the game takes the changes once a tick
+//! ([`Mirror::take`]), into its own columns, which have a cell for each ghost id. In between, the columns stay as
+//! they were taken.
 //!
 //! Promises: see [`super`]. Memory follows what arrived, and is bounded by the classes' capacities.
 
@@ -15,7 +16,7 @@ mod view;
 
 use std::sync::Arc;
 
-pub use self::events::{GhostEvent, Happened};
+pub use self::events::{GhostEvent, GhostEventKind};
 use self::ghosts::{Against, Ghosts, Outcome};
 pub use self::names::Named;
 use self::received::ReceivedTicks;
@@ -25,7 +26,7 @@ use super::packet::{Heads, Op, TICK_BITS, Violation};
 use crate::store::sequence::nearest;
 use crate::wire::BitReader;
 
-/// The first tick's base: so that earlier ones, which arrive later, are none below 0.
+/// The origin of ticks, so that earlier ones, which may arrive later, stay above 0.
 const FIRST_TICK: u32 = 1 << TICK_BITS;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub struct MirrorCounters {
     pub packets: u64,
     /// Updates, creates and destroys.
     pub records: u64,
-    /// Those of them that were of ghosts which aren't there, or came too late to be of use.
+    /// Records about ghosts that don't exist, or that came too late.
     pub skipped: u64,
 }
 
@@ -43,7 +44,7 @@ pub struct Mirror {
     ghosts: Box<[Ghosts]>,
     /// Ends that the game has not heard of.
     ended: Vec<GhostEvent>,
-    /// The newest tick, 0 before the first; and what it was when the game last took what changed.
+    /// The newest tick, 0 before the first; and its value at the game's last take.
     tick: u32,
     taken: u32,
     /// The tick of the packet that was read last, and when which came.
@@ -80,21 +81,22 @@ impl Mirror {
         &self.classes
     }
 
-    /// Begins anew, with another server: what the game knew of ends. Its columns keep their cells.
+    /// Starts again, with another server: the game's ghosts end. Its columns keep their cells.
     pub fn reset(&mut self) {
         (self.tick, self.taken) = (0, 0);
         self.received = ReceivedTicks::default();
         self.epoch = self.epoch.wrapping_add(1);
         self.owned.clear();
         for (ghosts, class) in self.ghosts.iter_mut().zip(0..) {
-            ghosts.clear(|id| self.ended.push(GhostEvent { class, id, happened: Happened::Despawned }));
+            ghosts.clear(|id| self.ended.push(GhostEvent { class, id, kind: GhostEventKind::Despawned }));
         }
     }
 
     /// Reads a packet.
     ///
     /// # Errors
-    /// How it breaks the protocol. What stands before that was read.
+    ///
+    /// How it breaks the protocol. The records before that were applied.
     pub fn handle_payload(&mut self, mut reader: BitReader<'_>) -> Result<(), Violation> {
         let reader = &mut reader;
         let tick = self.unwrap(reader.bits(TICK_BITS)? as u32)?;
@@ -127,7 +129,7 @@ impl Mirror {
                 match outcome {
                     Outcome::Quiet => {}
                     Outcome::Despawned => {
-                        self.ended.push(GhostEvent { class, id, happened: Happened::Despawned });
+                        self.ended.push(GhostEvent { class, id, kind: GhostEventKind::Despawned });
                     }
                     Outcome::Skipped => self.counters.skipped += 1,
                 }
@@ -147,26 +149,26 @@ impl Mirror {
         nearest(low as u16, self.tick).filter(|tick| *tick > 0).ok_or(Violation::Tick)
     }
 
-    /// Puts what changed since the last call into the game's columns, and what happened into `events`: despawns in
-    /// their order, spawns by class and id, then what changed, by class and id. So a despawn whose ghost's id has a spawn here
-    /// is of the ghost that had the id before.
+    /// Puts the changes since the last call into the game's columns, and appends to `events`: despawns in their
+    /// order, spawns by class and id, then changes by class and id. So if an id has both a despawn and a spawn here,
+    /// the despawn is that of the earlier ghost.
     ///
-    /// `columns` has for each class one column a property, of [`Mirror::rows`] cells or more; those of properties without words
-    /// aren't looked at (see [`Mirror::value`]). Ghosts that have no cell wait.
+    /// `columns` has for each class one column per property, of [`Mirror::rows`] cells or more; those of properties
+    /// without words are ignored (see [`Mirror::value`]). Ghosts without a cell wait.
     pub fn take<'a, C: AsMut<[&'a mut [u8]]>>(&mut self, columns: &mut [C], events: &mut Vec<GhostEvent>) {
         events.append(&mut self.ended);
         self.taken = self.tick;
         for (ghosts, class) in self.ghosts.iter_mut().zip(0..).take(columns.len()) {
-            ghosts.take_spawns(|id| events.push(GhostEvent { class, id, happened: Happened::Spawned }));
+            ghosts.take_spawns(|id| events.push(GhostEvent { class, id, kind: GhostEventKind::Spawned }));
         }
         for ((ghosts, columns), class) in self.ghosts.iter_mut().zip(columns).zip(0..) {
             ghosts.take(columns.as_mut(), |id, mask, fresh, owner| {
-                let mut tell = |happened| events.push(GhostEvent { class, id, happened });
+                let mut tell = |kind| events.push(GhostEvent { class, id, kind });
                 if let Some(owner) = owner {
-                    tell(Happened::Owned { owner });
+                    tell(GhostEventKind::Owned { owner });
                 }
                 if mask != 0 && !fresh {
-                    tell(Happened::Changed { mask });
+                    tell(GhostEventKind::Changed { mask });
                 }
             });
         }
@@ -178,7 +180,7 @@ impl Mirror {
         }
     }
 
-    /// Notes with each [`Mirror::take`] of which ticks the states are that it took, of ghosts that the client owns.
+    /// Records with each [`Mirror::take`] the ticks of the states that it took, for ghosts that the client owns.
     pub fn note_owned(&mut self) {
         self.notes_owned = true;
     }
@@ -192,14 +194,14 @@ impl Mirror {
         Some((self.tick.saturating_sub(tick), self.tick.saturating_sub(newest)))
     }
 
-    /// The class and the id of each ghost whose end [`Mirror::take`] will tell. Its cells have its last values until then; after
-    /// it they may be those of another ghost with its id.
+    /// The class and id of each ghost whose end [`Mirror::take`] will report. Its cells keep its last values until
+    /// then; afterwards they may belong to another ghost with its id.
     pub fn ended(&self) -> impl Iterator<Item = (usize, u32)> {
         self.ended.iter().map(|event| (usize::from(event.class), event.id))
     }
 
-    /// The ids of a class's ghosts whose cells [`Mirror::take`] will change, and the mask of the properties: what is in them is what the
-    /// game has seen.
+    /// The ids of a class's ghosts whose cells [`Mirror::take`] will change, with the mask of properties: the cells
+    /// still have the values that the game has seen.
     pub fn changing(&self, class: usize) -> impl Iterator<Item = (u32, u64)> {
         self.ghosts.get(class).into_iter().flat_map(Ghosts::changing)
     }
@@ -214,8 +216,7 @@ impl Mirror {
         self.tick
     }
 
-    /// As many cells as a column of this class must have: one more than the highest id of a ghost that was
-    /// ever there.
+    /// How many cells a column of this class must have: one more than the highest id of any ghost so far.
     pub fn rows(&self, class: usize) -> usize {
         self.ghosts.get(class).map_or(0, Ghosts::rows)
     }
@@ -230,13 +231,13 @@ impl Mirror {
         self.ghosts.get(class).is_some_and(|ghosts| ghosts.is_owned(id as usize))
     }
 
-    /// The tick of a ghost's newest state, 0 where there is none.
+    /// The tick of a ghost's newest state, 0 if it has none.
     pub fn tick_of(&self, class: usize, id: u32) -> u32 {
         self.ghosts.get(class).map_or(0, |ghosts| ghosts.tick(id as usize))
     }
 
-    /// The newest value of a property without words: a body as [`crate::wire::Field::load`] takes. None when the ghost isn't
-    /// there or never got it.
+    /// The newest value of a property without words, as a body for [`crate::wire::Field::load`]. None if the ghost
+    /// doesn't exist or never got it.
     pub fn value(&self, class: usize, id: u32, property: usize) -> Option<&[u8]> {
         self.ghosts.get(class)?.value(id as usize, property)
     }

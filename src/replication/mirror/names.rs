@@ -4,19 +4,19 @@ use super::Mirror;
 use crate::replication::name::GhostName;
 use crate::store::sequence::nearest;
 
-/// What a name is of.
+/// The state of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// The ghost with this id.
     Here { id: u32 },
     /// One that has ended.
     Gone,
-    /// One that has not arrived, or that the game was not told of.
+    /// A ghost that has not arrived, or was not reported to the game.
     Awaited,
 }
 
 impl Mirror {
-    /// The name of the ghost with this id, as the game has it since it last took what changed.
+    /// The state of the name with this id, as of the game's last take.
     pub fn name(&self, id: u32) -> GhostName {
         GhostName { id, as_of: self.taken as u16 }
     }
@@ -30,7 +30,7 @@ impl Mirror {
         let ends = self.ended().any(|ended| ended == (class, id));
         if self.tick > 0 && ghosts.destroyed_at(id as usize) >= as_of {
             Named::Gone
-        } else if ghosts.is_told(id as usize) && !ends {
+        } else if ghosts.is_reported(id as usize) && !ends {
             Named::Here { id }
         } else {
             Named::Awaited

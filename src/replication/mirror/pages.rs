@@ -1,20 +1,20 @@
-//! What a client knows of the ids of one class, in pages.
+//! A client's data about the ids of one class, in pages.
 //!
-//! Promises: a page is made when one of its ids is first used, and memory for states when one of its ghosts first has some, so
-//! that memory follows what arrived and not how high the ids are.
+//! Promises: a page is allocated when one of its ids is first used, and memory for states when one of its ghosts
+//! first has some, so that memory follows what arrived and not how high the ids are.
 
 use super::states::States;
 
 /// Ids of a page.
 pub(super) const PAGE: usize = 64;
 
-/// What is known of some ids. All but the states is by the id's place in the page.
+/// The data of a page's ids. Except for the states, by the id's place in the page.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) flags: [u8; PAGE],
     /// The tick of each id's last destroy. One may come before the create that it ends.
     pub(super) destroyed: [u32; PAGE],
-    /// Another number after each change of what was: a state between others, or an end.
+    /// Changes whenever history does: a state between others, or an end.
     pub(super) version: u32,
     /// Properties that the game has not seen.
     pub(super) dirty: [u64; PAGE],
@@ -66,7 +66,7 @@ impl Page {
 
 #[derive(Debug, Default)]
 pub(super) struct Pages {
-    /// By page: 1 more than where it is; 0 where there is none.
+    /// By page: 1 more than its index; 0 if it doesn't exist.
     places: Vec<u16>,
     #[expect(
         clippy::vec_box,
@@ -76,7 +76,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// The page of an id, if there is one, and the id's place in it.
+    /// The page of an id, if it exists, and the id's place in it.
     #[inline]
     pub(super) fn get(&self, id: usize) -> Option<(&Page, usize)> {
         let place = usize::from(*self.places.get(id / PAGE)?);
@@ -89,7 +89,7 @@ impl Pages {
         Some((self.made.get_mut(place.wrapping_sub(1))?, id % PAGE))
     }
 
-    /// As [`Pages::get_mut`], of an id below a class's capacity: the page is made if there is none.
+    /// Like [`Pages::get_mut`], for an id below a class's capacity: allocates the page if necessary.
     pub(super) fn make(&mut self, id: usize) -> (&mut Page, usize) {
         let page = id / PAGE;
         if self.places.len() <= page {

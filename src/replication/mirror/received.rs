@@ -1,7 +1,7 @@
-//! Which ticks arrived when, and between which of them nothing was lost.
+//! When each tick arrived, and between which of them nothing was lost.
 //!
-//! A ghost of which a tick says nothing rests, if all of that tick arrived. What was lost shows in the sequences of packets: between
-//! two that follow one another there was none.
+//! A ghost without a record in a tick was at rest, if all of that tick arrived. Losses show in the sequences of
+//! packets: between two consecutive ones there was none.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::time::Instant;
 /// How many packets are remembered: a second or more, and more than any rest that is still drawn as one motion.
 const KEPT: usize = 256;
 
-/// How many wait for whoever plays them out; the oldest are forgotten.
+/// How many arrivals wait for the view; the oldest make room.
 const WAITING: usize = 256;
 
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl ReceivedTicks {
             self.waiting.pop_front();
         }
         self.waiting.push_back((tick, now));
-        // So that those before the first are none below 0.
+        // So that those before the first stay above 0.
         let first = (1 << 16) + u32::from(sequence);
         let Some(sequence) =
             self.packets.back().map_or(Some(first), |(newest, _)| nearest(sequence, *newest))
@@ -56,7 +56,8 @@ impl ReceivedTicks {
         self.waiting.drain(..)
     }
 
-    /// The tick before this one of which everything arrived, with nothing lost since. What wasn't in it was then as it had been.
+    /// The last tick before this one that arrived completely, with nothing lost since. Ghosts without a record were
+    /// unchanged then.
     pub(super) fn rested(&self, tick: u32) -> Option<u32> {
         let first = self.packets.partition_point(|(_, other)| *other < tick);
         let is_tight = |index: usize| {
@@ -68,8 +69,8 @@ impl ReceivedTicks {
             return None;
         }
         let rested = self.packets.get(first.checked_sub(1)?)?.1;
-        // Sequences are left out at times, to find out who acks what never was. Where ticks come in one packet each, no
-        // other was lost of two that follow one another.
+        // The server skips sequences at times, to find peers that ack what was never sent. With one packet per tick,
+        // consecutive ticks show that only such a number is missing.
         if self.divided.saturating_add(KEPT as u32) < tick {
             return (is_tight(first) || rested + 1 == tick).then_some(rested);
         }

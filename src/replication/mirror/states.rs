@@ -1,7 +1,8 @@
-//! The words of a page of a client's ghosts: of each the newest, and earlier ones that the server may name as a baseline.
+//! The words of a page of a client's ghosts: the newest of each, and earlier ones that the server may name as a
+//! baseline.
 //!
-//! Promises: of each ghost the states with the newest ticks are kept, however they arrive. Memory for a place of the history is
-//! taken when a ghost of the page first has this many states.
+//! Promises: for each ghost the states with the newest ticks are kept, in whatever order they arrive. Memory for a
+//! place of the history is allocated when a ghost of the page first has that many states.
 
 use super::super::class::HISTORY;
 use super::super::row_words::RowWords;
@@ -31,7 +32,7 @@ pub(super) struct States {
     /// Words of a state.
     width: usize,
     narrow: bool,
-    /// The tick of the newest state, 0 where there is none.
+    /// The tick of the newest state, 0 if there is none.
     ticks: [u32; PAGE],
     newest: RowWords,
     rings: [Ring; PAGE],
@@ -115,10 +116,10 @@ impl States {
         true
     }
 
-    /// The ticks of the states around `tick`: before that of the newest one that is not later, of this, and of the next one; 0
-    /// where there is none. And whether earlier states may have been forgotten, and where the next one is.
+    /// The ticks of the states around `tick`: the one before the current one, the current one, and the next one; 0 if
+    /// there is none. Also whether earlier states may have been forgotten, and the place of the next one.
     #[inline]
-    pub(super) fn around(&self, id: usize, tick: u32) -> ([u32; 3], bool, Option<usize>) {
+    pub(super) fn bracket(&self, id: usize, tick: u32) -> ([u32; 3], bool, Option<usize>) {
         let (newest, ring) = (self.ticks[id], self.rings[id]);
         let len = usize::from(ring.len);
         let earlier = |index: usize| self.earlier_ticks[id * DEPTH + ring.place(index)];
@@ -182,7 +183,7 @@ impl States {
             return;
         }
         if len == DEPTH {
-            // The oldest makes room; when this one is older, it isn't kept.
+            // The oldest makes room; if this one is older, it isn't kept.
             let Some(index) = index.checked_sub(1) else { return };
             for index in 0..index {
                 self.shift(id, ring.place(index + 1), ring.place(index), other);

@@ -46,24 +46,24 @@ fn feed(mirror: &mut Mirror, (bits, bytes): (usize, Vec<u8>)) -> Result<(), Viol
     mirror.handle_payload(BitReader::with_range(&bytes, 0, bits))
 }
 
-fn take(mirror: &mut Mirror, x: &mut [u8]) -> Vec<Happened> {
+fn take(mirror: &mut Mirror, x: &mut [u8]) -> Vec<GhostEventKind> {
     let mut events = Vec::new();
     mirror.take(&mut [[x, &mut []]], &mut events);
     assert!(events.iter().all(|event| (event.class, event.id) == (0, 0)));
-    events.iter().map(|event| event.happened).collect()
+    events.iter().map(|event| event.kind).collect()
 }
 
 #[test]
 fn the_newest_tick_is_shown_however_packets_arrive() {
     let (mut mirror, mut x) = (mirror(), [0]);
     feed(&mut mirror, packet(10, |bits| create(bits, 5, "a"))).unwrap();
-    assert_eq!((take(&mut mirror, &mut x), x), (vec![Happened::Spawned], [5]));
+    assert_eq!((take(&mut mirror, &mut x), x), (vec![GhostEventKind::Spawned], [5]));
     feed(&mut mirror, packet(14, |bits| update(bits, 4, 7, 5))).unwrap();
     feed(&mut mirror, packet(12, |bits| update(bits, 2, 6, 5))).unwrap();
-    assert_eq!((take(&mut mirror, &mut x), x), (vec![Happened::Changed { mask: 1 }], [7]));
+    assert_eq!((take(&mut mirror, &mut x), x), (vec![GhostEventKind::Changed { mask: 1 }], [7]));
     // What came late is a baseline all the same.
     feed(&mut mirror, packet(16, |bits| update(bits, 4, 9, 6))).unwrap();
-    assert_eq!((take(&mut mirror, &mut x), x), (vec![Happened::Changed { mask: 1 }], [9]));
+    assert_eq!((take(&mut mirror, &mut x), x), (vec![GhostEventKind::Changed { mask: 1 }], [9]));
     // Against the newest, and with the step before it: late, so that the one of 16 is none of them.
     let newest = |bits: &mut BitWriter, depth: u64, linear: u64, x: u64, base: u64| {
         bits.bits(0b10111 | depth << 5, 7);
@@ -73,15 +73,15 @@ fn the_newest_tick_is_shown_however_packets_arrive() {
         Properties::new(schema).unwrap().each()[0].write_delta(&[x], &[base], bits);
     };
     feed(&mut mirror, packet(17, |bits| newest(bits, 1, 1, 12, 11))).unwrap();
-    assert_eq!((take(&mut mirror, &mut x), x), (vec![Happened::Changed { mask: 1 }], [12]));
+    assert_eq!((take(&mut mirror, &mut x), x), (vec![GhostEventKind::Changed { mask: 1 }], [12]));
     feed(&mut mirror, packet(15, |bits| newest(bits, 2, 0, 8, 7))).unwrap();
     feed(&mut mirror, packet(18, |bits| update(bits, 3, 20, 8))).unwrap();
-    assert_eq!((take(&mut mirror, &mut x), x), (vec![Happened::Changed { mask: 1 }], [20]));
+    assert_eq!((take(&mut mirror, &mut x), x), (vec![GhostEventKind::Changed { mask: 1 }], [20]));
     // The end, and what was sent before it.
     feed(&mut mirror, packet(20, |bits| bits.bits(0b0011, 4))).unwrap();
     feed(&mut mirror, packet(19, |bits| create(bits, 1, "b"))).unwrap();
     feed(&mut mirror, packet(18, |bits| update(bits, 2, 1, 9))).unwrap();
-    assert_eq!(take(&mut mirror, &mut x), [Happened::Despawned]);
+    assert_eq!(take(&mut mirror, &mut x), [GhostEventKind::Despawned]);
     assert_eq!((mirror.is_alive(0, 0), mirror.counters().skipped), (false, 2));
 }
 
@@ -89,8 +89,8 @@ fn the_newest_tick_is_shown_however_packets_arrive() {
 fn ghosts_without_a_cell_wait() {
     let (mut mirror, mut x) = (mirror(), [0]);
     feed(&mut mirror, packet(10, |bits| create(bits, 5, "abc"))).unwrap();
-    assert_eq!((take(&mut mirror, &mut []), mirror.rows(0)), (vec![Happened::Spawned], 1));
-    assert_eq!((take(&mut mirror, &mut x), x), (vec![Happened::Changed { mask: 3 }], [5]));
+    assert_eq!((take(&mut mirror, &mut []), mirror.rows(0)), (vec![GhostEventKind::Spawned], 1));
+    assert_eq!((take(&mut mirror, &mut x), x), (vec![GhostEventKind::Changed { mask: 3 }], [5]));
     assert!(mirror.value(0, 0, 1).is_some() && mirror.value(0, 0, 0).is_none());
     assert!(take(&mut mirror, &mut x).is_empty());
 }
@@ -124,7 +124,7 @@ fn what_breaks_the_protocol_is_named() {
 fn what_came_and_went_is_not_told_of() {
     const IDS: u32 = 1 << 16;
     let (mut mirror, mut x, mut events) = (mirror_of(IDS), vec![0; IDS as usize], Vec::new());
-    let of = |id, happened| GhostEvent { class: 0, id, happened };
+    let of = |id, kind| GhostEvent { class: 0, id, kind };
     let creates = |tick, ids: u32| packet(tick, move |bits| (0..ids).for_each(|_| create(bits, 5, "a")));
     let destroys = |tick, ids: u32| packet(tick, move |bits| (0..ids).for_each(|_| bits.bits(0b0011, 4)));
     for tick in [10, 20] {
@@ -136,13 +136,16 @@ fn what_came_and_went_is_not_told_of() {
     // Ids that become others' between two looks of the game, and one that comes and goes after that.
     feed(&mut mirror, creates(30, 2)).unwrap();
     mirror.take(&mut [[&mut x[..], &mut []]], &mut events);
-    assert_eq!(core::mem::take(&mut events), [of(0, Happened::Spawned), of(1, Happened::Spawned)]);
+    assert_eq!(
+        core::mem::take(&mut events),
+        [of(0, GhostEventKind::Spawned), of(1, GhostEventKind::Spawned)]
+    );
     feed(&mut mirror, destroys(31, 2)).unwrap();
     feed(&mut mirror, creates(32, 3)).unwrap();
     feed(&mut mirror, destroys(33, 1)).unwrap();
     assert_eq!(mirror.ended().collect::<Vec<_>>(), [(0, 0), (0, 1)]);
     mirror.take(&mut [[&mut x[..], &mut []]], &mut events);
-    let (ended, spawned) = (Happened::Despawned, Happened::Spawned);
+    let (ended, spawned) = (GhostEventKind::Despawned, GhostEventKind::Spawned);
     assert_eq!(events, [of(0, ended), of(1, ended), of(1, spawned), of(2, spawned)]);
 }
 

@@ -1,11 +1,11 @@
-//! The world of a client at a time between ticks.
+//! A client's world at a time between ticks.
 //!
-//! Promises: what is shown of a ghost is between two of its states by the rules of its class; it appears in its first tick and is
-//! gone in that of its end, also where its id is another ghost's by then. Looks at each ghost once, and makes numbers only
-//! of states that it had not come to.
+//! Promises: a ghost is shown between two of its states by the rules of its class; it appears in its first tick and
+//! is gone in that of its end, even if its id is another ghost's by then. Visits each ghost once, and converts only
+//! new states to numbers.
 
 use super::super::class::Classes;
-use super::super::frames::{Around, Frames};
+use super::super::frames::{Frames, Segment};
 use super::super::lives::Lives;
 use super::super::packet::Violation;
 use super::super::rules::motion_begin;
@@ -24,13 +24,13 @@ const KEPT_TICKS: u32 = 256;
 pub struct WorldTime {
     /// At most 2^32 - 2.
     pub tick: f64,
-    /// For how many ticks beyond the newest one that arrived what has a velocity goes on.
+    /// For how many ticks beyond the newest one that arrived properties with a velocity go on.
     pub ahead: f64,
-    /// Silences of at most as many ticks are drawn as one motion, also where it is known that nothing came in them.
+    /// Silences of at most this many ticks are drawn as one motion, even if nothing changed in them.
     pub spread: u32,
 }
 
-/// What a client's world looks like at a time, by class.
+/// A client's world at a time, by class.
 #[derive(Debug)]
 pub struct WorldFrames {
     classes: Box<[ClassFrames]>,
@@ -41,7 +41,7 @@ pub struct WorldFrames {
 #[derive(Debug)]
 struct ClassFrames {
     frames: Frames,
-    /// By page: the version that its ghosts were looked up at, 1 more.
+    /// By page: 1 more than the version at which its ghosts were looked up.
     versions: Vec<u64>,
     words: Box<[u64]>,
     /// Rows that show one that is gone.
@@ -59,7 +59,7 @@ impl WorldFrames {
         WorldFrames { classes: classes.iter().map(of).collect(), epoch: 0, has_begun: false }
     }
 
-    /// What a class looks like.
+    /// The frames of a class.
     pub fn class(&self, class: usize) -> &Frames {
         &self.classes[class].frames
     }
@@ -86,7 +86,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Another number for each server whose world this is.
+    /// A different number for each server whose world this is.
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
@@ -96,8 +96,8 @@ impl Mirror {
         self.received.take()
     }
 
-    /// Puts what the world looks like at a time into columns, by class: one a property, with [`Mirror::rows`] cells or more. From
-    /// the first call on ghosts that go are remembered, for as long as they may still be shown.
+    /// Writes the world at a time into columns, by class: one for each property, with [`Mirror::rows`] cells or more.
+    /// From the first call on despawned ghosts are remembered, for as long as they may still be shown.
     pub fn show<'a, C: AsMut<[&'a mut [u8]]>>(
         &mut self,
         time: WorldTime,
@@ -163,15 +163,15 @@ impl ClassFrames {
                     frames.hide(row);
                     continue;
                 }
-                let ([before, from, to], is_full, place) = states.around(at, tick);
-                // What was before the oldest of many is forgotten: as in that.
+                let ([before, from, to], is_full, place) = states.bracket(at, tick);
+                // The state before the oldest of many is forgotten: use the oldest.
                 let (from, to) = if from == 0 && is_full { (to, 0) } else { (from, to) };
                 if from == 0 {
                     frames.hide(row);
                     continue;
                 }
-                let around = rest.around(before, from, to);
-                frames.set(row, around, columns, words, |tick, words| {
+                let segment = rest.segment(before, from, to);
+                frames.set(row, segment, columns, words, |tick, words| {
                     if tick != to {
                         return states.at(at, tick, words);
                     }
@@ -183,22 +183,22 @@ impl ClassFrames {
         self.look_back(&ghosts.departed, &mut rest, tick, columns);
     }
 
-    /// Finds those that are gone, and were not yet.
+    /// Finds ghosts that are gone now but existed at that tick.
     fn look_back(&mut self, departed: &Lives, rest: &mut Rest<'_>, tick: u32, columns: &mut [&mut [u8]]) {
         for life in departed.gone() {
-            let [before, from, to] = life.around(tick);
+            let [before, from, to] = life.bracket(tick);
             if tick >= life.end || from == 0 || life.id >= self.frames.rows() {
                 continue;
             }
             self.frames.hide(life.id);
-            let around = rest.around(before, from, to);
-            self.frames.set(life.id, around, columns, &mut self.words, |tick, words| life.at(tick, words));
+            let segment = rest.segment(before, from, to);
+            self.frames.set(life.id, segment, columns, &mut self.words, |tick, words| life.at(tick, words));
             self.borrowed.push(life.id);
         }
     }
 }
 
-/// What is known of rests; most ghosts ask for the same ticks.
+/// Known rests, cached because most ghosts ask for the same ticks.
 struct Rest<'a> {
     received: &'a ReceivedTicks,
     spread: u32,
@@ -206,16 +206,16 @@ struct Rest<'a> {
 }
 
 impl Rest<'_> {
-    fn around(&mut self, before: u32, from: u32, to: u32) -> Around {
+    fn segment(&mut self, before: u32, from: u32, to: u32) -> Segment {
         if to == 0 {
-            return Around { from, to: None, begin: from };
+            return Segment { from, to: None, begin: from };
         }
         let begin = if to - from <= self.spread.max(1) {
             from
         } else {
             motion_begin(before, from, to, self.rested(to))
         };
-        Around { from, to: Some(to), begin }
+        Segment { from, to: Some(to), begin }
     }
 
     fn rested(&mut self, tick: u32) -> Option<u32> {

@@ -1,12 +1,12 @@
-//! Who is near: the rows of a class by cells of a square grid, so that a viewpoint looks at few.
+//! Finds rows near a viewpoint: the rows of a class by cells of a square grid, so that few are visited.
 //!
-//! Rows are sorted by counting once a tick in which one moved. Cells lie over the two axes along which the rows are spread
-//! most, one row of cells after the other, so that what a circle touches is one run of rows for each row of cells. The
-//! distance is over all axes that the position has.
+//! Rows are sorted by counting once in each tick in which one moved. Cells lie over the two axes along which the rows
+//! are spread most, one row of cells after the other, so that a circle touches one run of rows in each row of cells.
+//! The distance uses all axes of the position.
 //!
-//! Promises: what is found doesn't depend on the cells; positions are those of the words, so a row whose value is wrong lies
-//! where it was last. Nothing is allocated once there were as many rows and cells. Cells are larger than asked for where else
-//! there would be far more cells than rows.
+//! Promises: the result doesn't depend on the cells; positions are those of the words, so a row with an invalid value
+//! stays where it was last. Nothing is allocated once there were as many rows and cells. Cells are larger than
+//! requested if there would otherwise be far more cells than rows.
 
 use super::super::table::Table;
 
@@ -16,14 +16,14 @@ const CELLS_A_ROW: usize = 4;
 /// Cells at least that few rows may have.
 const FEW_CELLS: usize = 1024;
 
-/// One row where it is.
+/// A row and its position.
 #[derive(Clone, Copy, Debug, Default)]
 struct Placed {
     at: [u32; 3],
     row: u32,
 }
 
-/// The rows of a class by where they are. Lengths are in steps of the position's words.
+/// The rows of a class by position. Lengths are in steps of the position's words.
 #[derive(Debug)]
 pub(super) struct Grid {
     /// Where the position's words begin in a row, and how many there are.
@@ -44,7 +44,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Of positions whose words begin at `start` of a row's; `cell` is in steps.
+    /// For positions whose words begin at `start` in a row's; `cell` is in steps.
     pub(super) fn new(start: usize, axes: usize, cell: f64) -> Self {
         Grid {
             start,
@@ -98,7 +98,7 @@ impl Grid {
             let [x, y] = self.over.map(|axis| f64::from(placed.at[axis]));
             let cell = self.along(1, y) * self.size[0] + self.along(0, x);
             self.starts[cell + 1] += 1;
-            // As many as four times the rows, which are below 2^16.
+            // At most four times the rows, which are below 2^16.
             self.cells.push(cell as u32);
         }
         let mut sum = 0;
@@ -137,7 +137,7 @@ impl Grid {
     /// The cell along an axis: never falls as `at` rises.
     #[inline]
     fn along(&self, axis: usize, at: f64) -> usize {
-        // What is below the first cell becomes 0.
+        // Positions below the first cell become 0.
         let cell = ((at - f64::from(self.low[axis])) * self.rate[axis]) as usize;
         cell.min(self.size[axis] - 1)
     }

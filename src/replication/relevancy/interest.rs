@@ -1,4 +1,4 @@
-//! What of one class one client is to have.
+//! The rows of one class that one client has.
 
 use super::super::scan::BLOCK;
 use super::super::table::Table;
@@ -8,14 +8,14 @@ use crate::store::ones;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     pub entered: Vec<u32>,
-    /// Without those that ended.
+    /// Except for those that ended.
     pub left: Vec<u32>,
 }
 
 /// The rows of a class that matter to a client.
 #[derive(Clone, Debug, Default)]
 pub struct Interest {
-    /// A bit a row: the client is to have it; it is relevant; what the client has of it may stay.
+    /// A bit a row: the client has it; it is relevant; it may stay.
     members: Vec<u64>,
     pub(super) wanted: Vec<u64>,
     pub(super) kept: Vec<u64>,
@@ -24,7 +24,7 @@ pub struct Interest {
     /// A bit for each of those; and whether some have lost theirs, that are listed still.
     listed: Vec<u64>,
     any_unlisted: bool,
-    /// The rule's version, the viewpoints and what the client owned when it was last asked.
+    /// The rule's version, the viewpoints and the client's own rows at the last query.
     pub(super) seen: u64,
     pub(super) views: Vec<[f64; 3]>,
     pub(super) owned: Vec<u32>,
@@ -37,7 +37,7 @@ impl Interest {
         block.is_some_and(|block| block >> (row as usize % BLOCK) & 1 == 1)
     }
 
-    /// A row ended: what has its number later is another.
+    /// A row ended: its number may be reused for another ghost.
     pub fn forget(&mut self, row: u32) {
         let (block, bit) = (row as usize / BLOCK, 1 << (row as usize % BLOCK));
         if let Some(members) = self.members.get_mut(block) {
@@ -79,7 +79,7 @@ impl Interest {
         self.kept[row as usize / BLOCK] |= 1 << (row as usize % BLOCK);
     }
 
-    /// Compares what is relevant with what the client has. What may not stay leaves after `linger` ticks.
+    /// Compares the relevant rows with those that the client has. Rows that may not stay leave after `linger` ticks.
     pub(super) fn finish(&mut self, tick: u32, linger: u32, table: &Table, changes: &mut Changes) {
         if core::mem::take(&mut self.any_unlisted) {
             let listed = &self.listed;

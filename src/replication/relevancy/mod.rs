@@ -1,15 +1,16 @@
-//! What matters to whom: which rows of a class each client is to have.
+//! Relevancy: which rows of a class each client has.
 //!
-//! | rule | a client has |
+//! | rule | rows of a client |
 //! |---|---|
 //! | always | all rows |
-//! | owner | what it owns |
-//! | grid | what is within a radius of one of its viewpoints (given, or else where what it owns is), and what it owns. A row that it has stays up to a larger radius, and beyond that for some ticks |
-//! | mask | what the application says, a byte a row |
+//! | owner | its own rows |
+//! | grid | rows within a radius of one of its viewpoints (given, or else its own rows), and its own. A row that it
+//! has stays up to a larger radius, and beyond that for some ticks |
+//! | mask | the application's choice, a byte a row |
 //!
-//! Promises: only rows that are alive and have a state are relevant. Changes are told once. A rule, rows and viewpoints that
-//! are as they were cost a comparison for each client. Who ended is told to [`Interest::forget`]: its number may soon be
-//! another's.
+//! Promises: only rows that are alive and have a state are relevant. Changes are reported once. An unchanged rule
+//! with unchanged rows and viewpoints costs a comparison per client. Call [`Interest::forget`] when a row ends: its
+//! number may soon be another's.
 
 mod grid;
 mod interest;
@@ -29,7 +30,7 @@ use crate::wire::{Kind, Steps};
 pub struct GridConfig {
     /// The index of the position: a vector.
     pub property: usize,
-    /// The side of a cell: about a quarter of the radius is best. What is relevant doesn't depend on it.
+    /// The side of a cell: about a quarter of the radius is best. The result doesn't depend on it.
     pub cell: f64,
     /// Rows enter within this distance.
     pub radius: f64,
@@ -46,11 +47,11 @@ pub enum Relevancy {
     Always,
     Owner,
     Grid(GridConfig),
-    /// What the application says.
+    /// The application chooses the rows.
     Mask,
 }
 
-/// Why a class can't have such a relevancy.
+/// Why a relevancy rule doesn't fit a class.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RelevancyError {
     /// A property that is no vector.
@@ -59,11 +60,11 @@ pub enum RelevancyError {
         /// Its name, if there is one.
         name: Option<String>,
     },
-    /// A length that is none, or one below another.
+    /// An invalid length, or one below another.
     Length {
         name: &'static str,
         value: f64,
-        /// What it must be above, or as much as.
+        /// The lower bound that it breaks.
         min: f64,
     },
 }
@@ -89,12 +90,12 @@ impl fmt::Display for RelevancyError {
 
 impl core::error::Error for RelevancyError {}
 
-/// What a client's relevancy depends on besides the rows.
+/// The inputs of a client's relevancy besides the rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct View<'a> {
     /// The rows that it owns.
     pub owned: &'a [u32],
-    /// Where it looks from; if nowhere, from where what it owns is.
+    /// The client's viewpoints; if empty, its own rows.
     pub viewpoints: &'a [[f64; 3]],
     /// Of a mask: a byte a row, not 0 where it is relevant.
     pub mask: &'a [u8],
@@ -113,23 +114,24 @@ struct Near {
 pub struct ClassRelevancy {
     near: Option<Near>,
     rule: Relevancy,
-    /// Rows that are alive and have a state, as they were.
+    /// Rows that are alive and have a state, as of the last tick.
     present: Vec<u64>,
     /// Another number when rows came, went or moved. Never 0.
     version: u64,
 }
 
 impl ClassRelevancy {
-    /// Of this class.
+    /// A rule for this class.
     ///
     /// # Errors
-    /// When the class has no such position, or a length is none.
+    ///
+    /// When the class has no such position, or a length is invalid.
     pub fn new(class: &GhostClass, rule: Relevancy) -> Result<Self, RelevancyError> {
         let near = if let Relevancy::Grid(config) = rule { Some(Near::new(class, config)?) } else { None };
         Ok(ClassRelevancy { near, rule, present: Vec::new(), version: 1 })
     }
 
-    /// Looks at the rows, after [`Table::update`] and before clients are asked about.
+    /// Reads the rows, after [`Table::update`] and before clients are asked about.
     pub fn begin_tick(&mut self, table: &Table) {
         let same = table.present().eq(self.present.iter().copied());
         if !same {
@@ -240,7 +242,7 @@ impl Near {
         length / self.steps.size()
     }
 
-    /// Where a client looks from, in steps.
+    /// A client's viewpoints, in steps.
     fn views<'a>(&'a self, table: &'a Table, view: View<'a>) -> impl Iterator<Item = [f64; 3]> + 'a {
         let lo = self.steps.bounds().0;
         let axes = self.grid.axes();

@@ -1,10 +1,10 @@
-//! What rows looked like up to some ticks ago, for whoever judges what a client saw.
+//! The past of rows, for judging what a client saw.
 //!
-//! Promises: as many states of each row as there are ticks to look back, so that none of them is forgotten however often it
-//! changes; what was despawned meanwhile is remembered as long. Memory: a state is its words, 4 bytes each (8 where one has more
-//! than 32 bits), and 4 bytes for its tick, of each row and tick. Nothing unless it is asked for.
+//! Promises: one state per row for each remembered tick, so that none is forgotten however often it changes; rows
+//! that were despawned since are remembered as long. Memory: a state is its words, 4 bytes each (8 if one has more
+//! than 32 bits), and 4 bytes for its tick, per row and tick. None unless requested.
 
-use super::super::frames::{Around, Frames};
+use super::super::frames::{Frames, Segment};
 use super::super::history::History;
 use super::super::lives::Lives;
 use super::super::rules::motion_begin;
@@ -20,12 +20,12 @@ pub(super) struct Past {
 }
 
 impl Table {
-    /// Remembers what rows look like from now on for this many ticks, at most [`MAX_PAST`]; 0 forgets.
+    /// Remembers rows from now on for this many ticks, at most [`MAX_PAST`]; 0 forgets.
     pub fn remember(&mut self, ticks: u32) {
         let ticks = ticks.min(MAX_PAST);
         self.past = Past::default();
         if ticks > 0 {
-            // The state before the oldest tick, and the one that motion came from.
+            // Plus the state before the oldest tick, and the one that its motion came from.
             let mut states = History::new(self.width, !self.class.has_wide_words(), ticks as u8 + 2);
             states.reserve(self.reserved);
             self.past.states = Some(states);
@@ -33,7 +33,7 @@ impl Table {
         }
     }
 
-    /// Bytes of memory that this takes, but for those that are gone.
+    /// Bytes of memory that this takes, without despawned rows.
     pub fn past_bytes(&self) -> usize {
         self.past.states.as_ref().map_or(0, History::bytes)
     }
@@ -54,7 +54,7 @@ impl Table {
         });
     }
 
-    /// Puts what rows looked like at a time into columns, by the rules of the class.
+    /// Writes rows at a time into columns, by the rules of the class.
     pub fn show_past(&self, time: f64, frames: &mut Frames, columns: &mut [&mut [u8]]) {
         let (tick, mut words) = (time as u32, vec![0; self.width]);
         frames.clear();
@@ -63,19 +63,19 @@ impl Table {
         for row in self.alive() {
             let row = row as usize;
             let newest = self.newest_since[row];
-            let [before, from, to] = states.around(row, newest, tick);
+            let [before, from, to] = states.bracket(row, newest, tick);
             if from == 0 || self.spawned_at[row] > tick {
                 continue;
             }
-            frames.set(row, around(before, from, to), columns, &mut words, |tick, words| {
+            frames.set(row, segment(before, from, to), columns, &mut words, |tick, words| {
                 self.words_for_past(states, row, tick, words)
             });
         }
         for life in self.past.lives.gone() {
-            let [before, from, to] = life.around(tick);
+            let [before, from, to] = life.bracket(tick);
             if tick < life.end && from > 0 && frames.ticks(life.id).is_none() {
-                let around = around(before, from, to);
-                frames.set(life.id, around, columns, &mut words, |tick, words| life.at(tick, words));
+                let segment = segment(before, from, to);
+                frames.set(life.id, segment, columns, &mut words, |tick, words| life.at(tick, words));
             }
         }
         frames.show(time, 0.0, columns);
@@ -91,11 +91,11 @@ impl Table {
 }
 
 /// On this side every rest is known.
-fn around(before: u32, from: u32, to: u32) -> Around {
+fn segment(before: u32, from: u32, to: u32) -> Segment {
     if to == 0 {
-        return Around { from, to: None, begin: from };
+        return Segment { from, to: None, begin: from };
     }
-    Around { from, to: Some(to), begin: motion_begin(before, from, to, Some(to - 1)) }
+    Segment { from, to: Some(to), begin: motion_begin(before, from, to, Some(to - 1)) }
 }
 
 #[cfg(test)]
@@ -156,7 +156,7 @@ mod tests {
                 let (a, b) = (model[&then].get(&row), next.get(&row));
                 assert_eq!(frames.ticks(row).is_some(), a.is_some(), "tick {then} row {row}");
                 let Some((x, health)) = a else { continue };
-                // One that ended stays where it was; its row may be another's by then.
+                // A row that ended stays in place; its number may be another's by then.
                 let b = b.filter(|_| table.is_alive(row as u32) && table.spawned_at(row as u32) <= then);
                 let expected = b.map_or(*x, |(to, _)| x + (to - x) * part);
                 let at = f64::from_le_bytes(shown_x[row * 8..][..8].try_into().unwrap());

@@ -1,9 +1,9 @@
-//! Dead reckoning: what goes on as clients reckon it isn't sent.
+//! Dead reckoning: a property that goes on as clients reckon isn't sent.
 //!
-//! A property with a threshold, and its velocity, are sent together, when where it is differs by more than the threshold from
-//! where a client takes it to be: at what was sent last, and on from there with the velocity that was sent with it. A
-//! row of which anything else is sent says both anew, if they are others, and so does one that stops. Found once for all
-//! clients, of rows that move.
+//! A property with a threshold, and its velocity, are sent together, when it differs by more than the threshold from
+//! a client's reckoning: the last value sent, moved on with the velocity sent with it. A row of which anything else
+//! is sent carries both too, if they changed, and so does one that stops. Computed once for all clients, for rows
+//! that move.
 
 use super::super::cells::numbers_in;
 use super::super::class::GhostClass;
@@ -30,12 +30,12 @@ pub(super) struct Reckoned {
     pairs: Box<[Pair]>,
     /// All of these, and their velocities.
     pub(super) mask: u64,
-    /// A bit a row: clients have it move, or it has other values than they were sent.
+    /// A bit a row: clients reckon that it moves, or its values differ from those sent.
     pending: Vec<u64>,
     cell: Vec<u8>,
 }
 
-/// A block of rows that is looked at.
+/// The block of rows being checked.
 pub(super) struct Block<'a, 'c> {
     pub(super) tick: u32,
     pub(super) first: usize,
@@ -47,7 +47,7 @@ pub(super) struct Block<'a, 'c> {
 }
 
 impl Reckoned {
-    /// Of the class's rules; None where no property has a threshold.
+    /// From the class's rules; None if no property has a threshold.
     pub(super) fn new(class: &GhostClass) -> Option<Box<Self>> {
         let pairs = class.rules.iter().enumerate().filter_map(|(property, rule)| {
             let Rule::Reckoned { velocity, threshold } = *rule else { return None };
@@ -65,13 +65,13 @@ impl Reckoned {
         self.pending.resize(rows.div_ceil(BLOCK), 0);
     }
 
-    /// The rows of a block that are to be looked at though their cells may be as they were.
+    /// The rows of a block that must be checked even if their cells are unchanged.
     pub(super) fn pending(&self, block: usize) -> u64 {
         self.pending[block]
     }
 
-    /// Decides of these rows, which have a state, which are sent: sets the bits of what is in the masks of those. Gives the rows of
-    /// which nothing is.
+    /// Decides which of these rows, which have a state, are sent: sets their bits in the masks. Returns the rows of
+    /// which nothing is sent.
     pub(super) fn hold(
         &mut self,
         class: &GhostClass,
@@ -96,7 +96,7 @@ impl Reckoned {
                     speed.iter().any(|speed| *speed != 0.0)
                 });
             let pending = &mut self.pending[block.first / BLOCK];
-            // What clients have move is looked at until they were told that it doesn't.
+            // Rows that clients reckon to move are checked until they were told otherwise.
             *pending =
                 *pending & !bit | if moves || held & bit != 0 && *pending & bit != 0 { bit } else { 0 };
         }
@@ -104,7 +104,7 @@ impl Reckoned {
     }
 }
 
-/// Whether a row is elsewhere than clients take it to be, or stands while they have it move.
+/// Whether a row is elsewhere than clients reckon, or stands while they reckon that it moves.
 fn is_off(pair: &Pair, class: &GhostClass, block: &Block<'_, '_>, row: usize, cell: &mut Vec<u8>) -> bool {
     let Pair { count, property, velocity, .. } = *pair;
     let (mut at, mut sent, mut speed) = ([0.0; NUMBERS], [0.0; NUMBERS], [0.0; NUMBERS]);
@@ -172,12 +172,12 @@ mod tests {
         for row in 0..70 {
             assert_eq!(table.spawn(), Ok(row));
         }
-        // As clients have it: since when, where, and how fast.
+        // The clients' reckoning: since when, where, and how fast.
         let mut known = [(0u32, 0.0f64, 0.0f64); 70];
         for tick in 1..600u32 {
             for row in 0..70 {
                 if rng.chance(0.02) {
-                    // Some stop, also against a wall: they say that they move, and don't.
+                    // Some stop against a wall: they claim to move, and don't.
                     speed[row] = [0.0, 3.0, -2.0, 5.0][rng.below(4) as usize];
                 }
                 let is_blocked = row % 7 == 0 && tick % 100 > 50;
@@ -211,7 +211,7 @@ mod tests {
             }
         }
         assert!(sent < 600 * 70 / 10, "{sent} of {} states", 600 * 70);
-        // What rests costs nothing.
+        // A row at rest costs nothing.
         speed.fill(0.0);
         let bytes = |all: &[f64]| all.iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<u8>>();
         let (cells, speeds) = (bytes(&x), bytes(&speed));

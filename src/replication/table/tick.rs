@@ -1,4 +1,4 @@
-//! A tick of a table: the cells are read, and what they say is the rows' state.
+//! A tick of a table: reads the cells into the rows' states.
 
 use super::super::scan::BLOCK;
 use super::reckoned::Block;
@@ -7,11 +7,12 @@ use crate::store::ones;
 use crate::wire::ValueError;
 
 impl Table {
-    /// Sets the value of a property without words, from a body that [`crate::wire::Schema::write_row`] would take. It is the
-    /// row's state from the next tick on. Says whether it differs from the last one.
+    /// Sets the value of a property without words, from a body that [`crate::wire::Schema::write_row`] would accept.
+    /// It belongs to the row's state from the next tick on. Returns whether it differs from the last one.
     ///
     /// # Errors
-    /// Why the value can't be written; nothing has changed then.
+    ///
+    /// Why the value is invalid; nothing has changed then.
     pub fn set_cell(&mut self, row: u32, property: usize, body: &[u8]) -> Result<bool, ValueError> {
         if !self.is_alive(row) {
             return Err(ValueError::Row);
@@ -33,12 +34,13 @@ impl Table {
         self.update_sent(tick, columns, |_| [u32::MAX; 2])
     }
 
-    /// As [`Table::update`]. `sent` gives the tick in which a row was last sent to any who don't own it, and to its owner: a
-    /// state that wasn't while it held is nobody's baseline, and isn't remembered. So what is seldom sent is remembered for
-    /// long, and what only owners get makes nobody else's baseline be forgotten.
+    /// Like [`Table::update`]. `sent` returns the tick in which a row was last sent to any non-owner, and to its
+    /// owner: a state that wasn't sent while it held can't be a baseline, and isn't remembered. So rows that are
+    /// seldom sent are remembered for long, and owners' properties don't push out others' baselines.
     ///
     /// # Errors
-    /// As [`Table::update`].
+    ///
+    /// Those of [`Table::update`].
     pub fn update_sent(
         &mut self,
         tick: u32,
@@ -79,7 +81,7 @@ impl Table {
         let reckoned = self.reckoned.as_ref().map_or(0, |it| it.mask);
         for ((property, scan), dirty) in self.scans.iter_mut().zip(&mut dirty) {
             let column = columns[*property];
-            // What a row begins with is what its next values are compared with, also where nobody wrote since.
+            // A new row's first values must be stored for later comparison, even if nobody wrote since.
             let looks = column.scan || fresh != 0;
             let changed = if looks { scan.changed(column.cells, first, rows) } else { 0 };
             *dirty = changed & alive | fresh | if reckoned >> *property & 1 == 1 { pending } else { 0 };
@@ -122,7 +124,7 @@ impl Table {
         self.commit(tick, block, marked & !refused, &masks, sent);
     }
 
-    /// Makes the words that were found the state of rows, of those whose masks say what changed.
+    /// Makes the new words the state of the rows whose masks show changes.
     #[inline]
     fn commit(
         &mut self,

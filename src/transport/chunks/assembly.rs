@@ -1,7 +1,7 @@
-//! A chunk being put together: which slices are there, and how much of it is hashed.
+//! A chunk being put together: its received slices, and how much of it is hashed.
 //!
-//! Promises: a slice is stored once; hashing goes on as the beginning grows, with as much reading back as [`ReadBack`] allows.
-//! Refuses: slices that are not the offer's; `handle` says which way they are not.
+//! Promises: a slice is stored once; hashing follows the growing beginning, with as much reading back as [`ReadBack`]
+//! allows. Refuses slices that don't fit the offer; `handle` says why.
 
 use sha2::{Digest, Sha256};
 
@@ -10,11 +10,11 @@ use super::{ContentHash, Offer};
 use crate::store::BitSet;
 use crate::time::Instant;
 
-/// Bytes read back at a time.
+/// How many bytes one read takes.
 const READ_BYTES: usize = 64 << 10;
 
-/// How much may be read back to be hashed. A part of a gigabyte that is gone on with is read once more, and its peer need
-/// send next to nothing for it: so that goes on slowly. What arrives before the slices in front of it is paid for.
+/// How much may be read back to be hashed. A resumed part of a gigabyte is read once more while its peer may send
+/// next to nothing, so that happens slowly. Slices that arrived before the ones in front of them are paid for.
 #[derive(Debug, Default)]
 pub(super) struct ReadBack {
     pub(super) bytes: u64,
@@ -51,7 +51,7 @@ pub struct Assembly {
     size: u64,
     slice_bytes: u16,
     sink: Box<dyn Sink>,
-    there: BitSet,
+    received: BitSet,
     bytes: u64,
     hasher: Sha256,
     /// Slices that went through the hasher: the beginning of the chunk.
@@ -59,7 +59,7 @@ pub struct Assembly {
     kept: Kept,
 }
 
-/// What was there of a chunk before its connection.
+/// How much of a chunk was stored before its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kept {
     /// Nothing, or some slices.
@@ -70,7 +70,7 @@ enum Kept {
     Verified,
 }
 
-/// What became of a slice.
+/// The outcome of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slice {
     New,
@@ -79,18 +79,19 @@ pub(crate) enum Slice {
 }
 
 impl Assembly {
-    /// Nothing yet of what is offered.
+    /// An empty assembly of the offered chunk.
     pub fn new(offer: &Offer, sink: Box<dyn Sink>) -> Self {
         Self::resumed(offer, sink, BitSet::new(offer.slices() as usize))
     }
 
-    /// These slices of what is offered are in the sink, or so it seems: the hash of the whole will tell.
+    /// An assembly whose sink seems to have these slices: the hash of the whole will tell.
     ///
     /// # Panics
-    /// When `there` is not a set of the offer's slices.
-    pub fn resumed(offer: &Offer, sink: Box<dyn Sink>, there: BitSet) -> Self {
-        assert_eq!(there.bound(), offer.slices() as usize, "the set is of another chunk's slices");
-        let bytes = there.runs().map(|run| {
+    ///
+    /// When `received` is not a set of the offer's slices.
+    pub fn resumed(offer: &Offer, sink: Box<dyn Sink>, received: BitSet) -> Self {
+        assert_eq!(received.bound(), offer.slices() as usize, "the set is of another chunk's slices");
+        let bytes = received.runs().map(|run| {
             let (first, last) = (offer.slice(run.start as u32), offer.slice(run.end as u32 - 1));
             last.end - first.start
         });
@@ -100,15 +101,15 @@ impl Assembly {
             slice_bytes: offer.slice_bytes,
             sink,
             bytes: bytes.sum(),
-            there,
+            received,
             hasher: Sha256::new(),
             hashed: 0,
             kept: Kept::Part,
         }
     }
 
-    /// All of what is offered is in the sink, or so it seems. Unless it was verified before it is hashed, and when that finds
-    /// something else it is offered to the application once more: nothing was sent of it by then.
+    /// An assembly whose sink seems to have all of the chunk. Unless it was `verified` before, it is hashed first; if
+    /// the content is different, the chunk is offered to the application again: nothing of it was sent by then.
     pub fn whole(offer: &Offer, sink: Box<dyn Sink>, verified: bool) -> Self {
         let mut assembly = Self::resumed(offer, sink, BitSet::full(offer.slices() as usize));
         if verified {
@@ -119,17 +120,17 @@ impl Assembly {
         assembly
     }
 
-    /// Whether all of it was here before it was offered, or so it seems.
+    /// Whether all of it seemed to be here before it was offered.
     pub(super) fn is_kept(&self) -> bool {
         self.kept != Kept::Part
     }
 
-    /// Whether this is a part of what is offered.
+    /// Whether this is a part of the offered chunk.
     pub fn is_of(&self, offer: &Offer) -> bool {
         (self.hash, self.size, self.slice_bytes) == (offer.hash, offer.size, offer.slice_bytes)
     }
 
-    /// Bytes that are there.
+    /// How many bytes were received.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -140,28 +141,28 @@ impl Assembly {
     }
 
     pub(super) fn slices(&self) -> u32 {
-        self.there.len() as u32
+        self.received.len() as u32
     }
 
     pub(super) fn is_whole(&self) -> bool {
-        self.there.is_full()
+        self.received.is_full()
     }
 
-    /// The runs of slices that are there, the first ones.
+    /// The first runs of received slices.
     pub(crate) fn runs(&self, most: usize) -> Vec<(u32, u32)> {
-        self.there.runs().take(most).map(|run| (run.start as u32, run.len() as u32)).collect()
+        self.received.runs().take(most).map(|run| (run.start as u32, run.len() as u32)).collect()
     }
 
     pub(crate) fn handle(&mut self, offer: &Offer, index: u32, bytes: &[u8]) -> Result<Slice, StorageError> {
         let place = offer.slice(index);
-        if index as usize >= self.there.bound() || place.end - place.start != bytes.len() as u64 {
+        if index as usize >= self.received.bound() || place.end - place.start != bytes.len() as u64 {
             return Ok(Slice::Invalid);
         }
-        if self.there.contains(index as usize) {
+        if self.received.contains(index as usize) {
             return Ok(Slice::Duplicate);
         }
         self.sink.write_at(place.start, bytes)?;
-        self.there.insert(index as usize);
+        self.received.insert(index as usize);
         self.bytes += bytes.len() as u64;
         if index == self.hashed {
             self.hasher.update(bytes);
@@ -170,16 +171,16 @@ impl Assembly {
         Ok(Slice::New)
     }
 
-    /// Hashes some of what is there, as many bytes of it as are allowed; true when all is hashed.
+    /// Hashes received bytes, as many as are allowed; true when everything is hashed.
     pub(crate) fn hash_on(&mut self, allowed: &mut u64) -> Result<bool, StorageError> {
         let mut buffer = Vec::new();
         let slice = usize::from(self.slice_bytes);
-        while self.there.contains(self.hashed as usize) {
+        while self.received.contains(self.hashed as usize) {
             let most = READ_BYTES.min(usize::try_from(*allowed).unwrap_or(usize::MAX)) / slice;
             if most == 0 {
                 break;
             }
-            let run = (self.hashed as usize..).take(most).take_while(|i| self.there.contains(*i)).count();
+            let run = (self.hashed as usize..).take(most).take_while(|i| self.received.contains(*i)).count();
             let start = u64::from(self.hashed) * slice as u64;
             let end = (start + (run * slice) as u64).min(self.size);
             buffer.resize((end - start) as usize, 0);
@@ -188,10 +189,10 @@ impl Assembly {
             self.hashed += run as u32;
             *allowed -= buffer.len() as u64;
         }
-        Ok(self.hashed as usize == self.there.bound())
+        Ok(self.hashed as usize == self.received.bound())
     }
 
-    /// What is stored, if it is what was offered.
+    /// The stored chunk, if it is the one offered.
     pub(crate) fn finish(self) -> Result<Option<Stored>, StorageError> {
         if self.kept == Kept::Verified || self.hasher.finalize().as_slice() == self.hash {
             return self.sink.finish().map(Some);
@@ -200,7 +201,7 @@ impl Assembly {
         Ok(None)
     }
 
-    /// Ends it for good: nobody is going on with it.
+    /// Discards it for good: nobody will resume it.
     pub fn discard(self) {
         self.sink.discard();
     }

@@ -15,7 +15,7 @@ use crate::time::Instant;
 pub(super) struct Incoming {
     offer: Offer,
     state: State,
-    /// The answer has to go out (again).
+    /// The answer must be sent (again).
     answer_due: bool,
     paused: bool,
     rate: Rate,
@@ -26,7 +26,7 @@ enum State {
     /// The application has not answered.
     Offered,
     Storing(Box<Assembly>),
-    /// With what is still to be handed to the application, in its turn.
+    /// With the content still to be handed to the application, in its turn.
     Over(Verdict, Option<Stored>),
 }
 
@@ -72,9 +72,9 @@ impl Incoming {
         Progress { size, bytes, slices, slices_done, rate, paused: self.paused, paused_by_peer: false }
     }
 
-    /// What comes meanwhile is kept.
+    /// Slices that arrive meanwhile are kept.
     pub(super) fn pause(&mut self, paused: bool) {
-        // One that is not accepted yet says it with its acceptance.
+        // Before it is accepted, the acceptance will carry the pause.
         self.answer_due |= core::mem::replace(&mut self.paused, paused) != paused;
     }
 
@@ -98,7 +98,7 @@ impl Incoming {
         }
         let over = State::Over(Verdict::Rejected(rejection), None);
         if let State::Storing(assembly) = core::mem::replace(&mut self.state, over) {
-            // What was whole before it was offered stays so.
+            // A complete file from before the offer stays as it was.
             if !assembly.is_kept() {
                 assembly.discard();
             }
@@ -133,7 +133,7 @@ impl Incoming {
         }
     }
 
-    /// Goes on with hashing, and ends the chunk when all of it is.
+    /// Continues hashing, and ends the chunk once everything is hashed.
     pub(super) fn update(
         &mut self,
         allowed: &mut u64,
@@ -151,7 +151,7 @@ impl Incoming {
         }
     }
 
-    /// What was kept is not what is offered: the application finds another place for it.
+    /// The kept content is not the offered one: the application must find another place for it.
     fn ask_again(&mut self, events: &mut VecDeque<ChunkEvent>) {
         if let State::Storing(assembly) = core::mem::replace(&mut self.state, State::Offered) {
             assembly.discard();
@@ -199,8 +199,8 @@ impl Incoming {
         }
         let verdict = match &self.state {
             State::Offered => return,
-            // As of now: the sender's acks and this answer may contradict each other, and the answer decides.
-            // Nothing is to come before it is known whether what was kept is the chunk: if it isn't, all of it is.
+            // As of now: the sender's acks and this answer may contradict each other, and the answer decides. Nothing
+            // should arrive before it is known whether the kept content is the chunk: otherwise all of it must.
             State::Storing(assembly) if assembly.is_kept() => {
                 Verdict::Accepted { have: Vec::new(), paused: true }
             }
@@ -215,7 +215,7 @@ impl Incoming {
     }
 
     pub(super) fn handle_answer_lost(&mut self, last: bool) {
-        // An acceptance that was overtaken by the end need not be said again.
+        // An acceptance that was overtaken by the end needn't be repeated.
         self.answer_due |= last || self.is_open();
     }
 }

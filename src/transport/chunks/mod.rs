@@ -1,14 +1,14 @@
-//! Large blocks beside game traffic: chunks, cut into slices that fill packets, both directions at once.
+//! Large blocks beside game traffic: chunks, cut into slices that fill packets, in both directions at once.
 //!
-//! A chunk is offered with its size, its hash and a label; its slices follow without waiting, up to a bound, until the
-//! receiver has answered that it takes the chunk and which slices it has. The fates of packets are the acks: a slice whose
-//! packet is lost is sent again in another one. Chunks go in the order in which they were queued; when the last slice
-//! of one is under way the next begins. `STANDARD.md` beside the framing has the bytes.
+//! A chunk is offered with its size, its hash and a label; its slices follow without waiting, up to a bound, until
+//! the receiver has answered that it accepts the chunk and which slices it has. Packets' acks are the slices' acks:
+//! the slice of a lost packet is sent again in another one. Chunks are sent in queue order; when the last slice of
+//! one is in flight the next begins. `STANDARD.md` beside the framing has the bytes.
 //!
-//! Promises: chunks are handed over in the order in which they were queued; a chunk that is reported as received has the content that was sent, by its hash; each chunk ends in one
-//! event on either side; memory is what the receiver granted and some bits a slice.
-//! Refuses: offers that the receiving application has no room for, before memory is taken. What a peer sends that fits
-//! no chunk is dropped and counted ([`ChunkCounters`]): it harms its own chunks only.
+//! Promises: chunks are handed over in the order in which they were queued; a received chunk has the content that was
+//! sent, by its hash; each chunk ends in one event on either side; memory is what the receiver granted plus some bits
+//! per slice. Refuses offers that the receiving application has no room for, before allocating memory. Items that fit
+//! no chunk are dropped and counted ([`ChunkCounters`]): a peer harms only its own chunks.
 
 mod assembly;
 mod incoming;
@@ -35,13 +35,13 @@ use crate::time::Instant;
 /// The largest chunk that may go out at once: the article has some 100 KiB, and warns of more.
 pub(super) const MAX_BURST_CHUNK_BYTES: u64 = 256 * 1024;
 
-/// Bytes of a slice: as many as leave a datagram room for its headers, an entry and some acks.
+/// Bytes of a slice: as many as leave room in a datagram for its headers, an entry and some acks.
 pub const SLICE_BYTES: usize = 1152;
 
 /// Bits of a slice's length on the wire.
 pub(crate) const SLICE_LENGTH_BITS: u32 = 11;
 
-/// What a packet with a slice has beside it, at most.
+/// The maximum overhead of a packet with a slice.
 const SLICE_PACKET_OVERHEAD: usize = 39;
 
 /// The largest chunk: 40 bits of size on the wire.
@@ -55,13 +55,13 @@ pub const MAX_QUEUED_CHUNKS: usize = 256;
 /// Chunks under way in one direction: the standard's. One would cost a round trip between two of them.
 pub(crate) const MAX_OPEN: u16 = 4;
 
-/// Runs of slices that an answer tells of; those beyond are sent again.
+/// Runs of slices in an answer; slices beyond them are sent again.
 pub(crate) const MAX_RUNS: usize = 128;
 
-/// What identifies a chunk's content: its SHA-256.
+/// Identifies a chunk's content: its SHA-256.
 pub type ContentHash = [u8; 32];
 
-/// What a sender says of a chunk.
+/// A sender's description of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// The chunk's number in its direction.
@@ -70,7 +70,7 @@ pub struct Offer {
     pub size: u64,
     /// Bytes of each slice but the last.
     pub slice_bytes: u16,
-    /// Of the whole content.
+    /// The hash of the whole content.
     pub hash: ContentHash,
     /// The sender's name for it.
     pub label: Box<str>,
@@ -83,21 +83,21 @@ impl Offer {
         self.size.div_ceil(u64::from(self.slice_bytes)).max(1) as u32
     }
 
-    /// Where a slice lies in the chunk.
+    /// The place of a slice in the chunk.
     pub(crate) fn slice(&self, index: u32) -> core::ops::Range<u64> {
         let start = u64::from(index) * u64::from(self.slice_bytes);
         start..(start + u64::from(self.slice_bytes)).min(self.size)
     }
 }
 
-/// Why a chunk is not taken, or not any more. Numbers are the standard's.
+/// Why a chunk is refused, or given up. The numbers are the standard's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejection {
     /// The receiver has no room for a chunk of this size.
     TooLarge,
     /// The receiving application doesn't want it.
     Cancelled,
-    /// What arrived is not what was offered.
+    /// The received content is not the offered one.
     Damaged,
     /// The receiver could not store it.
     Storage,
@@ -145,17 +145,18 @@ impl fmt::Display for Rejection {
 /// A receiver's word on a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is taken; these runs of slices are here: (first, count), ascending. While it is paused no more are to come.
+    /// It is accepted; these runs of slices are here: (first, count), ascending. While it is paused no more should be
+    /// sent.
     Accepted {
         have: Vec<(u32, u32)>,
         paused: bool,
     },
-    /// It is here, whole and verified.
+    /// It is here, complete and verified.
     Complete,
     Rejected(Rejection),
 }
 
-/// What an entry of a chunk channel consists of. The bytes of slices are in the packet's arena.
+/// An item in an entry of a chunk channel. The bytes of slices are in the packet's arena.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Item {
     Offer(Offer),
@@ -167,7 +168,7 @@ pub(crate) enum Item {
 /// A packet of ours: when it was sent, and its number.
 pub(super) type SentPacket = (Instant, u16);
 
-/// What a packet carried of chunks, by which its fate is told.
+/// The chunk items in a packet, for when its outcome is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carried {
     Offer { id: u16 },
@@ -176,10 +177,10 @@ pub(crate) enum Carried {
     Withdraw { id: u16 },
 }
 
-/// Why a chunk didn't get through.
+/// Why a chunk failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChunkFailure {
-    /// The receiver said so.
+    /// The receiver refused it.
     Rejected(Rejection),
     /// This side's application cancelled it.
     Cancelled,
@@ -206,19 +207,19 @@ impl fmt::Display for ChunkFailure {
 /// Something happened to a chunk.
 #[derive(Debug)]
 pub enum ChunkEvent {
-    /// The peer offers one: to be answered by [`Connection::accept_chunk`](super::Connection::accept_chunk) or
-    /// [`Connection::reject_chunk`](super::Connection::reject_chunk), sooner or later. It comes again where what was accepted
-    /// seemed to be here as a whole and was something else.
+    /// The peer offers a chunk: to be answered by [`Connection::accept_chunk`](super::Connection::accept_chunk) or
+    /// [`Connection::reject_chunk`](super::Connection::reject_chunk), sooner or later. It is offered again if it was
+    /// accepted as complete and the content turned out to be different.
     Offered(Offer),
     /// One of ours is at the peer, verified.
     Sent { number: u64 },
     /// One of ours is not going to be.
     NotSent { number: u64, failure: ChunkFailure },
-    /// One of the peer's is here, verified.
+    /// A chunk of the peer's is here, verified.
     Received { offer: Offer, stored: Stored },
     /// One of the peer's is not going to be.
     NotReceived {
-        /// What it would have been.
+        /// The offer of the failed chunk.
         offer: Offer,
         failure: ChunkFailure,
     },
@@ -227,7 +228,7 @@ pub enum ChunkEvent {
 /// Why a chunk can't be queued. Nothing was queued then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkError {
-    /// As many chunks wait as may.
+    /// The queue of chunks is full.
     Full,
     /// The chunk is too large.
     TooLarge { bytes: u64 },
@@ -278,11 +279,11 @@ impl core::error::Error for ChunkError {}
 pub struct Progress {
     /// Bytes of the chunk.
     pub size: u64,
-    /// Those that are there: known to be, on the sending side.
+    /// Bytes received: on the sending side, known to be received.
     pub bytes: u64,
     /// Slices of the chunk.
     pub slices: u32,
-    /// Those that are there.
+    /// How many slices were received.
     pub slices_done: u32,
     /// Bytes per second in the recent past.
     pub rate: f64,
@@ -293,19 +294,19 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// How long the rest takes at the recent rate; None before there is one, and while the chunk is paused.
+    /// The remaining time at the recent rate; None before there is one, and while the chunk is paused.
     pub fn time_left(&self) -> Option<Duration> {
         if self.paused || self.paused_by_peer {
             return None;
         }
         let seconds = (self.size - self.bytes) as f64 / self.rate;
-        // A year is as good as any longer time.
+        // Bounded by a year.
         (self.rate > 0.0).then(|| Duration::from_secs_f64(seconds.min(3.2e7)))
     }
 }
 
 counters! {
-    /// What chunks cost, and what of the peer's was dropped.
+    /// Counts of chunks, and of dropped items of the peer's.
     pub struct ChunkCounters {
         /// Slices sent, each counted once.
         slices_sent,
@@ -317,7 +318,7 @@ counters! {
         slice_duplicates,
         /// Slices of chunks that are not open: unknown, over, or not accepted yet.
         slices_unexpected,
-        /// Slices whose place or length is not the chunk's.
+        /// Slices whose place or length doesn't fit the chunk.
         slices_invalid,
         /// Offers out of turn, or that contradict themselves.
         offers_invalid,
@@ -330,7 +331,7 @@ counters! {
     }
 }
 
-/// How a recent rate is kept: what came a second ago counts 1 / e of what comes now.
+/// A recent rate: amounts from a second ago count 1 / e.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rate {
     bytes: f64,
@@ -377,7 +378,7 @@ pub(crate) struct Chunks {
     counters: ChunkCounters,
 }
 
-/// What a packet takes of chunks: items to write, what they are, and the bytes of the slices.
+/// The chunk items selected for a packet, with the bytes of the slices.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) items: Vec<Item>,
@@ -431,7 +432,7 @@ impl Chunks {
         Ok(number)
     }
 
-    /// Gives ids to the chunks at the front of the queue, as far as the standard lets them be open.
+    /// Gives ids to the chunks at the front of the queue, as many as the standard allows to be open.
     fn open_next(&mut self) {
         let oldest = self.outgoing.front().and_then(Outgoing::id).unwrap_or(self.next_id);
         for outgoing in self.outgoing.iter_mut().filter(|outgoing| outgoing.id().is_none()) {
@@ -462,14 +463,14 @@ impl Chunks {
         true
     }
 
-    /// Sends no slices of a chunk of ours before the peer has said which it has.
+    /// Sends no slices of an outgoing chunk before the peer has said which it has.
     pub(crate) fn ask_first(&mut self, number: u64) {
         if let Some(outgoing) = self.outgoing.iter_mut().find(|o| o.number() == number) {
             outgoing.ask_first();
         }
     }
 
-    /// Sends no slices of a chunk of ours, or goes on; false when it is over.
+    /// Pauses or resumes an outgoing chunk; false if it is over.
     pub(crate) fn pause(&mut self, number: u64, paused: bool) -> bool {
         let outgoing = self.outgoing.iter_mut().find(|o| o.number() == number && !o.is_over());
         outgoing.map(|outgoing| outgoing.pause(paused)).is_some()
@@ -481,15 +482,15 @@ impl Chunks {
         incoming.map(|incoming| incoming.pause(paused)).is_some()
     }
 
-    /// Whether all chunks that the application gets before this one are known. One that takes its place ahead of them may take
-    /// what they need, and isn't through before they are.
+    /// Whether all chunks that the application gets before this one are known. A chunk that takes its place ahead of
+    /// them could hold the room they need, and isn't handed over before they are.
     pub(crate) fn is_in_line(&self, id: u16) -> bool {
         let before = id.wrapping_sub(self.next_release);
         let known = self.incoming.iter().filter(|i| i.offer().id.wrapping_sub(self.next_release) < before);
         known.count() == usize::from(before)
     }
 
-    /// Takes a chunk of the peer into this place; false when it is over already.
+    /// Accepts a chunk of the peer into this place; false if it is over already.
     pub(crate) fn accept(&mut self, id: u16, assembly: Assembly) -> bool {
         self.incoming.iter_mut().find(|i| i.offer().id == id).is_some_and(|i| i.accept(assembly))
     }
@@ -508,7 +509,7 @@ impl Chunks {
         self.events.pop_front()
     }
 
-    /// How far a chunk of ours is; None when it is over.
+    /// The progress of an outgoing chunk; None if it is over.
     pub(crate) fn progress(&self, now: Instant, number: u64) -> Option<Progress> {
         let outgoing = self.outgoing.iter().find(|o| o.number() == number && !o.is_over())?;
         Some(outgoing.progress(now))
@@ -519,7 +520,7 @@ impl Chunks {
         self.incoming.iter().filter(|i| i.is_open()).map(move |i| (i.offer(), i.progress(now)))
     }
 
-    /// Ends everything: the connection is over. Gives what may be taken up again in another one.
+    /// Ends everything, because the connection is over. Returns the assemblies that another connection may resume.
     pub(crate) fn finish(&mut self) -> Vec<Assembly> {
         for outgoing in self.outgoing.drain(..).filter(|outgoing| !outgoing.is_over()) {
             let number = outgoing.number();
@@ -547,7 +548,7 @@ impl Chunks {
 
     // --- sending -----------------------------------------------------------------------------------------
 
-    /// Verifies what came, as far as the time since the last call and what came meanwhile allow.
+    /// Verifies received slices, as far as the elapsed time and the received bytes allow.
     pub(crate) fn update(&mut self, now: Instant) {
         self.read_back.refill(now);
         for incoming in &mut self.incoming {
@@ -556,7 +557,7 @@ impl Chunks {
         self.release();
     }
 
-    /// Hands over what is whole, in its turn.
+    /// Hands over complete chunks, in order.
     fn release(&mut self) {
         let over = |incoming: &&mut Incoming, id| incoming.offer().id == id && !incoming.is_open();
         while let Some(next) = self.incoming.iter_mut().find(|i| over(i, self.next_release)) {
@@ -565,10 +566,10 @@ impl Chunks {
         }
     }
 
-    /// Takes for a packet all that must be said of chunks now, besides slices; false when that is nothing.
+    /// Selects all chunk items other than slices that a packet must carry now; false if there are none.
     ///
-    /// The packet must tell of every packet received: an acceptance says which slices were kept, and one that was not
-    /// must not be acked behind it.
+    /// The packet must ack every packet received: an acceptance lists the slices that were kept, and a later packet
+    /// must not ack one that wasn't.
     pub(crate) fn select_control(
         &mut self,
         now: Instant,
@@ -580,7 +581,7 @@ impl Chunks {
         !selection.items.is_empty()
     }
 
-    /// Takes a slice for a packet of `bits_left`; false when there is none.
+    /// Selects a slice for a packet with `bits_left`; false if there is none.
     pub(crate) fn select_slice(&mut self, now: Instant, bits_left: usize, selection: &mut Selection) -> bool {
         loop {
             let counters = &mut self.counters;
@@ -603,7 +604,7 @@ impl Chunks {
         self.next_slice_at() <= now
     }
 
-    /// When there is one, if nothing is lost before.
+    /// When the next slice is due, unless something is lost earlier.
     pub(crate) fn next_slice_at(&self) -> Instant {
         self.outgoing.iter().map(Outgoing::next_slice_at).min().unwrap_or(Instant::NEVER)
     }
@@ -620,7 +621,7 @@ impl Chunks {
 
     // --- receiving ---------------------------------------------------------------------------------------
 
-    /// Whether what a packet says of chunks may be done now: see [`OfferPace`]. What was said before costs nothing.
+    /// Whether a packet's chunk items may be applied now: see [`OfferPace`]. Repetitions cost nothing.
     pub(crate) fn affords(&mut self, now: Instant, items: &[Item]) -> bool {
         let find = |id| self.incoming.iter().find(|incoming| incoming.offer().id == id);
         let cost = items.iter().map(|item| match item {
@@ -634,8 +635,8 @@ impl Chunks {
         affords
     }
 
-    /// Takes what a packet of the peer says of chunks: its number on this side, which never comes again, and the newest
-    /// packet of ours that it knew.
+    /// Applies a chunk item of a peer's packet. `known` is the packet's number on this side, which never repeats, and
+    /// the newest packet of ours that the peer knew.
     pub(crate) fn handle(&mut self, now: Instant, item: Item, arena: &[u8], known: SentPacket, arrival: u64) {
         match item {
             Item::Offer(offer) => self.handle_offer(now, offer),
@@ -650,7 +651,7 @@ impl Chunks {
             Item::Answer { id, verdict } => self.handle_answer(now, id, &verdict, known, arrival),
             Item::Withdraw { id } => {
                 if self.make_room_for(id) {
-                    // Withdrawn before it was offered: the answer is what the peer waits for.
+                    // Withdrawn before it was offered: the peer still waits for the answer.
                     let nothing = Offer {
                         id,
                         size: 0,
@@ -669,7 +670,7 @@ impl Chunks {
     fn handle_offer(&mut self, now: Instant, offer: Offer) {
         let known = self.incoming.iter().find(|incoming| incoming.offer().id == offer.id);
         if known.is_some() {
-            // Said again, as it may be.
+            // Repeated, which is allowed.
             return;
         }
         if !self.make_room_for(offer.id) {
@@ -680,7 +681,7 @@ impl Chunks {
         self.incoming.push_back(Incoming::new(now, offer));
     }
 
-    /// Whether `id` is one that may be new now. Those that must be over by then are forgotten.
+    /// Whether `id` may be new now. Ids that must be over by then are forgotten.
     fn make_room_for(&mut self, id: u16) -> bool {
         let ahead = distance(id, self.next_incoming);
         // Offers may overtake each other.
@@ -706,7 +707,7 @@ impl Chunks {
 
     fn handle_answer(&mut self, now: Instant, id: u16, verdict: &Verdict, known: SentPacket, arrival: u64) {
         let Some(at) = self.outgoing.iter().position(|outgoing| outgoing.id() == Some(id)) else {
-            // Said again after it was heard, as it may be.
+            // Repeated after it was heard, which is allowed.
             self.counters.answers_invalid += u64::from(distance(id, self.next_id) >= 0);
             return;
         };

@@ -11,19 +11,19 @@ use crate::store::BitSet;
 use crate::store::sequence::distance;
 use crate::time::{Duration, Instant};
 
-/// Slices sent before the receiver has answered: 256 KiB, what the article would send at once.
+/// Slices sent before the receiver has answered: 256 KiB, as many as the article would send at once.
 const UNANSWERED_SLICES: u32 = (256 * 1024usize).div_ceil(SLICE_BYTES) as u32;
 
-/// Slices behind which the offer is said again while it may be lost.
+/// The offer is repeated after this many slices while it may be lost.
 const OFFER_AGAIN: u32 = 16;
 
-/// How long after a slice was sent again it goes once more, when there is nothing else to send: the last ones would
-/// cost a round trip each time they are lost.
-const ONCE_MORE_AFTER: Duration = Duration::from_millis(4);
+/// How long after a resent slice it is retransmitted again, if there is nothing else to send: otherwise each loss of
+/// the last slices would cost a round trip.
+const TAIL_RETRANSMIT_AFTER: Duration = Duration::from_millis(4);
 
-/// Slices that may go once more: one in this many of those sent again, and one in this many of all.
-const ONCE_MORE_OF_RESENT: u32 = 5;
-const ONCE_MORE_OF_ALL: u32 = 72;
+/// The limit of tail retransmits: one for this many resent slices, and one for this many slices in all.
+const RESENT_PER_TAIL_RETRANSMIT: u32 = 5;
+const SLICES_PER_TAIL_RETRANSMIT: u32 = 72;
 
 /// A chunk of ours.
 #[derive(Debug)]
@@ -36,33 +36,34 @@ pub(super) struct Outgoing {
     offer_due: bool,
     /// The peer has answered the offer.
     accepted: bool,
-    /// What was sent until then and is acked later may have come before the chunk was accepted, and was not kept: acks may
-    /// come after the answer.
+    /// Packets up to this one may have arrived before the chunk was accepted, in which case their slices were not
+    /// kept: their acks may come after the answer.
     doubted_until: SentPacket,
     /// The chunk is over, and the peer must hear of it (again, if due).
     withdrawn: bool,
     withdrawal_due: bool,
     /// No slices go: this side's application wants it so.
     paused: bool,
-    /// Or the peer's, as the newest packet with an answer says.
+    /// Paused by the peer, as of the newest packet with an answer.
     paused_by_peer: bool,
     answered_in: u64,
-    /// An acceptance has said what the peer has: behind one that pauses, it may yet find that it hasn't.
+    /// An acceptance has listed the peer's slices. After one that pauses, the peer may yet find that it doesn't have
+    /// them.
     settled: bool,
-    /// No slices go before the peer has said what it has.
+    /// Sends no slices before the peer's answer.
     asks_first: bool,
     /// Slices the peer has.
-    there: BitSet,
+    acked: BitSet,
     bytes: u64,
     /// Slices from here on were never sent.
     fresh: u32,
-    /// Slices to send again, in the order in which they were lost; `waiting` are those in it.
+    /// Slices to resend, in the order in which they were lost; `waiting` marks them.
     lost: VecDeque<u32>,
     waiting: BitSet,
     /// Slices that were recently sent again, and when.
     resent: VecDeque<(Instant, u32)>,
     resent_count: u32,
-    /// Slices that went once more.
+    /// Slices sent again at the tail.
     tail_retransmits: u32,
     last_sent: Instant,
     rate: Rate,
@@ -86,7 +87,7 @@ impl Outgoing {
             answered_in: 0,
             settled: false,
             asks_first: false,
-            there: BitSet::new(slices),
+            acked: BitSet::new(slices),
             bytes: 0,
             fresh: 0,
             lost: VecDeque::new(),
@@ -137,8 +138,8 @@ impl Outgoing {
     }
 
     pub(super) fn progress(&self, now: Instant) -> Progress {
-        // Before the answer, what was acked may not have been kept.
-        let (bytes, slices_done) = if self.accepted { (self.bytes, self.there.len() as u32) } else { (0, 0) };
+        // Before the answer, acked slices may not have been kept.
+        let (bytes, slices_done) = if self.accepted { (self.bytes, self.acked.len() as u32) } else { (0, 0) };
         let Offer { size, .. } = self.offer;
         let Outgoing { paused, paused_by_peer, .. } = *self;
         let (slices, rate) = (self.offer.slices(), self.rate.per_second(now));
@@ -147,7 +148,7 @@ impl Outgoing {
 
     // --- sending -----------------------------------------------------------------------------------------
 
-    /// What must be said of the chunk now, besides slices.
+    /// Selects the items that must be sent now, other than slices.
     pub(super) fn select_control(&mut self, now: Instant, probe_after: Duration, selection: &mut Selection) {
         let id = self.offer.id;
         if core::mem::take(&mut self.withdrawal_due) {
@@ -162,15 +163,15 @@ impl Outgoing {
         }
     }
 
-    /// When [`Outgoing::select_control`] has something to say. With nothing left to send, the offer goes out again
-    /// and again until the last slices' fates are known: acks of later packets tell which of them are lost.
+    /// When [`Outgoing::select_control`] has something to send. With nothing left to send, the offer is repeated
+    /// until the outcome of the last slices is known: acks of later packets show which of them are lost.
     pub(super) fn next_deadline(&self, probe_after: Duration) -> Instant {
         if self.withdrawal_due || (self.offer_due && !self.withdrawn) {
             return Instant::ZERO;
         }
-        // One that is paused has nothing to find out: packets that carry other things tell what is lost.
+        // A paused chunk has nothing to find out: other packets show what is lost.
         let open = self.opened && !self.withdrawn && !self.is_paused();
-        let idle = open && !self.has_due_slices() && !self.there.is_full();
+        let idle = open && !self.has_due_slices() && !self.acked.is_full();
         if idle { self.last_sent + probe_after } else { Instant::NEVER }
     }
 
@@ -182,14 +183,15 @@ impl Outgoing {
         self.next_tail_retransmit().map_or(Instant::NEVER, |(at, _)| at)
     }
 
-    /// The slice that goes once more next, and when.
+    /// The next slice to be retransmitted at the tail, and when.
     fn next_tail_retransmit(&self) -> Option<(Instant, u32)> {
-        let allowed = self.resent_count / ONCE_MORE_OF_RESENT + self.offer.slices() / ONCE_MORE_OF_ALL;
-        let open = self.offer.slices() - self.there.len() as u32;
-        let next = self.resent.iter().find(|(_, index)| !self.there.contains(*index as usize));
+        let allowed =
+            self.resent_count / RESENT_PER_TAIL_RETRANSMIT + self.offer.slices() / SLICES_PER_TAIL_RETRANSMIT;
+        let open = self.offer.slices() - self.acked.len() as u32;
+        let next = self.resent.iter().find(|(_, index)| !self.acked.contains(*index as usize));
         let next =
             next.filter(|_| !self.withdrawn && !self.is_paused() && self.tail_retransmits + open <= allowed);
-        next.map(|(at, index)| (*at + ONCE_MORE_AFTER, *index))
+        next.map(|(at, index)| (*at + TAIL_RETRANSMIT_AFTER, *index))
     }
 
     /// Whether there is a slice that was never sent, or lost.
@@ -203,7 +205,7 @@ impl Outgoing {
         self.opened && !self.withdrawn && !self.is_paused() && (fresh || !self.lost.is_empty())
     }
 
-    /// Takes the next slice, if there is one and it fits. Fails when the source does.
+    /// Selects the next slice, if there is one and it fits. Fails if the source does.
     pub(super) fn select_slice(
         &mut self,
         now: Instant,
@@ -237,7 +239,7 @@ impl Outgoing {
     fn next_slice(&mut self, now: Instant) -> Option<(u32, bool)> {
         while let Some(index) = self.lost.pop_front() {
             self.waiting.remove(index as usize);
-            if !self.there.contains(index as usize) {
+            if !self.acked.contains(index as usize) {
                 self.resent.push_back((now, index));
                 self.resent_count += 1;
                 return Some((index, true));
@@ -246,7 +248,7 @@ impl Outgoing {
         while self.has_due_slices() {
             let index = self.fresh;
             self.fresh += 1;
-            if !self.there.contains(index as usize) {
+            if !self.acked.contains(index as usize) {
                 return Some((index, false));
             }
         }
@@ -258,9 +260,9 @@ impl Outgoing {
 
     // --- what became of it -------------------------------------------------------------------------------
 
-    /// The receiver takes the chunk and has these runs of slices; false when the chunk has no such slices.
-    /// `known` is the newest packet that had come when it said so.
-    /// Answers may overtake each other: what the newest packet says of a pause counts.
+    /// The receiver accepts the chunk and has these runs of slices; false if the chunk has no such slices. `known` is
+    /// the newest packet that had arrived at the receiver. Answers may overtake each other: for pauses the newest
+    /// packet counts.
     pub(super) fn handle_accepted(
         &mut self,
         now: Instant,
@@ -291,7 +293,7 @@ impl Outgoing {
             return true;
         }
         self.doubted_until = known;
-        // The answer decides: slices that came before the offer or before the chunk was accepted were acked with
+        // The answer decides: slices that arrived before the offer or before the chunk was accepted were acked with
         // their packets and yet not kept.
         let mut there = BitSet::new(slices as usize);
         for &(first, count) in have {
@@ -302,7 +304,7 @@ impl Outgoing {
         let said = if have.len() == super::MAX_RUNS { end as u32 } else { self.fresh };
         for index in 0..self.fresh {
             let kept = there.contains(index as usize);
-            if self.there.contains(index as usize) && !kept {
+            if self.acked.contains(index as usize) && !kept {
                 if index >= said {
                     there.insert(index as usize);
                 } else {
@@ -313,7 +315,7 @@ impl Outgoing {
         let known: u64 = there.iter().map(|index| self.length(index as u32)).sum();
         self.rate.add(now, 0);
         self.bytes = known;
-        self.there = there;
+        self.acked = there;
         true
     }
 
@@ -338,16 +340,16 @@ impl Outgoing {
             && self.accepted
             && self.doubts(sent)
         {
-            if !self.there.contains(index as usize) {
+            if !self.acked.contains(index as usize) {
                 self.want(index);
             }
         } else if let Carried::Slice { index, .. } = carried
-            && self.there.insert(index as usize)
+            && self.acked.insert(index as usize)
         {
             let bytes = self.length(index);
             self.bytes += bytes;
             self.rate.add(now, bytes);
-            let there = &self.there;
+            let there = &self.acked;
             while self.resent.front().is_some_and(|(_, index)| there.contains(*index as usize)) {
                 self.resent.pop_front();
             }
@@ -356,7 +358,7 @@ impl Outgoing {
 
     pub(super) fn handle_lost(&mut self, carried: Carried) {
         match carried {
-            Carried::Slice { index, .. } if !self.there.contains(index as usize) => self.want(index),
+            Carried::Slice { index, .. } if !self.acked.contains(index as usize) => self.want(index),
             Carried::Offer { .. } => self.offer_due |= !self.accepted,
             Carried::Withdraw { .. } => self.withdrawal_due = true,
             _ => {}

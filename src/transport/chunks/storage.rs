@@ -1,12 +1,12 @@
 //! Where chunks come from and where they go: memory here, files in the driver.
 //!
-//! Promises: the core asks for one slice at a time and keeps none. A source or sink that fails ends its chunk only.
+//! Promises: the core asks for one slice at a time and keeps none. If a source or sink fails, only its chunk ends.
 
 use core::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Why a chunk can't be read or stored: the system's own words, and what was being done.
+/// Why a chunk can't be read or stored: the system's message, and the attempted action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StorageError(pub String);
 
@@ -18,18 +18,19 @@ impl fmt::Display for StorageError {
 
 impl core::error::Error for StorageError {}
 
-/// What a chunk is read from.
+/// The source of a chunk's bytes.
 pub trait Source: fmt::Debug + Send {
     fn size(&self) -> u64;
 
-    /// Fills `out` with what is at `offset`, all within the size.
+    /// Fills `out` from `offset`, within the size.
     ///
     /// # Errors
-    /// When that is not there any more.
+    ///
+    /// When those bytes no longer exist.
     fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<(), StorageError>;
 }
 
-/// What a chunk is written to.
+/// The destination of a chunk's bytes.
 pub trait Sink: fmt::Debug + Send {
     /// Stores `bytes` at `offset`, all within the size that was offered.
     ///
@@ -37,19 +38,21 @@ pub trait Sink: fmt::Debug + Send {
     /// When that is not possible.
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StorageError>;
 
-    /// Reads back what was stored.
+    /// Reads back stored bytes.
     ///
     /// # Errors
+    ///
     /// When that is not possible.
     fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<(), StorageError>;
 
-    /// The chunk is whole and verified.
+    /// The chunk is complete and verified.
     ///
     /// # Errors
+    ///
     /// When it can't be kept.
     fn finish(self: Box<Self>) -> Result<Stored, StorageError>;
 
-    /// The chunk won't be whole, and nobody is going on with it. One that is dropped may yet be gone on with.
+    /// The chunk won't be completed, and nobody will resume it. A sink that is merely dropped may be resumed.
     fn discard(self: Box<Self>) {}
 }
 
@@ -60,11 +63,11 @@ pub enum Stored {
     Bytes(Vec<u8>),
     // In a file.
     File(PathBuf),
-    /// In a file that was there before it was offered, and was not received again.
+    /// In a file from before the offer, and not received again.
     Reused(PathBuf),
 }
 
-/// A chunk in memory that many connections may send at a time.
+/// A chunk in memory that many connections may send at once.
 pub struct BytesSource<B>(pub Arc<B>);
 
 impl<B> fmt::Debug for BytesSource<B> {
@@ -85,7 +88,7 @@ impl<B: AsRef<[u8]> + Send + Sync> Source for BytesSource<B> {
     }
 }
 
-/// A chunk received into memory. Pages are taken as they are written.
+/// A chunk received into memory. Pages are allocated as they are written.
 #[derive(Debug)]
 pub struct MemorySink(Vec<u8>);
 
@@ -97,7 +100,7 @@ impl MemorySink {
     pub fn new(size: u64) -> Result<Self, StorageError> {
         let none = || StorageError(format!("there is no memory for a chunk of {size} bytes"));
         let size = usize::try_from(size).map_err(|_| none())?;
-        // Fails instead of ending the process; what follows is zeroed where it lies.
+        // Fails instead of ending the process; the allocation below is zeroed in place.
         Vec::<u8>::new().try_reserve_exact(size).map_err(|_| none())?;
         Ok(MemorySink(vec![0; size]))
     }

@@ -1,25 +1,25 @@
-//! As fast as the link carries it, without a queue of more than some milliseconds.
+//! As fast as the link carries, without a queue of more than some milliseconds.
 //!
-//! Promises: a loss alone never slows it down, up to a share of 12 %; a queue does, and within a round trip. What it sends is spread over
-//! time, and of what it doesn't send nothing is saved up. Refuses: any cwnd to the whole link while others use it.
+//! Promises: a loss alone never slows it down, up to a share of 12 %; a queue does, and within a round trip. Sending
+//! is spread over time, and unused rate is not saved up. Refuses any claim to the whole link while others use it.
 //!
 //! How it works, and where it comes from:
 //!
-//! * **Delivery rate leads**, as in BBR (Cardwell and others, 2016; draft-ietf-ccwg-bbr): what arrives while there is a queue
-//!   is the capacity. Divided by the share that random loss leaves, it is the rate to send at. But BBR's greatest rate of ten
-//!   rounds overestimates where a peer acks once in a 60 Hz tick, and its probes by a quarter make queues of a quarter
-//!   round trip, 37 ms at 150 ms. So here:
-//! * **Both are the way there's**, where the peer tells when packets came by its clock: acks that wait in a queue of their own, or come in
-//!   groups, only delay what is learned.
-//! * **Delay steers.** The rate is corrected in proportion to how far the queue is from a target of some milliseconds (as the
-//!   window of LEDBAT++ and of SCReAM, RFC 8298). The queue never quite empties, so nothing need be probed for while it is there. The
-//!   target falls with the root of the rate (as in Swift, Kumar and others, SIGCOMM 2020), so that of flows that share
-//!   a queue the faster yields.
-//! * **An empty queue asks for more**: up to 5 % for a round trip, and twice as much each time more arrives for it.
-//! * **Startup** sends ever faster rounds until one takes longer to arrive than to send: [`startup`](super::startup).
-//! * **The round trip without queues** is the least of 5 to 10 seconds. If it isn't seen for 4 seconds, one round trip
-//!   of sending less shows it (BBR's ProbeRTT, but just as deep as our own queue).
-//! * **Others that fill the queue** get company: [`competition`](super::competition), after Copa.
+//! - **Delivery rate leads**, as in BBR (Cardwell and others, 2016; draft-ietf-ccwg-bbr): the rate of arrival while
+//!   there is a queue is the capacity. Divided by the share that random loss leaves, it is the rate to send at. But
+//!   BBR's maximum over ten rounds overestimates if a peer acks once in a 60 Hz tick, and its probes by a quarter
+//!   make queues of a quarter round trip, 37 ms at 150 ms.
+//! - **Rate and queue are measured on the way there**, if the peer reports arrival times by its clock: acks that wait
+//!   in a queue of their own, or come in groups, only delay the measurement.
+//! - **Delay steers.** The rate is corrected in proportion to how far the queue is from a target of some milliseconds
+//!   (like the window of LEDBAT++ and of SCReAM, RFC 8298). The queue never quite empties, so no probes are needed
+//!   while it is there. The target falls with the root of the rate (as in Swift, Kumar and others, SIGCOMM 2020), so
+//!   that of several flows in a queue the faster yields.
+//! - **An empty queue asks for more**: up to 5 % for a round trip, and twice as much each time more arrives for it.
+//! - **Startup** sends ever faster rounds until one takes longer to arrive than to send: [`startup`](super::startup).
+//! - **The round trip without queues** is the minimum of 5 to 10 seconds. If it isn't seen for 4 seconds, one round
+//!   trip of sending less shows it (BBR's ProbeRTT, but only as deep as our own queue).
+//! - **Against flows that fill the queue** it competes: [`competition`](super::competition), after Copa.
 
 use super::competition::{Circumstances, Competition};
 use super::delay::{Delay, MAX_TICK};
@@ -39,7 +39,7 @@ const TARGET: f64 = 8.0;
 const MIN_TARGET: f64 = 0.002;
 const MAX_TARGET: f64 = 0.010;
 
-/// The part of both ends' ticks that is added to the target: they blur what is measured.
+/// The part of both ends' ticks that is added to the target, because ticks blur the measurement.
 const TARGET_TICKS: f64 = 0.25;
 const MAX_TARGET_TICKS: f64 = 0.025;
 
@@ -47,15 +47,16 @@ const MAX_TARGET_TICKS: f64 = 0.025;
 const TARGET_JITTER: f64 = 3.0;
 const MAX_TARGET_JITTER: f64 = 0.030;
 
-/// How strongly the queue steers: this much of the difference to the target is to be gone after a round trip. What
-/// is done shows a round trip later, and at 1 / e that doesn't swing.
+/// How strongly the queue steers: this part of the difference to the target should be gone after a round trip.
+/// Effects show a round trip later, and at 1 / e that doesn't oscillate.
 const STEERING: f64 = 0.35;
 
 /// The least and the most of that, as shares of the rate.
 const MAX_SLOWER: f64 = 0.5;
 const MAX_FASTER: f64 = 0.15;
 
-/// How much more is sent in a round trip while the queue is shorter than the one to aim for, and the largest part of the rate.
+/// How much more is sent in a round trip while the queue is shorter than its target, and the largest part of the
+/// rate.
 const ADDED: f64 = PACKET;
 const MAX_ADDED: f64 = FIRST_GROWTH;
 
@@ -65,10 +66,10 @@ const FIRST_GROWTH: f64 = 0.05;
 const FIRST_GROWTH_TIME: f64 = 0.004;
 const MAX_DOUBLINGS: u32 = 4;
 
-/// And this at least: to fill a link would take minutes over the longest paths.
+/// And at least this: otherwise filling a link would take minutes over the longest paths.
 const MIN_FIRST_GROWTH: f64 = 0.025;
 
-/// More arrived if it was above what did before by this, and by this many packets: what chance adds.
+/// More counts as arriving if it exceeds the amount before by this share and this many packets: chance explains less.
 const FRUITFUL: f64 = 0.02;
 const CHANCE: f64 = 1.5 * PACKET;
 
@@ -85,10 +86,10 @@ const MAX_PROBE_RTT_DEPTH: f64 = 0.75;
 /// An epoch is a round trip, but not shorter than this, in seconds.
 const MIN_EPOCH: f64 = 0.01;
 
-/// A round trip longer than this, in seconds, is as good as none.
+/// A longer round trip than this, in seconds, counts as none.
 const MAX_RTT: f64 = 60.0;
 
-/// What was known of the link is forgotten when no bulk was sent for so long.
+/// Knowledge of the link is dropped after this long without bulk.
 const FORGET: Duration = Duration::from_secs(10);
 
 /// The adaptive controller. Rates are bytes a second, amounts bytes, and times seconds where they aren't [`Duration`]s.
@@ -99,7 +100,7 @@ pub(super) struct Adaptive {
     startup: Option<Startup>,
     delay: Delay,
     clock: PeerClock,
-    /// Of the newest packet acked, if the peer tells when packets come.
+    /// From the newest packet acked, if the peer reports arrival times.
     passage: Option<Passage>,
     epoch: Epoch,
     /// The newest packet acked is of the startup.
@@ -108,7 +109,7 @@ pub(super) struct Adaptive {
     loss: Option<Box<Loss>>,
     competition: Competition,
     pacer: Pacer,
-    /// What arrives when the link is full.
+    /// The rate of arrival when the link is full.
     capacity: f64,
     /// Epochs in a row without a queue, or since more stopped arriving.
     epochs_without_queue: u32,
@@ -119,11 +120,11 @@ pub(super) struct Adaptive {
     last_bulk: Instant,
 }
 
-/// What is on its way.
+/// The packets in flight, with bytes.
 #[derive(Debug, Default)]
 struct Flight {
     bytes: f64,
-    /// What was sent since the rate is known.
+    /// Bytes sent since the rate is known.
     in_flight_since_startup: f64,
     /// Nothing was acked since, though something was on its way.
     waiting_since: Instant,
@@ -150,7 +151,7 @@ impl Flight {
         }
     }
 
-    /// Whether acks have stayed out for so long that one more packet should ask for some.
+    /// Whether acks have been missing for so long that one more packet should ask for some.
     fn is_stalled(&self, now: Instant, rtt: f64) -> bool {
         (now - self.waiting_since).as_secs_f64() > 2.0 * rtt + 0.05
             && (now - self.last_sent).as_secs_f64() > 0.5 * rtt
@@ -213,7 +214,7 @@ impl Adaptive {
         }
     }
 
-    /// What losses allow; beside others that is the window's business.
+    /// The limit set by losses; beside others the window decides.
     fn max_rate(&self) -> f64 {
         let loss = self.loss.as_ref().filter(|_| self.competition.cwnd().is_none());
         loss.map_or(f64::INFINITY, |loss| loss.max_rate())
@@ -250,7 +251,7 @@ impl Adaptive {
         match (&self.startup, self.competition.cwnd()) {
             (Some(startup), _) => startup.has_room(self.flight.bytes),
             (None, Some(cwnd)) => self.flight.in_flight_since_startup < cwnd,
-            // Pacing decides; this holds what is lost and not yet known to be, and no more when acks stay out.
+            // Pacing decides; this only bounds losses not yet known, and stops when acks are missing.
             (None, None) => {
                 let slack = 0.25 * self.delay.base() + 0.01 + self.delay.ticks() + self.target();
                 let window = self.full_rate() * (feedback + slack) + 4.0 * PACKET;
@@ -285,7 +286,7 @@ impl Adaptive {
         in_time.for_each(|(stamp, _)| startup.on_acked(at, newest, path, stamp));
         let burst = startup.is_burst();
         if let Some(rate) = startup.judge(now, path) {
-            // What waits in the queue is drained first, but for a burst: much of that is lost.
+            // The queue is drained first, except after a burst, of which much is lost.
             let full = rate * path.rtt;
             let queued = if burst { 0.0 } else { (self.flight.bytes - full).clamp(0.0, full) };
             self.pacer.grant(-queued);
@@ -373,8 +374,8 @@ impl Adaptive {
         }
     }
 
-    /// Whether what was sent beyond what arrived before was neither lost nor, since there is no queue, waits: where ticks blur
-    /// how much arrives, that tells that more may be sent.
+    /// Whether everything beyond what arrived before was neither lost nor, since there is no queue, is waiting: when
+    /// ticks blur how much arrives, that shows that more may be sent.
     fn is_unhindered(&self, epoch: &Epoch) -> bool {
         let blur = self.delay.ticks() / self.epoch_length();
         let grown = match self.epochs_without_queue {
@@ -395,7 +396,7 @@ impl Controller for Adaptive {
     fn reconfigure(&mut self, config: &CongestionConfig) -> bool {
         let CongestionConfig::Adaptive(config) = config else { return false };
         self.config = *config;
-        // Its bounds are asked at each packet; what goes out first is decided when nothing has.
+        // Its bounds are checked for each packet; the first ones are decided before any is sent.
         if self.startup.is_some() && self.flight.bytes == 0.0 {
             self.startup = Some(startup(config));
         }
@@ -456,7 +457,7 @@ impl Controller for Adaptive {
             self.delay.rebase(now, longer);
             self.capacity = self.capacity.max(self.competition.capacity_before());
         }
-        // An ack that doesn't tell when its packets came is a bad end, since others will.
+        // An ack without arrival times is a bad end, since others will have them.
         let length = self.epoch_length() * if news || self.passage.is_none() { 1.0 } else { 2.0 };
         if self.startup.is_none() && (now - self.epoch.began).as_secs_f64() >= length {
             self.end_epoch(now, self.passage.filter(|_| news));
@@ -482,7 +483,7 @@ impl Controller for Adaptive {
         if self.startup.is_none() && now - self.last_bulk > FORGET {
             self.startup = Some(startup(&self.config));
         }
-        // For what was not sent before nothing is made up.
+        // Unsent data isn't made up for.
         self.refill(now);
         let (path, idle) = (self.path(), self.flight.bytes <= 0.0);
         if let Some(startup) = &mut self.startup

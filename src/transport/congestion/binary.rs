@@ -6,7 +6,7 @@ use crate::time::{Duration, Instant};
 use crate::transport::error::ConfigError;
 use crate::transport::good_bad::{GoodBad, GoodBadConfig};
 
-/// Packets that a tick may send at once when ticks are rarer than packets: those of 100 ms.
+/// Packets that a tick may send at once if ticks are rarer than packets: those of 100 ms.
 const CREDIT_SECONDS: f64 = 0.1;
 
 /// How far each sample moves the round trip: the article's 10 %.

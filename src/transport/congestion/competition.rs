@@ -1,16 +1,16 @@
-//! Others on the same link: whether they fill the queue, and the share to cwnd then.
+//! Competing flows on the same link: whether they fill the queue, and our window if they do.
 //!
-//! Whoever yields to delay yields everything to those who don't (TCP Reno and Cubic). Copa (Arun and Balakrishnan, NSDI 2018)
-//! calls a queue that never empties the mark of such company. Here it is put to the test: for one round trip we send so much
-//! less that a queue of our own would drain (a probe_rtt). If it doesn't, it is not ours, and until two such tests find it empty
-//! a window is held that grows and shrinks like Reno's.
+//! A flow that yields to delay yields everything to flows that don't (TCP Reno and Cubic). Copa (Arun and
+//! Balakrishnan, NSDI 2018) takes a queue that never empties as the sign of such company. Here it is tested: for one
+//! round trip we send so much less that a queue of our own would drain (ProbeRtt). If it doesn't drain, it is not
+//! ours, and until two such tests find it empty a window is held that grows and shrinks like Cubic's.
 
 use crate::time::{Duration, Instant};
 
 /// Bytes that the window grows by in a round trip: a packet of TCP.
 const GROWTH: f64 = 1_215.0;
 
-/// What is left of the window when the queue overflowed: as Cubic's (RFC 9438).
+/// The part of the window that is kept when the queue overflowed: Cubic's (RFC 9438).
 const KEEP: f64 = 0.7;
 
 /// Seconds by which the wait in a queue changes at least when less is sent for a round trip.
@@ -19,20 +19,20 @@ const UNCHANGED: f64 = 0.001;
 /// How fast the window grows with time: packets a second cubed (RFC 9438).
 const CUBIC: f64 = 0.4;
 
-/// The part of the link to hold beside those that keep the queue full whatever is lost (BBR), as long as no more than
-/// this share of ours is.
+/// The part of the link to hold beside flows that keep the queue full whatever is lost (BBR), as long as we lose no
+/// more than this share.
 const FLOOR: f64 = 0.3;
 const MAX_FLOOR_LOSS: f64 = 0.03;
 
 /// A newcomer doubles its window up to this part of the link.
 const SLOW_START: f64 = 0.25;
 
-/// The share of the window that has to be on its way for it to grow.
+/// The share of the window that must be in flight for it to grow.
 const USED: f64 = 0.7;
 
 const MIN_CWND: f64 = 4.0 * GROWTH;
 
-/// A queue is long that is longer than the one to aim for by this: others keep it so that we yield and yield.
+/// A queue counts as long above this many times its target: others keep it full so that we keep yielding.
 const CROWDED: f64 = 1.3;
 
 /// Epochs with a long queue before it is tested.
@@ -42,10 +42,10 @@ const CROWDED_EPOCHS: u32 = 10;
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(1);
 const PROBE_RTT_INTERVAL_BESIDE_OTHERS: Duration = Duration::from_secs(5);
 
-/// The time after which the round trip without queues is looked for if it wasn't seen.
+/// If the minimum round trip wasn't seen for this long, it is probed.
 const BASE_UNSEEN: Duration = Duration::from_secs(4);
 
-/// Who else is on the link. Times are seconds.
+/// Competing flows on the link. Times are seconds.
 #[derive(Debug, Default)]
 pub(super) struct Competition {
     /// Boxed, as [`Cwnd`] is: most connections send no bulk.
@@ -54,14 +54,14 @@ pub(super) struct Competition {
     base_seen: Instant,
     /// Epochs in a row with a long queue.
     crowded: u32,
-    /// Tests in a row that found nobody.
+    /// Tests in a row that found no others.
     alone: u32,
     /// Bytes a second that were ours before the queue grew long.
     capacity_before: f64,
     /// Epochs in a row without a loss: a queue that is always full loses some.
     lossless: u32,
-    /// Bytes a second that startup told.
-    told: f64,
+    /// The rate that startup found, in bytes a second.
+    startup_rate: f64,
     cwnd: Option<Box<Cwnd>>,
 }
 
@@ -78,10 +78,10 @@ struct ProbeRtt {
 struct Cwnd {
     // Bytes.
     window: f64,
-    /// Where it grows to in no time, and slowly on from.
+    /// It grows quickly up to here, and slowly from here on.
     plateau: f64,
     cut_at: Instant,
-    /// Slow start goes so far.
+    /// Where slow start ends.
     threshold: f64,
 }
 
@@ -108,7 +108,7 @@ impl Cwnd {
     }
 }
 
-/// What the link is like when a test is judged.
+/// The state of the link when a test is judged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Circumstances {
     /// The wait in the queue that we aim for.
@@ -120,7 +120,7 @@ pub(super) struct Circumstances {
 }
 
 impl Competition {
-    /// The round trip was as short as it ever is.
+    /// The round trip was at its minimum.
     pub(super) fn base_was_seen(&mut self, now: Instant) {
         self.base_seen = now;
     }
@@ -152,21 +152,21 @@ impl Competition {
         self.probe_rtt.as_ref().is_some_and(|probe_rtt| now < probe_rtt.until)
     }
 
-    /// Whether the queue is as it is for a probe_rtt, or may be.
+    /// Whether the queue is, or may be, in a ProbeRtt.
     pub(super) fn is_testing(&self) -> bool {
         self.probe_rtt.is_some()
     }
 
-    /// Takes what a packet waited in the queue.
+    /// Takes a packet's wait in the queue.
     pub(super) fn on_queue(&mut self, queue: f64) {
         if let Some(probe_rtt) = &mut self.probe_rtt {
             probe_rtt.least_queue = probe_rtt.least_queue.min(queue);
         }
     }
 
-    /// Judges a test when its time has come.
+    /// Judges a test when it is over.
     ///
-    /// A queue that is as long as before although less was sent is none: returns then how much longer the path is.
+    /// A queue that is as long as before although less was sent is none: returns by how much the path is longer.
     pub(super) fn judge(&mut self, now: Instant, link: Circumstances) -> Option<f64> {
         let probe_rtt = self.probe_rtt.take_if(|probe_rtt| now >= probe_rtt.judged_at)?;
         let (before, least) = (probe_rtt.queue_before, probe_rtt.least_queue);
@@ -178,9 +178,9 @@ impl Competition {
         let others = long && least > 0.5 * before;
         self.alone = if others { 0 } else { self.alone + 1 };
         if others && self.cwnd.is_none() {
-            // Half of what was ours, as long as that isn't out of reach.
+            // Half of our former rate, within reach.
             let ours = link.in_flight.max(MIN_CWND);
-            let all = self.capacity_before.max(self.told) * link.rtt;
+            let all = self.capacity_before.max(self.startup_rate) * link.rtt;
             let window = (0.5 * all).clamp(ours, 2.0 * ours);
             let plateau = (0.5 * all).max(window);
             self.cwnd = Some(Box::new(Cwnd { window, plateau, cut_at: now, threshold: SLOW_START * all }));
@@ -191,7 +191,7 @@ impl Competition {
         None
     }
 
-    /// Takes the least wait of an epoch.
+    /// Takes the minimum wait of an epoch.
     pub(super) fn end_epoch(&mut self, queue: f64, target: f64, capacity: f64, lossy: bool) {
         self.lossless = if lossy { 0 } else { self.lossless.saturating_add(1) };
         if queue > CROWDED * target {
@@ -204,9 +204,9 @@ impl Competition {
         }
     }
 
-    /// Startup ended, and told a rate. What it made of the queue tells nothing of others.
+    /// Startup ended with this rate. Its own queue shows nothing about others.
     pub(super) fn begin(&mut self, now: Instant, rate: f64) {
-        (self.told, self.base_seen) = (rate, now);
+        (self.startup_rate, self.base_seen) = (rate, now);
     }
 
     /// Bytes a second that were ours before the queue grew long.

@@ -1,7 +1,8 @@
-//! How long packets wait in queues: how much longer they are on their way than at the least.
+//! How long packets wait in queues: how much longer they take than the minimum.
 //!
-//! A round trip has two ways, and queues in both. Where the peer's clock tells when a packet came, only what it waited before
-//! that counts, so that a queue in front of its ack is none of ours. What round trips tell bounds it: clocks drift.
+//! A round trip has two ways, and queues in both. If the peer's clock shows when a packet arrived, only the wait
+//! before that counts, so that a queue in front of its ack isn't taken for ours. Round trips bound it, because clocks
+//! drift.
 
 use crate::time::{Duration, Instant};
 use crate::transport::windowed_min::WindowedMin;
@@ -15,17 +16,17 @@ const UNKNOWN_RTT: f64 = 0.1;
 /// Longer than this, in seconds, is no tick: a little more than one a second.
 pub(super) const MAX_TICK: f64 = 1.1;
 
-/// A round trip is only as short as the longest of this many in a row that were acked at different times: a clock that was
-/// read before the host was busy with something else makes a single one too short, down to none at all.
+/// A round trip counts as only as short as the longest of this many in a row that were acked at different times: a
+/// clock that was read before the host was busy makes a single one too short, down to zero.
 const AGREEING: usize = 3;
 
-/// Waits differ by so much, in seconds, on any link.
+/// On any link, waits vary by this much, in seconds.
 const MIN_JITTER: f64 = 0.004;
 
 /// Seconds by which clocks blur a round trip.
 const SHORTER: f64 = 0.001;
 
-/// How far an ack's wait that grew shorter moves the one that is reckoned with: acks in a queue come in groups.
+/// How quickly the estimate of an ack's wait falls: acks in a queue come in groups.
 const ACK_WAIT_FALLS: f64 = 1.0 / 16.0;
 
 /// No longer wait of acks is reckoned with.
@@ -48,8 +49,9 @@ pub(super) struct Delay {
 }
 
 impl Delay {
-    /// Takes a round trip, and the way there by clocks that differ by a constant; returns the wait in the queue. `spacing` is
-    /// the time between packets; `counts` says whether the packet's wait tells what packets sent now would wait.
+    /// Takes a round trip, and the one-way time by clocks that differ by a constant; returns the wait in the queue.
+    /// `spacing` is the time between packets; `counts` says whether the packet's wait predicts the wait of packets
+    /// sent now.
     pub(super) fn sample(
         &mut self,
         now: Instant,
@@ -68,16 +70,16 @@ impl Delay {
             self.ack_wait += (back - self.ack_wait) * falls;
             wait = wait.min(there);
         }
-        // What is shorter yet isn't true, or the next ones agree.
+        // An even shorter one isn't true, unless the next ones agree.
         if counts && wait >= -SHORTER {
-            // Long enough for the least of it to be free of jitter and of the wait behind the packets of one tick.
+            // Long enough for its minimum to be free of jitter and of the wait for other packets of a tick.
             let bucket = (self.base() / 8.0).max(self.ticks()).max(2.0 * spacing);
             self.recent.push(now, Duration::from_secs_f64(bucket), wait);
         }
         wait
     }
 
-    /// Takes the least wait of an epoch.
+    /// Takes the minimum wait of an epoch.
     pub(super) fn end_epoch(&mut self, queue: f64) {
         if queue.is_finite() {
             self.deviation += ((queue - self.smoothed).abs() - self.deviation) / 8.0;
@@ -90,12 +92,12 @@ impl Delay {
         (self.deviation - MIN_JITTER).max(0.0)
     }
 
-    /// The path has become longer: what was known of it is forgotten.
+    /// The path has become longer: drops what was known about it.
     pub(super) fn rebase(&mut self, now: Instant, longer: f64) {
         self.round_trip.rebase(now, longer);
         self.way.rebase(now, longer);
         self.recent = WindowedMin::default();
-        // What the change looked like was no jitter.
+        // The change was no jitter.
         (self.smoothed, self.deviation) = (0.0, 0.0);
     }
 
@@ -117,7 +119,7 @@ impl Delay {
         self.recent.value().map_or(0.0, |recent| recent.max(0.0))
     }
 
-    /// After what time shows what is done now, but for the queue.
+    /// After this time the effect of an action shows, apart from the queue.
     pub(super) fn feedback(&self) -> f64 {
         self.base() + self.ack_wait
     }
@@ -132,13 +134,13 @@ impl Delay {
         self.acks.interval
     }
 
-    /// What ticks may add to a round trip: the time between our sends, and the one between the peer's.
+    /// How much ticks may add to a round trip: the time between our sends, and between the peer's.
     pub(super) fn ticks(&self) -> f64 {
         self.sends.interval + self.acks.interval
     }
 }
 
-/// The least of some seconds of what is true of several in a row.
+/// The minimum over some seconds, of values that several samples in a row confirm.
 #[derive(Debug, Default)]
 struct Least {
     base: WindowedMin<f64>,

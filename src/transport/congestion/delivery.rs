@@ -2,8 +2,8 @@
 
 use crate::time::Instant;
 
-/// No rate is believed that is above the one it was sent at by more than this: a queue that drains, or a peer's clock that
-/// says what it likes.
+/// A rate of arrival is never believed above this many times the rate of sending: a queue may be draining, or a
+/// peer's clock may lie.
 const MAX_COMPRESSION: f64 = 2.0;
 
 /// When a packet was sent, by our clock, and came, by the peer's.
@@ -14,21 +14,21 @@ pub(super) struct Passage {
 }
 
 impl Passage {
-    /// Seconds in which what was acked between the two came.
+    /// Over how many seconds the data acked between the two arrived.
     pub(super) fn span(self, earlier: Passage) -> f64 {
         let sent = (self.sent_at - earlier.sent_at).as_secs_f64();
         (self.received_at - earlier.received_at).as_secs_f64().max(sent / MAX_COMPRESSION)
     }
 }
 
-/// What became of packets during one round trip or so. Amounts are bytes.
+/// The outcome of packets over about one round trip. Amounts are bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Epoch {
     pub(super) began: Instant,
-    /// Of the newest packet acked when it began.
+    /// From the newest packet acked when it began.
     pub(super) since: Option<Passage>,
     pub(super) delivered: f64,
-    /// Of those, the ones that the application sent slower than it might have.
+    /// Of those, bytes that the application sent more slowly than it might have.
     pub(super) app_limited: f64,
     pub(super) lost: f64,
     /// The shortest wait in the queue, in seconds.

@@ -20,7 +20,7 @@ impl Controller for Fixed {
     fn on_sent(&mut self, now: Instant, bytes: u32) -> SentStamp {
         self.budget.spend(bytes as usize);
         // Messages go out whatever the rate: chunks must not wait for minutes after a flood of them.
-        self.budget.forgive();
+        self.budget.clear_debt();
         SentStamp { sent_at: now, bytes, bulk: false, sent_in_startup: false, app_limited: false }
     }
 

@@ -1,10 +1,10 @@
 //! Losses: whether the link loses by itself, or because we send more than fits into its queue.
 //!
-//! A queue of a few milliseconds overflows before delay tells of it, and a share of losses alone tells nothing: a radio link
-//! loses as many at any rate. So a share that is new is put to the test: for some round trips we send somewhat less than
-//! what arrived. If as many are lost still, the link loses them, and what is sent is more by that share. If few are, the
-//! queue overflowed: the rate then stays below what overflowed it, and well below if others contend for it (as BBR version
-//! 3 bounds what is in flight, draft-ietf-ccwg-bbr-02, 5.5.10), until it is tried again.
+//! A queue of a few milliseconds overflows before delay shows it, and a share of losses alone proves nothing: a radio
+//! link loses as many at any rate. So a new share is tested: for some round trips we send somewhat less than arrived.
+//! If as many are still lost, the link loses them, and we send more by that share. If few are, the queue overflowed:
+//! the rate then stays below what overflowed it, and well below if others contend for it (as BBR version 3 bounds
+//! what is in flight, draft-ietf-ccwg-bbr-02, 5.5.10), until it is tried again.
 
 use super::delivery::Epoch;
 use crate::time::{Duration, Instant};
@@ -12,38 +12,38 @@ use crate::time::{Duration, Instant};
 /// Bytes of a packet, for how much chance adds.
 const PACKET: f64 = 1_215.0;
 
-/// What is this many epochs old counts a third in the share of recent losses: 1 / (1 - KEEP).
+/// An epoch that is this many epochs old counts a third in the share of recent losses: 1 / (1 - KEEP).
 const KEEP: f64 = 0.75;
 
 /// More than the known share by this is new.
 const MIN_EXCESS: f64 = 0.002;
 
-/// Chance adds less than this many times its standard deviation: where the link loses none, and where it does.
+/// Chance adds less than this many standard deviations: on a lossless link, and on a lossy one.
 const DEVIATIONS: f64 = 1.0;
 const DEVIATIONS_IF_LOSSY: f64 = 2.0;
 
-/// An epoch that lost more than this share is an outage, of which nothing is learned.
+/// An epoch that lost more than this share is an outage, from which nothing is learned.
 const MAX_EPOCH_LOSS: f64 = 0.6;
 
-/// What counts of former tests.
+/// The weight of former tests.
 const KEEP_TESTS: f64 = 0.8;
 
-/// What counts before a test of an epoch, after the next one: of a test begun because many were lost by chance, the recent share
-/// alone would find fewer.
+/// The weight of an epoch before a test, after the next one: a test that began because many were lost by chance would
+/// otherwise compare with too few.
 const KEEP_BEFORE: f64 = 0.97;
 
 /// The link itself loses no larger share than this.
 const MAX_LOSS: f64 = 0.2;
 
-/// What is sent in a test, as a part of what arrived before it.
+/// The rate in a test, as a part of what arrived before it.
 const TEST_RATE: f64 = 0.92;
 
-/// Epochs until the test shows in what is lost: a round trip, and how long it takes to notice.
+/// Epochs until the test's effect shows in losses: a round trip, and the time to notice them.
 const TEST_SKIPS: u32 = 2;
 const MIN_TEST_EPOCHS: u32 = 2;
 const MAX_TEST_EPOCHS: u32 = 16;
 const MIN_TEST_BYTES: f64 = 30.0 * PACKET;
-/// Fewer bytes than this tell no share.
+/// Fewer bytes than this determine no share.
 const MIN_BYTES: f64 = 40.0 * PACKET;
 const MIN_LOSSES: f64 = 2.5;
 /// A test lasts until this many packets would be lost if the share were still the same.
@@ -51,26 +51,26 @@ const MIN_TEST_LOSSES: f64 = 3.0;
 /// Fewer than this part of the share before are lost if the queue overflowed.
 const FEWER: f64 = 0.34;
 
-/// The time between tests: doubled each time that the link was found to lose by itself.
+/// The interval between tests, doubled each time that the link was found to lose by itself.
 const TEST_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_LOSSY_TESTS: u32 = 4;
 
-/// What to send at after an overflow, as a part of what arrived: alone, and beside others (Cubic's).
+/// The rate after an overflow, as a part of what arrived: alone, and beside others (Cubic's).
 const ALONE: f64 = 0.97;
 const CONTENDED: f64 = 0.7;
 
-/// Others are there if less arrived when the queue overflowed than this part of what once did.
+/// Others contend if less arrived when the queue overflowed than this part of what once did.
 const CONTENDED_BELOW: f64 = 0.9;
 
-/// How long that is kept before more is tried, and how much more for each epoch then.
+/// How long that rate is held before more is tried, and how much more for each epoch then.
 const HOLD: Duration = Duration::from_secs(2);
 const RAISE: f64 = 1.02;
 
-/// How much more for each second beside others: some seconds to be back, which leaves Cubic time to take its share (as BBR
-/// version 3's time between probes).
+/// How much more for each second beside others: some seconds to be back, which leaves Cubic time to take its share
+/// (like BBR version 3's time between probes).
 const RAISE_A_SECOND: f64 = 0.08;
 
-/// The losses of recent epochs, and what is concluded from them. Rates are bytes a second.
+/// The losses of recent epochs, and the conclusions. Rates are bytes a second.
 #[derive(Debug, Default)]
 pub(super) struct Loss {
     lost: f64,
@@ -126,8 +126,8 @@ impl Loss {
         self.test.as_ref().map_or(ceiling, |test| test.rate)
     }
 
-    /// Takes what became of an epoch's packets, which arrived in this many seconds. `queue` says that there is a queue that delay
-    /// shows, `unhindered` that more and more is sent, and that losses are fewer than if that overflowed a queue.
+    /// Takes the outcome of an epoch's packets, which arrived in this many seconds. `queue`: delay shows a queue.
+    /// `unhindered`: the rate keeps rising, with fewer losses than an overflowing queue would cause.
     pub(super) fn end_epoch(
         &mut self,
         now: Instant,
@@ -159,7 +159,7 @@ impl Loss {
         let deviations = if self.share > MIN_EXCESS { DEVIATIONS_IF_LOSSY } else { DEVIATIONS };
         let chance = deviations * (share * (1.0 - share) * PACKET / self.judged.max(PACKET)).sqrt();
         let rested = now - self.tested_at > TEST_INTERVAL * (1 << self.lossy_tests);
-        // Where the queue overflowed before, any loss may tell of others.
+        // After an earlier overflow, any loss may be caused by others.
         let bounded = self.ceiling.is_some() && self.share < MIN_EXCESS && epoch.lost > 0.0;
         let known = self.judged > MIN_BYTES && self.before[0] > MIN_LOSSES * PACKET;
         let excess = share - self.share;

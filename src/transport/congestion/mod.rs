@@ -1,10 +1,10 @@
-//! How fast bulk may go out: one controller for each connection, told of each packet's fate.
+//! How fast bulk may go out: one controller for each connection, which gets each packet's outcome.
 //!
-//! Promises: constant work and memory a packet; the same calls give the same answers; whatever the peer acks, a rate between
-//! the least and the greatest of the configuration. Refuses: deciding what is sent, or that a packet is lost; the
-//! connection does both. Small messages needn't ask: what they take is charged, and bulk yields.
+//! Promises: constant work and memory per packet; the same calls give the same answers; whatever the peer acks, the
+//! rate stays between the configured minimum and maximum. Refuses to decide what is sent, or that a packet is lost;
+//! the connection does both. Small messages needn't ask: they are charged, and bulk yields.
 //!
-//! A peer that acks falsely changes the rate at which it is sent to, and only up to the configured maximum.
+//! A peer that acks falsely changes the rate at which it is sent to, only up to the configured maximum.
 
 mod adaptive;
 mod binary;
@@ -30,7 +30,7 @@ use super::pacing::RateConfig;
 use super::peer_clock::ReceiveTime;
 use crate::time::{Duration, Instant};
 
-/// What a controller remembers of a packet: kept by the connection until its fate is known, given back then.
+/// A controller's record of a packet: kept by the connection until its outcome is known, and given back then.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SentStamp {
     sent_at: Instant,
@@ -43,12 +43,12 @@ pub(crate) struct SentStamp {
     app_limited: bool,
 }
 
-/// What an ack tells of the newest packet's way.
+/// What an ack shows about the newest packet's way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RoundTrip {
     /// From sending the packet to its ack, less the time that the peer held that.
     pub(crate) time: Duration,
-    /// When the packet came, by the peer's clock, if the framing tells.
+    /// When the packet arrived, by the peer's clock, if the framing carries it.
     pub(crate) received_at: Option<ReceiveTime>,
 }
 
@@ -75,18 +75,18 @@ pub(crate) trait Controller: fmt::Debug + Send {
     /// Whether a packet of bulk may go out now: asked before each.
     fn can_send(&mut self, now: Instant) -> bool;
 
-    /// When bulk may go out next if nothing is acked before: for drivers that can wake then. Asked after
-    /// [`Controller::can_send`] said no.
+    /// When bulk may go out next unless something is acked earlier: for drivers that can wake then. Called after
+    /// [`Controller::can_send`] returned false.
     fn next_send(&self) -> Instant;
 
-    /// The application expects `bytes` at once of what is queued next, at the risk that a slow link drops some.
+    /// The application wants `bytes` of the next chunks at once, at the risk that a slow link drops some.
     fn begin_burst(&mut self, now: Instant, bytes: u32);
 
     /// Bytes a second, all headers included, at which bulk goes out.
     fn rate(&self) -> f64;
 
-    /// Takes other settings of its kind, which were checked, and goes on with what it knows of the link; false when they are
-    /// another kind's.
+    /// Takes other settings of its own kind, which were checked, and keeps its knowledge of the link; false if they
+    /// are of another kind.
     fn reconfigure(&mut self, _config: &CongestionConfig) -> bool {
         false
     }
@@ -205,8 +205,7 @@ mod tests {
         );
     }
 
-    /// A peer that acks whatever it likes, as fast as it likes, at the times it likes: this many packets in tenths of a
-    /// millisecond.
+    /// A peer with arbitrary acks at arbitrary times: this many packets in tenths of a millisecond.
     #[test]
     fn what_goes_out_grows_by_no_more_than_five_times_in_a_round_trip_whatever_is_acked() {
         // Units of the peer's clock that pass in 100 ms: 1,563 are true.

@@ -25,15 +25,16 @@ const PACKET: f64 = 1_215.0;
 /// How much faster each round is than the one before.
 const STEP: f64 = 4.0;
 
-/// And with jitter, which hides how much longer one takes: of the next, that much more would wait in the queue.
+/// And with jitter, which hides how much longer a round takes: the excess of the next one would wait in the queue.
 const STEP_IN_JITTER: f64 = 2.0;
 
-/// Waits that fall by less than this, in seconds, tell of no jitter; and no more of a round trip than this part is taken for it.
+/// Waits that fall by less than this, in seconds, show no jitter; and no more than this part of a round trip is taken
+/// for it.
 const MIN_JITTER: f64 = 0.004;
 const MAX_JITTER: f64 = 0.5;
 
 /// How long it is remembered by how much waits fell.
-const FALLS_KEPT: Duration = Duration::from_secs(2);
+const DROPS_KEPT: Duration = Duration::from_secs(2);
 
 /// A round goes out in this part of a round trip, but in no less time than this, in seconds.
 const SPREAD: f64 = 0.5;
@@ -44,18 +45,19 @@ const MIN_SPREAD: f64 = 0.004;
 const INITIAL_SPREAD: f64 = 0.025;
 const MIN_ROUND: f64 = 8.0 * PACKET;
 
-/// The part of a round whose fate has to be known: when it is clear whether it took longer, and when ticks blur that.
+/// The part of a round whose outcome must be known: if it is clear whether it took longer, and if ticks blur that.
 const SETTLED: f64 = 0.28;
 const SETTLED_AT_LAST: f64 = 0.8;
 
 /// Nearer to taking longer than this, in seconds, it isn't clear.
 const UNCLEAR: f64 = 0.002;
 
-/// What comes later than a tick of the peer after what came before, by this many seconds, may have been acked before.
+/// Packets that arrive this many seconds later than a tick of the peer after the previous ones may have been acked
+/// before.
 const MISSING_ACK: f64 = 0.004;
 
-/// Ticks longer than this, in seconds, blur how long a round takes by as much as a queue does.
-/// Of ticks longer than the other a round has too few.
+/// Longer ticks than this, in seconds, blur a round's duration as much as a queue does. With ticks above the upper
+/// end a round has too few of them.
 const COARSE_TICKS: core::ops::Range<f64> = 0.005..0.06;
 
 /// With such ticks a round is slower only if it is by this many times more than otherwise: losses aren't all known yet.
@@ -67,48 +69,48 @@ const MIN_TICKS: f64 = 4.0;
 /// The link is full if a round takes this many times as long to arrive as to send.
 const LONGER: f64 = 1.25;
 
-/// The same beside others: whoever is as fast as they are together, on a link that they fill, takes twice as long. With 2.5 ten times as
-/// much is dropped when a newcomer begins, with 1.25 it begins with a sixth of the link.
+/// The same beside others: a flow as fast as all of them together, on a link that they fill, takes twice as long.
+/// With 2.5 ten times as much is dropped when a newcomer begins, with 1.25 it begins with a sixth of the link.
 const LONGER_BESIDE_OTHERS: f64 = 1.5;
 
-/// Others are there if the first packet of a round waited for longer than this, in seconds.
+/// Others are there if the first packet of a round waited longer than this, in seconds.
 const MIN_WAIT: f64 = 0.0015;
 
 /// Or if two rounds in a row lose more than this share: one may by chance.
 const MAX_LOSS: f64 = 0.4;
 
-/// Bytes that must have come after the first packet for a rate to be told.
+/// Bytes that must have arrived after the first packet before a rate is computed.
 const ENOUGH: f64 = 4.0 * PACKET;
 
 /// A burst is spread over this part of a round trip: slowly enough that a link which can't hold it
 /// drops only some of each part, so that losses show as soon as the rest is acked.
 const BURST_SPREAD: f64 = 0.72;
 
-/// What else may be on its way with a burst.
+/// How much else may be in flight with a burst.
 const BESIDE_BURST: f64 = 8.0 * PACKET;
 
-/// What the path is like, in seconds.
+/// The path's times, in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Path {
     /// Until an ack comes if there is no queue.
     pub(super) rtt: f64,
-    /// The time between our sends, and between the times at which the peer looks for packets.
+    /// The time between our sends, and between the peer's reads.
     pub(super) send_tick: f64,
     pub(super) receive_tick: f64,
 }
 
-/// How far waits fall. In a queue that we fill they only grow, and in one that others fill they seldom fall: what they fell by several
-/// times is jitter, and as much of a longer one may be.
+/// By how much waits drop. In a queue that we fill they only grow, and in one that others fill they seldom drop: a
+/// drop seen several times is jitter, and may have lengthened a round by as much.
 #[derive(Debug, Default)]
-struct Falls {
+struct WaitDrops {
     /// The longest wait since the last fall, or in a fall the shortest.
     turn: Option<f64>,
     falling: bool,
-    /// The last falls: when they began, and their seconds.
+    /// The last drops: when they began, and their seconds.
     recent: [(Instant, f64); 3],
 }
 
-impl Falls {
+impl WaitDrops {
     fn push(&mut self, at: Instant, wait: f64) {
         let turn = self.turn.get_or_insert(wait);
         let further = if self.falling { *turn - wait } else { wait - *turn };
@@ -144,47 +146,47 @@ impl Falls {
         let tick = path.send_tick.max(path.receive_tick);
         let enough = if COARSE_TICKS.contains(&tick) { 1 } else { self.recent.len() };
         let often =
-            self.recent[..enough].iter().all(|(at, _)| *at != Instant::ZERO && now - *at < FALLS_KEPT);
+            self.recent[..enough].iter().all(|(at, _)| *at != Instant::ZERO && now - *at < DROPS_KEPT);
         let most = self.recent.iter().map(|(_, fall)| *fall).fold(0.0, f64::max);
         if often { most.min(MAX_JITTER * path.rtt) } else { 0.0 }
     }
 }
 
-/// What is known before the rate is.
+/// The state before the rate is known.
 #[derive(Debug)]
 pub(super) struct Startup {
     /// Bytes of this round, and bytes a second at which it goes out.
     window: f64,
     pace: f64,
-    /// From its first packet on: most connections send none.
+    /// Exists from the first packet on: most connections never send one.
     round: Option<Box<Round>>,
     /// Bytes that the application wants to go out at once.
     burst: f64,
     /// The round under way is such a burst.
     bursting: bool,
-    /// What the round before told, if it lost much.
+    /// The rate of the previous round, if that lost much.
     lossy: Option<f64>,
-    falls: Falls,
+    drops: WaitDrops,
     /// No round goes out faster, nor more of it at one time.
     max_rate: f64,
     max_burst: f64,
 }
 
-/// What became of a round. Amounts are bytes.
+/// The outcome of a round. Amounts are bytes.
 #[derive(Debug)]
 struct Round {
-    /// There was none before.
+    /// It is the first round.
     first: bool,
     began: Instant,
     sent: f64,
-    /// What is sent later only asks for acks.
+    /// Later packets only ask for acks.
     ended: Instant,
     acked: f64,
     lost: f64,
-    /// When the first packet acked was sent and came, and the last one, and what came after the first.
+    /// Sending and arrival times of the first and the last packet acked, and the bytes that arrived after the first.
     arrivals: Option<[(Instant, Instant); 2]>,
     arrived: f64,
-    /// What its first packet waited, in seconds.
+    /// The wait of its first packet, in seconds.
     waited: Option<f64>,
     /// The least wait of packets sent in its first half and in its second half.
     least_waits: [f64; 2],
@@ -206,7 +208,7 @@ impl Startup {
             burst: 0.0,
             bursting: false,
             lossy: None,
-            falls: Falls::default(),
+            drops: WaitDrops::default(),
             max_rate,
             max_burst: f64::from(max_burst_bytes),
         }
@@ -232,14 +234,15 @@ impl Startup {
         self.window
     }
 
-    /// Whether the round goes on, with this many bytes on their way.
+    /// Whether the round goes on, with this many bytes in flight.
     pub(super) fn has_room(&self, in_flight: f64) -> bool {
         // Offers and acks are on their way too: the last slice of a burst mustn't wait for a round trip.
         let most = if self.bursting { self.window + BESIDE_BURST } else { 0.0 };
         self.round.as_ref().is_some_and(|round| round.sent < self.window || in_flight < most)
     }
 
-    /// Begins a round if none is under way: the bytes to let go at once; `idle` says that nothing is on its way.
+    /// Begins a round if none is under way, and returns the bytes to send at once; `idle` says that nothing is in
+    /// flight.
     pub(super) fn begin(&mut self, now: Instant, path: Path, idle: bool) -> Option<f64> {
         let unfinished = |round: &mut Box<Round>| idle && round.sent > 0.0;
         if self.round.is_some() && self.round.take_if(unfinished).is_none() {
@@ -250,8 +253,8 @@ impl Startup {
             let spread = SPREAD * path.rtt / INITIAL_SPREAD;
             self.window = (self.window * spread.min(1.0)).max(MIN_ROUND.min(self.window));
         } else {
-            // What waited behind the round before is drained in the pause.
-            self.falls.pause();
+            // The previous round's queue is drained in the pause.
+            self.drops.pause();
         }
         let spread = (SPREAD * path.rtt).max(path.send_tick).max(0.25 * path.receive_tick).max(MIN_SPREAD);
         self.pace = (self.window / spread).min(self.max_rate(path));
@@ -301,10 +304,10 @@ impl Startup {
 
     /// A packet sent then waited in the queue.
     pub(super) fn on_wait(&mut self, sent_at: Instant, wait: f64) {
-        // What waits behind the round before shrinks in the pause after it.
+        // The previous round's queue shrinks in the pause after it.
         let counts = |round: &Round| (round.first || sent_at >= round.began) && sent_at <= round.ended;
         if !self.bursting && self.round.as_deref().map_or(self.pace == 0.0, counts) {
-            self.falls.push(sent_at, wait);
+            self.drops.push(sent_at, wait);
         }
         if let Some(round) = self.round.as_mut().filter(|round| sent_at >= round.began) {
             round.waited.get_or_insert(wait);
@@ -313,7 +316,8 @@ impl Startup {
         }
     }
 
-    /// Takes an ack of a packet: it came at this time, or before if the ack tells when `newest` came, which was sent later.
+    /// Takes an ack of a packet: it arrived at this time, or earlier if the ack shows when `newest` arrived, which
+    /// was sent later.
     pub(super) fn on_acked(&mut self, at: Instant, newest: Instant, path: Path, stamp: &SentStamp) {
         let Some(round) = self.round.as_mut().filter(|round| stamp.sent_at >= round.began) else { return };
         let bytes = f64::from(stamp.bytes);
@@ -332,16 +336,16 @@ impl Startup {
             };
         let arrival = (stamp.sent_at, at);
         let [first, last] = *round.arrivals.get_or_insert([arrival; 2]);
-        // What came with the first packet began before.
+        // Packets that arrived with the first one began before.
         if at > first.1 {
             round.arrived += bytes;
         }
-        // One that was overtaken tells how late it is, and not how long the round takes.
+        // An overtaken packet shows its own delay, not the round's duration.
         if last.0 <= stamp.sent_at {
             round.arrivals = Some([first, arrival]);
         } else {
             let late = (last.0 - stamp.sent_at) + (at - last.1);
-            self.falls.on_overtaken(at, late.as_secs_f64());
+            self.drops.on_overtaken(at, late.as_secs_f64());
         }
     }
 
@@ -350,17 +354,17 @@ impl Startup {
         let round = self.round.as_ref()?;
         let (mut sending, mut arriving) = (path.send_tick, 0.0);
         if let Some([first, last]) = round.arrivals {
-            // What goes out in a tick stands for the time until the next.
+            // A tick's packets cover the time until the next tick.
             sending += (last.0 - first.0).as_secs_f64();
             arriving = (last.1 - first.1).as_secs_f64();
         }
         let times = if round.is_beside_others(path) { LONGER_BESIDE_OTHERS } else { LONGER };
-        let jitter = self.falls.jitter(now, path);
+        let jitter = self.drops.jitter(now, path);
         let blur = path.receive_tick.max(jitter);
         let clear = !(0.0..=blur + UNCLEAR).contains(&(arriving - times * sending));
         let known = round.arrived >= ENOUGH;
-        // With ticks a span is known to a tick or two. But what comes in some of them is what the link carries, as long as more
-        // is to come.
+        // With ticks a span is only known to a tick or two. But as long as more is to come, each tick's arrivals are
+        // what the link carries.
         let tick = path.send_tick.max(path.receive_tick);
         let more_comes = round.arrivals.is_some_and(|[_, last]| last.0 < round.ended);
         let slower = known
@@ -370,11 +374,11 @@ impl Startup {
         let fills = slower && more_comes && arriving > 1.5 * tick && jitter == 0.0;
         let fate = (round.acked + round.lost) / self.window;
         let settled = fate >= SETTLED_AT_LAST || (fate >= SETTLED && known && clear);
-        // What took longer than all of the round may take needn't be settled.
+        // A round that took longer than allowed in all needn't be settled.
         let sending_all = if settled { sending } else { sending.max(self.window / self.pace) };
         let longer = known && (fills || arriving > times * sending_all + blur);
-        // One packet that comes late makes no queue; in a queue the least wait of the later half is about half of what the last
-        // one waits, or more.
+        // One late packet makes no queue; in a queue the minimum wait of the later half is at least about half of the
+        // last wait.
         let [first, second] = round.least_waits;
         let grown = if second.is_finite() { 2.0 * (second - first).max(0.0) } else { 0.0 };
         let stands = jitter == 0.0 || grown > (times - 1.0) * sending_all + path.receive_tick;
@@ -391,7 +395,7 @@ impl Startup {
         let rate = rate.min(self.pace);
         let lossy = round.lost > MAX_LOSS * (round.acked + round.lost);
         self.round = None;
-        // What an outage leaves of a round tells no rate.
+        // The remains of a round after an outage give no rate.
         if longer && !lossy {
             return Some(rate);
         }
@@ -418,8 +422,7 @@ mod tests {
         Instant::from_nanos(micros * 1_000)
     }
 
-    /// A round that begins then, of packets of which each waits behind what `rate` bytes a second let through; those are lost that
-    /// `lost` says.
+    /// A round that begins then, over a link of `rate` bytes a second; `lost` says which packets are lost.
     fn play(startup: &mut Startup, began: u64, rate: f64, lost: impl Fn(u64) -> bool) -> Option<f64> {
         startup.begin(us(began), PATH, true).unwrap();
         let (bytes, pace) = (1_000.0, startup.rate());

@@ -1,4 +1,4 @@
-//! What acks and losses of our packets make of what the packets carried.
+//! The effects of acked and lost packets on what they carried.
 
 use super::Connection;
 use super::record::{Carried, Record, notification};
@@ -69,7 +69,7 @@ impl Connection {
         self.window.judge(now);
     }
 
-    /// Tells channels what the packets carried that count as lost. They may yet be acked.
+    /// Notifies channels of the packets that count as lost. They may still be acked.
     pub(super) fn apply_losses(&mut self, now: Instant) {
         let mut lost = core::mem::take(&mut self.scratch.get().lost);
         lost.clear();
@@ -99,7 +99,7 @@ impl Connection {
         self.notifications.resolve(self.endpoint.acks_mut(), sequence, false, notifications);
     }
 
-    /// Tells streams and chunks that what a packet carried is lost, and gathers what is to be told of it.
+    /// Notifies streams and chunks that a packet's contents are lost, and collects notifications.
     pub(super) fn lose(&mut self, now: Instant, carried: &List) {
         let notifications = &mut self.scratch.get().notifications;
         for carried in self.carried.iter(carried) {
@@ -125,13 +125,13 @@ impl Connection {
         }
     }
 
-    /// Whether the peer is known to have all that was queued here that will ever arrive: nothing waits to be sent or sent
-    /// again, and the packets of what isn't sent again are acked or lost. Chunks don't count.
+    /// Whether the peer is known to have everything queued here that will ever arrive: nothing waits to be sent or
+    /// resent, and the packets with unreliable messages are acked or lost. Chunks don't count.
     pub fn is_drained(&self) -> bool {
         self.streams.are_drained()
     }
 
-    /// The conversation is over: every message whose fate is open is told as lost.
+    /// The conversation is over: every open message is reported as lost.
     pub fn abandon_all(&mut self) {
         let notifications = &mut self.notifications;
         notifications.abandon_all(self.endpoint.acks_mut());

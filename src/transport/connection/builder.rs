@@ -1,4 +1,5 @@
-//! Composing a packet: what it says besides messages, the messages that the scheduler chooses, and its place in the ledger.
+//! Composing a packet: control sections, the messages that the scheduler chooses, and the packet's record in the
+//! ledger.
 
 use super::Connection;
 use super::record::{Carried, Record, runs};
@@ -12,20 +13,20 @@ use crate::transport::peer_clock::ReceiveTime;
 use crate::transport::stream::external::Fill;
 use crate::transport::stream::{Offer, SendContext};
 
-/// The ledger may give back memory once in this many packets.
+/// Once in this many packets the ledger may give back memory.
 const PACKETS_TO_SHRINK: u16 = 64;
 
-/// What the packet that was just written is.
+/// The packet that was just written.
 pub(super) struct Written {
     pub(super) hello: bool,
     pub(super) messages: bool,
-    /// What its ack ranges reported.
+    /// The runs that its ack ranges reported.
     pub(super) reported: Reported,
     pub(super) carried: List,
 }
 
 impl Connection {
-    /// Decides what the next packet carries; false when no message is due.
+    /// Selects the contents of the next packet; false if no message is due.
     pub(super) fn compose(&mut self, now: Instant, tick: bool, fill: Option<&mut (dyn Fill + '_)>) -> bool {
         let context = SendContext { now, tick, resend: self.resend_timer(), fills: fill.is_some() };
         // Asked first: gathering ack ranges and credit costs more.
@@ -57,7 +58,7 @@ impl Connection {
         }
     }
 
-    /// Empties what the packet to compose takes and gathers its control sections; returns their bits.
+    /// Clears the buffers of the next packet and collects its control sections; returns their bits.
     pub(super) fn begin_packet(&mut self, now: Instant) -> usize {
         self.begin_brief_packet(now);
         let Memory { control, credits, reported, .. } = self.scratch.get();
@@ -70,7 +71,7 @@ impl Connection {
         native::control_bits(control, &self.protocol, ack)
     }
 
-    /// As [`Connection::begin_packet`], without ack ranges and credit.
+    /// Like [`Connection::begin_packet`], without ack ranges and credit.
     pub(super) fn begin_brief_packet(&mut self, now: Instant) -> usize {
         self.scratch.get().draft.clear();
         let Memory { control, credits, chunk, reported, .. } = self.scratch.get();
@@ -102,7 +103,7 @@ impl Connection {
         self.datagram_overhead + Header::MAX_SIZE + payload
     }
 
-    /// Writes a packet that says all that is to be said besides messages.
+    /// Sends a packet with all control sections.
     pub(super) fn send_whole_packet(&mut self, now: Instant, out: &mut Packets) {
         self.send_packet(now, out);
         if !core::mem::take(&mut self.ranges_wait) {
@@ -111,7 +112,7 @@ impl Connection {
         self.last_sent = Some(now);
     }
 
-    /// Writes the packet that was composed, appends its datagrams to `out`, and remembers what it carried.
+    /// Writes the composed packet, appends its datagrams to `out`, and records its contents.
     pub(super) fn send_packet(&mut self, now: Instant, out: &mut Packets) {
         let ack = self.endpoint.acks().ack();
         let Memory { draft, writer, control, credits, chunk, reported, .. } = self.scratch.get();
@@ -140,7 +141,7 @@ impl Connection {
         self.commit(now, out, written);
     }
 
-    /// Sends the packet that was written, and remembers what it carries.
+    /// Sends the written packet, and records its contents.
     pub(super) fn commit(&mut self, now: Instant, out: &mut Packets, written: Written) {
         let Written { hello, messages, reported, carried } = written;
         let whole = self.endpoint.goes_whole(self.scratch.get().writer.as_bytes().len());
@@ -175,9 +176,9 @@ impl Connection {
             });
         }
         let bytes = out.total_bytes() - before + (out.len() - datagrams) * self.datagram_overhead;
-        // The budget is for messages: acks are paid by what they ack, and slices have a rate of their own. Charged here, a
-        // chunk faster than the budget would silence the game for as long as it moves.
-        // At most 256 KiB and their headers.
+        // The budget is for messages: acks are paid for by what they ack, and slices have a rate of their own.
+        // Charged here, a chunk faster than the budget would silence the game for as long as it lasts. At most 256
+        // KiB and their headers.
         let message_bytes = if messages { bytes as u32 } else { 0 };
         self.budget.spend(message_bytes as usize);
         self.window.on_sent(now, message_bytes);
@@ -196,7 +197,7 @@ impl Connection {
         }
     }
 
-    /// Gives up the oldest packet if the next one takes its place: what it carried may have to be sent again.
+    /// Gives up the oldest packet if the next one takes its place: its contents may have to be sent again.
     fn make_room_in_ledger(&mut self, now: Instant) {
         if self.endpoint.acks().is_full()
             && let Some(lost) = self.endpoint.acks_mut().give_up_oldest()

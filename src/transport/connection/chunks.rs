@@ -1,4 +1,4 @@
-//! Chunks on a connection: what the application asks of them, and the packets of their slices.
+//! Chunks on a connection: the application's requests, and the packets of their slices.
 
 use core::time::Duration;
 
@@ -18,10 +18,11 @@ const SILENCE: Duration = Duration::from_secs(1);
 const SLICE_OVERHEAD: usize = 20;
 
 impl Connection {
-    /// Queues a chunk, whose content has this hash; gives the number that names it on this side. With `burst`, all
-    /// of it may go out at once, at the risk that a slow link drops some: for small chunks, when nothing else matters.
+    /// Queues a chunk with this hash; returns the number that names it on this side. With `burst`, all of it may go
+    /// out at once, at the risk that a slow link drops some: for small chunks, when nothing else matters.
     ///
     /// # Errors
+    ///
     /// Why it can't be sent. Nothing was queued then.
     pub fn send_chunk(
         &mut self,
@@ -61,14 +62,14 @@ impl Connection {
         self.chunks.cancel(number)
     }
 
-    /// Sends nothing of a chunk that was just queued before the peer has said what it has of it: a round trip more, and nothing
-    /// in vain where it has all.
+    /// Sends nothing of a newly queued chunk before the peer has said which slices it has: costs a round trip, and
+    /// sends nothing in vain if it has all.
     pub fn ask_first(&mut self, number: u64) {
         self.chunks.ask_first(number);
     }
 
-    /// Sends no more of a chunk of ours until it is resumed, or resumes it; false when it is over already. What is behind it
-    /// goes on, as far as chunks may be open at once, and is handed over after it.
+    /// Pauses or resumes an outgoing chunk; false if it is over already. Later chunks go on, as far as chunks may be
+    /// open at once, and are handed over after it.
     pub fn pause_chunk(&mut self, number: u64, paused: bool) -> bool {
         self.chunks.pause(number, paused)
     }
@@ -83,7 +84,7 @@ impl Connection {
         self.chunks.is_in_line(id)
     }
 
-    /// Takes a chunk that the peer offers, into what is there of it; false when it is over already.
+    /// Accepts a chunk that the peer offers, into this assembly; false if it is over already.
     pub fn accept_chunk(&mut self, id: u16, assembly: Assembly) -> bool {
         self.chunks.accept(id, assembly)
     }
@@ -93,12 +94,12 @@ impl Connection {
         self.chunks.reject(id, rejection)
     }
 
-    /// What happened to a chunk.
+    /// The next chunk event.
     pub fn poll_chunk_event(&mut self) -> Option<ChunkEvent> {
         self.chunks.poll_event()
     }
 
-    /// How far a chunk of ours is; None when it is over.
+    /// The progress of an outgoing chunk; None if it is over.
     pub fn chunk_progress(&self, now: Instant, number: u64) -> Option<Progress> {
         self.chunks.progress(now, number)
     }
@@ -108,17 +109,17 @@ impl Connection {
         self.chunks.incoming(now)
     }
 
-    /// Ends all chunks, because the connection is over: events tell of them. Gives what is there of the peer's.
+    /// Ends all chunks, because the connection is over: each gets an event. Returns the peer's partial chunks.
     pub fn finish_chunks(&mut self) -> Vec<Assembly> {
         self.chunks.finish()
     }
 
-    /// What chunks cost, and what of the peer's was dropped.
+    /// Counts of chunks, and of dropped items of the peer's.
     pub fn chunk_counters(&self) -> ChunkCounters {
         self.chunks.counters()
     }
 
-    /// Appends what is to be said of chunks, and then slices as long as the budget lasts.
+    /// Appends chunk items, and then slices as long as the budget lasts.
     pub(super) fn transmit_chunks(&mut self, now: Instant, out: &mut Packets) {
         if self.chunks.is_idle() {
             return;
@@ -161,7 +162,7 @@ impl Connection {
             && self.controller.as_mut().is_some_and(|controller| controller.can_send(now))
             && self.next_number_at() <= now
         {
-            // Ack ranges and credit are for other packets to say: here they would keep out a slice.
+            // Other packets carry ack ranges and credit: here they would leave no room for a slice.
             let control_bits = self.begin_brief_packet(now);
             let entry_bits = 2 + self.protocol.channel_bits() as usize;
             let room = self.datagram_bits.saturating_sub(control_bits + entry_bits);

@@ -16,12 +16,13 @@ pub struct ConnectionConfig {
     pub budget: BudgetConfig,
     /// How fast chunks may go out beside them.
     pub congestion: CongestionConfig,
-    /// Whether the fates of packets are kept for [`Connection::poll_packet_notification`].
+    /// Whether notifications of packets are kept for [`Connection::poll_packet_notification`](super::Connection::poll_packet_notification).
     pub packet_notifications: bool,
-    /// Leaves out numbers of packets now and then, so that a peer that acks what it has not received is found out: by this
-    /// seed, which the peer must not know. None: no numbers are left out. A server gives each connection its own.
+    /// Skips packet numbers now and then, so that a peer that acks packets it has not received is found out: by this
+    /// seed, which the peer must not know. None: no numbers are skipped. A server gives each connection its own.
     pub skip_seed: Option<u64>,
-    /// Whether the peer may speak of packets and messages that were never sent: those of the game whose capture is replayed.
+    /// Whether the peer may refer to packets and messages that were never sent: those of the game whose capture is
+    /// replayed.
     pub replayed: bool,
 }
 
@@ -42,10 +43,10 @@ impl Default for ConnectionConfig {
     }
 }
 
-/// Why a connection is over, seen from this side.
+/// Why a connection is over, from this side's view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The peer said so.
+    /// The peer closed it.
     ByPeer(CloseReason),
     /// The sides' protocols differ.
     Mismatch,
@@ -65,11 +66,11 @@ pub enum Violation {
     Ack,
     /// An opaque message that its own code refused: why.
     Message(String),
-    /// What ghosts refuse: why.
+    /// An invalid ghost payload, with the reason.
     Ghosts(String),
-    /// What is said of inputs and the server's time, refused: why.
+    /// An invalid payload of inputs or the server's time, with the reason.
     Time(String),
-    /// What yojimbo's framing refuses.
+    /// A fault of yojimbo's framing.
     Yojimbo(Fault),
 }
 

@@ -1,5 +1,5 @@
-//! Messages that came in fragments, put together while the packet with the last one is judged: what their bodies say is
-//! refused with it, and where there is no memory for them it isn't acked, so that it comes again.
+//! Messages in fragments, reassembled while the packet with the last fragment is checked: an invalid body refuses the
+//! packet, and if memory is short the packet isn't acked, so that it comes again.
 
 use super::held::has_memory;
 use super::{End, Streams, Violation};
@@ -25,7 +25,7 @@ pub(super) fn assemble(
         let whole = receiving.handle_message_fragment(fragment, data, arrival)?;
         let Some(body) = whole else { continue };
         let prefix = Prefix::Id(fragment.id);
-        // Asked before it is read: what isn't acked may come again and again.
+        // Checked before reading, because an unacked packet may come again and again.
         if !has_memory(streams, protocol, packet, Some((fragment.channel, prefix))) {
             return Ok(false);
         }

@@ -1,21 +1,21 @@
 //! The memory of messages that the application has not taken.
 //!
-//! Windows and queues count messages and their bits, and a list of what is mostly left out takes hundreds of times its
-//! bits. Where that adds up to more than honest peers cause, packets are dropped until the application took some:
-//! unacked, so that what is reliable comes again.
+//! Windows and queues count messages and their bits, but a list of mostly omitted fields takes hundreds of times its
+//! bits. If that adds up to more than honest peers cause, packets are dropped until the application has taken some:
+//! unacked, so that reliable messages come again.
 
 use super::Streams;
 use crate::transport::framing::native::Packet;
 use crate::transport::message::Prefix;
 use crate::transport::protocol::{ChannelKind, Protocol};
 
-/// Memory of a packet's messages up to which no one looks at what is held: with windows of 1,024 messages, 8 MiB of such.
+/// Below this memory of a packet's messages, held memory isn't checked: with windows of 1,024 messages, 8 MiB in all.
 const SMALL: usize = 8 << 10;
 
-/// What is held at most, beside that of reliable channels.
+/// The maximum held memory, apart from reliable channels.
 const MAX_HELD: usize = 16 << 20;
 
-/// How many times the window of a reliable channel its messages may take.
+/// How many times its window the messages of a reliable channel may take.
 const OF_WINDOW: usize = 16;
 
 /// Whether there is memory for a packet's messages, and for one of a channel that its fragments complete.
@@ -34,7 +34,7 @@ pub(super) fn has_memory(
     });
     let held = streams.received_memory();
     let most = MAX_HELD.saturating_add(OF_WINDOW.saturating_mul(windows.sum()));
-    // What all the others wait for must get through: with it they can be taken.
+    // The packet that all others wait for must get through: with it they can be taken.
     let awaited = || {
         let messages = packet.messages.iter().map(|message| (message.channel, message.prefix));
         let fragments = packet.fragments.iter().map(|fragment| (fragment.channel, Prefix::Id(fragment.id)));

@@ -1,15 +1,16 @@
 //! One conversation with one peer: channels above, reliable packets below, the framing between.
 //!
-//! Promises: what is put into a channel arrives as the channel promises, for as long as the connection
-//! lives; memory is bounded by the channels' windows and queues; a packet is applied after it was read whole.
-//! Refuses: whatever the framing's standard refuses ends the connection with a reason ([`End`]); datagrams that
-//! are not a packet are dropped and counted.
+//! Promises: messages arrive as their channel promises, for as long as the connection lives; memory is bounded by the
+//! channels' windows and queues; a packet is applied after it was read whole. Refuses: whatever the framing's
+//! standard refuses ends the connection with a reason ([`End`]); datagrams that are not a packet are dropped and
+//! counted.
 //!
-//! Everything here comes from a peer that proved its identity: what it sends wrong is a violation, not noise.
+//! Everything here comes from a peer that proved its identity: invalid input is a violation, not noise.
 //!
-//! Trusted: nothing. An ack of what was never sent ends the connection, and numbers are left out so that guesses are found
-//! out. All else is checked by the framing before anything is applied and by the channels' windows when it is; no memory of
-//! one packet outlives it but some kilobytes. A peer can make us send one packet a tick, within the budget.
+//! Trusted: nothing. An ack of a packet that was never sent ends the connection, and numbers are skipped so that
+//! guesses are found out. The framing checks everything else before anything is applied, and the channels' windows
+//! when it is; no more than some kilobytes of a packet's memory outlive it. A peer can make us send one packet a
+//! tick, within the budget.
 
 mod acks;
 mod builder;
@@ -56,9 +57,9 @@ const KEEP_ALIVE: Duration = Duration::from_millis(100);
 
 /// One conversation with one peer.
 ///
-/// Memory, with the default windows, when [`Scratch`] is lent: 4 KiB until the first packet, 5.5 KiB when idle however long,
-/// 13 KiB at 60 packets a second each way of 850 bytes and a reliable message, an RTT of 100 ms and 10 % loss. What the
-/// application queues or doesn't read comes on top, and partial packets while they come in.
+/// Memory, with the default windows and a lent [`Scratch`]: 4 KiB until the first packet, 5.5 KiB when idle, 13 KiB
+/// at 60 packets a second each way of 850 bytes and a reliable message, an RTT of 100 ms and 10 % loss. Messages that
+/// the application queues or doesn't read come on top, and partial packets while they come in.
 #[derive(Debug)]
 pub struct Connection {
     protocol: Arc<Protocol>,
@@ -66,21 +67,21 @@ pub struct Connection {
     endpoint: AckEndpoint<Record>,
     streams: Streams,
     chunks: Chunks,
-    /// What the packets carry that were sent.
+    /// The contents of sent packets.
     carried: Lists<Carried>,
     notifications: Notifications,
     /// Numbers the peer's packets without wrapping: of the newest one.
     newest_arrival: u64,
     ranges: AckRanges,
     budget: Budget,
-    /// Whether messages yield to the line besides: see [`MessageWindow`].
+    /// Whether messages also yield to the line: see [`MessageWindow`].
     adaptive: bool,
     window: MessageWindow,
-    /// None where nothing asks one: there are no chunks, and messages needn't.
+    /// None if nothing asks one: there are no chunks, and messages needn't.
     controller: Option<Box<dyn Controller>>,
     /// Bits of a packet that one datagram holds.
     datagram_bits: usize,
-    /// What the peer's application said of its end of the conversation.
+    /// The peer application's text about the end.
     detail: Option<Box<str>>,
     /// The peer has a packet with our hello.
     hello_acked: bool,
@@ -91,7 +92,7 @@ pub struct Connection {
     tick_open: Option<Instant>,
     /// Bytes that the layers below add to each datagram.
     datagram_overhead: usize,
-    /// When the newest packet was handled, until our next packet has told the delay.
+    /// When the newest packet was handled, until our next packet reports the delay.
     newest_at: Option<Instant>,
     last_sent: Option<Instant>,
     /// When the peer last acked a packet.
@@ -105,23 +106,24 @@ pub struct Connection {
     unanswered_since: Option<Instant>,
     /// That is too long ago for slices.
     silent: bool,
-    /// What only yojimbo's framing needs, if it is this connection's.
+    /// The state of yojimbo's framing, if this connection uses it.
     yojimbo: Option<Box<yojimbo::YojimboState>>,
     // See `ConnectionConfig`.
     replayed: bool,
-    /// Chunks had something to say, and acks or keep-alives had taken the last packet that might go: next time they wait.
+    /// Chunks had something to send, and acks or keep-alives took the last packet allowed: next time those wait.
     chunks_wait: bool,
-    /// Likewise slices, of which what is to be said of chunks took it.
+    /// Slices had something to send, and chunk items took the packet: next time those wait.
     slices_wait: bool,
-    /// The last packet of messages had no room for ack ranges: an ack goes by itself.
+    /// The last packet of messages had no room for ack ranges: an ack goes alone.
     ranges_wait: bool,
     scratch: Scratch,
 }
 
 impl Connection {
-    /// A conversation in which nothing was said.
+    /// A new conversation.
     ///
     /// # Errors
+    ///
     /// When a setting is out of its bounds.
     pub fn new(config: &ConnectionConfig, protocol: Arc<Protocol>) -> Result<Self, ConfigError> {
         let packets = &config.packets;
@@ -169,7 +171,8 @@ impl Connection {
     /// Queues a message for the next packets.
     ///
     /// # Errors
-    /// Why the channel doesn't take it. Nothing was queued then.
+    ///
+    /// Why the channel refuses it. Nothing was queued then.
     pub fn send(
         &mut self,
         now: Instant,
@@ -181,10 +184,11 @@ impl Connection {
         if payload { Err(SendError::WrongKind) } else { self.submit(now, channel, message, options) }
     }
 
-    /// Queues opaque bits on a payload channel. Their fate is told under `tag`.
+    /// Queues opaque bits on a payload channel. Their notification has this `tag`.
     ///
     /// # Errors
-    /// Why the channel doesn't take them. Nothing was queued then.
+    ///
+    /// Why the channel refuses them. Nothing was queued then.
     pub fn send_payload(
         &mut self,
         now: Instant,
@@ -221,13 +225,14 @@ impl Connection {
         Ok(())
     }
 
-    /// A feature above has something to write on a payload channel, if a packet has room for at least this many bits:
-    /// [`Connection::transmit_filled`] asks it until it has no more. What becomes of each record is told by
-    /// [`Connection::poll_notification`], with the record as the tag.
+    /// A feature above has data for a payload channel, if a packet has room for at least this many bits:
+    /// [`Connection::transmit_filled`] asks it until it has no more. [`Connection::poll_notification`] reports each
+    /// record, with the record as the tag.
     ///
     /// # Errors
-    /// When it is no payload channel, or `least_bits` is more than the channel takes, or than half a datagram holds: what else
-    /// is in a packet may take the other half.
+    ///
+    /// When it is no payload channel, or `least_bits` is more than the channel allows, or than half a datagram holds:
+    /// the rest of a packet may take the other half.
     pub fn want(&mut self, channel: usize, least_bits: usize) -> Result<(), SendError> {
         let channels = self.streams.len();
         let config =
@@ -243,42 +248,42 @@ impl Connection {
         if self.streams.want(channel, least_bits) { Ok(()) } else { Err(SendError::WrongKind) }
     }
 
-    /// How many bits of messages may go out now, before the headers of packets: what is left of the budget, and of what the
-    /// line is known to have room for. The last packet may overdraw.
+    /// How many bits of messages may go out now, before packet headers: the rest of the budget, and the line's known
+    /// room. The last packet may overdraw.
     pub fn budget_bits(&mut self, now: Instant) -> usize {
         self.budget.refill(now);
         let line = if self.adaptive { self.window.room() } else { f64::INFINITY };
         (self.budget.level().min(line).max(0.0) * 8.0) as usize
     }
 
-    /// What both sides share.
+    /// The protocol that both sides share.
     pub(crate) fn protocol(&self) -> &Protocol {
         &self.protocol
     }
 
-    /// What became of a message sent with a tag, in the order of the packets; of one that no packet had room for, or that
-    /// a newer value replaced, at once.
+    /// The next notification about a tagged message, in packet order; for a message that no packet had room for, or
+    /// that a newer value replaced, at once.
     pub fn poll_notification(&mut self) -> Option<Notification> {
         self.notifications.poll()
     }
 
-    /// What became of a packet, in the order of the packets: of the newest 1,024, if the configuration says so.
+    /// The next notification about a packet, in order: of the newest 1,024, if the configuration asks for them.
     pub fn poll_packet_notification(&mut self) -> Option<PacketNotification> {
         self.notifications.poll_packet()
     }
 
-    /// How many messages wait whose order is free.
+    /// How many unordered messages are queued.
     pub(crate) fn candidates(&self) -> usize {
         self.streams.candidates()
     }
 
-    /// Appends what is wanted of each of them, channel by channel, for someone to score.
+    /// Appends this attribute of each of them, channel by channel, to be scored.
     pub(crate) fn describe(&self, now: Instant, slot: u32, attribute: Attribute, column: &mut Column) {
         self.streams.describe(now, slot, attribute, column);
     }
 
-    /// Has those messages go out in the order of their scores, highest first within their channel, in the next
-    /// [`Connection::transmit`]. Scores come in the order of [`Connection::describe`], with nothing sent in between.
+    /// Sends those messages in the order of their scores, highest first within their channel, in the next
+    /// [`Connection::transmit`]. Scores are in the order of [`Connection::describe`]; nothing may be sent in between.
     pub(crate) fn prioritize(&mut self, scores: &mut &[f32]) {
         self.streams.prioritize(scores);
     }
@@ -299,11 +304,12 @@ impl Connection {
         Ok(())
     }
 
-    /// Changes how fast chunks may go out, from now on. Other settings of the same kind leave what is known of the link; another
-    /// kind begins without, and packets in flight are none of its own.
+    /// Changes the congestion control of chunks. Settings of the same kind keep what is known of the link; another
+    /// kind starts afresh, and ignores packets in flight.
     ///
     /// # Errors
-    /// When a number is out of its bounds. The old ones stay then.
+    ///
+    /// When a number is out of its bounds. The old settings stay then.
     pub fn set_congestion(&mut self, congestion: CongestionConfig) -> Result<(), ConfigError> {
         congestion.check()?;
         if !self.controller.as_mut().is_some_and(|controller| controller.reconfigure(&congestion)) {
@@ -319,9 +325,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether a message or a fate waits for the application.
+    /// Whether a message or a notification waits for the application.
     pub fn has_news(&self) -> bool {
-        self.notifications.has_told() || self.has_unread() || self.streams.have_received()
+        self.notifications.has_ready() || self.has_unread() || self.streams.have_received()
     }
 
     /// Takes the next message of a channel for the application.
@@ -335,7 +341,7 @@ impl Connection {
         core::mem::swap(&mut self.scratch, scratch);
     }
 
-    /// Takes the memory of a message's body that nobody needs any more, for the next ones.
+    /// Takes back the memory of a message's body, for the next ones.
     pub fn reclaim(&mut self, body: SmallBytes) {
         self.scratch.get().bodies.spares.reclaim(body);
     }
@@ -345,7 +351,7 @@ impl Connection {
         self.endpoint.stats()
     }
 
-    /// What the packet layer did, drops by name.
+    /// The counters of the packet layer, drops by name.
     pub fn counters(&self) -> EndpointCounters {
         self.endpoint.counters()
     }
@@ -360,7 +366,7 @@ impl Connection {
         self.hello_received
     }
 
-    /// What the peer's application said of [`End::ByPeer`], if anything: 1 to [`MAX_DETAIL_BYTES`] bytes.
+    /// The peer application's text for [`End::ByPeer`], if any: 1 to `MAX_DETAIL_BYTES` bytes.
     pub fn take_detail(&mut self) -> Option<Box<str>> {
         self.detail.take()
     }
@@ -376,7 +382,8 @@ fn controller(
     is_asked.then(|| config.controller()).transpose()
 }
 
-/// Every message that a channel takes must fit a packet, whatever else that says: in yojimbo's framing by the protocol.
+/// Every message that a channel accepts must fit a packet with everything else in it; in yojimbo's framing the
+/// protocol ensures that.
 fn check_packets(packets: &AckEndpointConfig, protocol: &Protocol) -> Result<(), ConfigError> {
     let largest = protocol.channels().iter().map(|channel| channel.max_message_bytes).max().unwrap_or(0);
     let bytes = packets.max_packet_size;

@@ -1,28 +1,28 @@
-//! What the peer is owed in acks: what came since our last packet, and how large an ack for it may be.
+//! The acks that the peer is waiting for: what arrived since our last packet, and how large a packet of acks may be.
 
 use core::time::Duration;
 
 use crate::limits::MAX_DATAGRAM;
 use crate::time::Instant;
 
-/// How long an ack may wait between ticks for a packet to ride in: longer than a tick of 60 Hz and its jitter, so that
-/// a game's own packets carry it; told to the peer, so no round trip looks longer for it.
+/// How long an ack may wait between ticks for a packet to carry it: longer than a tick of 60 Hz and its jitter, so
+/// that a game's own packets do. The delay is reported to the peer, so no round trip looks longer for it.
 const ACK_DELAY: Duration = Duration::from_millis(25);
 
 /// Ack at once after this many packets: as many as the ack bits of one header cover.
 const MAX_PENDING: u32 = 32;
 
-/// Anti-amplification: a packet that only acks is never larger than what was received since the last ack, which counts up
-/// to two datagrams.
+/// Anti-amplification: a packet that only acks is never larger than the bytes received since the last ack, of which
+/// at most two datagrams count.
 const MAX_CREDIT: usize = 2 * MAX_DATAGRAM;
 
-/// What the peer sent since our last packet that it wants acked.
+/// Packets received since our last packet that ask for an ack.
 #[derive(Debug, Default)]
 pub(super) struct PendingAck {
     packets: u32,
     /// When the first of them came.
     since: Instant,
-    /// An ack alone would have been more than what it acks.
+    /// An ack alone would have been larger than what it acks.
     blocked_by_credit: bool,
     /// Bytes of datagrams received that no ack was sent for.
     credit: usize,
@@ -68,7 +68,7 @@ impl PendingAck {
         }
     }
 
-    /// Takes what an ack of this many bytes costs; false when there is not enough.
+    /// Spends the credit for an ack of this many bytes; false if there is not enough.
     pub(super) fn try_spend(&mut self, bytes: usize) -> bool {
         self.blocked_by_credit = self.credit < bytes;
         if !self.blocked_by_credit {
@@ -82,7 +82,7 @@ impl PendingAck {
         self.credit >= bytes
     }
 
-    /// As [`PendingAck::try_spend`], for a packet that goes out whatever there is.
+    /// Like [`PendingAck::try_spend`], for a packet that goes out in any case.
     pub(super) fn spend(&mut self, bytes: usize) {
         self.credit = self.credit.saturating_sub(bytes);
     }

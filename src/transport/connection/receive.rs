@@ -13,8 +13,8 @@ use crate::transport::ledger::acks::RttSampling;
 use crate::transport::packet::header::{self, Header};
 use crate::transport::stream::WindowViolation;
 
-/// What of a packet's memory is kept for the next one: enough for what games send, so that a peer can't make each
-/// connection hold the most that a packet may take.
+/// How much of a packet's memory is kept for the next one: enough for games, so that a peer can't make each
+/// connection hold the maximum.
 const KEPT_MESSAGES: usize = 64;
 const KEPT_ROW_BYTES: usize = 4096;
 
@@ -27,10 +27,11 @@ impl Connection {
         self.handle(now, datagram, None).map(drop)
     }
 
-    /// Takes a datagram of the peer. Messages that needn't wait are read into the tables lent: those of a packet that is
-    /// taken, and of another none.
+    /// Takes a datagram of the peer. Messages that needn't wait are read into the lent tables, unless the packet is
+    /// refused.
     ///
     /// # Errors
+    ///
     /// The conversation is over, and why.
     pub fn handle_into(
         &mut self,
@@ -87,7 +88,7 @@ impl Connection {
             Err(refusal) => *refusal == Refusal::Memory,
         };
         if starved {
-            self.endpoint.forgo(incoming);
+            self.endpoint.drop_without_memory(incoming);
             return Ok(false);
         }
         if let Err(refusal) = read {
@@ -111,7 +112,7 @@ impl Connection {
             match fragments::assemble(&mut self.streams, &self.protocol, &context, arrival, packet, bodies) {
                 Ok(true) => {}
                 Ok(false) => {
-                    self.endpoint.forgo(incoming);
+                    self.endpoint.drop_without_memory(incoming);
                     return Ok(false);
                 }
                 Err(end) => {
@@ -122,7 +123,7 @@ impl Connection {
         }
         self.sent_laps.advance(self.endpoint.acks().counters().sent, self.newest_arrival);
         if self.sent_laps.is_old(arrival) {
-            // What it acks the window has left behind, and its numbers may stand for newer packets now.
+            // The window has passed the packets it acks, and their numbers may mean newer packets now.
             incoming.ignore_acks();
             self.scratch.get().packet.control.ranges.clear();
         } else if arrival >= self.newest_arrival && self.acks_ahead(&header) {
@@ -146,7 +147,7 @@ impl Connection {
         if self.endpoint.acks().newest_received() == Some(header.sequence) {
             self.newest_at = Some(now);
         }
-        // Of the newest packet, if nothing acked it before.
+        // From the newest packet, unless it was acked before.
         let newest = acked.iter().find(|acked| acked.sequence == header.ack);
         let received_at = packet.control.received_at;
         let round_trip = newest.zip(delay).map(|(newest, delay)| RoundTrip {
@@ -161,13 +162,13 @@ impl Connection {
         Ok(true)
     }
 
-    /// Whether the windows allow all that the packet says: found out before anything of it is applied.
+    /// Checks that the windows allow everything in the packet, before anything of it is applied.
     fn check_windows(&mut self, arrival: u64) -> Result<(), WindowViolation> {
         let Packet { control, messages, .. } = &self.scratch.get().packet;
         for (channel, unread) in control.credits.iter().filter(|_| !self.replayed) {
             self.streams.check_credit((*channel).into(), *unread, arrival)?;
         }
-        // Messages of a channel lie together.
+        // Messages of a channel are adjacent.
         let (mut channel, mut claimed) = (None, 0);
         for message in messages {
             if channel.replace(message.channel) != Some(message.channel) {
@@ -182,12 +183,12 @@ impl Connection {
     /// The number of a packet of the peer, without wrapping.
     pub(super) fn arrival(&self, sequence: u16) -> u64 {
         let ahead = distance(sequence, self.newest_arrival as u16);
-        // Before the first packet there is nothing to be behind of.
+        // Nothing is late before the first packet.
         self.newest_arrival.saturating_add_signed(ahead.into())
     }
 
-    /// Whether the newest packet of the peer acks what was never sent. Of an older one that can't be known: what it acks may
-    /// be more than half of all numbers ago.
+    /// Whether the newest packet of the peer acks a packet that was never sent. For an older one that can't be known:
+    /// its acks may be more than half of all numbers old.
     pub(super) fn acks_ahead(&self, header: &Header) -> bool {
         let newest = self.endpoint.next_sequence().wrapping_sub(1);
         distance(header.ack, newest) > 0 && !self.replayed
@@ -265,7 +266,7 @@ impl Connection {
 
     /// Whether something waits for [`Connection::poll_notification`].
     pub fn has_notification(&self) -> bool {
-        self.notifications.has_told()
+        self.notifications.has_ready()
     }
 
     /// Whether something waits for [`Connection::poll_packet_notification`].
@@ -273,7 +274,7 @@ impl Connection {
         self.notifications.has_packet()
     }
 
-    /// Drops what waits for the application, and makes room for more of it: nobody will read it. What happened to chunks is
+    /// Drops everything that waits for the application, which will never read it, and makes room. Chunk events are
     /// dropped too.
     pub fn discard_received(&mut self) {
         for channel in 0..self.streams.len() {

@@ -1,44 +1,44 @@
-//! What is noted of a packet until its fate is known: the ledger's record of it.
+//! The ledger's record of a packet until its outcome is known.
 
 use crate::store::List;
 use crate::transport::chunks;
 use crate::transport::congestion::SentStamp;
-use crate::transport::ledger::notifications::{Telling, Told};
+use crate::transport::ledger::notifications::{HasPending, PendingNotifications};
 use crate::transport::ledger::{Notification, Reported};
 use crate::transport::message::Selected;
 use crate::transport::stream::{CreditMark, Fate};
 
-/// What to do when a packet is acked or lost.
+/// The actions for when a packet is acked or lost.
 #[derive(Debug, Default)]
 pub(super) struct Record {
     pub(super) hello: bool,
     pub(super) stamp: Option<SentStamp>,
     /// Its bytes on the wire if it carries messages, or 0.
     pub(super) message_bytes: u32,
-    /// What its ack ranges reported.
+    /// The runs that its ack ranges reported.
     pub(super) reported: Reported,
-    /// What it carries, in [`Connection`](super::Connection)'s lists.
+    /// Its contents, in [`Connection`](super::Connection)'s lists.
     pub(super) carried: List,
-    /// What is to be told of it when the fates of earlier packets are known.
-    telling: Telling,
+    /// Its notifications, which wait for earlier packets.
+    pending: PendingNotifications,
 }
 
 impl Record {
-    /// Of a packet that is about to be sent; `awaited`, there may be something to tell of it.
+    /// For a packet that is about to be sent; `awaited` if it may have notifications.
     pub(super) fn new(hello: bool, reported: Reported, carried: List, awaited: bool) -> Self {
         Record {
             hello,
             reported,
             carried,
-            telling: if awaited { Telling::open() } else { Telling::default() },
+            pending: if awaited { PendingNotifications::open() } else { PendingNotifications::default() },
             ..Record::default()
         }
     }
 }
 
-impl Told for Record {
-    fn telling(&mut self) -> &mut Telling {
-        &mut self.telling
+impl HasPending for Record {
+    fn pending(&mut self) -> &mut PendingNotifications {
+        &mut self.pending
     }
 }
 
@@ -62,7 +62,7 @@ pub(super) enum Carried {
     },
 }
 
-/// What a packet carries of a channel's messages.
+/// A packet's record of a channel's messages.
 pub(super) fn runs(channel: u8, selected: &[Selected]) -> impl Iterator<Item = Carried> {
     let whole = |selected: &Selected| selected.fragment.is_none();
     let runs = selected.chunk_by(move |a, b| whole(a) && whole(b) && a.mark + 1 == b.mark);
@@ -73,10 +73,10 @@ pub(super) fn runs(channel: u8, selected: &[Selected]) -> impl Iterator<Item = C
     })
 }
 
-/// What to tell of a message in a packet whose fate is known.
+/// The notification of a message whose packet's outcome is known.
 pub(super) fn notification(channel: u8, fate: Fate, delivered: bool) -> Option<Notification> {
     match fate {
         Fate::Open => None,
-        Fate::Told(tag) => Some(Notification { channel, tag, delivered }),
+        Fate::Notify(tag) => Some(Notification { channel, tag, delivered }),
     }
 }

@@ -9,8 +9,8 @@ use crate::transport::message::Bodies;
 use crate::transport::stream::{CreditMark, Draft};
 use crate::wire::BitWriter;
 
-/// Memory used again by each packet, of whichever connection: what is in it then means nothing any more. It takes none
-/// before a connection uses it.
+/// Memory that each packet, of any connection, reuses: its contents are meaningless afterwards. Empty before a
+/// connection uses it.
 #[derive(Debug, Default)]
 pub struct Scratch(Option<Box<Memory>>);
 
@@ -33,6 +33,6 @@ pub(super) struct Memory {
     pub(super) notifications: Vec<Notification>,
     pub(super) stamps: Vec<(SentStamp, bool)>,
     pub(super) chunk: Selection,
-    /// What the ack ranges of the packet being composed report.
+    /// The runs reported by the ack ranges of the packet being composed.
     pub(super) reported: Reported,
 }

@@ -1,4 +1,4 @@
-//! What goes out when: messages first, then acks and keep-alives, chunks in what is left.
+//! The order of sending: messages first, then acks and keep-alives, and chunks in the rest.
 
 use core::time::Duration;
 
@@ -16,19 +16,20 @@ use crate::transport::stream::external::Fill;
 /// If the application has not flushed for this long, queued messages are sent without it.
 const MAX_TICK: Duration = Duration::from_millis(100);
 
-/// Between ticks, connections needn't be looked at more often, unless something arrives.
+/// Between ticks, connections needn't be visited more often, unless something arrives.
 const GRAIN: Duration = Duration::from_millis(1);
 
 impl Connection {
     /// Appends the packets due now to `out`: once a tick.
     ///
-    /// Returns when a tick has something to do here again if nothing arrives and nothing is sent before: until then this
-    /// needn't be called.
+    /// Returns when a tick has something to do here again, unless something arrives or is sent earlier: until then
+    /// this needn't be called.
     pub fn transmit(&mut self, now: Instant, out: &mut Packets) -> Instant {
         self.transmit_tick(now, out, None)
     }
 
-    /// As [`Connection::transmit`]; `fill` is offered the room of each packet on the channels of [`Connection::want`].
+    /// Like [`Connection::transmit`]; `fill` is offered the room of each packet on the channels of
+    /// [`Connection::want`].
     pub fn transmit_filled(&mut self, now: Instant, out: &mut Packets, fill: &mut dyn Fill) -> Instant {
         self.transmit_tick(now, out, Some(fill))
     }
@@ -61,12 +62,12 @@ impl Connection {
         self.transmit_others(now, self.pending_ack.is_pending(), out);
     }
 
-    /// Appends the packets that needn't wait for the tick's [`Connection::transmit`], for drivers that can be awake
-    /// between ticks: chunks as their pace has it, keep-alives, acks that waited long enough. Messages only as long as the
-    /// application has sent nothing since the last tick, so that those of a tick share packets, or when the tick takes
-    /// very long. Nothing is dropped for want of room.
+    /// Appends the packets that needn't wait for the tick's [`Connection::transmit`], for drivers that are awake
+    /// between ticks: chunks at their pace, keep-alives, acks that have waited long enough. Messages only if the
+    /// application has sent nothing since the last tick, so that a tick's messages share packets, or if the tick
+    /// takes very long. Nothing is dropped for lack of room.
     ///
-    /// Returns when to call again if nothing arrives or is sent before: in a millisecond at the earliest.
+    /// Returns when to call again unless something arrives or is sent earlier: in a millisecond at the earliest.
     pub fn transmit_between(&mut self, now: Instant, out: &mut Packets) -> Instant {
         if self.yojimbo.is_some() {
             return self.transmit_yojimbo_between(now, out).max(now + GRAIN);
@@ -116,7 +117,8 @@ impl Connection {
         !self.adaptive || self.window.allows()
     }
 
-    /// Acks, keep-alives and chunks. They take turns where so few packets may go that acks and keep-alives need them all.
+    /// Acks, keep-alives and chunks. They take turns if so few packets are allowed that acks and keep-alives would
+    /// take them all.
     pub(super) fn transmit_others(&mut self, now: Instant, acks: bool, out: &mut Packets) {
         let chunks_first = core::mem::take(&mut self.chunks_wait);
         if chunks_first {
@@ -131,7 +133,7 @@ impl Connection {
         }
     }
 
-    /// A packet that does nothing but ack, if it is no larger than what it acks.
+    /// A packet that only acks, if it is no larger than what it acks.
     pub(super) fn transmit_ack(&mut self, now: Instant, out: &mut Packets) {
         if !self.can_send_packet(now) {
             return;
@@ -157,12 +159,12 @@ impl Connection {
         }
     }
 
-    /// Whether any packet may go out, as far as the controller knows.
+    /// Whether the controller allows any packet.
     pub(super) fn controller_allows(&mut self, now: Instant) -> bool {
         self.controller.as_mut().is_none_or(|controller| controller.can_send_packet(now))
     }
 
-    /// When the controller may let the next packet of bulk go.
+    /// When the controller may allow the next packet of bulk.
     pub(super) fn next_send(&self) -> Instant {
         self.controller.as_ref().map_or(Instant::ZERO, |controller| controller.next_send())
     }
@@ -175,7 +177,7 @@ impl Connection {
     /// [`MAX_DETAIL_BYTES`] bytes without NUL, is for the peer's application.
     pub fn farewell(&mut self, now: Instant, reason: CloseReason, detail: Option<&str>) -> Option<Vec<u8>> {
         if self.yojimbo.is_some() {
-            // It has none: netcode's own disconnect says it all.
+            // It has no close packet: netcode's own disconnect is enough.
             return None;
         }
         self.begin_packet(now);

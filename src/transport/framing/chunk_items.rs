@@ -1,7 +1,7 @@
-//! What chunks look like in a packet: the items of `STANDARD.md`, "Chunks".
+//! The encoding of chunk items: `STANDARD.md`, "Chunks".
 //!
-//! Reading promises: numbers are within what the items can mean; whether a chunk has such a slice is for the chunks to
-//! judge. Memory is the bytes of the packet, and eight bytes for each run of eight.
+//! Reading promises: numbers are within what the items can mean; whether a chunk has such a slice is for the chunks
+//! to judge. Memory is the bytes of the packet, and eight bytes for each run of eight.
 
 use super::native::Refusal;
 use crate::transport::chunks::{

@@ -1,4 +1,4 @@
-//! How a connection packet looks: which bits stand for acks, credit and messages. The channels don't know.
+//! The encoding of a connection packet: the bits of acks, credit and messages. The channels don't know it.
 
 mod chunk_items;
 pub(crate) mod native;
@@ -13,11 +13,12 @@ pub use yojimbo::{BodyFault, Extent, Fault, FaultKind, PacketFault};
 use super::protocol::{Framing, Protocol};
 use crate::store::SmallBytes;
 
-/// Reads what [`write_alone`] wrote: the message's type and its body. `extent` says where a body ends that only its own code
-/// can read and that has no length.
+/// Reads the output of [`write_alone`]: the message's type and its body. `extent` finds the end of a body that only
+/// its own code can read and that has no length.
 ///
 /// # Errors
-/// Whatever in a packet would be refused.
+///
+/// Whatever a packet would be refused for.
 pub fn read_alone(
     protocol: &Protocol,
     bytes: &[u8],

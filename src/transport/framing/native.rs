@@ -37,13 +37,14 @@ const MAX_DELAY: u64 = (1 << DELAY_BITS) - 1;
 /// The flags of the five optional sections and the end of the entries.
 const FLAG_BITS: usize = 6;
 /// Messages of one packet. A datagram has fewer than 10,000 bits and a message takes at least one; a larger packet
-/// carries one message. Without it, messages of a bit each would take a hundred times their packet's memory.
+/// carries one message. Without this limit, messages of one bit each would take a hundred times their packet's
+/// memory.
 const MAX_PACKET_MESSAGES: usize = 16_384;
-/// Bytes of memory that the messages of one packet take: a list of what is mostly left out takes hundreds of times its
-/// bits, and a largest packet of such would take 160 MB.
+/// Bytes of memory that the messages of one packet may take: a list of mostly omitted fields takes hundreds of times
+/// its bits, and the largest packet of such lists would take 160 MB.
 pub(crate) const MAX_PACKET_MEMORY: usize = 16 << 20;
-/// UTF-8 bytes of the text with which an application says why it ends a connection: a sentence, and no more than the
-/// smallest packets of a game when it is repeated.
+/// UTF-8 bytes of the text with which an application ends a connection: a sentence, and no more than a game's
+/// smallest packets even when it is repeated.
 pub const MAX_DETAIL_BYTES: usize = 128;
 /// How far ack ranges may walk: half the range of sequence numbers.
 const MAX_RANGE_WALK: u32 = 32_768;
@@ -59,7 +60,7 @@ pub enum CloseReason {
     Mismatch,
     /// The peer broke the protocol.
     Violation,
-    /// The same client connected once more.
+    /// The same client connected again.
     Replaced,
     /// Nothing was heard of the peer for too long.
     TimedOut,
@@ -99,10 +100,10 @@ pub(crate) struct Control {
     /// The protocol hash, while the peer may not know it.
     pub(crate) hello: Option<u64>,
     pub(crate) close: Option<CloseReason>,
-    /// What the application says of the close: 1 to [`MAX_DETAIL_BYTES`] bytes.
+    /// The application's text for the close: 1 to [`MAX_DETAIL_BYTES`] bytes.
     pub(crate) detail: Option<Box<str>>,
     pub(crate) ack_delay: Option<Duration>,
-    /// When the packet came that the ack delay is of. Without a delay it isn't said.
+    /// When the packet arrived that the ack delay is about. Omitted without a delay.
     pub(crate) received_at: Option<ReceiveTime>,
     pub(crate) ranges: Vec<AckRange>,
     /// (channel, unread id), channels ascending.
@@ -116,16 +117,16 @@ pub(crate) struct Packet {
     pub(crate) messages: Vec<PacketMessage>,
     /// Messages, with those that needn't wait.
     count: usize,
-    /// How many messages of which channels needn't wait, and are where the application takes them.
+    /// How many messages of which channels were placed directly in the tables.
     pub(crate) placed: Vec<(u8, u32)>,
-    /// Bytes of memory that those take.
+    /// Bytes of memory of those.
     pub(crate) placed_memory: usize,
     /// Fragments of messages, and their bytes.
     pub(crate) fragments: Vec<MessageFragment>,
     pub(crate) fragment_bytes: Vec<u8>,
     /// Bytes of memory that the messages and fragments take.
     pub(crate) memory: usize,
-    /// What was said of chunks, and the bytes of their slices.
+    /// The chunk items, with the bytes of their slices.
     pub(crate) chunk_items: Vec<Item>,
     pub(crate) slices: Vec<u8>,
 }
@@ -142,23 +143,23 @@ pub(crate) struct PacketMessage {
 pub enum Refusal {
     /// The peer speaks another version or has another protocol.
     Mismatch,
-    /// The bits are not what the standard or the protocol allows.
+    /// The standard or the protocol forbids these bits.
     Bits(ReadError),
     /// The first packet has no hello.
     NoHello,
-    /// Channels don't ascend, or credit is for a channel that has none.
+    /// Channels don't ascend, or credit is for a channel without credit.
     Channel,
     /// Ack ranges walk too far.
     Ranges,
     /// A number is in the last tier of a relative integer, or too large for what it counts.
     RelativeInteger,
-    /// A message of a layer on a channel of a kind that doesn't take such.
+    /// A layer's message on a kind of channel that doesn't carry such.
     Type,
     /// A body is longer than its type or its channel allows, or a close has a text of no bytes.
     Length,
     /// More messages than a packet may have.
     Messages,
-    /// Its messages would take more memory than those of a packet may. This breaks no rule: the packet is dropped.
+    /// Its messages would take more memory than a packet's may. This breaks no rule: the packet is dropped.
     Memory,
 }
 
@@ -244,7 +245,7 @@ pub(crate) fn write_control(writer: &mut BitWriter, control: &Control, protocol:
     }
 }
 
-/// Writes the entries of a packet: what is selected, channels ascending, and what is said of chunks.
+/// Writes the entries of a packet: the selected messages, channels ascending, and the chunk items.
 pub(crate) fn write_entries<'a>(
     writer: &mut BitWriter,
     protocol: &Protocol,
@@ -307,7 +308,7 @@ fn write_message(writer: &mut BitWriter, protocol: &Protocol, message: &Message)
     }
 }
 
-/// Writes a body that the core can't read behind its length.
+/// Writes an opaque body after its length.
 fn write_opaque(writer: &mut BitWriter, length_bits: u32, body: &Encoded) {
     let start = writer.bit_len() + length_bits as usize;
     writer.bits(body.bits_at(start) as u64, length_bits);
@@ -317,14 +318,14 @@ fn write_opaque(writer: &mut BitWriter, length_bits: u32, body: &Encoded) {
 /// Room for most messages, so that writing one alone allocates once.
 const USUAL_BYTES: usize = 64;
 
-/// One message by itself, with its type, as a packet carries it, and zero bits up to the next byte.
+/// One message alone, with its type, as in a packet, padded with zero bits to a byte.
 pub fn write_alone(protocol: &Protocol, message: &Message) -> Vec<u8> {
     let mut writer = BitWriter::new();
     write_message(&mut writer, protocol, message);
     writer.into_bytes()
 }
 
-/// What [`write_alone`] begins with for a declared type: its fields are to follow. Nothing for other types.
+/// The beginning of [`write_alone`]'s output for a declared type: its fields follow. None for other types.
 pub fn begin_alone(protocol: &Protocol, message_type: u16) -> Option<BitWriter> {
     if let Body::Opaque { .. } = protocol.messages()[usize::from(message_type)].body {
         return None;
@@ -373,7 +374,7 @@ pub(super) fn write_chunk_entry(
     }
 }
 
-/// Ends the entries of a packet, and writes the fragments behind them: of messages of their channels, numbers first.
+/// Ends the entries of a packet, and writes the fragments of messages after them, their numbers first.
 pub(crate) fn write_end<'a>(
     writer: &mut BitWriter,
     protocol: &Protocol,
@@ -405,7 +406,7 @@ fn write_name(writer: &mut BitWriter, value: u64, bits: u32) {
     }
 }
 
-/// The walk from `ack - 32` downward: how many packets lie between two ranges, how many are in one.
+/// The walk from `ack - 32` downward: how many packets lie between two ranges, and how many are in one.
 fn gaps_and_runs(ranges: &[AckRange], ack: u16) -> impl Iterator<Item = (u32, u32)> {
     let mut at = ack.wrapping_sub(32);
     ranges.iter().map(move |range| {
@@ -416,10 +417,12 @@ fn gaps_and_runs(ranges: &[AckRange], ack: u16) -> impl Iterator<Item = (u32, u3
     })
 }
 
-/// Reads a packet whole into `packet`, whose memory is used again; messages that have a place at the `destination` are there then.
+/// Reads a packet whole into `packet`, whose memory is reused; messages with a place at the `destination` are there
+/// afterwards.
 ///
 /// # Errors
-/// What is wrong with it. What `packet` holds then means nothing, and what went to the destination is to be cut off.
+///
+/// What is wrong with it. The contents of `packet` are meaningless then, and the destination must be cut.
 pub(crate) fn read(
     bytes: &[u8],
     protocol: &Protocol,
@@ -455,7 +458,7 @@ pub(crate) fn read(
     Ok(reader.finish()?)
 }
 
-/// What a packet's bits don't say of it.
+/// Facts about a packet that its bits don't carry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadContext {
     pub(crate) now: Instant,
@@ -609,7 +612,7 @@ impl Entry<'_> {
             }
         }
         if placed > 0 {
-            // Both are small: at most 64 channels, and what a packet holds.
+            // Both are small: at most 64 channels, and the messages of a packet.
             self.packet.placed.push((self.channel as u8, placed as u32));
         }
         Ok(())
@@ -666,7 +669,7 @@ impl Entry<'_> {
     }
 }
 
-/// The section of fragments. It has no flag where there are none: then zero bits fill the last byte from where it would be.
+/// The section of fragments. Without fragments it has no flag: zero bits fill the last byte instead.
 fn read_fragments(
     reader: &mut BitReader<'_>,
     protocol: &Protocol,
@@ -760,7 +763,7 @@ fn read_chunk_entry(reader: &mut BitReader<'_>, packet: &mut Packet) -> Result<(
     }
 }
 
-/// Appends the body of a message of this type; gives its length in bits.
+/// Appends the body of a message of this type; returns its length in bits.
 fn read_declared(
     reader: &mut BitReader<'_>,
     protocol: &Protocol,
@@ -777,7 +780,7 @@ fn read_declared(
     }
 }
 
-/// Appends a body that the core can't read; gives its length in bits.
+/// Appends an opaque body; returns its length in bits.
 fn read_opaque(reader: &mut BitReader<'_>, max_bytes: usize, out: &mut Vec<u8>) -> Result<usize, Refusal> {
     let bits = reader.bits(length_bits(max_bytes))? as usize;
     if bits > max_bytes * 8 {
@@ -791,7 +794,7 @@ fn read_opaque(reader: &mut BitReader<'_>, max_bytes: usize, out: &mut Vec<u8>) 
 /// One of `count` things by its number.
 fn read_name(reader: &mut BitReader<'_>, count: usize) -> Result<usize, Refusal> {
     if count == 0 {
-        // A message of a protocol that has none.
+        // A message in a protocol that has none.
         return Err(Refusal::Type);
     }
     // A number below `count`.

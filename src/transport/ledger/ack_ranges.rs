@@ -1,13 +1,13 @@
 //! Acks for packets that the reliable header's 32 bits no longer cover.
 //!
-//! Promises: a received packet is reported in several packets of ours, the first four in a row and then ever further apart,
-//! until one of them is acked; no packet carries more than [`MAX_RANGE_BITS`] of ranges, and what is remembered is at
-//! most [`MAX_RUNS`] runs, whatever the peer sends and acks. A packet with no losses behind it costs nothing to note.
-//! Gives up: a run that was reported 11 times, the oldest run when there are more, and what the window passed.
-//! A peer whose acks are given up takes its packet for lost.
+//! Promises: a received packet is reported in several packets of ours, the first four in a row and then ever further
+//! apart, until one of them is acked; no packet carries more than [`MAX_RANGE_BITS`] of ranges, and at most
+//! [`MAX_RUNS`] runs are remembered, whatever the peer sends and acks. A packet without losses before it costs
+//! nothing to record. Gives up: a run that was reported 11 times, the oldest run if there are more, and runs that the
+//! window has passed. A peer whose acks are given up takes its packet for lost.
 //!
-//! What comes in here was accepted by [`Acks`](super::acks::Acks). A peer that leaves gaps and acks nothing makes us say
-//! some ten bytes for each of its packets, once, and look through a kilobyte of numbers for each packet sent.
+//! Only packets that [`Acks`](super::acks::Acks) accepted get here. A peer that leaves gaps and acks nothing makes us
+//! send some ten bytes for each of its packets, once, and look through a kilobyte of numbers for each packet sent.
 
 use std::collections::VecDeque;
 
@@ -33,7 +33,7 @@ const MAX_RUNS: usize = 256;
 /// neither a few losses nor an outage of some seconds keeps the peer from knowing.
 const LAST_REPORT: u64 = 257;
 
-/// Runs that are looked at together.
+/// Runs that are checked together.
 const BLOCK: usize = 16;
 
 /// Packets received one after the other that the peer may not know of. The newest run is open: it may grow, and is reported in
@@ -50,7 +50,7 @@ struct Run {
     closed_at: u64,
 }
 
-/// What [`AckRanges::confirm`] is told when a packet is acked: by default nothing, that of a packet without ranges.
+/// The argument of [`AckRanges::confirm`] when a packet is acked: by default that of a packet without ranges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reported {
     /// It had its ranges.
@@ -64,10 +64,10 @@ pub(crate) struct Reported {
 /// The packets received that the peer may not know of.
 #[derive(Debug)]
 pub(crate) struct AckRanges {
-    /// Oldest first, none next to each other.
+    /// Oldest first, never adjacent.
     runs: VecDeque<Run>,
-    /// For each run the packet of ours that is to report it next, the low bits: all that most runs are asked for a packet. The
-    /// open one is asked whatever stands here.
+    /// For each run the low bits of the packet of ours that will report it next: all that a packet checks of most
+    /// runs. The open run is always checked.
     due: VecDeque<u32>,
     /// The newest packet received.
     newest: u16,
@@ -84,12 +84,12 @@ impl Default for AckRanges {
 }
 
 impl AckRanges {
-    /// How many packets lie from the oldest that the peer may not know of to the newest.
+    /// How many packets lie between the oldest that the peer may not know of and the newest.
     pub(crate) fn len(&self) -> usize {
         self.runs.front().map_or(0, |run| usize::from(self.newest.wrapping_sub(run.oldest)) + 1)
     }
 
-    /// Notes a packet received for the first time; what lies `window` behind the newest is forgotten.
+    /// Records a packet received for the first time; runs that are `window` older than the newest are forgotten.
     pub(crate) fn record(&mut self, sequence: u16, window: usize) {
         if greater(sequence, self.newest) {
             self.append(sequence, window);
@@ -175,14 +175,14 @@ impl AckRanges {
         Run { newest: sequence, oldest: sequence, reported: 0, filled_at: packet, closed_at: packet }
     }
 
-    /// The ranges that a packet with this `ack` in its header should carry, newest first. When not all that are due have room,
-    /// these are the newest of those that were never reported, and the oldest of the others.
+    /// The ranges that a packet with this `ack` in its header should carry, newest first. If not all that are due
+    /// have room, these are the newest of those that were never reported, and the oldest of the others.
     pub(crate) fn select(&mut self, ack: u16, out: &mut Vec<AckRange>) -> Reported {
         out.clear();
         let (newest, packet, crowded) = (self.newest, self.packet, self.crowded);
         let mut room = Room { at: ack.wrapping_sub(HEADER_ACKS), bits: 0 };
         let mut untouched = self.runs.len();
-        // Left to the oldest first, and whether some of these lie before one that was taken.
+        // Left to older runs, and whether some of these come before one that was taken.
         let (mut left, mut missed) = (false, false);
         self.crowded = false;
         let mut end = self.runs.len();
@@ -213,7 +213,7 @@ impl AckRanges {
         Reported { whole: true, packet: packet as u32, newest }
     }
 
-    /// The newest run before `end` that is open, or due to be looked at.
+    /// The newest run before `end` that is open, or due to be checked.
     fn newest_due(&self, end: usize) -> Option<usize> {
         let (packet, newest) = (self.packet as u32, end.checked_sub(1)?);
         if is_due(packet, self.due[newest]) || self.runs[newest].newest == self.newest {
@@ -291,7 +291,7 @@ impl Run {
         let next = match since {
             0..=3 => since,
             4..=LAST_REPORT => (since - 1).next_power_of_two() + 1,
-            // As good as never.
+            // Practically never.
             _ => since + u64::from(u32::MAX / 4),
         };
         self.closed_at.wrapping_add(next) as u32
@@ -302,7 +302,7 @@ impl Run {
         self.reported = if made { self.reported | report } else { self.reported & !report };
     }
 
-    /// What of it the header of `ack` doesn't cover.
+    /// The part that the header of `ack` doesn't cover.
     fn beyond_header(&self, ack: u16) -> Option<AckRange> {
         let covered = |number: u16| ack.wrapping_sub(number) < HEADER_ACKS;
         let newest = if covered(self.newest) { ack.wrapping_sub(HEADER_ACKS) } else { self.newest };
@@ -315,7 +315,7 @@ fn is_due(packet: u32, due: u32) -> bool {
     packet.wrapping_sub(due) <= u32::MAX / 2
 }
 
-/// The last of them that is due. Most blocks have none, and no branch for each is what makes them cheap.
+/// The last of them that is due. Most blocks have none, and they are cheap because there is no branch for each.
 fn last_due(due: &[u32], packet: u32) -> Option<usize> {
     let mut end = due.len();
     for block in due.rchunks(BLOCK) {
@@ -327,7 +327,7 @@ fn last_due(due: &[u32], packet: u32) -> Option<usize> {
     None
 }
 
-/// What ranges have taken of a packet.
+/// The room that ranges have taken in a packet.
 struct Room {
     /// The newest number that the ranges from the newest on don't speak of.
     at: u16,
@@ -335,7 +335,7 @@ struct Room {
 }
 
 impl Room {
-    /// Takes the range behind those before, if all then have no more than these bits.
+    /// Takes the range after those before, if they all fit into these bits.
     fn take(&mut self, range: AckRange, max_bits: usize) -> bool {
         let bits = self.bits + gap_bits(self.at, range) + run_bits(range);
         if bits > max_bits {
@@ -345,9 +345,9 @@ impl Room {
         true
     }
 
-    /// Takes the range in front of `older`, which was taken so before, or as the oldest of all.
+    /// Takes the range in front of `older`, which was taken in this way before, or as the oldest of all.
     fn take_older(&mut self, range: AckRange, older: Option<&AckRange>) -> bool {
-        // The newest of these will lie no farther from the others than the oldest does, whose gap is counted so.
+        // The newest of these will be no farther from the others than the oldest is, whose gap is counted.
         let gap = older
             .map_or_else(|| gap_bits(self.at, range), |older| gap_bits(range.oldest.wrapping_sub(1), *older));
         let bits = self.bits + gap + run_bits(range);
@@ -369,8 +369,8 @@ fn run_bits(range: AckRange) -> usize {
     relative_bits(range.newest.wrapping_sub(range.oldest)) + 1
 }
 
-/// What [`Measure::relative`](crate::wire::Measure::relative) says of the number after this one, by a table: it is asked for
-/// each range of each packet.
+/// [`Measure::relative`](crate::wire::Measure::relative) for the number after this one, by a table: it is computed
+/// for each range of each packet.
 fn relative_bits(before: u16) -> usize {
     match before {
         0 => 1,
@@ -387,7 +387,7 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    /// What is said of the next packet, which is then sent, if `sent`.
+    /// The report in the next packet, which counts as sent if `sent`.
     fn said(ranges: &mut AckRanges, sent: bool) -> (Vec<(u16, u16)>, Reported) {
         let (mut out, ack) = (Vec::new(), ranges.newest);
         let reported = ranges.select(ack, &mut out);
@@ -449,7 +449,7 @@ mod tests {
         assert_eq!(ranges.len(), 0);
     }
 
-    /// As with many losses and nothing acked: a few reports in a row, then seldom, then none.
+    /// With many losses and no acks: a few reports in a row, then seldom, then none.
     #[test]
     fn a_run_is_reported_so_many_times_and_given_up() {
         let mut ranges = AckRanges::default();
@@ -463,7 +463,7 @@ mod tests {
         assert_eq!(ranges.runs.len(), 1, "the open one");
     }
 
-    /// A packet that was composed and not sent has told nobody.
+    /// A packet that was composed and not sent reports nothing.
     #[test]
     fn what_was_not_sent_is_said_next_time() {
         let mut ranges = AckRanges::default();
@@ -483,7 +483,7 @@ mod tests {
         assert_eq!(said(&mut ranges, true).0, []);
     }
 
-    /// Every other number, and nothing acked: what a packet says stays bounded, and so does what is remembered.
+    /// Every other number, and no acks: reports and memory stay bounded.
     #[test]
     fn gaps_without_end_take_little_room() {
         let mut ranges = AckRanges::default();
@@ -497,8 +497,8 @@ mod tests {
         assert_eq!(said(&mut ranges, true).0, [], "all is given up");
     }
 
-    /// Both ways lose packets and let them overtake each other: what is said was received, and all that was received is
-    /// said in a packet that arrives, sooner or later.
+    /// Both directions lose and reorder packets: only received packets are reported, and each received one is
+    /// reported in a packet that arrives, sooner or later.
     #[test]
     fn every_packet_is_acked_and_no_other() {
         for (loss, per_ack) in [(0.01, 1), (0.05, 40), (0.1, 160), (0.3, 40), (0.5, 8)] {

@@ -1,15 +1,14 @@
-//! Which packets arrived: the windows of sent and received packets, acks in both directions, and the verdict
-//! "lost" that the layers above build on.
+//! Which packets arrived: the windows of sent and received packets, acks in both directions, and the verdict "lost"
+//! that the layers above build on.
 //!
-//! Promises: every packet sent is reported exactly once, as acked or as lost, lost ones in sequence order;
-//! an ack after the verdict is only counted. No packet is ever acked that was not received, at any loss and
-//! across any number of wraps.
-//! Refuses: packets received twice, packets older than the window and, when asked to keep order, packets
-//! older than the newest.
+//! Promises: every packet sent is reported exactly once, as acked or as lost, lost ones in sequence order; an ack
+//! after the verdict is only counted. No packet is ever acked that was not received, at any loss and across any
+//! number of wraps. Refuses: packets received twice, packets older than the window and, if order must be kept,
+//! packets older than the newest.
 //!
-//! A peer's acks are believed for packets within the window of sent ones. Whether it acked a number that was left out is
-//! kept for the layer above; other numbers are passed over. A header costs 32 look-ups and an ack range at most the window's; a sequence that jumps costs
-//! one clearing of the window of received ones.
+//! A peer's acks are believed for packets within the window of sent ones. Whether it acked a skipped number is
+//! recorded for the layer above; other numbers are ignored. A header costs 32 look-ups and an ack range at most the
+//! window's; a sequence that jumps costs one clearing of the window of received ones.
 
 use std::collections::VecDeque;
 
@@ -26,13 +25,13 @@ use crate::transport::packet::Header;
 pub use crate::transport::packet::{AcksConfig, Estimation, LossBound};
 use core::fmt;
 
-/// Acks after which the jitter of round trips is taken for what it says.
+/// After this many acks the measured jitter of round trips is trusted.
 const SAMPLES_TO_TRUST: u32 = 50;
 
-/// Before a round trip was measured, as RFC 6298 has it. What is lost before is found sooner, by acks of later packets.
+/// The timeout before a round trip was measured, as in RFC 6298. Acks of later packets reveal losses sooner.
 const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a round trip is taken for before one was measured.
+/// The assumed round trip before one was measured.
 const INITIAL_RTT: Duration = Duration::from_millis(300);
 
 /// Timers are no better than this.
@@ -41,12 +40,12 @@ const TIMER_GRANULARITY: Duration = Duration::from_millis(2);
 /// Probes go out no more often than this.
 const MIN_PROBE_INTERVAL: Duration = Duration::from_millis(4);
 
-/// As long as the window of sent packets may grow, it is this many times what is in flight, so that acks that come
-/// after the verdict "lost" still find their packet.
+/// While the window of sent packets may grow, it is this many times what is in flight, so that acks that come after
+/// the verdict "lost" still find their packet.
 const WINDOWS_IN_FLIGHT: usize = 4;
 
-/// Lost packets kept for [`Acks::poll_lost`] when nobody polls: half of the sequence numbers. What is older
-/// would be mistaken for a newer packet, and is only counted.
+/// Lost packets kept for [`Acks::poll_lost`] if nobody polls: half of the sequence numbers. Older ones would be
+/// mistaken for newer packets, and are only counted.
 const MAX_UNREPORTED: usize = 32_768;
 
 /// Why a received packet is not new.
@@ -74,16 +73,16 @@ impl fmt::Display for NotNew {
 
 impl std::error::Error for NotNew {}
 
-/// Which newly acked packets give a round trip sample.
+/// Which newly acked packets count as round trip samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RttSampling {
-    /// None: what the header acks was acked before, for all we know.
+    /// No sample: these packets may have been acked earlier.
     None,
     /// Each one, from sending to now (reliable 1.0).
     EveryAck,
-    /// Only the packet that the header's `ack` itself names, less the time the peer says it held the ack:
-    /// of older packets that time is unknown. It is a sample even if another header, overtaking this one,
-    /// acked the packet before: else only the fastest way back would count.
+    /// Only the packet in the header's `ack` field, less the time for which the peer reports to have held the ack:
+    /// for older packets that time is unknown. It is a sample even if another header, overtaking this one, acked the
+    /// packet before: otherwise only the fastest way back would count.
     NewestAck {
         /// From the peer's receipt of the packet to its sending of the header.
         delay: Duration,
@@ -103,7 +102,7 @@ pub struct Acked {
 }
 
 counters! {
-    /// How many packets met which fate.
+    /// How many packets had which outcome.
     pub struct AckCounters {
         /// Packets recorded as sent.
         sent,
@@ -135,7 +134,7 @@ impl Reordering {
         if late {
             self.seen = self.seen.max(self.newest_acked - sent_at);
         } else {
-            // What was seen is forgotten over some hundred packets.
+            // Old samples are forgotten over some hundred packets.
             self.seen -= self.seen / 256;
             self.acked = self.acked.saturating_add(1);
         }
@@ -165,10 +164,10 @@ pub struct Acks<T = ()> {
     /// Lost by being overwritten, not yet polled.
     overwritten: VecDeque<u16>,
     received: SequenceSet,
-    /// Bit n is set when the packet was received that lies n before the newest of the window: what each header says.
+    /// Bit n is set if the packet n before the newest of the window was received: the ack bits of each header.
     received_bits: u32,
     newest_received: Option<u16>,
-    /// What the newest header acked: the next ones say most of it again.
+    /// The acks of the newest header: the next ones repeat most of them.
     heard: (u16, u32),
     loss_bound: LossBound,
     reordering: Option<Reordering>,
@@ -181,7 +180,7 @@ pub struct Acks<T = ()> {
     most_in_flight: usize,
     rtt: Rtt,
     recent: Recent,
-    /// Stands in for `recent` where the standard's own estimates are asked for.
+    /// Replaces `recent` if the standard's own estimates are wanted.
     standard: Option<Box<StandardEstimate>>,
     counters: AckCounters,
 }
@@ -195,7 +194,7 @@ impl Acks {
         Acks::with_notes(config)
     }
 
-    /// Notes that a packet was sent, and gives its number. `wire_bytes` is what bandwidth counts.
+    /// Records that a packet was sent, and returns its number. `wire_bytes` counts as bandwidth.
     pub fn record_sent(&mut self, now: Instant, wire_bytes: u32) -> u16 {
         let sequence = self.next_sequence();
         let _passed = self.track_sent(now, wire_bytes, ());
@@ -204,7 +203,7 @@ impl Acks {
 }
 
 impl<T: Default> Acks<T> {
-    /// As [`Acks::new`], with a note for each packet sent.
+    /// Like [`Acks::new`], with a note for each packet sent.
     pub(in crate::transport) fn with_notes(config: &AcksConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let rtt_history = match config.estimation {
@@ -236,8 +235,8 @@ impl<T: Default> Acks<T> {
         })
     }
 
-    /// Lets the first packet sent have this number instead of 0, before anything is sent. A peer takes any below
-    /// 16,384 for a first one, however large its window.
+    /// Starts packet numbers here instead of at 0, before anything is sent. A peer accepts any number below 16,384 as
+    /// a first one, however large its window.
     pub(in crate::transport) fn begin_at(&mut self, first: u16) {
         if first > 0 {
             self.sent = SentPackets::new(self.sent.capacity(), first);
@@ -251,8 +250,8 @@ impl<T: Default> Acks<T> {
         self.sent.get(sequence).is_some_and(|sent| sent.fate != Fate::Skipped)
     }
 
-    /// How many numbers are left until they run half of their range ahead of what the peer is known to have: packets beyond
-    /// would look old to it.
+    /// How many numbers are left until they are half of their range ahead of what the peer is known to have: packets
+    /// beyond would look old to it.
     pub(in crate::transport) fn numbers_left(&self) -> u16 {
         let ahead = self.sent.next().wrapping_sub(1).wrapping_sub(self.newest_acked);
         MAX_AHEAD.saturating_sub(ahead)
@@ -278,31 +277,31 @@ impl<T: Default> Acks<T> {
         Header { sequence: self.next_sequence(), ack: self.ack(), ack_bits: self.received_bits }
     }
 
-    /// The newest packet of the peer, as far as is known: what a header names.
+    /// The newest known packet of the peer, which headers ack.
     pub fn ack(&self) -> u16 {
         self.received.next().wrapping_sub(1)
     }
 
-    /// Notes that the next packet was sent; `wire_bytes` is what bandwidth counts. Gives back the note of the packet that is
-    /// forgotten for it.
+    /// Records that the next packet was sent; `wire_bytes` counts as bandwidth. Returns the note of the packet that
+    /// is forgotten for it.
     pub(in crate::transport) fn track_sent(&mut self, now: Instant, wire_bytes: u32, note: T) -> Option<T> {
         self.recent.sent_bytes.add(f64::from(wire_bytes));
         self.counters.sent += 1;
         self.push_sent(Sent { at: now, bytes: wire_bytes, fate: Fate::InFlight, note })
     }
 
-    /// What was noted of a packet that was sent, while the window reaches it.
+    /// The note of a sent packet, while the window reaches it.
     pub(in crate::transport) fn note_mut(&mut self, sequence: u16) -> Option<&mut T> {
         self.sent.get_mut(sequence).map(|sent| &mut sent.note)
     }
 
-    /// Leaves out a number: no packet has it, so only a peer that acks what it has not received acks it.
+    /// Skips a number: no packet has it, so only a peer that acks packets it has not received acks it.
     pub(in crate::transport) fn skip_number(&mut self, now: Instant) -> Option<T> {
         self.push_sent(Sent { at: now, bytes: 0, fate: Fate::Skipped, note: T::default() })
     }
 
-    /// Gives back memory if far fewer packets were in flight since the last call than the window is for, and with it the notes
-    /// of packets that are forgotten: asked once in a while.
+    /// Gives back memory if far fewer packets were in flight since the last call than the window has room for, with
+    /// the notes of forgotten packets: called once in a while.
     pub(in crate::transport) fn shrink(&mut self) -> Option<impl Iterator<Item = T> + use<T>> {
         let (window, most) = (self.sent.capacity(), core::mem::take(&mut self.most_in_flight));
         let shrinks = window > self.initial_window && most * WINDOWS_IN_FLIGHT * 4 <= window;
@@ -310,12 +309,12 @@ impl<T: Default> Acks<T> {
         shrinks.then(|| self.sent.shrink(smaller).map(|sent| sent.note))
     }
 
-    /// Whether the next packet takes the place of one whose fate isn't known: see [`Acks::give_up_oldest`].
+    /// Whether the next packet takes the place of one that is still open: see [`Acks::give_up_oldest`].
     pub(in crate::transport) fn is_full(&self) -> bool {
         usize::from(self.sent.next().wrapping_sub(self.oldest_in_flight)) == self.max_window
     }
 
-    /// Counts the oldest packet whose fate isn't known as lost: for those who must act on it before it is forgotten.
+    /// Counts the oldest open packet as lost, for callers that must act on it before it is forgotten.
     pub(in crate::transport) fn give_up_oldest(&mut self) -> Option<u16> {
         let oldest = self.oldest_in_flight;
         let lost = self.sent.get_mut(oldest).filter(|sent| sent.fate == Fate::InFlight).map(|sent| {
@@ -351,7 +350,7 @@ impl<T: Default> Acks<T> {
         }
     }
 
-    /// The fate of the oldest packet in flight is known.
+    /// The oldest packet in flight was acked or lost.
     fn pass(&mut self, oldest: u16) {
         if self.was_sent(oldest) {
             self.recent.judged.add(1.0);
@@ -359,10 +358,11 @@ impl<T: Default> Acks<T> {
         self.oldest_in_flight = oldest.wrapping_add(1);
     }
 
-    /// Whether a packet of the peer is one to look at.
+    /// Checks whether a packet of the peer is new.
     ///
     /// # Errors
-    /// Why not.
+    ///
+    /// Why it isn't.
     pub fn is_new(&self, sequence: u16) -> Result<(), NotNew> {
         if self.received.stale(sequence) {
             return Err(NotNew::Stale);
@@ -376,8 +376,8 @@ impl<T: Default> Acks<T> {
         }
     }
 
-    /// Notes that a packet of the peer was received, so that it will be acked. One that is not new is ignored.
-    /// `packet_bytes` is what the standard's bandwidth counts; ours counts [`Acks::record_arrival`].
+    /// Records that a packet of the peer was received, so that it will be acked. One that is not new is ignored.
+    /// `packet_bytes` counts in the standard's bandwidth; ours counts in [`Acks::record_arrival`].
     pub fn record_received(&mut self, now: Instant, sequence: u16, packet_bytes: u32) {
         if self.is_new(sequence).is_err() {
             return;
@@ -409,7 +409,7 @@ impl<T: Default> Acks<T> {
         self.recent.received_bytes.add(f64::from(wire_bytes));
     }
 
-    /// Remembers more received packets, up to the largest window, if as many as half the window are to be remembered.
+    /// Remembers more received packets, up to the largest window, if half the window is not enough for this many.
     pub fn remember_received(&mut self, packets: usize) {
         let window = self.received.capacity();
         if packets > window / 2 && window < self.max_window {
@@ -427,7 +427,7 @@ impl<T: Default> Acks<T> {
         self.sent.capacity()
     }
 
-    /// Moves the window of received packets up to `sequence` without receiving it: part of it is here.
+    /// Moves the window of received packets up to `sequence` without receiving it: only a part of it is here.
     pub fn advance_received(&mut self, sequence: u16) {
         self.advance_bits(sequence);
         self.received.advance(sequence);
@@ -436,7 +436,7 @@ impl<T: Default> Acks<T> {
         }
     }
 
-    /// Does to the ack bits what is about to happen to the window of received packets.
+    /// Moves the ack bits as the window of received packets will move.
     fn advance_bits(&mut self, sequence: u16) {
         let ahead = sequence.wrapping_sub(self.ack());
         if greater(sequence, self.ack()) {
@@ -469,7 +469,7 @@ impl<T: Default> Acks<T> {
             out.push(acked);
         }
         if ahead.is_ok() {
-            // What was acked before it was sent must be heard when it is acked again.
+            // An ack that came before its packet was sent must count when it is repeated.
             self.heard = (header.ack, header.ack_bits & !unknown);
         }
         if let RttSampling::NewestAck { delay } = sampling {
@@ -480,9 +480,9 @@ impl<T: Default> Acks<T> {
         }
     }
 
-    /// Takes the ack of one packet, without a round trip sample: for acks that reach further back than a
-    /// header's. `None` when it was never sent, is forgotten or was acked before.
-    pub fn ack_one(&mut self, sequence: u16) -> Option<Acked> {
+    /// Takes the ack of one packet, without a round trip sample: for acks that reach further back than a header's.
+    /// `None` if it was never sent, is forgotten or was acked before.
+    fn ack_one(&mut self, sequence: u16) -> Option<Acked> {
         let sent = self.sent.get_mut(sequence)?;
         let bytes = sent.bytes;
         let late = match sent.fate {
@@ -514,7 +514,7 @@ impl<T: Default> Acks<T> {
         Some(Acked { sequence, sent_at, bytes, late })
     }
 
-    /// As [`Acks::ack_one`] for the packets from `newest` down to `oldest`, as far back as the window reaches.
+    /// Acks the packets from `newest` down to `oldest`, as far back as the window reaches.
     pub fn ack_range(&mut self, newest: u16, oldest: u16, out: &mut Vec<Acked>) {
         // Only where the range meets the window: a peer may name half of all numbers in a few bits.
         let behind = distance(self.sent.next(), newest);
@@ -549,7 +549,8 @@ impl<T: Default> Acks<T> {
         }
     }
 
-    /// When the oldest packet in flight counts as lost if nothing is acked before, as of the last [`Acks::poll_lost`].
+    /// When the oldest packet in flight counts as lost unless something is acked earlier, as of the last
+    /// [`Acks::poll_lost`].
     pub fn next_loss(&self) -> Instant {
         let oldest = self.sent.get(self.oldest_in_flight);
         oldest.map_or(Instant::NEVER, |sent| sent.at + self.time_to_loss())
@@ -561,7 +562,7 @@ impl<T: Default> Acks<T> {
             LossBound::After(time) => time,
             LossBound::Rtt { multiple, at_least } => self.rtt.smoothed().map_or(
                 LossBound::DEFAULT_TIME.max(at_least),
-                // A day is as good as any longer time, and a product within it can't overflow.
+                // Bounded by a day, so that the product can't overflow.
                 |rtt| Duration::from_secs_f64((rtt.as_secs_f64() * multiple).min(86_400.0)).max(at_least),
             ),
         }
@@ -574,8 +575,8 @@ impl<T: Default> Acks<T> {
         self.rtt.smoothed().map_or(INITIAL_TIMEOUT, |rtt| rtt + jitter + self.peer_delay)
     }
 
-    /// How long after the last packet to send another one that only asks for acks: of later packets the acks tell
-    /// which of the last ones are lost.
+    /// How long after the last packet to send another one that only asks for acks: acks of later packets show which
+    /// of the last ones are lost.
     pub fn probe_interval(&self) -> Duration {
         let round_trip = self.rtt.smoothed().unwrap_or(INITIAL_RTT);
         (round_trip / 8).max(MIN_PROBE_INTERVAL)
@@ -615,7 +616,7 @@ impl<T: Default> Acks<T> {
         stats
     }
 
-    /// How many packets met which fate.
+    /// How many packets had which outcome.
     pub fn counters(&self) -> AckCounters {
         self.counters
     }
@@ -674,7 +675,7 @@ mod tests {
         assert_eq!(acks.counters().acked, 16);
     }
 
-    /// Forged, or from a peer that is wrong: what is acked truly afterwards must count.
+    /// Forged, or from a faulty peer: later true acks must count.
     #[test]
     fn an_ack_of_what_was_not_sent_yet_does_not_keep_the_true_one_from_counting() {
         let mut acks = acks(256, 256);
@@ -684,7 +685,7 @@ mod tests {
         assert_eq!(process(&mut acks, ms(3), 7, 0b111), [7, 6, 5]);
     }
 
-    /// reliable 1.0 takes the first sample as it is and 0.25 % of each further one, the newest packet first.
+    /// reliable 1.0 takes the first sample unchanged and 0.25 % of each further one, the newest packet first.
     #[test]
     fn the_newest_packet_of_a_header_is_sampled_first() {
         let mut acks = Acks::new(&AcksConfig::standard()).unwrap();
@@ -859,7 +860,7 @@ mod tests {
                 a.process(now, &b.header(), RttSampling::EveryAck, &mut acked);
             }
             a.poll_lost(now, &mut lost);
-            // Which lap a sequence belongs to is known here, not to the code under test.
+            // The test knows which lap a sequence belongs to; the code under test doesn't.
             let lap = |sequence: u16| (i - u64::from((i as u16).wrapping_sub(sequence))) as usize;
             for acked in acked.drain(..) {
                 assert!(arrived[lap(acked.sequence)], "false ack of {} at {i}", acked.sequence);

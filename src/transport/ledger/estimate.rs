@@ -1,7 +1,7 @@
-//! What a connection is like, estimated from its packets: RTT, jitter, packet loss, bandwidth.
+//! Estimates of a connection from its packets: RTT, jitter, packet loss, bandwidth.
 //!
-//! Promises: RTT by the arithmetic of reliable 1.0, value for value; plain numbers with documented units and
-//! errors ([`Stats`]). Nothing here reads a clock or knows a packet: samples go in, numbers come out.
+//! Promises: RTT by the arithmetic of reliable 1.0, value for value; plain numbers with documented units and errors
+//! ([`Stats`]). Nothing here reads a clock or knows a packet: samples go in, numbers come out.
 
 use crate::time::{Duration, Instant};
 
@@ -11,13 +11,13 @@ pub const RTT_HISTORY: usize = 128;
 /// As many as reliable 1.0 remembers (its `rtt_history`).
 pub const STANDARD_RTT_HISTORY: usize = 512;
 
-/// How fast packet loss and bandwidth forget: what is this old counts 1 / e of what is new.
+/// How fast packet loss and bandwidth forget: amounts this old count 1 / e of new ones.
 const MEMORY_SECONDS: f64 = 3.0;
 
-/// What is left of a packet that came a minute ago.
+/// The remaining weight of a packet from a minute ago.
 const NOTHING: f64 = 1e-9;
 
-/// Values closer than this are taken over as they are, so that a smoothed value can arrive.
+/// Values closer than this are taken unchanged, so that a smoothed value can reach its target.
 const CLOSE: f64 = 1e-5;
 
 /// Marks an empty entry of the history: no round trip is negative.
@@ -60,7 +60,7 @@ impl Rtt {
         }
     }
 
-    /// Takes the round trip that the ack of packet `sequence` made.
+    /// Takes the round trip of the ack of packet `sequence`.
     pub fn sample(&mut self, sequence: u16, round_trip: Duration) {
         let sample = round_trip.as_secs_f64() * 1000.0;
         if self.smoothed == 0.0 {
@@ -108,7 +108,7 @@ impl Rtt {
     }
 }
 
-/// An amount of the last seconds: what came earlier counts less and less.
+/// An amount over the last seconds, in which older parts count less and less.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Amount {
     sum: f64,
@@ -121,7 +121,7 @@ impl Amount {
         self.added += amount;
     }
 
-    /// Keeps this fraction of what was there.
+    /// Keeps this fraction of the old amount.
     fn age(&mut self, keep: f64) {
         self.sum = self.sum * keep + core::mem::take(&mut self.added);
     }
@@ -141,9 +141,9 @@ pub(super) struct Recent {
     pub(super) sent_bytes: Amount,
     pub(super) received_bytes: Amount,
     pub(super) acked_bytes: Amount,
-    /// Packets of ours of which it is known whether they arrived.
+    /// Packets of ours whose outcome is known.
     pub(super) judged: Amount,
-    /// Those that did not.
+    /// Those that were lost.
     pub(super) lost: Amount,
     /// Packets of the peer, by their numbers.
     pub(super) peer_sent: Amount,
@@ -151,7 +151,7 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// Takes in what was added since the last update.
+    /// Adds everything since the last update.
     pub(super) fn update(&mut self, now: Instant) {
         let seconds = (now - self.updated_at.replace(now).unwrap_or(now)).as_secs_f64();
         let keep = (-seconds / MEMORY_SECONDS).exp();
@@ -230,7 +230,7 @@ pub struct Stats {
     pub sent_kbps: f64,
     /// Kilobits a second received, headers included.
     pub received_kbps: f64,
-    /// Kilobits a second of what was sent and acked.
+    /// Kilobits a second of sent and acked packets.
     pub acked_kbps: f64,
 }
 

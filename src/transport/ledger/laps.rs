@@ -1,26 +1,27 @@
 //! Which late packets are so old that the 16-bit numbers in them could be taken for newer ones.
 //!
-//! Promises: a packet that is called old was sent before a count of ours stood one step lower than now, and one that isn't
-//! was sent after it stood three steps lower. Where numbers are 16 bits and a window has a step, four steps are all numbers.
+//! Promises: a packet that counts as old was sent before a counter of ours was one step lower than now, and one that
+//! doesn't was sent after it was three steps lower. With 16-bit numbers and a step of one window, four steps are all
+//! numbers.
 //!
-//! Trusted: the packets' own numbers, without wrapping. A peer that names them falsely has its own packets dropped.
+//! Trusted: the packets' own numbers, without wrapping. A peer that forges them has its own packets dropped.
 
 /// When a count passed the last two multiples of a step, by the newest packet of the peer then.
 #[derive(Clone, Debug)]
 pub(in crate::transport) struct Laps {
     step: u64,
     next: u64,
-    /// The newest packet when the count passed the one before the last multiple, and the last.
+    /// The newest packet when the counter passed the multiple before the last, and the last.
     passed: [u64; 2],
 }
 
 impl Laps {
-    /// A count that stands at 0.
+    /// For a counter at 0.
     pub(in crate::transport) fn new(step: usize) -> Self {
         Laps { step: step as u64, next: step as u64, passed: [0; 2] }
     }
 
-    /// The count stands here, and this was the newest packet before that.
+    /// The counter is here, and this was the newest packet before that.
     pub(in crate::transport) fn advance(&mut self, count: u64, newest: u64) {
         while count >= self.next {
             self.next += self.step;

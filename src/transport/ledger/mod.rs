@@ -1,4 +1,4 @@
-//! What is known of packets: those sent, their fate, and those received.
+//! The known packets: sent ones with their outcome, and received ones.
 
 mod ack_ranges;
 pub mod acks;

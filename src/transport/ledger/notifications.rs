@@ -1,56 +1,56 @@
-//! What becomes of messages whose sender wants to know, told in the order of the packets that carried them
-//! (the delivery notification manager of "Multiplayer Game Programming", chapter 7).
+//! Notifications about messages and packets, in the order of the packets that carried them (the delivery notification
+//! manager of "Multiplayer Game Programming", chapter 7).
 //!
-//! Promises: of each message one notification, in packet order: one that is known early waits until all
-//! earlier packets' fates are known too, or the conversation is over.
+//! Promises: each message has one notification, in packet order: an early one waits until all earlier packets are
+//! acked or lost too, or the conversation is over.
 
 use std::collections::VecDeque;
 
 use super::acks::Acks;
 use crate::store::{List, Lists};
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification {
     pub channel: u8,
-    /// What the sender gave the message to be known by.
+    /// The sender's tag for the message.
     pub tag: u32,
-    /// Whether the peer has it; otherwise it is lost for good.
+    /// Whether the peer received it; otherwise it is lost for good.
     pub delivered: bool,
 }
 
-/// What became of a packet.
+/// The outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketNotification {
     pub sequence: u16,
-    /// Whether the peer has it; otherwise it counts as lost.
+    /// Whether the peer received it; otherwise it counts as lost.
     pub delivered: bool,
 }
 
-/// Notifications of packets kept for whoever asks; older ones are forgotten.
-const MAX_PACKET_FATES: usize = 1024;
+/// Notifications of packets that are kept to be polled; older ones are dropped.
+const MAX_PACKET_NOTIFICATIONS: usize = 1024;
 
-/// What is to be told, and of which packets nothing was told yet.
+/// Notifications that are ready, and those that wait for earlier packets.
 #[derive(Debug, Default)]
 pub(in crate::transport) struct Notifications {
-    /// All packets before this one were told of.
+    /// All packets before this one were reported.
     next: u16,
-    /// What waits for the fates of earlier packets.
+    /// Notifications that wait for earlier packets.
     waiting: Lists<Notification>,
-    told: VecDeque<Notification>,
-    /// Of all packets, when asked for.
-    told_packets: Option<VecDeque<PacketNotification>>,
+    ready: VecDeque<Notification>,
+    /// Of all packets, if they are wanted.
+    ready_packets: Option<VecDeque<PacketNotification>>,
 }
 
-/// What became of a packet, by the first verdict that was applied.
+/// The outcome of a packet, by the first verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Verdict {
-    /// No packet has this number, or there is nothing to tell of it.
+    /// No packet has this number, or there is nothing to report.
     #[default]
     Nothing,
     /// It is not known yet.
     Open,
-    /// The peer has it.
+    /// The peer received it.
     Delivered,
     /// It counts as lost; it may be acked later.
     Lost,
@@ -58,61 +58,66 @@ enum Verdict {
 
 /// The part of a packet's record that notifications need.
 #[derive(Debug, Default)]
-pub(in crate::transport) struct Telling {
+pub(in crate::transport) struct PendingNotifications {
     verdict: Verdict,
-    /// Notifications that wait for the fates of earlier packets.
+    /// Notifications that wait for earlier packets.
     waiting: List,
 }
 
-impl Telling {
-    /// Of a packet that is about to be sent.
+impl PendingNotifications {
+    /// For a packet that is about to be sent.
     pub(in crate::transport) fn open() -> Self {
-        Telling { verdict: Verdict::Open, ..Telling::default() }
+        PendingNotifications { verdict: Verdict::Open, ..PendingNotifications::default() }
     }
 }
 
-/// A packet's record, with what is to be told of it.
-pub(in crate::transport) trait Told: Default {
-    fn telling(&mut self) -> &mut Telling;
+/// A packet's record, with its pending notifications.
+pub(in crate::transport) trait HasPending: Default {
+    fn pending(&mut self) -> &mut PendingNotifications;
 }
 
 impl Notifications {
-    /// With `packets`, the fates of packets are kept too.
+    /// With `packets`, notifications of packets are kept too.
     pub(in crate::transport) fn new(packets: bool) -> Self {
-        Notifications { told_packets: packets.then(VecDeque::new), ..Self::default() }
+        Notifications { ready_packets: packets.then(VecDeque::new), ..Self::default() }
     }
 
-    /// Whether the fates of all packets are kept.
+    /// Whether notifications of packets are kept.
     pub(in crate::transport) fn keeps_packets(&self) -> bool {
-        self.told_packets.is_some()
+        self.ready_packets.is_some()
     }
 
-    /// A packet is acked or lost, and with it the fate of these messages is known.
-    pub(in crate::transport) fn resolve<T: Told>(
+    /// A packet was acked or lost, which decided these notifications.
+    pub(in crate::transport) fn resolve<T: HasPending>(
         &mut self,
         acks: &mut Acks<T>,
         sequence: u16,
         delivered: bool,
         notifications: &mut Vec<Notification>,
     ) {
-        match acks.note_mut(sequence).map(Told::telling) {
-            Some(telling) if telling.verdict == Verdict::Open => {
-                telling.verdict = if delivered { Verdict::Delivered } else { Verdict::Lost };
-                notifications.drain(..).for_each(|told| self.waiting.push(&mut telling.waiting, told));
+        match acks.note_mut(sequence).map(HasPending::pending) {
+            Some(pending) if pending.verdict == Verdict::Open => {
+                pending.verdict = if delivered { Verdict::Delivered } else { Verdict::Lost };
+                notifications
+                    .drain(..)
+                    .for_each(|notification| self.waiting.push(&mut pending.waiting, notification));
             }
-            // A fate that was known before: what this changes is told behind the rest.
-            _ => self.told.extend(notifications.drain(..)),
+            // The packet was reported before: later notifications about it come last.
+            _ => self.ready.extend(notifications.drain(..)),
         }
         while self.next != acks.next_sequence() {
-            let Telling { verdict, waiting } = match acks.note_mut(self.next).map(Told::telling) {
-                Some(Telling { verdict: Verdict::Open, .. }) => break,
-                Some(telling) => Telling { waiting: core::mem::take(&mut telling.waiting), ..*telling },
-                None => Telling::default(),
-            };
-            self.told.extend(self.waiting.iter(&waiting));
+            let PendingNotifications { verdict, waiting } =
+                match acks.note_mut(self.next).map(HasPending::pending) {
+                    Some(PendingNotifications { verdict: Verdict::Open, .. }) => break,
+                    Some(pending) => {
+                        PendingNotifications { waiting: core::mem::take(&mut pending.waiting), ..*pending }
+                    }
+                    None => PendingNotifications::default(),
+                };
+            self.ready.extend(self.waiting.iter(&waiting));
             self.waiting.clear(waiting);
             if verdict != Verdict::Nothing {
-                self.tell_packet(PacketNotification {
+                self.push_packet(PacketNotification {
                     sequence: self.next,
                     delivered: verdict == Verdict::Delivered,
                 });
@@ -121,47 +126,47 @@ impl Notifications {
         }
     }
 
-    fn tell_packet(&mut self, fate: PacketNotification) {
-        let Some(told) = &mut self.told_packets else { return };
-        if told.len() == MAX_PACKET_FATES {
-            told.pop_front();
+    fn push_packet(&mut self, fate: PacketNotification) {
+        let Some(ready) = &mut self.ready_packets else { return };
+        if ready.len() == MAX_PACKET_NOTIFICATIONS {
+            ready.pop_front();
         }
-        told.push_back(fate);
+        ready.push_back(fate);
     }
 
-    /// Tells of a message that never was in a packet.
+    /// Adds the notification of a message that was never in a packet.
     pub(in crate::transport) fn push(&mut self, notification: Option<Notification>) {
-        self.told.extend(notification);
+        self.ready.extend(notification);
     }
 
-    /// No more fates of packets will be known: tells what waited for them.
-    pub(in crate::transport) fn abandon_all<T: Told>(&mut self, acks: &mut Acks<T>) {
+    /// No more packets will be acked or lost: releases all waiting notifications.
+    pub(in crate::transport) fn abandon_all<T: HasPending>(&mut self, acks: &mut Acks<T>) {
         while self.next != acks.next_sequence() {
-            let telling = acks.note_mut(self.next).map(Told::telling);
-            let waiting = telling.map(|telling| core::mem::take(&mut telling.waiting)).unwrap_or_default();
-            self.told.extend(self.waiting.iter(&waiting));
+            let pending = acks.note_mut(self.next).map(HasPending::pending);
+            let waiting = pending.map(|pending| core::mem::take(&mut pending.waiting)).unwrap_or_default();
+            self.ready.extend(self.waiting.iter(&waiting));
             self.waiting.clear(waiting);
             self.next = self.next.wrapping_add(1);
         }
     }
 
     pub(in crate::transport) fn poll(&mut self) -> Option<Notification> {
-        self.told.pop_front()
+        self.ready.pop_front()
     }
 
     /// Whether there is a next notification.
-    pub(in crate::transport) fn has_told(&self) -> bool {
-        !self.told.is_empty()
+    pub(in crate::transport) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
     }
 
-    /// Whether there is a next fate of a packet.
+    /// Whether there is a next notification of a packet.
     pub(in crate::transport) fn has_packet(&self) -> bool {
-        self.told_packets.as_ref().is_some_and(|told| !told.is_empty())
+        self.ready_packets.as_ref().is_some_and(|ready| !ready.is_empty())
     }
 
-    /// The fate of the next packet.
+    /// The next notification of a packet.
     pub(in crate::transport) fn poll_packet(&mut self) -> Option<PacketNotification> {
-        self.told_packets.as_mut()?.pop_front()
+        self.ready_packets.as_mut()?.pop_front()
     }
 }
 
@@ -171,30 +176,30 @@ mod tests {
     use crate::time::Instant;
     use crate::transport::packet::AcksConfig;
 
-    impl Told for Telling {
-        fn telling(&mut self) -> &mut Telling {
+    impl HasPending for PendingNotifications {
+        fn pending(&mut self) -> &mut PendingNotifications {
             self
         }
     }
 
     #[test]
     fn what_is_known_early_waits_for_earlier_packets() {
-        let mut acks = Acks::<Telling>::with_notes(&AcksConfig::default()).unwrap();
+        let mut acks = Acks::<PendingNotifications>::with_notes(&AcksConfig::default()).unwrap();
         acks.begin_at(16_000);
         let mut notifications = Notifications::new(true);
         notifications.next = 16_000;
         // 16,002 is left out, and nothing waits for it.
         for _ in 0..2 {
-            acks.track_sent(Instant::ZERO, 1, Telling::open());
+            acks.track_sent(Instant::ZERO, 1, PendingNotifications::open());
         }
         acks.skip_number(Instant::ZERO);
         for _ in 0..3 {
-            acks.track_sent(Instant::ZERO, 1, Telling::open());
+            acks.track_sent(Instant::ZERO, 1, PendingNotifications::open());
         }
         let mut resolve = |sequence: u16, delivered: bool, notifications: &mut Notifications| {
             let mut of = vec![Notification { channel: 0, tag: sequence.into(), delivered }];
             notifications.resolve(&mut acks, sequence, delivered, &mut of);
-            std::iter::from_fn(|| notifications.poll()).map(|told| told.tag).collect::<Vec<_>>()
+            std::iter::from_fn(|| notifications.poll()).map(|it| it.tag).collect::<Vec<_>>()
         };
         assert!(resolve(16_004, true, &mut notifications).is_empty());
         assert!(resolve(16_001, false, &mut notifications).is_empty());
@@ -209,15 +214,15 @@ mod tests {
 
     #[test]
     fn at_the_end_what_waited_is_told() {
-        let mut acks = Acks::<Telling>::with_notes(&AcksConfig::default()).unwrap();
+        let mut acks = Acks::<PendingNotifications>::with_notes(&AcksConfig::default()).unwrap();
         let mut notifications = Notifications::new(false);
         for _ in 0..2 {
-            acks.track_sent(Instant::ZERO, 1, Telling::open());
+            acks.track_sent(Instant::ZERO, 1, PendingNotifications::open());
         }
         let mut of = vec![Notification { channel: 0, tag: 5, delivered: true }];
         notifications.resolve(&mut acks, 1, true, &mut of);
         assert_eq!(notifications.poll(), None);
         notifications.abandon_all(&mut acks);
-        assert_eq!(notifications.poll().map(|told| told.tag), Some(5));
+        assert_eq!(notifications.poll().map(|it| it.tag), Some(5));
     }
 }

@@ -1,15 +1,16 @@
 //! The numbers of our packets: which are skipped, and how fast they are used up while nothing is acked.
 //!
-//! Promises: a peer that acks what it can't have received is found out, because it acks a number that no packet had: among
-//! any [`MAX_INTERVAL`] numbers of packets that go whole is one, anywhere. Numbers never run half of their range ahead of what the peer has, so that
-//! packets after an outage, however long, aren't mistaken for old ones.
+//! Promises: a peer that acks packets it can't have received is found out, because it acks a number that no packet
+//! had: any [`MAX_INTERVAL`] numbers of whole packets contain one, at a random place. Numbers never run half of their
+//! range ahead of what the peer has, so that packets after an outage, however long, aren't mistaken for old ones.
 
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 
-/// Numbers from one that is skipped to the next: a random 1 to 512. Without a least interval there is no safe time to ack ahead.
-/// Acking n packets ahead is found out with a probability of n / 512 and more: of those that a round trip of 100 ms takes at
-/// 10 Mbit/s every third to fifth time, and certainly within a chunk of 600 KB. It costs 1 of 256 numbers and no bytes.
+/// The interval between skipped numbers: a random 1 to 512. Without a minimum there is no safe time to ack ahead.
+/// Acking n packets ahead is found out with a probability of at least n / 512: of the packets in a round trip of 100
+/// ms at 10 Mbit/s every third to fifth time, and certainly within a chunk of 600 KB. It costs 1 of 256 numbers and
+/// no bytes.
 const MAX_INTERVAL: u64 = 512;
 
 /// Numbers that may be in use beyond the newest that was acked: below half of all.
@@ -18,8 +19,8 @@ pub(in crate::transport) const MAX_AHEAD: u16 = 32_767;
 /// When fewer numbers are left than this, packets wait for each other: no link has this many in flight.
 const ENOUGH_LEFT: u16 = 16_384;
 
-/// How long they wait then. Later ever longer, as the square of what is left shrinks: for an hour not more than a second, for
-/// a day little more than a minute, and for years without an end.
+/// How long packets wait then. Later ever longer, as the square of what is left shrinks: for an hour at most a
+/// second, for a day little more than a minute, and for years without an end.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 
 /// Decides which numbers are skipped.

@@ -1,12 +1,12 @@
 //! The packets that we sent: a ring with one record for each, by sequence.
 //!
-//! Promises: the newest packets, as many as the capacity says, are found by their numbers in constant time; what the ring
-//! forgets for a newer packet is given back. Memory comes with the first packet.
-//! Refuses nothing: numbers that weren't sent, or too long ago, have no record.
+//! Promises: the newest packets, up to the capacity, are found by their numbers in constant time; records that are
+//! overwritten are given back. Memory is allocated with the first packet. Numbers that were never sent, or too long
+//! ago, have no record.
 
 use crate::time::Instant;
 
-/// What became of a packet.
+/// The outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     InFlight,
@@ -14,11 +14,11 @@ pub(super) enum Fate {
     Lost,
     /// Lost, then acked: it did arrive, so packet loss doesn't count it.
     AckedLate,
-    /// No packet had this number: whoever acks it lies.
+    /// No packet had this number: a peer that acks it lies.
     Skipped,
 }
 
-/// What is known of a packet of ours, and what its owner noted of it.
+/// A packet of ours, with its owner's note.
 #[derive(Clone, Debug)]
 pub(super) struct Sent<T> {
     pub(super) at: Instant,
@@ -67,7 +67,7 @@ impl<T> SentPackets<T> {
         if self.has(sequence) { self.records[self.slot(sequence)].as_mut() } else { None }
     }
 
-    /// Notes the next packet; gives back the record whose place it takes.
+    /// Adds the next packet; returns the record whose place it takes.
     pub(super) fn push(&mut self, sent: Sent<T>) -> Option<Sent<T>> {
         if self.records.is_empty() {
             self.records = (0..self.capacity).map(|_| None).collect();
@@ -78,7 +78,7 @@ impl<T> SentPackets<T> {
         self.records[slot].replace(sent)
     }
 
-    /// Makes room for this many packets; those that are here stay.
+    /// Makes room for this many packets; existing ones stay.
     pub(super) fn grow(&mut self, capacity: usize) {
         let oldest = self.next.wrapping_sub(self.len as u16);
         let mut larger = SentPackets::new(capacity, oldest);
@@ -91,7 +91,8 @@ impl<T> SentPackets<T> {
         *self = larger;
     }
 
-    /// Makes room for no more than this many packets, fewer than before; gives back the records that are forgotten for it.
+    /// Makes room for no more than this many packets, fewer than before; returns the records that are forgotten for
+    /// it.
     pub(super) fn shrink(&mut self, capacity: usize) -> impl Iterator<Item = Sent<T>> + use<T> {
         let kept = self.len.min(capacity);
         let mut smaller = SentPackets::new(capacity, self.next.wrapping_sub(kept as u16));

@@ -28,7 +28,7 @@ impl Tally {
         self.times = Some((oldest.min(time), newest.max(time)));
     }
 
-    /// Kilobits a second, or `None` while all packets bear one time.
+    /// Kilobits a second, or `None` while all packets have one time.
     fn kbps(&self) -> Option<f64> {
         let (oldest, newest) = self.times?;
         (newest > oldest).then(|| self.bytes as f64 * 8.0 / 1000.0 / (newest - oldest).as_secs_f64())
@@ -58,7 +58,7 @@ impl StandardEstimate {
 
     /// Notes a packet that is new.
     pub(super) fn record_received(&mut self, now: Instant, sequence: u16, bytes: u32) {
-        // What is new is not older than the window.
+        // A new packet is not older than the window.
         let _ = self.received.insert(sequence, (now, bytes));
     }
 
@@ -67,7 +67,7 @@ impl StandardEstimate {
         self.received.advance(sequence);
     }
 
-    /// Takes what the older half of each window says. The smoothing is by call, not by time.
+    /// Takes the older half of each window. The smoothing is by call, not by time.
     pub(super) fn update<T>(&mut self, window: &SentPackets<T>) {
         let (mut sent, mut acked, mut received) = <(Tally, Tally, Tally)>::default();
         for packet in older_half(window.capacity(), window.next()).filter_map(|sequence| window.get(sequence))

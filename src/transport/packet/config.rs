@@ -23,16 +23,16 @@ pub enum LossBound {
 }
 
 impl LossBound {
-    /// What counts as lost when nothing is set: not acked in one second.
+    /// By default, a packet counts as lost if it isn't acked within this time.
     pub const DEFAULT_TIME: Duration = Duration::from_secs(1);
 }
 
 /// How packet loss and bandwidth are estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimation {
-    /// As reliable 1.0 does, value for value: from the older half of the windows, by default the packets 128 to 256 packets
-    /// ago. What is sent counts
-    /// without the packet header, what is received in fragments counts as one datagram.
+    /// reliable 1.0's estimates, value for value: from the older half of the windows, by default the packets 128 to
+    /// 256 packets ago. Sent packets count without the packet header, packets received in fragments count as one
+    /// datagram.
     Standard,
     /// From the last seconds, every byte counted that goes over the wire.
     Recent,
@@ -44,10 +44,10 @@ pub struct AcksConfig {
     /// Sent packets remembered, at first: at `max_window`, more than rate x RTT, or packets count as lost before their ack can
     /// come.
     pub sent_window: usize,
-    /// Received packets remembered, at first: how far behind the newest a packet may arrive.
+    /// The initial window of received packets: how far behind the newest a packet may arrive.
     pub received_window: usize,
-    /// What both windows may grow to: that of sent packets to four times those in flight, that of received ones to twice those
-    /// whose acks the peer may not have.
+    /// The limit of both windows: that of sent packets may grow to four times those in flight, that of received ones
+    /// to twice those whose acks the peer may lack.
     pub max_window: usize,
     /// When a packet counts as lost.
     pub loss_bound: LossBound,

@@ -31,7 +31,7 @@ pub const FRAGMENT_HEADER_SIZE: usize = 1 + 2 + 1 + 1;
 /// Most fragments of one packet: the count - 1 is one byte.
 pub const MAX_FRAGMENTS: usize = 256;
 
-/// Buffers of completed packets kept for the next ones. Block transfer fills one packet after the other.
+/// Buffers of completed packets kept for reuse. Block transfer fills one packet after the other.
 const SPARE_BUFFERS: usize = 2;
 
 /// One fragment: parsed from a datagram, or about to become one.
@@ -66,10 +66,11 @@ impl<'a> Fragment<'a> {
         out.extend_from_slice(self.data);
     }
 
-    /// The fragment that `datagram` is, in a conversation of this fragment size and count.
+    /// Parses `datagram` as a fragment, in a conversation with this fragment size and count.
     ///
     /// # Errors
-    /// When it is none, or contradicts itself.
+    ///
+    /// When it is no fragment, or contradicts itself.
     pub fn read(
         datagram: &'a [u8],
         fragment_size: usize,
@@ -154,7 +155,7 @@ pub enum FragmentError {
     Count,
     /// It was received before.
     Duplicate,
-    /// The partial packets from it on already take all the memory they may.
+    /// The partial packets from its own on already take all the memory they may.
     Memory,
 }
 
@@ -186,7 +187,7 @@ impl std::error::Error for FragmentError {}
 // Settings of `Reassembly`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReassemblyConfig {
-    /// Partial packets at a time, a power of two.
+    /// The maximum number of partial packets, a power of two.
     pub window: usize,
     /// Data bytes of every fragment but the last. Both ends need the same.
     pub fragment_size: usize,
@@ -215,7 +216,7 @@ impl ReassemblyConfig {
     }
 }
 
-/// A packet of which some fragments are here.
+/// A packet that lacks some fragments.
 #[derive(Debug)]
 struct Partial {
     header: Option<Header>,
@@ -228,7 +229,7 @@ struct Partial {
 }
 
 impl Partial {
-    /// Keeps a fragment. The buffer grows as it fills, and never beyond what is reserved for it.
+    /// Stores a fragment. The buffer grows as it fills, never beyond its reservation.
     fn push(&mut self, fragment: &Fragment<'_>) {
         let payload = &mut self.payload;
         let end = payload.len() + fragment.data.len();
@@ -290,9 +291,10 @@ impl Reassembly {
         &self.config
     }
 
-    /// Takes a fragment that [`Fragment::read`] passed; the packet when it was the last one missing.
+    /// Takes a fragment that [`Fragment::read`] accepted; returns the packet if it was the last one missing.
     ///
     /// # Errors
+    ///
     /// When it has no place, or was there before.
     pub fn insert(&mut self, fragment: &Fragment<'_>) -> Result<Option<Reassembled>, FragmentError> {
         let count = usize::from(fragment.last_id) + 1;
@@ -358,7 +360,7 @@ impl Reassembly {
         self.partials.insert(sequence, partial).map(|_| ()).map_err(|_| FragmentError::Stale)
     }
 
-    /// An empty buffer. A spare one larger than what is counted for it would be memory beyond the bound.
+    /// An empty buffer. A spare one larger than its accounted size would exceed the memory bound.
     fn take_spare(&mut self, reserved: usize) -> Vec<u8> {
         let spare = self.spare.iter().position(|spare| spare.capacity() <= reserved);
         spare.map(|at| self.spare.swap_remove(at)).unwrap_or_default()
@@ -421,7 +423,7 @@ mod tests {
         Fragment::read(datagram, SIZE, 4)
     }
 
-    /// The last fragment first: what it costs must not be what the whole packet would.
+    /// The last fragment first: it must not cost as much as the whole packet.
     #[test]
     fn a_fragment_takes_memory_in_proportion_to_itself() {
         let config =
@@ -549,7 +551,7 @@ mod tests {
         assert_eq!(reassembly.reserved_bytes(), 256 * 1024);
     }
 
-    /// Large packets leave large buffers behind. Small partial packets must not hoard them.
+    /// Large packets leave large buffers. Small partial packets must not hoard them.
     #[test]
     fn buffers_used_again_stay_within_the_bound_too() {
         let mut reassembly = full_size();

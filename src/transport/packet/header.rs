@@ -11,7 +11,7 @@
 //! | ack | 1 or 2 | sequence - ack when that is at most 255 (counting across the wrap), else the ack |
 //! | ack bits | 0..=4 | the flagged bytes, lowest first; an absent byte is 0xFF |
 //!
-//! Nothing in a header is trusted here; sequence and acks are claims that [`Acks`](super::acks::Acks) judges.
+//! Nothing in a header is trusted here; sequence and acks are claims that `Acks` judges.
 
 use core::fmt;
 
@@ -22,21 +22,21 @@ const ACK_BYTE_FLAGS: [u8; 4] = [1 << 1, 1 << 2, 1 << 3, 1 << 4];
 /// Bit 5 of the prefix: the ack is written as its one-byte distance behind the sequence.
 const SHORT_ACK_FLAG: u8 = 1 << 5;
 
-/// Bit 6 of the prefix, which reliable 1.0 leaves 0 and doesn't look at: the number before this packet's was left out. Only our
-/// own framing says so, and only in packets that go whole.
+/// Bit 6 of the prefix, which reliable 1.0 leaves 0 and ignores: the number before this packet's was skipped. Only
+/// our own framing sets it, and only in whole packets.
 const AFTER_SKIP_FLAG: u8 = 1 << 6;
 
-/// Has a datagram that is a whole packet say that the number before its own was left out.
+/// Marks a whole packet's datagram: the number before its own was skipped.
 pub(in crate::transport) fn mark_after_skip(datagram: &mut [u8]) {
     datagram.first_mut().into_iter().for_each(|prefix| *prefix |= AFTER_SKIP_FLAG);
 }
 
-/// Whether a datagram says so.
+/// Whether a datagram has this mark.
 pub(in crate::transport) fn is_after_skip(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|prefix| prefix & (FRAGMENT_FLAG | AFTER_SKIP_FLAG) == AFTER_SKIP_FLAG)
 }
 
-/// What every packet says about itself and about the packets of the other direction.
+/// The header of every packet: its number, and acks for the other direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The number of this packet.

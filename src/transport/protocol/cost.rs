@@ -1,4 +1,4 @@
-//! What a framing spends around the messages of a channel: compiled once a protocol, since each packet asks for it.
+//! The overhead of a framing for the messages of a channel: compiled once per protocol, because each packet needs it.
 
 use super::{Body, ChannelConfig, ChannelKind, Framing, Protocol, bits_to_name_one_of};
 use crate::transport::message::Message;
@@ -35,7 +35,7 @@ pub(crate) struct ChannelCost {
     max_bits: usize,
 }
 
-/// As [`ChannelCost`], with what it takes to tell the size of a message.
+/// [`ChannelCost`] with the data for the size of a message.
 #[derive(Clone, Copy)]
 pub(crate) struct Cost<'a> {
     protocol: &'a Protocol,
@@ -51,25 +51,25 @@ impl core::ops::Deref for Cost<'_> {
 }
 
 impl Cost<'_> {
-    /// Bits of one message without its id or key, wherever it lies.
+    /// Bits of one message without its id or key, at any position.
     pub(crate) fn message(&self, message: &Message) -> usize {
         let length = if self.payload { 0 } else { self.protocol.opaque_length_bits(message.message_type) };
         let block = message.block.as_ref().map_or(0, |block| self.block + 7 + block.len() * 8);
         self.channel.message + length as usize + message.encoded.max_bits() + block
     }
 
-    /// Bits of a payload of this many bits, wherever it lies, with its entry.
+    /// Bits of a payload of this many bits, at any position, with its entry.
     pub(crate) fn payload(&self, bits: usize) -> usize {
         // Seven for its first align.
         self.entry + self.channel.message + bits + 7
     }
 
-    /// Bits of the largest payload that so much room holds and the channel takes, if any.
+    /// Bits of the largest payload that this room holds and the channel allows, if any.
     pub(crate) fn payload_in(&self, room: usize) -> Option<usize> {
         room.checked_sub(self.payload(0)).map(|bits| bits.min(self.max_bits)).filter(|bits| *bits > 0)
     }
 
-    /// How many fragments a message goes in; None for one that goes whole.
+    /// The number of fragments of a message; None for one that goes whole.
     pub(crate) fn fragments(&self, message: &Message) -> Option<usize> {
         let bytes = message.encoded.bits().div_ceil(8);
         (self.cuts && bytes > self.fragment_bytes).then(|| bytes.div_ceil(self.fragment_bytes))
@@ -96,7 +96,7 @@ impl Cost<'_> {
 }
 
 impl Protocol {
-    /// What the framing spends around the messages of a channel.
+    /// The framing's overhead for the messages of a channel.
     pub(crate) fn cost(&self, channel: usize) -> Cost<'_> {
         Cost { protocol: self, channel: &self.costs[channel] }
     }

@@ -1,27 +1,27 @@
-//! A protocol in few bytes: enough for a peer with another one to name what differs, to the people who develop the two.
+//! A protocol in few bytes: enough for a peer with another one to name the differences, to the developers of the two.
 //!
-//! Promises: at most [`MAX_DIGEST_BYTES`], whatever the protocol; what [`Protocol::differences`] reads may be anything.
-//! It may take different things for the same (a digest of a field has 16 bits), so it explains and never decides.
+//! Promises: at most [`MAX_DIGEST_BYTES`], whatever the protocol; [`Protocol::differences`] reads arbitrary bytes. It
+//! may take different things for the same (a digest of a field has 16 bits), so it explains and never decides.
 
 use super::{Body, MessageType, Protocol, describe_channel, hash};
 
-/// A class of messages or ghosts, as a digest has it.
-struct Told {
+/// A class of messages or ghosts in a digest.
+struct ClassDigest {
     name: String,
     is_ghost: bool,
-    /// Each with its kind; none are named of what the core can't read.
+    /// Each field with its kind; empty for opaque classes.
     fields: Vec<String>,
     is_opaque: bool,
 }
 
-/// A protocol's digest at most: it goes into answers that must stay well below the question. Message types that don't fit are
-/// counted and not told.
+/// The maximum size of a digest: it goes into answers that must stay well below the request. Message types that don't
+/// fit are counted and not named.
 pub const MAX_DIGEST_BYTES: usize = 448;
 
-/// Differences that are named; of the others it is said how many there are.
+/// Differences that are named; the others are only counted.
 const MAX_NAMED: usize = 6;
 
-/// The bit of a name that says that it is a ghost's.
+/// The bit of a name that marks a ghost class.
 const GHOST: u32 = 1 << 23;
 
 /// A message type or a ghost class of the peer's: its name, and its fields in order.
@@ -31,12 +31,12 @@ struct PeerType {
     fields: Vec<u16>,
 }
 
-/// What a digest says.
+/// The contents of a digest.
 struct Digest {
     channels: Vec<u16>,
-    /// Message types, those that aren't told included.
+    /// The number of message types, unnamed ones included.
     types: usize,
-    told: Vec<PeerType>,
+    classes: Vec<PeerType>,
 }
 
 impl Protocol {
@@ -44,7 +44,7 @@ impl Protocol {
     pub fn digest(&self) -> Vec<u8> {
         let mut bytes = vec![self.channels.len() as u8];
         self.channel_lines().for_each(|line| bytes.extend(short(&line).to_le_bytes()));
-        let told = self.told();
+        let told = self.classes();
         bytes.extend(u16::to_le_bytes(told.len().min(u16::MAX.into()) as u16));
         for class in &told {
             let fields = &class.fields;
@@ -59,7 +59,8 @@ impl Protocol {
         bytes
     }
 
-    /// What of this protocol differs from the one of a peer with this digest, in words; None when nothing can be said.
+    /// The differences between this protocol and that of a peer with this digest, in words; None if nothing can be
+    /// said.
     pub fn differences(&self, peer: &[u8]) -> Option<String> {
         let mut found = self.compare(&Digest::read(peer)?);
         let more = found.len().saturating_sub(MAX_NAMED);
@@ -72,22 +73,23 @@ impl Protocol {
 
     fn compare(&self, theirs: &Digest) -> Vec<String> {
         let mut found = Vec::new();
-        let is_whole = theirs.told.len() == theirs.types;
+        let is_whole = theirs.classes.len() == theirs.types;
         let mut places: [Vec<usize>; 2] = Default::default();
-        for class in &self.told() {
+        for class in &self.classes() {
             let name = class.key();
-            let Some(place) = theirs.told.iter().position(|told| told.name == name) else {
+            let Some(place) = theirs.classes.iter().position(|told| told.name == name) else {
                 if is_whole {
                     found.push(format!("{} is unknown to the server", class.name));
                 }
                 continue;
             };
             places[usize::from(class.is_ghost)].push(place);
-            found.extend(class.compare(&theirs.told[place].fields));
+            found.extend(class.compare(&theirs.classes[place].fields));
         }
         let kinds = [("a message class", "message classes"), ("a ghost class", "ghost classes")];
         for (kind, (one, several)) in kinds.into_iter().enumerate() {
-            let of_kind = theirs.told.iter().filter(|told| (told.name & GHOST != 0) == (kind == 1)).count();
+            let of_kind =
+                theirs.classes.iter().filter(|told| (told.name & GHOST != 0) == (kind == 1)).count();
             let unknown = of_kind.saturating_sub(places[kind].len());
             if unknown > 0 {
                 let them = if unknown == 1 { one } else { several };
@@ -117,9 +119,9 @@ impl Protocol {
     }
 
     /// Its message types, then its ghost classes.
-    fn told(&self) -> Vec<Told> {
-        let ghosts = Told::of_ghosts(self.ghosts.as_deref().unwrap_or_default());
-        self.messages.iter().map(Told::of_message).chain(ghosts).collect()
+    fn classes(&self) -> Vec<ClassDigest> {
+        let ghosts = ClassDigest::of_ghosts(self.ghosts.as_deref().unwrap_or_default());
+        self.messages.iter().map(ClassDigest::of_message).chain(ghosts).collect()
     }
 
     /// The lines of the canonical text that channels have.
@@ -128,18 +130,18 @@ impl Protocol {
     }
 }
 
-impl Told {
+impl ClassDigest {
     fn of_message(message: &MessageType) -> Self {
         let (fields, is_opaque) = match &message.body {
             Body::Declared(schema) => (schema.describe().lines().map(str::to_owned).collect(), false),
             Body::Opaque { max_bytes } => (vec![format!("opaque {max_bytes}")], true),
         };
-        Told { name: message.name.clone(), is_ghost: false, fields, is_opaque }
+        ClassDigest { name: message.name.clone(), is_ghost: false, fields, is_opaque }
     }
 
     /// The ghosts' classes in their canonical text: a line `class LENGTH:NAME CAPACITY`, then lines `CONDITION LENGTH:NAME KIND`.
     fn of_ghosts(text: &str) -> Vec<Self> {
-        let mut classes: Vec<Told> = Vec::new();
+        let mut classes: Vec<ClassDigest> = Vec::new();
         for line in text.lines() {
             let Some((first, rest)) = line.split_once(' ') else { continue };
             match (first, classes.last_mut()) {
@@ -148,9 +150,9 @@ impl Told {
                         continue;
                     };
                     let fields = vec![format!("8:capacity {capacity}")];
-                    classes.push(Told { name: name.into(), is_ghost: true, fields, is_opaque: false });
+                    classes.push(ClassDigest { name: name.into(), is_ghost: true, fields, is_opaque: false });
                 }
-                // The condition behind the name, as if it were the kind's.
+                // The condition after the name, as if it were part of the kind.
                 ("a" | "i" | "o" | "e", Some(class)) => class.fields.push(format!("{rest} {first}")),
                 _ => {}
             }
@@ -166,7 +168,7 @@ impl Told {
 
     /// Which fields the peer has otherwise.
     fn compare(&self, theirs: &[u16]) -> Option<String> {
-        let Told { name, fields: ours, .. } = self;
+        let ClassDigest { name, fields: ours, .. } = self;
         let digests: Vec<u16> = ours.iter().map(|field| short(field)).collect();
         if digests == theirs {
             return None;
@@ -178,7 +180,7 @@ impl Told {
         let others: Vec<&str> = others.filter_map(|(field, _)| field_name(field)).collect();
         let missing = theirs.iter().filter(|digest| !digests.contains(digest)).count();
         let what = if self.is_ghost { "properties" } else { "fields" };
-        // Of a ghost the first is its capacity.
+        // A ghost's first entry is its capacity.
         let here = ours.len() - usize::from(self.is_ghost);
         let there = theirs.len().saturating_sub(usize::from(self.is_ghost));
         Some(match (others.as_slice(), missing) {
@@ -227,7 +229,7 @@ impl Digest {
             rest = tail;
         }
         let types = usize::from(u16::from_le_bytes([types[0], types[1]]));
-        (told.len() <= types).then(|| Digest { channels: shorts(channels), types, told })
+        (told.len() <= types).then(|| Digest { channels: shorts(channels), types, classes: told })
     }
 }
 

@@ -1,7 +1,7 @@
-//! What both sides of a conversation must share: the message types in order, the channels in order, and a
-//! hash over both that the sides compare when they meet.
+//! The protocol that both sides of a conversation must share: the message types in order, the channels in order, and
+//! a hash of both, which the sides compare when they meet.
 //!
-//! Promises: what [`Protocol::new`] returns is usable as it stands; every number in it is within its bound.
+//! Promises: what [`Protocol::new`] returns is usable unchanged; every number in it is within its bound.
 
 mod cost;
 mod digest;
@@ -27,7 +27,7 @@ use super::owner::{Layer, Owner};
 use crate::wire::Schema;
 
 /// Message types a protocol may have: type ids are 16 bits in the inbox.
-pub const MAX_MESSAGE_TYPES: usize = 65_536;
+const MAX_MESSAGE_TYPES: usize = 65_536;
 
 /// Channels a protocol may have: yojimbo 1.0's bound, and small enough to walk every tick.
 pub const MAX_CHANNELS: usize = 64;
@@ -43,32 +43,32 @@ pub(crate) const MAX_CONTROL_BYTES: usize = 1024;
 pub const MAX_WINDOW: usize = 16_384;
 
 /// Keys of a latest channel: 16 bits on the wire at most.
-pub const MAX_KEYS: usize = 65_536;
+const MAX_KEYS: usize = 65_536;
 
 /// Early copies of a reliable message: more would be a flood, not redundancy.
 pub const MAX_EARLY_COPIES: usize = 8;
 
-/// Most bytes that ghosts write into one packet: what a datagram has room for.
+/// The maximum that ghosts write into one packet: the room of a datagram.
 const MAX_GHOST_BYTES: usize = 1_200;
 
-/// Most bytes that inputs, or what is said of them, write into one packet.
+/// The maximum that inputs, or reports about them, write into one packet.
 const MAX_TIME_BYTES: usize = 600;
 
 /// The name of the channel of inputs and of the server's time.
 const TIME_CHANNEL: &str = "time";
 
-/// What ghosts wrote is read when it arrives, so that few wait.
+/// Payloads of ghosts are read on arrival, so few wait.
 const GHOST_RECEIVE_QUEUE: usize = 16;
 
 /// The largest weight of a channel.
-pub const MAX_WEIGHT: usize = 1000;
+const MAX_WEIGHT: usize = 1000;
 
 /// How the body of a message type is read.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// Declared by its fields; the core reads, checks and skips it.
     Declared(Schema),
-    /// Read by code the core can't run; rides behind its length in bits.
+    /// Read by code that the core can't run; preceded by its length in bits.
     Opaque {
         /// Most bytes an encoded body may have.
         max_bytes: u32,
@@ -106,7 +106,7 @@ impl MessageType {
 /// When a reliable message is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resend {
-    /// This long after it was sent last, as the article has it.
+    /// This long after its last transmission, as in the article.
     After(Duration),
     /// When the packets that carry it are lost, or a timeout from RTT and its variance has passed.
     Adaptive {
@@ -115,16 +115,16 @@ pub enum Resend {
     },
 }
 
-/// What a channel promises. Windows and keys are part of the protocol hash; queues and timing are local choices.
+/// The promise of a channel. Windows and keys are part of the protocol hash; queues and timing are local choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChannelKind {
     /// Each message exactly once.
     Reliable {
-        /// In order, or as they come.
+        /// In order, or in order of arrival.
         ordered: bool,
         /// Messages the receiver buffers before its application takes them: the sender never sends beyond it.
         receive_window: usize,
-        /// Bytes the receiver buffers before its application takes them, [`MESSAGE_OVERHEAD_BYTES`] a message
+        /// Bytes the receiver buffers before its application takes them, `MESSAGE_OVERHEAD_BYTES` a message
         /// included.
         receive_bytes: usize,
         /// When a message is sent again.
@@ -137,25 +137,25 @@ pub enum ChannelKind {
     },
     /// Each message at most once, never sent again; older ones are dropped once a newer one came.
     Sequenced { receive_queue: usize },
-    /// Each message in several packets; at most once, in order, gaps told.
+    /// Each message in several packets; at most once, in order, with gaps reported.
     Redundant {
-        /// Packets that carry each message, a tick apart; 0 for as many as it takes until one is acked.
+        /// Packets that carry each message, a tick apart; 0 for as many as needed until one is acked.
         copies: u8,
         receive_queue: usize,
     },
-    /// Of each key the newest value, until the peer has it.
+    /// The newest value of each key, until the peer has it.
     Latest {
         /// Keys are 0 to this, exclusive.
         keys: usize,
     },
-    /// Opaque bits, at most once, whose fate is told exactly once, in packet order.
+    /// Opaque bits, at most once, each with one notification, in packet order.
     Payload { receive_queue: usize },
     /// Large blocks, in slices; they get what the other channels leave. A protocol has at most one such channel.
     Chunks,
 }
 
 impl ChannelKind {
-    /// The kind's name, as the protocol hash and statistics have it.
+    /// The kind's name, as in the protocol hash and in statistics.
     pub fn name(&self) -> &'static str {
         match self {
             ChannelKind::Reliable { ordered: true, .. } => "reliable_ordered",
@@ -184,8 +184,8 @@ impl ChannelKind {
         matches!(self, ChannelKind::Chunks)
     }
 
-    /// Whether messages of this owner go on channels of this kind. What ghosts say must arrive; a call or a turn must not be
-    /// replaced by a newer one.
+    /// Whether messages of this owner may go on channels of this kind. Ghosts' messages must arrive; a call or a turn
+    /// must not be replaced by a newer one.
     pub fn takes(&self, owner: Owner) -> bool {
         use ChannelKind::{Redundant, Reliable, Sequenced, Unreliable};
         match owner {
@@ -204,7 +204,7 @@ impl ChannelKind {
     }
 }
 
-/// A channel's part of what a connection may send.
+/// A channel's share of a connection's budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// Comes before all channels that are not strict; these keep a tenth of each packet.
@@ -223,7 +223,7 @@ impl Default for Share {
 pub struct ChannelConfig {
     /// For people; not part of the protocol hash.
     pub name: String,
-    /// What the channel promises.
+    /// The promise of the channel.
     pub kind: ChannelKind,
     /// Messages that may wait on the sending side. A local choice.
     pub send_queue: usize,
@@ -231,7 +231,7 @@ pub struct ChannelConfig {
     pub max_message_bytes: usize,
     /// Its part of what may be sent. A local choice.
     pub share: Share,
-    /// What yojimbo's framing has besides; none for its defaults. Part of the protocol hash.
+    /// Settings for yojimbo's framing; None for its defaults. Part of the protocol hash.
     pub yojimbo: Option<YojimboChannel>,
 }
 
@@ -315,7 +315,7 @@ impl fmt::Display for ProtocolError {
 
 impl core::error::Error for ProtocolError {}
 
-/// What both sides know of the server's time.
+/// The settings of the server's time that both sides share.
 #[derive(Clone, Debug)]
 pub struct ServerTime {
     /// Ticks a second of the server.
@@ -362,10 +362,11 @@ impl Protocol {
         Self::compile(messages, channels, 1)
     }
 
-    /// As [`Protocol::new`], of ghosts alone, as [`Protocol::with_ghosts`] takes them: without messages.
+    /// Like [`Protocol::new`], for ghosts alone, as in [`Protocol::with_ghosts`]: without messages.
     ///
     /// # Errors
-    /// As those.
+    ///
+    /// Those of the two.
     pub fn of_ghosts(channels: Vec<ChannelConfig>, text: String, share: Share) -> Result<Self, FramingError> {
         Self::compile(Vec::new(), channels, 0)?.with_ghosts(text, share)
     }
@@ -408,10 +409,11 @@ impl Protocol {
         Ok(protocol)
     }
 
-    /// Compiles a protocol whose packets look so.
+    /// Compiles a protocol with this framing.
     ///
     /// # Errors
-    /// The first setting out of its bound, or what the framing doesn't have.
+    ///
+    /// The first setting out of its bound, or a feature that the framing lacks.
     pub fn with_framing(
         messages: Vec<MessageType>,
         channels: Vec<ChannelConfig>,
@@ -436,11 +438,12 @@ impl Protocol {
         Ok(protocol)
     }
 
-    /// Adds message types of a layer, behind those that it has. The game's types, and without such types packets and hash too,
-    /// are the same.
+    /// Adds message types of a layer, after the existing ones. The game's types, and without such types packets and
+    /// hash too, are unchanged.
     ///
     /// # Errors
-    /// When there are too many types, a bound of one is out of its own, or the framing has none but the game's.
+    ///
+    /// When there are too many types, a bound of one is out of its own, or the framing only carries the game's.
     pub fn with_system(mut self, layer: Layer, types: Vec<MessageType>) -> Result<Self, FramingError> {
         if self.yojimbo().is_some() {
             return Err(FramingError::System { layer: layer.name() });
@@ -460,10 +463,11 @@ impl Protocol {
         Ok(self)
     }
 
-    /// Adds ghosts, whose classes this canonical text describes, and a channel of theirs behind the game's.
+    /// Adds ghosts with this canonical description of their classes, and a channel for them after the game's.
     ///
     /// # Errors
-    /// When there are too many channels, a bound is out of its own, or the framing has none but the game's.
+    ///
+    /// When there are too many channels, a bound is out of its own, or the framing has no ghosts.
     pub fn with_ghosts(mut self, text: String, share: Share) -> Result<Self, FramingError> {
         if self.yojimbo().is_some() {
             return Err(FramingError::System { layer: Layer::Ghosts.name() });
@@ -487,10 +491,11 @@ impl Protocol {
         Ok(self)
     }
 
-    /// Adds the server's time, inputs if there are any, and a channel of theirs behind all others.
+    /// Adds the server's time, inputs if there are any, and a channel for them after all others.
     ///
     /// # Errors
-    /// When there are too many channels, or the framing has none but the game's.
+    ///
+    /// When there are too many channels, or the framing has no such channel.
     pub fn with_time(mut self, time: ServerTime, share: Share) -> Result<Self, FramingError> {
         if self.yojimbo().is_some() {
             return Err(FramingError::System { layer: TIME_CHANNEL });
@@ -518,17 +523,17 @@ impl Protocol {
         &self.framing
     }
 
-    /// The settings of yojimbo's framing, if packets look so.
+    /// The settings of yojimbo's framing, if the protocol uses it.
     pub(crate) fn yojimbo(&self) -> Option<&YojimboConfig> {
         if let Framing::Yojimbo(config) = &self.framing { Some(config) } else { None }
     }
 
-    /// What yojimbo's framing knows of a channel.
+    /// A channel's settings for yojimbo's framing.
     pub(crate) fn yojimbo_channel(&self, channel: usize) -> YojimboChannel {
         self.channels.get(channel).and_then(|channel| channel.yojimbo).unwrap_or_default()
     }
 
-    /// Whether a channel takes a message of this many bytes.
+    /// Checks that a channel allows a message of this many bytes.
     pub(crate) fn check_bytes(&self, channel: usize, bytes: usize) -> Result<(), SendError> {
         let max_bytes = self.channels[channel].max_message_bytes;
         let packet = self.yojimbo().map(|yojimbo| (yojimbo.max_packet_bytes, yojimbo.max_message_bytes()));
@@ -541,7 +546,7 @@ impl Protocol {
         }
     }
 
-    /// Whether a channel takes messages of a type; payloads have none.
+    /// Checks that a channel carries messages of a type; payloads have none.
     pub(crate) fn check_type(&self, channel: usize, message_type: u16) -> Result<(), SendError> {
         let kind = &self.channels[channel].kind;
         let known = usize::from(message_type) < self.messages.len();
@@ -551,8 +556,8 @@ impl Protocol {
         Err(SendError::WrongType { message_type, kind: kind.name() })
     }
 
-    /// Whether packets are held until someone can read them: there are message types that the core can't read, and the
-    /// framing doesn't say how long they are.
+    /// Whether packets are held until the application can read them: there are opaque message types, and the framing
+    /// doesn't carry their length.
     pub fn holds_packets(&self) -> bool {
         self.holds_packets
     }
@@ -574,7 +579,7 @@ impl Protocol {
         start..start + rest.first().copied().unwrap_or(0)
     }
 
-    /// To whom the messages of a type go.
+    /// The owner of the messages of a type.
     pub fn owner(&self, message_type: u16) -> Owner {
         let id = usize::from(message_type);
         if id < self.game_types {
@@ -584,13 +589,13 @@ impl Protocol {
         layer.map_or(Owner::Game, Owner::System)
     }
 
-    /// Whether messages of a type go on a channel.
+    /// Whether messages of a type may go on a channel.
     pub fn takes(&self, channel: usize, message_type: u16) -> bool {
         self.channels.get(channel).is_some_and(|channel| channel.kind.takes(self.owner(message_type)))
     }
 
-    /// The channels; the index is the channel on the wire. The game's come first, behind them the ghosts', and
-    /// then that of inputs and the server's time.
+    /// The channels; the index is the channel on the wire. The game's come first, then the ghosts', then that of
+    /// inputs and the server's time.
     pub fn channels(&self) -> &[ChannelConfig] {
         &self.channels
     }
@@ -610,7 +615,7 @@ impl Protocol {
         self.time.as_ref().map(|_| self.channels.len() - 1)
     }
 
-    /// What both sides know of the server's time.
+    /// The settings of the server's time that both sides share.
     pub fn time(&self) -> Option<&ServerTime> {
         self.time.as_ref()
     }

@@ -1,4 +1,5 @@
-//! What two sides of yojimbo's framing must share besides messages and channels, and what this framing refuses.
+//! The settings that both sides of yojimbo's framing must share besides messages and channels, and the features that
+//! this framing lacks.
 
 use core::fmt;
 
@@ -21,7 +22,7 @@ const PACKET_OVERHEAD_BYTES: usize = 24;
 /// Bytes of a packet that a block fragment must leave: yojimbo's own estimate of what stands beside it.
 const FRAGMENT_SLACK_BYTES: usize = 64;
 
-/// How a connection's packets look.
+/// The framing of a connection's packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     #[default]
@@ -106,7 +107,7 @@ impl YojimboChannel {
 }
 
 impl YojimboConfig {
-    /// Checks every setting against its bound, and brings those of the channels within what a packet holds.
+    /// Checks every setting against its bound, and limits those of the channels to the size of a packet.
     pub(crate) fn settle(&self, channels: &mut [ChannelConfig]) -> Result<(), FramingError> {
         let smallest = 2 * FRAGMENT_SLACK_BYTES;
         let most_fragment = MAX_PAYLOAD - FRAGMENT_HEADER_SIZE - Header::MAX_SIZE;
@@ -124,12 +125,12 @@ impl YojimboConfig {
         Ok(())
     }
 
-    /// What a packet leaves a message, with its block or the fragment of it that is beside it.
+    /// The room in a packet for a message, with its block or a fragment of it.
     pub(crate) fn max_message_bytes(&self) -> usize {
         self.max_packet_bytes - PACKET_OVERHEAD_BYTES
     }
 
-    /// The settings of packets, as far as this framing has a say.
+    /// The packet settings, as far as this framing determines them.
     pub(crate) fn packets(&self, config: &AckEndpointConfig) -> AckEndpointConfig {
         let max_fragments = self.max_packet_bytes.div_ceil(self.packet_fragment_bytes);
         AckEndpointConfig {
@@ -155,7 +156,7 @@ fn check(field: &'static str, value: usize, low: usize, high: usize) -> Result<(
     if fine { Ok(()) } else { Err(ProtocolError { field, value: value as u64, low, high }) }
 }
 
-/// Why messages and channels don't go with a framing.
+/// Why messages and channels don't fit a framing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FramingError {
     /// A setting is out of its bound.
@@ -164,7 +165,7 @@ pub enum FramingError {
     Kind { channel: usize, kind: &'static str },
     /// Yojimbo has no messages but the game's.
     System {
-        /// The layer whose they are.
+        /// The layer that they belong to.
         layer: &'static str,
     },
     /// A channel has settings that only yojimbo's framing has.

@@ -1,9 +1,10 @@
-//! Blocks: messages with more bytes beside them than a packet holds, in fragments over many packets. Yojimbo's framing has
-//! them on its reliable channels, one at a time, in the order of the messages.
+//! Blocks: messages with more bytes attached than a packet holds, in fragments over many packets. Yojimbo's framing
+//! has them on its reliable channels, one at a time, in the order of the messages.
 //!
-//! Promises: a block is handed out whole, once every fragment is here; the memory of a partial one is that of its fragments.
-//! A fragment is sent again when the packet that carried it is lost, or after a quarter of a second, doubled with each try.
-//! Refuses: fragments that disagree about their number or have another size than their place asks for.
+//! Promises: a block is handed out whole, once every fragment is here; the memory of a partial one is that of its
+//! fragments. A fragment is sent again when the packet that carried it is lost, or after a quarter of a second,
+//! doubled with each try. Refuses: fragments that disagree about their number or have another size than their place
+//! requires.
 
 use core::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::transport::message::Received;
 use crate::transport::parts::{BlockFragment, BlockLimits, Desync};
 use crate::transport::protocol::Resend;
 
-/// When a fragment is sent again of which nothing was heard: not before this, even if the round trip is shorter.
+/// A fragment isn't sent again before this time without an ack, even if the round trip is shorter.
 pub(super) const MIN_RESEND_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// A fragment goes in one packet at a time.
@@ -30,7 +31,7 @@ impl ReceiveBlock {
         ReceiveBlock { parts: Parts::new(count), message: None }
     }
 
-    /// Takes a fragment; the message with its block when it was the last one missing.
+    /// Takes a fragment; returns the message with its block if it was the last one missing.
     pub(super) fn handle(
         &mut self,
         fragment: BlockFragment,

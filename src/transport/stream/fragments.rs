@@ -1,13 +1,13 @@
-//! Messages in fragments: each goes in a packet beside other things, and is acked, lost and sent again by itself. Native
-//! framing cuts the messages of reliable channels that are larger than `FRAGMENT_BYTES`;
-//! yojimbo's framing cuts blocks.
+//! Messages in fragments: each goes in a packet beside other things, and is acked, lost and resent alone. Native
+//! framing cuts the messages of reliable channels that are larger than `FRAGMENT_BYTES`; yojimbo's framing cuts
+//! blocks.
 //!
-//! Promises: a message is delivered when each of its fragments is acked; the memory of one that is partly here is that of the
-//! fragments that came, never of those announced; fragments that come again change nothing.
-//! Refuses: fragments of one message that differ in its type or its length.
+//! Promises: a message is delivered when each of its fragments is acked; the memory of a partial one is that of the
+//! fragments received, never of those announced; duplicate fragments change nothing. Refuses: fragments of one
+//! message that differ in its type or its length.
 //!
-//! The peer's claims are a message's id, type and length, and what is in a fragment; that an index and the bytes behind it fit
-//! the length was checked when the packet was read.
+//! The peer claims a message's id, type and length, and the bytes of a fragment; that an index and its bytes fit the
+//! length was checked when the packet was read.
 
 use super::resend::{Copies, ResendTimer};
 use crate::time::Instant;
@@ -53,8 +53,8 @@ impl SendFragments {
         self.unsent == 0
     }
 
-    /// The first fragment that is to be sent now; one that was never sent, or is lost, before those that may still be acked: on a
-    /// line where the whole takes longer than their time, these would keep it to themselves.
+    /// The first fragment to be sent now; one that was never sent, or is lost, before those that may still be acked:
+    /// on a line where the whole takes longer than their timeout, those would take all of it.
     pub(super) fn next(&mut self, now: Instant, timer: ResendTimer, resend: Resend) -> Option<usize> {
         if self.polled.0 != Some(now) {
             self.polled = (Some(now), self.first_open);
@@ -116,7 +116,7 @@ impl SendFragment {
     }
 }
 
-/// What came of something in fragments.
+/// Something that arrives in fragments.
 #[derive(Debug)]
 pub(super) struct Parts {
     count: usize,
@@ -137,7 +137,7 @@ impl Parts {
         self.here.len() == self.count
     }
 
-    /// Takes a fragment; false when it is here already.
+    /// Takes a fragment; false if it is a duplicate.
     pub(super) fn insert(&mut self, index: usize, data: impl Into<Box<[u8]>>) -> bool {
         let place = self.here.binary_search_by_key(&index, |(index, _)| *index);
         if let Err(place) = place {
@@ -146,7 +146,7 @@ impl Parts {
         place.is_err()
     }
 
-    /// What is here, one behind the other.
+    /// The received fragments, one after the other.
     pub(super) fn concat(&self) -> Vec<u8> {
         let bytes = self.here.iter().map(|(_, data)| data.len()).sum();
         let mut whole = Vec::with_capacity(bytes);
@@ -154,7 +154,7 @@ impl Parts {
         whole
     }
 
-    /// Bytes of memory that it takes.
+    /// Bytes of memory it takes.
     fn memory(&self) -> usize {
         let entry = size_of::<(usize, Box<[u8]>)>();
         self.here.iter().map(|(_, data)| data.len()).sum::<usize>() + self.here.capacity() * entry
@@ -189,8 +189,8 @@ impl PartialMessage {
         size_of::<Self>() + self.parts.memory()
     }
 
-    /// Takes a fragment that a packet brought; the body when it is whole, once for each packet: what couldn't be read for want of
-    /// memory is given again. None, and false, when the fragment was here.
+    /// Takes a received fragment; returns the body when it is complete, once for each packet: a body that couldn't be
+    /// read for lack of memory is returned again. None, and false, for a duplicate.
     pub(super) fn handle(
         &mut self,
         fragment: &MessageFragment,

@@ -1,15 +1,14 @@
-//! Latest state: of each key only the newest value is ever sent or sent again ("most recent state" of the
-//! Tribes model).
+//! Latest state: for each key only the newest value is ever sent or resent ("most recent state" of the Tribes model).
 //!
-//! Promises: a value set stays due until the peer is known to have it or a newer one is set; on loss the newest is
-//! sent, and only if nothing newer is in flight; a stale value never overwrites a newer one at the receiver. Keys
-//! due are served in the order they became due, so each one's age is bounded by how many there are.
+//! Promises: a value stays due until the peer is known to have it or a newer one is set; on loss the newest is sent,
+//! and only if nothing newer is in flight; a stale value never overwrites a newer one at the receiver. Keys are
+//! served in the order they became due, so each one's age is bounded by how many there are.
 //!
-//! The fate of a value that is replaced before the peer is known to have it: lost at once when no packet carries it any
-//! more, that of its packet otherwise. What is remembered for it lasts as long as the packet is in flight.
+//! A value that is replaced before the peer is known to have it counts as lost at once if no packet carries it any
+//! more, and otherwise shares its packet's outcome. Its record lasts as long as the packet is in flight.
 //!
-//! Keys are below their number when they come here. What arrives takes memory by how many keys it has, not by how high they
-//! are: the peer chooses them.
+//! Keys were checked against their bound before. Memory is in proportion to the number of keys, not to their values:
+//! the peer chooses them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,17 +26,17 @@ use crate::transport::protocol::Cost;
 #[derive(Debug)]
 pub(super) struct Latest {
     keys: usize,
-    /// By key, as far as keys were used.
+    /// By key, up to the highest one used.
     values: Vec<Value>,
-    /// Likewise, what the newest values say. Apart from the rest, which is gone through when candidates are described.
+    /// By key, the newest messages. Kept apart from the rest for iterating over candidates.
     messages: Vec<Option<Message>>,
     /// Keys whose newest value is due, longest waiting first.
     due: Waiting<u16>,
-    /// Values in flight that were replaced and whose fate is wanted: their tags by mark.
+    /// Replaced values in flight with a notification: their tags by mark.
     replaced: BTreeMap<u64, u32>,
     /// By key: the newest packet that brought a value, and that value until it is taken.
     arrived: IdMap<Arrived>,
-    /// Keys with a value to take, in the order they came.
+    /// Keys with a value to take, in order of arrival.
     ready: VecDeque<u16>,
     stats: ChannelStats,
 }
@@ -82,9 +81,9 @@ impl Latest {
         self.values.get_mut(key).filter(|value| value.version == version)
     }
 
-    /// The fate of a value that is not the newest.
+    /// The outcome of a value that is not the newest.
     fn take_replaced(&mut self, mark: u64) -> Fate {
-        self.replaced.remove(&mark).map_or(Fate::Open, Fate::Told)
+        self.replaced.remove(&mark).map_or(Fate::Open, Fate::Notify)
     }
 }
 
@@ -111,7 +110,7 @@ impl Sending for Latest {
         if value.due {
             self.stats.dropped += 1;
         } else {
-            if let Fate::Told(tag) = core::mem::replace(&mut replaced, Fate::Open) {
+            if let Fate::Notify(tag) = core::mem::replace(&mut replaced, Fate::Open) {
                 self.replaced.insert(value.mark(key), tag);
             }
             self.due.push(key);
@@ -185,7 +184,7 @@ impl Sending for Latest {
     }
 
     fn handle_lost(&mut self, mark: u64) -> Fate {
-        // Of an older one: the newest waits or is in flight already.
+        // An older value: the newest is queued or in flight already.
         let Some(value) = self.find(mark) else { return self.take_replaced(mark) };
         if !value.delivered && !value.due {
             value.due = true;
@@ -195,7 +194,7 @@ impl Sending for Latest {
     }
 
     fn abandon_all(&mut self, lost: &mut dyn FnMut(Fate)) {
-        core::mem::take(&mut self.replaced).into_values().for_each(|tag| lost(Fate::Told(tag)));
+        core::mem::take(&mut self.replaced).into_values().for_each(|tag| lost(Fate::Notify(tag)));
         self.due.drain().for_each(drop);
         let open = self.values.drain(..).filter(|value| !value.delivered);
         open.for_each(|value| lost(Fate::of(value.options)));

@@ -1,16 +1,17 @@
-//! Streams, what fills packets: the channels, each with its promise for the messages put in. A channel is queues and windows;
-//! how its messages look in a packet is the business of the framing, and what it may send is the scheduler's.
+//! Streams fill packets: the channels, each with its promise for the messages put in. A channel is queues and
+//! windows; the encoding of its messages is the business of the framing, and how much it may send is the scheduler's.
 //!
 //! | kind | file | promise |
 //! |---|---|---|
 //! | reliable-ordered, reliable-unordered | `reliable.rs` | each message exactly once; in order, or at once |
-//! | unreliable, sequenced, payload | `unreliable.rs` | each message at most once; sequenced: never an older one after a newer |
-//! | redundant | `redundant.rs` | each message in several packets, once, in order, gaps told |
+//! | unreliable, sequenced, payload | `unreliable.rs` | each message at most once; sequenced: never an older one
+//! after a newer |
+//! | redundant | `redundant.rs` | each message in several packets, once, in order, gaps reported |
 //! | latest | `latest.rs` | the newest value of each key, until the peer has it |
 //!
-//! What a channel is given was read whole, with bodies within the channel's bound; ids, keys' newness and credit are the
-//! peer's claims. What waits for the application is bounded in messages: by the window (a violation beyond it), by the
-//! receive queue (the oldest make room), by the keys. Marks are our own and never wrap.
+//! A channel's input was read whole, with bodies within the channel's bound; ids, keys' newness and credit are the
+//! peer's claims. Messages that wait for the application are bounded in number: by the window (a violation beyond
+//! it), by the receive queue (the oldest make room), by the keys. Marks are our own and never wrap.
 
 mod blocks;
 pub(super) mod external;
@@ -82,51 +83,51 @@ impl ChannelStats {
     }
 }
 
-/// The peer did what the channel's window forbids.
+/// The peer violated the channel's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WindowViolation;
 
 impl Submission {
-    /// What to tell when the message's fate is known.
+    /// The notification for when the message's outcome is known.
     fn fate(&self) -> Fate {
         Fate::of(self.options)
     }
 }
 
-/// When a packet is composed, and what is known of the link then.
+/// The time at which a packet is composed, and the link's estimates then.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendContext {
     pub(crate) now: Instant,
     /// It is a tick's, not one between ticks.
     pub(crate) tick: bool,
     pub(crate) resend: ResendTimer,
-    /// A feature is there to fill external streams.
+    /// A feature exists that fills external streams.
     pub(crate) fills: bool,
 }
 
-/// What a packet's fate makes of a message in it.
+/// The effect of a packet's outcome on a message in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// The message's own fate is not known yet, or was before.
+    /// The message's own outcome is not known yet, or was before.
     Open,
-    /// It is now, with the tag to tell it by.
-    Told(u32),
+    /// The outcome is known now; notify under this tag.
+    Notify(u32),
 }
 
 impl Fate {
-    /// The fate, just known, of a message sent with these options.
+    /// For a message sent with these options, when its outcome becomes known.
     fn of(options: SendOptions) -> Self {
-        if options.notify { Fate::Told(options.tag) } else { Fate::Open }
+        if options.notify { Fate::Notify(options.tag) } else { Fate::Open }
     }
 }
 
-/// The sending half of a channel: what waits to be sent, and what is in flight.
+/// The sending half of a channel: queued messages, and those in flight.
 pub(crate) trait Sending {
-    /// Takes a message whose size has been checked; returns the fate of the one whose place it takes, which is lost.
+    /// Takes a message whose size has been checked; returns the notification of the message that it replaces, which
+    /// is lost.
     fn send(&mut self, submission: Submission) -> Result<Fate, SendError>;
 
-    /// Takes the messages of one packet into `selected` and returns the bits that they take at most, with
-    /// their entry: 0 for none.
+    /// Selects the messages of one packet and returns an upper bound of their bits, with their entry: 0 for none.
     fn select(
         &mut self,
         context: &SendContext,
@@ -135,17 +136,18 @@ pub(crate) trait Sending {
         selected: &mut Vec<Selected>,
     ) -> usize;
 
-    /// The bits that the first message due needs, with its entry. None when none is due.
+    /// The bits of the first message due, with its entry. None if none is due.
     fn next_bits(&mut self, context: &SendContext, cost: Cost<'_>) -> Option<usize>;
 
     /// When the first message is due; [`Instant::ZERO`] for those that are.
     fn next_deadline(&self, resend: ResendTimer) -> Instant;
 
-    /// Whether no tick finds anything to send or to drop here until something is sent or arrives, or a packet is lost.
+    /// Whether no tick finds anything to send or to drop here until something is sent or arrives, or a packet is
+    /// lost.
     fn is_idle(&self) -> bool;
 
-    /// Whether nothing that was given to the channel can still get to the peer but what got there: nothing waits, and
-    /// nothing is in flight whose loss or delivery isn't known.
+    /// Whether everything given to the channel has reached the peer or never will: nothing waits, and nothing is in
+    /// flight.
     fn is_drained(&self) -> bool {
         self.is_idle()
     }
@@ -167,28 +169,28 @@ pub(crate) trait Sending {
     /// The tick's packets are out: what may not wait is dropped, and shown.
     fn end_of_tick(&mut self, _dropped: &mut dyn FnMut(Fate)) {}
 
-    /// The connection is over: drops all messages and shows the fates of those still open.
+    /// The connection is over: drops all messages and reports those still open.
     fn abandon_all(&mut self, _lost: &mut dyn FnMut(Fate)) {}
 
-    /// How many messages wait whose order is free.
+    /// How many unordered messages are queued.
     fn candidates(&self) -> usize {
         0
     }
 
-    /// Appends what is wanted of each of them, in the order they came.
+    /// Appends the wanted attribute of each of them, in queue order.
     fn describe(&self, _wanted: &Wanted, _column: &mut Column) {}
 
-    /// Has them go out in the order of these scores, highest first, until the end of the tick: one for each of
+    /// Sends them in the order of these scores, highest first, until the end of the tick: one for each of
     /// [`Sending::candidates`], taken off the front.
     fn prioritize(&mut self, _scores: &mut &[f32]) {}
 
-    /// Whether [`Sending::handle_credit`] would take this: asked before anything of the packet is applied.
+    /// Whether [`Sending::handle_credit`] would accept this: asked before anything of the packet is applied.
     fn check_credit(&self, _unread: u16, _arrival: u64) -> Result<(), WindowViolation> {
         Err(WindowViolation)
     }
 
-    /// The peer's application has taken every message before `unread`: so they are delivered, whatever acks said. `arrival`
-    /// is the number of the packet, as for [`Receiving::handle`].
+    /// The peer's application has taken every message before `unread`: so they are delivered, whatever the acks were.
+    /// `arrival` is the number of the packet, as for [`Receiving::handle`].
     fn handle_credit(
         &mut self,
         _now: Instant,
@@ -203,11 +205,11 @@ pub(crate) trait Sending {
     fn stats(&self) -> ChannelStats;
 }
 
-/// The receiving half of a channel: what came and waits for the application.
+/// The receiving half of a channel: messages that wait for the application.
 pub(crate) trait Receiving {
-    /// Whether the windows that both sides know allow a message of the peer: [`Receiving::handle`] refuses no other. Asked of all
-    /// messages of a packet before any is handed over, so that nothing of it is taken when one is refused. `claimed`: what
-    /// those of the packet before it add to the window's bytes; it adds its own.
+    /// Checks that the windows that both sides know allow a message of the peer: [`Receiving::handle`] refuses no
+    /// other. Asked for all messages of a packet before any is handed over, so that nothing of it is applied when one
+    /// is refused. `claimed`: how much the earlier messages of the packet add to the window's bytes; it adds its own.
     fn check(
         &self,
         _: Prefix,
@@ -218,8 +220,8 @@ pub(crate) trait Receiving {
         Ok(())
     }
 
-    /// A message from the peer; `arrival` numbers packets without wrapping. Gives back what the application won't get: the
-    /// message, or one that made room for it.
+    /// A message from the peer; `arrival` numbers packets without wrapping. Gives back the message that the
+    /// application won't get: this one, or one that made room for it.
     fn handle(
         &mut self,
         prefix: Prefix,
@@ -227,7 +229,7 @@ pub(crate) trait Receiving {
         message: Received,
     ) -> Result<Option<Received>, WindowViolation>;
 
-    /// How many messages of a packet needn't wait here for the application, if they go where it takes them.
+    /// How many messages of a packet needn't wait here if they are placed directly.
     fn direct_room(&self, _arrival: u64) -> usize {
         0
     }
@@ -235,7 +237,7 @@ pub(crate) trait Receiving {
     /// This many messages of a packet went there.
     fn note_placed(&mut self, _arrival: u64, _count: u32) {}
 
-    /// The application took those that did.
+    /// The application took the directly placed messages.
     fn forget_placed(&mut self) {}
 
     /// Whether the message that came last needs the place of the oldest of those.
@@ -243,8 +245,8 @@ pub(crate) trait Receiving {
         false
     }
 
-    /// A fragment of a message from the peer, with its bytes; gives the message's body when it is whole and to be read. Then
-    /// [`Receiving::handle`] takes the message, or nothing does and the packet is not acked.
+    /// A fragment of a message from the peer, with its bytes; returns the message's body when it is complete and to
+    /// be read. Then [`Receiving::handle`] takes the message, or the packet is not acked.
     fn handle_message_fragment(
         &mut self,
         _: &MessageFragment,
@@ -254,18 +256,18 @@ pub(crate) trait Receiving {
         Err(FragmentFault::Window)
     }
 
-    /// What the next packet should say of credit: nothing while the peer surely knows of enough of it.
+    /// The credit that the next packet should carry: None while the peer is certain to have enough.
     fn credit_due(&self) -> Option<CreditMark> {
         None
     }
 
-    /// The packet that said this of credit was acked.
+    /// The packet with this credit was acked.
     fn credit_known(&mut self, _mark: CreditMark) {}
 
-    /// Bytes of memory that messages take that the application has not taken.
+    /// Bytes of memory of messages that the application has not taken.
     fn received_memory(&self) -> usize;
 
-    /// Whether what the application could take next is behind this message, which is not here yet.
+    /// Whether the application's next message comes after this one, which is not here yet.
     fn awaits(&self, _prefix: Prefix) -> bool {
         false
     }
@@ -284,7 +286,7 @@ enum Stream {
     Unreliable(unreliable::Unreliable),
     Redundant(redundant::Redundant),
     Latest(latest::Latest),
-    /// Of chunks, which have no messages: [`Chunks`](super::chunks) has them.
+    /// Chunks have no messages: [`Chunks`](super::chunks) has them.
     Chunks,
 }
 
@@ -302,7 +304,8 @@ macro_rules! half {
 }
 
 impl Stream {
-    /// A channel of this configuration; with `credit`, the receiver of a reliable one tells how far its application has read.
+    /// A channel of this configuration; with `credit`, the receiver of a reliable one reports how far its application
+    /// has read.
     fn open(config: &ChannelConfig, credit: bool) -> Self {
         let send_queue = config.send_queue;
         match config.kind {

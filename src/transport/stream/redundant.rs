@@ -1,8 +1,8 @@
-//! Redundant: each message rides in several packets, so that a lost one costs no time: player input. The
-//! Tribes model calls it "guaranteed quickest" when every packet carries all that is not acked.
+//! Redundant: each message rides in several packets, so that a lost one costs no time: player input. The Tribes model
+//! calls it "guaranteed quickest" when every packet carries everything that is not acked.
 //!
 //! Promises: each message at most once, in order; a gap (all packets with a message were lost) is counted, and
-//! told with the message behind it. Refuses to wait: what comes behind a newer message is dropped.
+//! reported with the message after it. Refuses to wait: a message that arrives after a newer one is dropped.
 //!
 //! An id may jump by half of all ids: those between count as missed, and the peer has skipped its own messages.
 
@@ -27,7 +27,7 @@ const MAX_LATE_MISSED: u16 = 4096;
 #[derive(Debug)]
 pub(super) struct Redundant {
     capacity: usize,
-    /// Packets that carry each message; 0 for as many as it takes until one is acked.
+    /// Packets that carry each message; 0 for as many as needed until one is acked.
     copies: u32,
     receive_queue: usize,
     /// `queue[i]` is message `oldest + i`.
@@ -82,7 +82,7 @@ impl Redundant {
 }
 
 impl Outgoing {
-    /// Whether all its packets went out and none is on its way any more.
+    /// Whether all its packets were sent and none is in flight any more.
     fn spent(&self, copies: u32) -> bool {
         copies > 0 && self.copies >= copies && self.in_flight == 0
     }
@@ -108,7 +108,7 @@ impl Sending for Redundant {
         Ok(Fate::Open)
     }
 
-    /// The newest that fit, oldest first: what is cut off when room is short is what had its chance before.
+    /// The newest that fit, oldest first: messages cut off for lack of room had their chance before.
     fn select(
         &mut self,
         context: &SendContext,
@@ -167,7 +167,7 @@ impl Sending for Redundant {
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
         let copies = self.copies;
-        // One that is spent was told of: it may still be here, behind an older one.
+        // A spent message was reported, but may still be here, after an older one.
         let open = |outgoing: &&mut Outgoing| !outgoing.acked && !outgoing.spent(copies);
         let Some(outgoing) = self.find(mark).filter(open) else { return Fate::Open };
         outgoing.acked = true;
@@ -209,7 +209,7 @@ impl Receiving for Redundant {
         message: Received,
     ) -> Result<Option<Received>, WindowViolation> {
         let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
-        // In a packet older than others, an id far ahead is one of more than half of all ids ago.
+        // In a packet older than others, an id far ahead is in fact more than half of all ids old.
         let late = arrival < self.newest;
         self.newest = self.newest.max(arrival);
         let missed = u16::try_from(distance(id, self.next)).ok();
@@ -270,9 +270,9 @@ mod tests {
         // One packet of the first is on its way; both of the second are lost.
         assert_eq!(channel.handle_lost(0), Fate::Open);
         assert_eq!(channel.handle_lost(1), Fate::Open);
-        assert_eq!(channel.handle_lost(1), Fate::Told(1));
-        assert_eq!(channel.handle_ack(now, 1), Fate::Open, "it was told of");
-        assert_eq!(channel.handle_ack(now, 0), Fate::Told(0));
+        assert_eq!(channel.handle_lost(1), Fate::Notify(1));
+        assert_eq!(channel.handle_ack(now, 1), Fate::Open, "it was reported");
+        assert_eq!(channel.handle_ack(now, 0), Fate::Notify(0));
         let mut left = Vec::new();
         channel.abandon_all(&mut |fate| left.push(fate));
         assert_eq!((left, channel.stats.lost, channel.stats.delivered), (vec![], 1, 1));

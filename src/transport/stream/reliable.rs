@@ -1,16 +1,16 @@
-//! Reliable channels, as the article "Reliable Ordered Messages" gives them: messages ride in packets until a
-//! packet with them is acked. Ordered ones are handed out in order, unordered ones as they come.
+//! Reliable channels, as in the article "Reliable Ordered Messages": messages ride in packets until a packet with
+//! them is acked. Ordered ones are handed out in order, unordered ones on arrival.
 //!
-//! Promises: each message exactly once, however bad the network, as long as the connection lives. The sender
-//! never goes beyond the window that both sides know, because the receiver tells how far its application has
-//! read ("credit").
+//! Promises: each message exactly once, however bad the network, as long as the connection lives. The sender never
+//! goes beyond the window that both sides know, because the receiver reports how far its application has read
+//! ("credit").
 //!
-//! When a message is sent again: after a fixed time (the article's), or, adaptively, when all packets that
-//! carry it are lost (later ones were acked), or after a timeout from RTT and its variance that doubles with
-//! each try, and then in two packets. The first copies may go out early, a tick apart.
+//! A message is resent after a fixed time (the article's), or, adaptively, when all packets that carry it are lost
+//! (later ones were acked), or after a timeout from RTT and its variance that doubles with each try, and then in two
+//! packets. The first copies may go out early, a tick apart.
 //!
-//! A message that is cut goes in fragments, oldest message first, each with its own copies (`fragments.rs`). Fragments have no
-//! early copies, and are sent again in one packet.
+//! A large message goes in fragments, oldest message first, each with its own copies (`fragments.rs`). Fragments have
+//! no early copies, and are resent in one packet.
 
 use std::collections::VecDeque;
 
@@ -32,8 +32,8 @@ use crate::transport::protocol::Resend;
 /// How many messages that don't fit into the rest of a packet are passed over in search of one that does.
 const MAX_MISFITS: usize = 16;
 
-/// Packets, a tick apart, that carry a message that was lost: a second loss would hold up all that is behind it
-/// for another round trip.
+/// Packets, a tick apart, that carry a lost message: a second loss would hold up all later ones for another round
+/// trip.
 const RESEND_COPIES: u32 = 2;
 
 #[derive(Debug)]
@@ -45,16 +45,16 @@ pub(crate) struct Reliable {
     stats: ChannelStats,
 }
 
-/// What the receiver of a channel buffers.
+/// The receive buffer of a channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub(super) messages: usize,
     pub(super) bytes: usize,
-    /// The receiver says how far its application has read. Without that, what was acked counts as read.
+    /// The receiver reports how far its application has read. Without that, acked messages count as read.
     pub(super) credit: bool,
 }
 
-/// Messages sent and not acked, oldest first, and what the receiver's window has room for.
+/// Messages sent and not acked, oldest first, and the room in the receiver's window.
 #[derive(Debug)]
 struct Sender {
     capacity: usize,
@@ -91,7 +91,7 @@ struct Outgoing {
     // None once acked.
     submission: Option<Submission>,
     window_bytes: u32,
-    /// Of the whole message.
+    /// Copies of the whole message.
     copies: Copies,
     /// Copies to go out in the next ticks without waiting for more.
     owed: u32,
@@ -122,7 +122,7 @@ impl Outgoing {
         self.submission.as_ref().is_some_and(|submission| cost.fragments(&submission.message).is_some())
     }
 
-    /// The next fragment of a message that is cut, and the bits it takes; the last one where only that has room.
+    /// The next fragment of a large message, and the bits it takes; the last one if only that has room.
     fn next_fragment(
         &mut self,
         context: &SendContext,
@@ -157,13 +157,13 @@ impl Outgoing {
         Some(Selected { prefix: Prefix::Id(mark as u16), message, mark, fragment: Some(index as u16) })
     }
 
-    /// Whether the peer may have it. Of one that is acked the fragments are forgotten.
+    /// Whether the peer may have it. An acked message has no fragments any more.
     fn was_sent(&self) -> bool {
         let sent = self.fragments.as_ref().map_or(self.copies.sent() > 0, |fragments| fragments.are_sent());
         sent || self.submission.is_none()
     }
 
-    /// Whether it is not acked, and holds up what is behind it until all of its fragments are.
+    /// Whether it is not acked, and holds up later messages until all of its fragments are.
     fn has_block(&self) -> bool {
         self.submission.as_ref().is_some_and(|submission| submission.message.block.is_some())
     }
@@ -224,7 +224,7 @@ impl Sending for Reliable {
         Ok(Fate::Open)
     }
 
-    /// Oldest first, and early copies behind all that must be sent. Messages that don't fit are passed over, so a
+    /// Oldest first, and early copies after everything that must be sent. Messages that don't fit are skipped, so a
     /// large one does not hold up small ones.
     fn select(
         &mut self,
@@ -245,7 +245,7 @@ impl Sending for Reliable {
             let mut owing = self.sender.owing;
             for (mark, outgoing) in self.sender.sendable(context.now) {
                 if outgoing.is_cut(cost) {
-                    // Whatever has no room here, small messages behind it may have.
+                    // Small later messages may fit where this one doesn't.
                     while let Some((index, bits)) =
                         outgoing.next_fragment(context, cost, resend, bits_left.saturating_sub(used))
                     {
@@ -384,7 +384,7 @@ impl Sending for Reliable {
         arrival: u64,
         delivered: &mut dyn FnMut(Fate),
     ) -> Result<(), WindowViolation> {
-        // An older packet has nothing new to say, and its number may be more than half of all ago.
+        // An older packet has no news, and its number may be more than half of all numbers old.
         if arrival < self.newest_credit {
             return Ok(());
         }
@@ -534,7 +534,7 @@ impl Sender {
         }
     }
 
-    /// Forgets the oldest message; gives it if no ack has come for it.
+    /// Drops the oldest message; returns it if no ack has come for it.
     fn pop_front(&mut self) -> Option<Submission> {
         let outgoing = self.queue.pop_front()?;
         self.scan.at = None;
@@ -565,7 +565,7 @@ impl Sender {
         self.scan.at = None;
         let taken = distance(unread, self.peer_unread as u16);
         for _ in 0..taken {
-            // What the peer's application took has arrived, even if no ack has said so yet.
+            // Messages that the peer's application took have arrived, even if no ack has come yet.
             if self.unread_sizes.is_empty() {
                 if self.queue.front().is_none_or(|outgoing| !outgoing.was_sent()) {
                     return Err(WindowViolation);
@@ -581,8 +581,8 @@ impl Sender {
 }
 
 impl Default for Resend {
-    /// By lost packets and round trips. The article's fixed 0.1 s sends each message twice on a line of 150 ms, and on one
-    /// slower than what is sent, over and over until the line carries nothing else.
+    /// By lost packets and round trips. The article's fixed 0.1 s sends each message twice on a line of 150 ms, and
+    /// on a line slower than the data, over and over until it carries nothing else.
     fn default() -> Self {
         Resend::Adaptive { early_copies: 1 }
     }

@@ -14,7 +14,7 @@ pub(crate) struct ResendTimer {
     /// How long an ack may take: RTT and its variance.
     pub(crate) timeout: Duration,
     /// Timeouts begin no earlier than this: while packets wait in a queue, when the peer last acked anything, as only silence
-    /// is suspicious then (RFC 6298 restarts its timer likewise).
+    /// is suspicious then (RFC 6298 restarts its timer too).
     pub(crate) not_before: Instant,
 }
 

@@ -20,12 +20,12 @@ const QUANTUM: usize = 1_200;
 /// Parts of a bit that virtual time counts, so that division by weights loses little.
 const SCALE: u64 = 1_024;
 
-/// What is remembered from packet to packet.
+/// State kept from packet to packet.
 #[derive(Debug, Default)]
 pub(super) struct Scheduler {
     /// Bits that weighted streams have not had of their tenths, while they have something due.
     owed: usize,
-    /// What the weighted stream was served that was served last: one that was silent begins here.
+    /// The service of the weighted stream that was served last: a stream that was silent begins here.
     virtual_time: u64,
     /// Which stream comes first for a packet of its own.
     turn: usize,
@@ -60,7 +60,7 @@ impl Streams {
         room: usize,
         offer: &mut Offer<'_, '_>,
     ) -> bool {
-        // Packets of their own take turns with the others, so that neither starves.
+        // Packets for a single large message take turns with the others, so that neither starves.
         if core::mem::take(&mut self.scheduler.large_due) && self.fill_large(context, protocol, room, offer) {
             return true;
         }
@@ -96,7 +96,7 @@ impl Streams {
             self.fill_weighted(context, protocol, room, &mut left, offer);
         }
         self.scheduler.owed = owed.saturating_sub(shared - left);
-        // What the weighted streams leave passes back to the strict ones.
+        // What the weighted streams leave goes back to the strict ones.
         for index in self.strict() {
             let limit = left;
             self.select(index, (context, protocol), limit, &mut left, offer);
@@ -149,7 +149,7 @@ impl Streams {
             let Some((served, index, need)) = next else { return };
             if need > *left {
                 if need > shared && need <= room {
-                    // Strict streams left too little: what is owed must add up, so nobody may use it up.
+                    // Strict streams left too little: the deficit must add up, so nobody may use it up.
                     return;
                 }
                 passed_over.insert(index);
@@ -163,7 +163,7 @@ impl Streams {
             }
             let lane = &mut self.lanes[index];
             lane.served += used * SCALE / u64::from(lane.share.weight);
-            // What goes where nobody else's message fits takes nothing from those whose turn it was.
+            // Using room where no other message fits takes nothing from the streams whose turn it was.
             if passed_over.is_empty() {
                 self.scheduler.virtual_time = served;
             }

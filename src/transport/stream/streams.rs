@@ -1,7 +1,7 @@
-//! The streams of one connection, in one allocation, and which of them have something to do: a bit each.
+//! The streams of one connection, in one allocation, and which of them are busy: a bit each.
 //!
-//! Promises: a stream that had nothing to send, to credit or to be read isn't looked at again before something is given to
-//! it: of many most are quiet in a tick, and far from the processor's cache.
+//! Promises: a stream that had nothing to send, to credit or to be read isn't visited again before something is given
+//! to it: most of many are idle in a tick, and far from the processor's cache.
 
 use super::reliable::Reliable;
 use super::scheduler::Scheduler;
@@ -17,15 +17,15 @@ use crate::transport::protocol::{Cost, Protocol, Share};
 
 use super::ChannelStats;
 
-/// A stream and what the scheduler knows of it.
+/// A stream with the scheduler's data about it.
 #[derive(Debug)]
 pub(super) struct Lane {
     stream: Stream,
     pub(super) share: Share,
-    /// What a weighted stream was served, in bits over its weight (the virtual time of start-time fair queueing,
-    /// Goyal, Vin and Cheng 1996).
+    /// A weighted stream's service, in bits over its weight (the virtual time of start-time fair queueing, Goyal, Vin
+    /// and Cheng 1996).
     pub(super) served: u64,
-    /// The bits that its first message due needs, as of when it was last asked; None when none is due.
+    /// The bits that its first message due needs, as of the last query; None if none is due.
     pub(super) need: Option<usize>,
 }
 
@@ -46,37 +46,37 @@ pub(crate) struct Streams {
     unread: Set,
     /// May have credit to grant.
     crediting: Set,
-    /// Some of their messages are where the application takes them.
+    /// Some of their messages were placed directly.
     placed: Set,
     /// In which of its ticks, and how many bytes more may go there.
     direct_tick: u64,
     direct_bytes: usize,
 }
 
-/// What the packet being composed takes of the streams: memory that connections share.
+/// The selection for the packet being composed: memory that connections share.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
-    /// By stream, as many as ever had something.
+    /// By stream, as many as were ever selected.
     selected: Vec<Vec<Selected>>,
-    /// Those that have something in the packet.
+    /// Streams with something in the packet.
     chosen: Set,
     /// Records of more bits than were offered, by channel: nothing of them is sent.
     pub(crate) refused: Vec<(u8, u32)>,
 }
 
 impl Draft {
-    /// Begins a packet that takes nothing yet.
+    /// Begins an empty packet.
     pub(crate) fn clear(&mut self) {
         self.chosen.iter().for_each(|index| self.selected[index].clear());
         self.chosen = Set::default();
     }
 
-    /// What the packet takes, streams ascending.
+    /// The selected messages, streams ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &[Selected])> {
         self.chosen.iter().map(|index| (index, &*self.selected[index]))
     }
 
-    /// Whether the packet takes no message.
+    /// Whether no message is selected.
     pub(crate) fn is_empty(&self) -> bool {
         self.chosen.is_empty()
     }
@@ -168,21 +168,21 @@ impl Streams {
         self.lanes.len()
     }
 
-    /// The sending half of one, for whatever may change what there is to send; None of chunks.
+    /// The sending half of one, for changes to what it has to send; None for chunks.
     pub(crate) fn sending(&mut self, index: usize) -> Option<&mut dyn Sending> {
         self.busy.insert(index);
         self.ticking.insert(index);
         self.lanes[index].stream.sending_mut()
     }
 
-    /// The receiving half of one, for whatever may change what there is to be read or credited; None of chunks.
+    /// The receiving half of one, for changes to what it has to be read or credited; None for chunks.
     pub(crate) fn receiving(&mut self, index: usize) -> Option<&mut dyn Receiving> {
         self.unread.insert(index);
         self.crediting.insert(index);
         self.lanes[index].stream.receiving_mut()
     }
 
-    /// A reliable stream, to send fragments of its blocks: of what came [`Streams::handle_block`] is asked.
+    /// A reliable stream, for sending fragments of its blocks; received ones go to [`Streams::handle_block`].
     pub(crate) fn blocks(&mut self, index: usize) -> Option<&mut Reliable> {
         if let Stream::Reliable(reliable) = &mut self.lanes[index].stream { Some(reliable) } else { None }
     }
@@ -198,7 +198,7 @@ impl Streams {
         self.blocks(index).ok_or(Desync::Window)?.handle_fragment(fragment, limits)
     }
 
-    /// Whether a message has room among those that the application doesn't take. Without credit the peer can't know.
+    /// Whether a message has room among those not yet taken. Without credit the peer can't know.
     pub(crate) fn has_room(&self, index: usize, prefix: Prefix) -> bool {
         if let Stream::Reliable(reliable) = &self.lanes[index].stream {
             reliable.has_room(prefix)
@@ -215,7 +215,7 @@ impl Streams {
         self.busy.is_empty()
     }
 
-    /// Forgets those that have nothing to send, now or later.
+    /// Removes streams that have nothing to send, now or later.
     pub(super) fn drop_idle(&mut self) {
         for index in self.busy.iter() {
             if self.lanes[index].sending().is_none_or(Sending::is_idle) {
@@ -235,7 +235,7 @@ impl Streams {
         busy.map(|sending| sending.next_deadline(timer)).min().unwrap_or(Instant::NEVER)
     }
 
-    /// As [`Sending::end_of_tick`], of each.
+    /// Calls [`Sending::end_of_tick`] for each stream.
     pub(crate) fn end_of_tick(&mut self, mut dropped: impl FnMut(usize, Fate)) {
         for index in self.ticking.iter() {
             let sending = self.lanes[index].stream.sending_mut();
@@ -249,7 +249,7 @@ impl Streams {
         }
     }
 
-    /// As [`Sending::abandon_all`], of each.
+    /// Calls [`Sending::abandon_all`] for each stream.
     pub(crate) fn abandon_all(&mut self, mut lost: impl FnMut(usize, Fate)) {
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             if let Some(sending) = lane.stream.sending_mut() {
@@ -258,12 +258,12 @@ impl Streams {
         }
     }
 
-    /// How many messages wait whose order is free.
+    /// How many unordered messages are queued.
     pub(crate) fn candidates(&self) -> usize {
         self.lanes.iter().filter_map(Lane::sending).map(Sending::candidates).sum()
     }
 
-    /// Appends what is wanted of each of them, stream by stream.
+    /// Appends this attribute of each of them, stream by stream.
     pub(crate) fn describe(&self, now: Instant, slot: u32, attribute: Attribute, column: &mut Column) {
         for (channel, lane) in (0..).zip(&self.lanes) {
             if let Some(sending) = lane.sending() {
@@ -272,7 +272,7 @@ impl Streams {
         }
     }
 
-    /// Has them go out in the order of these scores: see [`Sending::prioritize`].
+    /// Sends them in the order of these scores: see [`Sending::prioritize`].
     pub(crate) fn prioritize(&mut self, scores: &mut &[f32]) {
         let sending = self.lanes.iter_mut().filter_map(|lane| lane.stream.sending_mut());
         sending.for_each(|sending| sending.prioritize(scores));
@@ -297,7 +297,7 @@ impl Streams {
         receiving.check(prefix, arrival, window_bytes, claimed)
     }
 
-    /// Whether what the peer says of credit can be: see [`Sending::check_credit`].
+    /// Whether the peer's credit is possible: see [`Sending::check_credit`].
     pub(crate) fn check_credit(
         &self,
         index: usize,
@@ -307,7 +307,7 @@ impl Streams {
         self.lanes[index].sending().ok_or(WindowViolation)?.check_credit(unread, arrival)
     }
 
-    /// Messages may go where the application takes them in this tick of its own.
+    /// Messages may be placed directly in this tick.
     pub(crate) fn begin_direct(&mut self, tick: u64) {
         if self.direct_tick != tick {
             self.direct_tick = tick;
@@ -355,14 +355,14 @@ impl Streams {
         }
         let received = self.lanes[index].stream.receiving_mut().and_then(Receiving::poll_received);
         match received {
-            // What was read is to be credited.
+            // Messages that were read must be credited.
             Some(_) => self.crediting.insert(index),
             None => self.unread.remove(index),
         }
         received
     }
 
-    /// What the next packet should say of credit, by stream.
+    /// The credit that the next packet should carry, by stream.
     pub(crate) fn credits_due(&mut self, mut due: impl FnMut(u8, CreditMark)) {
         for index in self.crediting.iter() {
             match self.lanes[index].receiving().and_then(Receiving::credit_due) {
@@ -373,12 +373,12 @@ impl Streams {
         }
     }
 
-    /// Bytes of memory that messages take that the application has not taken.
+    /// Bytes of memory of messages that the application has not taken.
     pub(crate) fn received_memory(&self) -> usize {
         self.lanes.iter().filter_map(Lane::receiving).map(Receiving::received_memory).sum()
     }
 
-    /// Whether what the application could take next is behind this message, which is not here yet.
+    /// Whether the application's next message comes after this one, which is not here yet.
     pub(crate) fn awaits(&self, index: usize, prefix: Prefix) -> bool {
         self.lanes[index].receiving().is_some_and(|receiving| receiving.awaits(prefix))
     }
@@ -398,7 +398,7 @@ impl Lane {
         self.need = self.stream.sending_mut().and_then(|sending| sending.next_bits(context, cost));
     }
 
-    /// Selects within `limit`, and takes it off what is left of the packet.
+    /// Selects within `limit`, and reduces the packet's remaining room.
     pub(super) fn select(
         &mut self,
         context: (usize, &SendContext, Cost<'_>),

@@ -1,8 +1,8 @@
-//! Unreliable: each message at most once (the packet layer drops duplicate packets), never sent again. What a
-//! tick's packets can't carry is dropped, as is what the application doesn't take before newer messages need its
-//! place; both are counted.
+//! Unreliable: each message at most once (the packet layer drops duplicate packets), never resent. Messages that a
+//! tick's packets can't carry are dropped, as are those that the application doesn't take before newer ones need
+//! their place; both are counted.
 //!
-//! Sequenced: the same, and a message that comes behind a newer one is dropped: the newest wins. Messages go into
+//! Sequenced: the same, and a message that arrives after a newer one is dropped: the newest wins. Messages go into
 //! packets in the order they were sent, so the packets' order is the messages'.
 
 use std::collections::VecDeque;
@@ -23,8 +23,8 @@ pub(super) struct Unreliable {
     receive_queue: usize,
     waiting: Waiting<Submission>,
     received: VecDeque<Received>,
-    /// How many messages the application will take from where they were placed, before those; and whether the last one that came
-    /// behind them needs the place of one.
+    /// How many messages were placed directly, before those queued here; and whether the last one after them needs
+    /// the place of one.
     placed: usize,
     pushes_out: bool,
     /// Sequenced channels: the newest packet a message came in.
@@ -32,7 +32,7 @@ pub(super) struct Unreliable {
     sequenced: bool,
     /// A feature above has something to write, and wants room for at least this many bits: see [`external`](super::external).
     wanted: Option<usize>,
-    /// Messages in flight, by mark from the oldest: what to tell of them.
+    /// Messages in flight, by mark from the oldest, with their notifications.
     in_flight: VecDeque<Option<InFlight>>,
     first_mark: u64,
     stats: ChannelStats,
@@ -44,7 +44,7 @@ struct InFlight {
     fate: Fate,
 }
 
-/// Messages in flight that are remembered; the fate of more is not told.
+/// Messages in flight that are remembered; more get no notification.
 const MAX_IN_FLIGHT: usize = 65_536;
 
 impl Unreliable {
@@ -70,7 +70,7 @@ impl Unreliable {
         self.wanted = Some(least_bits);
     }
 
-    /// Offers the feature above what is left of a packet, as long as it writes; gives the bits that are used then.
+    /// Offers the rest of a packet to the feature above, as long as it writes; returns the bits used.
     pub(super) fn offer(
         &mut self,
         (channel, context, cost): (usize, &SendContext, Cost<'_>),
@@ -176,7 +176,7 @@ impl Sending for Unreliable {
     }
 
     fn next_deadline(&self, _: ResendTimer) -> Instant {
-        // What a feature has waits for the tick.
+        // A feature's data waits for the tick.
         if self.waiting.is_empty() { Instant::NEVER } else { Instant::ZERO }
     }
 
@@ -185,7 +185,7 @@ impl Sending for Unreliable {
     }
 
     fn is_drained(&self) -> bool {
-        // What a feature wants to say isn't said to who is about to go.
+        // A peer that is about to leave gets no more from features.
         self.waiting.is_empty() && self.in_flight.is_empty()
     }
 
@@ -259,7 +259,7 @@ impl Receiving for Unreliable {
 
     fn direct_room(&self, arrival: u64) -> usize {
         let is_old = self.sequenced && self.newest.is_some_and(|newest| arrival < newest);
-        // In order: behind those that wait the others wait, too.
+        // In order: while some wait, later ones wait too.
         if is_old || !self.received.is_empty() { 0 } else { self.receive_queue.saturating_sub(self.placed) }
     }
 

@@ -1,23 +1,24 @@
-//! Messages that wait, in the order they came or, for one tick, in that of their scores.
+//! A queue in order of arrival or, for one tick, in the order of scores.
 //!
-//! Promises: what is taken under scores is what sorting all by them would give, highest first and equals as they came;
-//! only about as many are sorted as are taken. What is not taken keeps its place.
+//! Promises: taking by scores gives the order of a full sort, highest first and equals in order of arrival, but only
+//! about as many are sorted as are taken. Entries that aren't taken keep their place.
 
 use std::collections::VecDeque;
 
 /// A queue whose order can be overruled.
 #[derive(Debug)]
 pub(super) struct Waiting<T> {
-    /// In the order they came; None for those taken out of turn.
+    /// In order of arrival; None for those taken out of turn.
     entries: VecDeque<Option<T>>,
     len: usize,
-    /// The places that have scores, see [`rank`]. `ranked[taken..sorted]` is in order, and before all behind it.
+    /// The places that have scores, see [`rank`]. `ranked[taken..sorted]` is sorted, and precedes everything after
+    /// it.
     ranked: Vec<u64>,
     taken: usize,
     sorted: usize,
 }
 
-/// How many are sorted at first, at most; when they are used up, up to as many again as were taken.
+/// How many are sorted at first, at most; later, as many again as were taken.
 const FIRST_SORTED: usize = 256;
 
 impl<T> Waiting<T> {
@@ -38,12 +39,12 @@ impl<T> Waiting<T> {
         self.len += 1;
     }
 
-    /// What waits, in the order it came.
+    /// The entries in order of arrival.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.entries.iter().flatten()
     }
 
-    /// What is to be taken next.
+    /// The next entry to take.
     pub(super) fn front(&mut self) -> Option<&T> {
         let place = self.next_place();
         self.entries.get(place)?.as_ref()
@@ -61,15 +62,15 @@ impl<T> Waiting<T> {
         Some(entry)
     }
 
-    /// Takes all, in the order they came.
+    /// Takes all, in order of arrival.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = T> {
         self.forget_scores();
         self.len = 0;
         self.entries.drain(..).flatten()
     }
 
-    /// Has them taken in the order of these scores, one for each, as long as these last and until
-    /// [`Waiting::forget_scores`]; what comes later follows behind.
+    /// Takes entries in the order of these scores, one for each, as long as they last and until
+    /// [`Waiting::forget_scores`]; later entries follow after them.
     pub(super) fn prioritize(&mut self, scores: &mut &[f32]) {
         self.forget_scores();
         let own = scores.split_off(..self.len.min(scores.len())).unwrap_or_default();
@@ -103,11 +104,11 @@ impl<T> Waiting<T> {
     }
 }
 
-/// A number whose upper half is the less the higher the score, in the order of [`f32::total_cmp`], and whose lower half
-/// is for the place: as one number they sort several times faster than pairs with a float.
+/// A number whose upper half is smaller for a higher score, in the order of [`f32::total_cmp`], and whose lower half
+/// is for the place: single numbers sort several times faster than pairs with a float.
 fn rank(score: f32) -> u64 {
     let bits = score.to_bits();
-    // Of negative numbers all bits are turned round, of others the sign: they ascend as integers then.
+    // Inverts all bits of negative numbers, and the sign of others: then they ascend as integers.
     let ascending = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
     u64::from(!ascending) << 32
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tickwire::replication::{Classes, Condition, GhostClass, GhostEvent, Happened, Mirror};
+use tickwire::replication::{Classes, Condition, GhostClass, GhostEvent, GhostEventKind, Mirror};
 use tickwire::wire::{BitReader, Kind, Properties, Schema};
 
 use super::input::Input;
@@ -91,13 +91,13 @@ impl Fed {
         let classes = self.mirror.classes().clone();
         let most: u32 = classes.iter().map(|class| class.capacity).sum();
         assert!(self.events.len() <= 4 * most as usize);
-        for GhostEvent { class, id, happened } in &self.events {
+        for GhostEvent { class, id, kind } in &self.events {
             let ghost = (*class, *id);
-            match happened {
-                Happened::Spawned => assert!(self.alive.insert(ghost)),
-                Happened::Despawned => assert!(self.alive.remove(&ghost)),
-                Happened::Changed { mask } => assert!(*mask != 0 && self.alive.contains(&ghost)),
-                Happened::Owned { owner } => assert_eq!(*owner, self.mirror.owns((*class).into(), *id)),
+            match kind {
+                GhostEventKind::Spawned => assert!(self.alive.insert(ghost)),
+                GhostEventKind::Despawned => assert!(self.alive.remove(&ghost)),
+                GhostEventKind::Changed { mask } => assert!(*mask != 0 && self.alive.contains(&ghost)),
+                GhostEventKind::Owned { owner } => assert_eq!(*owner, self.mirror.owns((*class).into(), *id)),
             }
         }
         for (class, of) in classes.iter().enumerate() {

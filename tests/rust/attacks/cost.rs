@@ -46,8 +46,8 @@ impl Sink for Part {
     }
 }
 
-/// A gigabyte to be gone on with, and packets that cost next to nothing but have the server look at its chunks.
-pub(super) fn part_gone_on_with() -> Figures {
+/// A gigabyte to be resumed, and packets that cost next to nothing but make the server check its chunks.
+pub(super) fn partial_chunk_resumed() -> Figures {
     const SECONDS: u64 = 4;
     let run = |offers: bool| {
         let read = Arc::new(AtomicU64::new(0));

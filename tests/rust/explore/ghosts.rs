@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tickwire::endpoint::{Feature, PeerHandle};
 use tickwire::replication::{
-    Classes, Column, Condition, GhostClass, GhostEvent, Happened, Mirror, Publisher, PublisherConfig,
+    Classes, Column, Condition, GhostClass, GhostEvent, GhostEventKind, Mirror, Publisher, PublisherConfig,
 };
 use tickwire::rng::Rng;
 use tickwire::wire::{BitReader, BitWriter, Kind, Properties, Schema};
@@ -159,18 +159,18 @@ impl<const PLAIN: bool> Ghosts<PLAIN> {
         let mut events = Vec::new();
         let mut columns = self.cells.each_mut().map(|column| &mut column[..]);
         self.mirror.take(&mut [&mut columns[..]], &mut events);
-        for GhostEvent { id, happened, .. } in events {
-            match happened {
-                Happened::Spawned => {
+        for GhostEvent { id, kind, .. } in events {
+            match kind {
+                GhostEventKind::Spawned => {
                     let number = self.cells[0][id as usize];
                     assert!(!self.ended.contains(&number), "{number} comes back");
                     assert!(self.shown.insert(id, (number, 0)).is_none(), "two spawns");
                 }
-                Happened::Despawned => {
+                GhostEventKind::Despawned => {
                     let (number, _) = self.shown.remove(&id).expect("a spawn before a despawn");
                     assert!(self.ended.insert(number), "two ends");
                 }
-                Happened::Changed { .. } | Happened::Owned { .. } => {
+                GhostEventKind::Changed { .. } | GhostEventKind::Owned { .. } => {
                     assert!(self.shown.contains_key(&id), "a change of what isn't there");
                 }
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use tickwire::endpoint::{Feature, PeerHandle};
-use tickwire::replication::{Classes, GhostEvent, Happened, Mirror, Publisher};
+use tickwire::replication::{Classes, GhostEvent, GhostEventKind, Mirror, Publisher};
 use tickwire::rng::Rng;
 use tickwire::wire::{BitReader, BitSink, BitWriter};
 
@@ -160,22 +160,22 @@ impl Client {
     pub(super) fn take(&mut self, world: &World) {
         self.events.clear();
         take(&mut self.mirror, &mut self.columns, &mut self.events);
-        for GhostEvent { class, id, happened } in &self.events {
-            match happened {
-                Happened::Spawned => {
+        for GhostEvent { class, id, kind } in &self.events {
+            match kind {
+                GhostEventKind::Spawned => {
                     assert!(self.alive.insert((*class, *id)), "spawned twice");
                     let uid = self.uid(usize::from(*class), *id);
                     self.uids.insert((*class, *id), uid);
                 }
-                Happened::Despawned => {
+                GhostEventKind::Despawned => {
                     assert!(self.alive.remove(&(*class, *id)), "despawned what wasn't there");
                     self.uids.remove(&(*class, *id));
                     self.shown.remove(&(usize::from(*class), *id));
                 }
-                Happened::Changed { mask } => {
+                GhostEventKind::Changed { mask } => {
                     assert!(self.alive.contains(&(*class, *id)) && *mask != 0);
                 }
-                Happened::Owned { .. } => assert!(self.alive.contains(&(*class, *id))),
+                GhostEventKind::Owned { .. } => assert!(self.alive.contains(&(*class, *id))),
             }
         }
         let alive: Vec<(u16, u32)> = self.alive.iter().copied().collect();

@@ -1,6 +1,6 @@
 -- ---------------------------------------------------------------- the connection packet
 
--- Parts that the layout describes by tables: numbers one behind the other.
+-- Parts that the layout describes by tables: consecutive numbers.
 local function parts(reader, described, path, into)
     local known = {}
     for _, part in ipairs(described) do
@@ -233,7 +233,7 @@ local function yojimbo_entry(reader, told)
     return node
 end
 
--- What is behind the last entry is ignored, as yojimbo does.
+-- Bits after the last entry are ignored, as in yojimbo.
 local function yojimbo_packet(reader, nodes, told)
     if reader.last == 0 then refuse("is empty") end
     for _ = 1, reader:length(#PROTOCOL.channels) do

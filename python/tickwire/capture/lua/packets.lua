@@ -35,7 +35,7 @@ local function reliable(bytes)
             found.sequence = put("fragment.sequence", reader:bits(16), 8)
             found.fragment = put("fragment.id", reader:bits(8), 24)
             found.last = put("fragment.last", reader:bits(8), 32)
-            if found.fragment > found.last then refuse("a fragment is behind the last") end
+            if found.fragment > found.last then refuse("a fragment comes after the last") end
             if found.fragment == 0 then
                 local _, ack = header(found.sequence)
                 found.ack = ack

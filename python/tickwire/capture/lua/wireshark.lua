@@ -53,7 +53,7 @@ end
 
 -- Fragments by their packet, and whole packets by the frame that completed them.
 local pending, complete = {}, {}
--- Likewise of messages that are cut, and whole messages.
+-- The same for messages in fragments, and whole messages.
 local parts_of, whole_messages = {}, {}
 function tickwire.init() pending, complete, parts_of, whole_messages = {}, {}, {}, {} end
 

@@ -131,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         each.add_argument("--screenshot", type=Path, metavar="FILE", help=text)
     for each in (alone, server, client):
         kind = command.number(float, 0.1, 1_000_000)
-        each.add_argument("--seconds", type=kind, metavar="N", help="ends by itself after so long")
+        each.add_argument("--seconds", type=kind, metavar="N", help="ends by itself after this long")
     return command.run(parser, arguments)
 
 

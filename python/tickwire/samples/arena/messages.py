@@ -1,4 +1,4 @@
-"""What the arena's server and players share: the ghosts that there are, the inputs, and the calls."""
+"""The protocol that the arena's server and players share: ghosts, inputs, and calls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ class Move:
 
 @tw.ghost(capacity=MAX_PLAYERS)
 class Avatar:
-    """A player, as all see it. Who leaves is gone; who is dead waits for its respawn."""
+    """A player, as everybody sees it. A player who leaves is despawned; a dead one waits for its
+    respawn."""
 
     position: Place = (0, 0)
     aim: Aim = 0.0
@@ -63,12 +64,12 @@ def join(caller: tw.ClientHandle, name: Name) -> None:
 
 @tw.call(tw.to_server, rate=4)
 def respawn(caller: tw.ClientHandle, avatar: Avatar) -> None:
-    """Back to life, for whoever was dead long enough."""
+    """Brings the caller back to life, if dead for long enough."""
 
 
 @tw.call(tw.to_server, rate=4)
 def rewind(caller: tw.ClientHandle, on: bool) -> None:
-    """Whether the caller's shots are judged by what it saw, or by what is."""
+    """Sets whether the caller's shots are judged by the world that it saw, or by the present one."""
 
 
 @tw.call(tw.to_all)
@@ -78,7 +79,7 @@ def killed(killer: Slot, victim: Slot, weapon: Kind) -> None:
 
 @tw.call(tw.to_all, channel="effects")
 def shot(slot: Slot, weapon: Kind, at: Place, to: Place) -> None:
-    """Something to be drawn for a moment: nobody misses it for long."""
+    """A shot to be drawn for a moment. Losing it does little harm."""
 
 
 PROTOCOL: tw.Protocol = tw.Protocol(

@@ -22,7 +22,7 @@ def step(body: Body, move: Move) -> Body:
 
 
 class Controls(NamedTuple):
-    """What a player wants."""
+    """A player's controls."""
 
     steer: Spot = (0.0, 0.0)
     aim: float = 0.0
@@ -39,7 +39,7 @@ class Shot(NamedTuple):
 
 
 class Player:
-    """What a program knows of the arena, of which the server alone knows the truth."""
+    """A player's knowledge of the arena; only the server knows the truth."""
 
     def __init__(self, client: tw.Client, name: str = "") -> None:
         self.client, self.name = client, name
@@ -83,7 +83,7 @@ class Player:
             self._fired.take_back(self.client.clock.server_tick)
 
     def set_rewinds(self, on: bool) -> None:
-        """Asks for the server's judging by what we saw, or by what is."""
+        """Asks the server to judge our shots by the world that we saw, or by the present one."""
         self.rewinds = on
         self.client.call(rewind, on)
 
@@ -140,11 +140,11 @@ class Player:
         self.news.append((killer, victim, weapon))
 
     def avatars(self) -> list[Avatar]:
-        """All players as they last arrived, the best one first: what the scores say."""
+        """All players as they last arrived, the best one first, for the scores."""
         return sorted(self.client.world.objects(Avatar), key=lambda avatar: (-avatar.score, avatar.slot))
 
     def others(self) -> list[Avatar]:
-        """The others who live, as they are to be drawn."""
+        """The living others, as they are to be drawn."""
         world = self.view if self.interpolates else self.client.world
         return [each for each in world.objects(Avatar) if each.alive and not self._is_mine(each)]
 
@@ -179,7 +179,7 @@ class Bot:
         self.player.tick(self.controls())
 
     def controls(self) -> Controls:
-        """What it wants now."""
+        """The controls of this moment."""
         here = self.player.spot
         others = self.player.others()
         if here is None or not others:

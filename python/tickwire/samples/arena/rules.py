@@ -13,7 +13,7 @@ SPEED = 240.0  # a second
 TICKS_PER_SECOND = 60
 FULL_HEALTH = 100
 RESPAWN_TICKS = 90
-STEER = 16  # what a move says of full speed
+STEER = 16  # full speed in a move
 PILLARS = (
     (240.0, 150.0, 40.0),
     (720.0, 150.0, 40.0),
@@ -26,7 +26,7 @@ ROCKET_SPEED = 420.0
 
 
 class Weapon(NamedTuple):
-    """What a weapon does."""
+    """The properties of a weapon."""
 
     name: str
     ticks: int
@@ -46,7 +46,7 @@ WEAPONS = (
 
 
 class Body(NamedTuple):
-    """What is predicted of an avatar."""
+    """The predicted part of an avatar."""
 
     position: Spot
     alive: bool
@@ -65,7 +65,7 @@ def moved(spot: Spot, steer: Spot) -> Spot:
 
 
 def along(spot: Spot, aim: float, distance: float) -> Spot:
-    """What is that far away in the direction of ``aim``, in degrees."""
+    """The place at this distance in the direction of ``aim``, in degrees."""
     angle = math.radians(aim)
     return spot[0] + math.cos(angle) * distance, spot[1] + math.sin(angle) * distance
 

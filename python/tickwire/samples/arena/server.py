@@ -16,7 +16,7 @@ from tickwire.samples.arena.rules import Body, Spot, along, flown, free, is_stop
 
 @dataclass
 class Guest:
-    """What the server alone knows of a player."""
+    """The server's private data about a player."""
 
     avatar: Avatar
     ready: list[int] = field(default_factory=lambda: [0] * len(rules.WEAPONS))
@@ -92,7 +92,7 @@ class Arena:
         self._server.call_all(shot, avatar.slot, weapon, avatar.position, end)
 
     def _seen(self, client: tw.ClientHandle, guest: Guest) -> Past:
-        """The world by which a shot is judged: as its player saw it, or as it is."""
+        """The world by which a shot is judged: as its player saw it, or the present one."""
         if not guest.rewinds:
             return self._world.rewind_to(self._world.tick)
         past, avatar = self._world.rewind(client), guest.avatar
@@ -101,7 +101,7 @@ class Arena:
         return past
 
     def _targets(self, guest: Guest, past: Past | None) -> list[tuple[Guest, Spot]]:
-        """The others, and where they are to be hit."""
+        """The other players, and where they can be hit."""
         targets: list[tuple[Guest, Spot]] = []
         for other in self._guests.values():
             then = other.avatar if past is None else past.ghost(other.avatar)
@@ -132,7 +132,7 @@ class Arena:
                 self._hurt(guest, other, weapon, round(kind.damage * (1 - distance / kind.reach / 2)))
 
     def _fly(self, rocket: Rocket, guest: Guest, origin: Spot) -> None:
-        # Everybody sees it coming: it hits what is there now.
+        # Everybody sees it coming, so it is judged by the present.
         spot = flown(origin, rocket.aim, self._server.inputs.tick - rocket.fired_at)
         met = any(math.dist(spot, at) < rules.RADIUS + 4 for _, at in self._targets(guest, None))
         if not met and not is_stopped(spot):

@@ -42,12 +42,13 @@ KEYS = {
     (0, 1): (pygame.K_DOWN, pygame.K_s),
     (0, -1): (pygame.K_UP, pygame.K_w),
 }
-# Drivers that SDL falls back to without a screen: nobody would see anything.
+# Drivers that SDL falls back to without a screen: they show nothing.
 UNSEEN = ("dummy", "offscreen", "evdev")
 
 
 class Window:
-    """Shows what a player knows. Keys: arrows or WASD steer, N changes the network, P, I and R switch what
+    """Shows the arena as a player knows it. Keys: arrows or WASD steer, N changes the network, P, I and
+    R switch what
     hides it, Escape leaves.
 
     Raises:
@@ -95,7 +96,7 @@ class Window:
             player.set_rewinds(not player.rewinds)
 
     def controls(self) -> Controls:
-        """What the pressed keys and the mouse say."""
+        """The controls, from the pressed keys and the mouse."""
         pressed, (left, _, right) = pygame.key.get_pressed(), pygame.mouse.get_pressed()
         ways = [way for way, keys in KEYS.items() if any(pressed[key] for key in keys)]
         steer = float(sum(x for x, _ in ways)), float(sum(y for _, y in ways))
@@ -181,7 +182,7 @@ class Window:
         self._surface.blit(image, image.get_rect(center=middle))
 
     def save(self, path: Path) -> None:
-        """Saves what the window shows as a picture.
+        """Saves the window's contents as a picture.
 
         Raises:
             SampleError: the file can't be written.

@@ -33,7 +33,7 @@ def join(parsed: argparse.Namespace) -> None:
 
     with command.dial(parsed, PROTOCOL) as client:
         failure = ChatApp(client, parsed.name, parsed.address).run()
-        client.close(linger=1)  # the last line said is heard
+        client.close(linger=1)  # so that the last line arrives
     if failure is not None:
         raise failure
 

@@ -1,4 +1,4 @@
-"""What the chat's two sides say to each other, and the server's side of it."""
+"""The messages of the chat's two sides, and the server's side."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tickwire as tw
 MAX_PEOPLE = 32
 MAX_NAME = 24
 MAX_TEXT = 400
-# What one client may say in a second before the room ends its connection.
+# How much one client may send in a second before the room ends its connection.
 LINES_PER_SECOND = 20
 
 Name: TypeAlias = Annotated[str, tw.text(MAX_NAME)]
@@ -17,7 +17,7 @@ Name: TypeAlias = Annotated[str, tw.text(MAX_NAME)]
 
 @tw.message
 class Hello:
-    """To the server: who comes in."""
+    """To the server: the name of a client that comes in."""
 
     name: Name
 
@@ -31,7 +31,7 @@ class Say:
 
 @tw.message
 class Said:
-    """To everyone: who said what. Without a name it is the room's own line."""
+    """To everyone: a line and its author. Without a name it is the room's own line."""
 
     name: Name
     text: Annotated[str, tw.text(MAX_TEXT)]
@@ -53,7 +53,7 @@ PROTOCOL: tw.Protocol[Hello | Say | Said | People] = tw.Protocol(
 
 
 class Room:
-    """The server's side: passes on what is said, and knows who is here."""
+    """The server's side: passes lines on, and keeps the list of members."""
 
     def __init__(self, server: tw.Server) -> None:
         self._server = server
@@ -97,7 +97,7 @@ class Room:
 
     def _tell(self, message: Said) -> None:
         for client in self._server.broadcast(message, TALK, clients=self._names):
-            # So much waits for it that it won't catch up.
+            # Too much waits for it to catch up.
             self._server.disconnect(client, reason="your line is too slow")
 
     def _list_people(self) -> None:
@@ -110,5 +110,5 @@ def printable(text: str) -> str:
 
 
 def shorten(text: str, most_bytes: int) -> str:
-    """As much of the text as fits into this many bytes of UTF-8."""
+    """The longest beginning of the text that fits into this many bytes of UTF-8."""
     return text.encode()[:most_bytes].decode(errors="ignore")

@@ -58,7 +58,7 @@ class ChatApp(App[command.SampleError | None]):
         if self._client.send(Say(text), TALK):
             event.input.clear()
         else:
-            self.bell()  # the line stays, to be said when the network is back
+            self.bell()  # the line stays, to be sent when the network is back
 
     def _tick(self) -> None:
         if not (self._lines.is_attached and self._people.is_attached):

@@ -1,4 +1,4 @@
-"""The login backend: who proves to be who they say gets a connect token, over HTTPS."""
+"""The login backend: users who prove their identity get a connect token, over HTTPS."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class Backend:
 
 
 def make_app(backend: Backend) -> Flask:
-    """The backend as a web application: ``POST /login`` takes name and password as JSON and gives a token."""
+    """The backend as a web application: ``POST /login`` takes name and password as JSON and returns a
+    token."""
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = MAX_REQUEST_BYTES
 

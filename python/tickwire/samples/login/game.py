@@ -13,7 +13,7 @@ TOKEN_SECONDS = 30
 
 @tw.message
 class Welcome:
-    """To a player: who it is."""
+    """To a player: the name that the server knows."""
 
     name: Annotated[str, tw.text(64)]
 
@@ -27,7 +27,7 @@ def name_of(client: tw.ClientHandle) -> str:
 
 
 def tick(server: tw.Server, inbox: tw.Inbox[tuple[tw.ClientHandle, object]]) -> None:
-    """A tick of the server: greets who comes."""
+    """A tick of the server: greets new players."""
     for client, what in inbox:
         match what:
             case tw.Connected():
@@ -40,7 +40,7 @@ def tick(server: tw.Server, inbox: tw.Inbox[tuple[tw.ClientHandle, object]]) -> 
 
 
 def play(token: tw.ConnectToken) -> str | tw.DisconnectReason:
-    """A player who comes in, hears its name and leaves; the name, or why it didn't get in."""
+    """A player who connects, hears its name and leaves. Returns the name, or why it couldn't connect."""
     with tw.Client(PROTOCOL, token) as client:
         for inbox in tw.loop(client, TICKS_PER_SECOND):
             for what in inbox:

@@ -1,7 +1,8 @@
-//! Each order of what a game, its driver's thread and others do, tried by loom: `RUSTFLAGS="--cfg loom" cargo test --lib models`.
+//! Models of a game, its driver's thread and others, whose every interleaving loom tries: `RUSTFLAGS="--cfg loom"
+//! cargo test --lib models`.
 //!
-//! The code is that of the library, with loom's locks and threads. A model that hangs in some order fails: nothing in it
-//! ends by the clock. Stations stand in for endpoints, which have nothing shared inside.
+//! The code is the library's, with loom's locks and threads. A model that hangs in some interleaving fails, because
+//! nothing in it ends by the clock. Simple services stand in for endpoints, which share nothing inside.
 
 pub(super) mod poller;
 
@@ -19,8 +20,8 @@ use crate::time::Duration;
 const LONG: Duration = Duration::from_secs(3600);
 const SHORT: Duration = Duration::from_micros(100);
 
-/// Tries each order in which a thread that could go on is taken off this many times at most, or all orders where that is few
-/// enough. Prints how many there were.
+/// Tries each interleaving with at most this many preemptions, or all of them if there are few enough. Prints how
+/// many there were.
 fn model(preemptions: Option<usize>, run: impl Fn() + Send + Sync + 'static) {
     let orders = std::sync::Arc::new(AtomicUsize::new(0));
     let counted = orders.clone();
@@ -33,7 +34,7 @@ fn model(preemptions: Option<usize>, run: impl Fn() + Send + Sync + 'static) {
     println!("{} orders", orders.load(Ordering::Relaxed));
 }
 
-/// What the outside sees of a service, behind a lock that is its own.
+/// The outside's view of a service, behind a lock of its own.
 #[derive(Debug, Default)]
 struct Outside {
     seen: Mutex<Seen>,
@@ -68,7 +69,7 @@ impl Outside {
     }
 }
 
-/// Sends what the game left in the outbox, and answers each message.
+/// A service that sends what the game left in the outbox, and answers each message.
 #[derive(Debug)]
 struct Echo {
     outside: Arc<Outside>,
@@ -148,7 +149,7 @@ impl Drop for Echo {
     }
 }
 
-/// A tick: takes what came, leaves a message, and wakes the thread.
+/// A tick: takes the answers, leaves a message, and wakes the thread.
 fn tick(shared: &Shared<Echo>, message: u32, into: &mut Vec<u32>) {
     let mut service = shared.lock().unwrap();
     into.append(&mut service.inbox);
@@ -292,7 +293,7 @@ fn what_a_panic_left_behind_is_never_seen() {
             }
             shared.wake();
         }
-        // Says farewell, unless the thread broke it before.
+        // Sends a farewell, unless the thread broke it before.
         shared.close();
         let broken = shared.failure().is_some();
         assert_eq!(outside.seen().farewells, usize::from(!broken));

@@ -4,18 +4,18 @@ use loom::sync::{Arc, Condvar, Mutex};
 
 use crate::time::Duration;
 
-/// What only a ring ends the waits at.
+/// A flag that ends waits.
 #[derive(Debug, Default)]
-pub struct Poller(Arc<Rung>);
+pub struct Poller(Arc<Signal>);
 
 #[derive(Debug, Default)]
-struct Rung {
-    rung: Mutex<bool>,
+struct Signal {
+    is_set: Mutex<bool>,
     changed: Condvar,
 }
 
 #[derive(Clone, Debug)]
-pub(in super::super) struct PollWaker(Arc<Rung>);
+pub(in super::super) struct PollWaker(Arc<Signal>);
 
 impl Poller {
     pub(in super::super) fn waker(&self) -> PollWaker {
@@ -23,17 +23,17 @@ impl Poller {
     }
 
     pub(in super::super) fn wait(&mut self, _: Duration) {
-        let mut rung = self.0.rung.lock().unwrap();
-        while !*rung {
-            rung = self.0.changed.wait(rung).unwrap();
+        let mut is_set = self.0.is_set.lock().unwrap();
+        while !*is_set {
+            is_set = self.0.changed.wait(is_set).unwrap();
         }
-        *rung = false;
+        *is_set = false;
     }
 }
 
 impl PollWaker {
     pub(in super::super) fn ring(&self) {
-        *self.0.rung.lock().unwrap() = true;
+        *self.0.is_set.lock().unwrap() = true;
         self.0.changed.notify_one();
     }
 }

@@ -1,8 +1,8 @@
 //! A client's ghosts of one class.
 //!
-//! Promises: what is shown of a ghost is of the newest tick that arrived, whole; states of earlier ticks are kept as baselines
-//! and never shown. Records for ghosts that aren't there, or of a tick before a ghost's end, are passed over. Refuses an update
-//! against a state that the client can't have lost.
+//! Promises: a ghost is shown in its newest state that arrived, complete; states of earlier ticks are kept as
+//! baselines and never shown. Records about ghosts that don't exist, or from before a ghost's end, are skipped.
+//! Refuses an update against a state that the client can't have lost.
 
 mod taking;
 
@@ -15,22 +15,22 @@ use super::pages::{PAGE, Page, Pages};
 use super::states::States;
 use crate::wire::BitReader;
 
-/// What the game sees of a ghost's existence.
+/// The ghost exists for the game.
 const ALIVE: u8 = 1;
-/// The client owns it; and the game was told so.
+/// The client owns it; and that was reported to the game.
 const OWNED: u8 = 2;
-const TOLD_OWNED: u8 = 4;
-/// The game was not told that it is there.
+const REPORTED_OWNED: u8 = 4;
+/// Its spawn was not reported yet.
 const FRESH: u8 = 8;
-/// It is in the list of what the game has not seen.
+/// It is in the list of unreported changes.
 const LISTED: u8 = 16;
 
-/// What a record did.
+/// The effect of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// Nothing that isn't found out when the game asks.
     Quiet,
-    /// What the game was told of ended.
+    /// A ghost that was reported to the game ended.
     Despawned,
     /// It was passed over.
     Skipped,
@@ -48,17 +48,17 @@ pub(super) struct Ghosts {
     class: Arc<GhostClass>,
     id_of_class: u32,
     pub(super) pages: Pages,
-    /// Those that are gone, for views of an earlier tick.
+    /// Despawned ghosts, for views of an earlier tick.
     pub(super) departed: Lives,
     /// One more than the highest id of a ghost that was ever there.
     rows: usize,
-    /// Ids of which the game has not seen all.
+    /// Ids with unreported changes.
     listed: Vec<u32>,
     /// Properties with words, and those of them that only creates have.
     with_words: u64,
     initial: u64,
     without_words: Box<[usize]>,
-    /// Lent: the newest words, the words that are read, and those that they are predicted from.
+    /// Lent buffers: the newest words, the words being read, and their base.
     newest: Box<[u64]>,
     words: Box<[u64]>,
     base: Box<[u64]>,
@@ -98,7 +98,7 @@ impl Ghosts {
         self.rows
     }
 
-    /// Whether the game has not seen all of them as they are.
+    /// Whether there are unreported changes.
     pub(super) fn has_news(&self) -> bool {
         !self.listed.is_empty()
     }
@@ -107,8 +107,8 @@ impl Ghosts {
         self.flags(id) & ALIVE != 0
     }
 
-    /// Whether it is there, and the game was told so.
-    pub(super) fn is_told(&self, id: usize) -> bool {
+    /// Whether it exists, and that was reported to the game.
+    pub(super) fn is_reported(&self, id: usize) -> bool {
         self.flags(id) & (ALIVE | FRESH) == ALIVE
     }
 
@@ -131,7 +131,7 @@ impl Ghosts {
         self.pages.get(id).map_or(0, |(page, at)| page.tick(at))
     }
 
-    /// The tick of the last end of a ghost with this id, 0 where there was none.
+    /// The tick of the last end of a ghost with this id, 0 if there was none.
     pub(super) fn destroyed_at(&self, id: usize) -> u32 {
         self.pages.get(id).map_or(0, |(page, at)| page.destroyed[at])
     }
@@ -185,7 +185,7 @@ impl Ghosts {
         *flags = *flags & !OWNED | if owner { OWNED } else { 0 };
         if fresh {
             // The game knows of no ghost that it was owned.
-            *flags = *flags & !TOLD_OWNED | ALIVE | FRESH | if owner { TOLD_OWNED } else { 0 };
+            *flags = *flags & !REPORTED_OWNED | ALIVE | FRESH | if owner { REPORTED_OWNED } else { 0 };
         }
         self.mark(id, changed);
         Ok(Outcome::Quiet)
@@ -219,7 +219,7 @@ impl Ghosts {
         let linear = base.has_older() && reader.bool()?;
         if !known {
             if newest > 0 && tick > newest {
-                // What the server names was acked, and is among the newest.
+                // A baseline that the server names was acked, and is among the newest.
                 return Err(Violation::Baseline { class: self.id_of_class, id: id as u32 });
             }
             self.class.properties.skip(reader, mask & self.with_words, true)?;
@@ -262,7 +262,7 @@ impl Ghosts {
         // Its create may be on its way yet: the end is remembered.
         let (page, at) = self.pages.make(id);
         if tick <= page.destroyed[at] || page.tick(at) >= tick {
-            // Of a ghost that had the id before, or of one that isn't there.
+            // About an earlier ghost with this id, or one that doesn't exist.
             return Outcome::Skipped;
         }
         page.destroyed[at] = tick;
@@ -303,7 +303,7 @@ impl Ghosts {
         states.push(at, tick, &self.words, &self.newest);
     }
 
-    /// Keeps the words as those of an earlier tick. The newest ones are lent.
+    /// Stores the words under an earlier tick. The newest ones are lent.
     fn insert(&mut self, id: usize, tick: u32) {
         if let Some((Page { states: Some(states), version, .. }, at)) = self.pages.get_mut(id) {
             *version = version.wrapping_add(1);
@@ -311,7 +311,7 @@ impl Ghosts {
         }
     }
 
-    /// Makes what the properties of a mask are predicted to be their base.
+    /// Extrapolates the properties of a mask to be their base.
     fn extrapolate(&mut self, mask: u64, past: u16, ahead: u16) {
         for (i, property) in self.class.properties.of(mask) {
             let range = self.class.properties.word_range(i);
@@ -320,7 +320,7 @@ impl Ghosts {
         }
     }
 
-    /// The properties of a mask whose words are others than the newest.
+    /// The properties of a mask whose words differ from the newest.
     #[inline]
     fn differing(&self, mask: u64) -> u64 {
         let mut changed = 0;
@@ -342,7 +342,7 @@ impl Ghosts {
         }
     }
 
-    /// Reads the properties of a mask that have no words; gives those that are others than before.
+    /// Reads the properties of a mask that have no words; returns those that changed.
     #[inline]
     fn read_bodies(&mut self, id: usize, mask: u64, reader: &mut BitReader<'_>) -> Result<u64, Violation> {
         let mut changed = 0;

@@ -1,15 +1,15 @@
 //! The game's tick: what changed of a client's ghosts goes into its columns.
 
 use super::super::pages::Pages;
-use super::{ALIVE, FRESH, Ghosts, LISTED, OWNED, TOLD_OWNED};
+use super::{ALIVE, FRESH, Ghosts, LISTED, OWNED, REPORTED_OWNED};
 
 impl Ghosts {
-    /// Forgets all of them. Calls `told` with each that the game was told of, by id.
-    pub(in super::super) fn clear(&mut self, mut told: impl FnMut(u32)) {
+    /// Drops all ghosts. Calls `report` with each that was reported to the game, by id.
+    pub(in super::super) fn clear(&mut self, mut report: impl FnMut(u32)) {
         for id in 0..self.rows {
             if self.flags(id) & (ALIVE | FRESH) == ALIVE {
                 // Below the capacity.
-                told(id as u32);
+                report(id as u32);
             }
         }
         self.pages = Pages::default();
@@ -17,7 +17,7 @@ impl Ghosts {
         self.listed.clear();
     }
 
-    /// The ghosts that the game knows and that have other values since, with the mask of these: before [`Ghosts::take`], in any order.
+    /// The reported ghosts with changed values, with the mask of changes: before [`Ghosts::take`], in any order.
     pub(in super::super) fn changing(&self) -> impl Iterator<Item = (u32, u64)> {
         self.listed.iter().filter_map(|id| {
             let (page, at) = self.pages.get(*id as usize)?;
@@ -26,22 +26,22 @@ impl Ghosts {
         })
     }
 
-    /// Calls `told` with each ghost that is new to the game, by id: before [`Ghosts::take`].
-    pub(in super::super) fn take_spawns(&mut self, mut told: impl FnMut(u32)) {
+    /// Calls `report` with each ghost that is new to the game, by id: before [`Ghosts::take`].
+    pub(in super::super) fn take_spawns(&mut self, mut report: impl FnMut(u32)) {
         self.listed.sort_unstable();
         for id in &self.listed {
             if self.flags(*id as usize) & (ALIVE | FRESH) == ALIVE | FRESH {
-                told(*id);
+                report(*id);
             }
         }
     }
 
-    /// Puts what changed into the columns, a cell a ghost; ghosts that a column has no cell for wait. Calls `told` with each
-    /// ghost, the mask of what changed, whether it is new to the game, and whose it is when that changed.
+    /// Puts changes into the columns, a cell per ghost; ghosts without a cell wait. Calls `report` with each ghost,
+    /// the mask of changes, whether it is new to the game, and its new ownership if that changed.
     pub(in super::super) fn take(
         &mut self,
         columns: &mut [&mut [u8]],
-        mut told: impl FnMut(u32, u64, bool, Option<bool>),
+        mut report: impl FnMut(u32, u64, bool, Option<bool>),
     ) {
         if self.listed.is_empty() {
             return;
@@ -60,15 +60,15 @@ impl Ghosts {
             if flags & ALIVE == 0 {
                 continue;
             }
-            let (owned, told_owned) = (flags & OWNED != 0, flags & TOLD_OWNED != 0);
-            let owner = (owned != told_owned).then_some(owned);
+            let (owned, reported_owned) = (flags & OWNED != 0, flags & REPORTED_OWNED != 0);
+            let owner = (owned != reported_owned).then_some(owned);
             if owner.is_some() {
-                page.flags[at] ^= TOLD_OWNED;
+                page.flags[at] ^= REPORTED_OWNED;
             }
-            told(*id, mask, flags & FRESH != 0, owner);
+            report(*id, mask, flags & FRESH != 0, owner);
         }
         listed.drain(..first_waiting);
-        // The game was told that these are there; their values come when there are cells.
+        // Their spawn was reported; their values follow when there are cells.
         for id in &listed {
             if let Some((page, at)) = self.pages.get_mut(*id as usize) {
                 page.flags[at] &= !FRESH;

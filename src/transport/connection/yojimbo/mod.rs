@@ -1,12 +1,13 @@
-//! A conversation in yojimbo's framing: the same channels and packets, another way to compose and read them.
+//! A conversation in yojimbo's framing: the same channels and packets, composed and read in another way.
 //!
-//! Promises: one packet a tick, also when there is nothing to say, because acks ride in packets' headers only; more packets
-//! when there is more, as many as the peer can ack. What the application doesn't take in time is not acked, so that the
-//! peer sends it again: there is no credit on this wire, and nobody is disconnected for reading slowly.
-//! Refuses: what `YOJIMBO.md` lists, which ends the connection.
+//! Promises: one packet a tick, even an empty one, because only packets' headers carry acks; more packets if there is
+//! more, as many as the peer can ack. Messages that the application doesn't take in time are not acked, so that the
+//! peer sends them again: there is no credit on this wire, and nobody is disconnected for reading slowly. Refuses
+//! what `YOJIMBO.md` lists, which ends the connection.
 //!
-//! Messages that only their own code can read have no length here. So packets of a protocol that has such are held, acked but
-//! unread, until someone who can run that code takes them ([`Connection::take_unread`]) and gives back what they say.
+//! Messages that only their own code can read have no length here. So packets of a protocol with such messages are
+//! held, acked but unread, until the layer that can run that code takes them ([`Connection::take_unread`]) and gives
+//! back their contents.
 
 mod send;
 
@@ -29,17 +30,17 @@ use std::sync::Arc;
 /// Bytes of packets that are held unread; beyond them they are dropped, and not acked.
 const MAX_HELD_BYTES: usize = 1 << 20;
 
-/// What a held packet counts besides its bytes.
+/// The cost of a held packet besides its bytes.
 const HELD_OVERHEAD_BYTES: usize = 64;
 
-/// What one packet says: no entries.
+/// An empty packet: no entries.
 const EMPTY: [u8; 1] = [0];
 
-/// What a connection has for this framing.
+/// A connection's state for this framing.
 #[derive(Debug, Default)]
 pub(super) struct YojimboState {
     pace: PeerPace,
-    /// Of the packet being composed, by channel.
+    /// Fragments of the packet being composed, by channel.
     fragments: Vec<(usize, Fragment)>,
     items: Vec<Item>,
     held: Vec<HeldPacket>,
@@ -61,7 +62,7 @@ pub struct Unread {
     packets: Vec<HeldPacket>,
 }
 
-/// What packets say, in their order, until one that is refused.
+/// The contents of packets in order, until one that is refused.
 #[derive(Debug)]
 pub struct Read {
     packets: Vec<Vec<Item>>,
@@ -69,8 +70,8 @@ pub struct Read {
 }
 
 impl Unread {
-    /// Reads them. `extent` says where a body ends that only its own code can read: of this message type, in these bytes, from
-    /// this bit on; or why it is refused.
+    /// Reads them. `extent` finds the end of a body that only its own code can read: of this message type, in these
+    /// bytes, from this bit on; or why it is refused.
     pub fn read(self, mut extent: impl FnMut(u16, &[u8], usize) -> Result<usize, String>) -> Read {
         let mut read = Read { packets: Vec::new(), fault: None };
         for HeldPacket { context, payload } in self.packets {
@@ -163,7 +164,7 @@ impl Connection {
         let header = incoming.header();
         let acked = &mut self.scratch.get().acked;
         acked.clear();
-        // The peer's wait for its tick is part of the round trip: this wire doesn't tell it.
+        // The peer's wait for its tick is part of the round trip: this wire doesn't carry it.
         let sampling = RttSampling::NewestAck { delay: Duration::ZERO };
         self.endpoint.accept(now, incoming, sampling, acked);
         let newest = acked.iter().find(|acked| acked.sequence == header.ack);
@@ -209,14 +210,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes the packets that the core can't read, if there are any: [`Connection::handle_read`] is to come.
+    /// Takes the packets that the core can't read, if there are any; call [`Connection::handle_read`] afterwards.
     pub fn take_unread(&mut self) -> Option<Unread> {
         let state = self.yojimbo.as_mut().filter(|state| !state.held.is_empty())?;
         (state.held_bytes, state.being_read) = (0, true);
         Some(Unread { protocol: self.protocol.clone(), packets: core::mem::take(&mut state.held) })
     }
 
-    /// Drops them, and what they say: nobody will read it.
+    /// Drops them and their contents, which nobody will read.
     pub(super) fn discard_unread(&mut self) {
         if let Some(state) = &mut self.yojimbo {
             state.held.clear();
@@ -224,14 +225,16 @@ impl Connection {
         }
     }
 
-    /// Whether there are such packets, or what they say is still to come.
+    /// Whether there are such packets, or their contents are still to come.
     pub(crate) fn has_unread(&self) -> bool {
         self.yojimbo.as_ref().is_some_and(|state| state.being_read || !state.held.is_empty())
     }
 
-    /// Takes what they say. `take` is called after each, to take its messages before the next one's need their room.
+    /// Takes their contents. `take` is called after each packet, to take its messages before the next one's need
+    /// their room.
     ///
     /// # Errors
+    ///
     /// The conversation is over, and why.
     pub fn handle_read(&mut self, read: Read, mut take: impl FnMut(&mut Self)) -> Result<(), End> {
         let Some(state) = &mut self.yojimbo else { return Ok(()) };
@@ -245,7 +248,7 @@ impl Connection {
 }
 
 impl YojimboState {
-    /// A packet with a fragment has met its fate.
+    /// A packet with a fragment was acked or lost.
     pub(super) fn pace_blocks(&mut self, now: Instant, acked: bool) {
         if acked { self.pace.handle_ack() } else { self.pace.handle_lost(now) }
     }

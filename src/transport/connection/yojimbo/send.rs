@@ -22,7 +22,7 @@ impl Connection {
         self.compose_yojimbo(now, false);
         self.send_yojimbo(now, out);
         self.last_sent = Some(now);
-        // Messages and blocks take turns at coming first, so that neither starves.
+        // Messages and blocks take turns at going first, so that neither starves.
         let mut blocks_first = true;
         while self.budget.allows()
             && self.yojimbo.get_or_insert_default().pace.allows()
@@ -35,7 +35,7 @@ impl Connection {
         }
     }
 
-    /// Appends what must go out between ticks, and returns when to call again.
+    /// Appends the packets that must go out between ticks, and returns when to call again.
     pub(in crate::transport::connection) fn transmit_yojimbo_between(
         &mut self,
         now: Instant,
@@ -47,7 +47,7 @@ impl Connection {
         self.last_sent.map_or(now, |sent| sent + KEEP_ALIVE).max(self.next_number_at())
     }
 
-    /// Decides what the next packet carries; false when that is nothing.
+    /// Selects the contents of the next packet; false if there are none.
     fn compose_yojimbo(&mut self, now: Instant, blocks_first: bool) -> bool {
         self.scratch.get().draft.clear();
         self.yojimbo.get_or_insert_default().fragments.clear();
@@ -63,7 +63,7 @@ impl Connection {
         let Memory { draft, writer, .. } = self.scratch.get();
         let mut offer = Offer { fill: None, draft, writer };
         if !self.yojimbo.get_or_insert_default().fragments.is_empty() {
-            // A message larger than what is left has a packet of its own.
+            // A message larger than the remaining room gets a packet of its own.
             self.streams.poll_due(&context, &self.protocol);
             self.streams.fill_shared(&context, &self.protocol, room, &mut offer);
             return true;
@@ -77,8 +77,8 @@ impl Connection {
         filled || !self.yojimbo.get_or_insert_default().fragments.is_empty()
     }
 
-    /// Takes a fragment of each channel whose next message is a block; the bits that they take. Alone in its packet, a fragment
-    /// may be larger than a datagram.
+    /// Selects a fragment of each channel whose next message is a block; returns the bits they take. Alone in its
+    /// packet, a fragment may be larger than a datagram.
     fn select_fragments(&mut self, context: &SendContext, room: usize) -> usize {
         let empty = room + yojimbo::header_bits(&self.protocol) == self.datagram_bits;
         let mut used = 0;
@@ -94,7 +94,7 @@ impl Connection {
         used
     }
 
-    /// An upper bound of the bits that the selected messages take.
+    /// An upper bound of the selected messages' bits.
     fn selected_bits(&mut self) -> usize {
         let bits = self.scratch.get().draft.iter().map(|(channel, selected)| {
             let cost = self.protocol.cost(channel);

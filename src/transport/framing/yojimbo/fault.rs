@@ -1,11 +1,11 @@
-//! What a peer may do wrong in yojimbo's framing, named as yojimbo names it.
+//! The faults that a peer may commit in yojimbo's framing, with yojimbo's names.
 
 use core::fmt;
 
 use crate::transport::parts::Desync;
 use crate::wire::ReadError;
 
-/// What is wrong with a packet, or with what it says.
+/// The fault of a packet, or of its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The packet outside of its messages: yojimbo's READ_PACKET_FAILED.
@@ -13,7 +13,7 @@ pub enum Fault {
     /// A channel's messages: FAILED_TO_SERIALIZE.
     Messages {
         channel: u8,
-        /// What is wrong with them.
+        /// The fault of the body.
         error: BodyFault,
     },
     /// A fragment on an unreliable channel: FAILED_TO_SERIALIZE too.
@@ -26,7 +26,7 @@ pub enum Fault {
     },
 }
 
-/// What is wrong with a packet outside of its messages.
+/// A fault of a packet outside of its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PacketFault {
     /// It has no bytes.
@@ -36,7 +36,7 @@ pub enum PacketFault {
     BlocksDisabled {
         channel: u8,
     },
-    /// A block's message is of a type that carries none.
+    /// A block's message has a type without blocks.
     NotABlock {
         message_type: u16,
     },
@@ -46,15 +46,15 @@ pub enum PacketFault {
     },
 }
 
-/// What is wrong with a message.
+/// A fault of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BodyFault {
     Bits(ReadError),
-    /// What its own code says.
+    /// The error of its own code.
     Own(String),
 }
 
-/// As yojimbo tells faults apart.
+/// Yojimbo's classification of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     ReadPacketFailed,

@@ -1,7 +1,8 @@
 //! The connection packets of the C++ library yojimbo: `YOJIMBO.md` beside the framings is the norm.
 //!
-//! Reading promises: a packet is read whole or refused whole, and every number is checked before it is believed. What a
-//! packet's memory is in proportion to is its bytes, and [`YojimboChannel::max_messages_per_packet`](crate::transport::protocol::YojimboChannel) for each entry. Windows,
+//! Reading promises: a packet is read whole or refused whole, and every number is checked before it is believed.
+//! Memory is in proportion to a packet's bytes, and to
+//! [`YojimboChannel::max_messages_per_packet`](crate::transport::protocol::YojimboChannel) for each entry. Windows,
 //! ids and the order of fragments are for the channels to judge.
 
 mod fault;

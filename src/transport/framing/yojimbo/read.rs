@@ -16,13 +16,14 @@ pub(crate) enum Item {
     Fragment { channel: u8, fragment: BlockFragment },
 }
 
-/// Says where the body of a message ends that only its own code can read: of this type, in these bytes, from this bit on.
+/// Finds the end of a message's body that only its own code can read: of this type, in these bytes, from this bit on.
 /// Or why it is refused.
 pub type Extent<'a> = &'a mut dyn FnMut(u16, &[u8], usize) -> Result<usize, String>;
 
-/// Reads a packet whole. Bits behind it are ignored, as yojimbo does.
+/// Reads a packet whole. Bits after it are ignored, as in yojimbo.
 ///
 /// # Errors
+///
 /// What is wrong with it.
 pub(crate) fn read(
     bytes: &[u8],
@@ -105,7 +106,7 @@ impl Reading<'_, '_> {
     }
 
     fn ids(&mut self, count: usize) -> Result<Vec<u16>, ReadError> {
-        // An id takes a bit, and ids come before all else.
+        // An id takes at least a bit, and ids come before everything else.
         self.reader.require(16 + count - 1)?;
         let mut ids = Vec::with_capacity(count);
         let mut previous = self.reader.bits(16)? as u16;
@@ -140,7 +141,7 @@ impl Reading<'_, '_> {
         Ok(BlockFragment { id, count, index, data, message })
     }
 
-    /// The message of a block, whose faults are the packet's.
+    /// A block's message, whose faults are the packet's.
     fn block_message(&mut self) -> Result<Received, Fault> {
         let message_type = self.message_type()?;
         if !self.is_block(message_type) {

@@ -5,13 +5,13 @@ use crate::transport::parts::Fragment;
 use crate::transport::protocol::Protocol;
 use crate::wire::{BitSink, BitWriter, bit_len};
 
-/// What a packet has of one channel.
+/// One channel's part of a packet.
 pub(crate) enum Entry<'a> {
     Messages(&'a [Selected]),
     Fragment(&'a Fragment),
 }
 
-/// Bits of a packet besides its entries.
+/// Bits of a packet apart from its entries.
 pub(crate) fn header_bits(protocol: &Protocol) -> usize {
     bit_len(protocol.channels().len() as u64) as usize
 }
