@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("transport", &["wire", "store", "time", "limits", "rng"]),
     ("slices", &["wire", "store", "time", "rng"]),
     ("timeline", &["wire", "store", "time", "rng"]),
+    ("rendezvous", &["store", "time", "limits", "rng"]),
     ("endpoint", &["netcode", "transport", "wire", "store", "time", "limits", "rng"]),
     ("replication", &["endpoint", "transport", "wire", "store", "time", "limits", "rng"]),
     (
@@ -30,6 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "session",
             "replication",
             "timeline",
+            "rendezvous",
             "endpoint",
             "netcode",
             "transport",
@@ -90,7 +92,7 @@ fn arrows_point_down_only() {
 }
 
 /// Layers inside which no modules know each other in a circle.
-const WITHOUT_CIRCLES: &[&str] = &["transport", "endpoint", "replication", "timeline", "session", "driver"];
+const WITHOUT_CIRCLES: &[&str] = &["transport", "endpoint", "replication", "timeline", "session", "driver", "rendezvous"];
 
 /// The paths of a source's `use` declarations, one name each.
 fn imports(code: &str) -> Vec<String> {
