@@ -5,7 +5,7 @@
 //! several sessions on one port, told apart by a [`Router`]. It is polled: it works when it is called, for a bounded time. A
 //! thread ([`Shared`]) calls it when a datagram comes or something is due, also while the game is busy.
 //! A [`capture`] has their datagrams in a file.
-//! A [`proxy`] carries those of any other programs, over bad links.
+//! A [`meeting`] is a rendezvous server or a relay. A [`proxy`] carries those of any other programs, over bad links.
 
 pub mod capture;
 mod carrier;
@@ -13,6 +13,7 @@ mod entropy;
 pub mod files;
 mod gathering;
 mod hub;
+pub mod meeting;
 mod polled;
 pub mod proxy;
 mod router;

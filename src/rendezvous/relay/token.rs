@@ -47,6 +47,11 @@ impl RelayToken {
         RelayToken(bytes)
     }
 
+    /// The token as a relay is shown it.
+    pub fn to_bytes(&self) -> [u8; TOKEN_BYTES] {
+        self.0
+    }
+
     pub(in crate::rendezvous) fn bytes(&self) -> &[u8; TOKEN_BYTES] {
         &self.0
     }
