@@ -25,6 +25,9 @@ pub trait Counted: Send + 'static {
         out: &mut Datagrams,
     );
 
+    /// Forgets what fell silent too long ago.
+    fn sweep(&mut self, now: Instant);
+
     /// All its counts by name.
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }
@@ -54,6 +57,10 @@ impl Counted for RendezvousService {
         self.0.handle_datagram(now, unix, from, datagram, out);
     }
 
+    fn sweep(&mut self, now: Instant) {
+        self.0.sweep(now);
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
         self.0.counters().iter().collect()
     }
@@ -69,6 +76,10 @@ impl Counted for RelayService {
         out: &mut Datagrams,
     ) {
         self.0.handle_datagram(now, unix, from, datagram, out);
+    }
+
+    fn sweep(&mut self, now: Instant) {
+        self.0.sweep(now);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -89,6 +100,8 @@ impl Counted for Lookout {
         self.observed += u64::from(answered);
         self.malformed += u64::from(!answered);
     }
+
+    fn sweep(&mut self, _: Instant) {}
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         vec![("observed", self.observed), ("malformed", self.malformed)]
@@ -135,6 +148,7 @@ impl<S: Counted> Service for MeetingService<S> {
         let read = driver.receive_at_most(READ_BOUND, |now, unix, from, datagram, out| {
             service.handle_datagram(now, unix, from, datagram, out);
         });
+        service.sweep(driver.now());
         match read {
             Ok(true) => Next::Pause(BETWEEN_TURNS),
             Ok(false) => Next::Wait(Duration::from_secs(3600)),

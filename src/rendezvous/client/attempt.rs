@@ -11,16 +11,16 @@ use crate::rendezvous::probe::{Probe, ProbeKind};
 use crate::time::{Duration, Instant};
 
 /// Between two questions at the same address.
-const ASK_INTERVAL: Duration = Duration::from_millis(100);
+const ASK_INTERVAL: Duration = Duration::from_millis(60);
 
 /// How long a way through a box waits for one inside, where there may be such.
 const INSIDE_GRACE: Duration = Duration::from_millis(60);
 
 /// When the relay is got ready, if no way is open yet.
-const RELAY_READY_AFTER: Duration = Duration::from_millis(500);
+const RELAY_READY_AFTER: Duration = Duration::from_millis(350);
 
 /// When the relay is taken.
-const RELAY_TAKEN_AFTER: Duration = Duration::from_millis(900);
+const RELAY_TAKEN_AFTER: Duration = Duration::from_millis(800);
 
 /// When it is given up.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);

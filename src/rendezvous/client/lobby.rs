@@ -15,7 +15,7 @@ use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
 
 /// Between two questions that wait for an answer.
-const ASK_INTERVAL: Duration = Duration::from_millis(250);
+const ASK_INTERVAL: Duration = Duration::from_millis(120);
 
 /// Between two registrations of a game: boxes keep a mapping for 30 seconds and more.
 pub(super) const REGISTER_INTERVAL: Duration = Duration::from_secs(10);
@@ -24,13 +24,14 @@ pub(super) const REGISTER_INTERVAL: Duration = Duration::from_secs(10);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Registrations without an answer after which the server counts as silent.
-const SILENT_AFTER: u32 = 12;
+const SILENT_AFTER: u32 = 25;
 
 struct Hosted {
     secret: [u8; 16],
     number: u32,
     info: GameInfo,
-    code: Option<LobbyCode>,
+    /// As it was told last.
+    known: Option<(LobbyCode, SocketAddr)>,
     ask_at: Instant,
     unanswered: u32,
 }
@@ -76,7 +77,7 @@ impl Lobby {
     }
 
     pub(super) fn code(&self) -> Option<LobbyCode> {
-        self.hosted.as_ref()?.code
+        self.hosted.as_ref()?.known.map(|(code, _)| code)
     }
 
     pub(super) fn register(&mut self, now: Instant, info: GameInfo, secrets: &mut Secrets) {
@@ -84,7 +85,7 @@ impl Lobby {
             Some(hosted) => (hosted.info, hosted.ask_at) = (info, now),
             None => {
                 let (secret, number) = (secrets.draw_key(), number(secrets));
-                self.hosted = Some(Hosted { secret, number, info, code: None, ask_at: now, unanswered: 0 });
+                self.hosted = Some(Hosted { secret, number, info, known: None, ask_at: now, unanswered: 0 });
             }
         }
     }
@@ -169,15 +170,14 @@ impl Lobby {
                 }
             }
             Answer::Registered { code, seen } if of_hosted => {
-                let was_seen = self.line.us().outside;
-                if self.line.note_answered(now, Some(seen)) {
+                let moved = self.line.note_answered(now, Some(seen));
+                if moved {
                     self.ask_all(now);
                 }
                 let Some(hosted) = &mut self.hosted else { return false };
-                let is_news = hosted.code.replace(code) != Some(code) || was_seen != Some(seen);
                 hosted.unanswered = 0;
-                hosted.ask_at = if was_seen == Some(seen) { now + REGISTER_INTERVAL } else { now };
-                if is_news {
+                hosted.ask_at = if moved { now } else { now + REGISTER_INTERVAL };
+                if hosted.known.replace((code, seen)) != Some((code, seen)) {
                     self.events.push_back(RendezvousEvent::Registered { code, outside: seen });
                 }
             }
@@ -233,7 +233,7 @@ impl Lobby {
                 events.push_back(RendezvousEvent::ServerSilent);
             }
             if hosted.unanswered >= SILENT_AFTER {
-                hosted.ask_at = now + 8 * ASK_INTERVAL;
+                hosted.ask_at = now + 16 * ASK_INTERVAL;
             }
             let (secret, info) = (hosted.secret, hosted.info.clone());
             line.ask(hosted.number, Request::Register { secret, info, sighting: sighting.clone() }, out);

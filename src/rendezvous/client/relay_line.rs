@@ -14,7 +14,7 @@ const NETWORK: [u16; 4] = [0xFD3C, 0x9A57, 0xE1D4, 0x7277];
 const PORT: u16 = 7777;
 
 /// Between two binds until one is answered.
-const BIND_INTERVAL: Duration = Duration::from_millis(200);
+const BIND_INTERVAL: Duration = Duration::from_millis(120);
 
 /// Between two binds after that: it keeps the box's mapping, and finds another one again.
 const REBIND_INTERVAL: Duration = Duration::from_secs(8);

@@ -11,10 +11,10 @@ use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
 
 /// Between two questions to the second port.
-const OBSERVE_INTERVAL: Duration = Duration::from_millis(150);
+const OBSERVE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Questions to the second port before we go on without it.
-const OBSERVE_TRIES: u32 = 3;
+const OBSERVE_TRIES: u32 = 4;
 
 pub(super) struct ServerLine {
     pub(super) server: SocketAddr,

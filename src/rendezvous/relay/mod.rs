@@ -218,7 +218,8 @@ impl RelayServer {
         out.push(to, datagram);
     }
 
-    fn sweep(&mut self, now: Instant) {
+    /// Forgets channels that fell silent: to be called now and then where no datagram comes.
+    pub fn sweep(&mut self, now: Instant) {
         if now < self.sweep_at {
             return;
         }

@@ -133,6 +133,11 @@ impl RendezvousServer {
         RendezvousCounters { games: self.games.len() as u64, ..self.counters }
     }
 
+    /// Forgets games whose host fell silent: to be called now and then where no datagram comes.
+    pub fn sweep(&mut self, now: Instant) {
+        self.counters.forgotten += self.games.sweep(now);
+    }
+
     /// Takes a datagram of the first port, and answers it.
     pub fn handle_datagram(
         &mut self,
@@ -142,7 +147,7 @@ impl RendezvousServer {
         datagram: &[u8],
         out: &mut Datagrams,
     ) {
-        self.counters.forgotten += self.games.sweep(now);
+        self.sweep(now);
         if observe(from, datagram, out) {
             return self.counters.observed += 1;
         }

@@ -140,7 +140,8 @@ impl Internet {
                 return (one.2, one.0.max(other.0) - before);
             }
         }
-        panic!("{:?} {:?}", self.peers[host].events, self.peers[joiner].events);
+        let both = [host, joiner].map(|it| (&self.peers[it].events, self.peers[it].counters()));
+        panic!("{both:?} {:?} {:?}", self.counters(), self.network.counters());
     }
 
     /// The game's datagrams go both ways, and come from where they are sent to.
@@ -178,6 +179,8 @@ impl Internet {
     pub(super) fn step(&mut self) {
         self.network.advance(self.network.now() + STEP);
         let (now, unix) = (self.now(), UnixSeconds(1_000_000 + self.now().as_nanos() / 1_000_000_000));
+        self.server.sweep(now);
+        self.relay.sweep(now);
         for at in [SERVER, SECOND, RELAY].map(address) {
             let mut out = Datagrams::new();
             while let Some((from, bytes)) = self.network.receive(at) {

@@ -4,7 +4,8 @@ mod hostile;
 mod internet;
 
 use tickwire::netsim::{Conditions, NatKind};
-use tickwire::rendezvous::{GameInfo, LobbyRefusal, PathKind, RendezvousEvent};
+use tickwire::rendezvous::{GameInfo, LobbyRefusal, PathKind, RendezvousClient, RendezvousEvent};
+use tickwire::rng::Rng;
 use tickwire::time::Duration;
 
 use internet::{Internet, address, game, ip};
@@ -140,7 +141,7 @@ fn neighbours_meet_inside_else_by_their_box_else_by_the_relay() {
         isolated(&mut net);
         let (path, _) = net.meet(0, 1);
         let by_hairpin = if kind == NatKind::Symmetric { PathKind::Relayed } else { PathKind::Punched };
-        assert_eq!(path, by_hairpin, "{kind:?}");
+        assert_eq!(path, by_hairpin, "{kind:?} {:?}", net.network.counters());
         let mut net = neighbours(kind);
         isolated(&mut net);
         assert!(net.network.set_hairpin(ip("203.0.113.1"), false));
@@ -266,7 +267,8 @@ fn the_list_has_all_listed_games_of_a_protocol() {
     let mut out = tickwire::store::Datagrams::new();
     net.peers[1].client.unregister(&mut out);
     net.carry(address("192.0.2.2:5"), &out);
-    net.network.remove_host(address("192.0.2.3:5"));
+    let gone = RendezvousClient::new(address(internet::SERVER), vec![], &mut Rng::seeded(1));
+    net.peers[2].client = gone;
     net.run(seconds(1));
     assert_eq!((net.counters().0.games, net.counters().0.unregistered), (39, 1));
     net.run(seconds(35));
