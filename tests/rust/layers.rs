@@ -12,6 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("store", &["time", "limits", "rng"]),
     ("wire", &["store", "time", "limits", "rng"]),
     ("calls", &["time"]),
+    ("mesh", &["time"]),
     ("netcode", &["wire", "store", "time", "limits", "rng"]),
     ("transport", &["wire", "store", "time", "limits", "rng"]),
     ("slices", &["wire", "store", "time", "rng"]),
@@ -20,7 +21,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("replication", &["endpoint", "transport", "wire", "store", "time", "limits", "rng"]),
     (
         "session",
-        &["replication", "timeline", "endpoint", "transport", "wire", "store", "time", "limits", "rng"],
+        &[
+            "replication",
+            "timeline",
+            "mesh",
+            "endpoint",
+            "netcode",
+            "transport",
+            "wire",
+            "store",
+            "time",
+            "limits",
+            "rng",
+        ],
     ),
     ("netsim", &["store", "time", "rng"]),
     (
@@ -30,6 +43,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "session",
             "replication",
             "timeline",
+            "mesh",
             "endpoint",
             "netcode",
             "transport",
@@ -90,7 +104,7 @@ fn arrows_point_down_only() {
 }
 
 /// Layers inside which no modules know each other in a circle.
-const WITHOUT_CIRCLES: &[&str] = &["transport", "endpoint", "replication", "timeline", "session", "driver"];
+const WITHOUT_CIRCLES: &[&str] = &["transport", "endpoint", "replication", "timeline", "mesh", "session", "driver"];
 
 /// The paths of a source's `use` declarations, one name each.
 fn imports(code: &str) -> Vec<String> {

@@ -13,7 +13,8 @@ use crate::store::Datagrams;
 use crate::time::Instant;
 
 impl Host {
-    /// From now on, newcomers wait for [`Host::admit`] or [`Host::refuse`]: clients that dial us, not servers that we dial.
+    /// From now on, newcomers wait for [`Host::admit`] or [`Host::refuse`]: clients that dial us, not servers that we dial, but
+    /// where peers play without a server.
     pub fn ask_admission(&mut self) {
         self.asks_admission = true;
     }

@@ -76,6 +76,10 @@ pub struct Host {
     ghost_payloads: Vec<(PeerHandle, Received)>,
     /// Likewise, what the channel of inputs and of the server's time carried.
     time_payloads: Vec<(PeerHandle, Received)>,
+    /// Likewise, what the channels of peers carried, each with its channel.
+    peer_payloads: Vec<(PeerHandle, usize, Received)>,
+    /// Where peers play without a server: all events once more, for the layer above.
+    link_events: Vec<Event>,
     /// Packet counts of connections that are over.
     ended: PacketCounters,
     ended_chunks: ChunkCounters,
@@ -177,6 +181,8 @@ impl Host {
             notifications: Vec::new(),
             ghost_payloads: Vec::new(),
             time_payloads: Vec::new(),
+            peer_payloads: Vec::new(),
+            link_events: Vec::new(),
             ended: PacketCounters::default(),
             ended_chunks: ChunkCounters::default(),
             packets: Packets::new(),
