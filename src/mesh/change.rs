@@ -22,7 +22,9 @@ impl Mesh {
             return self.handle_from_another(now, id, player, message);
         }
         match message {
-            Message::Propose { stamp, stable, pending } => self.handle_propose(now, id, stamp, stable, pending),
+            Message::Propose { stamp, stable, pending } => {
+                self.handle_propose(now, id, stamp, stable, pending)
+            }
             Message::Commit { stamp, left } => {
                 if stamp == self.last && self.pending.is_some() {
                     if let Some(left) = left {
@@ -76,7 +78,9 @@ impl Mesh {
             }
             // Of a newcomer that was let in meanwhile.
             Message::Reached { .. } | Message::Unreached { .. } => Ok(()),
-            Message::Hello { .. } | Message::NotMaster { .. } | Message::Welcome { .. } => Err(Fault::OutOfPlace),
+            Message::Hello { .. } | Message::NotMaster { .. } | Message::Welcome { .. } => {
+                Err(Fault::OutOfPlace)
+            }
         }
     }
 
@@ -85,7 +89,13 @@ impl Mesh {
         use Message::{Commit, Count, Expect, Intro, Out, Propose, Refused};
         matches!(
             message,
-            Propose { .. } | Commit { .. } | Count { .. } | Expect { .. } | Intro { .. } | Out { .. } | Refused { .. }
+            Propose { .. }
+                | Commit { .. }
+                | Count { .. }
+                | Expect { .. }
+                | Intro { .. }
+                | Out { .. }
+                | Refused { .. }
         )
     }
 
@@ -162,6 +172,7 @@ impl Mesh {
             match going {
                 Some((_, _, reason)) => Some(*reason),
                 None if member.player == self.me.0 || self.link_of(member.player).is_some() => None,
+                None if self.gone.contains(&(member.player, member.joined)) => Some(LeaveReason::Left),
                 None => Some(LeaveReason::Lost),
             }
         };
@@ -190,7 +201,10 @@ impl Mesh {
         }
         roster.members.sort_by_key(|member| member.player);
         roster.start = roster.start.or(self.start);
-        if roster.left.is_empty() && roster.members == self.stable.members && roster.start == self.stable.start {
+        if roster.left.is_empty()
+            && roster.members == self.stable.members
+            && roster.start == self.stable.start
+        {
             return self.stable.clone();
         }
         roster
@@ -389,7 +403,8 @@ impl Mesh {
         let due: Vec<_> = self.reports.extract_if(.., |(_, _, at)| *at + REPORT_GRACE <= now).collect();
         for (from, of, _) in due {
             let both = self.link_of(from).and(self.link_of(of));
-            let (Some(_), Some(one), Some(other)) = (both, self.stable.member(from), self.stable.member(of)) else {
+            let (Some(_), Some(one), Some(other)) = (both, self.stable.member(from), self.stable.member(of))
+            else {
                 continue;
             };
             let later = if one.joined > other.joined { one } else { other };

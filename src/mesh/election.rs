@@ -66,7 +66,11 @@ impl Mesh {
     ) -> Result<(), Fault> {
         if self.master.is_some() {
             // Its own link to the master ended. Ours may, too, a little later: it is asked again then.
-            return if epoch > self.epoch { self.defer(now, id, Message::Claim { epoch, last }) } else { Ok(()) };
+            return if epoch > self.epoch {
+                self.defer(now, id, Message::Claim { epoch, last })
+            } else {
+                Ok(())
+            };
         }
         let turn = self.turn(now);
         let (newer, same_or_newer) = (epoch > self.voted, last >= self.last);

@@ -42,7 +42,8 @@ impl Mesh {
         let mut known: Vec<SocketAddr> = link.address.into_iter().collect();
         known.extend(addresses.into_iter().filter(|address| Some(*address) != link.address));
         known.truncate(MAX_ADDRESSES);
-        let joiner = Joiner { player, joined, name, key, addresses: known, introduced: Vec::new(), reached: 0 };
+        let joiner =
+            Joiner { player, joined, name, key, addresses: known, introduced: Vec::new(), reached: 0 };
         (link.role, link.since) = (Role::Joiner(Box::new(joiner)), now);
         let (master, master_joined) = master;
         self.send(id, Message::Welcome { player, joined, master, master_joined, epoch });

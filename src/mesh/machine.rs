@@ -60,14 +60,27 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// A player is in the game, this one included.
-    Joined { player: u8, joined: u32 },
-    Left { player: u8, joined: u32, reason: LeaveReason },
+    Joined {
+        player: u8,
+        joined: u32,
+    },
+    Left {
+        player: u8,
+        joined: u32,
+        reason: LeaveReason,
+    },
     /// Another player is the master.
-    Master { player: u8 },
+    Master {
+        player: u8,
+    },
     /// The game begins at this time.
-    Starts { seed: u64 },
+    Starts {
+        seed: u64,
+    },
     /// This peer is out of the game, or never got in.
-    Ended { reason: LeaveReason },
+    Ended {
+        reason: LeaveReason,
+    },
 }
 
 /// What a peer must not say.
@@ -103,7 +116,10 @@ impl core::error::Error for Fault {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// It asks to be let in; so many others have sent it on.
-    Asking { hops: u32, again_at: Instant },
+    Asking {
+        hops: u32,
+        again_at: Instant,
+    },
     /// It was given a number, and reaches for the others.
     Joining,
     Member,
@@ -196,12 +212,8 @@ impl Mesh {
 
     /// The first peer of a game: its master.
     pub fn host(config: Config) -> Self {
-        let member = Member {
-            player: 0,
-            joined: 0,
-            name: config.name.clone(),
-            addresses: config.addresses.clone(),
-        };
+        let member =
+            Member { player: 0, joined: 0, name: config.name.clone(), addresses: config.addresses.clone() };
         let stable = Roster {
             members: vec![member],
             places: config.places.clamp(1, MAX_PLAYERS as u8),
@@ -353,7 +365,9 @@ impl Mesh {
             Role::Contact => match self.phase {
                 Phase::Asking { hops, again_at } if again_at == Instant::NEVER => {
                     let reason = match how {
-                        LinkEnd::Lost | LinkEnd::Left | LinkEnd::Parted if hops > 0 => return self.ask_again(now, hops),
+                        LinkEnd::Lost | LinkEnd::Left | LinkEnd::Parted if hops > 0 => {
+                            return self.ask_again(now, hops);
+                        }
                         LinkEnd::Lost | LinkEnd::Left | LinkEnd::Parted => LeaveReason::NoAnswer,
                         other => other.reason(),
                     };
@@ -371,7 +385,13 @@ impl Mesh {
     ///
     /// # Errors
     /// What is wrong with it: the link is to be ended.
-    pub fn handle_bytes(&mut self, now: Instant, id: LinkId, bytes: &[u8], rtt: Duration) -> Result<(), Fault> {
+    pub fn handle_bytes(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        bytes: &[u8],
+        rtt: Duration,
+    ) -> Result<(), Fault> {
         let message = Message::read(bytes).ok_or(Fault::Malformed)?;
         self.handle_message(now, id, message, rtt)
     }
@@ -463,7 +483,8 @@ impl Mesh {
 
     /// Sends a player away. False if this isn't the master, or there is no such player.
     pub fn kick(&mut self, now: Instant, player: u8) -> bool {
-        let Some(member) = self.stable.member(player).filter(|_| self.is_master() && player != self.me.0) else {
+        let Some(member) = self.stable.member(player).filter(|_| self.is_master() && player != self.me.0)
+        else {
             return false;
         };
         self.going.push((player, member.joined, LeaveReason::Kicked));
@@ -649,7 +670,8 @@ impl Mesh {
         let half = rtt.as_nanos() as u64 / 2;
         let then = now.as_nanos() as i128 + i128::from(left) * 1_000 - i128::from(half);
         let at = Instant::from_nanos(u64::try_from(then.max(0)).unwrap_or(u64::MAX / 2));
-        self.start_at = Some(self.start_at.map_or(at, |known| if self.told_start { known } else { known.min(at) }));
+        self.start_at =
+            Some(self.start_at.map_or(at, |known| if self.told_start { known } else { known.min(at) }));
     }
 
     /// Someone came or went.

@@ -63,8 +63,8 @@ pub enum Message {
 
 impl Message {
     /// The most bytes that one takes.
-    pub const MAX_BYTES: usize = 64 + 2 * (MAX_PLAYERS * (16 + MAX_NAME_BYTES + MAX_ADDRESSES * 20) + 32)
-        + MAX_PLAYERS * 8 * 2;
+    pub const MAX_BYTES: usize =
+        64 + 2 * (MAX_PLAYERS * (16 + MAX_NAME_BYTES + MAX_ADDRESSES * 20) + 32) + MAX_PLAYERS * 8 * 2;
 
     pub fn write(&self) -> Vec<u8> {
         let mut to = Writer(Vec::new());
@@ -376,7 +376,11 @@ mod tests {
             Message::Expect { player: 3, joined: 4, ticket: [6; 16] },
             Message::Reached { players: 5 },
             Message::Unreached { player: 2 },
-            Message::Propose { stamp, stable: Roster { places: 2, ..Roster::default() }, pending: roster.clone() },
+            Message::Propose {
+                stamp,
+                stable: Roster { places: 2, ..Roster::default() },
+                pending: roster.clone(),
+            },
             Message::Propose { stamp, stable: roster.clone(), pending: roster },
             Message::Ack { stamp },
             Message::Commit { stamp, left: Some(-3) },

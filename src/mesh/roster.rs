@@ -125,7 +125,8 @@ mod tests {
     use super::*;
 
     fn of(players: &[u8]) -> Roster {
-        let member = |player: &u8| Member { player: *player, joined: 1, name: String::new(), addresses: Vec::new() };
+        let member =
+            |player: &u8| Member { player: *player, joined: 1, name: String::new(), addresses: Vec::new() };
         Roster { members: players.iter().map(member).collect(), places: 16, ..Roster::default() }
     }
 
@@ -139,7 +140,11 @@ mod tests {
             let (roster, all) = (of(&players), of(&players).players());
             for part in 0..=all {
                 let both = roster.is_quorum(part & all, 0) && roster.is_quorum(all & !part, 0);
-                assert_eq!(both, players.len() == 2 && (part & all).count_ones() == 1, "{players:?} {part:b}");
+                assert_eq!(
+                    both,
+                    players.len() == 2 && (part & all).count_ones() == 1,
+                    "{players:?} {part:b}"
+                );
             }
         }
     }

@@ -84,9 +84,16 @@ impl Session {
     }
 
     /// As [`Session::new`], of a host that plays with others without a server.
-    pub fn with_peers(mut host: Host, part: PeerPart) -> Self {
-        host.ask_admission();
-        Session { peers: Some(Box::new(part)), ..Self::new(host) }
+    pub fn with_peers(host: Host, part: PeerPart) -> Self {
+        let mut session = Self::new(host);
+        session.set_peers(part);
+        session
+    }
+
+    /// Gives it its part in a game without a server, before anything else was done with it.
+    pub fn set_peers(&mut self, part: PeerPart) {
+        self.host.serve_peers();
+        self.peers = Some(Box::new(part));
     }
 
     /// Its part in a game without a server.

@@ -7,7 +7,9 @@
 use std::any::Any;
 
 use crate::endpoint::{DEVELOPMENT_ADDRESS, Detail, DisconnectReason, Event, Goodbye, Host, PeerHandle};
-use crate::mesh::{self, Action, Happening, LeaveReason, LinkEnd, MAX_PASS_BYTES, Mesh, Message, Ticket, bit};
+use crate::mesh::{
+    self, Action, Happening, LeaveReason, LinkEnd, MAX_PASS_BYTES, Mesh, Message, Ticket, bit,
+};
 use crate::netcode::{self, ConnectToken, Key, TOKEN_BYTES, TokenParams, USER_DATA_BYTES};
 use crate::rng::Entropy;
 use crate::store::Datagrams;
@@ -140,6 +142,11 @@ impl PeerPart {
     /// Which player a connection is of, also one that is over and of which the application takes the last; and its joining.
     pub fn player_of(&self, handle: PeerHandle) -> Option<(u8, u32)> {
         self.players.iter().find(|it| it.handle == handle).map(|it| (it.player, it.joined))
+    }
+
+    /// Whether the application is to be told of something.
+    pub fn has_news(&self) -> bool {
+        !self.told.is_empty()
     }
 
     /// When [`PeerPart::run`] has something to do if nothing arrives before.
@@ -309,12 +316,20 @@ impl PeerPart {
         ConnectToken::generate(&params, &mut *self.entropy).ok()
     }
 
-    fn dial(&mut self, now: Instant, host: &mut Host, token: Option<ConnectToken>, player: Option<(u8, u32)>) {
+    fn dial(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        token: Option<ConnectToken>,
+        player: Option<(u8, u32)>,
+    ) {
         let config = netcode::ClientConfig {
             development: self.config.netcode.development && player.is_none(),
             ..self.config.netcode
         };
-        let id = token.as_ref().map_or(0, |token| u64::from_le_bytes(token.identity()[..8].try_into().unwrap_or_default()));
+        let id = token
+            .as_ref()
+            .map_or(0, |token| u64::from_le_bytes(token.identity()[..8].try_into().unwrap_or_default()));
         match token.map(|token| host.dial(now, config, token, id)) {
             Some(Ok(handle)) => self.mesh.note_dialling(now, handle.number(), player),
             _ => self.mesh.note_undialled(now, player.map(|(player, _)| player)),

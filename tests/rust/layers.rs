@@ -104,7 +104,8 @@ fn arrows_point_down_only() {
 }
 
 /// Layers inside which no modules know each other in a circle.
-const WITHOUT_CIRCLES: &[&str] = &["transport", "endpoint", "replication", "timeline", "mesh", "session", "driver"];
+const WITHOUT_CIRCLES: &[&str] =
+    &["transport", "endpoint", "replication", "timeline", "mesh", "session", "driver"];
 
 /// The paths of a source's `use` declarations, one name each.
 fn imports(code: &str) -> Vec<String> {

@@ -13,10 +13,15 @@ use crate::store::Datagrams;
 use crate::time::Instant;
 
 impl Host {
-    /// From now on, newcomers wait for [`Host::admit`] or [`Host::refuse`]: clients that dial us, not servers that we dial, but
-    /// where peers play without a server.
+    /// From now on, newcomers wait for [`Host::admit`] or [`Host::refuse`]: clients that dial us, not servers that we dial.
     pub fn ask_admission(&mut self) {
         self.asks_admission = true;
+    }
+
+    /// From now on, there is a layer above that plays with others without a server: it has all events at once, decides about all
+    /// newcomers, those that we dial too, and takes what the channels of peers carry.
+    pub fn serve_peers(&mut self) {
+        (self.asks_admission, self.serves_peers) = (true, true);
     }
 
     /// The [`Event::Accepted`] of those that must be decided about, in the order in which they came.

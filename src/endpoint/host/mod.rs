@@ -62,6 +62,8 @@ pub struct Host {
     told_late: HashSet<PeerHandle>,
     /// Newcomers wait until the application has decided about them.
     asks_admission: bool,
+    /// There is a layer above for a game without a server.
+    serves_peers: bool,
     /// Clients that left before the application decided, with all that they sent.
     left_undecided: Vec<Peer>,
     /// Messages of connections that ended before the application took them.
@@ -174,6 +176,7 @@ impl Host {
             untold: HashSet::new(),
             told_late: HashSet::new(),
             asks_admission: false,
+            serves_peers: false,
             left_undecided: Vec::new(),
             leftovers: Inbox::new(),
             arriving: Arriving::new(),

@@ -74,7 +74,7 @@ impl Host {
 
     /// Notes an event for the layer above, too.
     pub(super) fn note_link(&mut self, event: &Event) {
-        if self.protocol.peer_channel().is_some() {
+        if self.serves_peers {
             self.link_events.push(event.clone());
         }
     }
