@@ -122,6 +122,7 @@ from tickwire.connection import (
     DisconnectReason,
     Event,
     LeaveReason,
+    PeerEvent,
     Reconnecting,
     SendResult,
 )
@@ -277,6 +278,7 @@ __all__ = [
     "PacketStats",
     "Past",
     "Peer",
+    "PeerEvent",
     "Player",
     "PlayerJoined",
     "PlayerLeft",
