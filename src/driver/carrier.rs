@@ -9,6 +9,7 @@ use super::polled::{Driver, DriverCounters};
 use super::threaded::Next;
 use super::udp::DEFAULT_RECEIVE_BOUND;
 use crate::endpoint::{Dial, Goodbye};
+use crate::rendezvous::lobby_address;
 use crate::session::Session;
 use crate::time::{Duration, Instant};
 
@@ -81,6 +82,7 @@ impl Carrier {
     /// # Errors
     /// As [`Driver::receive`].
     pub fn receive(&mut self) -> io::Result<()> {
+        self.share_code();
         let Carrier { session, driver, gathering, .. } = self;
         let Some(driver) = driver else { return Ok(()) };
         let mut largest = 0;
@@ -94,6 +96,14 @@ impl Carrier {
         gathering.note_largest(driver.now(), largest);
         self.hear_refusals();
         received.map(drop)
+    }
+
+    /// Has a peer tell others the address of its code, by which all reach it.
+    fn share_code(&mut self) {
+        let code = self.driver.as_mut().and_then(Driver::rendezvous).and_then(|it| it.code());
+        if let (Some(code), Some(peers)) = (code, self.session.peers()) {
+            peers.mesh_mut().set_address(lobby_address(code));
+        }
     }
 
     /// Tells the session of servers that aren't there. As soon as a server has answered, nobody is asked any more: what the system
@@ -143,6 +153,7 @@ impl Carrier {
     /// As [`Driver::receive`]. What is to be sent was sent all the same.
     pub fn step(&mut self) -> io::Result<Next> {
         self.hear_refusals();
+        self.share_code();
         let Carrier { session, driver, gathering, .. } = self;
         let Some(driver) = driver else { return Ok(Next::Over) };
         let (mut read, mut largest) = (false, 0);
@@ -151,7 +162,8 @@ impl Carrier {
             session.handle_datagram(now, unix, from, datagram, out);
         });
         let more_waits = matches!(received, Ok(true));
-        if session.is_lingering() || gathering.asks(driver.now(), more_waits) {
+        let meets = driver.rendezvous().is_some();
+        if meets || session.is_lingering() || gathering.asks(driver.now(), more_waits) {
             let sent = driver.transmit(|now, out| {
                 session.transmit_between(now, out);
                 out.entries().iter().map(|(_, bytes)| bytes.len()).max()

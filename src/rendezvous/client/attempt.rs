@@ -227,7 +227,7 @@ impl Attempt {
     }
 
     fn kind(&self, address: SocketAddr) -> PathKind {
-        if super::relay_line::is_virtual(address) {
+        if super::relay_line::is_relayed(address) {
             PathKind::Relayed
         } else if is_direct(&self.us, &self.peer, address) {
             PathKind::Direct

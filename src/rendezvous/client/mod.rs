@@ -8,6 +8,7 @@
 //! [`RendezvousClient::transmit`] at least each 50 ms while something is looked for, and takes the events. What goes to a
 //! virtual address ([`is_virtual`]) goes through [`RendezvousClient::wrap`] first.
 
+mod alias;
 mod attempt;
 mod candidates;
 mod lobby;
@@ -17,8 +18,8 @@ mod server_line;
 use core::net::SocketAddr;
 use std::collections::VecDeque;
 
+pub use alias::{is_virtual, lobby_address, lobby_code};
 pub use attempt::PathKind;
-pub use relay_line::is_virtual;
 
 use super::code::LobbyCode;
 use super::messages::{Answer, GameInfo, Introduction, ListedGame, LobbyRefusal, MAGIC, MAX_INSIDE};
@@ -29,6 +30,7 @@ use crate::rng::Entropy;
 use crate::store::Datagrams;
 use crate::store::counters::counters;
 use crate::time::{Duration, Instant};
+use alias::{AGAIN_AFTER, ALIAS_TIMEOUT, Alias, STALE_AFTER};
 use attempt::{Attempt, AttemptState, Says};
 use lobby::Lobby;
 use relay_line::RelayLine;
@@ -107,6 +109,11 @@ pub struct RendezvousClient {
     lobby: Lobby,
     attempts: Vec<Attempt>,
     lines: Vec<Line>,
+    aliases: Vec<Alias>,
+    /// Of games that are dialled by their code's address.
+    protocol_id: u64,
+    /// Codes are dialled only once we have one ourselves, to be told to those whom we meet.
+    code_first: bool,
     events: VecDeque<RendezvousEvent>,
     counters: PeerCounters,
 }
@@ -121,6 +128,9 @@ impl RendezvousClient {
             secrets,
             attempts: Vec::new(),
             lines: Vec::new(),
+            aliases: Vec::new(),
+            protocol_id: 0,
+            code_first: false,
             events: VecDeque::new(),
             counters: PeerCounters::default(),
         }
@@ -143,6 +153,18 @@ impl RendezvousClient {
     /// Has a game registered from now on, or changes what is said of it.
     pub fn register(&mut self, now: Instant, info: GameInfo) {
         self.lobby.register(now, info, &mut self.secrets);
+    }
+
+    /// Has codes be dialled by their addresses ([`lobby_address`]): games of this protocol, and only once our own game has
+    /// a code.
+    pub fn dial_codes(&mut self, protocol_id: u64) {
+        (self.protocol_id, self.code_first) = (protocol_id, true);
+    }
+
+    /// The address by which the game knows whoever sends from `from`.
+    pub fn known_as(&self, from: SocketAddr) -> SocketAddr {
+        let alias = self.aliases.iter().find(|alias| alias.path == Some(from));
+        alias.map_or(from, |alias| lobby_address(alias.code))
     }
 
     /// Takes the game away, at once as far as one datagram goes.
@@ -246,7 +268,8 @@ impl RendezvousClient {
             }
             RelayPacket::Data { payload, .. } => {
                 line.used = now;
-                return Handled::Relayed(line.relay.address(), payload);
+                let from = line.relay.address();
+                return Handled::Relayed(self.known_as(from), payload);
             }
             RelayPacket::Bind { .. } => {}
         }
@@ -287,10 +310,12 @@ impl RendezvousClient {
 
     /// Says what is due.
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
-        let RendezvousClient { lobby, events, attempts, counters, .. } = self;
+        let RendezvousClient { lobby, events, attempts, counters, aliases, .. } = self;
+        aliases.retain(|alias| now - alias.used < ALIAS_TIMEOUT);
         let heard = |id: u64| attempts.iter().any(|attempt| attempt.id == Some(id) && attempt.heard);
         lobby.transmit(now, heard, out);
         while let Some(event) = lobby.poll_event() {
+            note_event(now, aliases, &event);
             push(events, counters, event);
         }
         let mut says = Says::new();
@@ -322,11 +347,47 @@ impl RendezvousClient {
 
     /// Sends a datagram of the game to a virtual address. False, and nothing is sent, when it is no such, or gone.
     pub fn wrap(&mut self, now: Instant, to: SocketAddr, datagram: &[u8], out: &mut Datagrams) -> bool {
+        if let Some(code) = lobby_code(to) {
+            return match self.path_to(now, code, datagram) {
+                Some(path) if !is_virtual(path) => {
+                    out.push(path, datagram);
+                    true
+                }
+                Some(path) => self.wrap(now, path, datagram, out),
+                None => false,
+            };
+        }
         let line = self.lines.iter_mut().find(|line| line.relay.address() == to);
         let Some(line) = line else { return false };
         line.used = now;
         line.relay.wrap(datagram, out);
         true
+    }
+
+    /// The way to whoever has a code, which is looked for if there is none.
+    fn path_to(&mut self, now: Instant, code: LobbyCode, datagram: &[u8]) -> Option<SocketAddr> {
+        let place = match self.aliases.iter().position(|alias| alias.code == code) {
+            Some(place) => place,
+            None if self.aliases.len() >= MAX_ATTEMPTS => return None,
+            None => {
+                let (join, path) = (None, None);
+                let (found_at, again_at, used) = (now, now, now);
+                self.aliases.push(Alias { code, join, path, found_at, again_at, used });
+                self.aliases.len() - 1
+            }
+        };
+        let alias = &mut self.aliases[place];
+        alias.used = now;
+        // Netcode's request, which begins with a zero: whoever is dialled anew may have moved.
+        if datagram.first() == Some(&0) && now - alias.found_at >= STALE_AFTER {
+            alias.path = None;
+        }
+        let may_ask = !self.code_first || self.lobby.code().is_some();
+        if alias.path.is_none() && alias.join.is_none() && now >= alias.again_at && may_ask {
+            alias.again_at = now + AGAIN_AFTER;
+            alias.join = self.lobby.join(now, code, self.protocol_id, &mut self.secrets).map(|join| join.0);
+        }
+        alias.path
     }
 
     /// Sends those of a batch by the relay that go to virtual addresses; the others stay as they are, in order.
@@ -354,7 +415,7 @@ impl RendezvousClient {
     }
 
     fn note_state(&mut self, now: Instant, place: usize) {
-        let RendezvousClient { attempts, lines, events, counters, lobby, .. } = self;
+        let RendezvousClient { attempts, lines, events, counters, lobby, aliases, .. } = self;
         let attempt = &attempts[place];
         let session = attempt.peer.session;
         let join = attempt.id.map(JoinId);
@@ -378,7 +439,20 @@ impl RendezvousClient {
             _ => return,
         };
         attempt.id.into_iter().for_each(|id| lobby.end_join(id));
+        note_event(now, aliases, &event);
         push(events, counters, event);
+    }
+}
+
+/// Has a code's address know what became of the question for it.
+fn note_event(now: Instant, aliases: &mut [Alias], event: &RendezvousEvent) {
+    let (join, path) = match event {
+        RendezvousEvent::Path { join: Some(join), address, .. } => (join, Some(*address)),
+        RendezvousEvent::NoPath { join: Some(join), .. } | RendezvousEvent::Refused { join, .. } => (join, None),
+        _ => return,
+    };
+    for alias in aliases.iter_mut().filter(|alias| alias.join == Some(join.0)) {
+        (alias.join, alias.path, alias.found_at) = (None, path, now);
     }
 }
 

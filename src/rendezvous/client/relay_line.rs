@@ -26,8 +26,8 @@ pub(super) fn virtual_address(channel: u64) -> SocketAddr {
     SocketAddr::new(Ipv6Addr::new(a, b, c, d, low(48), low(32), low(16), low(0)).into(), PORT)
 }
 
-/// Whether an address stands for a peer by way of the relay: no datagram can be sent there as it is.
-pub fn is_virtual(address: SocketAddr) -> bool {
+/// Whether an address stands for a peer by way of the relay.
+pub(super) fn is_relayed(address: SocketAddr) -> bool {
     matches!(address.ip(), IpAddr::V6(ip) if ip.segments()[..4] == NETWORK)
 }
 
