@@ -97,6 +97,8 @@ __all__ = [
     "Property",
     "Protocol",
     "Proxy",
+    "Relay",
+    "RendezvousServer",
     "ReceivedChunk",
     "Room",
     "Rows",
@@ -3544,6 +3546,8 @@ class Peer(Generic[_P]):
         bind: AddressLike | None = None,
         key: bytes | None = None,
         timeout: int = 5,
+        rendezvous: AddressLike | None = None,
+        title: str = "",
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
         slow_hook: float = 0.005,
@@ -3573,6 +3577,9 @@ class Peer(Generic[_P]):
             key (bytes | None, default None): 32 bytes that all peers of the game have, and nobody else; None: development
                 mode, in which anyone can join.
             timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
+            rendezvous (AddressLike | None, default None): a rendezvous server (:class:`RendezvousServer`): the game gets a
+                :attr:`code`, by which players behind boxes (NATs) join; None: only by addresses.
+            title (str, default ''): shows the game in the rendezvous server's list, up to 48 bytes; '': by its code alone.
             factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
             priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
                 with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
@@ -3626,6 +3633,7 @@ class Peer(Generic[_P]):
         bind: AddressLike | None = None,
         key: bytes | None = None,
         timeout: int = 5,
+        rendezvous: AddressLike | None = None,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
         slow_hook: float = 0.005,
@@ -3648,12 +3656,14 @@ class Peer(Generic[_P]):
         :class:`GameEnded` with the reason why not.
 
         Args:
-            address (AddressLike): where any player of the game is: it sends newcomers on to the master.
+            address (AddressLike): where any player of the game is: it sends newcomers on to the master. With ``rendezvous``: any
+                player's code.
             protocol (Protocol): what all peers share, made with ``peers=True``.
             name (str, default ''): what the player is called, up to 32 bytes in UTF-8.
             bind (AddressLike | None, default None): the local address; None: any free port.
             key (bytes | None, default None): the 32 bytes of the game; None: development mode.
             timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
+            rendezvous (AddressLike | None, default None): a rendezvous server: ``address`` is a code there.
             factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
             priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
                 with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
@@ -3701,6 +3711,9 @@ class Peer(Generic[_P]):
     @property
     def address(self) -> Address:
         """The local address, with the actual port."""
+    @property
+    def code(self) -> str | None:
+        """The code at the rendezvous server by which others join, once there is one."""
     @property
     def network(self) -> SimulatedNetwork | None:
         """The simulated network it is on; None on a real one."""
@@ -5108,6 +5121,123 @@ class SimulatedNetwork:
         ``nat_filtered`` (the sender isn't let in)."""
 
 @final
+class RendezvousServer:
+    """A rendezvous server: it gives a game a code, and tells who asks for the code, and the game's host, of each other. It
+    sees no data of a game. It works on a native thread, also while Python is busy, until it is closed.
+
+    Nothing is kept for an address that didn't prove that it receives there, and nobody is sent more bytes than came from
+    there.
+
+    Args:
+        listen (AddressLike): where peers send to; port 0 picks one (see :attr:`address`).
+        second_port (int | None, default 0): a second port at the same address, which lets peers find out what their box
+            does; 0 picks one, None: none, and no port is guessed.
+        relay (AddressLike | None, default None): the relay for peers who don't reach each other, as they see it.
+        relay_key (bytes | None, default None): the 32 bytes that the relay has too.
+        relay_bytes_per_second (int, default 100000): what the relay carries for each pair, 1,000 to 2**32 - 1.
+        max_games (int, default 10000): games at a time, 1 to 1,000,000; more are refused.
+        network (SimulatedNetwork | None, default None): a simulated network instead of sockets; call :meth:`pump` then.
+
+    Raises:
+        OSError: an address can't be bound; see errno.
+        ValueError: naming the argument, its value and its bound.
+
+    Example:
+        >>> with RendezvousServer("127.0.0.1:0") as server:
+        ...     server.counters["games"]
+        0
+    """
+
+    def __new__(
+        cls,
+        listen: AddressLike,
+        *,
+        second_port: int | None = 0,
+        relay: AddressLike | None = None,
+        relay_key: bytes | None = None,
+        relay_bytes_per_second: int = 100000,
+        max_games: int = 10000,
+        network: SimulatedNetwork | None = None,
+    ) -> RendezvousServer: ...
+    @property
+    def address(self) -> Address:
+        """Where peers send to, with the port that was picked."""
+    @property
+    def second_address(self) -> Address | None:
+        """The second port, if it has one."""
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+    @property
+    def counters(self) -> dict[str, int]:
+        """All that was counted, by name; once closed, the last counts. See docs/nat.md for the names."""
+    def pump(self) -> None:
+        """On a simulated network: answers what has come. With a socket, the thread does."""
+    def close(self) -> None:
+        """Ends the server; peers that know each other play on. Closing twice is fine."""
+    def __enter__(self) -> RendezvousServer: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+class Relay:
+    """A relay: the last resort of peers who don't reach each other. It carries their datagrams, which it can't read, for who
+    shows a token of a rendezvous server that has the same key. It works on a native thread, until it is closed.
+
+    Args:
+        listen (AddressLike): where peers send to; port 0 picks one (see :attr:`address`).
+        key (bytes): the 32 bytes that the rendezvous server has as ``relay_key``.
+        max_channels (int, default 4096): pairs at a time, 1 to 1,000,000; more are refused.
+        max_bytes_per_second (float, default 12500000.0): of all pairs together, 1,000 to 12.5e9; what is more is dropped.
+        network (SimulatedNetwork | None, default None): a simulated network instead of a socket; call :meth:`pump` then.
+
+    Raises:
+        OSError: the address can't be bound; see errno.
+        ValueError: naming the argument, its value and its bound.
+
+    Example:
+        >>> key = generate_key()
+        >>> with Relay("127.0.0.1:0", key=key) as relay:
+        ...     with RendezvousServer("127.0.0.1:0", relay=relay.address, relay_key=key) as server:
+        ...         relay.counters["channels"]
+        0
+    """
+
+    def __new__(
+        cls,
+        listen: AddressLike,
+        *,
+        key: bytes,
+        max_channels: int = 4096,
+        max_bytes_per_second: float = 12500000.0,
+        network: SimulatedNetwork | None = None,
+    ) -> Relay: ...
+    @property
+    def address(self) -> Address:
+        """Where peers send to, with the port that was picked."""
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+    @property
+    def counters(self) -> dict[str, int]:
+        """All that was counted, by name; once closed, the last counts. See docs/nat.md for the names."""
+    def pump(self) -> None:
+        """On a simulated network: carries what has come. With a socket, the thread does."""
+    def close(self) -> None:
+        """Ends the relay, and the ways of all who play by it. Closing twice is fine."""
+    def __enter__(self) -> Relay: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
 class Proxy:
     """A UDP proxy that puts bad conditions between any clients and a server: datagrams pass as they are, whatever
     they carry. It works on a native thread, also while Python is busy, until it is closed.

@@ -100,9 +100,11 @@ impl Carrier {
 
     /// Has a peer tell others the address of its code, by which all reach it.
     fn share_code(&mut self) {
-        let code = self.driver.as_mut().and_then(Driver::rendezvous).and_then(|it| it.code());
-        if let (Some(code), Some(peers)) = (code, self.session.peers()) {
-            peers.mesh_mut().set_address(lobby_address(code));
+        let Carrier { driver: Some(driver), session, .. } = self else { return };
+        let now = driver.now();
+        if let (Some(client), Some(peers)) = (driver.rendezvous(), session.peers()) {
+            client.set_players(now, peers.mesh().roster().members.len() as u8);
+            client.code().into_iter().for_each(|code| peers.mesh_mut().set_address(lobby_address(code)));
         }
     }
 

@@ -185,12 +185,13 @@ impl Driver {
                 log.received(now, from, datagram);
             }
             last = Some(now);
-            let (from, skipped) = match rendezvous.as_mut().map(|it| it.handle_datagram(now, from, datagram, out)) {
-                None => (from, 0),
-                Some(Handled::NotOurs) => (rendezvous.as_ref().map_or(from, |it| it.known_as(from)), 0),
-                Some(Handled::Relayed(from, inside)) => (from, datagram.len() - inside.len()),
-                Some(Handled::Taken) => return,
-            };
+            let (from, skipped) =
+                match rendezvous.as_mut().map(|it| it.handle_datagram(now, from, datagram, out)) {
+                    None => (from, 0),
+                    Some(Handled::NotOurs) => (rendezvous.as_ref().map_or(from, |it| it.known_as(from)), 0),
+                    Some(Handled::Relayed(from, inside)) => (from, datagram.len() - inside.len()),
+                    Some(Handled::Taken) => return,
+                };
             handle(now, unix, from, &mut datagram[skipped..], out);
         });
         self.send(last.unwrap_or_else(|| self.now()));

@@ -34,6 +34,7 @@ mod held;
 mod hooks;
 mod inbox;
 mod log;
+mod meeting;
 mod network;
 mod parts;
 mod peer;
@@ -104,6 +105,8 @@ pub mod module {
     use super::hooks::Candidates;
     #[pymodule_export]
     use super::inbox::{Inbox, Notifications, PacketNotifications, Tick};
+    #[pymodule_export]
+    use super::meeting::{Relay, RendezvousServer};
     #[pymodule_export]
     use super::network::{Bursts, Conditions, Outages, SimulatedNetwork};
     #[pymodule_export]

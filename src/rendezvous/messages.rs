@@ -72,7 +72,11 @@ impl Sighting {
 pub(super) fn is_private(ip: IpAddr) -> bool {
     match ip.to_canonical() {
         IpAddr::V4(ip) => ip.is_private() || ip.is_loopback() || ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_loopback() || matches!(ip.segments()[0] & 0xFE00, 0xFC00) || ip.segments()[0] & 0xFFC0 == 0xFE80,
+        IpAddr::V6(ip) => {
+            ip.is_loopback()
+                || matches!(ip.segments()[0] & 0xFE00, 0xFC00)
+                || ip.segments()[0] & 0xFFC0 == 0xFE80
+        }
     }
 }
 
@@ -98,11 +102,25 @@ pub struct ListedGame {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Request {
-    Register { secret: [u8; 16], info: GameInfo, sighting: Sighting },
-    Unregister { secret: [u8; 16] },
-    Join { code: LobbyCode, protocol_id: u64, nonce: [u8; 16], sighting: Sighting },
+    Register {
+        secret: [u8; 16],
+        info: GameInfo,
+        sighting: Sighting,
+    },
+    Unregister {
+        secret: [u8; 16],
+    },
+    Join {
+        code: LobbyCode,
+        protocol_id: u64,
+        nonce: [u8; 16],
+        sighting: Sighting,
+    },
     /// The listed games of a protocol from this place on.
-    List { protocol_id: u64, first: u16 },
+    List {
+        protocol_id: u64,
+        first: u16,
+    },
 }
 
 /// A request with what goes before it.
@@ -310,7 +328,8 @@ impl Answer {
                     let code = LobbyCode::from_bytes(fields.array()?)?;
                     Some(ListedGame { code, info: read_info(&mut fields)? })
                 };
-                let games = (count <= GAMES_A_PAGE).then(|| (0..count).map(read).collect::<Option<_>>())??;
+                let games =
+                    (count <= GAMES_A_PAGE).then(|| (0..count).map(read).collect::<Option<_>>())??;
                 Answer::Games { total, first, games }
             }
             kind::OBSERVED => Answer::Observed(fields.address()?),
@@ -367,7 +386,11 @@ fn read_sighting(fields: &mut Fields<'_>) -> Option<Sighting> {
 
 fn write_info(info: &GameInfo, out: &mut Vec<u8>) {
     out.extend_from_slice(&info.protocol_id.to_le_bytes());
-    out.extend_from_slice(&[info.players, info.max_players, u8::from(info.listed) << 7 | info.title.len() as u8]);
+    out.extend_from_slice(&[
+        info.players,
+        info.max_players,
+        u8::from(info.listed) << 7 | info.title.len() as u8,
+    ]);
     out.extend_from_slice(info.title.as_bytes());
 }
 

@@ -117,15 +117,9 @@ mod tests {
     fn hmac_is_that_of_its_standard() {
         // RFC 4231, test cases 1 and 2.
         let first = hmac(&[0x0B; 20], &[b"Hi ", b"There"]);
-        assert_eq!(
-            hex::encode(first),
-            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"
-        );
+        assert_eq!(hex::encode(first), "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
         let second = hmac(b"Jefe", &[b"what do ya want for nothing?"]);
-        assert_eq!(
-            hex::encode(second),
-            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
-        );
+        assert_eq!(hex::encode(second), "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
     }
 
     #[test]

@@ -72,7 +72,10 @@ mod tests {
         let mut limit = AskLimit::new(&mut secrets, Duration::from_millis(100), 5);
         let at = |millis: u64| Instant::from_millis(10_000 + millis);
         let from = |text: &str| text.parse::<SocketAddr>().unwrap();
-        assert_eq!((0..100).filter(|port| limit.charge(at(0), SocketAddr::from(([1, 2, 3, 4], *port)))).count(), 5);
+        assert_eq!(
+            (0..100).filter(|port| limit.charge(at(0), SocketAddr::from(([1, 2, 3, 4], *port)))).count(),
+            5
+        );
         assert!(!limit.has_room(at(0), from("1.2.3.4:5")) && limit.has_room(at(100), from("1.2.3.4:5")));
         assert_eq!((1..=1000).filter(|&ms| limit.charge(at(ms), from("[::ffff:1.2.3.4]:9"))).count(), 10);
         assert!(limit.charge(at(1000), from("1.2.3.5:5")));

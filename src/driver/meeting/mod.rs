@@ -11,10 +11,11 @@ use std::sync::{Mutex, PoisonError};
 
 pub use services::{Counted, Lookout, RelayService, RendezvousService};
 
-use super::polled::Driver;
-use super::threaded::{Poller, Shared};
-use super::udp::UdpConfig;
 use super::entropy::OsEntropy;
+use super::polled::Driver;
+use super::simulated::VirtualNetwork;
+use super::threaded::{Poller, Service, Shared};
+use super::udp::UdpConfig;
 use crate::rendezvous::{RelayServer, RelayServerConfig, RendezvousServer, RendezvousServerConfig};
 use services::MeetingService;
 
@@ -29,7 +30,7 @@ pub struct Meeting<S: Counted> {
 impl<S: Counted> Meeting<S> {
     fn start(driver: Driver, service: S) -> io::Result<Self> {
         let address = driver.local_address();
-        let poller = driver.socket().map(|socket| Poller::new(socket.handle()?)).transpose()?;
+        let poller = driver.socket().map(|socket| socket.handle().and_then(Poller::new)).transpose()?;
         let shared = Shared::new(MeetingService::new(driver, service), poller)?;
         Ok(Meeting { address, shared, last: Mutex::new(None) })
     }
@@ -50,6 +51,15 @@ impl<S: Counted> Meeting<S> {
         self.shared.lock().map_or(true, |service| service.is_closed())
     }
 
+    /// Answers what has come, where there is no thread.
+    pub fn pump(&self) {
+        if !self.shared.is_threaded()
+            && let Ok(mut service) = self.shared.lock()
+        {
+            let _again = service.turn();
+        }
+    }
+
     /// Ends it. Once is enough.
     pub fn close(&self) {
         let counters = self.counters();
@@ -63,6 +73,24 @@ impl<S: Counted> Meeting<S> {
     }
 }
 
+fn open(address: SocketAddr, network: Option<&VirtualNetwork>) -> io::Result<Driver> {
+    match network {
+        Some(network) => Driver::simulated(network.clone(), address),
+        None => Driver::udp(address, UdpConfig::default()),
+    }
+}
+
+/// Addresses of a port of this machine, as others in its network see it.
+pub fn own_addresses(local: SocketAddr, server: SocketAddr) -> Vec<SocketAddr> {
+    if !local.ip().is_unspecified() {
+        return vec![local];
+    }
+    // Nothing is sent: the system says which address it would send from.
+    let socket = std::net::UdpSocket::bind(SocketAddr::new(local.ip(), 0));
+    let own = socket.and_then(|socket| socket.connect(server).and_then(|()| socket.local_addr()));
+    own.map(|own| SocketAddr::new(own.ip(), local.port())).into_iter().collect()
+}
+
 /// A rendezvous server on a port, with its second one beside it, if it has one.
 ///
 /// # Errors
@@ -71,11 +99,12 @@ pub fn rendezvous(
     address: SocketAddr,
     second_port: Option<u16>,
     config: RendezvousServerConfig,
+    network: Option<VirtualNetwork>,
 ) -> io::Result<(Meeting<RendezvousService>, Option<Meeting<Lookout>>)> {
-    let driver = Driver::udp(address, UdpConfig::default())?;
+    let driver = open(address, network.as_ref())?;
     let at = driver.local_address();
     let lookout = second_port.map(|port| {
-        let driver = Driver::udp(SocketAddr::new(at.ip(), port), UdpConfig::default())?;
+        let driver = open(SocketAddr::new(at.ip(), port), network.as_ref())?;
         Meeting::start(driver, Lookout::default())
     });
     let lookout = lookout.transpose()?;
@@ -89,7 +118,11 @@ pub fn rendezvous(
 ///
 /// # Errors
 /// As [`rendezvous`].
-pub fn relay(address: SocketAddr, config: RelayServerConfig) -> io::Result<Meeting<RelayService>> {
-    let driver = Driver::udp(address, UdpConfig::default())?;
+pub fn relay(
+    address: SocketAddr,
+    config: RelayServerConfig,
+    network: Option<VirtualNetwork>,
+) -> io::Result<Meeting<RelayService>> {
+    let driver = open(address, network.as_ref())?;
     Meeting::start(driver, RelayService(RelayServer::new(config, &mut OsEntropy)))
 }

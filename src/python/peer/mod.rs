@@ -16,7 +16,7 @@ use self::events::reason_to_python;
 pub(crate) use self::events::{GameEnded, MasterChanged, Player, PlayerJoined, PlayerLeft, Started};
 use self::open::{Opening, open};
 use super::address::{Address, AddressLike};
-use super::arguments::{int, number, shared, truth};
+use super::arguments::{argument, int, number, shared, truth};
 use super::chunks::{Chunk, Transfer};
 use super::endpoint::Endpoint;
 use super::errors::value_error;
@@ -31,6 +31,7 @@ use super::setup::{class_name, entropy, random, send_options};
 use super::stats::ConnectionStats;
 use crate::endpoint::{ChunkLimits, PeerHandle};
 use crate::mesh::{Happening, Phase, Start};
+use crate::rendezvous::{LobbyCode, MAX_TITLE_BYTES, is_title, lobby_address};
 use crate::session::PeerPart;
 use crate::time::Instant;
 
@@ -70,6 +71,9 @@ impl Peer {
     ///     key (bytes | None, default None): 32 bytes that all peers of the game have, and nobody else; None: development
     ///         mode, in which anyone can join.
     ///     timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
+    ///     rendezvous (AddressLike | None, default None): a rendezvous server (:class:`RendezvousServer`): the game gets a
+    ///         :attr:`code`, by which players behind boxes (NATs) join; None: only by addresses.
+    ///     title (str, default ''): shows the game in the rendezvous server's list, up to 48 bytes; '': by its code alone.
     ///     factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
     ///     priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
     ///         with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
@@ -115,9 +119,9 @@ impl Peer {
     ///     ValueError: naming the argument, its value and its bound.
     #[staticmethod]
     #[pyo3(signature = (protocol, *, name = "", players = 4, late_joining = false, bind = None, key = None, timeout = 5,
-                        **settings))]
+                        rendezvous = None, title = "", **settings))]
     #[pyo3(text_signature = "(protocol, *, name='', players=4, late_joining=False, bind=None, key=None, \
-                             timeout=5, factory=None, priority=None, slow_hook=0.005, \
+                             timeout=5, rendezvous=None, title='', factory=None, priority=None, slow_hook=0.005, \
                              chunk_memory=67108864, chunk_directory=None, chunk_file_limit=None, \
                              chunk_directory_limit=None, congestion=None, driver='polled', conditions=None, \
                              seed=None, network=None, columns=None, capture=None, mtu=1280, \
@@ -132,11 +136,14 @@ impl Peer {
         bind: Option<AddressLike>,
         key: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = int::timeout)] timeout: i128,
+        rendezvous: Option<AddressLike>,
+        title: &str,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let settings = Self::settings(py, "Peer.host", settings, &protocol)?;
         let late = late_joining;
-        let opening = Opening { bind, key, name, timeout, places: players, late, contact: None };
+        let rendezvous = server(rendezvous, title)?;
+        let opening = Opening { bind, key, name, timeout, places: players, late, contact: None, rendezvous };
         Ok(Self::over(open(py, protocol, opening, settings)?))
     }
 
@@ -144,12 +151,14 @@ impl Peer {
     /// :class:`GameEnded` with the reason why not.
     ///
     /// Args:
-    ///     address (AddressLike): where any player of the game is: it sends newcomers on to the master.
+    ///     address (AddressLike): where any player of the game is: it sends newcomers on to the master. With ``rendezvous``: any
+    ///         player's code.
     ///     protocol (Protocol): what all peers share, made with ``peers=True``.
     ///     name (str, default ''): what the player is called, up to 32 bytes in UTF-8.
     ///     bind (AddressLike | None, default None): the local address; None: any free port.
     ///     key (bytes | None, default None): the 32 bytes of the game; None: development mode.
     ///     timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
+    ///     rendezvous (AddressLike | None, default None): a rendezvous server: ``address`` is a code there.
     ///     factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
     ///     priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
     ///         with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
@@ -194,8 +203,10 @@ impl Peer {
     ///     OSError: the address can't be bound.
     ///     ValueError: naming the argument, its value and its bound.
     #[staticmethod]
-    #[pyo3(signature = (address, protocol, *, name = "", bind = None, key = None, timeout = 5, **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, name='', bind=None, key=None, timeout=5, factory=None, \
+    #[pyo3(signature = (address, protocol, *, name = "", bind = None, key = None, timeout = 5, rendezvous = None,
+                        **settings))]
+    #[pyo3(text_signature = "(address, protocol, *, name='', bind=None, key=None, timeout=5, \
+                             rendezvous=None, factory=None, \
                              priority=None, slow_hook=0.005, chunk_memory=67108864, chunk_directory=None, \
                              chunk_file_limit=None, chunk_directory_limit=None, congestion=None, \
                              driver='polled', conditions=None, seed=None, network=None, columns=None, \
@@ -203,22 +214,32 @@ impl Peer {
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn join<'py>(
         py: Python<'py>,
-        address: AddressLike,
+        address: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         name: &str,
         bind: Option<AddressLike>,
         key: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = int::timeout)] timeout: i128,
+        rendezvous: Option<AddressLike>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let address = address.0;
+        let rendezvous = server(rendezvous, "")?;
+        let address = match rendezvous {
+            Some(_) => {
+                let code: LobbyCode =
+                    argument::<String>("address", address, "a code")?.parse().map_err(value_error)?;
+                lobby_address(code)
+            }
+            None => address.extract::<AddressLike>()?.0,
+        };
         if address.port() == 0 || address.ip().is_unspecified() {
             return Err(value_error(format!(
                 "address must be where a player can be reached, with its port, not {address}"
             )));
         }
         let settings = Self::settings(py, "Peer.join", settings, &protocol)?;
-        let opening = Opening { bind, key, name, timeout, places: 1, late: false, contact: Some(address) };
+        let contact = Some(address);
+        let opening = Opening { bind, key, name, timeout, places: 1, late: false, contact, rendezvous };
         Ok(Self::over(open(py, protocol, opening, settings)?))
     }
 
@@ -226,6 +247,14 @@ impl Peer {
     #[getter]
     fn address(&self) -> Address {
         self.endpoint.address
+    }
+
+    /// The code at the rendezvous server by which others join, once there is one.
+    #[getter]
+    fn code(&self) -> PyResult<Option<String>> {
+        let mut state = self.endpoint.state.lock()?;
+        let driver = state.carrier.parts().map(|(_, driver)| driver);
+        Ok(driver.and_then(|driver| driver.rendezvous()?.code()).map(|code| code.to_string()))
     }
 
     /// The simulated network it is on; None on a real one.
@@ -689,5 +718,22 @@ impl Peer {
                 Some(Py::new(py, GameEnded { reason })?.into_any())
             }
         })
+    }
+}
+
+/// A rendezvous server that datagrams can be sent to, and a title that all can be shown.
+fn server(address: Option<AddressLike>, title: &str) -> PyResult<Option<(core::net::SocketAddr, String)>> {
+    if !is_title(title) {
+        let complaint =
+            format!("title must be up to {MAX_TITLE_BYTES} bytes in UTF-8 without control characters");
+        return Err(value_error(format!("{complaint}, not {title:?}")));
+    }
+    match address.map(|address| address.0) {
+        Some(address) if address.port() == 0 || address.ip().is_unspecified() => Err(value_error(format!(
+            "rendezvous must be an address to send to, with its port, not {address}"
+        ))),
+        Some(address) => Ok(Some((address, title.to_owned()))),
+        None if title.is_empty() => Ok(None),
+        None => Err(value_error("title must be '' without a rendezvous: nobody lists the game")),
     }
 }

@@ -4,6 +4,7 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use pyo3::prelude::*;
 
+use crate::driver::meeting::own_addresses;
 use crate::driver::{OsEntropy, VirtualNetwork};
 use crate::endpoint::{DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, ServerConfig};
 use crate::mesh::{Config, MAX_NAME_BYTES, MAX_PLAYERS, Mesh};
@@ -18,6 +19,7 @@ use crate::python::protocol::Protocol;
 use crate::python::settings::Settings;
 use crate::python::setup::{REPLAY_WINDOW, open_driver};
 use crate::python::token::extract_key;
+use crate::rendezvous::{GameInfo, RendezvousClient};
 use crate::rng::Entropy;
 use crate::session::{PeerConfig, PeerPart};
 use crate::time::Duration;
@@ -38,6 +40,8 @@ pub(super) struct Opening<'a, 'py> {
     pub(super) late: bool,
     /// Where a member of the game is; None: this is the first.
     pub(super) contact: Option<SocketAddr>,
+    /// Where codes are known, and under which title the game is listed.
+    pub(super) rendezvous: Option<(SocketAddr, String)>,
 }
 
 pub(super) fn open(
@@ -46,7 +50,8 @@ pub(super) fn open(
     opening: Opening<'_, '_>,
     mut settings: Settings<'_>,
 ) -> PyResult<Endpoint> {
-    let Opening { bind, key, name, timeout, places, late, contact } = opening;
+    let Opening { bind, key, name, timeout, places, late, contact, rendezvous } = opening;
+    let near = rendezvous.as_ref().map(|(server, _)| *server).or(contact);
     check_protocol(protocol.get())?;
     if name.len() > MAX_NAME_BYTES || name.contains('\0') {
         let bytes = name.len();
@@ -60,7 +65,7 @@ pub(super) fn open(
     let join_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
     let network = settings.network.clone();
     let ip = if network.is_some() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
-    let unbound = match contact {
+    let unbound = match near {
         Some(address) if address.is_ipv6() => SocketAddr::new(
             if network.is_some() { core::net::Ipv6Addr::LOCALHOST } else { core::net::Ipv6Addr::UNSPECIFIED }
                 .into(),
@@ -69,7 +74,7 @@ pub(super) fn open(
         _ => SocketAddr::new(IpAddr::V4(ip), 0),
     };
     let address = bind.map_or(unbound, |bind| bind.0);
-    let asked = contact.unwrap_or(address).ip();
+    let asked = near.unwrap_or(address).ip();
     if !has_key && network.is_none() && !asked.is_loopback() && !address.ip().is_loopback() {
         let sentence = format!(
             "the peer at {address} has no key: it is in development mode and anyone can join. Give all peers of a game one key"
@@ -117,6 +122,15 @@ pub(super) fn open(
         timeout,
         spoken: protocol.get().spoken().map(|spoken| spoken.hash),
     };
+    if let Some((server, title)) = rendezvous {
+        let mut client = RendezvousClient::new(server, own_addresses(address, server), &mut *source);
+        let max_players = if contact.is_none() { places } else { 0 };
+        let listed = !title.is_empty();
+        client.dial_codes(protocol.get().id);
+        let info = GameInfo { title, protocol_id: protocol.get().id, players: 1, max_players, listed };
+        client.register(driver.now(), info);
+        driver.set_rendezvous(client);
+    }
     let own = Some(address).filter(|address| !address.ip().is_unspecified());
     let of_mesh = Config {
         name: name.into(),

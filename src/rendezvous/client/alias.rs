@@ -4,6 +4,7 @@
 
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
+use super::event::RendezvousEvent;
 use super::relay_line::is_relayed;
 use crate::rendezvous::code::LobbyCode;
 use crate::time::{Duration, Instant};
@@ -52,6 +53,20 @@ pub(super) struct Alias {
     pub(super) found_at: Instant,
     pub(super) again_at: Instant,
     pub(super) used: Instant,
+}
+
+/// Has a code's address know what became of the question for it.
+pub(super) fn note_event(now: Instant, aliases: &mut [Alias], event: &RendezvousEvent) {
+    let (join, path) = match event {
+        RendezvousEvent::Path { join: Some(join), address, .. } => (join, Some(*address)),
+        RendezvousEvent::NoPath { join: Some(join), .. } | RendezvousEvent::Refused { join, .. } => {
+            (join, None)
+        }
+        _ => return,
+    };
+    for alias in aliases.iter_mut().filter(|alias| alias.join == Some(join.0)) {
+        (alias.join, alias.path, alias.found_at) = (None, path, now);
+    }
 }
 
 #[cfg(test)]

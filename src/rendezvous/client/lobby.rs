@@ -90,6 +90,12 @@ impl Lobby {
         }
     }
 
+    pub(super) fn set_players(&mut self, now: Instant, players: u8) {
+        if let Some(hosted) = self.hosted.as_mut().filter(|hosted| hosted.info.players != players) {
+            (hosted.info.players, hosted.ask_at) = (players, hosted.ask_at.min(now));
+        }
+    }
+
     pub(super) fn unregister(&mut self, out: &mut Datagrams) {
         if let Some(Hosted { secret, number, .. }) = self.hosted.take() {
             self.line.ask(number, Request::Unregister { secret }, out);

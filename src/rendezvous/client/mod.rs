@@ -11,6 +11,7 @@
 mod alias;
 mod attempt;
 mod candidates;
+mod event;
 mod lobby;
 mod relay_line;
 mod server_line;
@@ -20,17 +21,17 @@ use std::collections::VecDeque;
 
 pub use alias::{is_virtual, lobby_address, lobby_code};
 pub use attempt::PathKind;
+pub use event::{JoinId, PeerCounters, RendezvousEvent};
 
 use super::code::LobbyCode;
-use super::messages::{Answer, GameInfo, Introduction, ListedGame, LobbyRefusal, MAGIC, MAX_INSIDE};
+use super::messages::{Answer, GameInfo, Introduction, MAGIC, MAX_INSIDE};
 use super::probe::Probe;
 use super::relay::RelayPacket;
 use super::secrets::Secrets;
 use crate::rng::Entropy;
 use crate::store::Datagrams;
-use crate::store::counters::counters;
 use crate::time::{Duration, Instant};
-use alias::{AGAIN_AFTER, ALIAS_TIMEOUT, Alias, STALE_AFTER};
+use alias::{AGAIN_AFTER, ALIAS_TIMEOUT, Alias, STALE_AFTER, note_event};
 use attempt::{Attempt, AttemptState, Says};
 use lobby::Lobby;
 use relay_line::RelayLine;
@@ -43,50 +44,6 @@ const MAX_EVENTS: usize = 256;
 
 /// The silence after which a way by the relay is let go.
 const LINE_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Names a question for a code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct JoinId(pub u64);
-
-/// What a peer learns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RendezvousEvent {
-    /// Our game has this code, and we are seen so; again when that has changed.
-    Registered { code: LobbyCode, outside: SocketAddr },
-    /// The server doesn't take our game now; it is asked again.
-    NotRegistered(LobbyRefusal),
-    /// The server has not answered for some time; it is asked on.
-    ServerSilent,
-    /// The listed games, all of them.
-    Games(Vec<ListedGame>),
-    /// There is no introduction.
-    Refused { join: JoinId, refusal: LobbyRefusal },
-    /// The server didn't answer, or no way to the peer was found. Without `join`: the other side had asked.
-    NoPath { join: Option<JoinId>, server_answered: bool },
-    /// This is the way to a peer. Without `join`: the other side had asked.
-    Path { join: Option<JoinId>, address: SocketAddr, kind: PathKind },
-}
-
-counters! {
-    /// What a peer's part did, and what it dropped.
-    pub struct PeerCounters {
-        /// Introductions, ours and others', that began an attempt.
-        introduced,
-        direct,
-        punched,
-        relayed,
-        /// Attempts that found no way.
-        no_path,
-        /// Datagrams with our first byte that nobody was asked for.
-        unexpected,
-        /// Introductions and probes of who hasn't their key.
-        forged,
-        /// Introductions while there were as many attempts as may be.
-        too_many,
-        /// Events that nobody took.
-        events_lost,
-    }
-}
 
 /// What a datagram was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,6 +122,11 @@ impl RendezvousClient {
     pub fn known_as(&self, from: SocketAddr) -> SocketAddr {
         let alias = self.aliases.iter().find(|alias| alias.path == Some(from));
         alias.map_or(from, |alias| lobby_address(alias.code))
+    }
+
+    /// Says how many play, when that has changed.
+    pub fn set_players(&mut self, now: Instant, players: u8) {
+        self.lobby.set_players(now, players);
     }
 
     /// Takes the game away, at once as far as one datagram goes.
@@ -441,18 +403,6 @@ impl RendezvousClient {
         attempt.id.into_iter().for_each(|id| lobby.end_join(id));
         note_event(now, aliases, &event);
         push(events, counters, event);
-    }
-}
-
-/// Has a code's address know what became of the question for it.
-fn note_event(now: Instant, aliases: &mut [Alias], event: &RendezvousEvent) {
-    let (join, path) = match event {
-        RendezvousEvent::Path { join: Some(join), address, .. } => (join, Some(*address)),
-        RendezvousEvent::NoPath { join: Some(join), .. } | RendezvousEvent::Refused { join, .. } => (join, None),
-        _ => return,
-    };
-    for alias in aliases.iter_mut().filter(|alias| alias.join == Some(join.0)) {
-        (alias.join, alias.path, alias.found_at) = (None, path, now);
     }
 }
 

@@ -10,8 +10,8 @@ pub mod token;
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
-pub(super) use packets::RelayPacket;
 pub use packets::RELAY_HEADER_BYTES;
+pub(super) use packets::RelayPacket;
 pub use token::{RelayKey, RelayTerms, RelayToken};
 
 use super::secrets::Secrets;
@@ -189,16 +189,10 @@ impl RelayServer {
         out.push_with(from, |out| RelayPacket::Bound { channel: terms.channel }.write(out));
     }
 
-    fn forward(
-        &mut self,
-        now: Instant,
-        from: SocketAddr,
-        number: u64,
-        datagram: &[u8],
-        out: &mut Datagrams,
-    ) {
+    fn forward(&mut self, now: Instant, from: SocketAddr, number: u64, datagram: &[u8], out: &mut Datagrams) {
         let side = |channel: &Channel| channel.sides.iter().position(|side| *side == Some(from));
-        let Some((channel, side)) = self.channels.get_mut(&number).and_then(|it| side(it).map(|side| (it, side)))
+        let Some((channel, side)) =
+            self.channels.get_mut(&number).and_then(|it| side(it).map(|side| (it, side)))
         else {
             return self.counters.unbound += 1;
         };

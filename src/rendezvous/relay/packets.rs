@@ -20,12 +20,23 @@ mod kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::rendezvous) enum RelayPacket<'a> {
     /// A peer wants its side of a channel, with the relay's cookie once it has one.
-    Bind { cookie: ShortTag, token: RelayToken },
+    Bind {
+        cookie: ShortTag,
+        token: RelayToken,
+    },
     /// What proves the peer's address, of its channel.
-    Challenge { channel: u64, cookie: ShortTag },
+    Challenge {
+        channel: u64,
+        cookie: ShortTag,
+    },
     /// The side is the peer's for now.
-    Bound { channel: u64 },
-    Data { channel: u64, payload: &'a [u8] },
+    Bound {
+        channel: u64,
+    },
+    Data {
+        channel: u64,
+        payload: &'a [u8],
+    },
 }
 
 impl<'a> RelayPacket<'a> {

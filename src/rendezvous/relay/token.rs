@@ -72,7 +72,12 @@ impl RelayToken {
         let mut fields = crate::rendezvous::bytes::Fields(body);
         let channel = fields.u64()?;
         let side = fields.u8()? == 1;
-        Some(RelayTerms { channel, side, expires: UnixSeconds(fields.u64()?), bytes_per_second: fields.u32()? })
+        Some(RelayTerms {
+            channel,
+            side,
+            expires: UnixSeconds(fields.u64()?),
+            bytes_per_second: fields.u32()?,
+        })
     }
 }
 

@@ -86,10 +86,12 @@ impl Games {
             *count += 1;
             moved.into_iter().for_each(|before| self.leave(before));
         }
-        let code = known.unwrap_or_else(|| loop {
-            let code = LobbyCode::random(draw());
-            if !self.by_code.contains_key(&code) {
-                break code;
+        let code = known.unwrap_or_else(|| {
+            loop {
+                let code = LobbyCode::random(draw());
+                if !self.by_code.contains_key(&code) {
+                    break code;
+                }
             }
         });
         self.codes.insert(secret, code);
@@ -104,9 +106,8 @@ impl Games {
 
     /// The listed games of a protocol (0 for any) from a place on, and how many there are.
     pub(super) fn listed(&self, protocol_id: u64, first: usize, count: usize) -> (usize, Vec<ListedGame>) {
-        let is_meant = |game: &Game| {
-            game.info.listed && (protocol_id == 0 || game.info.protocol_id == protocol_id)
-        };
+        let is_meant =
+            |game: &Game| game.info.listed && (protocol_id == 0 || game.info.protocol_id == protocol_id);
         let meant = self.by_code.iter().filter(|(_, game)| is_meant(game));
         let games = meant.clone().skip(first).take(count);
         let listed = |(code, game): (&LobbyCode, &Game)| ListedGame { code: *code, info: game.info.clone() };

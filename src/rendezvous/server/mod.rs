@@ -16,9 +16,7 @@ use core::net::SocketAddr;
 
 pub use games::GAME_LIFETIME;
 
-use super::messages::{
-    Answer, Asked, GAMES_A_PAGE, Introduction, LobbyRefusal, Request, read_observe,
-};
+use super::messages::{Answer, Asked, GAMES_A_PAGE, Introduction, LobbyRefusal, Request, read_observe};
 use super::relay::{RelayKey, RelayTerms, RelayToken};
 use super::secrets::Secrets;
 use super::source_limit::AskLimit;

@@ -76,12 +76,10 @@ fn a_flood_from_forged_sources_leaves_nothing_behind_and_gets_less_than_it_bring
 
 #[test]
 fn games_are_bounded_in_all_and_by_source() {
-    let config =
-        RendezvousServerConfig { max_games: 100, max_games_of_a_source: 10, ..Default::default() };
+    let config = RendezvousServerConfig { max_games: 100, max_games_of_a_source: 10, ..Default::default() };
     let mut server = RendezvousServer::new(config, &mut Rng::seeded(1));
     for n in 0..1000u32 {
-        let mut client =
-            RendezvousClient::new(address(SERVER), vec![], &mut Rng::seeded(u64::from(n)));
+        let mut client = RendezvousClient::new(address(SERVER), vec![], &mut Rng::seeded(u64::from(n)));
         client.register(at(u64::from(n)), game());
         // 20 sources, from many ports.
         let from = SocketAddr::new(source(n % 20).ip(), 1000 + n as u16);
@@ -90,7 +88,12 @@ fn games_are_bounded_in_all_and_by_source() {
     let counters = server.counters();
     assert_eq!((counters.games, counters.registered), (100, 100));
     assert!(counters.source_full + counters.server_full > 0);
-    talk(&mut server, &mut RendezvousClient::new(address(SERVER), vec![], &mut Rng::seeded(1)), at(1), source(1));
+    talk(
+        &mut server,
+        &mut RendezvousClient::new(address(SERVER), vec![], &mut Rng::seeded(1)),
+        at(1),
+        source(1),
+    );
     server.handle_datagram(at(40_000), UNIX, source(1), b"", &mut Datagrams::new());
     assert_eq!((server.counters().games, server.counters().forgotten), (0, 100));
 }
@@ -101,7 +104,8 @@ fn who_guesses_codes_is_slowed_down() {
     let mut rng = Rng::seeded(4);
     let mut client = RendezvousClient::new(address(SERVER), vec![], &mut Rng::seeded(2));
     for n in 0..2000 {
-        let text: String = (0..6).map(|_| char::from(b"BCDFGHJKLMNPQRSTVWX"[rng.below(19) as usize])).collect();
+        let text: String =
+            (0..6).map(|_| char::from(b"BCDFGHJKLMNPQRSTVWX"[rng.below(19) as usize])).collect();
         client.join(at(10 * n), text.parse::<LobbyCode>().unwrap(), 5);
         talk(&mut server, &mut client, at(10 * n), source(3));
     }
@@ -250,7 +254,8 @@ fn the_relay_carries_for_nobody_without_a_token_of_its_own() {
     assert!(say(&mut relay, UNIX, at(0), source(2), &data(2, 100)).is_empty());
     assert_eq!((relay.counters().unbound, relay.counters().other_side_missing), (10_001, 1));
     // The token's rate holds.
-    let carried = (0..10_000).filter(|n| !say(&mut relay, UNIX, at(n / 5), source(0), &data(1, 1000)).is_empty());
+    let carried =
+        (0..10_000).filter(|n| !say(&mut relay, UNIX, at(n / 5), source(0), &data(1, 1000)).is_empty());
     let carried = carried.count();
     assert!((40..=52).contains(&carried), "20 kB a second for 2 seconds, and 10 kB at once: {carried}");
     assert!(relay.counters().over_rate > 9000);
@@ -316,8 +321,9 @@ fn random_and_cut_datagrams_are_dropped_and_never_panic() {
             bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = n as u8);
         });
         if let Some(kind) = bytes.get_mut(1) {
-            *kind = [0x11, 0x13, 0x14, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x31, 0x32, 0x33, 0x34, 0x41, 0x43]
-                [rng.below(15) as usize];
+            *kind =
+                [0x11, 0x13, 0x14, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x31, 0x32, 0x33, 0x34, 0x41, 0x43]
+                    [rng.below(15) as usize];
         }
         bytes.truncate(rng.below(2 + bytes.len() as u64) as usize);
         bytes.first_mut().into_iter().for_each(|first| *first = MAGIC);

@@ -86,11 +86,8 @@ impl Internet {
     pub(super) fn add_peer(&mut self, at: &str) -> usize {
         assert!(self.network.add_host(address(at)));
         let number = self.peers.len();
-        let client = RendezvousClient::new(
-            address(SERVER),
-            vec![address(at)],
-            &mut Rng::seeded(1000 + number as u64),
-        );
+        let client =
+            RendezvousClient::new(address(SERVER), vec![address(at)], &mut Rng::seeded(1000 + number as u64));
         self.peers.push(Peer { address: address(at), client, events: Vec::new(), got: Vec::new() });
         number
     }

@@ -4,7 +4,9 @@ mod hostile;
 mod internet;
 
 use tickwire::netsim::{Conditions, NatKind};
-use tickwire::rendezvous::{GameInfo, LobbyRefusal, PathKind, RendezvousClient, RendezvousEvent};
+use tickwire::rendezvous::{
+    GameInfo, LobbyRefusal, PathKind, RendezvousClient, RendezvousEvent, lobby_address,
+};
 use tickwire::rng::Rng;
 use tickwire::time::Duration;
 
@@ -224,11 +226,8 @@ fn what_the_server_refuses_has_a_reason_and_silence_is_noticed() {
             _ => None,
         })
         .collect();
-    let expected = [
-        (LobbyRefusal::UnknownCode, false),
-        (LobbyRefusal::Protocol, false),
-        (LobbyRefusal::GameFull, true),
-    ];
+    let expected =
+        [(LobbyRefusal::UnknownCode, false), (LobbyRefusal::Protocol, false), (LobbyRefusal::GameFull, true)];
     assert_eq!(refusals, expected);
     // The server is gone.
     net.peers[1].events.clear();
@@ -273,4 +272,46 @@ fn the_list_has_all_listed_games_of_a_protocol() {
     assert_eq!((net.counters().0.games, net.counters().0.unregistered), (39, 1));
     net.run(seconds(35));
     assert_eq!((net.counters().0.games, net.counters().0.forgotten), (38, 1));
+}
+
+#[test]
+fn who_sends_to_a_codes_address_reaches_its_host() {
+    for kinds in [[KINDS[3], KINDS[2]], [KINDS[4], KINDS[4]]] {
+        let mut net = two(good(), 1, kinds, true);
+        let code = net.host(0);
+        let now = net.now();
+        net.peers[1].client.dial_codes(5);
+        net.peers[1].client.register(now, game());
+        let place = lobby_address(code);
+        for _ in 0..30 {
+            net.send(1, place, b"\x00request");
+            net.run(Duration::from_millis(100));
+        }
+        let (from, bytes) = net.peers[0].got.last().cloned().unwrap();
+        assert_eq!(bytes, b"\x00request");
+        net.send(0, from, b"\x01answer");
+        net.run(Duration::from_millis(100));
+        let seen = net.peers[1].got.last().cloned().unwrap();
+        let expected = match net.peers[1].path().unwrap().2 {
+            PathKind::Relayed => place,
+            _ => from_of(&net, place),
+        };
+        assert_eq!(seen.1, b"\x01answer");
+        assert_eq!(net.peers[1].client.known_as(seen.0), expected);
+        // The box forgets all: whoever dials anew is led anew.
+        net.network.restart_nat(ip("203.0.113.1"));
+        net.run(seconds(15));
+        net.peers[0].got.clear();
+        for _ in 0..30 {
+            net.send(1, place, b"\x00request");
+            net.run(Duration::from_millis(100));
+        }
+        assert!(!net.peers[0].got.is_empty());
+    }
+}
+
+/// As what the driver gives what came from the host.
+fn from_of(net: &Internet, place: std::net::SocketAddr) -> std::net::SocketAddr {
+    assert_eq!(net.peers[1].client.known_as(net.peers[1].path().unwrap().1), place);
+    place
 }
