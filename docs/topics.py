@@ -26,7 +26,8 @@ TOPICS: dict[str, tuple[str, str]] = {
     ),
     "Peers": (
         "Games without a server.",
-        "RendezvousServer Relay Peer Player PlayerJoined PlayerLeft MasterChanged Started GameEnded PeerEvent LeaveReason",
+        "RendezvousServer Relay "
+        "Peer Player PlayerJoined PlayerLeft MasterChanged Started GameEnded PeerEvent LeaveReason",
     ),
     "Calls": (
         "Functions that the other side runs.",

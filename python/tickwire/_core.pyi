@@ -97,9 +97,9 @@ __all__ = [
     "Property",
     "Protocol",
     "Proxy",
+    "ReceivedChunk",
     "Relay",
     "RendezvousServer",
-    "ReceivedChunk",
     "Room",
     "Rows",
     "Schema",
@@ -5184,6 +5184,7 @@ class RendezvousServer:
         /,
     ) -> None: ...
 
+@final
 class Relay:
     """A relay: the last resort of peers who don't reach each other. It carries their datagrams, which it can't read, for who
     shows a token of a rendezvous server that has the same key. It works on a native thread, until it is closed.
@@ -5238,6 +5239,7 @@ class Relay:
         /,
     ) -> None: ...
 
+@final
 class Proxy:
     """A UDP proxy that puts bad conditions between any clients and a server: datagrams pass as they are, whatever
     they carry. It works on a native thread, also while Python is busy, until it is closed.

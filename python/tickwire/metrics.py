@@ -186,11 +186,15 @@ class MeetingCollector(Collector):
         if self._service.closed:
             return
         counted = CounterMetricFamily(
-            f"tickwire_{self._kind}_count", "What was counted, by name: see docs/nat.md.", labels=["server", "name"]
+            f"tickwire_{self._kind}_count",
+            "What was counted, by name: see docs/nat.md.",
+            labels=["server", "name"],
         )
         for name, value in self._service.counters.items():
             if name in self.GAUGES:
-                gauge = GaugeMetricFamily(f"tickwire_{self._kind}_{name}", "How many there are.", labels=["server"])
+                gauge = GaugeMetricFamily(
+                    f"tickwire_{self._kind}_{name}", "How many there are.", labels=["server"]
+                )
                 gauge.add_metric([self._name], value)
                 yield gauge
             else:
@@ -199,7 +203,7 @@ class MeetingCollector(Collector):
 
 
 def serve_meeting(service: tw.RendezvousServer | tw.Relay, host: str, port: int) -> int:
-    """Has Prometheus read a rendezvous server's or a relay's numbers by HTTP, on a thread of its own; returns the port.
+    """Serves a rendezvous server's or a relay's numbers to Prometheus, on its own thread; returns the port.
 
     Args:
         service: the server or the relay.

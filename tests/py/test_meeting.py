@@ -1,4 +1,4 @@
-"""Rendezvous servers, relays, and peers behind boxes that join by a code: in virtual time, and a little over loopback."""
+"""Rendezvous servers, relays, and peers behind boxes that join by a code; nearly all in virtual time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Internet:
         number = len(self.peers) + 1
         if kind is None:
             return f"192.0.2.{number}:5000"
-        self.network.add_nat(f"203.0.113.{number}", [f"10.0.{number}.2"], kind)
+        self.network.add_nat(f"203.0.113.{number}", [f"10.0.{number}.2"], kind=kind)
         return f"10.0.{number}.2:5000"
 
     def host(self, kind: str | None, **settings: object) -> tw.Peer[Chat]:
@@ -57,9 +57,7 @@ class Internet:
 
     def join(self, kind: str | None, code: str) -> tw.Peer[Chat]:
         bind = self.place(kind)
-        return self.add(
-            tw.Peer.join(code, PROTOCOL, bind=bind, network=self.network, rendezvous=SERVER)
-        )
+        return self.add(tw.Peer.join(code, PROTOCOL, bind=bind, network=self.network, rendezvous=SERVER))
 
     def add(self, peer: tw.Peer[Chat]) -> tw.Peer[Chat]:
         self.peers.append(peer)
@@ -140,9 +138,7 @@ def test_over_loopback_threads_answer() -> None:
         while len(ann.players) < 2:
             assert time.monotonic() < deadline
             if ann.code is not None and len(peers) == 1:
-                peers.append(
-                    tw.Peer.join(ann.code, PROTOCOL, bind=LOOPBACK, rendezvous=server.address)
-                )
+                peers.append(tw.Peer.join(ann.code, PROTOCOL, bind=LOOPBACK, rendezvous=server.address))
             for peer in peers:
                 with peer.tick():
                     pass
@@ -196,5 +192,7 @@ def test_numbers_for_prometheus() -> None:
             families = list(metrics.MeetingCollector(service).collect())
             assert name in {family.name for family in families}
             (counted,) = (family for family in families if family.name.endswith("_count"))
-            assert {"datagrams_received", "malformed"} <= {sample.labels["name"] for sample in counted.samples}
+            assert {"datagrams_received", "malformed"} <= {
+                sample.labels["name"] for sample in counted.samples
+            }
     assert list(metrics.MeetingCollector(server).collect()) == []

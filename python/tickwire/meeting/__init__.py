@@ -1,4 +1,4 @@
-"""``tickwire rendezvous`` and ``tickwire relay``: where peers behind boxes (NATs) meet, and what carries for the rest.
+"""``tickwire rendezvous`` and ``tickwire relay``: where peers behind NATs meet, and what carries for others.
 
 The servers themselves are :class:`tickwire.RendezvousServer` and :class:`tickwire.Relay`.
 """
