@@ -203,11 +203,11 @@ impl Asked {
 
     /// The number and the cookie of what has the length of a request, to be looked at before anything else.
     pub(super) fn peek(datagram: &[u8]) -> Option<(u32, ShortTag)> {
-        let length = match datagram.get(1)? {
-            &kind::REGISTER => REGISTER_BYTES,
-            &kind::UNREGISTER => OBSERVE_BYTES,
-            &kind::JOIN => JOIN_BYTES,
-            &kind::LIST => LIST_BYTES,
+        let length = match *datagram.get(1)? {
+            kind::REGISTER => REGISTER_BYTES,
+            kind::UNREGISTER => OBSERVE_BYTES,
+            kind::JOIN => JOIN_BYTES,
+            kind::LIST => LIST_BYTES,
             _ => return None,
         };
         let mut fields = Fields(datagram.get(2..)?);
