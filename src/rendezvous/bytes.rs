@@ -2,6 +2,9 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+/// The first byte of every datagram here. Netcode's first byte has a kind up to 6 in its low half.
+pub const MAGIC: u8 = 0xF7;
+
 /// Bytes of an address, or of none: the family, 16 of IP, 2 of port.
 pub(super) const ADDRESS_BYTES: usize = 1 + 16 + 2;
 

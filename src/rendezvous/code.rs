@@ -12,7 +12,7 @@ const LETTERS: &[u8; 19] = b"BCDFGHJKLMNPQRSTVWX";
 /// Letters of a code.
 pub const CODE_LETTERS: usize = 6;
 
-/// A lobby code.
+/// A code, checked to be one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LobbyCode([u8; CODE_LETTERS]);
 

@@ -5,13 +5,10 @@
 
 use core::net::{IpAddr, SocketAddr};
 
-use super::bytes::{ADDRESS_BYTES, Fields, write_address, write_addresses};
+use super::bytes::{ADDRESS_BYTES, Fields, MAGIC, write_address, write_addresses};
 use super::code::LobbyCode;
 use super::relay::token::{RelayToken, TOKEN_BYTES};
 use super::secrets::{ShortTag, TAG_BYTES, same, short_tag};
-
-/// The first byte of every datagram here. Netcode's first byte has a kind up to 6 in its low half.
-pub const MAGIC: u8 = 0xF7;
 
 /// Addresses of its own that a peer may name: a few networks of each family.
 pub const MAX_INSIDE: usize = 4;

@@ -41,12 +41,13 @@ mod secrets;
 pub mod server;
 mod source_limit;
 
+pub use bytes::MAGIC;
 pub use client::{
     Handled, JoinId, PathKind, RendezvousClient, RendezvousEvent, is_virtual, lobby_address, lobby_code,
 };
 pub use code::{CODE_LETTERS, CodeError, LobbyCode};
 pub use messages::{
-    GameInfo, Introduction, ListedGame, LobbyRefusal, MAGIC, MAX_INSIDE, MAX_TITLE_BYTES, Sighting, is_title,
+    GameInfo, Introduction, ListedGame, LobbyRefusal, MAX_INSIDE, MAX_TITLE_BYTES, Sighting, is_title,
 };
 pub use relay::{RelayServer, RelayServerConfig};
 pub use server::{RelayOffer, RendezvousServer, RendezvousServerConfig};

@@ -2,8 +2,7 @@
 //!
 //! Promises: only who was given the session's key writes one that is read; an answer is as long as its question.
 
-use super::bytes::Fields;
-use super::messages::MAGIC;
+use super::bytes::{Fields, MAGIC};
 use super::secrets::{TAG_BYTES, same, short_tag};
 
 const PROBE_BYTES: usize = 2 + 8 + 4 + TAG_BYTES;
@@ -11,7 +10,7 @@ const PROBE_BYTES: usize = 2 + 8 + 4 + TAG_BYTES;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum ProbeKind {
-    /// Are you there?
+    /// Asks whether the other one is there.
     Ask = 0x41,
     /// The answer, with the number of the question.
     Reply = 0x42,

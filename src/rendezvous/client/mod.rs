@@ -1,4 +1,4 @@
-//! A peer's part: it registers its game, looks codes up, and finds a way to each peer that it is told of.
+//! A peer's part: it registers its game, looks codes up, and finds a way to each peer that it learns of.
 //!
 //! Promises: a [`RendezvousEvent::Path`] within three seconds where there is a way; what starts with [`MAGIC`] is ours and
 //! nothing else is, so that the game's port serves both; datagrams go only where the server, or a peer that has the key of
@@ -23,8 +23,9 @@ pub use alias::{is_virtual, lobby_address, lobby_code};
 pub use attempt::PathKind;
 pub use event::{JoinId, PeerCounters, RendezvousEvent};
 
+use super::bytes::MAGIC;
 use super::code::LobbyCode;
-use super::messages::{Answer, GameInfo, Introduction, MAGIC, MAX_INSIDE};
+use super::messages::{Answer, GameInfo, Introduction, MAX_INSIDE};
 use super::probe::Probe;
 use super::relay::RelayPacket;
 use super::secrets::Secrets;

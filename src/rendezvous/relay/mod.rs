@@ -102,12 +102,12 @@ struct Channel {
     used: Instant,
 }
 
-/// A relay.
+/// A relay with its channels.
 pub struct RelayServer {
     config: RelayServerConfig,
     secrets: Secrets,
     channels: BTreeMap<u64, Channel>,
-    /// Sides by source.
+    /// How many sides a source has.
     sources: BTreeMap<u64, u32>,
     total: ByteBucket,
     sweep_at: Instant,

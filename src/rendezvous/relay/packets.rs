@@ -1,7 +1,6 @@
 //! What peers and a relay say to each other.
 
-use crate::rendezvous::bytes::Fields;
-use crate::rendezvous::messages::MAGIC;
+use crate::rendezvous::bytes::{Fields, MAGIC};
 use crate::rendezvous::relay::token::{RelayToken, TOKEN_BYTES};
 use crate::rendezvous::secrets::{ShortTag, TAG_BYTES};
 

@@ -28,7 +28,7 @@ pub(super) struct Game {
 pub(super) struct Games {
     by_code: BTreeMap<LobbyCode, Game>,
     codes: BTreeMap<[u8; 16], LobbyCode>,
-    /// Games by source.
+    /// How many games a source has.
     sources: BTreeMap<u64, usize>,
     max: usize,
     max_of_a_source: usize,

@@ -103,7 +103,7 @@ counters! {
     }
 }
 
-/// A rendezvous server.
+/// A rendezvous server: its first port.
 pub struct RendezvousServer {
     config: RendezvousServerConfig,
     secrets: Secrets,
