@@ -44,7 +44,7 @@ autoapi_options = ["members", "imported-members", "show-inheritance"]
 autoapi_python_class_content = "class"
 autoapi_generate_api_docs = False
 autoapi_add_toctree_entry = False
-autoapi_ignore = ["*/demo/*", "*/proxy/*", "*/samples/*", "*/soak/*"]
+autoapi_ignore = ["*/demo/*", "*/meeting/*", "*/proxy/*", "*/samples/*", "*/soak/*"]
 # Stub and sources import each other, which autoapi warns of and sorts out.
 suppress_warnings = ["autoapi.python_import_resolution"]
 

@@ -54,6 +54,36 @@ def _proxy(parser: Parser) -> None:
     parser.set_defaults(run=run)
 
 
+def _rendezvous(parser: Parser) -> None:
+    from tickwire import meeting
+    from tickwire.meeting import options
+
+    options.add_rendezvous(parser)
+
+    def run(parsed: argparse.Namespace) -> int:
+        try:
+            return meeting.run_rendezvous(options.parse_rendezvous(parsed))
+        except ValueError as error:
+            parser.error(str(error))
+
+    parser.set_defaults(run=run)
+
+
+def _relay(parser: Parser) -> None:
+    from tickwire import meeting
+    from tickwire.meeting import options
+
+    options.add_relay(parser)
+
+    def run(parsed: argparse.Namespace) -> int:
+        try:
+            return meeting.run_relay(options.parse_relay(parsed))
+        except ValueError as error:
+            parser.error(str(error))
+
+    parser.set_defaults(run=run)
+
+
 def _inspect(parser: Parser) -> None:
     from tickwire import inspection
 
@@ -118,6 +148,8 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
         _demo,
     ),
     "proxy": ("put bad network conditions between any UDP clients and their server", _proxy),
+    "rendezvous": ("give games codes, and have peers behind NATs find each other", _rendezvous),
+    "relay": ("carry for peers who find no way to each other, as the last resort", _relay),
     "inspect": ("show what each field of a protocol's messages costs, and its channels", _inspect),
     "capture": ("capture a game's packets for Wireshark; open, show and replay captures", _capture),
     "top": ("watch the connections of a server that has a stats port", _top),

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 try:
+    import prometheus_client
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
     from prometheus_client.registry import Collector
 except ImportError as error:
@@ -24,7 +25,7 @@ except ImportError as error:
 
 import tickwire as tw
 
-__all__ = ["ServerCollector"]
+__all__ = ["MeetingCollector", "ServerCollector", "serve_meeting"]
 
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
 
@@ -160,6 +161,63 @@ class ServerCollector(Collector):
         family = GaugeMetricFamily(f"tickwire_{name}", text, labels=["server"])
         family.add_metric([self._name], value)
         return family
+
+
+class MeetingCollector(Collector):
+    """What a rendezvous server or a relay counts, asked when Prometheus asks.
+
+    Args:
+        service: the server or the relay; of one that is closed there is nothing to tell.
+        name: tells several of a process apart, as the label ``server``; None: its address.
+    """
+
+    GAUGES = ("games", "channels")
+
+    def __init__(self, service: tw.RendezvousServer | tw.Relay, name: str | None = None) -> None:
+        self._service = service
+        self._name = str(service.address) if name is None else name
+        self._kind = "relay" if isinstance(service, tw.Relay) else "rendezvous"
+
+    def describe(self) -> list[Metric]:
+        """Nothing: so that a closed one can be registered."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics of now."""
+        if self._service.closed:
+            return
+        counted = CounterMetricFamily(
+            f"tickwire_{self._kind}_count",
+            "What was counted, by name: see docs/nat.md.",
+            labels=["server", "name"],
+        )
+        for name, value in self._service.counters.items():
+            if name in self.GAUGES:
+                gauge = GaugeMetricFamily(
+                    f"tickwire_{self._kind}_{name}", "How many there are.", labels=["server"]
+                )
+                gauge.add_metric([self._name], value)
+                yield gauge
+            else:
+                counted.add_metric([self._name, name], value)
+        yield counted
+
+
+def serve_meeting(service: tw.RendezvousServer | tw.Relay, host: str, port: int) -> int:
+    """Serves a rendezvous server's or a relay's numbers to Prometheus, on its own thread; returns the port.
+
+    Args:
+        service: the server or the relay.
+        host: the address to listen at.
+        port: its port; 0 picks one.
+
+    Raises:
+        OSError: the address can't be bound.
+    """
+    registry = prometheus_client.CollectorRegistry()
+    registry.register(MeetingCollector(service))
+    server, _ = prometheus_client.start_http_server(port, addr=host, registry=registry)
+    return int(server.server_port)
 
 
 def _quantiles(values: list[float]) -> Iterator[tuple[float, float]]:

@@ -9,6 +9,7 @@ use super::polled::{Driver, DriverCounters};
 use super::threaded::Next;
 use super::udp::DEFAULT_RECEIVE_BOUND;
 use crate::endpoint::{Dial, Goodbye};
+use crate::rendezvous::lobby_address;
 use crate::session::Session;
 use crate::time::{Duration, Instant};
 
@@ -82,6 +83,7 @@ impl Carrier {
     ///
     /// Those of [`Driver::receive`].
     pub fn receive(&mut self) -> io::Result<()> {
+        self.share_code();
         let Carrier { session, driver, gathering, .. } = self;
         let Some(driver) = driver else { return Ok(()) };
         let mut largest = 0;
@@ -95,6 +97,16 @@ impl Carrier {
         gathering.note_largest(driver.now(), largest);
         self.hear_refusals();
         received.map(drop)
+    }
+
+    /// Has a peer tell others the address of its code, by which all reach it.
+    fn share_code(&mut self) {
+        let Carrier { driver: Some(driver), session, .. } = self else { return };
+        let now = driver.now();
+        if let (Some(client), Some(peers)) = (driver.rendezvous(), session.peers()) {
+            client.set_players(now, peers.mesh().roster().members.len() as u8);
+            client.code().into_iter().for_each(|code| peers.mesh_mut().set_address(lobby_address(code)));
+        }
     }
 
     /// Reports unreachable servers to the session. Once a server has answered, reports are ignored: they come from
@@ -146,6 +158,7 @@ impl Carrier {
     /// Those of [`Driver::receive`]. Pending datagrams were sent all the same.
     pub fn step(&mut self) -> io::Result<Next> {
         self.hear_refusals();
+        self.share_code();
         let Carrier { session, driver, gathering, .. } = self;
         let Some(driver) = driver else { return Ok(Next::Over) };
         let (mut read, mut largest) = (false, 0);
@@ -154,7 +167,8 @@ impl Carrier {
             session.handle_datagram(now, unix, from, datagram, out);
         });
         let more_waits = matches!(received, Ok(true));
-        if session.is_lingering() || gathering.asks(driver.now(), more_waits) {
+        let meets = driver.rendezvous().is_some();
+        if meets || session.is_lingering() || gathering.asks(driver.now(), more_waits) {
             let sent = driver.transmit(|now, out| {
                 session.transmit_between(now, out);
                 out.entries().iter().map(|(_, bytes)| bytes.len()).max()

@@ -4,7 +4,7 @@
 //! virtual time; a [`Carrier`] is a session with its driver, a [`Hub`] several sessions on one port, told apart by a
 //! [`Router`]. A driver is polled: it works when it is called, for a bounded time. A thread ([`Shared`]) calls it
 //! when a datagram arrives or something is due, even while the game is busy. A [`capture`] writes the datagrams to a
-//! file. A [`proxy`] carries those of other programs, over bad links.
+//! file. A [`meeting`] is a rendezvous server or a relay. A [`proxy`] carries the datagrams of other programs, over bad links.
 
 pub mod capture;
 mod carrier;
@@ -12,6 +12,7 @@ mod entropy;
 pub mod files;
 mod gathering;
 mod hub;
+pub mod meeting;
 mod polled;
 pub mod proxy;
 mod router;

@@ -15,6 +15,7 @@ use super::simulated::{HostId, VirtualNetwork};
 use super::udp::{DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters, UdpSocket};
 use crate::netsim::conditions::{Conditions, ConditionsError};
 use crate::netsim::link::{Link, LinkCounters};
+use crate::rendezvous::{Handled, RendezvousClient};
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
 
@@ -26,12 +27,19 @@ enum Port {
 }
 
 /// Carries the datagrams of one endpoint.
-#[derive(Debug)]
 pub struct Driver {
     port: Port,
     link: Option<Link<(SocketAddr, Vec<u8>)>>,
+    /// A peer's part in a rendezvous, which shares the port.
+    rendezvous: Option<Box<RendezvousClient>>,
     out: Datagrams,
     log: Option<Log>,
+}
+
+impl core::fmt::Debug for Driver {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Driver").field("port", &self.port).finish_non_exhaustive()
+    }
 }
 
 /// Where the datagrams are captured.
@@ -76,7 +84,7 @@ impl Driver {
     }
 
     fn over(port: Port) -> Self {
-        Driver { port, link: None, out: Datagrams::new(), log: None }
+        Driver { port, link: None, rendezvous: None, out: Datagrams::new(), log: None }
     }
 
     /// Puts a link with bad conditions before all that is sent. Its packets leave when the driver is called.
@@ -86,6 +94,16 @@ impl Driver {
     pub fn set_link(&mut self, conditions: Conditions, seed: u64) -> Result<(), ConditionsError> {
         self.link = Some(Link::new(conditions, seed)?);
         Ok(())
+    }
+
+    /// Gives the port's datagrams of a rendezvous to a peer's part in it, and wraps what goes to its virtual addresses.
+    pub fn set_rendezvous(&mut self, client: RendezvousClient) {
+        self.rendezvous = Some(Box::new(client));
+    }
+
+    /// The peer's part in a rendezvous.
+    pub fn rendezvous(&mut self) -> Option<&mut RendezvousClient> {
+        self.rendezvous.as_deref_mut()
     }
 
     /// Captures all datagrams from now on: received ones on arrival, sent ones as they leave.
@@ -164,12 +182,20 @@ impl Driver {
         mut handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
     ) -> io::Result<bool> {
         let (mut last, unix) = (None, self.unix());
-        let result = self.port.receive(bound, self.log.is_some(), |now, from, datagram| {
-            if let Some(log) = &self.log {
+        let Driver { port, rendezvous, out, log, .. } = self;
+        let result = port.receive(bound, log.is_some(), |now, from, datagram| {
+            if let Some(log) = &log {
                 log.received(now, from, datagram);
             }
-            handle(now, unix, from, datagram, &mut self.out);
             last = Some(now);
+            let (from, skipped) =
+                match rendezvous.as_mut().map(|it| it.handle_datagram(now, from, datagram, out)) {
+                    None => (from, 0),
+                    Some(Handled::NotOurs) => (rendezvous.as_ref().map_or(from, |it| it.known_as(from)), 0),
+                    Some(Handled::Relayed(from, inside)) => (from, datagram.len() - inside.len()),
+                    Some(Handled::Taken) => return,
+                };
+            handle(now, unix, from, &mut datagram[skipped..], out);
         });
         self.send(last.unwrap_or_else(|| self.now()));
         result
@@ -206,9 +232,11 @@ impl Driver {
         }
     }
 
-    /// When a packet leaves the simulated link in front: the driver is to be called then.
+    /// When a packet leaves the simulated link in front, or the rendezvous has something to say: the driver is to be
+    /// called then.
     pub fn next_delivery(&self) -> Instant {
-        self.link.as_ref().and_then(Link::next_delivery).unwrap_or(Instant::NEVER)
+        let link = self.link.as_ref().and_then(Link::next_delivery).unwrap_or(Instant::NEVER);
+        self.rendezvous.as_ref().map_or(link, |it| link.min(it.next_deadline()))
     }
 
     /// Sends at once all that a simulated link still holds: no later call will come.
@@ -224,6 +252,10 @@ impl Driver {
     }
 
     fn send(&mut self, now: Instant) {
+        if let Some(rendezvous) = &mut self.rendezvous {
+            rendezvous.wrap_all(now, &mut self.out);
+            rendezvous.transmit(now, &mut self.out);
+        }
         if let Some(link) = &mut self.link {
             for (to, datagram) in self.out.iter() {
                 link.send(now, (to, datagram.to_vec()), datagram.len());

@@ -67,6 +67,8 @@ pub(super) struct Nat {
     kind: NatKind,
     lifetime: Duration,
     public: IpAddr,
+    /// Those inside reach each other by the public address.
+    pub(super) hairpin: bool,
     next_port: u16,
     mappings: HashMap<u16, Mapping>,
     ports: HashMap<(SocketAddr, Option<SocketAddr>), u16>,
@@ -80,6 +82,7 @@ impl Nat {
             kind,
             lifetime,
             public,
+            hairpin: true,
             next_port: FIRST_PORT,
             mappings: HashMap::new(),
             ports: HashMap::new(),

@@ -161,6 +161,12 @@ impl Network {
         self.topology.restart_nat(public)
     }
 
+    /// Whether hosts behind a box reach each other by its public address, as they do unless this says otherwise. False when
+    /// there is no box.
+    pub fn set_hairpin(&mut self, public: IpAddr, on: bool) -> bool {
+        self.topology.set_hairpin(public, on)
+    }
+
     /// From now on hosts of different parts don't reach each other; those in no part reach all. What is under way
     /// arrives. The last partition holds, and one without parts ends it.
     pub fn partition(&mut self, parts: &[Vec<SocketAddr>]) {

@@ -124,8 +124,16 @@ impl Topology {
         nat.outgoing(now, from, to).map_or(Route::Exhausted, |seen| Route::Link { from: seen, host })
     }
 
+    /// Whether those behind a box reach each other by its public address. False when there is no such box.
+    pub(super) fn set_hairpin(&mut self, public: IpAddr, on: bool) -> bool {
+        self.nats.get_mut(&public).map(|nat| nat.hairpin = on).is_some()
+    }
+
     pub(super) fn arrive(&self, now: Instant, from: SocketAddr, to: SocketAddr) -> Arrival {
         if let Some(nat) = self.nats.get(&to.ip()) {
+            if from.ip() == to.ip() && !nat.hairpin {
+                return Arrival::Refused(NatRefusal::Filtered);
+            }
             return nat.incoming(now, from, to.port()).map_or_else(Arrival::Refused, Arrival::Host);
         }
         match self.behind.get(&to.ip()) {

@@ -34,8 +34,10 @@ mod held;
 mod hooks;
 mod inbox;
 mod log;
+mod meeting;
 mod network;
 mod parts;
+mod peer;
 mod protocol;
 mod proxy;
 mod refusals;
@@ -104,6 +106,8 @@ pub mod module {
     #[pymodule_export]
     use super::inbox::{Inbox, Notifications, PacketNotifications, Tick};
     #[pymodule_export]
+    use super::meeting::{Relay, RendezvousServer};
+    #[pymodule_export]
     use super::network::{Bursts, Conditions, Outages, SimulatedNetwork};
     #[pymodule_export]
     use super::parts::{
@@ -111,6 +115,8 @@ pub mod module {
         Link, PacketStats, SequenceBuffer, Socket, VirtualConnection, sequence_distance, sequence_greater,
         sequence_less,
     };
+    #[pymodule_export]
+    use super::peer::{GameEnded, MasterChanged, Peer, Player, PlayerJoined, PlayerLeft, Started};
     #[pymodule_export]
     use super::protocol::Protocol;
     #[pymodule_export]

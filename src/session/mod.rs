@@ -7,10 +7,12 @@
 //! ends in time.
 
 mod ghosts;
+mod peers;
 mod tick;
 pub mod timing;
 
 pub use ghosts::Ghosts;
+pub use peers::{Carried, PeerConfig, PeerPart};
 pub use tick::Tick;
 pub use timing::Timing;
 
@@ -21,7 +23,7 @@ use crate::endpoint::{Event, Goodbye, Host, MAX_LINGER, PeerHandle};
 use crate::replication::Mirror;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
-use crate::transport::{Read, Received};
+use crate::transport::{Layer, Read, Received};
 
 /// How often a lingering endpoint, which nobody ticks, ticks itself: copies of redundant messages go out with ticks.
 const LINGER_TICK: Duration = Duration::from_millis(16);
@@ -34,6 +36,7 @@ pub struct Session {
     lingering: Option<Lingering>,
     ghosts: Ghosts,
     timing: Timing,
+    peers: Option<Box<PeerPart>>,
     /// An earlier tick told the application that it is connected, so it may see ghosts.
     shows_ghosts: bool,
     knows_server: bool,
@@ -71,6 +74,7 @@ impl Session {
             lingering: None,
             ghosts,
             timing,
+            peers: None,
             shows_ghosts: false,
             knows_server: false,
             server: None,
@@ -78,6 +82,24 @@ impl Session {
             payloads: Vec::new(),
             wants: Vec::new(),
         }
+    }
+
+    /// As [`Session::new`], of a host that plays with others without a server.
+    pub fn with_peers(host: Host, part: PeerPart) -> Self {
+        let mut session = Self::new(host);
+        session.set_peers(part);
+        session
+    }
+
+    /// Gives it its part in a game without a server, before anything else was done with it.
+    pub fn set_peers(&mut self, part: PeerPart) {
+        self.host.serve_peers();
+        self.peers = Some(Box::new(part));
+    }
+
+    /// Its part in a game without a server.
+    pub fn peers(&mut self) -> Option<&mut PeerPart> {
+        self.peers.as_deref_mut()
     }
 
     /// The endpoint, for queries.
@@ -149,6 +171,13 @@ impl Session {
             let tick = self.tick();
             self.timing.read(now, &mut self.host, tick, &mut self.payloads, out);
         }
+        self.run_peers(now, out);
+    }
+
+    fn run_peers(&mut self, now: Instant, out: &mut Datagrams) {
+        if let Some(peers) = &mut self.peers {
+            peers.run(now, &mut self.host, out);
+        }
     }
 
     /// Takes everything that waits for the application. If packets came that only the application's code can read,
@@ -207,6 +236,13 @@ impl Session {
         self.ghosts.note_events(&events);
         let last = self.tick();
         self.timing.note_events(&self.host, last, &events);
+        if let Some(peers) = &mut self.peers {
+            peers.take(&events, &mut tick.players);
+            let core = self.host.protocol().core_channel();
+            tick.notifications.retain(|(_, fate)| Some(usize::from(fate.channel)) != core);
+            // What is said there belongs on the peers' own channel.
+            tick.inbox.take_system(Layer::Peers);
+        }
         tick.events.append(&mut events);
         tick.final_stats.append(&mut final_stats);
     }
@@ -221,16 +257,22 @@ impl Session {
     /// Appends everything that is due, messages and ghosts included: once a tick.
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
         self.version += 1;
+        self.run_peers(now, out);
         self.timing.begin_flush(self.ghosts.publisher());
         self.ghosts.want(now, &mut self.host, &mut self.wants);
         self.timing.want(now, &mut self.host);
+        if let Some(peers) = &mut self.peers {
+            peers.want(&mut self.host);
+        }
         let tick = self.tick();
         let (time_channel, timing) = (self.host.time_channel(), &mut self.timing);
         let publisher = self.ghosts.publisher();
-        if publisher.is_none() && time_channel.is_none() {
+        let peers = self.peers.as_deref_mut();
+        if publisher.is_none() && time_channel.is_none() && peers.is_none() {
             return self.host.transmit(now, out);
         }
-        let mut features = Features { now, tick, time_channel, publisher, timing };
+        let core_channel = self.host.protocol().core_channel();
+        let mut features = Features { now, tick, time_channel, publisher, timing, core_channel, peers };
         self.host.transmit_with(now, out, &mut features);
     }
 
@@ -241,14 +283,18 @@ impl Session {
                 lingering.next_tick = now + LINGER_TICK;
                 self.transmit(now, out);
             }
-            _ => self.change().transmit_between(now, out),
+            _ => {
+                self.run_peers(now, out);
+                self.change().transmit_between(now, out);
+            }
         }
     }
 
     /// When [`Session::transmit_between`] has something to do, unless a datagram arrives earlier.
     pub fn next_deadline(&self) -> Instant {
         let tick = self.lingering.as_ref().map_or(Instant::NEVER, |lingering| lingering.next_tick);
-        self.host.next_deadline().min(tick)
+        let peers = self.peers.as_ref().map_or(Instant::NEVER, |peers| peers.next_deadline());
+        self.host.next_deadline().min(tick).min(peers)
     }
 
     /// Ends each connection once its peer has what was queued for it, or when the goodbye's time is over. Returns

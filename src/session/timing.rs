@@ -3,6 +3,7 @@
 //! Promises: a session has one tick number, the one that ghosts' packets carry. Malformed payloads, and payloads that
 //! only the other side may write, end the connection; merely unexpected ones are counted.
 
+use super::peers::PeerPart;
 use crate::endpoint::{Dial, Event, Feature, Host, PeerHandle};
 use crate::replication::Publisher;
 use crate::store::Datagrams;
@@ -401,17 +402,22 @@ impl ClientTiming {
     }
 }
 
-/// Ghosts and timing, for one flush.
+/// All features, for one flush.
 pub(super) struct Features<'a> {
     pub(super) now: Instant,
     pub(super) tick: u32,
     pub(super) time_channel: Option<usize>,
     pub(super) publisher: Option<&'a mut Publisher>,
     pub(super) timing: &'a mut Timing,
+    pub(super) core_channel: Option<usize>,
+    pub(super) peers: Option<&'a mut PeerPart>,
 }
 
 impl Feature for Features<'_> {
     fn fill(&mut self, peer: PeerHandle, channel: usize, bits: usize, writer: &mut BitWriter) -> Option<u32> {
+        if Some(channel) == self.core_channel {
+            return self.peers.as_mut()?.fill(self.now, peer, bits, writer);
+        }
         if Some(channel) != self.time_channel {
             return self.publisher.as_mut()?.fill(peer, channel, bits, writer);
         }

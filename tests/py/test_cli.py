@@ -18,8 +18,19 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
-    commands = re.findall(r"^    (\w+) ", printed(capsys, "--help"), re.M)
-    assert {"capture", "demo", "doctor", "inspect", "plot", "proxy", "soak", "top"} == set(commands)
+    commands = re.findall(r"^    (\w+)(?: |$)", printed(capsys, "--help"), re.M)
+    assert {
+        "capture",
+        "demo",
+        "doctor",
+        "inspect",
+        "plot",
+        "proxy",
+        "relay",
+        "rendezvous",
+        "soak",
+        "top",
+    } == set(commands)
     for command in commands:
         assert printed(capsys, command, "--help").startswith(f"usage: tickwire {command} ")
 
@@ -45,5 +56,5 @@ def test_only_the_command_that_is_asked_for_is_loaded() -> None:
     )
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "tickwire.inspection" in loaded
-    others = ("capture", "demo", "doctor", "live", "plots", "proxy", "soak")
+    others = ("capture", "demo", "doctor", "live", "meeting", "plots", "proxy", "soak")
     assert not loaded & {f"tickwire.{name}" for name in others}

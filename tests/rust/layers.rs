@@ -12,15 +12,30 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("store", &["time", "limits", "rng"]),
     ("wire", &["store", "time", "limits", "rng"]),
     ("calls", &["time"]),
+    ("mesh", &["time"]),
     ("netcode", &["wire", "store", "time", "limits", "rng"]),
     ("transport", &["wire", "store", "time", "limits", "rng"]),
     ("slices", &["wire", "store", "time", "rng"]),
     ("timeline", &["wire", "store", "time", "rng"]),
+    ("rendezvous", &["store", "time", "limits", "rng"]),
     ("endpoint", &["netcode", "transport", "wire", "store", "time", "limits", "rng"]),
     ("replication", &["endpoint", "transport", "wire", "store", "time", "limits", "rng"]),
     (
         "session",
-        &["replication", "timeline", "endpoint", "transport", "wire", "store", "time", "limits", "rng"],
+        &[
+            "replication",
+            "timeline",
+            "mesh",
+            "rendezvous",
+            "endpoint",
+            "netcode",
+            "transport",
+            "wire",
+            "store",
+            "time",
+            "limits",
+            "rng",
+        ],
     ),
     ("netsim", &["store", "time", "rng"]),
     (
@@ -30,6 +45,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "session",
             "replication",
             "timeline",
+            "mesh",
+            "rendezvous",
             "endpoint",
             "netcode",
             "transport",
@@ -90,7 +107,8 @@ fn arrows_point_down_only() {
 }
 
 /// Layers inside which no modules know each other in a circle.
-const WITHOUT_CIRCLES: &[&str] = &["transport", "endpoint", "replication", "timeline", "session", "driver"];
+const WITHOUT_CIRCLES: &[&str] =
+    &["transport", "endpoint", "replication", "timeline", "mesh", "session", "driver", "rendezvous"];
 
 /// The paths of a source's `use` declarations, one name each.
 fn imports(code: &str) -> Vec<String> {

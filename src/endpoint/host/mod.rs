@@ -65,6 +65,8 @@ pub struct Host {
     announced_late: HashSet<PeerHandle>,
     /// Newcomers wait for the application's decision.
     asks_admission: bool,
+    /// There is a layer above for a game without a server.
+    serves_peers: bool,
     /// Clients that left before the decision, with everything they sent.
     left_undecided: Vec<Peer>,
     /// Messages of connections that ended before the application took them.
@@ -79,6 +81,10 @@ pub struct Host {
     ghost_payloads: Vec<(PeerHandle, Received)>,
     /// Payloads of the channel for inputs and the server's time, in order of arrival.
     time_payloads: Vec<(PeerHandle, Received)>,
+    /// Likewise, what the channels of peers carried, each with its channel.
+    peer_payloads: Vec<(PeerHandle, usize, Received)>,
+    /// Where peers play without a server: all events once more, for the layer above.
+    link_events: Vec<Event>,
     /// Packet counts of connections that are over.
     ended: PacketCounters,
     ended_chunks: ChunkCounters,
@@ -175,6 +181,7 @@ impl Host {
             unannounced: HashSet::new(),
             announced_late: HashSet::new(),
             asks_admission: false,
+            serves_peers: false,
             left_undecided: Vec::new(),
             leftovers: Inbox::new(),
             arriving: Arriving::new(),
@@ -182,6 +189,8 @@ impl Host {
             notifications: Vec::new(),
             ghost_payloads: Vec::new(),
             time_payloads: Vec::new(),
+            peer_payloads: Vec::new(),
+            link_events: Vec::new(),
             ended: PacketCounters::default(),
             ended_chunks: ChunkCounters::default(),
             packets: Packets::new(),

@@ -70,6 +70,8 @@ pub enum Violation {
     Ghosts(String),
     /// An invalid payload of inputs or the server's time, with the reason.
     Time(String),
+    /// Of what peers say of the game that they are in, or of what a game core says: it says what is wrong.
+    Peers(String),
     /// A fault of yojimbo's framing.
     Yojimbo(Fault),
 }
@@ -84,6 +86,7 @@ impl fmt::Display for Violation {
             Violation::Message(why) => write!(f, "a message is refused by its own serialize: {why}"),
             Violation::Ghosts(why) => write!(f, "ghosts: {why}"),
             Violation::Time(why) => write!(f, "time: {why}"),
+            Violation::Peers(why) => write!(f, "peers: {why}"),
             Violation::Yojimbo(fault) => fault.fmt(f),
         }
     }

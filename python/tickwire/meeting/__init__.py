@@ -1,0 +1,83 @@
+"""``tickwire rendezvous`` and ``tickwire relay``: where peers behind NATs meet, and what carries for others.
+
+The servers themselves are :class:`tickwire.RendezvousServer` and :class:`tickwire.Relay`.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import tickwire as tw
+from tickwire.meeting.options import RelayOptions, RendezvousOptions, Running
+
+__all__ = ["RelayOptions", "RendezvousOptions", "run_relay", "run_rendezvous"]
+
+
+def run_rendezvous(options: RendezvousOptions) -> int:
+    """Runs a rendezvous server until its time is over, Ctrl-C or SIGTERM; returns the exit code."""
+    try:
+        server = tw.RendezvousServer(
+            options.listen,
+            second_port=options.second_port,
+            relay=options.relay,
+            relay_key=options.key,
+            relay_bytes_per_second=options.relay_rate,
+            max_games=options.max_games,
+        )
+    except OSError as error:
+        print(f"tickwire rendezvous: {error}", file=sys.stderr)
+        return 1
+    second = "" if server.second_address is None else f", second port {server.second_address.port}"
+    relay = "" if options.relay is None else f", relay {options.relay}"
+    return _run(server, f"{server.address}{second}{relay}; Ctrl-C ends it", options.running)
+
+
+def run_relay(options: RelayOptions) -> int:
+    """Runs a relay until its time is over, Ctrl-C or SIGTERM; returns the exit code."""
+    try:
+        relay = tw.Relay(
+            options.listen,
+            key=options.key,
+            max_channels=options.max_channels,
+            max_bytes_per_second=options.max_rate,
+        )
+    except OSError as error:
+        print(f"tickwire relay: {error}", file=sys.stderr)
+        return 1
+    return _run(relay, f"{relay.address}; Ctrl-C ends it", options.running)
+
+
+def _run(service: tw.RendezvousServer | tw.Relay, greeting: str, running: Running) -> int:
+    # With --json, standard output is for the machine.
+    out = sys.stderr if running.json else sys.stdout
+    with service, _interrupted():
+        if running.metrics is not None:
+            from tickwire.metrics import serve_meeting
+
+            serve_meeting(service, running.metrics.host, running.metrics.port)
+        if not running.quiet:
+            print(greeting, file=out, flush=True)
+        time.sleep(1e9 if running.seconds is None else running.seconds)
+    if running.json:
+        print(json.dumps({"listen": str(service.address), "counters": service.counters}), flush=True)
+    elif not running.quiet:
+        counted = {name: count for name, count in service.counters.items() if count}
+        print("  ".join(f"{name} {count}" for name, count in counted.items()), flush=True)
+    return 0
+
+
+@contextmanager
+def _interrupted() -> Iterator[None]:
+    """Ends its block at Ctrl-C, and at SIGTERM as well."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,347 @@
+//! Rendezvous servers and relays, for Python and its command line.
+//!
+//! Promises: the thread never enters Python, and nobody waits for it while attached; it ends with `close`, with its
+//! object, and with the interpreter, whichever comes first.
+
+use std::sync::{Arc, Mutex};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::address::{Address, AddressLike};
+use super::arguments::{int, number, optional_int};
+use super::errors::{os_error, value_error};
+use super::exit::{Exit, close_at_exit};
+use super::fields::within;
+use super::forks::Process;
+use super::lock;
+use super::network::SimulatedNetwork;
+use super::token::extract_key;
+use crate::driver::VirtualNetwork;
+use crate::driver::meeting::{self, Lookout, Meeting, RelayService, RendezvousService};
+use crate::rendezvous::{RelayOffer, RelayServerConfig, RendezvousServerConfig};
+
+/// Games or channels that may be asked for.
+const MAX_PLACES: usize = 1_000_000;
+
+/// Bytes a second that a relay may carry: 100 Gbit/s.
+const MAX_RATE: f64 = 12.5e9;
+
+/// What also the end of the interpreter reaches.
+struct Running {
+    state: Mutex<Services>,
+    /// A fork's child has no thread: it must not wait for one.
+    process: Process,
+}
+
+#[derive(Default)]
+struct Services {
+    rendezvous: Option<Meeting<RendezvousService>>,
+    lookout: Option<Meeting<Lookout>>,
+    relay: Option<Meeting<RelayService>>,
+}
+
+impl Running {
+    fn start(py: Python<'_>, services: Services) -> PyResult<Arc<Self>> {
+        let running = Arc::new(Running { state: Mutex::new(services), process: Process::current(py)? });
+        close_at_exit(py, Arc::downgrade(&running) as _)?;
+        Ok(running)
+    }
+
+    fn with<T>(&self, ask: impl FnOnce(&Services) -> T) -> T {
+        let mut state = lock(&self.state);
+        if !self.process.is_here() {
+            // Its threads are another process's.
+            std::mem::forget(std::mem::take(&mut *state));
+        }
+        ask(&state)
+    }
+
+    fn close(&self) {
+        self.with(|services| {
+            services.rendezvous.iter().for_each(Meeting::close);
+            services.lookout.iter().for_each(Meeting::close);
+            services.relay.iter().for_each(Meeting::close);
+        });
+    }
+
+    fn is_closed(&self) -> bool {
+        self.with(|services| {
+            let rendezvous = services.rendezvous.as_ref().is_none_or(Meeting::is_closed);
+            rendezvous && services.relay.as_ref().is_none_or(Meeting::is_closed)
+        })
+    }
+
+    fn pump(&self) {
+        self.with(|services| {
+            services.rendezvous.iter().for_each(Meeting::pump);
+            services.lookout.iter().for_each(Meeting::pump);
+            services.relay.iter().for_each(Meeting::pump);
+        });
+    }
+
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counted = py.detach(|| {
+            self.with(|services| {
+                let first = services.rendezvous.as_ref().map(Meeting::counters).unwrap_or_default();
+                let relay = services.relay.as_ref().map(Meeting::counters).unwrap_or_default();
+                let second = services.lookout.as_ref().map(Meeting::counters).unwrap_or_default();
+                let second = second.into_iter().map(|(name, count)| (format!("second_port.{name}"), count));
+                let first = first.into_iter().chain(relay).map(|(name, count)| (name.to_owned(), count));
+                first.chain(second).collect::<Vec<_>>()
+            })
+        });
+        let counters = PyDict::new(py);
+        counted.into_iter().try_for_each(|(name, count)| counters.set_item(name, count))?;
+        Ok(counters)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Waits for the thread without detaching: for the rest of a turn, some milliseconds at most.
+        self.close();
+    }
+}
+
+impl Exit for Running {
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.close());
+    }
+}
+
+/// A rendezvous server: it gives a game a code, and tells who asks for the code, and the game's host, of each other. It
+/// sees no data of a game. It works on a native thread, also while Python is busy, until it is closed.
+///
+/// Nothing is kept for an address that didn't prove that it receives there, and nobody is sent more bytes than came from
+/// there.
+///
+/// Args:
+///     listen (AddressLike): where peers send to; port 0 picks one (see :attr:`address`).
+///     second_port (int | None, default 0): a second port at the same address, which lets peers find out what their box
+///         does; 0 picks one, None: none, and no port is guessed.
+///     relay (AddressLike | None, default None): the relay for peers who don't reach each other, as they see it.
+///     relay_key (bytes | None, default None): the 32 bytes that the relay has too.
+///     relay_bytes_per_second (int, default 100000): what the relay carries for each pair, 1,000 to 2**32 - 1.
+///     max_games (int, default 10000): games at a time, 1 to 1,000,000; more are refused.
+///     network (SimulatedNetwork | None, default None): a simulated network instead of sockets; call :meth:`pump` then.
+///
+/// Raises:
+///     OSError: an address can't be bound; see errno.
+///     ValueError: naming the argument, its value and its bound.
+///
+/// Example:
+///     >>> with RendezvousServer("127.0.0.1:0") as server:
+///     ...     server.counters["games"]
+///     0
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct RendezvousServer {
+    address: Address,
+    second_address: Option<Address>,
+    running: Arc<Running>,
+}
+
+#[pymethods]
+impl RendezvousServer {
+    #[new]
+    #[pyo3(signature = (listen, *, second_port = Some(0), relay = None, relay_key = None,
+                        relay_bytes_per_second = 100_000, max_games = 10_000, network = None))]
+    #[pyo3(text_signature = "(listen, *, second_port=0, relay=None, relay_key=None, \
+                             relay_bytes_per_second=100000, max_games=10000, network=None)")]
+    #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
+    fn new(
+        py: Python<'_>,
+        listen: AddressLike,
+        #[pyo3(from_py_with = optional_int::second_port)] second_port: Option<i128>,
+        relay: Option<AddressLike>,
+        relay_key: Option<&Bound<'_, PyAny>>,
+        #[pyo3(from_py_with = int::relay_bytes_per_second)] relay_bytes_per_second: i128,
+        #[pyo3(from_py_with = int::max_games)] max_games: i128,
+        network: Option<&Bound<'_, SimulatedNetwork>>,
+    ) -> PyResult<Self> {
+        let second_port = second_port.map(|port| within("second_port", port, 0, u16::MAX)).transpose()?;
+        let bytes_per_second = within("relay_bytes_per_second", relay_bytes_per_second, 1000, u32::MAX)?;
+        let max_games = within("max_games", max_games, 1, MAX_PLACES)?;
+        let relay = match (relay, relay_key) {
+            (None, None) => None,
+            (Some(relay), Some(key)) if relay.0.port() != 0 && !relay.0.ip().is_unspecified() => {
+                Some(RelayOffer { address: relay.0, key: extract_key(key)?, bytes_per_second })
+            }
+            (Some(relay), Some(_)) => {
+                let complaint = format!("relay must be an address that peers can send to, not {}", relay.0);
+                return Err(PyValueError::new_err(complaint));
+            }
+            _ => return Err(value_error("relay and relay_key must be given together, or neither of them")),
+        };
+        let config = RendezvousServerConfig { relay, max_games, ..RendezvousServerConfig::default() };
+        let network: Option<VirtualNetwork> = network.map(|network| network.get().0.clone());
+        let (rendezvous, lookout) = meeting::rendezvous(listen.0, second_port, config, network)
+            .map_err(|error| os_error(py, &error, listen.0))?;
+        let address = Address(rendezvous.address());
+        let second_address = lookout.as_ref().map(|lookout| Address(lookout.address()));
+        let services = Services { rendezvous: Some(rendezvous), lookout, relay: None };
+        Ok(RendezvousServer { address, second_address, running: Running::start(py, services)? })
+    }
+
+    /// Where peers send to, with the port that was picked.
+    #[getter]
+    fn address(&self) -> Address {
+        self.address
+    }
+
+    /// The second port, if it has one.
+    #[getter]
+    fn second_address(&self) -> Option<Address> {
+        self.second_address
+    }
+
+    /// Whether :meth:`close` was called.
+    #[getter]
+    fn closed(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.running.is_closed())
+    }
+
+    /// All that was counted, by name; once closed, the last counts. See docs/nat.md for the names.
+    #[getter]
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.running.counters(py)
+    }
+
+    /// On a simulated network: answers what has come. With a socket, the thread does.
+    fn pump(&self, py: Python<'_>) {
+        py.detach(|| self.running.pump());
+    }
+
+    /// Ends the server; peers that know each other play on. Closing twice is fine.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.running.close());
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (kind, value, traceback, /))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) {
+        let _ = (kind, value, traceback);
+        self.close(py);
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let closed = if self.closed(py) { ", closed" } else { "" };
+        format!("<RendezvousServer at {}{closed}>", self.address.0)
+    }
+}
+
+/// A relay: the last resort of peers who don't reach each other. It carries their datagrams, which it can't read, for who
+/// shows a token of a rendezvous server that has the same key. It works on a native thread, until it is closed.
+///
+/// Args:
+///     listen (AddressLike): where peers send to; port 0 picks one (see :attr:`address`).
+///     key (bytes): the 32 bytes that the rendezvous server has as ``relay_key``.
+///     max_channels (int, default 4096): pairs at a time, 1 to 1,000,000; more are refused.
+///     max_bytes_per_second (float, default 12500000.0): of all pairs together, 1,000 to 12.5e9; what is more is dropped.
+///     network (SimulatedNetwork | None, default None): a simulated network instead of a socket; call :meth:`pump` then.
+///
+/// Raises:
+///     OSError: the address can't be bound; see errno.
+///     ValueError: naming the argument, its value and its bound.
+///
+/// Example:
+///     >>> key = generate_key()
+///     >>> with Relay("127.0.0.1:0", key=key) as relay:
+///     ...     with RendezvousServer("127.0.0.1:0", relay=relay.address, relay_key=key) as server:
+///     ...         relay.counters["channels"]
+///     0
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct Relay {
+    address: Address,
+    running: Arc<Running>,
+}
+
+#[pymethods]
+impl Relay {
+    #[new]
+    #[pyo3(signature = (listen, *, key, max_channels = 4096, max_bytes_per_second = 12_500_000.0, network = None))]
+    fn new(
+        py: Python<'_>,
+        listen: AddressLike,
+        key: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = int::max_channels)] max_channels: i128,
+        #[pyo3(from_py_with = number::max_bytes_per_second)] max_bytes_per_second: f64,
+        network: Option<&Bound<'_, SimulatedNetwork>>,
+    ) -> PyResult<Self> {
+        if !(1000.0..=MAX_RATE).contains(&max_bytes_per_second) {
+            return Err(PyValueError::new_err(format!(
+                "max_bytes_per_second must be 1000 to {MAX_RATE}, not {max_bytes_per_second}"
+            )));
+        }
+        let config = RelayServerConfig {
+            key: extract_key(key)?,
+            max_channels: within("max_channels", max_channels, 1, MAX_PLACES)?,
+            max_bytes_per_second: max_bytes_per_second as u64,
+        };
+        let network: Option<VirtualNetwork> = network.map(|network| network.get().0.clone());
+        let relay =
+            meeting::relay(listen.0, config, network).map_err(|error| os_error(py, &error, listen.0))?;
+        let address = Address(relay.address());
+        let services = Services { relay: Some(relay), ..Services::default() };
+        Ok(Relay { address, running: Running::start(py, services)? })
+    }
+
+    /// Where peers send to, with the port that was picked.
+    #[getter]
+    fn address(&self) -> Address {
+        self.address
+    }
+
+    /// Whether :meth:`close` was called.
+    #[getter]
+    fn closed(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.running.is_closed())
+    }
+
+    /// All that was counted, by name; once closed, the last counts. See docs/nat.md for the names.
+    #[getter]
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.running.counters(py)
+    }
+
+    /// On a simulated network: carries what has come. With a socket, the thread does.
+    fn pump(&self, py: Python<'_>) {
+        py.detach(|| self.running.pump());
+    }
+
+    /// Ends the relay, and the ways of all who play by it. Closing twice is fine.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.running.close());
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (kind, value, traceback, /))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) {
+        let _ = (kind, value, traceback);
+        self.close(py);
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let closed = if self.closed(py) { ", closed" } else { "" };
+        format!("<Relay at {}{closed}>", self.address.0)
+    }
+}

@@ -1,0 +1,238 @@
+//! The way to one peer, looked for: both sides ask at each other's addresses until one answers.
+//!
+//! Promises: a way is one that carried a question and its answer; both sides take the same one, which who asked for the
+//! other decides; a bounded number of datagrams, for a bounded time.
+
+use core::net::SocketAddr;
+
+use super::candidates::{Candidate, MAX_CANDIDATES, Ourselves, candidates, is_direct, needs_relay};
+use crate::rendezvous::messages::Introduction;
+use crate::rendezvous::probe::{Probe, ProbeKind};
+use crate::time::{Duration, Instant};
+
+/// Between two questions at the same address.
+const ASK_INTERVAL: Duration = Duration::from_millis(60);
+
+/// How long a way through a box waits for one inside, where there may be such.
+const INSIDE_GRACE: Duration = Duration::from_millis(60);
+
+/// When the relay is got ready, if no way is open yet.
+const RELAY_READY_AFTER: Duration = Duration::from_millis(350);
+
+/// When the relay is taken.
+const RELAY_TAKEN_AFTER: Duration = Duration::from_millis(800);
+
+/// When it is given up.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long the other side's last question is still answered.
+const ANSWERED_FOR: Duration = Duration::from_secs(5);
+
+/// How a peer is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathKind {
+    /// At an address of its own, or we at one of ours.
+    Direct,
+    /// Through a hole in a box.
+    Punched,
+    /// By the relay, at a virtual address.
+    Relayed,
+}
+
+/// Where an attempt stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AttemptState {
+    Asking,
+    /// We lead, and told the other side.
+    Taking(SocketAddr),
+    Taken(SocketAddr, PathKind),
+    Failed,
+}
+
+pub(super) struct Attempt {
+    pub(super) peer: Introduction,
+    /// What whoever asked for it knows it by.
+    pub(super) id: Option<u64>,
+    us: Ourselves,
+    candidates: Vec<Candidate>,
+    /// The relay's address for the peer, once both can use it.
+    relay: Option<SocketAddr>,
+    relay_replied: bool,
+    number: u32,
+    started: Instant,
+    replied_at: Instant,
+    ask_at: Instant,
+    ended_at: Instant,
+    state: AttemptState,
+    /// The other side was heard, so it was introduced.
+    pub(super) heard: bool,
+}
+
+/// What to say, where.
+pub(super) type Says = Vec<(SocketAddr, Vec<u8>)>;
+
+impl Attempt {
+    pub(super) fn new(now: Instant, us: Ourselves, peer: Introduction, id: Option<u64>, number: u32) -> Self {
+        Attempt {
+            candidates: candidates(&us, &peer),
+            us,
+            peer,
+            id,
+            relay: None,
+            relay_replied: false,
+            number,
+            started: now,
+            replied_at: Instant::NEVER,
+            ask_at: now,
+            ended_at: Instant::NEVER,
+            state: AttemptState::Asking,
+            heard: false,
+        }
+    }
+
+    pub(super) fn state(&self) -> AttemptState {
+        self.state
+    }
+
+    /// Whether the relay is to be got ready.
+    pub(super) fn wants_relay(&self, now: Instant) -> bool {
+        let soon = self.candidates.is_empty() || needs_relay(&self.us, &self.peer);
+        let waits = self.state == AttemptState::Asking && self.replied_at == Instant::NEVER;
+        waits && self.peer.relay.is_some() && (soon || now - self.started >= RELAY_READY_AFTER)
+    }
+
+    /// The peer is asked at this virtual address too.
+    pub(super) fn add_relay(&mut self, now: Instant, address: SocketAddr) {
+        if self.relay.is_none() {
+            self.relay = Some(address);
+            self.ask_at = self.ask_at.min(now);
+        }
+    }
+
+    /// Nothing is left to do or to answer.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        matches!(self.state, AttemptState::Taken(..) | AttemptState::Failed)
+            && now - self.ended_at >= ANSWERED_FOR
+    }
+
+    /// Takes what came for this session, already proven to be the other side's. True when the state is another one.
+    pub(super) fn handle(&mut self, now: Instant, from: SocketAddr, probe: Probe, says: &mut Says) -> bool {
+        self.heard = true;
+        let before = self.state;
+        match probe.kind {
+            ProbeKind::Ask => {
+                self.say(from, ProbeKind::Reply, probe.number, says);
+                self.meet(from, says);
+            }
+            ProbeKind::Reply if probe.number == self.number => self.note_reply(now, from),
+            ProbeKind::Take if !self.peer.leads => {
+                if matches!(self.state, AttemptState::Asking) {
+                    self.end(now, AttemptState::Taken(from, self.kind(from)));
+                }
+                if matches!(self.state, AttemptState::Taken(taken, _) if taken == from) {
+                    self.say(from, ProbeKind::Taken, probe.number, says);
+                }
+            }
+            ProbeKind::Taken if self.state == AttemptState::Taking(from) && probe.number == self.number => {
+                self.end(now, AttemptState::Taken(from, self.kind(from)));
+            }
+            _ => {}
+        }
+        self.decide(now, says);
+        self.state != before
+    }
+
+    /// Says what is due. True when the state is another one.
+    pub(super) fn transmit(&mut self, now: Instant, says: &mut Says) -> bool {
+        let before = self.state;
+        let goes_on = matches!(self.state, AttemptState::Asking | AttemptState::Taking(_));
+        if goes_on && now - self.started >= ATTEMPT_TIMEOUT {
+            self.end(now, AttemptState::Failed);
+        }
+        self.decide(now, says);
+        if now >= self.ask_at {
+            self.ask_at = now + ASK_INTERVAL;
+            match self.state {
+                AttemptState::Asking => {
+                    let places = self.candidates.iter().map(|candidate| candidate.address);
+                    for place in places.chain(self.relay).collect::<Vec<_>>() {
+                        self.say(place, ProbeKind::Ask, self.number, says);
+                    }
+                }
+                AttemptState::Taking(place) => self.say(place, ProbeKind::Take, self.number, says),
+                _ => self.ask_at = Instant::NEVER,
+            }
+        }
+        self.state != before
+    }
+
+    pub(super) fn next_deadline(&self) -> Instant {
+        match self.state {
+            AttemptState::Asking if self.replied_at != Instant::NEVER => {
+                self.ask_at.min(self.replied_at + INSIDE_GRACE)
+            }
+            AttemptState::Taken(..) | AttemptState::Failed => self.ended_at + ANSWERED_FOR,
+            _ => self.ask_at,
+        }
+    }
+
+    fn say(&self, to: SocketAddr, kind: ProbeKind, number: u32, says: &mut Says) {
+        let mut bytes = Vec::with_capacity(32);
+        Probe { kind, session: self.peer.session, number }.write(&self.peer.key, self.peer.leads, &mut bytes);
+        says.push((to, bytes));
+    }
+
+    /// Asks back at once where we were asked from, and goes on asking there.
+    fn meet(&mut self, from: SocketAddr, says: &mut Says) {
+        let known = self.relay == Some(from) || self.candidates.iter().any(|it| it.address == from);
+        if self.state == AttemptState::Asking && !known && self.candidates.len() < MAX_CANDIDATES {
+            let is_inside = self.peer.sighting.inside.contains(&from);
+            self.candidates.push(Candidate { address: from, is_inside, replied: false });
+            self.say(from, ProbeKind::Ask, self.number, says);
+        }
+    }
+
+    fn note_reply(&mut self, now: Instant, from: SocketAddr) {
+        if self.relay == Some(from) {
+            self.relay_replied = true;
+        } else if let Some(candidate) = self.candidates.iter_mut().find(|it| it.address == from) {
+            candidate.replied = true;
+            self.replied_at = self.replied_at.min(now);
+        }
+    }
+
+    /// Who leads takes a way when one is good enough for the time.
+    fn decide(&mut self, now: Instant, says: &mut Says) {
+        if !self.peer.leads || self.state != AttemptState::Asking {
+            return;
+        }
+        let mut replied = self.candidates.iter().filter(|candidate| candidate.replied);
+        let inside = replied.clone().find(|candidate| candidate.is_inside);
+        let may_be_inside = self.candidates.iter().any(|candidate| candidate.is_inside);
+        let is_late = now - self.replied_at.min(now) >= INSIDE_GRACE;
+        let other = replied.next().filter(|_| !may_be_inside || is_late);
+        let is_time = self.candidates.is_empty()
+            || needs_relay(&self.us, &self.peer)
+            || now - self.started >= RELAY_TAKEN_AFTER;
+        let relay = self.relay.filter(|_| self.relay_replied && is_time);
+        let Some(place) = inside.or(other).map(|it| it.address).or(relay) else { return };
+        self.state = AttemptState::Taking(place);
+        self.ask_at = now + ASK_INTERVAL;
+        self.say(place, ProbeKind::Take, self.number, says);
+    }
+
+    fn end(&mut self, now: Instant, state: AttemptState) {
+        self.state = state;
+        self.ended_at = now;
+    }
+
+    fn kind(&self, address: SocketAddr) -> PathKind {
+        if super::relay_line::is_relayed(address) {
+            PathKind::Relayed
+        } else if is_direct(&self.us, &self.peer, address) {
+            PathKind::Direct
+        } else {
+            PathKind::Punched
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! A peer's part: it registers its game, looks codes up, and finds a way to each peer that it learns of.
+//!
+//! Promises: a [`RendezvousEvent::Path`] within three seconds where there is a way; what starts with [`MAGIC`] is ours and
+//! nothing else is, so that the game's port serves both; datagrams go only where the server, or a peer that has the key of
+//! an introduction, was seen, and to addresses inside our own network; bounded attempts, lines and events.
+//!
+//! Whoever owns it gives it what the port receives ([`RendezvousClient::handle_datagram`]), calls
+//! [`RendezvousClient::transmit`] at least each 50 ms while something is looked for, and takes the events. What goes to a
+//! virtual address ([`is_virtual`]) goes through [`RendezvousClient::wrap`] first.
+
+mod alias;
+mod attempt;
+mod candidates;
+mod event;
+mod lobby;
+mod relay_line;
+mod server_line;
+
+use core::net::SocketAddr;
+use std::collections::VecDeque;
+
+pub use alias::{is_virtual, lobby_address, lobby_code};
+pub use attempt::PathKind;
+pub use event::{JoinId, PeerCounters, RendezvousEvent};
+
+use super::bytes::MAGIC;
+use super::code::LobbyCode;
+use super::messages::{Answer, GameInfo, Introduction, MAX_INSIDE};
+use super::probe::Probe;
+use super::relay::RelayPacket;
+use super::secrets::Secrets;
+use crate::rng::Entropy;
+use crate::store::Datagrams;
+use crate::time::{Duration, Instant};
+use alias::{AGAIN_AFTER, ALIAS_TIMEOUT, Alias, STALE_AFTER, note_event};
+use attempt::{Attempt, AttemptState, Says};
+use lobby::Lobby;
+use relay_line::RelayLine;
+
+/// Peers that a way is looked for to at a time.
+pub const MAX_ATTEMPTS: usize = 32;
+
+/// Events that wait at most; what is more is counted.
+const MAX_EVENTS: usize = 256;
+
+/// The silence after which a way by the relay is let go.
+const LINE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What a datagram was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handled<'a> {
+    /// The game's: it has nothing to do with this.
+    NotOurs,
+    Taken,
+    /// The game's, by way of the relay: it came from this virtual address.
+    Relayed(SocketAddr, &'a [u8]),
+}
+
+struct Line {
+    relay: RelayLine,
+    used: Instant,
+}
+
+/// A peer's part in a rendezvous.
+pub struct RendezvousClient {
+    secrets: Secrets,
+    lobby: Lobby,
+    attempts: Vec<Attempt>,
+    lines: Vec<Line>,
+    aliases: Vec<Alias>,
+    /// Of games that are dialled by their code's address.
+    protocol_id: u64,
+    /// Codes are dialled only once we have one ourselves, to be told to those whom we meet.
+    code_first: bool,
+    events: VecDeque<RendezvousEvent>,
+    counters: PeerCounters,
+}
+
+impl RendezvousClient {
+    /// A peer's part towards a server. `inside` are the port's own addresses, of which a few are told.
+    pub fn new(server: SocketAddr, mut inside: Vec<SocketAddr>, entropy: &mut dyn Entropy) -> Self {
+        inside.truncate(MAX_INSIDE);
+        let mut secrets = Secrets::new(entropy);
+        RendezvousClient {
+            lobby: Lobby::new(server, inside, &mut secrets),
+            secrets,
+            attempts: Vec::new(),
+            lines: Vec::new(),
+            aliases: Vec::new(),
+            protocol_id: 0,
+            code_first: false,
+            events: VecDeque::new(),
+            counters: PeerCounters::default(),
+        }
+    }
+
+    pub fn counters(&self) -> PeerCounters {
+        self.counters
+    }
+
+    /// The code of our game, once it has one.
+    pub fn code(&self) -> Option<LobbyCode> {
+        self.lobby.code()
+    }
+
+    /// As what the server sees us.
+    pub fn outside(&self) -> Option<SocketAddr> {
+        self.lobby.line.us().outside
+    }
+
+    /// Has a game registered from now on, or changes what is said of it.
+    pub fn register(&mut self, now: Instant, info: GameInfo) {
+        self.lobby.register(now, info, &mut self.secrets);
+    }
+
+    /// Has codes be dialled by their addresses ([`lobby_address`]): games of this protocol, and only once our own game has
+    /// a code.
+    pub fn dial_codes(&mut self, protocol_id: u64) {
+        (self.protocol_id, self.code_first) = (protocol_id, true);
+    }
+
+    /// The address by which the game knows whoever sends from `from`.
+    pub fn known_as(&self, from: SocketAddr) -> SocketAddr {
+        let alias = self.aliases.iter().find(|alias| alias.path == Some(from));
+        alias.map_or(from, |alias| lobby_address(alias.code))
+    }
+
+    /// Says how many play, when that has changed.
+    pub fn set_players(&mut self, now: Instant, players: u8) {
+        self.lobby.set_players(now, players);
+    }
+
+    /// Takes the game away, at once as far as one datagram goes.
+    pub fn unregister(&mut self, out: &mut Datagrams) {
+        self.lobby.unregister(out);
+    }
+
+    /// Looks a code up and finds a way to its host. None while too many are looked for.
+    pub fn join(&mut self, now: Instant, code: LobbyCode, protocol_id: u64) -> Option<JoinId> {
+        self.lobby.join(now, code, protocol_id, &mut self.secrets)
+    }
+
+    /// Asks for the listed games of a protocol, 0 for any; a question before it is forgotten.
+    pub fn list(&mut self, now: Instant, protocol_id: u64) {
+        self.lobby.list(now, protocol_id, &mut self.secrets);
+    }
+
+    pub fn poll_event(&mut self) -> Option<RendezvousEvent> {
+        self.events.pop_front()
+    }
+
+    /// Lets a way by the relay go; nothing else has anything to let go.
+    pub fn forget(&mut self, address: SocketAddr) {
+        self.lines.retain(|line| line.relay.address() != address);
+    }
+
+    /// Takes what the port received.
+    pub fn handle_datagram<'a>(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        datagram: &'a [u8],
+        out: &mut Datagrams,
+    ) -> Handled<'a> {
+        if datagram.first() != Some(&MAGIC) {
+            return Handled::NotOurs;
+        }
+        let mut says = Says::new();
+        let handled = self.handle_ours(now, from, datagram, &mut says);
+        self.send(&says, out);
+        self.transmit(now, out);
+        handled
+    }
+
+    fn handle_ours<'a>(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        datagram: &'a [u8],
+        says: &mut Says,
+    ) -> Handled<'a> {
+        if let Some(packet) = RelayPacket::read(datagram) {
+            return self.handle_relay(now, from, packet, says);
+        }
+        if Probe::read(datagram).is_some() {
+            self.handle_probe(now, from, datagram, says);
+            return Handled::Taken;
+        }
+        match Answer::read(datagram) {
+            Some((number, Answer::Introduction(introduction))) if from == self.lobby.line.server => {
+                self.handle_introduction(now, number, introduction, datagram);
+            }
+            answer => {
+                let taken = answer.is_some_and(|(number, it)| self.lobby.handle(now, from, number, it));
+                self.counters.unexpected += u64::from(!taken);
+            }
+        }
+        Handled::Taken
+    }
+
+    fn handle_relay<'a>(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        packet: RelayPacket<'a>,
+        says: &mut Says,
+    ) -> Handled<'a> {
+        let channel = match packet {
+            RelayPacket::Challenge { channel, .. }
+            | RelayPacket::Bound { channel }
+            | RelayPacket::Data { channel, .. } => Some(channel),
+            RelayPacket::Bind { .. } => None,
+        };
+        let is_its = |line: &&mut Line| Some(line.relay.channel) == channel && line.relay.relay == from;
+        let Some(line) = self.lines.iter_mut().find(is_its) else {
+            self.counters.unexpected += 1;
+            return Handled::Taken;
+        };
+        match packet {
+            RelayPacket::Challenge { cookie, .. } => line.relay.handle_challenge(now, cookie),
+            RelayPacket::Bound { .. } => {
+                line.relay.handle_bound(now);
+                let (session, address) = (line.relay.session, line.relay.address());
+                if let Some(attempt) = self.attempts.iter_mut().find(|it| it.peer.session == session) {
+                    attempt.add_relay(now, address);
+                }
+            }
+            RelayPacket::Data { payload, .. } if payload.first() == Some(&MAGIC) => {
+                let address = line.relay.address();
+                self.handle_probe(now, address, payload, says);
+            }
+            RelayPacket::Data { payload, .. } => {
+                line.used = now;
+                let from = line.relay.address();
+                return Handled::Relayed(self.known_as(from), payload);
+            }
+            RelayPacket::Bind { .. } => {}
+        }
+        Handled::Taken
+    }
+
+    fn handle_probe(&mut self, now: Instant, from: SocketAddr, datagram: &[u8], says: &mut Says) {
+        let Some(probe) = Probe::read(datagram) else { return self.counters.unexpected += 1 };
+        let Some(place) = self.attempts.iter().position(|it| it.peer.session == probe.session) else {
+            return self.counters.unexpected += 1;
+        };
+        let attempt = &mut self.attempts[place];
+        if !Probe::is_of(datagram, &attempt.peer.key, !attempt.peer.leads) {
+            return self.counters.forged += 1;
+        }
+        if attempt.handle(now, from, probe, says) {
+            self.note_state(now, place);
+        }
+    }
+
+    fn handle_introduction(&mut self, now: Instant, number: u32, peer: Introduction, datagram: &[u8]) {
+        let Some((id, key)) = self.lobby.introduced(number) else { return self.counters.unexpected += 1 };
+        if !Answer::is_signed(datagram, &key) || peer.leads != id.is_some() {
+            return self.counters.forged += 1;
+        }
+        self.lobby.line.note_answered(now, None);
+        id.into_iter().for_each(|id| self.lobby.note_introduced(id));
+        if self.attempts.iter().any(|attempt| attempt.peer.session == peer.session) {
+            return;
+        }
+        if self.attempts.len() >= MAX_ATTEMPTS {
+            return self.counters.too_many += 1;
+        }
+        self.counters.introduced += 1;
+        let number = self.secrets.draw_u64() as u32;
+        self.attempts.push(Attempt::new(now, self.lobby.line.us().clone(), peer, id, number));
+    }
+
+    /// Says what is due.
+    pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
+        let RendezvousClient { lobby, events, attempts, counters, aliases, .. } = self;
+        aliases.retain(|alias| now - alias.used < ALIAS_TIMEOUT);
+        let heard = |id: u64| attempts.iter().any(|attempt| attempt.id == Some(id) && attempt.heard);
+        lobby.transmit(now, heard, out);
+        while let Some(event) = lobby.poll_event() {
+            note_event(now, aliases, &event);
+            push(events, counters, event);
+        }
+        let mut says = Says::new();
+        for place in 0..self.attempts.len() {
+            let attempt = &mut self.attempts[place];
+            if attempt.wants_relay(now)
+                && let Some((relay, token)) = attempt.peer.relay
+                && !self.lines.iter().any(|line| line.relay.session == attempt.peer.session)
+            {
+                let relay = RelayLine::new(now, attempt.peer.session, relay, token);
+                self.lines.push(Line { relay, used: now });
+            }
+            if attempt.transmit(now, &mut says) {
+                self.note_state(now, place);
+            }
+        }
+        self.attempts.retain(|attempt| !attempt.is_over(now));
+        self.lines.retain(|line| now - line.used < LINE_TIMEOUT);
+        self.lines.iter_mut().for_each(|line| line.relay.transmit(now, out));
+        self.send(&says, out);
+    }
+
+    /// When [`RendezvousClient::transmit`] has something to do, if nothing comes before.
+    pub fn next_deadline(&self) -> Instant {
+        let attempts = self.attempts.iter().map(Attempt::next_deadline);
+        let lines = self.lines.iter().map(|line| line.relay.next_deadline());
+        attempts.chain(lines).fold(self.lobby.next_deadline(), Instant::min)
+    }
+
+    /// Sends a datagram of the game to a virtual address. False, and nothing is sent, when it is no such, or gone.
+    pub fn wrap(&mut self, now: Instant, to: SocketAddr, datagram: &[u8], out: &mut Datagrams) -> bool {
+        if let Some(code) = lobby_code(to) {
+            return match self.path_to(now, code, datagram) {
+                Some(path) if !is_virtual(path) => {
+                    out.push(path, datagram);
+                    true
+                }
+                Some(path) => self.wrap(now, path, datagram, out),
+                None => false,
+            };
+        }
+        let line = self.lines.iter_mut().find(|line| line.relay.address() == to);
+        let Some(line) = line else { return false };
+        line.used = now;
+        line.relay.wrap(datagram, out);
+        true
+    }
+
+    /// The way to whoever has a code, which is looked for if there is none.
+    fn path_to(&mut self, now: Instant, code: LobbyCode, datagram: &[u8]) -> Option<SocketAddr> {
+        let place = match self.aliases.iter().position(|alias| alias.code == code) {
+            Some(place) => place,
+            None if self.aliases.len() >= MAX_ATTEMPTS => return None,
+            None => {
+                let (join, path) = (None, None);
+                let (found_at, again_at, used) = (now, now, now);
+                self.aliases.push(Alias { code, join, path, found_at, again_at, used });
+                self.aliases.len() - 1
+            }
+        };
+        let alias = &mut self.aliases[place];
+        alias.used = now;
+        // Netcode's request, which begins with a zero: whoever is dialled anew may have moved.
+        if datagram.first() == Some(&0) && now - alias.found_at >= STALE_AFTER {
+            alias.path = None;
+        }
+        let may_ask = !self.code_first || self.lobby.code().is_some();
+        if alias.path.is_none() && alias.join.is_none() && now >= alias.again_at && may_ask {
+            alias.again_at = now + AGAIN_AFTER;
+            alias.join = self.lobby.join(now, code, self.protocol_id, &mut self.secrets).map(|join| join.0);
+        }
+        alias.path
+    }
+
+    /// Sends those of a batch by the relay that go to virtual addresses; the others stay as they are, in order.
+    pub fn wrap_all(&mut self, now: Instant, batch: &mut Datagrams) {
+        if !batch.entries().iter().any(|(to, _)| is_virtual(*to)) {
+            return;
+        }
+        for (to, datagram) in core::mem::take(batch).iter() {
+            if is_virtual(to) {
+                self.wrap(now, to, datagram, batch);
+            } else {
+                batch.push(to, datagram);
+            }
+        }
+    }
+
+    fn send(&mut self, says: &Says, out: &mut Datagrams) {
+        for (to, bytes) in says {
+            match self.lines.iter().find(|line| line.relay.address() == *to) {
+                Some(line) => line.relay.wrap(bytes, out),
+                None if is_virtual(*to) => {}
+                None => out.push(*to, bytes),
+            }
+        }
+    }
+
+    fn note_state(&mut self, now: Instant, place: usize) {
+        let RendezvousClient { attempts, lines, events, counters, lobby, aliases, .. } = self;
+        let attempt = &attempts[place];
+        let session = attempt.peer.session;
+        let join = attempt.id.map(JoinId);
+        let event = match attempt.state() {
+            AttemptState::Taken(address, kind) => {
+                match kind {
+                    PathKind::Direct => counters.direct += 1,
+                    PathKind::Punched => counters.punched += 1,
+                    PathKind::Relayed => counters.relayed += 1,
+                }
+                let stays = kind == PathKind::Relayed;
+                lines.retain(|line| line.relay.session != session || stays);
+                lines.iter_mut().filter(|line| line.relay.session == session).for_each(|it| it.used = now);
+                RendezvousEvent::Path { join, address, kind }
+            }
+            AttemptState::Failed => {
+                counters.no_path += 1;
+                lines.retain(|line| line.relay.session != session);
+                RendezvousEvent::NoPath { join, server_answered: true }
+            }
+            _ => return,
+        };
+        attempt.id.into_iter().for_each(|id| lobby.end_join(id));
+        note_event(now, aliases, &event);
+        push(events, counters, event);
+    }
+}
+
+fn push(events: &mut VecDeque<RendezvousEvent>, counters: &mut PeerCounters, event: RendezvousEvent) {
+    if events.len() < MAX_EVENTS {
+        events.push_back(event);
+    } else {
+        counters.events_lost += 1;
+    }
+}

@@ -1,0 +1,240 @@
+//! The last resort: a server that carries datagrams between two peers who can't reach each other.
+//!
+//! Promises: it carries for who shows a token of its rendezvous server from a proven address, to the other side of that
+//! channel and nowhere else; as much as the token allows; nothing longer than what came. Memory is bounded by the channels
+//! allowed, and none is taken before an address is proven. What it carries it can't read: netcode sealed it.
+
+mod packets;
+pub mod token;
+
+use core::net::SocketAddr;
+use std::collections::BTreeMap;
+
+pub use packets::RELAY_HEADER_BYTES;
+pub(super) use packets::RelayPacket;
+pub use token::{RelayKey, RelayTerms, RelayToken};
+
+use super::secrets::Secrets;
+use super::source_limit::source;
+use crate::limits::MAX_DATAGRAM;
+use crate::rng::Entropy;
+use crate::store::Datagrams;
+use crate::store::counters::counters;
+use crate::time::{Duration, Instant, UnixSeconds};
+
+/// Channels at a time, unless set otherwise.
+pub const DEFAULT_MAX_CHANNELS: usize = 4096;
+
+/// The silence after which a channel is forgotten: three of a peer's repeated binds.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How often idle channels are looked for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Channels that one source may have a side of: players behind one box.
+const MAX_OF_A_SOURCE: u32 = 256;
+
+/// Settings of a [`RelayServer`].
+#[derive(Clone, Copy, Debug)]
+pub struct RelayServerConfig {
+    pub key: RelayKey,
+    pub max_channels: usize,
+    /// Bytes a second that all channels together may carry, headers below UDP not counted.
+    pub max_bytes_per_second: u64,
+}
+
+counters! {
+    /// What a relay did, and what it dropped.
+    pub struct RelayCounters {
+        /// Channels with a side of a peer.
+        channels,
+        /// Times a peer got its side of a channel, or got it again from another address.
+        bound,
+        /// Channels forgotten after a silence.
+        forgotten,
+        /// Datagrams answered with a cookie.
+        challenged,
+        forwarded,
+        forwarded_bytes,
+        /// Datagrams that are no packet of a relay.
+        malformed,
+        /// Tokens that somebody else wrote.
+        forged_token,
+        expired_token,
+        /// Binds refused because there are as many channels as may be.
+        full,
+        /// Binds refused because their source has as many channels as it may.
+        source_full,
+        /// Datagrams from who has no side of their channel.
+        unbound,
+        /// Datagrams whose receiver isn't there yet, or not any more.
+        other_side_missing,
+        /// Datagrams beyond their channel's rate.
+        over_rate,
+        /// Datagrams beyond the rate of all channels together.
+        over_total_rate,
+    }
+}
+
+/// Bytes that may go now: regained with time, up to half a second's.
+#[derive(Clone, Copy, Debug)]
+struct ByteBucket {
+    per_second: u64,
+    full_at: Instant,
+}
+
+impl ByteBucket {
+    fn take(&mut self, now: Instant, bytes: usize) -> bool {
+        let nanos = (bytes as u128 * 1_000_000_000 / u128::from(self.per_second.max(1))) as u64;
+        let full_at = self.full_at.max(now) + Duration::from_nanos(nanos);
+        let allowed = full_at - now <= Duration::from_millis(500);
+        if allowed {
+            self.full_at = full_at;
+        }
+        allowed
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Channel {
+    sides: [Option<SocketAddr>; 2],
+    bucket: ByteBucket,
+    used: Instant,
+}
+
+/// A relay with its channels.
+pub struct RelayServer {
+    config: RelayServerConfig,
+    secrets: Secrets,
+    channels: BTreeMap<u64, Channel>,
+    /// How many sides a source has.
+    sources: BTreeMap<u64, u32>,
+    total: ByteBucket,
+    sweep_at: Instant,
+    counters: RelayCounters,
+}
+
+impl RelayServer {
+    /// A relay without channels.
+    pub fn new(config: RelayServerConfig, entropy: &mut dyn Entropy) -> Self {
+        RelayServer {
+            secrets: Secrets::new(entropy),
+            total: ByteBucket { per_second: config.max_bytes_per_second, full_at: Instant::ZERO },
+            config,
+            channels: BTreeMap::new(),
+            sources: BTreeMap::new(),
+            sweep_at: Instant::ZERO,
+            counters: RelayCounters::default(),
+        }
+    }
+
+    pub fn counters(&self) -> RelayCounters {
+        RelayCounters { channels: self.channels.len() as u64, ..self.counters }
+    }
+
+    /// Takes a datagram, and answers or forwards it.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        unix: UnixSeconds,
+        from: SocketAddr,
+        datagram: &[u8],
+        out: &mut Datagrams,
+    ) {
+        self.sweep(now);
+        match RelayPacket::read(datagram) {
+            Some(RelayPacket::Data { channel, .. }) => self.forward(now, from, channel, datagram, out),
+            Some(RelayPacket::Bind { cookie, token }) if self.secrets.proves(now, from, &cookie) => {
+                self.bind(now, unix, from, token, out);
+            }
+            Some(RelayPacket::Bind { token, .. }) => {
+                let (channel, cookie) = (token.channel(), self.secrets.cookie(now, from));
+                self.counters.challenged += 1;
+                out.push_with(from, |out| RelayPacket::Challenge { channel, cookie }.write(out));
+            }
+            _ => self.counters.malformed += 1,
+        }
+    }
+
+    fn bind(
+        &mut self,
+        now: Instant,
+        unix: UnixSeconds,
+        from: SocketAddr,
+        token: RelayToken,
+        out: &mut Datagrams,
+    ) {
+        let Some(terms) = token.open(&self.config.key) else { return self.counters.forged_token += 1 };
+        if terms.expires < unix {
+            return self.counters.expired_token += 1;
+        }
+        if !self.channels.contains_key(&terms.channel) && self.channels.len() >= self.config.max_channels {
+            return self.counters.full += 1;
+        }
+        let bucket = ByteBucket { per_second: u64::from(terms.bytes_per_second), full_at: now };
+        let new = Channel { sides: [None; 2], bucket, used: now };
+        let before = self.channels.get(&terms.channel).and_then(|it| it.sides[usize::from(terms.side)]);
+        if before.map(source) != Some(source(from)) {
+            let count = self.sources.entry(source(from)).or_default();
+            if *count >= MAX_OF_A_SOURCE {
+                return self.counters.source_full += 1;
+            }
+            *count += 1;
+            before.into_iter().for_each(|before| leave(&mut self.sources, before));
+        }
+        let channel = self.channels.entry(terms.channel).or_insert(new);
+        channel.sides[usize::from(terms.side)] = Some(from);
+        channel.used = now;
+        self.counters.bound += u64::from(before != Some(from));
+        out.push_with(from, |out| RelayPacket::Bound { channel: terms.channel }.write(out));
+    }
+
+    fn forward(&mut self, now: Instant, from: SocketAddr, number: u64, datagram: &[u8], out: &mut Datagrams) {
+        let side = |channel: &Channel| channel.sides.iter().position(|side| *side == Some(from));
+        let Some((channel, side)) =
+            self.channels.get_mut(&number).and_then(|it| side(it).map(|side| (it, side)))
+        else {
+            return self.counters.unbound += 1;
+        };
+        if datagram.len() > MAX_DATAGRAM {
+            return self.counters.malformed += 1;
+        }
+        channel.used = now;
+        let Some(to) = channel.sides[1 - side] else { return self.counters.other_side_missing += 1 };
+        if !channel.bucket.take(now, datagram.len()) {
+            return self.counters.over_rate += 1;
+        }
+        if !self.total.take(now, datagram.len()) {
+            return self.counters.over_total_rate += 1;
+        }
+        self.counters.forwarded += 1;
+        self.counters.forwarded_bytes += datagram.len() as u64;
+        out.push(to, datagram);
+    }
+
+    /// Forgets channels that fell silent: to be called now and then where no datagram comes.
+    pub fn sweep(&mut self, now: Instant) {
+        if now < self.sweep_at {
+            return;
+        }
+        self.sweep_at = now + SWEEP_INTERVAL;
+        let RelayServer { channels, sources, counters, .. } = self;
+        channels.retain(|_, channel| {
+            let stays = now - channel.used < IDLE_TIMEOUT;
+            if !stays {
+                counters.forgotten += 1;
+                channel.sides.into_iter().flatten().for_each(|side| leave(sources, side));
+            }
+            stays
+        });
+    }
+}
+
+fn leave(sources: &mut BTreeMap<u64, u32>, side: SocketAddr) {
+    if let Some(count) = sources.get_mut(&source(side)) {
+        *count -= 1;
+        if *count == 0 {
+            sources.remove(&source(side));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What a relay is shown: that the rendezvous server wants it to carry for this peer, how much, and until when.
+//!
+//! Promises: only who has the key that server and relay share makes one. A token is of one channel and one of its two
+//! sides. It is not secret: who reads a peer's datagrams on their way can take its side, and gets what is sealed.
+
+use crate::rendezvous::secrets::{hmac, same};
+use crate::time::UnixSeconds;
+
+/// The key that a rendezvous server and its relays share.
+pub type RelayKey = [u8; 32];
+
+const BODY_BYTES: usize = 8 + 1 + 8 + 4;
+const MAC_BYTES: usize = 16;
+
+/// Bytes of a relay token.
+pub const TOKEN_BYTES: usize = BODY_BYTES + MAC_BYTES;
+
+/// A relay token, as bytes: a peer needn't look into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelayToken([u8; TOKEN_BYTES]);
+
+/// What a token says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelayTerms {
+    pub channel: u64,
+    /// Which of the two: false or true.
+    pub side: bool,
+    pub expires: UnixSeconds,
+    /// Bytes a second that the channel may carry, both ways together.
+    pub bytes_per_second: u32,
+}
+
+impl RelayToken {
+    /// A token that says this.
+    pub fn new(key: &RelayKey, terms: RelayTerms) -> Self {
+        let mut bytes = [0; TOKEN_BYTES];
+        let (body, mac) = bytes.split_at_mut(BODY_BYTES);
+        body[..8].copy_from_slice(&terms.channel.to_le_bytes());
+        body[8] = u8::from(terms.side);
+        body[9..17].copy_from_slice(&terms.expires.0.to_le_bytes());
+        body[17..].copy_from_slice(&terms.bytes_per_second.to_le_bytes());
+        mac.copy_from_slice(&hmac(key, &[b"relay", body])[..MAC_BYTES]);
+        RelayToken(bytes)
+    }
+
+    pub(in crate::rendezvous) fn from_bytes(bytes: [u8; TOKEN_BYTES]) -> Self {
+        RelayToken(bytes)
+    }
+
+    /// The token as a relay is shown it.
+    pub fn to_bytes(&self) -> [u8; TOKEN_BYTES] {
+        self.0
+    }
+
+    pub(in crate::rendezvous) fn bytes(&self) -> &[u8; TOKEN_BYTES] {
+        &self.0
+    }
+
+    /// The channel it is for, whoever wrote it.
+    pub(in crate::rendezvous) fn channel(&self) -> u64 {
+        let mut channel = [0; 8];
+        channel.copy_from_slice(&self.0[..8]);
+        u64::from_le_bytes(channel)
+    }
+
+    /// What it says; None when somebody else than the key's owners wrote it.
+    pub(in crate::rendezvous) fn open(&self, key: &RelayKey) -> Option<RelayTerms> {
+        let (body, mac) = self.0.split_at(BODY_BYTES);
+        if !same(mac, &hmac(key, &[b"relay", body])[..MAC_BYTES]) || body[8] > 1 {
+            return None;
+        }
+        let mut fields = crate::rendezvous::bytes::Fields(body);
+        let channel = fields.u64()?;
+        let side = fields.u8()? == 1;
+        Some(RelayTerms {
+            channel,
+            side,
+            expires: UnixSeconds(fields.u64()?),
+            bytes_per_second: fields.u32()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_opens_with_its_key_alone_and_every_bit_counts() {
+        let terms = RelayTerms { channel: 7, side: true, expires: UnixSeconds(9), bytes_per_second: 5 };
+        let token = RelayToken::new(&[1; 32], terms);
+        assert_eq!((token.open(&[1; 32]), token.open(&[2; 32])), (Some(terms), None));
+        for bit in 0..8 * TOKEN_BYTES {
+            let mut bytes = *token.bytes();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(RelayToken::from_bytes(bytes).open(&[1; 32]), None, "bit {bit}");
+        }
+    }
+}

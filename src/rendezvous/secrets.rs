@@ -1,0 +1,144 @@
+//! What proves something without being kept: HMAC-SHA256 (RFC 2104), and cookies and random numbers made of it.
+//!
+//! Promises: a comparison with bytes from outside takes the same time wherever they differ.
+
+use core::net::SocketAddr;
+
+use sha2::{Digest, Sha256};
+
+use super::bytes::write_address;
+use crate::rng::Entropy;
+use crate::time::{Duration, Instant};
+
+/// Bytes of a cookie, and of what proves a probe.
+pub(super) const TAG_BYTES: usize = 8;
+
+/// Proves a source address, or the knowledge of a key.
+pub(super) type ShortTag = [u8; TAG_BYTES];
+
+/// How long a cookie is made anew for; the one before it holds for as long.
+const COOKIE_EPOCH: Duration = Duration::from_secs(60);
+
+/// HMAC-SHA256 of the parts, one after the other, under a key of at most 64 bytes.
+pub(super) fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+    let mut block = [0; 64];
+    block[..key.len()].copy_from_slice(key);
+    let pad = |byte: u8| block.map(|key| key ^ byte);
+    let mut inner = Sha256::new();
+    inner.update(pad(0x36));
+    parts.iter().for_each(|part| inner.update(part));
+    let mut outer = Sha256::new();
+    outer.update(pad(0x5C));
+    outer.update(inner.finalize());
+    outer.finalize().into()
+}
+
+/// The beginning of an HMAC.
+pub(super) fn short_tag(key: &[u8], parts: &[&[u8]]) -> ShortTag {
+    let mut tag = [0; TAG_BYTES];
+    tag.copy_from_slice(&hmac(key, parts)[..TAG_BYTES]);
+    tag
+}
+
+/// Whether two tags are the same, in a time that says nothing.
+pub(super) fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+}
+
+/// A secret, and what is drawn from it.
+pub(super) struct Secrets {
+    key: [u8; 32],
+    drawn: u64,
+}
+
+impl Secrets {
+    pub(super) fn new(entropy: &mut dyn Entropy) -> Self {
+        let mut key = [0; 32];
+        entropy.fill(&mut key);
+        Secrets { key, drawn: 0 }
+    }
+
+    /// The next random bytes.
+    pub(super) fn draw(&mut self) -> [u8; 32] {
+        self.drawn += 1;
+        hmac(&self.key, &[b"draw", &self.drawn.to_le_bytes()])
+    }
+
+    /// As [`Secrets::draw`], the first 16 of them.
+    pub(super) fn draw_key(&mut self) -> [u8; 16] {
+        let mut key = [0; 16];
+        key.copy_from_slice(&self.draw()[..16]);
+        key
+    }
+
+    /// As [`Secrets::draw`], as a number.
+    pub(super) fn draw_u64(&mut self) -> u64 {
+        let mut word = [0; 8];
+        word.copy_from_slice(&self.draw()[..8]);
+        u64::from_le_bytes(word)
+    }
+
+    /// The same bytes for the same parts, unknown to everybody else.
+    pub(super) fn derive(&self, parts: &[&[u8]]) -> [u8; 32] {
+        let mut all = vec![&b"derive"[..]];
+        all.extend_from_slice(parts);
+        hmac(&self.key, &all)
+    }
+
+    /// What only who receives at `address` can know at this time.
+    pub(super) fn cookie(&self, now: Instant, address: SocketAddr) -> ShortTag {
+        self.cookie_of(epoch(now), address)
+    }
+
+    /// Whether `cookie` was sent to `address` recently.
+    pub(super) fn proves(&self, now: Instant, address: SocketAddr, cookie: &ShortTag) -> bool {
+        let epoch = epoch(now);
+        same(cookie, &self.cookie_of(epoch, address))
+            || epoch > 0 && same(cookie, &self.cookie_of(epoch - 1, address))
+    }
+
+    fn cookie_of(&self, epoch: u64, address: SocketAddr) -> ShortTag {
+        let mut written = Vec::with_capacity(32);
+        write_address(Some(address), &mut written);
+        short_tag(&self.key, &[b"cookie", &epoch.to_le_bytes(), &written])
+    }
+}
+
+fn epoch(now: Instant) -> u64 {
+    now.as_nanos() / COOKIE_EPOCH.as_nanos() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    #[test]
+    fn hmac_is_that_of_its_standard() {
+        // RFC 4231, test cases 1 and 2.
+        let first = hmac(&[0x0B; 20], &[b"Hi ", b"There"]);
+        assert_eq!(hex::encode(first), "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+        let second = hmac(b"Jefe", &[b"what do ya want for nothing?"]);
+        assert_eq!(hex::encode(second), "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+    }
+
+    #[test]
+    fn a_cookie_is_of_its_address_and_holds_for_a_while() {
+        let secrets = Secrets::new(&mut Rng::seeded(1));
+        let (one, other): (SocketAddr, SocketAddr) =
+            ("1.2.3.4:5".parse().unwrap(), "1.2.3.4:6".parse().unwrap());
+        let at = |seconds| Instant::from_millis(1000 * seconds);
+        let cookie = secrets.cookie(at(59), one);
+        assert!(secrets.proves(at(59), one, &cookie) && secrets.proves(at(119), one, &cookie));
+        assert!(!secrets.proves(at(120), one, &cookie) && !secrets.proves(at(59), other, &cookie));
+        assert!(!Secrets::new(&mut Rng::seeded(2)).proves(at(59), one, &cookie));
+        assert!(!secrets.proves(at(59), one, &[0; TAG_BYTES]));
+    }
+
+    #[test]
+    fn draws_differ() {
+        let mut secrets = Secrets::new(&mut Rng::seeded(1));
+        assert_ne!(secrets.draw(), secrets.draw());
+        assert_eq!(secrets.derive(&[b"a", b"b"]), secrets.derive(&[b"a", b"b"]));
+    }
+}

@@ -1,0 +1,282 @@
+//! Where peers meet: it keeps a list of games by code, and tells two peers of each other. It sees no data of a game.
+//!
+//! Promises: nothing is kept for, and nothing but a cookie sent to, an address that didn't prove that it receives there;
+//! never more bytes go out for a question than came with it, those to a host included. Memory is bounded by the games
+//! allowed. Introductions take none: all that they need comes again with a repeated question.
+//!
+//! | from the network | checked, in this order | bounded by |
+//! |---|---|---|
+//! | any request | its exact length, its cookie | an answer of 35 bytes |
+//! | the same, proven | its source's rate, then every field | 64 at once, 16 a second and source |
+//! | a wrong code | its source's rate of wrong codes | 10 at once, one in 2 seconds and source |
+
+mod games;
+
+use core::net::SocketAddr;
+
+pub use games::GAME_LIFETIME;
+
+use super::messages::{Answer, Asked, GAMES_A_PAGE, Introduction, LobbyRefusal, Request, read_observe};
+use super::relay::{RelayKey, RelayTerms, RelayToken};
+use super::secrets::Secrets;
+use super::source_limit::AskLimit;
+use crate::rng::Entropy;
+use crate::store::Datagrams;
+use crate::store::counters::counters;
+use crate::time::{Duration, Instant, UnixSeconds};
+use games::{Game, Games, NoPlace};
+
+/// Games at a time, unless set otherwise.
+pub const DEFAULT_MAX_GAMES: usize = 10_000;
+
+/// Games of one source, unless set otherwise: players behind one box.
+pub const DEFAULT_MAX_GAMES_OF_A_SOURCE: usize = 64;
+
+/// How long a relay token may be shown: a match that lasts an evening binds again and again.
+const RELAY_TOKEN_LIFETIME: u64 = 12 * 3600;
+
+/// A relay that peers are sent to.
+#[derive(Clone, Copy, Debug)]
+pub struct RelayOffer {
+    pub address: SocketAddr,
+    pub key: RelayKey,
+    /// Bytes a second for each pair, both ways together.
+    pub bytes_per_second: u32,
+}
+
+/// Settings of a [`RendezvousServer`].
+#[derive(Clone, Copy, Debug)]
+pub struct RendezvousServerConfig {
+    /// A second port at the server's address, which lets peers find out what their box does; 0 for none.
+    pub second_port: u16,
+    pub relay: Option<RelayOffer>,
+    pub max_games: usize,
+    pub max_games_of_a_source: usize,
+}
+
+impl Default for RendezvousServerConfig {
+    fn default() -> Self {
+        RendezvousServerConfig {
+            second_port: 0,
+            relay: None,
+            max_games: DEFAULT_MAX_GAMES,
+            max_games_of_a_source: DEFAULT_MAX_GAMES_OF_A_SOURCE,
+        }
+    }
+}
+
+counters! {
+    /// What a rendezvous server did, and what it dropped.
+    pub struct RendezvousCounters {
+        /// Games there are now.
+        games,
+        /// Registrations of new games.
+        registered,
+        /// Registrations of games that were there already.
+        refreshed,
+        unregistered,
+        /// Games forgotten because their host fell silent.
+        forgotten,
+        /// Pairs of peers that were told of each other, repeats counted.
+        introduced,
+        /// Questions for the list.
+        listed,
+        /// Questions as what a peer is seen.
+        observed,
+        /// Requests answered with a cookie.
+        challenged,
+        /// Datagrams that are no request.
+        malformed,
+        /// Requests beyond their source's rate.
+        over_rate,
+        unknown_code,
+        /// Questions of sources with too many wrong codes, not looked up.
+        guessing,
+        /// Lookups of games of another protocol.
+        other_protocol,
+        /// Lookups of games with all their players.
+        game_full,
+        /// Registrations refused because there are as many games as may be.
+        server_full,
+        /// Registrations refused because their source has as many games as it may.
+        source_full,
+    }
+}
+
+/// A rendezvous server: its first port.
+pub struct RendezvousServer {
+    config: RendezvousServerConfig,
+    secrets: Secrets,
+    games: Games,
+    asks: AskLimit,
+    guesses: AskLimit,
+    counters: RendezvousCounters,
+}
+
+impl RendezvousServer {
+    /// A server without games.
+    pub fn new(config: RendezvousServerConfig, entropy: &mut dyn Entropy) -> Self {
+        let mut secrets = Secrets::new(entropy);
+        RendezvousServer {
+            asks: AskLimit::new(&mut secrets, Duration::from_micros(62_500), 64),
+            guesses: AskLimit::new(&mut secrets, Duration::from_secs(2), 10),
+            games: Games::new(config.max_games, config.max_games_of_a_source),
+            secrets,
+            config,
+            counters: RendezvousCounters::default(),
+        }
+    }
+
+    pub fn counters(&self) -> RendezvousCounters {
+        RendezvousCounters { games: self.games.len() as u64, ..self.counters }
+    }
+
+    /// Forgets games whose host fell silent: to be called now and then where no datagram comes.
+    pub fn sweep(&mut self, now: Instant) {
+        self.counters.forgotten += self.games.sweep(now);
+    }
+
+    /// Takes a datagram of the first port, and answers it.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        unix: UnixSeconds,
+        from: SocketAddr,
+        datagram: &[u8],
+        out: &mut Datagrams,
+    ) {
+        self.sweep(now);
+        if observe(from, datagram, out) {
+            return self.counters.observed += 1;
+        }
+        let Some((number, cookie)) = Asked::peek(datagram) else { return self.counters.malformed += 1 };
+        if !self.secrets.proves(now, from, &cookie) {
+            self.counters.challenged += 1;
+            let cookie = self.secrets.cookie(now, from);
+            let answer = Answer::Challenge { cookie, second_port: self.config.second_port, seen: from };
+            return out.push_with(from, |out| answer.write(number, &[], out));
+        }
+        if !self.asks.charge(now, from) {
+            return self.counters.over_rate += 1;
+        }
+        let Some(asked) = Asked::read(datagram) else { return self.counters.malformed += 1 };
+        let answer = match asked.request {
+            Request::Register { secret, info, sighting } => {
+                let sighting = sighting.plausible(from);
+                let before = self.games.len();
+                let Self { games, secrets, .. } = self;
+                match games.put(now, from, secret, info, sighting, || secrets.draw_u64()) {
+                    Ok(code) => {
+                        let is_new = u64::from(self.games.len() > before);
+                        self.counters.registered += is_new;
+                        self.counters.refreshed += 1 - is_new;
+                        Answer::Registered { code, seen: from }
+                    }
+                    Err(no_place) => {
+                        self.counters.server_full += u64::from(no_place == NoPlace::Server);
+                        self.counters.source_full += u64::from(no_place == NoPlace::Source);
+                        Answer::Refused(LobbyRefusal::ServerFull)
+                    }
+                }
+            }
+            Request::Unregister { secret } => {
+                let before = self.games.len();
+                self.games.remove(&secret);
+                return self.counters.unregistered += (before - self.games.len()) as u64;
+            }
+            Request::List { protocol_id, first } => {
+                self.counters.listed += 1;
+                let (total, games) = self.games.listed(protocol_id, usize::from(first), GAMES_A_PAGE);
+                Answer::Games { total: u16::try_from(total).unwrap_or(u16::MAX), first, games }
+            }
+            Request::Join { code, protocol_id, nonce, sighting } => {
+                if !self.guesses.has_room(now, from) {
+                    return self.counters.guessing += 1;
+                }
+                let sighting = sighting.plausible(from);
+                match self.look_up(now, from, code, protocol_id) {
+                    Ok(game) => {
+                        let game = game.clone();
+                        return self.introduce(asked.number, &game, from, sighting, &nonce, unix, out);
+                    }
+                    Err(refusal) => Answer::Refused(refusal),
+                }
+            }
+        };
+        out.push_with(from, |out| answer.write(asked.number, &[], out));
+    }
+
+    fn look_up(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        code: super::LobbyCode,
+        protocol_id: u64,
+    ) -> Result<&Game, LobbyRefusal> {
+        let Some(game) = self.games.get(code) else {
+            self.counters.unknown_code += 1;
+            self.guesses.charge(now, from);
+            return Err(LobbyRefusal::UnknownCode);
+        };
+        if game.info.protocol_id != protocol_id {
+            self.counters.other_protocol += 1;
+            return Err(LobbyRefusal::Protocol);
+        }
+        if game.info.max_players != 0 && game.info.players >= game.info.max_players {
+            self.counters.game_full += 1;
+            return Err(LobbyRefusal::GameFull);
+        }
+        Ok(game)
+    }
+
+    /// Tells both of each other. A repeated question gives the same session.
+    #[expect(clippy::too_many_arguments, reason = "what both sides are told, each once")]
+    fn introduce(
+        &mut self,
+        number: u32,
+        game: &Game,
+        joiner: SocketAddr,
+        sighting: super::Sighting,
+        nonce: &[u8; 16],
+        unix: UnixSeconds,
+        out: &mut Datagrams,
+    ) {
+        self.counters.introduced += 1;
+        let bytes = self.secrets.derive(&[b"session", &game.secret, nonce]);
+        let word = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(word)
+        };
+        let (session, channel) = (word(0), word(24));
+        let mut key = [0; 16];
+        key.copy_from_slice(&bytes[8..24]);
+        let expires = UnixSeconds(unix.0.saturating_add(RELAY_TOKEN_LIFETIME));
+        let relay = |side| {
+            self.config.relay.map(|offer| {
+                let bytes_per_second = offer.bytes_per_second;
+                let terms = RelayTerms { channel, side, expires, bytes_per_second };
+                (offer.address, RelayToken::new(&offer.key, terms))
+            })
+        };
+        let for_joiner = Introduction {
+            session,
+            key,
+            leads: true,
+            outside: game.host,
+            sighting: game.sighting.clone(),
+            relay: relay(true),
+        };
+        let for_host =
+            Introduction { session, key, leads: false, outside: joiner, sighting, relay: relay(false) };
+        out.push_with(game.host, |out| Answer::Introduction(for_host).write(0, &game.secret, out));
+        out.push_with(joiner, |out| Answer::Introduction(for_joiner).write(number, nonce, out));
+    }
+}
+
+/// Answers as what a port sees a peer; false when that was not the question. All that a second port does.
+pub fn observe(from: SocketAddr, datagram: &[u8], out: &mut Datagrams) -> bool {
+    let Some(number) = read_observe(datagram) else { return false };
+    out.push_with(from, |out| Answer::Observed(from).write(number, &[], out));
+    true
+}
