@@ -98,7 +98,8 @@ class Prediction(Generic[_S, _M]):
         """The largest difference of the last comparison, in tolerances."""
 
     def advance(self, client: Client[Any], move: _M, ghost: object | None = None) -> range:
-        """One tick of a client: sends the move, predicts it, and compares with the client's own ghost if any.
+        """One tick of a client: sends the move, predicts it, and compares with the client's own ghost if any. It predicts
+        with the move as the server reads it, whose numbers are rounded to its fields.
 
         Gives the ticks that the move is for, which may be none: see :meth:`Client.send_input`.
 
@@ -106,6 +107,8 @@ class Prediction(Generic[_S, _M]):
             PredictionError: the step raised, or returned what is no state. The move is sent then, and kept.
         """
         ticks = client.send_input(move)
+        # The server steps with what it reads, and so must this side.
+        move = client._rounded(move) if ticks else move  # type: ignore[attr-defined]
         delay = client.clock.delay
         if ghost is not None and (tick := client.tick_of(ghost)) is not None:
             self.correct(tick, ghost)
