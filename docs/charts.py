@@ -1,7 +1,7 @@
-"""Draws the ``chart`` blocks of the tutorial as SVG while Sphinx builds, of runs that it plays in virtual time.
+"""Draws the ``chart`` blocks of the tutorial as SVG while Sphinx builds, of runs in virtual time.
 
-The name of a chart is that of its function here; what stands in the block is said under it. The runs are those of
-docs/tutorial/trial.py, which also has the tables.
+The name of a chart is that of its function here; what stands in the block is said under it. The runs are
+those of docs/tutorial/trial.py, which also has the tables.
 """
 
 from __future__ import annotations
@@ -196,9 +196,7 @@ def draw(chart: Chart, caption: str) -> str:
     for number, series in reversed(list(enumerate(chart.series))):
         placed = [place(x, y) for x, y in series.points]
         if series.dots:
-            parts += [
-                f'<circle class="dot{number}" cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>' for x, y in placed
-            ]
+            parts += [f'<circle class="dot{number}" cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>' for x, y in placed]
         else:
             line = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
             parts.append(f'<polyline class="line{number}" points="{line}"/>')

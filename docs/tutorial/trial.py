@@ -1,8 +1,8 @@
-"""Plays the arena of each chapter for a minute of virtual time over bad Wi-Fi, and measures what its players see.
+"""Plays the arena of each chapter for a minute of virtual time over bad Wi-Fi, and measures what is seen.
 
 ``python docs/tutorial/trial.py`` prints the rows of the chapters' tables, ``--write`` puts them there.
-docs/charts.py draws the pictures of the same runs. Ann runs to and fro; Bob stands, and shoots at her while she
-runs, where he sees her.
+docs/charts.py draws the pictures of the same runs. Ann runs to and fro; Bob stands, and shoots at her while
+she runs, where he sees her.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class Window:
         elif key == pygame.K_i:
             player.interpolates = not player.interpolates
         elif key == pygame.K_r:
-            player.set_rewinds(not player.rewinds)
+            player.rewinds = not player.rewinds
 
     def controls(self) -> Controls:
         """What the pressed keys and the mouse say."""
