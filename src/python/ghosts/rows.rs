@@ -243,11 +243,6 @@ impl GhostRows {
         lock(&self.held).bodies.insert((row, property), body.into());
     }
 
-    /// Whether there are properties without words.
-    pub(super) fn has_bodies(&self) -> bool {
-        self.without_words() != 0
-    }
-
     /// Gives a row the class's values of what has no words.
     pub(super) fn keep_default_bodies(&self, row: u32) {
         let properties = self.properties.get();

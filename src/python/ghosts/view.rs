@@ -73,7 +73,7 @@ enum ViewSource {
         frames: Vec<Frames>,
         /// By class: what the client was shown, a byte a row. None where it is nobody's view.
         shown: Option<Vec<Vec<u8>>>,
-        /// By class, of those with texts and the like: which rows are the same ghost's now.
+        /// By class: which rows are the same ghost's now.
         same: Vec<Vec<bool>>,
     },
 }
@@ -99,7 +99,7 @@ impl WorldView {
         let is_client = matches!(lock(&self.shown).source, ViewSource::Client { .. });
         for row in rows.alive_rows() {
             // Of one that is gone its last ones stay, where it was looked at before.
-            if world.is_alive(row) && self.is_same(rows.index, row) {
+            if world.is_alive(row) && !self.is_of_one_gone(rows.index, row) {
                 for (property, body) in world.bodies_of(row) {
                     rows.keep_body(row, property, body.to_vec());
                 }
@@ -263,7 +263,8 @@ impl WorldView {
     /// A world as it was.
     pub(super) fn of_past(py: Python<'_>, world: &Arc<Population>) -> PyResult<Self> {
         let frames = world.classes.iter().map(|rows| Frames::new(rows.properties.get().class.clone()));
-        WorldView::new(py, world, ViewSource::Past { frames: frames.collect(), shown: None, same: Vec::new() })
+        let same = vec![Vec::new(); world.classes.len()];
+        WorldView::new(py, world, ViewSource::Past { frames: frames.collect(), shown: None, same })
     }
 
     fn new(py: Python<'_>, world: &Arc<Population>, source: ViewSource) -> PyResult<Self> {
@@ -359,7 +360,7 @@ impl WorldView {
             self.population.classes.iter().map(|rows| rows.cells_to_write()).collect();
         publisher.show_past(tick, frames, &mut columns);
         let same_of = |rows: &Arc<GhostRows>| -> Vec<bool> {
-            let count = if rows.has_bodies() { frames[rows.index].alive().len() } else { 0 };
+            let count = frames[rows.index].alive().len();
             (0..count).map(|row| publisher.lived_at(rows.index, row as u32, tick as u32)).collect()
         };
         *same = self.population.classes.iter().map(same_of).collect();
@@ -391,22 +392,12 @@ impl WorldView {
         }
     }
 
-    /// Whether a row is the same ghost's in the world as here.
-    fn is_same(&self, class: usize, row: u32) -> bool {
-        match &lock(&self.shown).source {
-            ViewSource::Client { frames, .. } => {
-                !frames.as_ref().is_some_and(|frames| frames.is_of_one_gone(class, row))
-            }
-            ViewSource::Past { same, .. } => {
-                same.get(class).and_then(|same| same.get(row as usize)).is_some_and(|same| *same)
-            }
-        }
-    }
-
+    /// Whether a row is that of a ghost which the world has no more.
     fn is_of_one_gone(&self, class: usize, row: u32) -> bool {
         match &lock(&self.shown).source {
             ViewSource::Client { frames: Some(frames), .. } => frames.is_of_one_gone(class, row),
-            _ => false,
+            ViewSource::Client { frames: None, .. } => false,
+            ViewSource::Past { same, .. } => !same[class].get(row as usize).is_some_and(|same| *same),
         }
     }
 }
