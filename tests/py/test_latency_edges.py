@@ -26,7 +26,7 @@ class Tank:
 
 
 @tw.call(tw.to_server, channel="orders")
-def order(caller: tw.ClientHandle, number: tw.u16) -> tw.u16:
+def order(_caller: tw.ClientHandle, number: tw.u16) -> tw.u16:
     TOLD.append(number)
     return number
 
