@@ -22,7 +22,7 @@ author = "The Tickwire developers"
 copyright = f"2026, {author}"  # noqa: A001
 release = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["package"]["version"]
 
-extensions = ["myst_parser", "autoapi.extension", "sphinx.ext.napoleon", "diagrams"]
+extensions = ["myst_parser", "autoapi.extension", "sphinx.ext.napoleon", "charts", "diagrams"]
 myst_enable_extensions = ["attrs_inline", "colon_fence"]
 myst_heading_anchors = 3
 myst_fence_as_directive = ["mermaid"]

@@ -2165,6 +2165,13 @@ class ClientWorld:
         Raises:
             GhostError: it is gone, or another client's.
         """
+    def owned(self, class_: type[_T], /) -> _T | None:
+        """The ghost of a class that this client owns, such as its avatar; None where it owns none. Of several it is the one in
+        the first row: ask :meth:`owns` of each then.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
     def row(self, ghost: object, /) -> int:
         """The row of a ghost in the columns of its class.
 
@@ -2215,6 +2222,7 @@ class ClientWorld:
 
         Raises:
             ValueError: naming the bound.
+            ClosedError: the client is closed.
         """
     def __contains__(self, ghost: object, /) -> bool: ...
 

@@ -72,7 +72,7 @@ class Judgements:
 
     @most.setter
     def most(self, most: int) -> None:
-        if not isinstance(most, int) or most < 0:
+        if isinstance(most, bool) or not isinstance(most, int) or most < 0:
             raise ValueError(f"most must be an int of at least 0, not {most!r}")
         self._kept = deque(self._kept, maxlen=most)
 

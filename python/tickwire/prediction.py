@@ -11,13 +11,18 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
-from tickwire._core import Client
+from tickwire._core import Client, Ghost
+from tickwire.checks import check_number
 from tickwire.errors import PredictionError
 
 __all__ = ["Predicted", "Prediction"]
+
+MAX_PREDICTED = 1024
+"""Things that a :class:`Predicted` keeps."""
 
 _S = TypeVar("_S")
 _M = TypeVar("_M")
@@ -33,10 +38,11 @@ class Prediction(Generic[_S, _M]):
 
     Args:
         step: gives the state a tick later, from a state and a move. The same that the server runs.
-        state: the first one; None: the first one that :meth:`correct` is given, no ghost then.
-        tolerance: how far each property may be from the server's before it is corrected, by name; what is no
-            number must be equal. Properties without one are the client's own affair. Not below the step of a
-            ghost's property.
+        state: the first one; None: the first one that :meth:`correct` is given, which is no ghost then.
+        tolerance: how far each property may be from the server's before it is corrected, by name: of a
+            vector (a tuple or a list) the length of the difference, of an array the largest of its numbers'
+            differences; what is no number must be equal. Properties without one are the client's own affair.
+            Not below the step of a ghost's property.
         max_replay: ticks that are replayed at most, 1 to 1,024. Where more are open, the newest are, and
             ``capped`` counts it.
         smoothing: seconds in which half of a correction has become visible; 0: at once.
@@ -44,7 +50,7 @@ class Prediction(Generic[_S, _M]):
         wraps: the full circle of properties that are angles, by name.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        TypeError, ValueError: naming the argument, its value and its bound.
     """
 
     def __init__(
@@ -58,6 +64,10 @@ class Prediction(Generic[_S, _M]):
         snap: float = math.inf,
         wraps: Mapping[str, float] | None = None,
     ) -> None:
+        for argument, value in (("max_replay", max_replay), ("smoothing", smoothing), ("snap", snap)):
+            check_number(argument, value)
+        if not callable(step):
+            raise TypeError(f"step must be callable, as step(state, move), not {type(step).__name__}")
         if not 1 <= max_replay <= 1024:
             raise ValueError(f"max_replay must be 1 to 1024, not {max_replay}")
         if not 0 <= smoothing <= 60:
@@ -68,8 +78,11 @@ class Prediction(Generic[_S, _M]):
         if isinstance(tolerance, Mapping):
             self._tolerance.update(tolerance.items())
         else:
-            self._tolerance[None] = float(tolerance)
+            self._tolerance[None] = tolerance
+        if state is not None:
+            _check_tolerance(state, self._tolerance)
         for name, most in self._tolerance.items():
+            check_number(f"tolerance of {name or 'the state'}", most)
             if not 0 <= most < math.inf:
                 raise ValueError(f"tolerance of {name or 'the state'} must be 0 or more, not {most}")
         for name, circle in (wraps or {}).items():
@@ -100,6 +113,7 @@ class Prediction(Generic[_S, _M]):
 
     def advance(self, client: Client[Any], move: _M, ghost: object | None = None) -> range:
         """One tick of a client: sends the move, predicts it, and compares with the client's own ghost if any.
+        It predicts with the move as the server reads it, whose numbers are rounded to its fields.
 
         Gives the ticks that the move is for, which may be none: see :meth:`Client.send_input`.
 
@@ -107,6 +121,8 @@ class Prediction(Generic[_S, _M]):
             PredictionError: the step raised, or returned what is no state. The move is sent then, and kept.
         """
         ticks = client.send_input(move)
+        # The server steps with what it reads, and so must this side.
+        move = client._rounded(move) if ticks else move  # type: ignore[attr-defined]
         delay = client.clock.delay
         if ghost is not None and (tick := client.tick_of(ghost)) is not None:
             self.correct(tick, ghost)
@@ -150,6 +166,8 @@ class Prediction(Generic[_S, _M]):
         """
         if tick <= self._checked:
             return False
+        if self.state is None:
+            _check_tolerance(truth, self._tolerance)
         said = self._adopted(truth)
         for name in self._tolerance:
             if not _is_finite(_get(said, name)):
@@ -295,46 +313,88 @@ class Predicted(Generic[_T]):
     """Things shown before the server knows of them: spawns that are matched with the real ones, and effects
     (tells) that are taken back where the server refuses.
 
+    At most 1,024 things are kept: of a game that never calls :meth:`take_back`, the oldest are refused.
+
     Args:
         ticks: how many ticks after its own the server has to confirm a thing.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        TypeError, ValueError: naming the argument, its value and its bound.
     """
 
     def __init__(self, ticks: int = 60) -> None:
+        check_number("ticks", ticks)
         if not 1 <= ticks <= 10_000:
             raise ValueError(f"ticks must be 1 to 10000, not {ticks}")
         self._ticks = ticks
-        self._open: dict[Hashable, tuple[int, _T]] = {}
+        # By key, those of the same key in their order.
+        self._open: dict[Hashable, deque[tuple[int, _T]]] = {}
+        self._count = 0
         self.refused = 0
         """How many were never confirmed."""
 
     def show(self, tick: int, thing: _T, key: Hashable = None) -> None:
-        """Records something that is shown from a tick on. ``key``: the name of the real one; None:
-        the tick."""
-        self._open[tick if key is None else key] = (tick, thing)
+        """Records something that is shown from a tick on. ``key``: the name of the real one; None: the
+        tick. Several of one key are confirmed in the order in which they were shown."""
+        self._open.setdefault(tick if key is None else key, deque()).append((tick, thing))
+        self._count += 1
+        if self._count > MAX_PREDICTED:
+            self._take(next(iter(self._open)))
+            self.refused += 1
 
     def confirm(self, key: Hashable) -> _T | None:
         """Returns what was shown under this key, so that the real thing can take its place; None if
         nothing was."""
-        found = self._open.pop(key, None)
-        return None if found is None else found[1]
+        return self._take(key) if key in self._open else None
+
+    def _take(self, key: Hashable) -> _T:
+        """The oldest of a key, which is no longer open."""
+        things = self._open[key]
+        _, thing = things.popleft()
+        if not things:
+            del self._open[key]
+        self._count -= 1
+        return thing
 
     def take_back(self, server_tick: int | None) -> list[_T]:
         """Returns things that the server didn't confirm in time, by :attr:`Clock.server_tick`: stop
         showing them."""
         if server_tick is None:
             return []
-        late = [key for key, (tick, _) in self._open.items() if server_tick - tick > self._ticks]
+        late = [
+            key
+            for key, things in self._open.items()
+            for tick, _ in things
+            if server_tick - tick > self._ticks
+        ]
         self.refused += len(late)
-        return [self._open.pop(key)[1] for key in late]
+        return [self._take(key) for key in late]
 
     def __iter__(self) -> Iterator[_T]:
-        return iter([thing for _, thing in self._open.values()])
+        return iter([thing for things in self._open.values() for _, thing in things])
 
     def __len__(self) -> int:
-        return len(self._open)
+        return self._count
+
+
+def _check_tolerance(state: object, tolerance: Mapping[str | None, float]) -> None:
+    """Refuses a tolerance that isn't for such states."""
+    kind = type(state).__name__
+    if isinstance(state, Ghost):
+        raise TypeError(
+            f"state must be one of the game's own, and {kind} is a ghost, which only the server changes: "
+            "give Prediction(step, state, ...) one that step can change"
+        )
+    for name in tolerance:
+        if name is None and not _is_numeric(state):
+            raise TypeError(
+                "tolerance must be by name, as tolerance={'position': 0.1}, for a state that is no number, "
+                f"tuple or array but {kind}"
+            )
+        try:
+            _get(state, name)
+        except (AttributeError, KeyError, ValueError):
+            raise ValueError(f"tolerance of {name!r} must be of a property of the state, {kind}") from None
 
 
 def _get(state: Any, name: str | None) -> Any:

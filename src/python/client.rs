@@ -348,6 +348,12 @@ impl Client {
         time::send_input(self, input)
     }
 
+    /// An input as the server reads it.
+    #[pyo3(signature = (input, /))]
+    fn _rounded<'py>(&self, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        time::rounded(self, input)
+    }
+
     /// Notes which tick of the server the player sees from now on, as where others are drawn: inputs carry it, to 1/256.
     ///
     /// Args:

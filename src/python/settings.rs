@@ -14,7 +14,7 @@ use super::arguments::argument;
 use super::capture::CaptureLike;
 use super::chunks::Arrivals;
 use super::congestion::Congestion;
-use super::ghosts::made_classes;
+use super::ghosts::{check_columns, made_classes};
 use super::hooks::{self, HookClock};
 use super::inbox::Pending;
 use super::network::{Conditions, SimulatedNetwork, one_conditions};
@@ -126,7 +126,11 @@ impl<'py> Settings<'py> {
             return Err(PyTypeError::new_err(sentence));
         }
         let made = made.map_or(Ok(Vec::new()), |made| made_classes(&made, &protocol.ghosts))?;
-        let pending = Pending::new(protocol, &columns.unwrap_or_default(), packet_notifications)?;
+        let columns = columns.unwrap_or_default();
+        if function.starts_with("Client") {
+            check_columns(&columns, &protocol.ghosts, &made)?;
+        }
+        let pending = Pending::new(protocol, &columns, packet_notifications)?;
         let connection = ConnectionConfig {
             congestion: Congestion::or_default(congestion.as_ref()),
             packets: packets_within(mtu)?,

@@ -26,6 +26,7 @@ use crate::timeline::packet::{MAX_INPUT_BITS, MAX_INPUTS};
 use crate::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig};
 use crate::transport::protocol::ServerTime;
 use crate::transport::{Body, MessageType};
+use crate::wire::BitReader;
 
 /// Ticks a second that a server may have.
 const MAX_RATE: u32 = 1_000;
@@ -99,6 +100,9 @@ fn timing<T>(
     work: impl FnOnce(&mut Timing, u32, Instant) -> PyResult<T>,
 ) -> PyResult<T> {
     let mut state = endpoint.state.lock()?;
+    if state.is_closed() {
+        return Err(endpoint.closed_error());
+    }
     let now = Carrier::now(&state.carrier);
     let tick = state.carrier.session.tick();
     work(state.carrier.session.timing(), tick, now)
@@ -126,6 +130,17 @@ pub(super) fn send_input<'py>(client: &Client, input: &Bound<'py, PyAny>) -> PyR
     let encoded = class.encode(input)?;
     let ticks = player(client, |player, now| player.stamp(now, &encoded))?;
     PyRange::new(input.py(), ticks.start as isize, ticks.end as isize)
+}
+
+/// An input as the server reads it, whose numbers are rounded to its fields: for those that run the same step.
+pub(super) fn rounded<'py>(client: &Client, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let protocol = client.endpoint.protocol.get();
+    let class = protocol.input_class.as_ref().ok_or_else(no_inputs)?;
+    let schema = class.schema().ok_or_else(no_inputs)?;
+    let (encoded, mut body) = (class.encode(input)?, Vec::new());
+    let read = schema.get().core.read(&mut BitReader::new(encoded.bytes()), &mut body);
+    read.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    class.decode(input.py(), &body, None, None)
 }
 
 /// Notes what the player sees: see [`Client::seen`].

@@ -60,6 +60,8 @@ pub struct Player {
     in_payload: Option<u32>,
     last_payload: Option<Instant>,
     view: Option<u64>,
+    /// What it saw when it gave the newest input: the frames that are drawn until that is sent are others.
+    stamped_view: Option<u64>,
     /// The newest server tick that a report was about, and the tick of the last change to anything we own, as of that
     /// report.
     server_tick: Option<u32>,
@@ -88,6 +90,7 @@ impl Player {
             in_payload: None,
             last_payload: None,
             view: None,
+            stamped_view: None,
             server_tick: None,
             changed: 0,
             acked: None,
@@ -187,6 +190,7 @@ impl Player {
             self.waiting.push_back((tick, input.clone()));
         }
         self.stamped = Some(tick);
+        self.stamped_view = self.view;
         self.stamp = (clock, ahead);
         self.lead.note_interval(tick + 1 - first);
         first..tick + 1
@@ -219,8 +223,8 @@ impl Player {
     /// Writes a payload in at most this many bits and returns its number.
     pub fn write(&mut self, now: Instant, bits: usize, writer: &mut BitWriter) -> Option<u8> {
         self.wants(now).filter(|least| *least <= bits)?;
-        let header =
-            InputHeader { sequence: self.next, view: self.view.map(|view| (view & 0xFF_FFFF) as u32) };
+        let view = self.stamped_view.map(|view| (view & 0xFF_FFFF) as u32);
+        let header = InputHeader { sequence: self.next, view };
         let newest = self.waiting.back().map(|(tick, _)| *tick);
         // As many as requested, and all that were never in a payload.
         let fresh = match (newest, self.in_payload) {

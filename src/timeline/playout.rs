@@ -7,7 +7,7 @@
 //! changed instead of its silences.
 //!
 //! Promises: time never runs back. Its speed is within [`PlayoutConfig::max_speed`] of the server's, but where it stands because
-//! what comes next has not arrived, and where it goes on after a silence. It is never nearer to what arrives than a tick. Refuses
+//! what comes next has not arrived, and where it goes on in and after a silence. It is never nearer to what arrives than a tick. Refuses
 //! nothing: ticks in any order and at any time are taken, or too old to matter.
 
 use std::collections::VecDeque;
@@ -182,11 +182,15 @@ impl Playout {
         };
         let passed = now.since(at).as_secs_f64();
         let error = (target - before) * self.period - passed;
+        let is_silent = now.since(self.newest_at).as_secs_f64() > SILENT_AFTER + self.period;
         let tick = if error > JUMP_AFTER && passed < JUMP_AFTER {
             self.jumps += 1;
             target
         } else if passed >= JUMP_AFTER {
             // Nothing was drawn meanwhile.
+            target.max(before)
+        } else if is_silent && before >= f64::from(self.newest) && self.config.extrapolation <= 0.0 {
+            // All that moved has been shown to its end, so nobody sees that time makes up for having waited.
             target.max(before)
         } else {
             let max = self.config.max_speed;
@@ -196,7 +200,6 @@ impl Playout {
         };
         // Waits for what hasn't arrived, unless the server is silent.
         let bound = f64::from(self.newest) + self.config.extrapolation.max(0.0) / self.period;
-        let is_silent = now.since(self.newest_at).as_secs_f64() > SILENT_AFTER + self.period;
         let bounded = if is_silent { tick } else { tick.min(bound) }.max(before);
         if bounded == before && tick > before {
             self.stood += passed;

@@ -68,6 +68,8 @@ def named(page: Path) -> dict[str, str]:
     return {name: code for name, code in BLOCK.findall(page.read_text("utf-8")) if name}
 
 
+# The tutorial's pages are one program, which test_tutorial.py runs.
+TUTORIAL = sorted((ROOT / "docs" / "tutorial").glob("*.md"))
 WITH_FILES = [page for page in PAGES if named(page).keys() - ENDLESS]
 
 
@@ -143,7 +145,9 @@ def test_every_block_of_python_is_run() -> None:
     assert known >= {*PRINTS, *ENDLESS}
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=page_id)
+@pytest.mark.parametrize(
+    "page", [*PAGES, *TUTORIAL, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=page_id
+)
 def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.M | re.S)
     for target, anchor in LINK.findall(text):
@@ -194,7 +198,9 @@ def test_every_page_has_its_place_in_the_navigation() -> None:
     listed = [line for tree in trees for line in tree.splitlines() if line and line[0] != ":"]
     assert len(listed) == len(set(listed))
     pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index", "404"}
-    assert set(listed) - {"reference/index"} == pages
+    assert set(listed) - {"reference/index", "tutorial/index"} == pages
+    chapters = (ROOT / "docs" / "tutorial" / "index.md").read_text("utf-8")
+    assert all(f"\n{page.stem}\n" in chapters for page in TUTORIAL if page.stem != "index")
 
 
 def anchors(page: Path) -> set[str]:

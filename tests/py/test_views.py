@@ -74,7 +74,7 @@ def test_a_view_is_between_two_states() -> None:
     arrays = view.at(base + 4.5).arrays(Tank)
     assert arrays["position"][arrays.rows].tolist() == [[4.5, -4.5]]
     assert mine.position == (19, -19), "the world itself stays as it is"
-    with pytest.raises(tw.GhostError, match="can't be set on a client"):
+    with pytest.raises(tw.GhostError, match="can't be set in a view"):
         view.ghost(mine).position = (1, 1)  # type: ignore[union-attr]
 
 

@@ -9,7 +9,7 @@ use crate::fuzz_targets::*;
 
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 13] = [
+const TARGETS: [Target; 15] = [
     ("acks", acks::run),
     ("atomic", atomic::run),
     ("bits", bits::run),
@@ -17,8 +17,10 @@ const TARGETS: [Target; 13] = [
     ("connected", connected::run),
     ("fresh", fresh::run),
     ("ghosts", ghosts::run),
+    ("inputs", inputs::run),
     ("netcode", netcode::run),
     ("packets", packets::run),
+    ("requests", requests::run),
     ("schema", |data| {
         schema::run(data);
     }),

@@ -7,7 +7,7 @@ import importlib
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -75,6 +75,75 @@ def open_server(parsed: argparse.Namespace, protocol: tw.Protocol, **settings: A
         return tw.Server(parsed.listen, protocol, key=parsed.key, **settings)
     except OSError as error:
         raise SampleError(cannot_listen(error)) from None
+
+
+def local_address(server: tw.Server) -> tw.Address:
+    """Where clients in the same program find a server: everywhere is nowhere to dial."""
+    address = server.address
+    if address.host not in ("0.0.0.0", "::"):
+        return address
+    return tw.Address(("::1" if address.is_ipv6 else "127.0.0.1", address.port))
+
+
+def local_clients(
+    parsed: argparse.Namespace, protocol: tw.Protocol, stack: ExitStack, **settings: Any
+) -> Iterator[tw.Client]:
+    """As many clients of ``parsed.address`` as ``--bots`` asks for, over a network of their own."""
+    for number in range(parsed.bots):
+        client = tw.Client.connect(
+            parsed.address, protocol, key=parsed.key, client_id=number, seed=number, **settings
+        )
+        yield stack.enter_context(client)
+
+
+def add_game(
+    parser: Parser,
+    arguments: Sequence[str] | None,
+    host: Callable[[argparse.Namespace], None],
+    join: Callable[[argparse.Namespace], None],
+    max_players: int,
+) -> list[str]:
+    """The commands of a game with a window: ``play``, ``host`` (also ``--host``), ``serve`` and ``join``.
+    Gives the arguments to parse."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments[:1] == ["--host"]:
+        arguments[0] = "host"
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    kinds = {
+        "play": ("play with bots: a server and a window in one", host, 5),
+        "host": ("the same for others to join, over no bad network (also: --host)", host, 0),
+        "serve": ("a server for players elsewhere", host, 0),
+        "join": ("a window onto a server elsewhere", join, None),
+    }
+    for kind, (text, run, bots) in kinds.items():
+        each, plays = commands.add_parser(kind, help=text), kind != "serve"
+        each.set_defaults(run=run, plays=plays, is_alone=kind == "play")
+        if kind == "play":
+            each.set_defaults(listen=tw.Address("127.0.0.1:0"), key=None)
+        elif kind == "join":
+            add_client_options(each)
+        else:
+            add_server_options(each)
+        if bots is not None:
+            count, text = number(int, 0, max_players - 1), f"how many bots play ({bots})"
+            each.add_argument("--bots", type=count, default=bots, metavar="N", help=text)
+        if plays:
+            add_network_option(each, "none" if kind == "host" else "wifi-bad")
+            each.add_argument("--name", default="you", type=_name, help="yours, up to 16 bytes (you)")
+            each.add_argument("--auto", action="store_true", help="let a bot steer you")
+            text = "no window: a bot plays for you, and it says in the end how that went"
+            each.add_argument("--headless", action="store_true", help=text)
+            text = "a picture of the window at its end, such as arena.png"
+            each.add_argument("--screenshot", type=Path, metavar="FILE", help=text)
+        seconds = number(float, 0.1, 1_000_000)
+        each.add_argument("--seconds", type=seconds, metavar="N", help="ends by itself after so long")
+    return arguments
+
+
+def _name(text: str) -> str:
+    if not 1 <= len(text.encode()) <= 16:
+        raise argparse.ArgumentTypeError(f"must be 1 to 16 bytes, not {text!r}")
+    return text
 
 
 def cannot_listen(error: OSError) -> str:

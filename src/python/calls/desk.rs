@@ -161,9 +161,13 @@ impl Desk {
 
     /// Takes over what a tick brought, at its end: replies and what time has brought are handled at once, calls wait for the
     /// game. Gives the number of the tick.
+    ///
+    /// # Errors
+    /// The first that code of the game raised, when all else is done; the calls that came stay where they are.
     pub(in crate::python) fn take(&self, py: Python<'_>, taken: &mut Taken, now: Instant) -> PyResult<u64> {
+        let mut raised = FirstError::default();
         for (peer, role, reply) in core::mem::take(&mut taken.replies) {
-            self.answer(peer, role, reply.bind(py))?;
+            raised.keep(py, self.answer(peer, role, reply.bind(py)));
         }
         for (peer, reason) in core::mem::take(&mut taken.ended) {
             lock(&self.limits).remove(&peer);
@@ -171,16 +175,17 @@ impl Desk {
             let requests = lock(&self.requests).of.remove(&peer);
             let requests = requests.map(|mut requests| requests.take_all()).unwrap_or_default();
             for request in requests {
-                self.fail_ended(request.bind(py), Some(reason))?;
+                raised.keep(py, self.fail_ended(request.bind(py), Some(reason)));
             }
         }
-        self.expire(py, now)?;
-        let ready = self.take_ready(py, now)?;
+        raised.keep(py, self.expire(py, now));
+        let ready = self.take_ready(py, now, &mut raised);
         let mut queue = lock(&self.queue);
         queue.tick += 1;
         // What a handler that ticks has left behind it comes first.
         queue.calls.iter_mut().for_each(|call| call.place = 0);
         queue.calls.extend(ready);
+        raised.0.map_or(Ok(()), Err)?;
         queue.calls.extend(taken.calls.drain(..));
         Ok(queue.tick)
     }
@@ -188,13 +193,27 @@ impl Desk {
     /// Ends all requests: nothing comes any more.
     pub(in crate::python) fn close(&self, py: Python<'_>) -> PyResult<()> {
         let all = core::mem::take(&mut lock(&self.requests).of);
+        let mut raised = FirstError::default();
         for request in all.into_values().flat_map(|mut requests| requests.take_all()) {
-            self.fail_ended(request.bind(py), None)?;
+            raised.keep(py, self.fail_ended(request.bind(py), None));
         }
         let calls = core::mem::take(&mut lock(&self.queue).calls);
         let waiting = core::mem::take(&mut *lock(&self.waiting));
         drop((calls, waiting));
-        Ok(())
+        raised.0.map_or(Ok(()), Err)
+    }
+
+    /// Drops what a connection has waiting here, as the server ended it: nobody is left whose calls these would be.
+    pub(in crate::python) fn discard_calls(&self, peer: PeerHandle) {
+        let theirs: VecDeque<Arrived> = {
+            let mut queue = lock(&self.queue);
+            let (theirs, others) =
+                core::mem::take(&mut queue.calls).into_iter().partition(|call| call.peer == peer);
+            queue.calls = others;
+            theirs
+        };
+        theirs.iter().for_each(|_| count(&self.counts.gone));
+        self.discard_waiting(peer);
     }
 
     /// When the next request is over, if there is one.
@@ -214,14 +233,15 @@ impl Desk {
             pending.deadline = deadlines.min().unwrap_or(Instant::NEVER);
             late
         };
+        let mut raised = FirstError::default();
         for request in late {
             let request = request.bind(py);
             if !is_done(request) {
                 count(&self.counts.timed_out);
-                request.call_method0(intern!(py, "_time_out"))?;
+                raised.keep(py, request.call_method0(intern!(py, "_time_out")));
             }
         }
-        Ok(())
+        raised.0.map_or(Ok(()), Err)
     }
 
     /// Ends the request that this answers.
@@ -319,6 +339,21 @@ impl Desk {
             all.try_for_each(|request| visit.call(request))?;
         }
         Ok(())
+    }
+}
+
+/// The first that was raised of what must be gone through to its end; others go to `sys.unraisablehook`.
+#[derive(Default)]
+pub(super) struct FirstError(Option<PyErr>);
+
+impl FirstError {
+    pub(super) fn keep<T>(&mut self, py: Python<'_>, result: PyResult<T>) {
+        let Err(error) = result else { return };
+        if self.0.is_none() {
+            self.0 = Some(error);
+        } else {
+            error.write_unraisable(py, None);
+        }
     }
 }
 

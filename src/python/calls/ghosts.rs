@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use super::counts::count;
 use super::declared::Declared;
-use super::desk::{Arrived, Desk};
+use super::desk::{Arrived, Desk, FirstError};
 use super::objects::Outcome;
 use crate::endpoint::PeerHandle;
 use crate::python::endpoint::Endpoint;
@@ -122,17 +122,19 @@ impl Desk {
         Ok(None)
     }
 
-    /// The calls that need wait no longer, in their order. Those whose time is over are counted and dropped.
-    pub(super) fn take_ready(&self, py: Python<'_>, now: Instant) -> PyResult<Vec<Arrived>> {
+    /// The calls that need wait no longer, in their order. Those whose time is over are counted and dropped, as are those whose
+    /// ghosts can't be made.
+    pub(super) fn take_ready(&self, py: Python<'_>, now: Instant, raised: &mut FirstError) -> Vec<Arrived> {
         let waiting = core::mem::take(&mut *lock(&self.waiting));
         let (mut ready, mut still) = (Vec::new(), Vec::new());
         for (until, mut arrived) in waiting {
             let message = arrived.item.bind(py);
-            let is_awaited = matches!(
-                self.find_ghosts(self.declared(arrived.call), arrived.peer, message)?,
-                Ghosts::Awaited
-            );
-            if !is_awaited {
+            let found = self.find_ghosts(self.declared(arrived.call), arrived.peer, message);
+            let is_awaited = matches!(found, Ok(Ghosts::Awaited));
+            if found.is_err() {
+                count(&self.counts.gone);
+                raised.keep(py, found);
+            } else if !is_awaited {
                 arrived.place = 0;
                 ready.push(arrived);
             } else if now < until {
@@ -142,7 +144,7 @@ impl Desk {
             }
         }
         lock(&self.waiting).extend(still);
-        Ok(ready)
+        ready
     }
 
     /// Drops the calls of a connection that ended: what they name is another's ghosts by the next one.

@@ -1,6 +1,5 @@
 //! Calls that came, run where the game takes them, and the replies to them.
 
-use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 use pyo3::exceptions::PyException;
@@ -140,14 +139,7 @@ impl Desk {
         if !declared.disconnects {
             return self.say_unanswered(py, arrived, request, outcome);
         }
-        let theirs: VecDeque<Arrived> = {
-            let mut queue = lock(&self.queue);
-            let (theirs, others) =
-                core::mem::take(&mut queue.calls).into_iter().partition(|call| call.peer == arrived.peer);
-            queue.calls = others;
-            theirs
-        };
-        drop(theirs);
+        self.discard_calls(arrived.peer);
         let why = format!("{}: called on a ghost that is another's", declared.described());
         let Some(shared) = self.state.upgrade() else { return Ok(()) };
         let mut state = shared.lock()?;

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 use super::desk::{Desk, Taken};
 use crate::driver::Driver;
+use crate::endpoint::PeerHandle;
 use crate::python::endpoint::Endpoint;
 use crate::time::Instant;
 
@@ -25,6 +26,13 @@ impl Endpoint {
         let now = self.state.lock()?.carrier.driver().map_or(Instant::ZERO, Driver::now);
         let tick = desk.take(py, taken, now)?;
         Ok(Some((Arc::downgrade(desk), tick)))
+    }
+
+    /// Drops the calls of a peer whose connection the game ended.
+    pub(in crate::python) fn discard_calls(&self, peer: PeerHandle) {
+        if let Some(desk) = &self.desk {
+            desk.discard_calls(peer);
+        }
     }
 
     /// Ends what waits for an endpoint that is closed.

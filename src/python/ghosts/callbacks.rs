@@ -3,12 +3,13 @@
 //! Promises: all of a tick's are called, in the order of its events, when the columns are of that tick and before the game sees
 //! the events. What the first of them raised that did is raised by the tick; what others raised goes to `sys.unraisablehook`.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::events::{GhostChanged, GhostDespawned, GhostOwned, GhostSpawned};
-use super::properties::Property;
+use super::properties::{Properties, Property};
 
 /// Which of them a class has.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,7 +36,18 @@ impl Callbacks {
     }
 
     pub(super) fn any(self) -> bool {
-        self.spawned || self.changed || self.owned || self.despawned
+        self.first().is_some()
+    }
+
+    /// The name of the first that there is.
+    fn first(self) -> Option<&'static str> {
+        let all = [
+            (self.spawned, "on_spawned"),
+            (self.changed, "on_changed"),
+            (self.owned, "on_owned"),
+            (self.despawned, "on_despawned"),
+        ];
+        all.into_iter().find_map(|(has, name)| has.then_some(name))
     }
 
     /// Calls the one that an event is for, if there is one.
@@ -60,6 +72,30 @@ impl Callbacks {
         }
         Ok(())
     }
+}
+
+/// Refuses to take ghosts as columns whose class waits for calls: of columns there are none.
+///
+/// # Errors
+/// Naming the class and its method.
+pub(in crate::python) fn check_columns(
+    columns: &[Bound<'_, PyAny>],
+    classes: &[(Py<PyType>, Py<Properties>)],
+    made: &[(usize, Py<PyType>)],
+) -> PyResult<()> {
+    for (place, given) in columns.iter().enumerate() {
+        let Some(index) = classes.iter().position(|(class, _)| class.is(given)) else { continue };
+        let own = made.iter().find(|(of, _)| *of == index).map_or(&classes[index].0, |(_, own)| own);
+        let own = own.bind(given.py());
+        if let Some(method) = Callbacks::of(own)?.first() {
+            let name = own.name()?;
+            return Err(PyValueError::new_err(format!(
+                "columns[{place}] must be a class without methods that are called, and {name} has {method}: leave {name} \
+                 out of columns, or give ghosts= a class of it in which {method} is None"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Calls those of these events, each with what its class has.

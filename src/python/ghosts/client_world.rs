@@ -57,6 +57,18 @@ impl ClientWorld {
         Ok(live.rows.owner(live.row) == 1)
     }
 
+    /// The ghost of a class that this client owns, such as its avatar; None where it owns none. Of several it is the one in
+    /// the first row: ask :meth:`owns` of each then.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    #[pyo3(signature = (class_, /))]
+    fn owned<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Ghost>>> {
+        let rows = self.population.rows_of(class_)?;
+        let own = rows.alive_rows().into_iter().find(|row| rows.owner(*row) == 1);
+        own.map(|row| rows.object(class_.py(), row)).transpose()
+    }
+
     /// The row of a ghost in the columns of its class.
     ///
     /// Raises:
@@ -130,6 +142,7 @@ impl ClientWorld {
     ///
     /// Raises:
     ///     ValueError: naming the bound.
+    ///     ClosedError: the client is closed.
     #[pyo3(signature = (*, delay = None, extrapolation = 0.0, rate = 60.0, rest = 0.0))]
     fn set_playout(
         &self,
@@ -139,6 +152,10 @@ impl ClientWorld {
         rate: f64,
         rest: f64,
     ) -> PyResult<()> {
+        let shared = self.state.upgrade().ok_or_else(|| closed_error("client"))?;
+        if shared.lock()?.is_closed() {
+            return Err(closed_error("client"));
+        }
         self.view.bind(py).get().set_playing(Playing { delay, extrapolation, rate, rest })
     }
 

@@ -27,7 +27,7 @@ mod world;
 pub(super) use core::{begin_tick, interests, owned_ages, part};
 
 pub(crate) use arrays::GhostArrays;
-pub(super) use callbacks::call_all;
+pub(super) use callbacks::{call_all, check_columns};
 pub(super) use calls::GhostArgument;
 pub(crate) use client_world::ClientWorld;
 pub(crate) use events::{GhostChanged, GhostDespawned, GhostOwned, GhostSpawned};

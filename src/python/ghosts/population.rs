@@ -63,7 +63,7 @@ impl Population {
         let each = classes.iter().enumerate().map(|(index, (class, properties))| {
             (class, properties, made.iter().find(|(place, _)| *place == index).map(|(_, class)| class))
         });
-        Population::as_seen(py, each, server)
+        Population::as_seen(py, each, server, false)
     }
 
     /// The same classes with nobody in them, to show another time in.
@@ -72,6 +72,7 @@ impl Population {
             py,
             self.classes.iter().map(|rows| (&rows.class, &rows.properties, Some(rows.made()))),
             None,
+            true,
         )
     }
 
@@ -79,11 +80,12 @@ impl Population {
         py: Python<'_>,
         classes: impl Iterator<Item = (&'a Py<PyType>, &'a Py<Properties>, Option<&'a Py<PyType>>)>,
         server: Option<Weak<Shared<State>>>,
+        is_view: bool,
     ) -> PyResult<Self> {
         let side = if server.is_some() { "server" } else { "client" };
         let each = classes.enumerate().map(|(index, (class, properties, made))| {
             let made = made.map(|class| class.bind(py));
-            GhostRows::new(index, class.bind(py), properties.bind(py), server.clone(), made)
+            GhostRows::new(index, class.bind(py), properties.bind(py), server.clone(), made, is_view)
         });
         Ok(Population { classes: each.collect::<PyResult<_>>()?, side })
     }

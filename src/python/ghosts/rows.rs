@@ -51,6 +51,8 @@ pub(in crate::python) struct GhostRows {
     grown: AtomicBool,
     /// Where a server's world goes; None on a client, whose world is only read.
     server: Option<Weak<Shared<State>>>,
+    /// It shows a world at another time.
+    is_view: bool,
     held: Mutex<Held>,
     /// What the last tick brought, of a class that comes as columns.
     pub(super) news: Mutex<News>,
@@ -92,6 +94,7 @@ impl GhostRows {
         properties: &Bound<'_, Properties>,
         server: Option<Weak<Shared<State>>>,
         made: Option<&Bound<'_, PyType>>,
+        is_view: bool,
     ) -> PyResult<Arc<Self>> {
         let made = made.unwrap_or(class);
         let (core, capacity) = (&properties.get().class.properties, properties.get().capacity() as usize);
@@ -114,6 +117,7 @@ impl GhostRows {
             written: AtomicU64::new(0),
             grown: AtomicBool::new(false),
             server,
+            is_view,
             held: Mutex::default(),
             news: Mutex::default(),
         }))
@@ -196,9 +200,16 @@ impl GhostRows {
         let properties = self.properties.get();
         let Some(server) = &self.server else {
             let (class, name) = (properties.name(), properties.property_name(property));
-            return Err(GhostError::new_err(format!(
-                "{class}.{name} of row {row} can't be set on a client: its server does, send it a message"
-            )));
+            return Err(GhostError::new_err(if self.is_view {
+                format!(
+                    "{class}.{name} of row {row} can't be set in a view or a past, which show another time: set that of the \
+                     server's world"
+                )
+            } else {
+                format!(
+                    "{class}.{name} of row {row} can't be set on a client: its server does, send it a message"
+                )
+            }));
         };
         let core = properties.core(property);
         if core.has_words() {
@@ -230,6 +241,28 @@ impl GhostRows {
     /// Keeps the value of a property without words.
     pub(super) fn keep_body(&self, row: u32, property: usize, body: Vec<u8>) {
         lock(&self.held).bodies.insert((row, property), body.into());
+    }
+
+    /// Gives a row the class's values of what has no words.
+    pub(super) fn keep_default_bodies(&self, row: u32) {
+        let properties = self.properties.get();
+        for (property, value) in properties.defaults().iter().enumerate() {
+            if !properties.core(property).has_words() {
+                self.keep_body(row, property, value.clone());
+            }
+        }
+    }
+
+    /// Gives a row what an object without a row has of what has no words.
+    pub(super) fn keep_bodies_of(&self, row: u32, ghost: &Bound<'_, Ghost>) {
+        self.keep_default_bodies(row);
+        let properties = self.properties.get();
+        for property in (0..properties.len()).filter(|property| !properties.core(*property).has_words()) {
+            let value = Ghost::get(ghost, properties, property);
+            if let Ok(body) = value.and_then(|value| properties.body(property, &value)) {
+                self.keep_body(row, property, body);
+            }
+        }
     }
 
     /// Checks the values of an object that may become a row.

@@ -16,6 +16,7 @@ use super::core;
 use super::ghost::Ghost;
 use super::memory::{Cells, Memory};
 use super::population::Population;
+use super::rows::GhostRows;
 use crate::endpoint::PeerHandle;
 use crate::python::arrays::numpy;
 use crate::python::errors::{GhostError, closed_error};
@@ -72,6 +73,8 @@ enum ViewSource {
         frames: Vec<Frames>,
         /// By class: what the client was shown, a byte a row. None where it is nobody's view.
         shown: Option<Vec<Vec<u8>>>,
+        /// By class: which rows are the same ghost's now.
+        same: Vec<Vec<bool>>,
     },
 }
 
@@ -95,11 +98,14 @@ impl WorldView {
         let (rows, world) = (self.population.rows_of(class_)?, self.world.rows_of(class_)?);
         let is_client = matches!(lock(&self.shown).source, ViewSource::Client { .. });
         for row in rows.alive_rows() {
-            // Of one that is gone its last ones stay, where it was looked at before. In a past any row may be another's by now.
-            if is_client && world.is_alive(row) && !self.is_of_one_gone(rows.index, row) {
+            // Of one that is gone its last ones stay, where it was looked at before.
+            if world.is_alive(row) && !self.is_of_one_gone(rows.index, row) {
                 for (property, body) in world.bodies_of(row) {
                     rows.keep_body(row, property, body.to_vec());
                 }
+            } else if !is_client {
+                // Nobody has those of one that is gone: as of what isn't sent, those of the class are shown.
+                rows.keep_default_bodies(row);
             }
         }
         objects(&self.population, class_)
@@ -129,6 +135,8 @@ impl WorldView {
             for (property, body) in live.rows.bodies_of(row) {
                 rows.keep_body(row, property, body.to_vec());
             }
+        } else {
+            rows.keep_bodies_of(row, ghost);
         }
         rows.object(py, row).map(Some)
     }
@@ -257,7 +265,8 @@ impl WorldView {
     /// A world as it was.
     pub(super) fn of_past(py: Python<'_>, world: &Arc<Population>) -> PyResult<Self> {
         let frames = world.classes.iter().map(|rows| Frames::new(rows.properties.get().class.clone()));
-        WorldView::new(py, world, ViewSource::Past { frames: frames.collect(), shown: None })
+        let same = vec![Vec::new(); world.classes.len()];
+        WorldView::new(py, world, ViewSource::Past { frames: frames.collect(), shown: None, same })
     }
 
     fn new(py: Python<'_>, world: &Arc<Population>, source: ViewSource) -> PyResult<Self> {
@@ -348,10 +357,15 @@ impl WorldView {
         let Some(publisher) = core::publisher(state) else { return };
         let view = &mut *lock(&self.shown);
         view.tick = tick;
-        let ViewSource::Past { frames, shown } = &mut view.source else { return };
+        let ViewSource::Past { frames, shown, same } = &mut view.source else { return };
         let mut columns: Vec<Vec<&mut [u8]>> =
             self.population.classes.iter().map(|rows| rows.cells_to_write()).collect();
         publisher.show_past(tick, frames, &mut columns);
+        let same_of = |rows: &Arc<GhostRows>| -> Vec<bool> {
+            let count = frames[rows.index].alive().len();
+            (0..count).map(|row| publisher.lived_at(rows.index, row as u32, tick as u32)).collect()
+        };
+        *same = self.population.classes.iter().map(same_of).collect();
         *shown = client.map(|client| {
             let of = |class| {
                 let mut shown = Vec::new();
@@ -380,10 +394,12 @@ impl WorldView {
         }
     }
 
+    /// Whether a row is that of a ghost which the world has no more.
     fn is_of_one_gone(&self, class: usize, row: u32) -> bool {
         match &lock(&self.shown).source {
             ViewSource::Client { frames: Some(frames), .. } => frames.is_of_one_gone(class, row),
-            _ => false,
+            ViewSource::Client { frames: None, .. } => false,
+            ViewSource::Past { same, .. } => !same[class].get(row as usize).is_some_and(|same| *same),
         }
     }
 }

@@ -28,8 +28,16 @@ impl Server {
             if !error.is_instance_of::<PyTypeError>(py) {
                 return error;
             }
-            let class = client.get_type().name().map_or_else(|_| "it".into(), |name| name.to_string());
-            PyTypeError::new_err(format!("client must be a ClientHandle or an iterable of them, not {class}"))
+            // Of a list, it is one of its items that is none.
+            let item = client.try_iter().ok().and_then(|mut items| {
+                items.find_map(|item| item.ok().filter(|item| !item.is_instance_of::<ClientHandle>()))
+            });
+            let what = item.as_ref().unwrap_or(client).get_type();
+            let class = what.name().map_or_else(|_| "it".into(), |name| name.to_string());
+            let of = if item.is_some() { "one of " } else { "" };
+            PyTypeError::new_err(format!(
+                "client must be a ClientHandle or an iterable of them, not {of}{class}"
+            ))
         })?;
         let left_out = self.call_several(py, Some(clients), call, args, kwargs)?;
         Ok(left_out.into_pyobject(py)?.into_any().unbind())

@@ -883,7 +883,11 @@ impl Server {
             driver.transmit(|now, out| core.disconnect_with(now, client, goodbye, out))
         })?;
         self.endpoint.state.wake();
-        if left.is_ok() { Ok(true) } else { self.absent() }
+        if left.is_err() {
+            return self.absent();
+        }
+        self.endpoint.discard_calls(client);
+        Ok(true)
     }
 
     /// Statistics of a client's connection; its last ones if the client has left.

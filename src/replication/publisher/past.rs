@@ -77,6 +77,11 @@ impl Publisher {
         }
     }
 
+    /// Whether what lives in a row now lived there at a tick.
+    pub fn lived_at(&self, class: usize, row: u32, tick: u32) -> bool {
+        self.tables[class].lived_at(row, tick)
+    }
+
     /// Which rows of a class a client had at a tick: a byte a row.
     pub fn shown_at(&self, handle: PeerHandle, class: usize, tick: u32, shown: &mut Vec<u8>) {
         shown.clear();

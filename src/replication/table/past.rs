@@ -81,6 +81,11 @@ impl Table {
         frames.show(time, 0.0, columns);
     }
 
+    /// Whether what lives in a row now lived there at a tick.
+    pub fn lived_at(&self, row: u32, tick: u32) -> bool {
+        self.is_alive(row) && self.spawned_at[row as usize] <= tick
+    }
+
     fn words_for_past(&self, states: &History, row: usize, tick: u32, words: &mut [u64]) -> bool {
         if self.newest_since[row] <= tick {
             words.copy_from_slice(self.newest(row as u32));

@@ -123,6 +123,20 @@ fn it_waits_for_what_is_late_and_goes_on_after_a_silence() {
 }
 
 #[test]
+fn rests_of_the_whole_world_leave_no_delay_behind() {
+    let mut scene = Scene::new(7, PlayoutConfig::default());
+    for _ in 0..20 {
+        scene.run(1.0, STEP, STEP, 0.0);
+        // Nothing changes for a while: its ticks aren't sent.
+        scene.run(0.6, STEP, STEP, 1.0);
+    }
+    scene.run(0.5, STEP, STEP, 0.0);
+    assert!(scene.steps().all(|step| step >= 0.0), "never back");
+    let delay = scene.playout.delay();
+    assert!(delay < 0.1, "{delay}");
+}
+
+#[test]
 fn a_server_that_stood_still_is_followed() {
     let mut scene = Scene::new(7, PlayoutConfig::default());
     scene.run(5.0, STEP, STEP, 0.0);

@@ -6,7 +6,7 @@ Alone with bots::
 
 or with others, each in a terminal of their own::
 
-    python -m tickwire.samples.arena serve --bots 4
+    python -m tickwire.samples.arena --host
     python -m tickwire.samples.arena join --network wifi-bad
 
 Read :mod:`~tickwire.samples.arena.messages` first (what both sides share), then

@@ -19,12 +19,13 @@ Name: TypeAlias = Annotated[str, tw.text(16)]
 
 @tw.message
 class Move:
-    """A player's input of a tick. Weapon 0: none is fired."""
+    """A player's input of a tick."""
 
     x: Steer = 0
     y: Steer = 0
     aim: Aim = 0.0
-    weapon: Kind = 0
+    weapon: Kind = 0  # none is fired; whoever was dead long enough comes back by any other
+    rewinds: bool = True  # shots are judged by what the player saw, not by what is
 
 
 @tw.ghost(capacity=MAX_PLAYERS)
@@ -40,10 +41,8 @@ class Avatar:
     deaths: tw.u16 = 0
     slot: Annotated[Slot, tw.initial] = 0
     name: Annotated[Name, tw.initial] = ""
-    rewinds: Annotated[int, tw.u16, tw.owner_only] = 0
-    """Its shots that were judged by what it saw."""
-    rewound: Annotated[int, tw.ranged(0, 1000), tw.owner_only] = 0
-    """Milliseconds by which the last of them went back."""
+    rewinds: Annotated[int, tw.u16, tw.owner_only] = 0  # shots that were judged by what it saw
+    rewound: Annotated[int, tw.ranged(0, 1000), tw.owner_only] = 0  # ms by which the last went back
 
 
 @tw.ghost(capacity=256)
@@ -53,23 +52,13 @@ class Rocket:
     position: Place = (0, 0)
     aim: Annotated[Aim, tw.initial] = 0.0
     slot: Annotated[Slot, tw.initial] = 0
+    # The tick of the input that fired it: who did shows it since, and knows it by that.
     fired_at: Annotated[int, tw.u32, tw.initial] = 0
-    """The tick of the input that fired it: who did shows it since, and knows it by that."""
 
 
 @tw.call(tw.to_server, rate=1, burst=4)
 def join(caller: tw.ClientHandle, name: Name) -> None:
     """Gives the caller an avatar."""
-
-
-@tw.call(tw.to_server, rate=4)
-def respawn(caller: tw.ClientHandle, avatar: Avatar) -> None:
-    """Brings the caller back to life, if dead for long enough."""
-
-
-@tw.call(tw.to_server, rate=4)
-def rewind(caller: tw.ClientHandle, on: bool) -> None:
-    """Sets whether the caller's shots are judged by the world that it saw, or by the present one."""
 
 
 @tw.call(tw.to_all)
@@ -89,5 +78,5 @@ PROTOCOL: tw.Protocol = tw.Protocol(
     ghosts=[Avatar, Rocket],
     inputs=Move,
     tick_rate=TICKS_PER_SECOND,
-    calls=[join, respawn, rewind, killed, shot],
+    calls=[join, killed, shot],
 )

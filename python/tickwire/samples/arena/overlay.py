@@ -63,7 +63,7 @@ def lines(network: str, stats: tw.ConnectionStats | None, player: Player) -> lis
         f"loss {stats.packet_loss_percent:.1f} % up, {stats.packet_loss_received_percent:.1f} % down",
         f"{stats.sent_kbps:.0f} kbit/s up, {stats.received_kbps:.0f} down",
         f"{_state(player.predicts)} P: prediction, {clock.lead or 0:.0f} ticks ahead, "
-        f"{body.corrections} corrections, {player.refused} rockets refused",
+        f"{body.corrections} corrections, {player.fired.refused} rockets refused",
         f"{_state(player.interpolates)} I: interpolation, {1000 * player.view.delay:.0f} ms behind",
         f"{_state(player.rewinds)} R: rewind, {avatar.rewinds} shots, the last by {avatar.rewound} ms",
     ]

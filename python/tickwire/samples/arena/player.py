@@ -8,10 +8,8 @@ from typing import NamedTuple
 
 import tickwire as tw
 from tickwire.samples.arena import rules
-from tickwire.samples.arena.messages import Avatar, Move, Rocket, join, killed, respawn, rewind, shot
+from tickwire.samples.arena.messages import Avatar, Move, Rocket, join, killed, shot
 from tickwire.samples.arena.rules import Body, Spot, along, flown, free, is_stopped, moved
-
-RESPAWN_CALLS = 20  # ticks between two
 
 
 def step(body: Body, move: Move) -> Body:
@@ -43,22 +41,17 @@ class Player:
 
     def __init__(self, client: tw.Client, name: str = "") -> None:
         self.client, self.name = client, name
-        self.avatar: Avatar | None = None
-        """Our own, as it last arrived."""
+        self.avatar: Avatar | None = None  # our own, as it last arrived
         self.body: tw.Prediction[Body, Move] | None = None
-        self.spot: Spot | None = None
-        """Where we are shown."""
+        self.spot: Spot | None = None  # where we are shown
         self.aim = 0.0
-        self.shots: list[Shot] = []
-        """What was fired in the last tick."""
-        self.news: list[tuple[int, int, int]] = []
-        """Who killed whom in the last tick, and by which weapon."""
+        self.shots: list[Shot] = []  # what was fired in the last tick
+        self.news: list[tuple[int, int, int]] = []  # who killed whom in it, and by which weapon
         self.ended: tw.DisconnectReason | None = None
         self.predicts, self.interpolates, self.rewinds = True, True, True
         self.view = client.world.view()
         self._ready = [0] * len(rules.WEAPONS)
-        self._calls_at = 0
-        self._fired: tw.Predicted[Rocket] = tw.Predicted(ticks=20)
+        self.fired: tw.Predicted[Rocket] = tw.Predicted(ticks=20)
         self._flying: dict[Rocket, Rocket] = {}
         client.implement(shot, self._see_shot)
         client.implement(killed, self._hear)
@@ -75,26 +68,20 @@ class Player:
                     self.ended = event.reason
             for change in inbox.ghosts:
                 self._note(change)
+            if self.avatar is not None and self.body is not None:
+                self._play(self.avatar, self.body, controls)  # by what was seen in the frame before
             self.view = self.client.world.view()
             if not self.interpolates and self.client.clock.server_tick is not None:
                 self.client.seen(self.client.clock.server_tick)  # the newest, then, is what is seen
-            if self.avatar is not None and self.body is not None:
-                self._play(self.avatar, self.body, controls)
-            self._fired.take_back(self.client.clock.server_tick)
-
-    def set_rewinds(self, on: bool) -> None:
-        """Asks the server to judge our shots by the world that we saw, or by the present one."""
-        self.rewinds = on
-        self.client.call(rewind, on)
+            self.fired.take_back(self.client.clock.server_tick)
 
     def _note(self, change: object) -> None:
         match change:
             case tw.GhostSpawned(Avatar() as avatar) if self.client.world.owns(avatar):
-                self.avatar = avatar
-                body = Body(avatar.position, avatar.alive)
+                self.avatar, body = avatar, Body(avatar.position, avatar.alive)
                 self.body = tw.Prediction(step, body, tolerance={"position": 1 / 8, "alive": 0}, snap=400)
             case tw.GhostSpawned(Rocket() as rocket) if self._is_mine(rocket):
-                if (shown := self._fired.confirm(rocket.fired_at)) is not None:
+                if (shown := self.fired.confirm(rocket.fired_at)) is not None:
                     self._flying[rocket] = shown  # goes on where it was shown, ahead of the real one
             case tw.GhostDespawned(ghost):
                 self._flying.pop(ghost, None)
@@ -107,27 +94,22 @@ class Player:
         return ghost.slot == self.client.slot
 
     def _play(self, avatar: Avatar, body: tw.Prediction[Body, Move], controls: Controls) -> None:
-        (x, y), aim, weapon = controls
-        self.aim = aim
+        (x, y), self.aim, weapon = controls
         now = self.client.clock.input_tick or 0
-        fires = weapon if avatar.alive and now >= self._ready[weapon] else 0
-        move = Move(round(x * rules.STEER), round(y * rules.STEER), round(aim * 8) / 8 % 360, fires)
+        fires = weapon if not avatar.alive or now >= self._ready[weapon] else 0
+        move = Move(round(x * rules.STEER), round(y * rules.STEER), self.aim % 360, fires, self.rewinds)
         ticks = body.advance(self.client, move, avatar)
         shown = body.seen(1 / rules.TICKS_PER_SECOND)
         self.spot = shown.position if self.predicts else avatar.position
-        if fires and ticks:
+        if fires and ticks and avatar.alive:
             self._ready[fires] = ticks[0] + rules.WEAPONS[fires].ticks
-            self._show(ticks[0], fires, move.aim)
-        if not avatar.alive and weapon and now >= self._calls_at:
-            self._calls_at = now + RESPAWN_CALLS
-            self.client.call(respawn, avatar)
+            self._show(ticks[0], fires, round(self.aim * 8) / 8)
 
     def _show(self, tick: int, weapon: int, aim: float) -> None:
         """Shows a shot at once, before the server knows of it."""
-        assert self.spot is not None
-        assert self.client.slot is not None
+        assert self.spot is not None and self.client.slot is not None  # noqa: PT018
         if weapon == rules.ROCKET:
-            self._fired.show(tick, Rocket(self.spot, aim, self.client.slot, tick))
+            self.fired.show(tick, Rocket(self.spot, aim, self.client.slot, tick))
         else:
             end = self.spot if weapon == rules.PULSE else along(self.spot, aim, free(self.spot, aim))
             self.shots.append(Shot(self.client.slot, weapon, self.spot, end))
@@ -155,15 +137,10 @@ class Player:
             each.position for each in world.objects(Rocket) if not (self.predicts and self._is_mine(each))
         ]
         if self.predicts and self.body is not None and self.body.tick is not None:
-            for each in (*self._fired, *self._flying.values()):
+            for each in (*self.fired, *self._flying.values()):
                 spot = flown(each.position, each.aim, self.body.tick - each.fired_at)
                 spots += [] if is_stopped(spot) else [spot]
         return spots
-
-    @property
-    def refused(self) -> int:
-        """Rockets that were shown and taken back."""
-        return self._fired.refused
 
 
 class Bot:
@@ -198,7 +175,5 @@ class Bot:
         if far > 160 and self._random.random() < 0.3:
             weapon = rules.ROCKET
         fires = is_clear and self._random.random() < 0.1
-        return Controls(steer, way + self._error, weapon if fires or self._is_dead() else 0)
-
-    def _is_dead(self) -> bool:
-        return self.player.avatar is not None and not self.player.avatar.alive
+        is_dead = self.player.avatar is not None and not self.player.avatar.alive
+        return Controls(steer, way + self._error, weapon if fires or is_dead else 0)

@@ -13,27 +13,20 @@ SPEED = 240.0  # a second
 TICKS_PER_SECOND = 60
 FULL_HEALTH = 100
 RESPAWN_TICKS = 90
-STEER = 16  # full speed in a move
-PILLARS = (
-    (240.0, 150.0, 40.0),
-    (720.0, 150.0, 40.0),
-    (480.0, 270.0, 55.0),
-    (240.0, 390.0, 40.0),
-    (720.0, 390.0, 40.0),
-)
-"""What stands in the way of players and shots: the middle, and the radius."""
+STEER = 16  # what a move says of full speed
 ROCKET_SPEED = 420.0
+# What stands in the way of players and shots: the middle, and the radius.
+CORNERS = ((240.0, 150.0), (720.0, 150.0), (240.0, 390.0), (720.0, 390.0))
+PILLARS = ((480.0, 270.0, 55.0), *((x, y, 40.0) for x, y in CORNERS))
 
 
 class Weapon(NamedTuple):
     """The properties of a weapon."""
 
     name: str
-    ticks: int
-    """Between two shots."""
+    ticks: int  # between two shots
     damage: int
-    reach: float
-    """How far it shoots; of what has an area, the radius."""
+    reach: float  # how far it shoots; of what has an area, the radius
 
 
 RIFLE, ROCKET, PULSE = 1, 2, 3

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import tickwire as tw
 from tickwire.past import Past
 from tickwire.samples.arena import rules
-from tickwire.samples.arena.messages import Avatar, Move, Rocket, join, killed, respawn, rewind, shot
+from tickwire.samples.arena.messages import Avatar, Move, Rocket, join, killed, shot
 from tickwire.samples.arena.player import step
 from tickwire.samples.arena.rules import Body, Spot, along, flown, free, is_stopped, reached, start
 
@@ -19,9 +20,7 @@ class Guest:
     """The server's private data about a player."""
 
     avatar: Avatar
-    ready: list[int] = field(default_factory=lambda: [0] * len(rules.WEAPONS))
-    """By weapon, the tick in which it may be fired again."""
-    rewinds: bool = True
+    ready: list[int] = field(default_factory=lambda: [0] * len(rules.WEAPONS))  # the next shots' ticks
     died_at: int = 0
 
 
@@ -35,8 +34,6 @@ class Arena:
         self._guests: dict[tw.ClientHandle, Guest] = {}
         self._rockets: dict[Rocket, tuple[Guest, Spot]] = {}
         server.implement(join, self._join)
-        server.implement(respawn, self._respawn)
-        server.implement(rewind, self._set_rewind)
 
     def tick(self, inbox: tw.Inbox[tuple[tw.ClientHandle, object]]) -> None:
         """Moves everybody by their inputs, has them shoot, and rockets fly."""
@@ -53,28 +50,17 @@ class Arena:
         for rocket, (guest, origin) in list(self._rockets.items()):
             self._fly(rocket, guest, origin)
 
-    # --- calls ---
-
     def _join(self, caller: tw.ClientHandle, name: str) -> None:
         if caller not in self._guests:
-            spot = start(caller.slot)
-            avatar = Avatar(position=spot, slot=caller.slot, name=name or f"player {caller.slot}")
+            avatar = Avatar(start(caller.slot), slot=caller.slot, name=name or f"player {caller.slot}")
             self._guests[caller] = Guest(self._world.spawn(avatar, owner=caller))
-
-    def _respawn(self, caller: tw.ClientHandle, avatar: Avatar) -> None:
-        guest = self._guests[caller]  # calls on others' avatars don't come here
-        if not avatar.alive and self._server.inputs.tick >= guest.died_at + rules.RESPAWN_TICKS:
-            avatar.position = start(self._random.randrange(100))
-            avatar.health, avatar.alive = rules.FULL_HEALTH, True
-
-    def _set_rewind(self, caller: tw.ClientHandle, on: bool) -> None:
-        if caller in self._guests:
-            self._guests[caller].rewinds = on
-
-    # --- weapons ---
 
     def _fire(self, client: tw.ClientHandle, guest: Guest, move: Move) -> None:
         tick, weapon, avatar = self._server.inputs.tick, move.weapon, guest.avatar
+        if weapon and not avatar.alive and tick >= guest.died_at + rules.RESPAWN_TICKS:
+            avatar.position = start(self._random.randrange(100))
+            avatar.health, avatar.alive = rules.FULL_HEALTH, True
+            return
         if not weapon or not avatar.alive or tick < guest.ready[weapon]:
             return
         guest.ready[weapon] = tick + rules.WEAPONS[weapon].ticks
@@ -83,31 +69,23 @@ class Arena:
             rocket = Rocket(position=at, aim=avatar.aim, slot=avatar.slot, fired_at=tick)
             self._rockets[self._world.spawn(rocket)] = guest, avatar.position
             return
-        with self._seen(client, guest) as past:
+        with self._world.rewind(client) if move.rewinds else self._world.rewind_to(self._world.tick) as past:
+            if move.rewinds:
+                avatar.rewinds = (avatar.rewinds + 1) % 65_536
+                avatar.rewound = min(1000, round(1000 * (past.now - past.tick) / rules.TICKS_PER_SECOND))
+            end = avatar.position
             if weapon == rules.RIFLE:
                 end = self._shoot(guest, past)
             else:
-                end = avatar.position
                 self._blast(guest, end, rules.PULSE, past)
         self._server.call_all(shot, avatar.slot, weapon, avatar.position, end)
 
-    def _seen(self, client: tw.ClientHandle, guest: Guest) -> Past:
-        """The world by which a shot is judged: as its player saw it, or the present one."""
-        if not guest.rewinds:
-            return self._world.rewind_to(self._world.tick)
-        past, avatar = self._world.rewind(client), guest.avatar
-        avatar.rewinds = (avatar.rewinds + 1) % 65_536
-        avatar.rewound = min(1000, round(1000 * (past.now - past.tick) / rules.TICKS_PER_SECOND))
-        return past
-
-    def _targets(self, guest: Guest, past: Past | None) -> list[tuple[Guest, Spot]]:
-        """The other players, and where they can be hit."""
-        targets: list[tuple[Guest, Spot]] = []
+    def _targets(self, guest: Guest, past: Past | None) -> Iterator[tuple[Guest, Spot]]:
+        """The others, and where they are to be hit."""
         for other in self._guests.values():
             then = other.avatar if past is None else past.ghost(other.avatar)
             if other is not guest and other.avatar.alive and then is not None and then.alive:
-                targets.append((other, then.position))
-        return targets
+                yield other, then.position
 
     def _shoot(self, guest: Guest, past: Past) -> Spot:
         avatar, hit = guest.avatar, None

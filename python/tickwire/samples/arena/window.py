@@ -93,7 +93,7 @@ class Window:
         elif key == pygame.K_i:
             player.interpolates = not player.interpolates
         elif key == pygame.K_r:
-            player.set_rewinds(not player.rewinds)
+            player.rewinds = not player.rewinds
 
     def controls(self) -> Controls:
         """The controls, from the pressed keys and the mouse."""

@@ -1,0 +1,210 @@
+//! A server's part in one client's inputs and a client's part in its server's time, with payloads that the fuzzer forges or
+//! passes on, loses and alters: each tick gets its input once, as it came first, and time never runs back.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use tickwire::time::{Duration, Instant};
+use tickwire::timeline::packet::{Report, read_inputs};
+use tickwire::timeline::referee::TickTime;
+use tickwire::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig, Referee};
+use tickwire::wire::{BitReader, BitSink, BitWriter, Kind, Schema};
+
+use super::input::Input;
+
+static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+    let fields = [("number", Kind::Bits { bits: 16 }), ("flag", Kind::Bool)];
+    Schema::new(fields).unwrap()
+});
+
+const RATE: f64 = 60.0;
+const CONFIG: PlayerConfig =
+    PlayerConfig { delay: 0, lead: LeadConfig { min: 0.0, max: 60.0, redundancy: 3 } };
+/// Payloads that are under way to a side at most.
+const UNDER_WAY: usize = 32;
+
+struct Scene {
+    now: Instant,
+    time: TickTime,
+    referee: Referee,
+    player: Player,
+    up: Vec<Vec<u8>>,
+    down: Vec<Vec<u8>>,
+    /// Bodies that were taken by the server, by tick: what a tick gets must be the first.
+    first: BTreeMap<u32, Vec<u8>>,
+    number: u64,
+    stamped: u32,
+    shown: f64,
+}
+
+pub fn run(data: &[u8]) {
+    let mut input = Input::new(data);
+    // Near the turn of the low bits, too.
+    let tick = [0, 65_500, 70_000, u32::MAX - 5_000][input.below(4) as usize];
+    let time = TickTime { tick, taken_at: Instant::ZERO, rate: RATE };
+    let mut scene = Scene {
+        now: Instant::ZERO,
+        time,
+        referee: Referee::new(tick, MissingPolicy::Repeat { limit: 8 }),
+        player: Player::new(RATE, CONFIG, SCHEMA.max_bits()),
+        up: Vec::new(),
+        down: Vec::new(),
+        first: BTreeMap::new(),
+        number: 0,
+        stamped: 0,
+        shown: 0.0,
+    };
+    while !input.is_empty() {
+        let op = input.u8();
+        match op & 7 {
+            0 | 1 => scene.tick(),
+            2 | 3 => scene.play(op >> 3 & 1 == 1),
+            4 => scene.deliver_up(usize::from(op >> 3)),
+            5 => scene.deliver_down(usize::from(op >> 3)),
+            6 => scene.alter(&mut input),
+            _ if op >> 3 & 1 == 1 => scene.hear(input.piece()),
+            _ => scene.tell(input.piece()),
+        }
+        scene.check();
+    }
+}
+
+impl Scene {
+    /// A tick of the server: it takes the tick's input, and says what came.
+    fn tick(&mut self) {
+        self.now += Duration::from_millis(16);
+        self.time.tick = self.time.tick.saturating_add(1).min(u32::MAX - 1);
+        if self.time.tick <= self.referee.inputs().last() {
+            return;
+        }
+        self.time.taken_at = self.now;
+        let (tick, first) = (self.time.tick, self.first.remove(&self.time.tick));
+        let taken = self.referee.buffer().take(tick);
+        match taken.state {
+            InputState::Here => assert_eq!(taken.input, first.as_deref(), "the first that came for {tick}"),
+            _ => assert!(first.is_none(), "what came for {tick} was lost"),
+        }
+        self.first = self.first.split_off(&tick);
+        if self.referee.has_news() {
+            let mut writer = BitWriter::new();
+            self.referee.report(self.now, &self.time, Some(tick)).write(&mut writer);
+            push(&mut self.down, writer.encoded().bytes());
+        }
+    }
+
+    /// A frame of the client.
+    fn play(&mut self, sees: bool) {
+        if sees {
+            self.player.see(u64::from(self.time.tick) << 8 | 3);
+        }
+        let mut writer = BitWriter::new();
+        self.number += 1;
+        write_input(&mut writer, self.number);
+        let ticks = self.player.stamp(self.now, &writer.encoded());
+        if !ticks.is_empty() {
+            assert!(ticks.start > self.stamped || self.stamped == 0, "a tick has one input");
+            self.stamped = ticks.end - 1;
+        }
+        let mut writer = BitWriter::new();
+        if self.player.write(self.now, 2_000, &mut writer).is_some() {
+            push(&mut self.up, writer.encoded().bytes());
+        }
+    }
+
+    fn deliver_up(&mut self, at: usize) {
+        if !self.up.is_empty() {
+            let payload = self.up.remove(at % self.up.len());
+            self.hear(&payload);
+        }
+    }
+
+    fn deliver_down(&mut self, at: usize) {
+        if !self.down.is_empty() {
+            let payload = self.down.remove(at % self.down.len());
+            self.tell(&payload);
+        }
+    }
+
+    fn alter(&mut self, input: &mut Input<'_>) {
+        let payloads = if input.u8() & 1 == 0 { &mut self.up } else { &mut self.down };
+        let (at, bit) = (usize::from(input.u8()), usize::from(input.u16()));
+        if let Some(payload) = payloads.get_mut(at)
+            && !payload.is_empty()
+        {
+            let bit = bit % (payload.len() * 8);
+            payload[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+
+    /// The server takes a client's payload.
+    fn hear(&mut self, payload: &[u8]) {
+        let (mut bodies, mut ends) = (Vec::new(), Vec::new());
+        let mut reader = exact(payload, |reader| {
+            let read = read_inputs(reader, Some(&SCHEMA), &mut bodies, &mut ends);
+            read.is_ok()
+        });
+        let Ok((header, low)) = read_inputs(&mut reader, Some(&SCHEMA), &mut bodies, &mut ends) else {
+            return;
+        };
+        assert!(ends.len() <= 16 && ends.last().is_none_or(|end| *end == bodies.len()));
+        let before = self.referee.inputs().counters();
+        self.referee.handle_payload(self.now, &self.time, &header, low, &bodies, &ends);
+        let after = self.referee.inputs().counters();
+        let refused = |counters: &tickwire::timeline::InputCounters| {
+            counters.far_ahead + counters.far_behind + counters.late + counters.duplicates
+        };
+        // Each is taken, or counted; none for a tick before the first there was.
+        assert!(refused(&after) - refused(&before) <= ends.len() as u64);
+        let head = tickwire::store::sequence::nearest(low, self.time.tick).unwrap_or_default();
+        let mut start = 0;
+        for (age, end) in (0..).zip(&ends) {
+            if let Some(tick) = head.checked_sub(age)
+                && tick > self.referee.inputs().last()
+                && tick - self.referee.inputs().last() <= 128
+            {
+                self.first.entry(tick).or_insert_with(|| bodies[start..*end].to_vec());
+            }
+            start = *end;
+        }
+    }
+
+    /// The client takes what its server says.
+    fn tell(&mut self, payload: &[u8]) {
+        let mut reader = exact(payload, |reader| Report::read(reader).is_ok());
+        let Ok(report) = Report::read(&mut reader) else { return };
+        self.player.handle_report(self.now, &report);
+        self.player.handle_fate(report.busy & 1 == 0);
+    }
+
+    fn check(&mut self) {
+        assert!(self.up.len() <= UNDER_WAY && self.down.len() <= UNDER_WAY);
+        assert!(self.player.waiting() <= 128);
+        self.player.advance(self.now);
+        if let Some(tick) = self.player.clock().tick(self.now) {
+            assert!(tick.is_finite());
+            assert!(tick >= self.shown || self.player.clock().restarts() > 0, "{tick} after {}", self.shown);
+            self.shown = tick;
+        }
+        assert!(self.referee.early().is_none_or(f64::is_finite));
+    }
+}
+
+/// An input's bits.
+fn write_input(writer: &mut BitWriter, number: u64) {
+    writer.bits(number & 0xFFFF, 16);
+    writer.bool(number & 1 == 1);
+}
+
+fn push(payloads: &mut Vec<Vec<u8>>, payload: &[u8]) {
+    if payloads.len() < UNDER_WAY {
+        payloads.push(payload.to_vec());
+    }
+}
+
+/// A reader of just as many bits as are read with success, if there are any: payloads say in bits how long they are.
+fn exact<'a>(payload: &'a [u8], mut reads: impl FnMut(&mut BitReader<'_>) -> bool) -> BitReader<'a> {
+    let bits = payload.len() * 8;
+    let fits =
+        (bits.saturating_sub(7)..=bits).find(|bits| reads(&mut BitReader::with_range(payload, 0, *bits)));
+    BitReader::with_range(payload, 0, fits.unwrap_or(bits))
+}
