@@ -46,6 +46,7 @@ mod properties;
 mod proxy;
 mod reliable_links;
 mod reliable_ordered;
+mod rollback;
 #[allow(dead_code)]
 mod scenes;
 mod session;
