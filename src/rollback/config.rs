@@ -77,7 +77,7 @@ pub struct Config {
     pub input: InputShape,
     /// Frames by which this side's own input is delayed.
     pub delay: u32,
-    /// Frames that may run ahead of confirmed inputs; 0 waits for every input.
+    /// Frames that may run ahead of confirmed inputs, at least one.
     pub window: u32,
     /// Frames between two states that are compared; 0 compares none.
     pub check_every: u32,

@@ -119,7 +119,7 @@ impl Rollback {
     pub fn new(config: Config) -> Self {
         let mut config = config;
         config.delay = config.delay.min(MAX_DELAY);
-        config.window = config.window.min(MAX_WINDOW);
+        config.window = config.window.clamp(1, MAX_WINDOW);
         config.rate = config.rate.max(1);
         config.players |= 1 << config.me;
         Rollback {

@@ -48,7 +48,8 @@ fn any_game_is_that_of_all_inputs_in_order() {
             repeats: rng.unit() * 0.3,
         };
         let players = 2 + rng.below(4) as u8;
-        let (window, delay, every) = (rng.below(13) as u32, rng.below(6) as u32, 1 + rng.below(30) as u32);
+        let (window, delay, every) =
+            (1 + rng.below(12) as u32, rng.below(6) as u32, 1 + rng.below(30) as u32);
         let mut table = Table::new(players, seed, line, |config| {
             (config.window, config.delay, config.check_every) = (window, delay, every);
         });

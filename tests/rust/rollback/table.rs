@@ -5,8 +5,6 @@ use tickwire::rollback::{Config, GameEvent, GameInput, InputShape, Request, Roll
 use tickwire::time::{Duration, Instant};
 use tickwire::wire::BitWriter;
 
-pub(super) const FRAME: Duration = Duration::from_nanos(16_666_667);
-
 /// How bad the network is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
@@ -48,6 +46,7 @@ pub(super) struct Seat {
     pub(super) events: Vec<GameEvent>,
     pub(super) is_gone: bool,
     next_frame: Instant,
+    pressed: [u8; 8],
     /// The part of the rate at which it runs.
     pub(super) clock: f64,
     pub(super) bytes: u64,
@@ -69,6 +68,7 @@ impl Seat {
             events: Vec::new(),
             is_gone: false,
             next_frame: Instant::ZERO,
+            pressed: [0; 8],
             clock: 1.0,
             bytes: 0,
             payloads: 0,
@@ -173,17 +173,14 @@ impl Table {
             // Held for some frames each, as players do.
             let pressed = (self.rng.next_u64() & ((1 << self.shape_bits) - 1)).to_le_bytes();
             let seat = &mut self.seats[me];
-            let held = seat.game.input(me, seat.game.frame().saturating_sub(1)).0;
-            let mut input = [0; 8];
-            input[..held.bytes.len()].copy_from_slice(held.bytes);
             if self.rng.chance(0.15) {
-                input = pressed;
+                seat.pressed = pressed;
             }
-            let bits = self.shape_bits;
+            let (input, bits) = (seat.pressed, self.shape_bits);
             seat.advance(now, GameInput { bytes: &input[..bits.div_ceil(8)], bits });
             let rate = if seat.follows_pace { seat.game.pace() } else { 60.0 };
             let nanos = 1e9 / rate / seat.clock;
-            seat.next_frame = now + Duration::from_nanos(nanos as u64);
+            seat.next_frame = (seat.next_frame + Duration::from_nanos(nanos as u64)).max(now);
             self.send(me);
         }
     }

@@ -1,0 +1,132 @@
+//! Spectators of rollback games for Python.
+
+use std::sync::Mutex;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+use super::inputs::{InputKind, InputObjects};
+use super::moment;
+use super::requests::Advance;
+use crate::python::fields::within;
+use crate::python::lock;
+use crate::rollback::{self as core, Config, MAX_PLAYERS, Status};
+use crate::wire::BitWriter;
+
+/// Frames that a spectator runs in one call at most, to catch up.
+const MAX_CATCH_UP: i128 = 4;
+
+/// Watches a rollback game: its confirmed frames, some time after the players' own. See ``docs/rollback.md``.
+///
+/// Args:
+///     inputs (int | type): as the players have it.
+///     players (int): how many play, 1 to 15.
+///     frame (int, default 0): the frame to begin with: whoever comes later has the state before it from a player.
+///     buffer (int, default 2): frames that are kept back, so that it runs smoothly, 0 to 60.
+///     rate (int, default 60): frames a second, 1 to 1000.
+///
+/// Raises:
+///     ValueError: naming the argument, its value and its bound.
+///     TypeError: naming the argument.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct Spectator {
+    kind: InputKind,
+    players: usize,
+    inner: Mutex<(core::Spectator, InputObjects)>,
+}
+
+#[pymethods]
+impl Spectator {
+    #[new]
+    #[pyo3(signature = (inputs, *, players, frame = 0, buffer = 2, rate = 60))]
+    fn new(
+        inputs: &Bound<'_, PyAny>,
+        players: i128,
+        frame: i128,
+        buffer: i128,
+        rate: i128,
+    ) -> PyResult<Self> {
+        let kind = InputKind::new(inputs)?;
+        let players = within("players", players, 1, MAX_PLAYERS as u8 - 1)?;
+        let mut config = Config::new(players, 0, kind.shape());
+        config.rate = within("rate", rate, 1, 1_000)?;
+        let frame = within("frame", frame, 0, u32::MAX / 2)?;
+        let spectator = core::Spectator::new(config, frame, within("buffer", buffer, 0, 60)?);
+        let inner = Mutex::new((spectator, InputObjects::new(players.into())));
+        Ok(Spectator { kind, players: players.into(), inner })
+    }
+
+    /// The frames that are to run now: none where none is here, one as a rule, more after a gap.
+    ///
+    /// Args:
+    ///     limit (int, default 4): at most so many, 1 to 64.
+    #[pyo3(signature = (limit = MAX_CATCH_UP))]
+    fn advance<'py>(&self, py: Python<'py>, limit: i128) -> PyResult<Bound<'py, PyList>> {
+        let limit = within("limit", limit, 1, 64)?;
+        let mut guard = lock(&self.inner);
+        let (spectator, objects) = &mut *guard;
+        let frames = spectator.advance(limit);
+        let list = PyList::empty(py);
+        for frame in frames {
+            let row = (0..self.players).map(|player| spectator.input(player, frame).0);
+            let inputs = objects.row(py, &self.kind, row)?;
+            let has_left = |player: &usize| spectator.input(*player, frame).1 == Status::Left;
+            let left = (0..self.players).filter(has_left).fold(0, |mask, player| mask | 1 << player);
+            let players = u16::MAX >> (MAX_PLAYERS - self.players);
+            list.append(Py::new(py, Advance { frame, inputs, again: false, players, guessed: 0, left })?)?;
+        }
+        Ok(list)
+    }
+
+    /// Takes a payload of a player: as :meth:`Rollback.read`.
+    #[pyo3(signature = (player, payload, *, now = None))]
+    fn read(&self, player: i128, payload: &[u8], now: Option<f64>) -> PyResult<Option<String>> {
+        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
+        let read = lock(&self.inner).0.read(moment(now), player, payload);
+        Ok(read.err().map(|fault| fault.to_string()))
+    }
+
+    /// Gives a payload for a player, of whom it asks frames; None where another one is asked.
+    #[pyo3(signature = (player, *, now = None))]
+    fn fill<'py>(
+        &self,
+        py: Python<'py>,
+        player: i128,
+        now: Option<f64>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
+        let mut writer = BitWriter::new();
+        let is_filled = lock(&self.inner).0.fill(moment(now), player, 64, &mut writer);
+        Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
+    }
+
+    /// Says that a player is no longer reached: another one is asked.
+    #[pyo3(signature = (player, *, now = None))]
+    fn note_left(&self, player: i128, now: Option<f64>) -> PyResult<()> {
+        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
+        lock(&self.inner).0.note_left(moment(now), player);
+        Ok(())
+    }
+
+    /// The frame that runs next.
+    #[getter]
+    fn frame(&self) -> u32 {
+        lock(&self.inner).0.frame()
+    }
+
+    /// Frames that are here and haven't run.
+    #[getter]
+    fn behind(&self) -> u32 {
+        lock(&self.inner).0.behind()
+    }
+
+    /// True: it lacks frames that no player keeps any more. It needs a newer state, and a new start.
+    #[getter]
+    fn lost(&self) -> bool {
+        lock(&self.inner).0.is_lost()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Spectator at frame {}>", self.frame())
+    }
+}
