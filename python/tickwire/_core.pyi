@@ -26,7 +26,15 @@ from typing_extensions import Buffer, disjoint_base
 from typing_extensions import TypeVar as DefaultTypeVar
 
 from tickwire.calls import Call, ClientCall, Request, ServerCall
-from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event, SendResult
+from tickwire.connection import (
+    AddressLike,
+    ClientState,
+    DisconnectReason,
+    Event,
+    LeaveReason,
+    PeerEvent,
+    SendResult,
+)
 from tickwire.ghost import Always, Chosen, Grid, Hook, Owner
 from tickwire.hooks import AdmissionHook, PriorityHook
 from tickwire.message import MessageFactory
@@ -36,6 +44,7 @@ from tickwire.rows import Row
 __all__ = [
     "AckEndpoint",
     "Address",
+    "Advance",
     "BitMeasure",
     "BitReader",
     "BitWriter",
@@ -59,8 +68,10 @@ __all__ = [
     "ConnectToken",
     "Connected",
     "ConnectionStats",
+    "Desync",
     "Disconnected",
     "FieldType",
+    "GameEnded",
     "Ghost",
     "GhostArrays",
     "GhostChanged",
@@ -74,24 +85,37 @@ __all__ = [
     "InputStatus",
     "Inputs",
     "Link",
+    "Load",
+    "MasterChanged",
     "Notifications",
     "Outages",
     "PacketNotifications",
     "PacketOpener",
     "PacketStats",
+    "Peer",
+    "Player",
+    "PlayerJoined",
+    "PlayerLeft",
+    "PlayerOut",
     "Properties",
     "Property",
     "Protocol",
     "Proxy",
     "ReceivedChunk",
+    "Rollback",
     "Room",
     "Rows",
+    "Save",
     "Schema",
     "SequenceBuffer",
     "Server",
     "SimulatedNetwork",
     "Socket",
+    "Spectator",
+    "SpectatorLost",
+    "Started",
     "Stream",
+    "SyncTest",
     "Tick",
     "Transfer",
     "VirtualConnection",
@@ -154,12 +178,15 @@ __all__ = [
 __version__: Final[str]
 
 _M = TypeVar("_M", covariant=True)
+_I = TypeVar("_I")
 _A = ParamSpec("_A")
 _R = TypeVar("_R")
 # What an inbox gives when it is iterated.
 _W = DefaultTypeVar("_W", covariant=True, default=Any)
 # What comes of latest channels.
 _L = DefaultTypeVar("_L", covariant=True, default=Any)
+# Events.
+_V = DefaultTypeVar("_V", covariant=True, default=Event)
 # The messages of a protocol.
 _P = DefaultTypeVar("_P", default=Any)
 _Q = TypeVar("_Q")
@@ -1024,6 +1051,7 @@ class Protocol(Generic[_P]):
         inputs (type | None, default None): the message class of clients' inputs, one a tick: :meth:`Client.send_input`.
         tick_rate (int | None, default None): ticks a second that the server makes, 1 to 1,000; needed for ``inputs`` and
             for :attr:`Client.clock`.
+        peers (bool, default False): for games without a server, as :class:`Peer` plays them.
         framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
             talk to that C++ library (``docs/yojimbo.md``).
         fold_hash (bool, default False): yojimbo only: mix :attr:`hash` into :attr:`id`, so that sides with
@@ -1045,6 +1073,7 @@ class Protocol(Generic[_P]):
         calls: Sequence[Call[..., Any]] = (),
         inputs: type | None = None,
         tick_rate: int | None = None,
+        peers: bool = False,
         framing: Literal["native", "yojimbo"] = "native",
         fold_hash: bool = False,
         max_packet_size: int | None = None,
@@ -1593,8 +1622,8 @@ class ReceivedChunk:
     """
 
     @property
-    def client(self) -> ClientHandle | None:
-        """The client that sent it; None on a client."""
+    def client(self) -> ClientHandle | Any:
+        """The client that sent it, on a :class:`Peer` the :class:`Player`; None on a client."""
     @property
     def label(self) -> str:
         """The peer's name for it, which can be any text."""
@@ -2243,7 +2272,7 @@ class WorldView:
         """
 
 @final
-class Inbox(Generic[_M, _W, _L]):
+class Inbox(Generic[_M, _W, _L, _V]):
     """What arrived since the last tick.
 
     A player's :class:`Connected` comes at least a tick before anything else from that player, and its
@@ -2259,8 +2288,8 @@ class Inbox(Generic[_M, _W, _L]):
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
-    def events(self) -> list[Event]:
-        """Connections made and ended, in order."""
+    def events(self) -> list[_V]:
+        """Connections made and ended, in order; on a :class:`Peer` what happened to players."""
     @property
     def messages(self) -> list[_M]:
         """``(client, message)`` pairs on a server, messages on a client; in order within a channel. Those of latest
@@ -2328,11 +2357,11 @@ class Inbox(Generic[_M, _W, _L]):
         always: a tick that has one of them has nothing else of that client."""
 
 @final
-class Tick(Generic[_M, _W, _L]):
+class Tick(Generic[_M, _W, _L, _V]):
     """Receives on entry and sends on exit, even if the body raises, so that connections stay alive."""
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
-    def __enter__(self) -> Inbox[_M, _W, _L]: ...
+    def __enter__(self) -> Inbox[_M, _W, _L, _V]: ...
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -3424,6 +3453,415 @@ class Client(Generic[_P]):
             wait (bool, default True): whether to block until it is over.
         """
     def __enter__(self) -> Client[_P]: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+@final
+class Player:
+    """A player of a game without a server, as one :class:`Peer` knows it: the same object in every event and list. One who
+    left is never taken for the next one with that number."""
+
+    @property
+    def number(self) -> int:
+        """Its number in the game, 0 to 15: the same on all peers. Those of players who left are given again."""
+    @property
+    def name(self) -> str:
+        """What it calls itself: any text of at most 32 bytes."""
+    @property
+    def address(self) -> Address | None:
+        """Where it is, as the master sees it; None of this peer itself."""
+    @property
+    def data(self) -> Any:
+        """Anything the game keeps for this player; None until it is set."""
+    @data.setter
+    def data(self, data: Any, /) -> None: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class PlayerJoined:
+    """A player is in the game from now on. A peer that gets in has this event of itself, too, with those of all who are
+    there."""
+
+    __match_args__ = ("player",)
+    @property
+    def player(self) -> Player:
+        """Who it is."""
+
+@final
+class PlayerLeft:
+    """A player isn't in the game any more."""
+
+    __match_args__ = ("player", "reason")
+    @property
+    def player(self) -> Player:
+        """Who it was."""
+    @property
+    def reason(self) -> LeaveReason:
+        """Why: the same on all peers."""
+
+@final
+class MasterChanged:
+    """Another player is the master, as the one before is gone."""
+
+    __match_args__ = ("player",)
+    @property
+    def player(self) -> Player:
+        """The new one."""
+
+@final
+class Started:
+    """The game begins: in the first tick after the countdown; with who joins late, as soon as it is in."""
+
+    __match_args__ = ("seed", "at")
+    @property
+    def seed(self) -> int:
+        """64 random bits: the same on all peers."""
+    @property
+    def at(self) -> float:
+        """When it began, as :attr:`Peer.time` has it: within milliseconds the same moment on all peers."""
+
+@final
+class GameEnded:
+    """This peer is out of the game, or never got in: its last event."""
+
+    __match_args__ = ("reason",)
+    @property
+    def reason(self) -> LeaveReason:
+        """Why."""
+
+@final
+class Peer(Generic[_P]):
+    """A peer of a game without a server: one UDP port on which it listens and dials. Made by :meth:`host` or :meth:`join`.
+
+    All players are connected with each other. One of them, at first the host, is the master: it lets others in and starts
+    the game. When it is gone, the players elect another one by themselves.
+    """
+
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
+    @staticmethod
+    def host(
+        protocol: Protocol[_Q],
+        *,
+        name: str = "",
+        players: int = 4,
+        late_joining: bool = False,
+        bind: AddressLike | None = None,
+        key: bytes | None = None,
+        timeout: int = 5,
+        factory: MessageFactory | None = None,
+        priority: PriorityHook | None = None,
+        slow_hook: float = 0.005,
+        chunk_memory: int = 67108864,
+        chunk_directory: str | PathLike[str] | None = None,
+        chunk_file_limit: int | None = None,
+        chunk_directory_limit: int | None = None,
+        congestion: Congestion | None = None,
+        driver: Literal["polled", "thread"] = "polled",
+        conditions: Conditions | None = None,
+        seed: int | None = None,
+        network: SimulatedNetwork | None = None,
+        columns: Sequence[type] | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
+        mtu: int = 1280,
+        packet_notifications: bool = False,
+        strict: bool = False,
+    ) -> Peer[_Q]:
+        """Begins a game: this peer is its first player and its master.
+
+        Args:
+            protocol (Protocol): what all peers share, made with ``peers=True``.
+            name (str, default ''): what the player is called, up to 32 bytes in UTF-8.
+            players (int, default 4): how many may play, this one included, 1 to 16.
+            late_joining (bool, default False): whether players may come after the start.
+            bind (AddressLike | None, default None): the local address; None: any free port.
+            key (bytes | None, default None): 32 bytes that all peers of the game have, and nobody else; None: development
+                mode, in which anyone can join.
+            timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
+            factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
+            priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
+                with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
+                per candidate: within a channel, higher scores go first. None keeps the order. If it raises,
+                returns anything else or a NaN, or sends or receives, the packets go out in their usual order, and
+                :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
+            slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is
+                logged, at most once a second; ``counters`` has the times of all hooks.
+            chunk_memory (int, default 67108864): bytes of chunks from each player to hold in memory, running ones
+                and ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
+            chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
+                their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the
+                same peer offers the same content again, even to another process, only the rest is sent.
+            chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
+                chunks are refused.
+            chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
+                counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+            congestion (Congestion | None, default None): how fast chunks may be sent; None:
+                :meth:`Congestion.adaptive`.
+            driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
+                when the game ticks. ``"thread"``: a native thread also serves connections between ticks and while
+                the game is busy: it acks, resends and paces chunks. A tick's messages still go out together, at
+                its flush.
+            conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
+                both sides. All peers share its rate and its losses, as on one link.
+            seed (int | None, default None): makes these conditions repeatable; None: random.
+            network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a
+                socket.
+            columns (Sequence[type] | None, default None): message classes delivered as columns
+                (:meth:`Inbox.columns`) instead of objects.
+            capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
+                the path of a new one. If writing fails, it is logged and the game goes on.
+            mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
+                1,280. For paths that silently lose larger ones. Each side sets its own. With
+                ``framing="yojimbo"`` the protocol's ``packet_fragment_size`` bounds them instead.
+            packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
+                delivered or lost; otherwise no such records are kept.
+            strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`
+                instead of returning a result that says so.
+
+        Raises:
+            OSError: the address can't be bound.
+            ValueError: naming the argument, its value and its bound.
+        """
+    @staticmethod
+    def join(
+        address: AddressLike,
+        protocol: Protocol[_Q],
+        *,
+        name: str = "",
+        bind: AddressLike | None = None,
+        key: bytes | None = None,
+        timeout: int = 5,
+        factory: MessageFactory | None = None,
+        priority: PriorityHook | None = None,
+        slow_hook: float = 0.005,
+        chunk_memory: int = 67108864,
+        chunk_directory: str | PathLike[str] | None = None,
+        chunk_file_limit: int | None = None,
+        chunk_directory_limit: int | None = None,
+        congestion: Congestion | None = None,
+        driver: Literal["polled", "thread"] = "polled",
+        conditions: Conditions | None = None,
+        seed: int | None = None,
+        network: SimulatedNetwork | None = None,
+        columns: Sequence[type] | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
+        mtu: int = 1280,
+        packet_notifications: bool = False,
+        strict: bool = False,
+    ) -> Peer[_Q]:
+        """Joins a game. What comes of it is among the first events: :class:`PlayerJoined` of each player and of this one, or
+        :class:`GameEnded` with the reason why not.
+
+        Args:
+            address (AddressLike): where any player of the game is: it sends newcomers on to the master.
+            protocol (Protocol): what all peers share, made with ``peers=True``.
+            name (str, default ''): what the player is called, up to 32 bytes in UTF-8.
+            bind (AddressLike | None, default None): the local address; None: any free port.
+            key (bytes | None, default None): the 32 bytes of the game; None: development mode.
+            timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
+            factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
+            priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
+                with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
+                per candidate: within a channel, higher scores go first. None keeps the order. If it raises,
+                returns anything else or a NaN, or sends or receives, the packets go out in their usual order, and
+                :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
+            slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is
+                logged, at most once a second; ``counters`` has the times of all hooks.
+            chunk_memory (int, default 67108864): bytes of chunks from each player to hold in memory, running ones
+                and ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
+            chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
+                their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the
+                same peer offers the same content again, even to another process, only the rest is sent.
+            chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
+                chunks are refused.
+            chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
+                counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+            congestion (Congestion | None, default None): how fast chunks may be sent; None:
+                :meth:`Congestion.adaptive`.
+            driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
+                when the game ticks. ``"thread"``: a native thread also serves connections between ticks and while
+                the game is busy: it acks, resends and paces chunks. A tick's messages still go out together, at
+                its flush.
+            conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
+                both sides. All peers share its rate and its losses, as on one link.
+            seed (int | None, default None): makes these conditions repeatable; None: random.
+            network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a
+                socket.
+            columns (Sequence[type] | None, default None): message classes delivered as columns
+                (:meth:`Inbox.columns`) instead of objects.
+            capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
+                the path of a new one. If writing fails, it is logged and the game goes on.
+            mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
+                1,280. For paths that silently lose larger ones. Each side sets its own. With
+                ``framing="yojimbo"`` the protocol's ``packet_fragment_size`` bounds them instead.
+            packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
+                delivered or lost; otherwise no such records are kept.
+            strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`
+                instead of returning a result that says so.
+
+        Raises:
+            OSError: the address can't be bound.
+            ValueError: naming the argument, its value and its bound.
+        """
+    @property
+    def address(self) -> Address:
+        """The local address, with the actual port."""
+    @property
+    def network(self) -> SimulatedNetwork | None:
+        """The simulated network it is on; None on a real one."""
+    @property
+    def protocol(self) -> Protocol[_P]:
+        """What all peers share."""
+    @property
+    def players(self) -> list[Player]:
+        """Who is in the game as far as events have told, this one included, by number."""
+    @property
+    def me(self) -> Player | None:
+        """This player; None until it is in the game."""
+    @property
+    def master(self) -> Player | None:
+        """The master; None until this peer is in the game."""
+    @property
+    def is_master(self) -> bool:
+        """Whether this peer is the master."""
+    @property
+    def ended(self) -> LeaveReason | None:
+        """Why this peer is out of the game; None before."""
+    @property
+    def time(self) -> float:
+        """Seconds since this peer's start: the clock of :attr:`Started.at`."""
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called and any linger is over."""
+    @property
+    def counters(self) -> dict[str, int]:
+        """All counters since the start, with every drop under a name."""
+    def tick(
+        self,
+    ) -> Tick[tuple[Player, _P], tuple[Player | None, _P | PeerEvent], tuple[Player, int, _P], PeerEvent]:
+        """``with peer.tick() as inbox:`` receives on entry and sends on exit."""
+    def receive(
+        self,
+    ) -> Inbox[tuple[Player, _P], tuple[Player | None, _P | PeerEvent], tuple[Player, int, _P], PeerEvent]:
+        """The first half of a tick: takes everything that arrived."""
+    def flush(self) -> None:
+        """The second half of a tick: sends everything queued.
+
+        Raises:
+            Exception: from the priority hook. The packets were sent, in their usual order.
+        """
+    def pump(self) -> None:
+        """Keeps connections alive without taking messages, as :meth:`Server.pump`."""
+    def step(self) -> float:
+        """Between ticks, for event loops: as :meth:`Server.step`."""
+    @property
+    def has_news(self) -> bool:
+        """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
+        transfers."""
+    def fileno(self) -> int:
+        """The socket's file descriptor, as :meth:`Server.fileno`."""
+    def start(self, *, countdown: float = 1.0, seed: int | None = None) -> bool:
+        """Has the game begin, for all players at the same moment. Returns False if this peer isn't the master, or the game
+        has begun.
+
+        Args:
+            countdown (float, default 1.0): seconds until then, 0 to 60: long enough for all to hear of it.
+            seed (int | None, default None): 64 bits for all players' random numbers; None: random ones.
+
+        Raises:
+            ValueError: naming the argument, its value and its bound.
+        """
+    def kick(self, player: Player, /) -> bool:
+        """Sends a player away. Returns False if this peer isn't the master, or the player is gone.
+
+        Args:
+            player (Player): who is to go.
+        """
+    def send(
+        self,
+        player: Player,
+        message: _P,
+        channel: int | str | None = None,
+        *,
+        key: int = 0,
+        tag: int = 0,
+        notify: bool = False,
+    ) -> SendResult:
+        """Queues a message for one player, for the next flush. Returns :attr:`SendResult.SENT`, which is true; or ``GONE``
+        or ``FULL``, which are false: then nothing was queued.
+
+        Args:
+            player (Player): the receiver, any but this one.
+            message (message): an object of one of the protocol's classes.
+            channel (int | str | None, default None): index or name; None: the class's own channel, else the first.
+            key (int, default 0): on a latest channel, the key whose value this is.
+            tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+
+        Raises:
+            Exception: as :meth:`Server.send`.
+        """
+    def broadcast(
+        self,
+        message: _P,
+        channel: int | str | None = None,
+        *,
+        key: int = 0,
+        tag: int = 0,
+        notify: bool = False,
+    ) -> list[Player]:
+        """Queues a message for all other players. Returns those for whom nothing was queued, as their channel is full.
+
+        Args:
+            message (message): an object of one of the protocol's classes.
+            channel (int | str | None, default None): index or name; None: the class's own channel, else the first.
+            key (int, default 0): on a latest channel, the key whose value this is.
+            tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+
+        Raises:
+            Exception: as :meth:`Server.broadcast`.
+        """
+    def send_chunk(
+        self,
+        player: Player,
+        data: Chunk | Buffer | str | PathLike[str],
+        /,
+        *,
+        label: str = "",
+        burst: bool = False,
+        ask_first: bool = False,
+    ) -> Transfer:
+        """Queues a large block of data for one player, as :meth:`Server.send_chunk`.
+
+        Args:
+            player (Player): the receiver, any but this one.
+            data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a :class:`Chunk`.
+            label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
+            burst (bool, default False): send all of it within a round trip instead of starting slowly; at most
+                256 KiB.
+            ask_first (bool, default False): wait until the receiver has reported what it already has.
+        """
+    def stats(self, player: Player, /) -> ConnectionStats:
+        """Statistics of the connection to a player; zeros once it is gone.
+
+        Args:
+            player (Player): any but this one.
+        """
+    def close(self, *, linger: float = 0.0, wait: bool = True) -> None:
+        """Leaves the game and closes the socket: the others learn of it at once, and one of them becomes the master if this
+        one was. Otherwise as :meth:`Client.close`.
+
+        Args:
+            linger (float, default 0.0): seconds, 0 to 60, to wait for what is queued.
+            wait (bool, default True): whether to block until it is over.
+        """
+    def __enter__(self) -> Self: ...
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -4767,3 +5205,351 @@ class Proxy:
         traceback: TracebackType | None,
         /,
     ) -> None: ...
+
+# --- rollback games ---
+
+@final
+class Advance(Generic[_I]):
+    """Asks for one frame of the game."""
+
+    @property
+    def frame(self) -> int:
+        """The frame's number, from 0 on."""
+    @property
+    def inputs(self) -> tuple[_I, ...]:
+        """The players' inputs, in the order of players. Don't change them: the same objects come again."""
+    @property
+    def again(self) -> bool:
+        """True: it ran before, on other inputs. What was heard then needn't be heard again."""
+    @property
+    def status(self) -> tuple[Literal["given", "guessed", "left"], ...]:
+        """Where each player's input comes from: ``"given"`` by the player, ``"guessed"``, or ``"left"``, when the player is out and
+        the input zero.
+        """
+    @property
+    def confirmed(self) -> bool:
+        """True: no input of it is guessed, so it won't run again."""
+
+@final
+class Save:
+    """Asks for a copy of the game's state, which is put into ``state``."""
+
+    @property
+    def frame(self) -> int:
+        """The frame that runs next on this state."""
+    @property
+    def checked(self) -> bool:
+        """True: ``checksum`` is compared with the other players', once this frame is confirmed."""
+    @property
+    def state(self) -> Any:
+        """What :class:`Load` will give back: set it to a copy that nothing changes."""
+    @state.setter
+    def state(self, value: object) -> None: ...
+    @property
+    def checksum(self) -> Any:
+        """What is compared of it: an int, float, str, bytes or a buffer, or a mapping of up to 64 names to such; None: nothing."""
+    @checksum.setter
+    def checksum(self, value: object) -> None: ...
+
+@final
+class Load:
+    """Asks for going back to a state that was saved."""
+
+    @property
+    def frame(self) -> int:
+        """The frame that runs next on this state."""
+    @property
+    def state(self) -> Any:
+        """What :attr:`Save.state` was set to. Don't change it: it may be asked for again."""
+
+@final
+class PlayerOut:
+    """A player is out of a rollback game, from the same frame on in every player's game."""
+
+    @property
+    def player(self) -> int:
+        """The player's index."""
+    @property
+    def frame(self) -> int:
+        """The first frame without it."""
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Desync:
+    """The state of another player differs: some step doesn't give the same on both."""
+
+    @property
+    def player(self) -> int:
+        """The other player's index."""
+    @property
+    def frame(self) -> int:
+        """The first frame before which the states were compared and differed."""
+    @property
+    def last_equal(self) -> int | None:
+        """The newest frame before which they were compared and equal; None: never."""
+    @property
+    def fields(self) -> list[str]:
+        """The names of the fields that differ; none where that isn't known."""
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class SpectatorLost:
+    """A spectator lacks frames that are no longer kept: it needs a newer state, and a new start."""
+
+    @property
+    def index(self) -> int:
+        """The spectator's index."""
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Rollback(Generic[_I]):
+    """A game that every player runs at once, ahead on guessed inputs, and corrects: rollback, after GGPO.
+
+    Each frame, :meth:`advance` takes this player's input and gives what is to be done. A peer's ticks carry the rest. Without a
+    peer, :meth:`fill` gives a payload for each other player, which goes over any unreliable connection, and :meth:`read` takes
+    theirs. See ``docs/rollback.md``.
+
+    Args:
+        peer (Peer | None): whose game it is, after its :class:`Started` event; None: payloads are carried by the caller.
+        inputs (int | type): what a player gives each frame: a number of bits, 1 to 64, whose inputs are ints; or a class made by
+            :func:`message` of at most 128 bytes. Before the first, it is all zeros.
+        players (Sequence[int] | int | None, default None): who play, by number, or how many, from 0 on; all others watch. None: all
+            that the peer knows now.
+        me (int | None, default None): this player's number; None: the peer's.
+        delay (int, default 2): frames by which this player's own input is delayed, 0 to 32: so many needn't be guessed.
+        window (int, default 8): frames that may be guessed, 1 to 32. When it is full, the game waits.
+        state (Any, default None): a C-contiguous array, or a mapping of names to such, that is the state: it is saved and loaded
+            here. Keep it for as long, and change it in place.
+        save (Callable[[], Any] | None, default None): gives a copy of the state, which nothing changes.
+        load (Callable[[Any], object] | None, default None): makes a copy that was saved the state again.
+        check (Callable[[], Any] | None, default None): gives what is compared of the state now, as :attr:`Save.checksum`.
+        check_every (int, default 16): frames between two states that are compared; 0: none.
+        rate (int, default 60): frames a second, 1 to 1000.
+
+    Without ``state``, ``save`` and ``load``, :meth:`advance` gives :class:`Save` and :class:`Load` too.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+        TypeError: naming the argument.
+    """
+
+    @overload
+    def __new__(
+        cls,
+        peer: Peer[Any] | None,
+        inputs: int,
+        *,
+        players: Sequence[int] | int | None = None,
+        me: int | None = None,
+        delay: int = 2,
+        window: int = 8,
+        state: object = None,
+        save: Callable[[], Any] | None = None,
+        load: Callable[[Any], object] | None = None,
+        check: Callable[[], Any] | None = None,
+        check_every: int = 16,
+        rate: int = 60,
+    ) -> Rollback[int]: ...
+    @overload
+    def __new__(
+        cls,
+        peer: Peer[Any] | None,
+        inputs: type[_I],
+        *,
+        players: Sequence[int] | int | None = None,
+        me: int | None = None,
+        delay: int = 2,
+        window: int = 8,
+        state: object = None,
+        save: Callable[[], Any] | None = None,
+        load: Callable[[Any], object] | None = None,
+        check: Callable[[], Any] | None = None,
+        check_every: int = 16,
+        rate: int = 60,
+    ) -> Self: ...
+    def advance(self, input: _I, *, now: float | None = None) -> Iterator[Save | Load | Advance[_I]]:
+        """Takes this player's input, and gives what is to be done, in order: frames that run again on corrected inputs, then the next
+        one. Where the window is full, no frame runs, and the input isn't taken: :attr:`waiting_for` says for whom.
+
+        Args:
+            input (Any): this player's input, of the game's inputs.
+            now (float | None, default None): seconds on any clock that doesn't go back; None: the machine's.
+
+        Raises:
+            ValueError, TypeError: the input is none of the game's. Nothing is done then.
+            RuntimeError: not all was taken of what the last call gave.
+        """
+    def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
+        """Takes a payload of another player, or of a spectator.
+
+        Args:
+            player (int): whose it is, by index.
+            payload (bytes): what its :meth:`fill` gave.
+            now (float | None, default None): as for :meth:`advance`.
+
+        Returns:
+            None; or in words how it breaks the rules: end the connection to that player then.
+        """
+    def fill(self, player: int, *, max_bytes: int = 1024, now: float | None = None) -> bytes | None:
+        """Gives a payload for another player, or for a spectator; None where there is nothing to say now. Call it once a frame, after
+        :meth:`advance`.
+
+        Args:
+            player (int): for whom, by index.
+            max_bytes (int, default 1024): at most so many, 8 or more.
+            now (float | None, default None): as for :meth:`advance`.
+        """
+    def note_left(self, player: int, *, now: float | None = None) -> None:
+        """Says that a player is no longer reached. Those who stay agree from which frame on it is out: :class:`PlayerOut` tells."""
+    def events(self) -> list[PlayerOut | Desync | SpectatorLost]:
+        """What happened since the last call: :class:`PlayerOut`, :class:`Desync`, :class:`SpectatorLost`."""
+    @property
+    def frame(self) -> int:
+        """The frame that runs next."""
+    @property
+    def confirmed(self) -> int:
+        """Frames before it have all players' inputs: once they ran, they won't run again."""
+    @property
+    def delay(self) -> int:
+        """Frames between an input and the frame that it is for: it may be changed at any time, 0 to 32. A longer one repeats an input,
+        a shorter one leaves some out.
+        """
+    @delay.setter
+    def delay(self, value: int) -> None: ...
+    @property
+    def waiting_for(self) -> tuple[int, ...]:
+        """The players whose inputs lack most: where the window is full, the game waits for them."""
+    @property
+    def can_advance(self) -> bool:
+        """Whether the next :meth:`advance` runs a new frame."""
+    @property
+    def players(self) -> tuple[int, ...]:
+        """The players that are not out."""
+    @property
+    def ahead(self) -> float:
+        """Frames by which this player is ahead of the one whom it is most ahead of; 0 where of none."""
+    @property
+    def pace(self) -> float:
+        """Frames a second at which to go on: ``rate``, and up to a tenth less as long as this player is ahead of others."""
+    @property
+    def stats(self) -> dict[str, int]:
+        """What was done, and what was odd, by name: see ``docs/rollback.md``."""
+
+@final
+class Spectator(Generic[_I]):
+    """Watches a rollback game: its confirmed frames, some time after the players' own. See ``docs/rollback.md``.
+
+    Args:
+        peer (Peer | None): who watches, after its :class:`Started` event; None: payloads are carried by the caller.
+        inputs (int | type): as the players have it.
+        players (Sequence[int] | int): who play, by number, or how many.
+        frame (int, default 0): the frame to begin with: whoever comes later has the state before it from a player.
+        buffer (int, default 2): frames that are kept back, so that it runs smoothly, 0 to 60.
+        rate (int, default 60): frames a second, 1 to 1000.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+        TypeError: naming the argument.
+    """
+
+    @overload
+    def __new__(
+        cls,
+        peer: Peer[Any] | None,
+        inputs: int,
+        *,
+        players: Sequence[int] | int,
+        frame: int = 0,
+        buffer: int = 2,
+        rate: int = 60,
+    ) -> Spectator[int]: ...
+    @overload
+    def __new__(
+        cls,
+        peer: Peer[Any] | None,
+        inputs: type[_I],
+        *,
+        players: Sequence[int] | int,
+        frame: int = 0,
+        buffer: int = 2,
+        rate: int = 60,
+    ) -> Self: ...
+    def advance(self, limit: int = 4) -> list[Advance[_I]]:
+        """The frames that are to run now: none where none is here, one as a rule, more after a gap.
+
+        Args:
+            limit (int, default 4): at most so many, 1 to 64.
+        """
+    def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
+        """Takes a payload of a player: as :meth:`Rollback.read`."""
+    def fill(self, player: int, *, now: float | None = None) -> bytes | None:
+        """Gives a payload for a player, of whom it asks frames; None where another one is asked."""
+    def note_left(self, player: int, *, now: float | None = None) -> None:
+        """Says that a player is no longer reached: another one is asked."""
+    @property
+    def frame(self) -> int:
+        """The frame that runs next."""
+    @property
+    def behind(self) -> int:
+        """Frames that are here and haven't run."""
+    @property
+    def lost(self) -> bool:
+        """True: it lacks frames that no player keeps any more. It needs a newer state, and a new start."""
+
+@final
+class SyncTest(Generic[_I]):
+    """A rollback game against itself: each frame runs again from a state that was saved, on the same inputs, and must give the same.
+
+    It finds on one machine what would part two: a step that reads a clock or random numbers of its own, or what isn't saved. Use it
+    as a :class:`Rollback`, with the inputs of all players.
+
+    Args:
+        inputs (int | type): as for :class:`Rollback`.
+        players (int, default 2): how many play, 1 to 16.
+        back (int, default 7): frames that run again after each frame, 1 to 32.
+        state (Any, default None): as for :class:`Rollback`: its fields are compared.
+        save (Callable[[], Any] | None, default None): gives a copy of the state. Copies are compared by ``==``; those of dicts and of
+            objects with attributes name by name.
+        load (Callable[[Any], object] | None, default None): makes a copy that was saved the state again.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+        TypeError: naming the argument.
+    """
+
+    @overload
+    def __new__(
+        cls,
+        inputs: int,
+        *,
+        players: int = 2,
+        back: int = 7,
+        state: object = None,
+        save: Callable[[], Any] | None = None,
+        load: Callable[[Any], object] | None = None,
+    ) -> SyncTest[int]: ...
+    @overload
+    def __new__(
+        cls,
+        inputs: type[_I],
+        *,
+        players: int = 2,
+        back: int = 7,
+        state: object = None,
+        save: Callable[[], Any] | None = None,
+        load: Callable[[Any], object] | None = None,
+    ) -> Self: ...
+    def advance(self, inputs: Iterable[_I]) -> Iterator[Save | Load | Advance[_I]]:
+        """One frame: gives what is to be done, as :meth:`Rollback.advance` does.
+
+        Args:
+            inputs (Sequence[Any]): the inputs of all players.
+
+        Raises:
+            ValueError, TypeError: the inputs are none of the game's, or not one of each player. Nothing is done then.
+            RuntimeError: not all was taken of what the last call gave.
+            SyncTestError: a frame that ran again gave another state, from the iteration: it names frame and fields.
+        """
+    @property
+    def frame(self) -> int:
+        """The frame that runs next."""

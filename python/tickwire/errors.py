@@ -31,6 +31,7 @@ __all__ = [
     "PredictionError",
     "StaleClientError",
     "StreamError",
+    "SyncTestError",
     "TickwireError",
     "UnregisteredMessageError",
 ]

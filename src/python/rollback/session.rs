@@ -2,9 +2,9 @@
 
 use std::sync::Mutex;
 
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyTuple};
 
 use super::events::{Desync, PlayerOut, SpectatorLost};
 use super::inputs::{InputKind, InputObjects};
@@ -13,10 +13,12 @@ use super::requests::{Advance, Load, Save, Sums, counts};
 use super::states::StateKind;
 use crate::python::fields::within;
 use crate::python::lock;
+use crate::python::peer::Peer;
 use crate::rollback::{
     self as core, Config, GameEvent, GameInput, MAX_DELAY, MAX_PLAYERS, MAX_WINDOW, Request, StateRing,
     Status,
 };
+use crate::session::SharedRollback;
 use crate::wire::BitWriter;
 
 /// Bytes of a payload, unless asked for fewer.
@@ -24,14 +26,17 @@ const PAYLOAD_BYTES: i128 = 1024;
 
 /// A game that every player runs at once, ahead on guessed inputs, and corrects: rollback, after GGPO.
 ///
-/// Each frame, :meth:`advance` takes this player's input and gives what is to be done; :meth:`fill` gives a payload for each other
-/// player, which goes over any unreliable connection, and :meth:`read` takes theirs. See ``docs/rollback.md``.
+/// Each frame, :meth:`advance` takes this player's input and gives what is to be done. A peer's ticks carry the rest. Without a
+/// peer, :meth:`fill` gives a payload for each other player, which goes over any unreliable connection, and :meth:`read` takes
+/// theirs. See ``docs/rollback.md``.
 ///
 /// Args:
+///     peer (Peer | None): whose game it is, after its :class:`Started` event; None: payloads are carried by the caller.
 ///     inputs (int | type): what a player gives each frame: a number of bits, 1 to 64, whose inputs are ints; or a class made by
 ///         :func:`message` of at most 128 bytes. Before the first, it is all zeros.
-///     players (int): how many play, 1 to 16, by index from 0 on. Indices above are spectators'.
-///     me (int): this player's index.
+///     players (Sequence[int] | int | None, default None): who play, by number, or how many, from 0 on; all others watch. None: all
+///         that the peer knows now.
+///     me (int | None, default None): this player's number; None: the peer's.
 ///     delay (int, default 2): frames by which this player's own input is delayed, 0 to 32: so many needn't be guessed.
 ///     window (int, default 8): frames that may be guessed, 1 to 32. When it is full, the game waits.
 ///     state (Any, default None): a C-contiguous array, or a mapping of names to such, that is the state: it is saved and loaded
@@ -51,11 +56,12 @@ const PAYLOAD_BYTES: i128 = 1024;
 pub(crate) struct Rollback {
     kind: InputKind,
     states: StateKind,
+    peer: Option<Py<Peer>>,
     inner: Mutex<Inner>,
 }
 
 struct Inner {
-    game: core::Rollback,
+    game: SharedRollback<core::Rollback>,
     ring: StateRing,
     /// States that the game gave, by frame.
     saved: Vec<Option<Py<Save>>>,
@@ -70,15 +76,66 @@ struct Inner {
     sums: Vec<u32>,
     names: Vec<String>,
     players: Vec<usize>,
+    check_every: u32,
+}
+
+/// Who plays: bit by number; and which of them is here.
+pub(super) fn seats(
+    peer: Option<&Py<Peer>>,
+    players: Option<&Bound<'_, PyAny>>,
+    me: Option<i128>,
+) -> PyResult<(u16, u8)> {
+    let roster =
+        peer.map(|peer| peer.get().part(|part, _| (part.mesh().roster().players(), part.mesh().me())));
+    let roster = roster.transpose()?;
+    let most = MAX_PLAYERS as u8;
+    let mask = match (players, &roster) {
+        (None, Some((roster, _))) => *roster,
+        (None, None) => {
+            return Err(PyValueError::new_err("players must be given where peer is None: how many play"));
+        }
+        (Some(players), _) if players.is_instance_of::<PyInt>() => {
+            u16::MAX >> (most - within("players", players.extract()?, 1, most)?)
+        }
+        (Some(players), _) => {
+            let mut mask = 0;
+            for number in players.try_iter()? {
+                mask |= 1 << within("players", number?.extract()?, 0, most - 1)?;
+            }
+            mask
+        }
+    };
+    let me = match (me, &roster) {
+        (Some(me), _) => within("me", me, 0, most - 1)?,
+        (None, Some((_, Some(me)))) => *me,
+        (None, Some((_, None))) => {
+            return Err(PyValueError::new_err(
+                "peer must be in the game: make its rollback after its Started event",
+            ));
+        }
+        (None, None) => {
+            return Err(PyValueError::new_err("me must be given where peer is None: this player's index"));
+        }
+    };
+    Ok((mask, me))
 }
 
 impl Rollback {
+    /// The moment that the caller says, or that of the peer's clock, or of the machine's.
+    fn now(&self, now: Option<f64>) -> PyResult<crate::time::Instant> {
+        match (&self.peer, now) {
+            (Some(peer), None) => peer.get().part(|_, now| now),
+            _ => Ok(moment(now)),
+        }
+    }
+
     fn saved_place(inner: &Inner, frame: u32) -> usize {
         frame as usize % inner.saved.len()
     }
 
     fn give_advance(&self, py: Python<'_>, inner: &mut Inner, frame: u32) -> PyResult<Advance> {
         let Inner { game, objects, players, .. } = inner;
+        let game = game.lock();
         let (mut guessed, mut left, mut mask) = (0u16, 0u16, 0u16);
         for player in players.iter() {
             let status = game.input(*player, frame).1;
@@ -94,8 +151,7 @@ impl Rollback {
     }
 
     fn is_checked(inner: &Inner, frame: u32) -> bool {
-        let every = inner.game.config().check_every;
-        every > 0 && frame.is_multiple_of(every)
+        inner.check_every > 0 && frame.is_multiple_of(inner.check_every)
     }
 
     /// The next thing that the game itself must do.
@@ -158,7 +214,8 @@ impl Rollback {
 
     /// Gives the core the checksums of what is confirmed now.
     fn finish(&self, inner: &mut Inner, py: Python<'_>) {
-        while let Some(frame) = inner.game.poll_check() {
+        loop {
+            let Some(frame) = inner.game.lock().poll_check() else { return };
             inner.sums.clear();
             if let StateKind::Arrays(arrays) = &self.states {
                 if let Some(saved) = inner.ring.get(frame) {
@@ -177,7 +234,7 @@ impl Rollback {
                 }
             }
             let sums = ::core::mem::take(&mut inner.sums);
-            inner.game.note_check(inner.now, frame, &sums);
+            inner.game.lock().note_check(inner.now, frame, &sums);
             inner.sums = sums;
         }
     }
@@ -186,13 +243,14 @@ impl Rollback {
 #[pymethods]
 impl Rollback {
     #[new]
-    #[pyo3(signature = (inputs, *, players, me, delay = 2, window = 8, state = None, save = None, load = None, check = None,
-                        check_every = 16, rate = 60))]
+    #[pyo3(signature = (peer, inputs, *, players = None, me = None, delay = 2, window = 8, state = None, save = None,
+                        load = None, check = None, check_every = 16, rate = 60))]
     #[allow(clippy::too_many_arguments)] // Keywords in Python.
     fn new(
+        peer: Option<Py<Peer>>,
         inputs: &Bound<'_, PyAny>,
-        players: i128,
-        me: i128,
+        players: Option<&Bound<'_, PyAny>>,
+        me: Option<i128>,
         delay: i128,
         window: i128,
         state: Option<&Bound<'_, PyAny>>,
@@ -203,19 +261,24 @@ impl Rollback {
         rate: i128,
     ) -> PyResult<Self> {
         let kind = InputKind::new(inputs)?;
-        let players = within("players", players, 1, MAX_PLAYERS as u8)?;
-        let me = within("me", me, 0, players - 1)?;
-        let mut config = Config::new(players, me, kind.shape());
+        let (players, me) = seats(peer.as_ref(), players, me)?;
+        let mut config = Config::new(1, me, kind.shape());
+        config.players = players;
         config.delay = within("delay", delay, 0, MAX_DELAY)?;
         config.window = within("window", window, 1, MAX_WINDOW)?;
         config.check_every = within("check_every", check_every, 0, 100_000)?;
         config.rate = within("rate", rate, 1, 1_000)?;
         let states = StateKind::new(state, save, load, check)?;
         let count = config.window as usize + 2;
+        let check_every = config.check_every;
+        let game = SharedRollback::new(core::Rollback::new(config));
+        if let Some(peer) = &peer {
+            peer.get().part(|part, _| part.set_core(Some(Box::new(game.clone()))))?;
+        }
         let inner = Inner {
             ring: StateRing::new(states.size(), count),
             saved: (0..count).map(|_| None).collect(),
-            objects: InputObjects::new(players.into()),
+            objects: InputObjects::new(MAX_PLAYERS),
             queue: Vec::with_capacity(128),
             given: 0,
             newest: 0,
@@ -223,10 +286,11 @@ impl Rollback {
             writer: BitWriter::new(),
             sums: Vec::new(),
             names: Vec::new(),
-            players: (0..players.into()).collect(),
-            game: core::Rollback::new(config),
+            players: (0..MAX_PLAYERS).filter(|player| players >> player & 1 == 1).collect(),
+            check_every,
+            game,
         };
-        Ok(Rollback { kind, states, inner: Mutex::new(inner) })
+        Ok(Rollback { kind, states, peer, inner: Mutex::new(inner) })
     }
 
     /// Takes this player's input, and gives what is to be done, in order: frames that run again on corrected inputs, then the next
@@ -245,15 +309,15 @@ impl Rollback {
         let mut writer = ::core::mem::take(&mut lock(&this.inner).writer);
         writer.clear();
         let written = this.kind.write(input, &mut writer);
+        let now = this.now(now);
         let mut guard = lock(&this.inner);
         let inner = &mut *guard;
         if written.is_ok() && inner.given == inner.queue.len() {
-            inner.now = moment(now);
+            inner.now = now?;
             let bits = writer.bit_len();
             inner.queue.clear();
-            inner.queue.extend_from_slice(
-                inner.game.advance(inner.now, GameInput { bytes: writer.as_bytes(), bits }),
-            );
+            let input = GameInput { bytes: writer.as_bytes(), bits };
+            inner.queue.extend_from_slice(inner.game.lock().advance(inner.now, input));
             inner.given = 0;
             inner.writer = writer;
             drop(guard);
@@ -278,7 +342,7 @@ impl Rollback {
     #[pyo3(signature = (player, payload, *, now = None))]
     fn read(&self, player: i128, payload: &[u8], now: Option<f64>) -> PyResult<Option<String>> {
         let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
-        let read = lock(&self.inner).game.read(moment(now), player, payload);
+        let read = lock(&self.inner).game.lock().read(moment(now), player, payload);
         Ok(read.err().map(|fault| fault.to_string()))
     }
 
@@ -302,7 +366,7 @@ impl Rollback {
         let mut guard = lock(&self.inner);
         let Inner { game, writer, .. } = &mut *guard;
         writer.clear();
-        let is_filled = game.fill(moment(now), player, bytes * 8, writer);
+        let is_filled = game.lock().fill(moment(now), player, bytes * 8, writer);
         Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
@@ -310,7 +374,7 @@ impl Rollback {
     #[pyo3(signature = (player, *, now = None))]
     fn note_left(&self, player: i128, now: Option<f64>) -> PyResult<()> {
         let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
-        lock(&self.inner).game.note_left(moment(now), player);
+        lock(&self.inner).game.lock().note_left(moment(now), player);
         Ok(())
     }
 
@@ -318,8 +382,9 @@ impl Rollback {
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         loop {
-            let mut guard = lock(&self.inner);
-            let Some(event) = guard.game.poll_event() else { return Ok(list) };
+            let guard = lock(&self.inner);
+            let event = guard.game.lock().poll_event();
+            let Some(event) = event else { return Ok(list) };
             match event {
                 GameEvent::Left { player, frame } => {
                     list.append(Py::new(py, PlayerOut { player, frame })?)?
@@ -338,71 +403,72 @@ impl Rollback {
     /// The frame that runs next.
     #[getter]
     fn frame(&self) -> u32 {
-        lock(&self.inner).game.frame()
+        lock(&self.inner).game.lock().frame()
     }
 
     /// Frames before it have all players' inputs: once they ran, they won't run again.
     #[getter]
     fn confirmed(&self) -> u32 {
-        lock(&self.inner).game.confirmed()
+        lock(&self.inner).game.lock().confirmed()
     }
 
     /// Frames between an input and the frame that it is for: it may be changed at any time, 0 to 32. A longer one repeats an input,
     /// a shorter one leaves some out.
     #[getter]
     fn delay(&self) -> u32 {
-        lock(&self.inner).game.delay()
+        lock(&self.inner).game.lock().delay()
     }
 
     #[setter]
     fn set_delay(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let delay = value.extract().map_err(|_| PyTypeError::new_err("delay must be an int"))?;
-        lock(&self.inner).game.set_delay(within("delay", delay, 0, MAX_DELAY)?);
+        lock(&self.inner).game.lock().set_delay(within("delay", delay, 0, MAX_DELAY)?);
         Ok(())
     }
 
     /// The players whose inputs lack most: where the window is full, the game waits for them.
     #[getter]
     fn waiting_for<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let mask = lock(&self.inner).game.waiting_for();
+        let mask = lock(&self.inner).game.lock().waiting_for();
         PyTuple::new(py, (0..16u8).filter(|player| mask >> player & 1 == 1).collect::<Vec<_>>())
     }
 
     /// Whether the next :meth:`advance` runs a new frame.
     #[getter]
     fn can_advance(&self) -> bool {
-        lock(&self.inner).game.can_advance()
+        lock(&self.inner).game.lock().can_advance()
     }
 
     /// The players that are not out.
     #[getter]
     fn players<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let mask = lock(&self.inner).game.present();
+        let mask = lock(&self.inner).game.lock().present();
         PyTuple::new(py, (0..16u8).filter(|player| mask >> player & 1 == 1).collect::<Vec<_>>())
     }
 
     /// Frames by which this player is ahead of the one whom it is most ahead of; 0 where of none.
     #[getter]
     fn ahead(&self) -> f64 {
-        lock(&self.inner).game.ahead()
+        lock(&self.inner).game.lock().ahead()
     }
 
     /// Frames a second at which to go on: ``rate``, and up to a tenth less as long as this player is ahead of others.
     #[getter]
     fn pace(&self) -> f64 {
-        lock(&self.inner).game.pace()
+        lock(&self.inner).game.lock().pace()
     }
 
     /// What was done, and what was odd, by name: see ``docs/rollback.md``.
     #[getter]
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counters = lock(&self.inner).game.counters();
+        let counters = lock(&self.inner).game.lock().counters();
         counts(py, counters.iter())
     }
 
     fn __repr__(&self) -> String {
         let inner = lock(&self.inner);
-        format!("<Rollback at frame {}, {} confirmed>", inner.game.frame(), inner.game.confirmed())
+        let game = inner.game.lock();
+        format!("<Rollback at frame {}, {} confirmed>", game.frame(), game.confirmed())
     }
 }
 
