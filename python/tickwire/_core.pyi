@@ -5206,12 +5206,11 @@ class Proxy:
         /,
     ) -> None: ...
 
-# --- rollback games ---
-
 @final
 class Advance(Generic[_I]):
     """Asks for one frame of the game."""
 
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def frame(self) -> int:
         """The frame's number, from 0 on."""
@@ -5333,6 +5332,7 @@ class Rollback(Generic[_I]):
         TypeError: naming the argument.
     """
 
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @overload
     def __new__(
         cls,
@@ -5452,6 +5452,7 @@ class Spectator(Generic[_I]):
         TypeError: naming the argument.
     """
 
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @overload
     def __new__(
         cls,
@@ -5517,6 +5518,7 @@ class SyncTest(Generic[_I]):
         TypeError: naming the argument.
     """
 
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @overload
     def __new__(
         cls,

@@ -126,7 +126,7 @@ impl Load {
 }
 
 /// Asks for one frame of the game.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Advance {
     /// The frame's number, from 0 on.
     #[pyo3(get)]

@@ -52,7 +52,7 @@ const PAYLOAD_BYTES: i128 = 1024;
 /// Raises:
 ///     ValueError: naming the argument, its value and its bound.
 ///     TypeError: naming the argument.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Rollback {
     kind: InputKind,
     states: StateKind,

@@ -31,7 +31,7 @@ use crate::wire::BitWriter;
 /// Raises:
 ///     ValueError: naming the argument, its value and its bound.
 ///     TypeError: naming the argument.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct SyncTest {
     kind: InputKind,
     states: StateKind,

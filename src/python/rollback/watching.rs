@@ -32,7 +32,7 @@ const MAX_CATCH_UP: i128 = 4;
 /// Raises:
 ///     ValueError: naming the argument, its value and its bound.
 ///     TypeError: naming the argument.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Spectator {
     kind: InputKind,
     players: Vec<usize>,
