@@ -17,8 +17,7 @@ from tickwire.samples import command
 # pygame greets on standard output unless told not to.
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
-RATE, INPUT_BITS = 60, 5
-LEFT, RIGHT, JUMP, PUNCH, BLOCK = 1, 2, 4, 8, 16
+RATE, INPUT_BITS, LEFT, RIGHT, JUMP, PUNCH, BLOCK = 60, 5, 1, 2, 4, 8, 16
 
 # The rules count in whole numbers: a sixteenth of a pixel is the same on every machine, a float may not be.
 UNIT, WIDTH, HEIGHT = 16, 640, 360
@@ -108,7 +107,7 @@ class Duel:
             self.peer.start(countdown=1.0)
         elif isinstance(event, tw.Started):
             self.rollback = tw.Rollback(self.peer, INPUT_BITS, state=self.state, rate=RATE)
-            self.me, self.news = self.peer.players.index(self.peer.me), "fight!"
+            self.me, self.news = (self.peer.me.number if self.peer.me else 0), "fight!"
         elif isinstance(event, tw.GameEnded):
             self.news, self.over = f"over: {event.reason}", True
 
@@ -148,7 +147,6 @@ def play(parsed: argparse.Namespace) -> None:
         if parsed.bot:
             other = tw.Peer.join(f"127.0.0.1:{peer.address.port}", PROTOCOL, name="bot")
             bot = Bot(Duel(stack.enter_context(other)))
-        stack.callback(pygame.quit)
         pygame.font.init()
         screen = pygame.display.set_mode((WIDTH, HEIGHT))
         font, clock, frames = pygame.font.Font(None, 26), pygame.time.Clock(), 0

@@ -1,6 +1,7 @@
 //! Rollback games: all players' confirmed frames are those of all inputs in order, whatever the network does.
 
 mod hostile;
+mod steady;
 mod table;
 mod watching;
 
