@@ -165,8 +165,9 @@ class SyncTestError(TickwireError, AssertionError):
 
     def __str__(self) -> str:
         return (
-            f"the state before frame {self.frame} is not the same when frame {self.frame - 1} runs again: {', '.join(self.fields)} "
-            "differs. The step must depend on the state and the inputs alone, and all that it changes must be saved"
+            f"the state before frame {self.frame} is not the same when frame {self.frame - 1} runs again: "
+            f"{', '.join(self.fields)} differs. The step must depend on the state and the inputs alone, "
+            "and all that it changes must be saved"
         )
 
 

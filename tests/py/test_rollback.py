@@ -1,4 +1,4 @@
-"""Rollback games in Python: states of arrays, of callables and by request, all the same; what is wrong is named."""
+"""Rollback games in Python: states of arrays, of callables and by request; what is wrong is named."""
 
 from __future__ import annotations
 
@@ -223,13 +223,17 @@ def test_the_sync_test_compares_objects_name_by_name() -> None:
 
     test = tw.SyncTest(4, save=lambda: dict(world), load=load)
     calls = 0
+
+    def play() -> None:
+        nonlocal calls
+        for request in test.advance([1, 2]):
+            assert isinstance(request, tw.Advance)
+            calls += 1
+            world["a"] += request.inputs[0]
+            world["b"] += calls
+
     with pytest.raises(tw.SyncTestError, match="frame 1 .*: b differs"):
-        for _ in range(3):
-            for request in test.advance([1, 2]):
-                assert isinstance(request, tw.Advance)
-                calls += 1
-                world["a"] += request.inputs[0]
-                world["b"] += calls
+        play()
 
 
 def test_over_peers_all_agree_and_lies_end_connections() -> None:

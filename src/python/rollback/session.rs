@@ -21,9 +21,6 @@ use crate::rollback::{
 use crate::session::SharedRollback;
 use crate::wire::BitWriter;
 
-/// Bytes of a payload, unless asked for fewer.
-const PAYLOAD_BYTES: i128 = 1024;
-
 /// A game that every player runs at once, ahead on guessed inputs, and corrects: rollback, after GGPO.
 ///
 /// Each frame, :meth:`advance` takes this player's input and gives what is to be done. A peer's ticks carry the rest. Without a
@@ -353,7 +350,7 @@ impl Rollback {
     ///     player (int): for whom, by index.
     ///     max_bytes (int, default 1024): at most so many, 8 or more.
     ///     now (float | None, default None): as for :meth:`advance`.
-    #[pyo3(signature = (player, *, max_bytes = PAYLOAD_BYTES, now = None))]
+    #[pyo3(signature = (player, *, max_bytes = 1024, now = None))]
     fn fill<'py>(
         &self,
         py: Python<'py>,

@@ -16,9 +16,6 @@ use crate::rollback::{self as core, Config, MAX_PLAYERS, Status};
 use crate::session::SharedRollback;
 use crate::wire::BitWriter;
 
-/// Frames that a spectator runs in one call at most, to catch up.
-const MAX_CATCH_UP: i128 = 4;
-
 /// Watches a rollback game: its confirmed frames, some time after the players' own. See ``docs/rollback.md``.
 ///
 /// Args:
@@ -71,7 +68,7 @@ impl Spectator {
     ///
     /// Args:
     ///     limit (int, default 4): at most so many, 1 to 64.
-    #[pyo3(signature = (limit = MAX_CATCH_UP))]
+    #[pyo3(signature = (limit = 4))]
     fn advance<'py>(&self, py: Python<'py>, limit: i128) -> PyResult<Bound<'py, PyList>> {
         let limit = within("limit", limit, 1, 64)?;
         let mut guard = lock(&self.inner);
