@@ -1,10 +1,10 @@
-"""What rollback games cost in Python: thread CPU a frame beside the step's, and bytes a second, in virtual time.
+"""What rollback games cost in Python: thread CPU a frame beside the step's, and bytes a second.
 
-``python benches/peers/rollback.py`` prints a table; ``--write`` writes rollback.json. A state of 4 KiB (a NumPy
-array), a window of 8 frames, 60 Hz; each way between players takes 50 ms, with as much loss as said; a player's
-input of 8 bits changes in 15 % of the frames. Medians, as p50, and means with the frames that are corrected.
-Bytes are UDP payloads of sealed datagrams, by the statistics of the connections; what IP and UDP add (28 bytes a
-datagram) is not in them.
+``python benches/peers/rollback.py`` prints a table; ``--write`` writes rollback.json. In virtual time: a
+state of 4 KiB (a NumPy array), a window of 8 frames, 60 Hz; each way between players takes 50 ms, with as
+much loss as said; a player's input of 8 bits changes in 15 % of the frames. Medians, as p50, and means
+with the frames that are corrected. Bytes are UDP payloads of sealed datagrams, by the statistics of the
+connections; what IP and UDP add (28 bytes a datagram) is not in them.
 """
 
 from __future__ import annotations

@@ -5315,7 +5315,7 @@ class Rollback(Generic[_I]):
         players (Sequence[int] | int | None, default None): who play, by number, or how many, from 0 on; all others watch. None: all
             that the peer knows now.
         me (int | None, default None): this player's number; None: the peer's.
-        delay (int, default 2): frames by which this player's own input is delayed, 0 to 32: so many needn't be guessed.
+        delay (int, default 2): frames by which this player's own input is delayed, 0 to 32: these needn't be guessed.
         window (int, default 8): frames that may be guessed, 1 to 32. When it is full, the game waits.
         state (Any, default None): a C-contiguous array, or a mapping of names to such, that is the state: it is saved and loaded
             here. Keep it for as long, and change it in place.
@@ -5396,7 +5396,7 @@ class Rollback(Generic[_I]):
 
         Args:
             player (int): for whom, by index.
-            max_bytes (int, default 1024): at most so many, 8 or more.
+            max_bytes (int, default 1024): at most this many, 8 or more.
             now (float | None, default None): as for :meth:`advance`.
         """
     def note_left(self, player: int, *, now: float | None = None) -> None:
@@ -5479,7 +5479,7 @@ class Spectator(Generic[_I]):
         """The frames that are to run now: none where none is here, one as a rule, more after a gap.
 
         Args:
-            limit (int, default 4): at most so many, 1 to 64.
+            limit (int, default 4): at most this many, 1 to 64.
         """
     def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
         """Takes a payload of a player: as :meth:`Rollback.read`."""

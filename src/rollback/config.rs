@@ -72,7 +72,7 @@ impl InputShape {
 pub struct Config {
     /// Which of the 16 indices are players: bit by index.
     pub players: u16,
-    /// This side's own.
+    /// This side's own index of these.
     pub me: u8,
     pub input: InputShape,
     /// Frames by which this side's own input is delayed.
@@ -81,7 +81,7 @@ pub struct Config {
     pub window: u32,
     /// Frames between two states that are compared; 0 compares none.
     pub check_every: u32,
-    /// Frames a second.
+    /// Frames that run in a second.
     pub rate: u32,
 }
 

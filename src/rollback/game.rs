@@ -72,7 +72,7 @@ counters! {
         saves,
         /// Inputs given that no frame ran with, as the delay became shorter.
         skipped_inputs,
-        /// Payloads read.
+        /// Payloads of others that were read.
         payloads,
         /// Inputs that were here already.
         repeats,

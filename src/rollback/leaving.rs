@@ -20,7 +20,7 @@ pub(super) struct LeaverReport {
     pub(super) asks: u16,
 }
 
-/// This side's leavers.
+/// The leavers, as this side knows them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Leaving {
     pub(super) gone: u16,

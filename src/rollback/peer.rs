@@ -41,7 +41,7 @@ pub(super) struct PeerState {
     pub(super) early: [Option<EarlyCheck>; 4],
     pub(super) last_equal: Option<u32>,
     pub(super) suspicion: Option<Suspicion>,
-    /// A frame that differs, of which fields are told so many times more.
+    /// A frame that differs, of which fields are told this many times more.
     pub(super) detail: Option<(u32, u8)>,
     /// It was reported to differ: once is enough.
     pub(super) is_reported: bool,

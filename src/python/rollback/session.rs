@@ -34,7 +34,7 @@ use crate::wire::BitWriter;
 ///     players (Sequence[int] | int | None, default None): who play, by number, or how many, from 0 on; all others watch. None: all
 ///         that the peer knows now.
 ///     me (int | None, default None): this player's number; None: the peer's.
-///     delay (int, default 2): frames by which this player's own input is delayed, 0 to 32: so many needn't be guessed.
+///     delay (int, default 2): frames by which this player's own input is delayed, 0 to 32: these needn't be guessed.
 ///     window (int, default 8): frames that may be guessed, 1 to 32. When it is full, the game waits.
 ///     state (Any, default None): a C-contiguous array, or a mapping of names to such, that is the state: it is saved and loaded
 ///         here. Keep it for as long, and change it in place.
@@ -348,7 +348,7 @@ impl Rollback {
     ///
     /// Args:
     ///     player (int): for whom, by index.
-    ///     max_bytes (int, default 1024): at most so many, 8 or more.
+    ///     max_bytes (int, default 1024): at most this many, 8 or more.
     ///     now (float | None, default None): as for :meth:`advance`.
     #[pyo3(signature = (player, *, max_bytes = 1024, now = None))]
     fn fill<'py>(

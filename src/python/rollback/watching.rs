@@ -67,7 +67,7 @@ impl Spectator {
     /// The frames that are to run now: none where none is here, one as a rule, more after a gap.
     ///
     /// Args:
-    ///     limit (int, default 4): at most so many, 1 to 64.
+    ///     limit (int, default 4): at most this many, 1 to 64.
     #[pyo3(signature = (limit = 4))]
     fn advance<'py>(&self, py: Python<'py>, limit: i128) -> PyResult<Bound<'py, PyList>> {
         let limit = within("limit", limit, 1, 64)?;
