@@ -7,8 +7,7 @@ use super::config::{Config, MAX_DELAY, MAX_PLAYERS, MAX_WINDOW, indices};
 use super::input_log::{GameInput, HeldInput, InputLog};
 use super::leaving::Leaving;
 use super::pace;
-use super::peer::{FieldSums, PeerState};
-use super::spectator::Watcher;
+use super::peer::{FieldSums, PeerState, Watcher};
 use crate::store::counters::counters;
 use crate::time::Instant;
 

@@ -49,3 +49,13 @@ pub(super) struct PeerState {
 
 /// Memory for the checksums of a frame's fields, as they are read.
 pub(super) type FieldSums = [u32; MAX_FIELDS];
+
+/// A spectator, as a player sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watcher {
+    pub(super) next: u32,
+    pub(super) is_fresh: bool,
+    pub(super) sent: u32,
+    pub(super) sent_at: Option<Instant>,
+    pub(super) is_lost: bool,
+}

@@ -9,22 +9,13 @@ use super::config::{Config, MAX_BEHIND, MAX_PLAYERS, RING, indices, near};
 use super::fault::Fault;
 use super::game::{GameEvent, Rollback, Status};
 use super::input_log::{GameInput, HeldInput, InputLog};
+use super::peer::Watcher;
 use crate::time::{Duration, Instant};
 use crate::wire::{BitReader, BitSink, BitWriter};
 
 /// Frames in one payload, at most.
 const MAX_FRAMES: u32 = 96;
 const FRAME_BITS: u32 = 12;
-
-/// A spectator, as a player sees it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Watcher {
-    next: u32,
-    is_fresh: bool,
-    sent: u32,
-    sent_at: Option<Instant>,
-    is_lost: bool,
-}
 
 impl Rollback {
     /// What a spectator asks for.

@@ -384,7 +384,7 @@ impl Rollback {
             let Some(event) = event else { return Ok(list) };
             match event {
                 GameEvent::Left { player, frame } => {
-                    list.append(Py::new(py, PlayerOut { player, frame })?)?
+                    list.append(Py::new(py, PlayerOut { player, frame })?)?;
                 }
                 GameEvent::Desync { player, frame, last_equal, fields } => {
                     let names = guard.names.iter().enumerate();
