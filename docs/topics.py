@@ -39,6 +39,10 @@ TOPICS: dict[str, tuple[str, str]] = {
         "Clock Inputs InputColumns InputStatus Prediction Predicted PredictionError WorldView linear "
         "hermite angular slerp step threshold Past Judgement Judgements",
     ),
+    "Rollback": (
+        "The same game at every player, run ahead on guesses and corrected.",
+        "Rollback Advance Save Load PlayerOut Desync SpectatorLost Spectator SyncTest",
+    ),
     "Chunks": (
         "Large data, beside the game's messages.",
         "Chunk Transfer IncomingChunk ReceivedChunk ChunkStats Congestion Catalogue Puller Pull "
@@ -71,7 +75,7 @@ TOPICS: dict[str, tuple[str, str]] = {
         "What a caller's mistake raises. What a peer does wrong never raises.",
         "TickwireError ClosedError ConnectFailedError NotConnectedError StaleClientError "
         "ChannelError ChannelFullError MessageTooLargeError UnregisteredMessageError FieldError "
-        "FieldTypeError StreamError GhostError",
+        "FieldTypeError StreamError GhostError SyncTestError",
     ),
 }
 """Title of a page: a sentence, and the names of `tickwire` on it, in order."""

@@ -15,6 +15,7 @@
 //! | 5 | [`endpoint`] | servers, clients and hosts as sans-IO machines: peers, events, messages |
 //! | 4 | [`netcode`], [`transport`], [`slices`] | secure connections (netcode 1.02); one conversation: acks, channels, framing; large blocks |
 //! | 4 | [`timeline`] | one time on both sides: the server's tick on a client, its lead, inputs by tick, which tick is shown |
+//! | 4 | [`rollback`] | the same game at all players, run ahead on guesses and corrected |
 //! | 3 | [`wire`] | bytes and bits (serialize 1.0), message schemas |
 //! | 4 | [`rendezvous`] | peers behind NATs find each other: lobby codes, punching, a relay |
 //! | 3 | [`calls`] | how many calls a peer may make, and which requests wait for a reply |
@@ -40,6 +41,7 @@ pub mod mesh;
 
 pub mod netcode;
 pub mod rendezvous;
+pub mod rollback;
 pub mod slices;
 pub mod timeline;
 pub mod transport;

@@ -44,6 +44,7 @@ from tickwire.rows import Row
 __all__ = [
     "AckEndpoint",
     "Address",
+    "Advance",
     "BitMeasure",
     "BitReader",
     "BitWriter",
@@ -67,6 +68,7 @@ __all__ = [
     "ConnectToken",
     "Connected",
     "ConnectionStats",
+    "Desync",
     "Disconnected",
     "FieldType",
     "GameEnded",
@@ -83,6 +85,7 @@ __all__ = [
     "InputStatus",
     "Inputs",
     "Link",
+    "Load",
     "MasterChanged",
     "Notifications",
     "Outages",
@@ -93,6 +96,7 @@ __all__ = [
     "Player",
     "PlayerJoined",
     "PlayerLeft",
+    "PlayerOut",
     "Properties",
     "Property",
     "Protocol",
@@ -100,15 +104,20 @@ __all__ = [
     "ReceivedChunk",
     "Relay",
     "RendezvousServer",
+    "Rollback",
     "Room",
     "Rows",
+    "Save",
     "Schema",
     "SequenceBuffer",
     "Server",
     "SimulatedNetwork",
     "Socket",
+    "Spectator",
+    "SpectatorLost",
     "Started",
     "Stream",
+    "SyncTest",
     "Tick",
     "Transfer",
     "VirtualConnection",
@@ -171,6 +180,7 @@ __all__ = [
 __version__: Final[str]
 
 _M = TypeVar("_M", covariant=True)
+_I = TypeVar("_I")
 _A = ParamSpec("_A")
 _R = TypeVar("_R")
 # The items of an iteration over an inbox.
@@ -5351,3 +5361,353 @@ class Proxy:
         traceback: TracebackType | None,
         /,
     ) -> None: ...
+
+@final
+class Advance(Generic[_I]):
+    """Asks for one frame of the game."""
+
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
+    @property
+    def frame(self) -> int:
+        """The frame's number, from 0 on."""
+    @property
+    def inputs(self) -> tuple[_I, ...]:
+        """The players' inputs, in the order of players. Don't change them: the same objects come again."""
+    @property
+    def again(self) -> bool:
+        """True: it ran before, on other inputs. What was heard then needn't be heard again."""
+    @property
+    def status(self) -> tuple[Literal["given", "guessed", "left"], ...]:
+        """Where each player's input comes from: ``"given"`` by the player, ``"guessed"``, or ``"left"``, when the player is out and
+        the input zero.
+        """
+    @property
+    def confirmed(self) -> bool:
+        """True: no input of it is guessed, so it won't run again."""
+
+@final
+class Save:
+    """Asks for a copy of the game's state, which is put into ``state``."""
+
+    @property
+    def frame(self) -> int:
+        """The frame that runs next on this state."""
+    @property
+    def checked(self) -> bool:
+        """True: ``checksum`` is compared with the other players', once this frame is confirmed."""
+    @property
+    def state(self) -> Any:
+        """What :class:`Load` will give back: set it to a copy that nothing changes."""
+    @state.setter
+    def state(self, value: object) -> None: ...
+    @property
+    def checksum(self) -> Any:
+        """What is compared of it: an int, float, str, bytes or a buffer, or a mapping of up to 64 names to such; None: nothing."""
+    @checksum.setter
+    def checksum(self, value: object) -> None: ...
+
+@final
+class Load:
+    """Asks for going back to a state that was saved."""
+
+    @property
+    def frame(self) -> int:
+        """The frame that runs next on this state."""
+    @property
+    def state(self) -> Any:
+        """What :attr:`Save.state` was set to. Don't change it: it may be asked for again."""
+
+@final
+class PlayerOut:
+    """A player is out of a rollback game, from the same frame on in every player's game."""
+
+    @property
+    def player(self) -> int:
+        """The player's index."""
+    @property
+    def frame(self) -> int:
+        """The first frame without it."""
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Desync:
+    """The state of another player differs: some step doesn't give the same on both."""
+
+    @property
+    def player(self) -> int:
+        """The other player's index."""
+    @property
+    def frame(self) -> int:
+        """The first frame before which the states were compared and differed."""
+    @property
+    def last_equal(self) -> int | None:
+        """The newest frame before which they were compared and equal; None: never."""
+    @property
+    def fields(self) -> list[str]:
+        """The names of the fields that differ; none where that isn't known."""
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class SpectatorLost:
+    """A spectator lacks frames that are no longer kept: it needs a newer state, and a new start."""
+
+    @property
+    def index(self) -> int:
+        """The spectator's index."""
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Rollback(Generic[_I]):
+    """A game that every player runs at once, ahead on guessed inputs, and corrects: rollback, after GGPO.
+
+    Each frame, :meth:`advance` takes this player's input and gives what is to be done. A peer's ticks carry the rest. Without a
+    peer, :meth:`fill` gives a payload for each other player, which goes over any unreliable connection, and :meth:`read` takes
+    theirs. See ``docs/rollback.md``.
+
+    Args:
+        peer (Peer | None): whose game it is, after its :class:`Started` event; None: payloads are carried by the caller.
+        inputs (int | type): what a player gives each frame: a number of bits, 1 to 64, whose inputs are ints; or a class made by
+            :func:`message` of at most 128 bytes. Before the first, it is all zeros.
+        players (Sequence[int] | int | None, default None): who play, by number, or how many, from 0 on; all others watch. None: all
+            that the peer knows now.
+        me (int | None, default None): this player's number; None: the peer's.
+        delay (int, default 2): frames by which this player's own input is delayed, 0 to 32: these needn't be guessed.
+        window (int, default 8): frames that may be guessed, 1 to 32. When it is full, the game waits.
+        state (Any, default None): a C-contiguous array, or a mapping of names to such, that is the state: it is saved and loaded
+            here. Keep it for as long, and change it in place.
+        save (Callable[[], Any] | None, default None): gives a copy of the state, which nothing changes.
+        load (Callable[[Any], object] | None, default None): makes a copy that was saved the state again.
+        check (Callable[[], Any] | None, default None): gives what is compared of the state now, as :attr:`Save.checksum`.
+        check_every (int, default 16): frames between two states that are compared; 0: none.
+        rate (int, default 60): frames a second, 1 to 1000.
+
+    Without ``state``, ``save`` and ``load``, :meth:`advance` gives :class:`Save` and :class:`Load` too.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+        TypeError: naming the argument.
+    """
+
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
+    @overload
+    def __new__(
+        cls,
+        peer: Peer[Any] | None,
+        inputs: int,
+        *,
+        players: Sequence[int] | int | None = None,
+        me: int | None = None,
+        delay: int = 2,
+        window: int = 8,
+        state: object = None,
+        save: Callable[[], Any] | None = None,
+        load: Callable[[Any], object] | None = None,
+        check: Callable[[], Any] | None = None,
+        check_every: int = 16,
+        rate: int = 60,
+    ) -> Rollback[int]: ...
+    @overload
+    def __new__(
+        cls,
+        peer: Peer[Any] | None,
+        inputs: type[_I],
+        *,
+        players: Sequence[int] | int | None = None,
+        me: int | None = None,
+        delay: int = 2,
+        window: int = 8,
+        state: object = None,
+        save: Callable[[], Any] | None = None,
+        load: Callable[[Any], object] | None = None,
+        check: Callable[[], Any] | None = None,
+        check_every: int = 16,
+        rate: int = 60,
+    ) -> Self: ...
+    def advance(self, input: _I, *, now: float | None = None) -> Iterator[Save | Load | Advance[_I]]:
+        """Takes this player's input, and gives what is to be done, in order: frames that run again on corrected inputs, then the next
+        one. Where the window is full, no frame runs, and the input isn't taken: :attr:`waiting_for` says for whom.
+
+        Args:
+            input (Any): this player's input, of the game's inputs.
+            now (float | None, default None): seconds on any clock that doesn't go back; None: the machine's.
+
+        Raises:
+            ValueError, TypeError: the input is none of the game's. Nothing is done then.
+            RuntimeError: not all was taken of what the last call gave.
+        """
+    def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
+        """Takes a payload of another player, or of a spectator.
+
+        Args:
+            player (int): whose it is, by index.
+            payload (bytes): what its :meth:`fill` gave.
+            now (float | None, default None): as for :meth:`advance`.
+
+        Returns:
+            None; or in words how it breaks the rules: end the connection to that player then.
+        """
+    def fill(self, player: int, *, max_bytes: int = 1024, now: float | None = None) -> bytes | None:
+        """Gives a payload for another player, or for a spectator; None where there is nothing to say now. Call it once a frame, after
+        :meth:`advance`.
+
+        Args:
+            player (int): for whom, by index.
+            max_bytes (int, default 1024): at most this many, 8 or more.
+            now (float | None, default None): as for :meth:`advance`.
+        """
+    def note_left(self, player: int, *, now: float | None = None) -> None:
+        """Says that a player is no longer reached. Those who stay agree from which frame on it is out: :class:`PlayerOut` tells."""
+    def events(self) -> list[PlayerOut | Desync | SpectatorLost]:
+        """What happened since the last call: :class:`PlayerOut`, :class:`Desync`, :class:`SpectatorLost`."""
+    @property
+    def frame(self) -> int:
+        """The frame that runs next."""
+    @property
+    def confirmed(self) -> int:
+        """Frames before it have all players' inputs: once they ran, they won't run again."""
+    @property
+    def delay(self) -> int:
+        """Frames between an input and the frame that it is for: it may be changed at any time, 0 to 32. A longer one repeats an input,
+        a shorter one leaves some out.
+        """
+    @delay.setter
+    def delay(self, value: int) -> None: ...
+    @property
+    def waiting_for(self) -> tuple[int, ...]:
+        """The players whose inputs lack most: where the window is full, the game waits for them."""
+    @property
+    def can_advance(self) -> bool:
+        """Whether the next :meth:`advance` runs a new frame."""
+    @property
+    def players(self) -> tuple[int, ...]:
+        """The players that are not out."""
+    @property
+    def ahead(self) -> float:
+        """Frames by which this player is ahead of the one whom it is most ahead of; 0 where of none."""
+    @property
+    def pace(self) -> float:
+        """Frames a second at which to go on: ``rate``, and up to a tenth less as long as this player is ahead of others."""
+    @property
+    def stats(self) -> dict[str, int]:
+        """What was done, and what was odd, by name: see ``docs/rollback.md``."""
+
+@final
+class Spectator(Generic[_I]):
+    """Watches a rollback game: its confirmed frames, some time after the players' own. See ``docs/rollback.md``.
+
+    Args:
+        peer (Peer | None): who watches, after its :class:`Started` event; None: payloads are carried by the caller.
+        inputs (int | type): as the players have it.
+        players (Sequence[int] | int): who play, by number, or how many.
+        frame (int, default 0): the frame to begin with: whoever comes later has the state before it from a player.
+        buffer (int, default 2): frames that are kept back, so that it runs smoothly, 0 to 60.
+        rate (int, default 60): frames a second, 1 to 1000.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+        TypeError: naming the argument.
+    """
+
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
+    @overload
+    def __new__(
+        cls,
+        peer: Peer[Any] | None,
+        inputs: int,
+        *,
+        players: Sequence[int] | int,
+        frame: int = 0,
+        buffer: int = 2,
+        rate: int = 60,
+    ) -> Spectator[int]: ...
+    @overload
+    def __new__(
+        cls,
+        peer: Peer[Any] | None,
+        inputs: type[_I],
+        *,
+        players: Sequence[int] | int,
+        frame: int = 0,
+        buffer: int = 2,
+        rate: int = 60,
+    ) -> Self: ...
+    def advance(self, limit: int = 4) -> list[Advance[_I]]:
+        """The frames that are to run now: none where none is here, one as a rule, more after a gap.
+
+        Args:
+            limit (int, default 4): at most this many, 1 to 64.
+        """
+    def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
+        """Takes a payload of a player: as :meth:`Rollback.read`."""
+    def fill(self, player: int, *, now: float | None = None) -> bytes | None:
+        """Gives a payload for a player, of whom it asks frames; None where another one is asked."""
+    def note_left(self, player: int, *, now: float | None = None) -> None:
+        """Says that a player is no longer reached: another one is asked."""
+    @property
+    def frame(self) -> int:
+        """The frame that runs next."""
+    @property
+    def behind(self) -> int:
+        """Frames that are here and haven't run."""
+    @property
+    def lost(self) -> bool:
+        """True: it lacks frames that no player keeps any more. It needs a newer state, and a new start."""
+
+@final
+class SyncTest(Generic[_I]):
+    """A rollback game against itself: each frame runs again from a state that was saved, on the same inputs, and must give the same.
+
+    It finds on one machine what would part two: a step that reads a clock or random numbers of its own, or what isn't saved. Use it
+    as a :class:`Rollback`, with the inputs of all players.
+
+    Args:
+        inputs (int | type): as for :class:`Rollback`.
+        players (int, default 2): how many play, 1 to 16.
+        back (int, default 7): frames that run again after each frame, 1 to 32.
+        state (Any, default None): as for :class:`Rollback`: its fields are compared.
+        save (Callable[[], Any] | None, default None): gives a copy of the state. Copies are compared by ``==``; those of dicts and of
+            objects with attributes name by name.
+        load (Callable[[Any], object] | None, default None): makes a copy that was saved the state again.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+        TypeError: naming the argument.
+    """
+
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
+    @overload
+    def __new__(
+        cls,
+        inputs: int,
+        *,
+        players: int = 2,
+        back: int = 7,
+        state: object = None,
+        save: Callable[[], Any] | None = None,
+        load: Callable[[Any], object] | None = None,
+    ) -> SyncTest[int]: ...
+    @overload
+    def __new__(
+        cls,
+        inputs: type[_I],
+        *,
+        players: int = 2,
+        back: int = 7,
+        state: object = None,
+        save: Callable[[], Any] | None = None,
+        load: Callable[[Any], object] | None = None,
+    ) -> Self: ...
+    def advance(self, inputs: Iterable[_I]) -> Iterator[Save | Load | Advance[_I]]:
+        """One frame: gives what is to be done, as :meth:`Rollback.advance` does.
+
+        Args:
+            inputs (Sequence[Any]): the inputs of all players.
+
+        Raises:
+            ValueError, TypeError: the inputs are none of the game's, or not one of each player. Nothing is done then.
+            RuntimeError: not all was taken of what the last call gave.
+            SyncTestError: a frame that ran again gave another state, from the iteration: it names frame and fields.
+        """
+    @property
+    def frame(self) -> int:
+        """The frame that runs next."""

@@ -31,6 +31,7 @@ __all__ = [
     "PredictionError",
     "StaleClientError",
     "StreamError",
+    "SyncTestError",
     "TickwireError",
     "UnregisteredMessageError",
 ]
@@ -150,6 +151,24 @@ class CallCancelledError(CallError):
 
 class CallPendingError(CallError):
     """The request waits for its reply still."""
+
+
+class SyncTestError(TickwireError, AssertionError):
+    """A frame that ran again on the same state and inputs gave another state: see :class:`SyncTest`."""
+
+    def __init__(self, frame: int, fields: list[str]) -> None:
+        super().__init__(frame, fields)
+        self.frame = frame
+        """The state before this frame differs: the step of the frame before it isn't the same twice."""
+        self.fields = fields
+        """The fields that differ, those of arrays with the first row."""
+
+    def __str__(self) -> str:
+        return (
+            f"the state before frame {self.frame} is not the same when frame {self.frame - 1} runs again: "
+            f"{', '.join(self.fields)} differs. The step must depend on the state and the inputs alone, "
+            "and all that it changes must be saved"
+        )
 
 
 class StreamError(TickwireError, ValueError):

@@ -26,6 +26,7 @@ mod classes {
     import_exception!(tickwire.errors, NotConnectedError);
     import_exception!(tickwire.errors, StaleClientError);
     import_exception!(tickwire.errors, StreamError);
+    import_exception!(tickwire.errors, SyncTestError);
     import_exception!(tickwire.errors, UnregisteredMessageError);
 }
 

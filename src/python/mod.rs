@@ -41,6 +41,7 @@ mod peer;
 mod protocol;
 mod proxy;
 mod refusals;
+mod rollback;
 mod schema;
 mod sent;
 mod server;
@@ -121,6 +122,10 @@ pub mod module {
     use super::protocol::Protocol;
     #[pymodule_export]
     use super::proxy::Proxy;
+    #[pymodule_export]
+    use super::rollback::{
+        Advance, Desync, Load, PlayerOut, Rollback, Save, Spectator, SpectatorLost, SyncTest,
+    };
     #[pymodule_export]
     use super::schema::Schema;
     #[pymodule_export]

@@ -8,11 +8,13 @@
 
 mod ghosts;
 mod peers;
+mod rollback;
 mod tick;
 pub mod timing;
 
 pub use ghosts::Ghosts;
 pub use peers::{Carried, PeerConfig, PeerPart};
+pub use rollback::SharedRollback;
 pub use tick::Tick;
 pub use timing::Timing;
 

@@ -18,11 +18,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("slices", &["wire", "store", "time", "rng"]),
     ("timeline", &["wire", "store", "time", "rng"]),
     ("rendezvous", &["store", "time", "limits", "rng"]),
+    ("rollback", &["wire", "store", "time", "rng"]),
     ("endpoint", &["netcode", "transport", "wire", "store", "time", "limits", "rng"]),
     ("replication", &["endpoint", "transport", "wire", "store", "time", "limits", "rng"]),
     (
         "session",
         &[
+            "rollback",
             "replication",
             "timeline",
             "mesh",
@@ -41,6 +43,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "driver",
         &[
+            "rollback",
             "netsim",
             "session",
             "replication",
@@ -107,8 +110,17 @@ fn arrows_point_down_only() {
 }
 
 /// Layers inside which no modules know each other in a circle.
-const WITHOUT_CIRCLES: &[&str] =
-    &["transport", "endpoint", "replication", "timeline", "mesh", "session", "driver", "rendezvous"];
+const WITHOUT_CIRCLES: &[&str] = &[
+    "transport",
+    "endpoint",
+    "replication",
+    "timeline",
+    "mesh",
+    "rollback",
+    "session",
+    "driver",
+    "rendezvous",
+];
 
 /// The paths of a source's `use` declarations, one name each.
 fn imports(code: &str) -> Vec<String> {

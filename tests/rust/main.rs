@@ -47,6 +47,7 @@ mod proxy;
 mod reliable_links;
 mod reliable_ordered;
 mod rendezvous;
+mod rollback;
 #[allow(dead_code)]
 mod scenes;
 mod session;

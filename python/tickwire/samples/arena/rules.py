@@ -13,7 +13,7 @@ SPEED = 240.0  # a second
 TICKS_PER_SECOND = 60
 FULL_HEALTH = 100
 RESPAWN_TICKS = 90
-STEER = 16  # what a move says of full speed
+STEER = 16  # full speed in a move
 ROCKET_SPEED = 420.0
 # What stands in the way of players and shots: the middle, and the radius.
 CORNERS = ((240.0, 150.0), (720.0, 150.0), (240.0, 390.0), (720.0, 390.0))

@@ -1,0 +1,176 @@
+//! What players give each frame, as bits and as objects: small ints, or objects of a message class.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyInt, PyTuple};
+
+use crate::python::codec::Class;
+use crate::python::fields::within;
+use crate::rollback::{GameInput, InputShape, MAX_INPUT_BITS};
+use crate::transport::{Body, MessageType};
+use crate::wire::{BitReader, BitWriter, Schema};
+
+/// Objects that are kept for each player, so that an input that comes again needn't be made again.
+const KEPT: usize = 4;
+
+/// The kind of a game's inputs.
+#[derive(Debug)]
+pub(super) enum InputKind {
+    Int { bits: u32 },
+    Class { class: Box<Class>, schema: Arc<Schema> },
+}
+
+impl InputKind {
+    /// Of a number of bits, or of a message class.
+    pub(super) fn new(inputs: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if inputs.is_instance_of::<PyInt>() && !inputs.is_instance_of::<PyBool>() {
+            let bits = within("inputs", inputs.extract()?, 1, 64)?;
+            return Ok(InputKind::Int { bits });
+        }
+        let class = Class::new(inputs, 0).map_err(|error| {
+            let sentence = error.value(inputs.py()).to_string().replace("messages[0]", "inputs");
+            PyTypeError::new_err(sentence)
+        })?;
+        let MessageType { name, body } = class.message_type();
+        let Body::Declared(schema) = body else {
+            return Err(PyTypeError::new_err(format!(
+                "inputs must be a number of bits or a class made by @tickwire.message, and {name} has a serialize of its own"
+            )));
+        };
+        if class.has_block() {
+            return Err(PyTypeError::new_err(format!(
+                "inputs must be a class without a block, and {name} has one"
+            )));
+        }
+        if schema.max_bits() > MAX_INPUT_BITS || schema.max_bits() == 0 {
+            let most = MAX_INPUT_BITS / 8;
+            let bytes = schema.max_bits().div_ceil(8);
+            return Err(PyValueError::new_err(format!(
+                "inputs must take 1 to {most} bytes, not {bytes}: {name}"
+            )));
+        }
+        Ok(InputKind::Class { class: Box::new(class), schema: Arc::new(schema) })
+    }
+
+    pub(super) fn shape(&self) -> InputShape {
+        match self {
+            InputKind::Int { bits } => InputShape::of_bits(*bits as usize),
+            // It was made of a class that is short enough.
+            InputKind::Class { schema, .. } => {
+                InputShape::of_schema(schema.clone()).unwrap_or_else(|| InputShape::of_bits(MAX_INPUT_BITS))
+            }
+        }
+    }
+
+    /// An object as bits, in a writer that is empty.
+    pub(super) fn write(&self, input: &Bound<'_, PyAny>, writer: &mut BitWriter) -> PyResult<()> {
+        use crate::wire::BitSink;
+        match self {
+            InputKind::Int { bits } => {
+                if !input.is_instance_of::<PyInt>() {
+                    let class = input.get_type().name()?.to_string();
+                    return Err(PyTypeError::new_err(format!("input must be an int, not {class}")));
+                }
+                let most = u64::MAX >> (64 - bits);
+                let value = match input.extract::<u64>() {
+                    Ok(value) if value <= most => value,
+                    _ => {
+                        return Err(PyValueError::new_err(format!("input must be 0 to {most}, not {input}")));
+                    }
+                };
+                writer.bits(value, *bits);
+                Ok(())
+            }
+            InputKind::Class { class, .. } => {
+                if !input.get_type().is(class.class()) {
+                    return Err(PyTypeError::new_err(format!(
+                        "input must be of the game's inputs, {}, not {}",
+                        class.name(),
+                        input.get_type().name()?
+                    )));
+                }
+                class.write(input, writer)
+            }
+        }
+    }
+
+    fn make(&self, py: Python<'_>, input: GameInput<'_>) -> PyResult<Py<PyAny>> {
+        match self {
+            InputKind::Int { .. } => {
+                let value = input.bytes.iter().rev().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
+                Ok(value.into_pyobject(py)?.into_any().unbind())
+            }
+            InputKind::Class { class, schema } => {
+                let mut row = Vec::with_capacity(schema.row_size());
+                let mut reader = BitReader::with_range(input.bytes, 0, input.bits);
+                // What came was read once before it was taken. The neutral one may be none of the class.
+                if schema.read(&mut reader, &mut row).is_err() {
+                    return Ok(py.None());
+                }
+                Ok(class.decode(py, &row, None, None)?.unbind())
+            }
+        }
+    }
+}
+
+/// Objects of the inputs that players gave last.
+#[derive(Debug, Default)]
+pub(super) struct InputObjects(Vec<KeptInputs>);
+
+#[derive(Debug, Default)]
+struct KeptInputs {
+    kept: Vec<(Vec<u8>, usize, Py<PyAny>)>,
+    oldest: usize,
+}
+
+impl InputObjects {
+    pub(super) fn new(players: usize) -> Self {
+        InputObjects((0..players).map(|_| KeptInputs::default()).collect())
+    }
+
+    /// An input as an object; the same one for the same bits, as long as it is kept.
+    pub(super) fn get(
+        &mut self,
+        py: Python<'_>,
+        kind: &InputKind,
+        player: usize,
+        input: GameInput<'_>,
+    ) -> PyResult<Py<PyAny>> {
+        if matches!(kind, InputKind::Int { .. }) {
+            return kind.make(py, input);
+        }
+        let KeptInputs { kept, oldest } = &mut self.0[player];
+        let same =
+            |(bytes, bits, _): &&(Vec<u8>, usize, Py<PyAny>)| *bits == input.bits && bytes == input.bytes;
+        if let Some((_, _, object)) = kept.iter().find(same) {
+            return Ok(object.clone_ref(py));
+        }
+        let object = kind.make(py, input)?;
+        let entry = (input.bytes.to_vec(), input.bits, object.clone_ref(py));
+        if kept.len() < KEPT {
+            kept.push(entry);
+        } else {
+            kept[*oldest] = entry;
+            *oldest = (*oldest + 1) % KEPT;
+        }
+        Ok(object)
+    }
+
+    /// The inputs of a frame, player by player.
+    pub(super) fn row<'a>(
+        &mut self,
+        py: Python<'_>,
+        kind: &InputKind,
+        inputs: impl ExactSizeIterator<Item = GameInput<'a>>,
+    ) -> PyResult<Py<PyTuple>> {
+        let mut objects: [Option<Py<PyAny>>; 16] = [const { None }; 16];
+        let count = inputs.len().min(objects.len());
+        for (player, (place, input)) in objects.iter_mut().zip(inputs).enumerate() {
+            *place = Some(self.get(py, kind, player, input)?);
+        }
+        Ok(PyTuple::new(py, objects[..count].iter_mut().filter_map(Option::take).collect::<Vec<_>>())?
+            .unbind())
+    }
+}

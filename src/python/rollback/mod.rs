@@ -1,0 +1,29 @@
+//! Rollback games, their spectators and the sync test for Python.
+
+mod events;
+mod inputs;
+mod requests;
+mod session;
+mod states;
+mod sync_test;
+mod watching;
+
+pub(super) use events::{Desync, PlayerOut, SpectatorLost};
+pub(super) use requests::{Advance, Load, Save};
+pub(super) use session::Rollback;
+pub(super) use sync_test::SyncTest;
+pub(super) use watching::Spectator;
+
+use std::sync::OnceLock;
+
+use crate::time::Instant;
+
+/// A moment that the caller gave in seconds, or that of the clock.
+fn moment(now: Option<f64>) -> Instant {
+    static ORIGIN: OnceLock<std::time::Instant> = OnceLock::new();
+    let nanos = match now {
+        Some(seconds) => (seconds.clamp(0.0, 1e9) * 1e9) as u64,
+        None => ORIGIN.get_or_init(std::time::Instant::now).elapsed().as_nanos() as u64,
+    };
+    Instant::from_nanos(nanos)
+}

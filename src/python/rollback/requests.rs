@@ -1,0 +1,183 @@
+//! What a game is asked to do.
+
+use std::sync::Mutex;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyMapping, PyString, PyTuple};
+
+use crate::python::buffers::Raw;
+use crate::python::lock;
+use crate::rollback::{MAX_FIELDS, hash};
+
+/// Asks for a copy of the game's state, which is put into ``state``.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct Save {
+    /// The frame that runs next on this state.
+    #[pyo3(get)]
+    pub(super) frame: u32,
+    /// True: ``checksum`` is compared with the other players', once this frame is confirmed.
+    #[pyo3(get)]
+    pub(super) checked: bool,
+    pub(super) state: Mutex<Option<Py<PyAny>>>,
+    pub(super) sums: Mutex<Option<Sums>>,
+    checksum: Mutex<Option<Py<PyAny>>>,
+}
+
+/// Checksums by field.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sums {
+    pub(super) names: Vec<String>,
+    pub(super) values: Vec<u32>,
+}
+
+impl Sums {
+    /// Of one value, or of a mapping of names to values.
+    pub(super) fn of(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(mapping) = value.cast::<PyMapping>() {
+            let mut sums = Sums::default();
+            for item in mapping.items()?.iter() {
+                let (name, value): (String, Bound<'_, PyAny>) = item.extract()?;
+                sums.values.push(sum_of(&value)?);
+                sums.names.push(name);
+            }
+            sums.names.truncate(MAX_FIELDS);
+            return Ok(sums);
+        }
+        Ok(Sums { names: vec!["state".into()], values: vec![sum_of(value)?] })
+    }
+}
+
+fn sum_of(value: &Bound<'_, PyAny>) -> PyResult<u32> {
+    if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyString>() {
+        return Ok(hash(1, value.str()?.to_str()?.as_bytes()));
+    }
+    if let Ok(number) = value.cast::<PyFloat>() {
+        return Ok(hash(2, &number.value().to_bits().to_le_bytes()));
+    }
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Ok(hash(3, bytes.as_bytes()));
+    }
+    if let Ok(raw) = Raw::get(value, pyo3::ffi::PyBUF_FULL_RO) {
+        let mut bytes = Vec::new();
+        raw.append_to(value.py(), &mut bytes)?;
+        return Ok(hash(3, &bytes));
+    }
+    let class = value.get_type().name()?.to_string();
+    Err(PyTypeError::new_err(format!(
+        "checksum must be an int, float, str, bytes or a buffer, or a mapping of names to such, not {class}"
+    )))
+}
+
+impl Save {
+    pub(super) fn new(frame: u32, checked: bool) -> Self {
+        Save { frame, checked, state: Mutex::new(None), sums: Mutex::new(None), checksum: Mutex::new(None) }
+    }
+}
+
+#[pymethods]
+impl Save {
+    /// What :class:`Load` will give back: set it to a copy that nothing changes.
+    #[getter]
+    fn state(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        lock(&self.state).as_ref().map(|state| state.clone_ref(py))
+    }
+
+    #[setter]
+    fn set_state(&self, value: Py<PyAny>) {
+        *lock(&self.state) = Some(value);
+    }
+
+    /// What is compared of it: an int, float, str, bytes or a buffer, or a mapping of up to 64 names to such; None: nothing.
+    #[getter]
+    fn checksum(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        lock(&self.checksum).as_ref().map(|value| value.clone_ref(py))
+    }
+
+    #[setter]
+    fn set_checksum(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let sums = if value.is_none() { None } else { Some(Sums::of(value)?) };
+        *lock(&self.sums) = sums;
+        *lock(&self.checksum) = Some(value.clone().unbind());
+        Ok(())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Save of frame {}>", self.frame)
+    }
+}
+
+/// Asks for going back to a state that was saved.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct Load {
+    /// The frame that runs next on this state.
+    #[pyo3(get)]
+    pub(super) frame: u32,
+    /// What :attr:`Save.state` was set to. Don't change it: it may be asked for again.
+    #[pyo3(get)]
+    pub(super) state: Option<Py<PyAny>>,
+}
+
+#[pymethods]
+impl Load {
+    fn __repr__(&self) -> String {
+        format!("<Load of frame {}>", self.frame)
+    }
+}
+
+/// Asks for one frame of the game.
+#[pyclass(frozen, generic, module = "tickwire")]
+pub(crate) struct Advance {
+    /// The frame's number, from 0 on.
+    #[pyo3(get)]
+    pub(super) frame: u32,
+    /// The players' inputs, in the order of players. Don't change them: the same objects come again.
+    #[pyo3(get)]
+    pub(super) inputs: Py<PyTuple>,
+    /// True: it ran before, on other inputs. What was heard then needn't be heard again.
+    #[pyo3(get)]
+    pub(super) again: bool,
+    pub(super) players: u16,
+    pub(super) guessed: u16,
+    pub(super) left: u16,
+}
+
+#[pymethods]
+impl Advance {
+    /// Where each player's input comes from: ``"given"`` by the player, ``"guessed"``, or ``"left"``, when the player is out and
+    /// the input zero.
+    #[getter]
+    fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let mut words = Vec::with_capacity(16);
+        for player in (0..16).filter(|player| self.players >> player & 1 == 1) {
+            words.push(match () {
+                () if self.left >> player & 1 == 1 => "left",
+                () if self.guessed >> player & 1 == 1 => "guessed",
+                () => "given",
+            });
+        }
+        PyTuple::new(py, words)
+    }
+
+    /// True: no input of it is guessed, so it won't run again.
+    #[getter]
+    fn confirmed(&self) -> bool {
+        self.guessed == 0
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("<Advance frame {} on {}>", self.frame, self.inputs.bind(py).repr()?))
+    }
+}
+
+/// A dict of counts by name.
+pub(super) fn counts<'py>(
+    py: Python<'py>,
+    counts: impl Iterator<Item = (&'static str, u64)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, count) in counts {
+        dict.set_item(name, count)?;
+    }
+    Ok(dict)
+}

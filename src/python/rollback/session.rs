@@ -1,0 +1,485 @@
+//! A rollback game for Python: converts, copies states, and runs through the core's requests.
+
+use std::sync::Mutex;
+
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyTuple};
+
+use super::events::{Desync, PlayerOut, SpectatorLost};
+use super::inputs::{InputKind, InputObjects};
+use super::moment;
+use super::requests::{Advance, Load, Save, Sums, counts};
+use super::states::StateKind;
+use crate::python::fields::within;
+use crate::python::lock;
+use crate::python::peer::Peer;
+use crate::rollback::{
+    self as core, Config, GameEvent, GameInput, MAX_DELAY, MAX_PLAYERS, MAX_WINDOW, Request, StateRing,
+    Status,
+};
+use crate::session::SharedRollback;
+use crate::wire::BitWriter;
+
+/// A game that every player runs at once, ahead on guessed inputs, and corrects: rollback, after GGPO.
+///
+/// Each frame, :meth:`advance` takes this player's input and gives what is to be done. A peer's ticks carry the rest. Without a
+/// peer, :meth:`fill` gives a payload for each other player, which goes over any unreliable connection, and :meth:`read` takes
+/// theirs. See ``docs/rollback.md``.
+///
+/// Args:
+///     peer (Peer | None): whose game it is, after its :class:`Started` event; None: payloads are carried by the caller.
+///     inputs (int | type): what a player gives each frame: a number of bits, 1 to 64, whose inputs are ints; or a class made by
+///         :func:`message` of at most 128 bytes. Before the first, it is all zeros.
+///     players (Sequence[int] | int | None, default None): who play, by number, or how many, from 0 on; all others watch. None: all
+///         that the peer knows now.
+///     me (int | None, default None): this player's number; None: the peer's.
+///     delay (int, default 2): frames by which this player's own input is delayed, 0 to 32: these needn't be guessed.
+///     window (int, default 8): frames that may be guessed, 1 to 32. When it is full, the game waits.
+///     state (Any, default None): a C-contiguous array, or a mapping of names to such, that is the state: it is saved and loaded
+///         here. Keep it for as long, and change it in place.
+///     save (Callable[[], Any] | None, default None): gives a copy of the state, which nothing changes.
+///     load (Callable[[Any], object] | None, default None): makes a copy that was saved the state again.
+///     check (Callable[[], Any] | None, default None): gives what is compared of the state now, as :attr:`Save.checksum`.
+///     check_every (int, default 16): frames between two states that are compared; 0: none.
+///     rate (int, default 60): frames a second, 1 to 1000.
+///
+/// Without ``state``, ``save`` and ``load``, :meth:`advance` gives :class:`Save` and :class:`Load` too.
+///
+/// Raises:
+///     ValueError: naming the argument, its value and its bound.
+///     TypeError: naming the argument.
+#[pyclass(frozen, generic, module = "tickwire")]
+pub(crate) struct Rollback {
+    kind: InputKind,
+    states: StateKind,
+    peer: Option<Py<Peer>>,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    game: SharedRollback<core::Rollback>,
+    ring: StateRing,
+    /// States that the game gave, by frame.
+    saved: Vec<Option<Py<Save>>>,
+    objects: InputObjects,
+    /// What is to be done, and how much of it was given.
+    queue: Vec<Request>,
+    given: usize,
+    /// A frame before this one runs again.
+    newest: u32,
+    now: crate::time::Instant,
+    writer: BitWriter,
+    sums: Vec<u32>,
+    names: Vec<String>,
+    players: Vec<usize>,
+    check_every: u32,
+}
+
+/// Who plays: bit by number; and which of them is here.
+pub(super) fn seats(
+    peer: Option<&Py<Peer>>,
+    players: Option<&Bound<'_, PyAny>>,
+    me: Option<i128>,
+) -> PyResult<(u16, u8)> {
+    let roster =
+        peer.map(|peer| peer.get().part(|part, _| (part.mesh().roster().players(), part.mesh().me())));
+    let roster = roster.transpose()?;
+    let most = MAX_PLAYERS as u8;
+    let mask = match (players, &roster) {
+        (None, Some((roster, _))) => *roster,
+        (None, None) => {
+            return Err(PyValueError::new_err("players must be given where peer is None: how many play"));
+        }
+        (Some(players), _) if players.is_instance_of::<PyInt>() => {
+            u16::MAX >> (most - within("players", players.extract()?, 1, most)?)
+        }
+        (Some(players), _) => {
+            let mut mask = 0;
+            for number in players.try_iter()? {
+                mask |= 1 << within("players", number?.extract()?, 0, most - 1)?;
+            }
+            mask
+        }
+    };
+    let me = match (me, &roster) {
+        (Some(me), _) => within("me", me, 0, most - 1)?,
+        (None, Some((_, Some(me)))) => *me,
+        (None, Some((_, None))) => {
+            return Err(PyValueError::new_err(
+                "peer must be in the game: make its rollback after its Started event",
+            ));
+        }
+        (None, None) => {
+            return Err(PyValueError::new_err("me must be given where peer is None: this player's index"));
+        }
+    };
+    Ok((mask, me))
+}
+
+impl Rollback {
+    /// The moment that the caller says, or that of the peer's clock, or of the machine's.
+    fn now(&self, now: Option<f64>) -> PyResult<crate::time::Instant> {
+        match (&self.peer, now) {
+            (Some(peer), None) => peer.get().part(|_, now| now),
+            _ => Ok(moment(now)),
+        }
+    }
+
+    fn saved_place(inner: &Inner, frame: u32) -> usize {
+        frame as usize % inner.saved.len()
+    }
+
+    fn give_advance(&self, py: Python<'_>, inner: &mut Inner, frame: u32) -> PyResult<Advance> {
+        let Inner { game, objects, players, .. } = inner;
+        let game = game.lock();
+        let (mut guessed, mut left, mut mask) = (0u16, 0u16, 0u16);
+        for player in players.iter() {
+            let status = game.input(*player, frame).1;
+            mask |= 1 << player;
+            guessed |= u16::from(status == Status::Predicted) << player;
+            left |= u16::from(status == Status::Left) << player;
+        }
+        let row = players.iter().map(|player| game.input(*player, frame).0);
+        let inputs = objects.row(py, &self.kind, row)?;
+        let again = frame < inner.newest;
+        inner.newest = inner.newest.max(frame + 1);
+        Ok(Advance { frame, inputs, again, players: mask, guessed, left })
+    }
+
+    fn is_checked(inner: &Inner, frame: u32) -> bool {
+        inner.check_every > 0 && frame.is_multiple_of(inner.check_every)
+    }
+
+    /// The next thing that the game itself must do.
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        loop {
+            let mut guard = lock(&self.inner);
+            let inner = &mut *guard;
+            let Some(request) = inner.queue.get(inner.given).copied() else {
+                self.finish(inner, py);
+                return Ok(None);
+            };
+            inner.given += 1;
+            match (request, &self.states) {
+                (Request::Advance(frame), _) => {
+                    let advance = self.give_advance(py, inner, frame)?;
+                    drop(guard);
+                    return Ok(Some(Py::new(py, advance)?.into_any()));
+                }
+                (Request::Save(frame), StateKind::Arrays(arrays)) => arrays.save(inner.ring.save(frame)),
+                (Request::Load(frame), StateKind::Arrays(arrays)) => {
+                    // The core only asks for what it had saved.
+                    if let Some(saved) = inner.ring.get(frame) {
+                        arrays.load(saved);
+                    }
+                }
+                (Request::Save(frame), kind) => {
+                    let is_checked = Self::is_checked(inner, frame);
+                    let request = Py::new(py, Save::new(frame, is_checked))?;
+                    let place = Self::saved_place(inner, frame);
+                    inner.saved[place] = Some(request.clone_ref(py));
+                    drop(guard);
+                    let StateKind::Calls { save, check, .. } = kind else {
+                        return Ok(Some(request.into_any()));
+                    };
+                    *lock(&request.get().state) = Some(save.call0(py)?);
+                    if let Some(check) = check.as_ref().filter(|_| is_checked) {
+                        let sums = Sums::of(check.call0(py)?.bind(py))?;
+                        *lock(&request.get().sums) = Some(sums);
+                    }
+                }
+                (Request::Load(frame), kind) => {
+                    let place = Self::saved_place(inner, frame);
+                    let saved = inner.saved[place].as_ref().map(|saved| saved.clone_ref(py));
+                    drop(guard);
+                    let state = saved
+                        .and_then(|saved| lock(&saved.get().state).as_ref().map(|state| state.clone_ref(py)));
+                    let StateKind::Calls { load, .. } = kind else {
+                        let Some(state) = state else {
+                            return Err(PyRuntimeError::new_err(format!(
+                                "state must be set of each Save, and that of frame {frame} wasn't: request.state = copy"
+                            )));
+                        };
+                        return Ok(Some(Py::new(py, Load { frame, state: Some(state) })?.into_any()));
+                    };
+                    load.call1(py, (state,))?;
+                }
+            }
+        }
+    }
+
+    /// Gives the core the checksums of what is confirmed now.
+    fn finish(&self, inner: &mut Inner, py: Python<'_>) {
+        loop {
+            let Some(frame) = inner.game.lock().poll_check() else { return };
+            inner.sums.clear();
+            if let StateKind::Arrays(arrays) = &self.states {
+                if let Some(saved) = inner.ring.get(frame) {
+                    arrays.sums(saved, &mut inner.sums);
+                }
+                if inner.names.is_empty() {
+                    inner.names = arrays.names();
+                }
+            } else {
+                let place = Self::saved_place(inner, frame);
+                let save = inner.saved[place].as_ref().map(|save| save.clone_ref(py));
+                let save = save.filter(|save| save.get().frame == frame);
+                if let Some(sums) = save.and_then(|save| lock(&save.get().sums).clone()) {
+                    inner.sums.extend(sums.values);
+                    inner.names = sums.names;
+                }
+            }
+            let sums = ::core::mem::take(&mut inner.sums);
+            inner.game.lock().note_check(inner.now, frame, &sums);
+            inner.sums = sums;
+        }
+    }
+}
+
+#[pymethods]
+impl Rollback {
+    #[new]
+    #[pyo3(signature = (peer, inputs, *, players = None, me = None, delay = 2, window = 8, state = None, save = None,
+                        load = None, check = None, check_every = 16, rate = 60))]
+    #[allow(clippy::too_many_arguments)] // Keywords in Python.
+    fn new(
+        peer: Option<Py<Peer>>,
+        inputs: &Bound<'_, PyAny>,
+        players: Option<&Bound<'_, PyAny>>,
+        me: Option<i128>,
+        delay: i128,
+        window: i128,
+        state: Option<&Bound<'_, PyAny>>,
+        save: Option<Py<PyAny>>,
+        load: Option<Py<PyAny>>,
+        check: Option<Py<PyAny>>,
+        check_every: i128,
+        rate: i128,
+    ) -> PyResult<Self> {
+        let kind = InputKind::new(inputs)?;
+        let (players, me) = seats(peer.as_ref(), players, me)?;
+        let mut config = Config::new(1, me, kind.shape());
+        config.players = players;
+        config.delay = within("delay", delay, 0, MAX_DELAY)?;
+        config.window = within("window", window, 1, MAX_WINDOW)?;
+        config.check_every = within("check_every", check_every, 0, 100_000)?;
+        config.rate = within("rate", rate, 1, 1_000)?;
+        let states = StateKind::new(state, save, load, check)?;
+        let count = config.window as usize + 2;
+        let check_every = config.check_every;
+        let game = SharedRollback::new(core::Rollback::new(config));
+        if let Some(peer) = &peer {
+            peer.get().part(|part, _| part.set_core(Some(Box::new(game.clone()))))?;
+        }
+        let inner = Inner {
+            ring: StateRing::new(states.size(), count),
+            saved: (0..count).map(|_| None).collect(),
+            objects: InputObjects::new(MAX_PLAYERS),
+            queue: Vec::with_capacity(128),
+            given: 0,
+            newest: 0,
+            now: crate::time::Instant::ZERO,
+            writer: BitWriter::new(),
+            sums: Vec::new(),
+            names: Vec::new(),
+            players: (0..MAX_PLAYERS).filter(|player| players >> player & 1 == 1).collect(),
+            check_every,
+            game,
+        };
+        Ok(Rollback { kind, states, peer, inner: Mutex::new(inner) })
+    }
+
+    /// Takes this player's input, and gives what is to be done, in order: frames that run again on corrected inputs, then the next
+    /// one. Where the window is full, no frame runs, and the input isn't taken: :attr:`waiting_for` says for whom.
+    ///
+    /// Args:
+    ///     input (Any): this player's input, of the game's inputs.
+    ///     now (float | None, default None): seconds on any clock that doesn't go back; None: the machine's.
+    ///
+    /// Raises:
+    ///     ValueError, TypeError: the input is none of the game's. Nothing is done then.
+    ///     RuntimeError: not all was taken of what the last call gave.
+    #[pyo3(signature = (input, *, now = None))]
+    fn advance(slf: Bound<'_, Self>, input: &Bound<'_, PyAny>, now: Option<f64>) -> PyResult<Requests> {
+        let this = slf.get();
+        let mut writer = ::core::mem::take(&mut lock(&this.inner).writer);
+        writer.clear();
+        let written = this.kind.write(input, &mut writer);
+        let now = this.now(now);
+        let mut guard = lock(&this.inner);
+        let inner = &mut *guard;
+        if written.is_ok() && inner.given == inner.queue.len() {
+            inner.now = now?;
+            let bits = writer.bit_len();
+            inner.queue.clear();
+            let input = GameInput { bytes: writer.as_bytes(), bits };
+            inner.queue.extend_from_slice(inner.game.lock().advance(inner.now, input));
+            inner.given = 0;
+            inner.writer = writer;
+            drop(guard);
+            return Ok(Requests(slf.unbind()));
+        }
+        inner.writer = writer;
+        written?;
+        Err(PyRuntimeError::new_err(
+            "advance() must be run through to its end before it is called again: for request in game.advance(input)",
+        ))
+    }
+
+    /// Takes a payload of another player, or of a spectator.
+    ///
+    /// Args:
+    ///     player (int): whose it is, by index.
+    ///     payload (bytes): what its :meth:`fill` gave.
+    ///     now (float | None, default None): as for :meth:`advance`.
+    ///
+    /// Returns:
+    ///     None; or in words how it breaks the rules: end the connection to that player then.
+    #[pyo3(signature = (player, payload, *, now = None))]
+    fn read(&self, player: i128, payload: &[u8], now: Option<f64>) -> PyResult<Option<String>> {
+        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
+        let read = lock(&self.inner).game.lock().read(moment(now), player, payload);
+        Ok(read.err().map(|fault| fault.to_string()))
+    }
+
+    /// Gives a payload for another player, or for a spectator; None where there is nothing to say now. Call it once a frame, after
+    /// :meth:`advance`.
+    ///
+    /// Args:
+    ///     player (int): for whom, by index.
+    ///     max_bytes (int, default 1024): at most this many, 8 or more.
+    ///     now (float | None, default None): as for :meth:`advance`.
+    #[pyo3(signature = (player, *, max_bytes = 1024, now = None))]
+    fn fill<'py>(
+        &self,
+        py: Python<'py>,
+        player: i128,
+        max_bytes: i128,
+        now: Option<f64>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
+        let bytes = within("max_bytes", max_bytes, 8, 65_536usize)?;
+        let mut guard = lock(&self.inner);
+        let Inner { game, writer, .. } = &mut *guard;
+        writer.clear();
+        let is_filled = game.lock().fill(moment(now), player, bytes * 8, writer);
+        Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
+    }
+
+    /// Says that a player is no longer reached. Those who stay agree from which frame on it is out: :class:`PlayerOut` tells.
+    #[pyo3(signature = (player, *, now = None))]
+    fn note_left(&self, player: i128, now: Option<f64>) -> PyResult<()> {
+        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
+        lock(&self.inner).game.lock().note_left(moment(now), player);
+        Ok(())
+    }
+
+    /// What happened since the last call: :class:`PlayerOut`, :class:`Desync`, :class:`SpectatorLost`.
+    fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        loop {
+            let guard = lock(&self.inner);
+            let event = guard.game.lock().poll_event();
+            let Some(event) = event else { return Ok(list) };
+            match event {
+                GameEvent::Left { player, frame } => {
+                    list.append(Py::new(py, PlayerOut { player, frame })?)?;
+                }
+                GameEvent::Desync { player, frame, last_equal, fields } => {
+                    let names = guard.names.iter().enumerate();
+                    let fields = names.filter(|(i, _)| fields >> i & 1 == 1).map(|(_, name)| name.clone());
+                    let event = Desync { player, frame, last_equal, fields: fields.collect() };
+                    list.append(Py::new(py, event)?)?;
+                }
+                GameEvent::SpectatorLost { index } => list.append(Py::new(py, SpectatorLost { index })?)?,
+            }
+        }
+    }
+
+    /// The frame that runs next.
+    #[getter]
+    fn frame(&self) -> u32 {
+        lock(&self.inner).game.lock().frame()
+    }
+
+    /// Frames before it have all players' inputs: once they ran, they won't run again.
+    #[getter]
+    fn confirmed(&self) -> u32 {
+        lock(&self.inner).game.lock().confirmed()
+    }
+
+    /// Frames between an input and the frame that it is for: it may be changed at any time, 0 to 32. A longer one repeats an input,
+    /// a shorter one leaves some out.
+    #[getter]
+    fn delay(&self) -> u32 {
+        lock(&self.inner).game.lock().delay()
+    }
+
+    #[setter]
+    fn set_delay(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let delay = value.extract().map_err(|_| PyTypeError::new_err("delay must be an int"))?;
+        lock(&self.inner).game.lock().set_delay(within("delay", delay, 0, MAX_DELAY)?);
+        Ok(())
+    }
+
+    /// The players whose inputs lack most: where the window is full, the game waits for them.
+    #[getter]
+    fn waiting_for<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let mask = lock(&self.inner).game.lock().waiting_for();
+        PyTuple::new(py, (0..16u8).filter(|player| mask >> player & 1 == 1).collect::<Vec<_>>())
+    }
+
+    /// Whether the next :meth:`advance` runs a new frame.
+    #[getter]
+    fn can_advance(&self) -> bool {
+        lock(&self.inner).game.lock().can_advance()
+    }
+
+    /// The players that are not out.
+    #[getter]
+    fn players<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let mask = lock(&self.inner).game.lock().present();
+        PyTuple::new(py, (0..16u8).filter(|player| mask >> player & 1 == 1).collect::<Vec<_>>())
+    }
+
+    /// Frames by which this player is ahead of the one whom it is most ahead of; 0 where of none.
+    #[getter]
+    fn ahead(&self) -> f64 {
+        lock(&self.inner).game.lock().ahead()
+    }
+
+    /// Frames a second at which to go on: ``rate``, and up to a tenth less as long as this player is ahead of others.
+    #[getter]
+    fn pace(&self) -> f64 {
+        lock(&self.inner).game.lock().pace()
+    }
+
+    /// What was done, and what was odd, by name: see ``docs/rollback.md``.
+    #[getter]
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counters = lock(&self.inner).game.lock().counters();
+        counts(py, counters.iter())
+    }
+
+    fn __repr__(&self) -> String {
+        let inner = lock(&self.inner);
+        let game = inner.game.lock();
+        format!("<Rollback at frame {}, {} confirmed>", game.frame(), game.confirmed())
+    }
+}
+
+/// What one call of advance() gives.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct Requests(Py<Rollback>);
+
+#[pymethods]
+impl Requests {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        self.0.get().next(py)
+    }
+}

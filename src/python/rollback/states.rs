@@ -1,0 +1,241 @@
+//! The states of a game: arrays that are copied here, callables, or nothing, where the game keeps them itself.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyMapping};
+
+use crate::python::buffers::Raw;
+use crate::rollback::{MAX_FIELDS, hash, hash_strided};
+
+/// How states are saved and loaded.
+pub(super) enum StateKind {
+    Arrays(Arrays),
+    Calls { save: Py<PyAny>, load: Py<PyAny>, check: Option<Py<PyAny>> },
+    Requests,
+}
+
+impl StateKind {
+    pub(super) fn new(
+        state: Option<&Bound<'_, PyAny>>,
+        save: Option<Py<PyAny>>,
+        load: Option<Py<PyAny>>,
+        check: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        match (state, save, load) {
+            (Some(state), None, None) => {
+                if check.is_some() {
+                    return Err(PyValueError::new_err(
+                        "check must be None with state: its fields are compared",
+                    ));
+                }
+                Ok(StateKind::Arrays(Arrays::new(state)?))
+            }
+            (None, Some(save), Some(load)) => Ok(StateKind::Calls { save, load, check }),
+            (None, None, None) => Ok(StateKind::Requests),
+            (Some(_), ..) => {
+                Err(PyValueError::new_err("state must be None with save and load: give one or the other"))
+            }
+            _ => Err(PyValueError::new_err("save and load must be given both, or neither")),
+        }
+    }
+
+    /// Bytes of a state, if they are copied here.
+    pub(super) fn size(&self) -> usize {
+        if let StateKind::Arrays(arrays) = self { arrays.size } else { 0 }
+    }
+}
+
+/// A buffer that is held as long as the game.
+struct Held(Raw);
+
+// SAFETY: the address and the length are only read; releasing the buffer needs a thread that is attached, which is so where a
+// Python object is freed. The memory is the game's own: it's copied by threads that are attached, and the game is told to change
+// its state in one thread.
+#[allow(unsafe_code)]
+unsafe impl Send for Held {}
+// SAFETY: as above.
+#[allow(unsafe_code)]
+unsafe impl Sync for Held {}
+
+/// A field of a state: some bytes of each row of an array.
+struct StateField {
+    name: String,
+    start: usize,
+    length: usize,
+    offset: usize,
+    size: usize,
+    stride: usize,
+}
+
+/// Arrays that are a state together.
+pub(super) struct Arrays {
+    held: Vec<Held>,
+    fields: Vec<StateField>,
+    size: usize,
+}
+
+impl Arrays {
+    fn new(state: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut arrays = Arrays { held: Vec::new(), fields: Vec::new(), size: 0 };
+        match state.cast::<PyMapping>() {
+            Ok(mapping) => {
+                for item in mapping.items()?.iter() {
+                    let (name, array): (String, Bound<'_, PyAny>) = item.extract()?;
+                    arrays.add(&name, &array)?;
+                }
+            }
+            Err(_) => arrays.add("", state)?,
+        }
+        if arrays.size == 0 {
+            return Err(PyValueError::new_err("state must have at least one byte, not 0"));
+        }
+        if arrays.fields.len() > MAX_FIELDS {
+            let count = arrays.fields.len();
+            return Err(PyValueError::new_err(format!(
+                "state must have at most {MAX_FIELDS} fields, not {count}"
+            )));
+        }
+        Ok(arrays)
+    }
+
+    fn add(&mut self, name: &str, array: &Bound<'_, PyAny>) -> PyResult<()> {
+        let shown = if name.is_empty() { "state".to_owned() } else { format!("state[{name:?}]") };
+        let raw = Raw::get(array, ffi::PyBUF_CONTIG).map_err(|error| {
+            let why = error.value(array.py()).to_string();
+            PyTypeError::new_err(format!(
+                "{shown} must be a C-contiguous array that can be written to: {why}"
+            ))
+        })?;
+        let (start, length, stride) = (self.size, raw.len(), raw.item_size().max(1));
+        self.size += length;
+        self.held.push(Held(raw));
+        let names =
+            array.getattr_opt("dtype")?.map(|dtype| dtype.getattr("names").map(|names| (dtype, names)));
+        let dtype = names.transpose()?.filter(|(_, names)| !names.is_none());
+        let Some((dtype, names)) = dtype else {
+            let name = if name.is_empty() { "state" } else { name }.to_owned();
+            self.fields.push(StateField { name, start, length, offset: 0, size: 0, stride });
+            return Ok(());
+        };
+        let fields = dtype.getattr("fields")?;
+        for field in names.try_iter()? {
+            let field = field?;
+            let about = fields.get_item(&field)?;
+            let offset: usize = about.get_item(1)?.extract()?;
+            let size: usize = about.get_item(0)?.getattr("itemsize")?.extract()?;
+            let own: String = field.extract()?;
+            let name = if name.is_empty() { own } else { format!("{name}.{own}") };
+            self.fields.push(StateField { name, start, length, offset, size, stride });
+        }
+        Ok(())
+    }
+
+    #[allow(unsafe_code)]
+    pub(super) fn save(&self, to: &mut [u8]) {
+        let mut start = 0;
+        for Held(raw) in &self.held {
+            let to = &mut to[start..start + raw.len()];
+            // SAFETY: a held buffer has this many bytes at its address, and no Rust code writes to them meanwhile.
+            unsafe { core::ptr::copy_nonoverlapping(raw.address() as *const u8, to.as_mut_ptr(), to.len()) };
+            start += raw.len();
+        }
+    }
+
+    #[allow(unsafe_code)]
+    pub(super) fn load(&self, from: &[u8]) {
+        let mut start = 0;
+        for Held(raw) in &self.held {
+            let from = &from[start..start + raw.len()];
+            // SAFETY: as above, and the buffer was asked for to write to it.
+            unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), raw.address() as *mut u8, from.len()) };
+            start += raw.len();
+        }
+    }
+
+    /// Whether the state is as one that was saved.
+    #[allow(unsafe_code)]
+    pub(super) fn equals(&self, saved: &[u8]) -> bool {
+        let mut start = 0;
+        self.held.iter().all(|Held(raw)| {
+            let saved = &saved[start..start + raw.len()];
+            start += raw.len();
+            // SAFETY: as above.
+            let own = unsafe { core::slice::from_raw_parts(raw.address() as *const u8, raw.len()) };
+            own == saved
+        })
+    }
+
+    /// The checksum of each field of a saved state.
+    pub(super) fn sums(&self, saved: &[u8], sums: &mut Vec<u32>) {
+        sums.clear();
+        sums.extend(self.fields.iter().map(|field| {
+            let bytes = &saved[field.start..field.start + field.length];
+            match field.size {
+                0 => hash(0, bytes),
+                size => hash_strided(0, bytes, field.offset, size, field.stride),
+            }
+        }));
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.fields.iter().map(|field| field.name.clone()).collect()
+    }
+
+    /// Where the state first differs from a saved one, field by field: the names, with the row.
+    pub(super) fn differences(&self, saved: &[u8]) -> Vec<String> {
+        let mut own = vec![0; self.size];
+        self.save(&mut own);
+        let differs = |field: &StateField| {
+            let range = field.start..field.start + field.length;
+            let rows = own[range.clone()].chunks(field.stride).zip(saved[range].chunks(field.stride));
+            let part = |row: &[u8]| match field.size {
+                0 => row.to_vec(),
+                size => row[field.offset..field.offset + size].to_vec(),
+            };
+            rows.enumerate().find(|(_, (own, saved))| part(own) != part(saved)).map(|(row, _)| row)
+        };
+        self.fields
+            .iter()
+            .filter_map(|field| differs(field).map(|row| format!("{}[{row}]", field.name)))
+            .collect()
+    }
+}
+
+/// The names of what differs between two states of a game's own.
+pub(super) fn differing(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    let equal = |one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>| -> PyResult<bool> {
+        let same = one.eq(other);
+        match same {
+            Ok(same) => Ok(same),
+            // Arrays say it of each item.
+            Err(_) => one.try_iter()?.zip(other.try_iter()?).try_fold(true, |all, (one, other)| {
+                Ok(all && one?.repr()?.to_string() == other?.repr()?.to_string())
+            }),
+        }
+    };
+    let attributes = |object: &Bound<'_, PyAny>| -> Option<Py<PyDict>> {
+        if let Ok(dict) = object.cast::<PyDict>() {
+            return Some(dict.clone().unbind());
+        }
+        let own = object.getattr("__dict__").ok()?;
+        own.cast::<PyDict>().ok().map(|dict| dict.clone().unbind())
+    };
+    if let (Some(ones), Some(others)) = (attributes(one), attributes(other)) {
+        let (ones, others) = (ones.bind(one.py()), others.bind(one.py()));
+        let mut names = Vec::new();
+        for (name, value) in ones.iter() {
+            let same = match others.get_item(&name)? {
+                Some(other) => equal(&value, &other)?,
+                None => false,
+            };
+            if !same {
+                names.push(name.str()?.to_string());
+            }
+        }
+        if !names.is_empty() || !ones.is_empty() {
+            return Ok(names);
+        }
+    }
+    Ok(if equal(one, other)? { Vec::new() } else { vec!["state".into()] })
+}

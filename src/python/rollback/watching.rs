@@ -1,0 +1,142 @@
+//! Spectators of rollback games for Python.
+
+use std::sync::Mutex;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+use super::inputs::{InputKind, InputObjects};
+use super::moment;
+use super::requests::Advance;
+use super::session::seats;
+use crate::python::fields::within;
+use crate::python::lock;
+use crate::python::peer::Peer;
+use crate::rollback::{self as core, Config, MAX_PLAYERS, Status};
+use crate::session::SharedRollback;
+use crate::wire::BitWriter;
+
+/// Watches a rollback game: its confirmed frames, some time after the players' own. See ``docs/rollback.md``.
+///
+/// Args:
+///     peer (Peer | None): who watches, after its :class:`Started` event; None: payloads are carried by the caller.
+///     inputs (int | type): as the players have it.
+///     players (Sequence[int] | int): who play, by number, or how many.
+///     frame (int, default 0): the frame to begin with: whoever comes later has the state before it from a player.
+///     buffer (int, default 2): frames that are kept back, so that it runs smoothly, 0 to 60.
+///     rate (int, default 60): frames a second, 1 to 1000.
+///
+/// Raises:
+///     ValueError: naming the argument, its value and its bound.
+///     TypeError: naming the argument.
+#[pyclass(frozen, generic, module = "tickwire")]
+pub(crate) struct Spectator {
+    kind: InputKind,
+    players: Vec<usize>,
+    inner: Mutex<(SharedRollback<core::Spectator>, InputObjects)>,
+}
+
+#[pymethods]
+impl Spectator {
+    #[new]
+    #[pyo3(signature = (peer, inputs, *, players, frame = 0, buffer = 2, rate = 60))]
+    fn new(
+        peer: Option<Py<Peer>>,
+        inputs: &Bound<'_, PyAny>,
+        players: &Bound<'_, PyAny>,
+        frame: i128,
+        buffer: i128,
+        rate: i128,
+    ) -> PyResult<Self> {
+        let kind = InputKind::new(inputs)?;
+        let (mask, _) = seats(None, Some(players), Some(0))?;
+        let mut config = Config::new(1, 0, kind.shape());
+        config.players = mask;
+        config.rate = within("rate", rate, 1, 1_000)?;
+        let frame = within("frame", frame, 0, u32::MAX / 2)?;
+        let buffer = within("buffer", buffer, 0, 60)?;
+        let spectator = SharedRollback::new(core::Spectator::new(config, frame, buffer));
+        if let Some(peer) = peer {
+            peer.get().part(|part, _| part.set_core(Some(Box::new(spectator.clone()))))?;
+        }
+        let inner = Mutex::new((spectator, InputObjects::new(MAX_PLAYERS)));
+        let players = (0..MAX_PLAYERS).filter(|player| mask >> player & 1 == 1).collect();
+        Ok(Spectator { kind, players, inner })
+    }
+
+    /// The frames that are to run now: none where none is here, one as a rule, more after a gap.
+    ///
+    /// Args:
+    ///     limit (int, default 4): at most this many, 1 to 64.
+    #[pyo3(signature = (limit = 4))]
+    fn advance<'py>(&self, py: Python<'py>, limit: i128) -> PyResult<Bound<'py, PyList>> {
+        let limit = within("limit", limit, 1, 64)?;
+        let mut guard = lock(&self.inner);
+        let (spectator, objects) = &mut *guard;
+        let mut spectator = spectator.lock();
+        let frames = spectator.advance(limit);
+        let list = PyList::empty(py);
+        for frame in frames {
+            let row = self.players.iter().map(|player| spectator.input(*player, frame).0);
+            let inputs = objects.row(py, &self.kind, row)?;
+            let has_left = |player: &usize| spectator.input(*player, frame).1 == Status::Left;
+            let left =
+                self.players.iter().copied().filter(has_left).fold(0, |mask, player| mask | 1 << player);
+            let players = self.players.iter().fold(0, |mask, player| mask | 1 << player);
+            list.append(Py::new(py, Advance { frame, inputs, again: false, players, guessed: 0, left })?)?;
+        }
+        Ok(list)
+    }
+
+    /// Takes a payload of a player: as :meth:`Rollback.read`.
+    #[pyo3(signature = (player, payload, *, now = None))]
+    fn read(&self, player: i128, payload: &[u8], now: Option<f64>) -> PyResult<Option<String>> {
+        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
+        let read = lock(&self.inner).0.lock().read(moment(now), player, payload);
+        Ok(read.err().map(|fault| fault.to_string()))
+    }
+
+    /// Gives a payload for a player, of whom it asks frames; None where another one is asked.
+    #[pyo3(signature = (player, *, now = None))]
+    fn fill<'py>(
+        &self,
+        py: Python<'py>,
+        player: i128,
+        now: Option<f64>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
+        let mut writer = BitWriter::new();
+        let is_filled = lock(&self.inner).0.lock().fill(moment(now), player, 64, &mut writer);
+        Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
+    }
+
+    /// Says that a player is no longer reached: another one is asked.
+    #[pyo3(signature = (player, *, now = None))]
+    fn note_left(&self, player: i128, now: Option<f64>) -> PyResult<()> {
+        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
+        lock(&self.inner).0.lock().note_left(moment(now), player);
+        Ok(())
+    }
+
+    /// The frame that runs next.
+    #[getter]
+    fn frame(&self) -> u32 {
+        lock(&self.inner).0.lock().frame()
+    }
+
+    /// Frames that are here and haven't run.
+    #[getter]
+    fn behind(&self) -> u32 {
+        lock(&self.inner).0.lock().behind()
+    }
+
+    /// True: it lacks frames that no player keeps any more. It needs a newer state, and a new start.
+    #[getter]
+    fn lost(&self) -> bool {
+        lock(&self.inner).0.lock().is_lost()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Spectator at frame {}>", self.frame())
+    }
+}

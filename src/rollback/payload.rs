@@ -1,0 +1,391 @@
+//! What players tell each other.
+//!
+//! | part | bits |
+//! |---|---|
+//! | ack | 12: the low ones of the first frame of the reader's inputs that lacks |
+//! | inputs | 0; or 1, 12 low bits of the first one's frame, and inputs as in `coding` |
+//! | pace | 0; or 1, 8 for how far ahead, in quarters of frames, and 6 for the delay |
+//! | check | 0; or 1, 8 low bits of the check's number, and 32 of its sum |
+//! | fields | 0; or 1, 8 low bits of the check's number, 6 for their count less one, and 32 each |
+//! | leavers | 0; or 1, 16 for whom the writer doesn't reach, 16 for those that follow, and of each: 12 low bits of the first frame that lacks, 1 for agreed, 1 to ask, and 0; or 1, 12 low bits of a first frame, and inputs |
+
+use super::checks::MAX_FIELDS;
+use super::coding;
+use super::config::{MAX_AHEAD, MAX_DELAY, MAX_PLAYERS, indices, near};
+use super::fault::Fault;
+use super::game::{GameEvent, Rollback};
+use super::peer::{DETAIL_COPIES, EarlyCheck, Suspicion};
+use crate::time::{Duration, Instant};
+use crate::wire::{BitReader, BitSink, BitWriter};
+
+const FRAME_BITS: u32 = 12;
+const PACE_BITS: u32 = 8;
+const DELAY_BITS: u32 = 6;
+const CHECK_BITS: u32 = 8;
+
+/// The parts before the inputs and the flags of the others.
+const MIN_ROOM: usize = 64;
+const PACE_ROOM: usize = (PACE_BITS + DELAY_BITS) as usize;
+const CHECK_ROOM: usize = CHECK_BITS as usize + 32;
+const LEAVERS_ROOM: usize = 32 + MAX_PLAYERS * (FRAME_BITS as usize + 3);
+
+/// Payloads between two that tell how far ahead the writer is.
+const PACE_EVERY: u32 = 8;
+
+/// How long the fields of a state that differs are waited for.
+const SUSPICION: Duration = Duration::from_secs(1);
+
+impl Rollback {
+    /// Takes what a player or a spectator sent.
+    ///
+    /// # Errors
+    /// How it breaks the rules: its connection is to end.
+    pub fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), Fault> {
+        self.read_bits(now, player, BitReader::new(payload))
+    }
+
+    /// As [`Rollback::read`], of a payload that begins and ends at any bit.
+    pub fn read_bits(&mut self, now: Instant, player: u8, mut reader: BitReader<'_>) -> Result<(), Fault> {
+        let index = usize::from(player);
+        if index >= MAX_PLAYERS || player == self.config.me {
+            return Err(Fault::Unknown);
+        }
+        self.counters.payloads += 1;
+        if self.config.players >> index & 1 == 0 {
+            return self.read_watcher(index, reader);
+        }
+        if self.leaving.gone >> index & 1 == 1 {
+            self.counters.stale += 1;
+            return Ok(());
+        }
+        let read = self.read_player(now, index, &mut reader);
+        self.confirm();
+        self.settle();
+        read?;
+        if reader.remaining_bits() >= 8 || !is_padding(reader) {
+            return Err(Fault::Trailing);
+        }
+        Ok(())
+    }
+
+    fn read_player(&mut self, now: Instant, player: usize, reader: &mut BitReader<'_>) -> Result<(), Fault> {
+        let own = self.logs[usize::from(self.config.me)].next();
+        let acked = near(reader.bits(FRAME_BITS)?, FRAME_BITS, own);
+        if acked > i64::from(own) {
+            return Err(Fault::ForgedAck);
+        }
+        let peer = &mut self.peers[player];
+        peer.acked = peer.acked.max(u32::try_from(acked).unwrap_or(0));
+        if reader.bool()? {
+            self.read_inputs(player, true, reader)?;
+        }
+        if reader.bool()? {
+            let told = reader.bits(PACE_BITS)? as u8;
+            let delay = reader.bits(DELAY_BITS)? as u32;
+            if delay > MAX_DELAY {
+                return Err(Fault::FarAhead);
+            }
+            self.peers[player].advantage.hear(told);
+            self.peers[player].delay = delay;
+        }
+        if reader.bool()? {
+            let low = reader.bits(CHECK_BITS)?;
+            let sum = reader.bits(32)? as u32;
+            self.hear_check(now, player, low, sum);
+        }
+        if reader.bool()? {
+            self.read_fields(player, reader)?;
+        }
+        if reader.bool()? {
+            self.read_leavers(player, reader)?;
+        }
+        Ok(())
+    }
+
+    /// Reads inputs of a player; `is_theirs`: the next ones are taken. Gives nothing where they follow one that isn't here.
+    fn read_inputs(
+        &mut self,
+        player: usize,
+        is_theirs: bool,
+        reader: &mut BitReader<'_>,
+    ) -> Result<(), Fault> {
+        let next = self.logs[player].next();
+        let start = near(reader.bits(FRAME_BITS)?, FRAME_BITS, next);
+        if start > i64::from(next) && is_theirs {
+            return Err(Fault::Gap);
+        }
+        // Who runs ahead does so of what it has of this side; a leaver did of what it may have had.
+        let own = self.logs[usize::from(self.config.me)].next();
+        let had =
+            if is_theirs && self.leaving.gone >> player & 1 == 0 { self.peers[player].acked } else { own };
+        let bound = (had + self.config.window + MAX_DELAY).min(self.confirmed.saturating_add(MAX_AHEAD));
+        let start = u32::try_from(start).unwrap_or(0);
+        // Too long ago, or of no use: what it is against may be gone. It's read all the same.
+        let is_kept = is_theirs && start.saturating_add(super::config::MAX_BEHIND) > next;
+        let mut held = core::mem::replace(&mut self.held, super::input_log::HeldInput::new());
+        held.set(self.logs[player].before(start));
+        let shape = self.config.input.clone();
+        let read = coding::read_runs(&shape, reader, &mut held, |place, input, is_new| {
+            let frame = start.saturating_add(place);
+            if frame >= bound {
+                return Err(Fault::FarAhead);
+            }
+            if !is_kept {
+                return Ok(());
+            }
+            if is_new && !shape.accepts(input.bytes, input.bits, &mut self.row) {
+                return Err(Fault::NotAnInput);
+            }
+            if frame < self.logs[player].next() {
+                self.counters.repeats += 1;
+            } else {
+                self.take(player, input);
+            }
+            Ok(())
+        });
+        self.held = held;
+        if !is_kept {
+            self.counters.stale += 1;
+        }
+        read
+    }
+
+    fn hear_check(&mut self, now: Instant, player: usize, low: u64, sum: u32) {
+        let Some(frame) = self.history.frame_of(low) else {
+            self.counters.odd += 1;
+            return;
+        };
+        if self.history.of(frame).is_some() {
+            self.compare(now, player, frame, sum);
+        } else if self.history.next().is_some_and(|next| frame >= next) {
+            // The place of the oldest, if there is none left: of one that never comes.
+            let early = &mut self.peers[player].early;
+            let free = early.iter().position(Option::is_none).unwrap_or(0);
+            early[free] = Some(EarlyCheck { frame, sum });
+        } else {
+            self.counters.stale += 1;
+        }
+    }
+
+    pub(super) fn compare(&mut self, now: Instant, player: usize, frame: u32, sum: u32) {
+        let Some(own) = self.history.of(frame) else { return };
+        let is_equal = own.sum == sum;
+        self.counters.compared += 1;
+        let peer = &mut self.peers[player];
+        if is_equal {
+            peer.last_equal = peer.last_equal.max(Some(frame));
+        } else {
+            Self::suspect(peer, now, frame);
+        }
+    }
+
+    fn suspect(peer: &mut super::peer::PeerState, now: Instant, frame: u32) {
+        if !peer.is_reported && peer.suspicion.is_none() {
+            peer.suspicion = Some(Suspicion { frame, until: now + SUSPICION });
+            peer.detail = Some((frame, DETAIL_COPIES));
+        }
+    }
+
+    fn read_fields(&mut self, player: usize, reader: &mut BitReader<'_>) -> Result<(), Fault> {
+        let low = reader.bits(CHECK_BITS)?;
+        let count = reader.bits(6)? as usize + 1;
+        for place in &mut self.sums[..count] {
+            *place = reader.bits(32)? as u32;
+        }
+        let check = self.history.frame_of(low).and_then(|frame| self.history.of(frame));
+        let Some(check) = check.filter(|_| !self.peers[player].is_reported) else {
+            self.counters.stale += 1;
+            return Ok(());
+        };
+        let (frame, differing) = (check.frame, check.differing(&self.sums[..count]));
+        let peer = &mut self.peers[player];
+        if peer.detail.is_none() {
+            peer.detail = Some((frame, DETAIL_COPIES));
+        }
+        self.report(player, frame, differing);
+        Ok(())
+    }
+
+    fn report(&mut self, player: usize, frame: u32, fields: u64) {
+        let peer = &mut self.peers[player];
+        peer.suspicion = None;
+        peer.is_reported = true;
+        let last_equal = peer.last_equal;
+        self.push_event(GameEvent::Desync { player: player as u8, frame, last_equal, fields });
+    }
+
+    /// Reports states that differ, whose fields don't come.
+    pub(super) fn report_suspicions(&mut self, now: Instant) {
+        for player in indices(self.others()) {
+            if let Some(suspicion) = self.peers[player].suspicion.filter(|suspicion| suspicion.until <= now) {
+                self.report(player, suspicion.frame, 0);
+            }
+        }
+    }
+
+    fn read_leavers(&mut self, player: usize, reader: &mut BitReader<'_>) -> Result<(), Fault> {
+        let gone = reader.bits(16)? as u16;
+        let told = reader.bits(16)? as u16;
+        if gone >> player & 1 == 1 || told & !gone != 0 || gone & !self.config.players != 0 {
+            return Err(Fault::NotItsPlayer);
+        }
+        // Of an older payload than the newest that was read: what it says of others was said better.
+        let is_newest = gone & self.leaving.reports[player].gone == self.leaving.reports[player].gone;
+        self.leaving.reports[player].gone |= gone;
+        for leaver in indices(told) {
+            let next = self.logs[leaver].next();
+            let have = near(reader.bits(FRAME_BITS)?, FRAME_BITS, next);
+            let (settled, asks) = (reader.bool()?, reader.bool()?);
+            let is_me = leaver == usize::from(self.config.me);
+            let is_gone_here = self.leaving.gone >> leaver & 1 == 1;
+            if !is_me && have > i64::from(self.confirmed) + i64::from(MAX_AHEAD) {
+                return Err(Fault::FarAhead);
+            }
+            let report = &mut self.leaving.reports[player];
+            if is_newest && !is_me {
+                let have = u32::try_from(have).unwrap_or(0);
+                report.have[leaver] = report.have[leaver].max(Some(have));
+                report.settled |= u16::from(settled) << leaver;
+                report.asks |= u16::from(asks) << leaver;
+            }
+            if reader.bool()? {
+                let is_open = is_gone_here && self.leaving.settled >> leaver & 1 == 0;
+                self.read_inputs(leaver, is_open && !is_me, reader)?;
+            }
+        }
+        if gone >> self.config.me & 1 == 1 {
+            self.counters.odd += 1;
+        }
+        Ok(())
+    }
+
+    /// Writes what a player or a spectator lacks in at most `bits` bits; false where there is nothing to say now.
+    pub fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool {
+        let index = usize::from(player);
+        if index >= MAX_PLAYERS || player == self.config.me || bits < MIN_ROOM {
+            return false;
+        }
+        if self.config.players >> index & 1 == 0 {
+            return self.fill_watcher(now, index, bits, writer);
+        }
+        if self.leaving.gone >> index & 1 == 1 || !self.is_due(now, index) {
+            return false;
+        }
+        self.write(now, index, bits, writer);
+        true
+    }
+
+    /// Whether a player is to be told something now: a new frame at once, all else as often as frames.
+    fn is_due(&self, now: Instant, player: usize) -> bool {
+        let peer = &self.peers[player];
+        let own = self.logs[usize::from(self.config.me)].next();
+        if own > peer.sent {
+            return true;
+        }
+        let interval = Duration::from_secs(1) / self.config.rate;
+        let is_time = peer.filled_at.is_none_or(|at| now.since(at) >= interval);
+        let has_news = own > peer.acked
+            || self.logs[player].next() > peer.ack_sent
+            || peer.detail.is_some_and(|(_, copies)| copies > 0)
+            || self.leaving.due(player) != 0;
+        is_time && has_news
+    }
+
+    fn write(&mut self, now: Instant, player: usize, bits: usize, writer: &mut BitWriter) {
+        let me = usize::from(self.config.me);
+        let next = self.logs[player].next();
+        let due = self.leaving.due(player);
+        writer.bits(u64::from(next & 0xFFF), FRAME_BITS);
+        let log = &self.logs[me];
+        let acked = self.peers[player].acked;
+        let leavers_room = if due == 0 { 0 } else { LEAVERS_ROOM };
+        // What is left for inputs is what no other part may want, the fields of a state that differs excepted.
+        let room = bits.saturating_sub(MIN_ROOM + PACE_ROOM + CHECK_ROOM + leavers_room);
+        let has_inputs = log.next() > acked && room > 64;
+        writer.bool(has_inputs);
+        let mut sent = acked;
+        if has_inputs {
+            writer.bits(u64::from(acked & 0xFFF), FRAME_BITS);
+            let inputs = (acked..log.next()).map(|frame| log.get(frame));
+            let shape = &self.config.input;
+            let count = coding::write_runs(shape, log.before(acked), inputs, room, writer);
+            sent += count.unwrap_or(0);
+        }
+        let end = bits;
+        let peer = &mut self.peers[player];
+        let fits = |writer: &BitWriter, cost: usize| writer.bit_len() + cost + 4 <= end;
+        let tells_pace = peer.payloads.is_multiple_of(PACE_EVERY) && fits(writer, PACE_ROOM + leavers_room);
+        writer.bool(tells_pace);
+        if tells_pace {
+            writer.bits(u64::from(peer.advantage.told()), PACE_BITS);
+            writer.bits(u64::from(self.delay), DELAY_BITS);
+        }
+        let check = self
+            .history
+            .newest()
+            .filter(|check| Some(check.frame) > peer.check_sent && fits(writer, CHECK_ROOM + leavers_room));
+        writer.bool(check.is_some());
+        if let Some(check) = check {
+            writer.bits(self.history.low_of(check.frame), CHECK_BITS);
+            writer.bits(u64::from(check.sum), 32);
+            peer.check_sent = Some(check.frame);
+        }
+        let detail =
+            peer.detail.filter(|(_, copies)| *copies > 0).and_then(|(frame, _)| self.history.of(frame));
+        let detail = detail.filter(|check| {
+            let count = check.fields().len();
+            count > 0 && fits(writer, CHECK_BITS as usize + 6 + 32 * count + leavers_room)
+        });
+        writer.bool(detail.is_some());
+        if let Some(check) = detail {
+            writer.bits(self.history.low_of(check.frame), CHECK_BITS);
+            writer.bits(check.fields().len() as u64 - 1, 6);
+            for sum in check.fields() {
+                writer.bits(u64::from(*sum), 32);
+            }
+        }
+        if let Some((_, copies)) = &mut peer.detail {
+            *copies = copies.saturating_sub(1);
+        }
+        peer.payloads = peer.payloads.wrapping_add(1);
+        (peer.sent, peer.ack_sent, peer.filled_at) = (peer.sent.max(sent), next, Some(now));
+        let says_leavers = due != 0 && writer.bit_len() + 1 + LEAVERS_ROOM <= bits;
+        writer.bool(says_leavers);
+        if says_leavers {
+            self.write_leavers(player, due, bits, writer);
+        }
+    }
+
+    fn write_leavers(&mut self, player: usize, due: u16, bits: usize, writer: &mut BitWriter) {
+        writer.bits(u64::from(self.leaving.gone), 16);
+        writer.bits(u64::from(due), 16);
+        let mut left = (bits - writer.bit_len()).saturating_sub(MAX_PLAYERS * (FRAME_BITS as usize + 3));
+        for leaver in indices(due) {
+            let log = &self.logs[leaver];
+            let report = &mut self.leaving.reports[player];
+            writer.bits(u64::from(log.next() & 0xFFF), FRAME_BITS);
+            writer.bool(self.leaving.settled >> leaver & 1 == 1);
+            writer.bool(report.settled >> leaver & 1 == 0);
+            report.asks &= !(1 << leaver);
+            let first = report.have[leaver].filter(|have| {
+                *have < log.next() && have.saturating_add(super::config::MAX_BEHIND) > log.next() && left > 80
+            });
+            writer.bool(first.is_some());
+            if let Some(first) = first {
+                writer.bits(u64::from(first & 0xFFF), FRAME_BITS);
+                let before = writer.bit_len();
+                let inputs = (first..log.next()).map(|frame| log.get(frame));
+                coding::write_runs(&self.config.input, log.before(first), inputs, left - 12, writer);
+                left = left.saturating_sub(writer.bit_len() - before + FRAME_BITS as usize);
+            }
+        }
+    }
+}
+
+/// Whether what is left are the zero bits of the last byte.
+pub(super) fn is_padding(mut reader: BitReader<'_>) -> bool {
+    let left = reader.remaining_bits();
+    left == 0 || left < 8 && reader.bits(left as u32) == Ok(0)
+}
+
+const _: () = assert!(MAX_FIELDS == 64, "the count of fields has 6 bits");

@@ -1,0 +1,274 @@
+//! Spectators: they run confirmed frames only, and any player can serve them.
+//!
+//! A spectator says which frame it lacks first: 32 bits, and 1 where it has nothing before it. The player answers 0 where that
+//! frame is no longer kept, or 1, 12 low bits of that frame, how many frames follow (gamma code as in `coding`), and of each
+//! player 0, or 1 and 12 low bits of the frame from which on it left, and its inputs.
+
+use super::coding;
+use super::config::{Config, MAX_BEHIND, MAX_PLAYERS, RING, indices, near};
+use super::fault::Fault;
+use super::game::{GameEvent, Rollback, Status};
+use super::input_log::{GameInput, HeldInput, InputLog};
+use super::peer::Watcher;
+use crate::time::{Duration, Instant};
+use crate::wire::{BitReader, BitSink, BitWriter};
+
+/// Frames in one payload, at most.
+const MAX_FRAMES: u32 = 96;
+const FRAME_BITS: u32 = 12;
+
+impl Rollback {
+    /// What a spectator asks for.
+    pub(super) fn read_watcher(&mut self, index: usize, mut reader: BitReader<'_>) -> Result<(), Fault> {
+        let next = reader.bits(32)? as u32;
+        let is_fresh = reader.bool()?;
+        if next > self.confirmed {
+            return Err(Fault::ForgedAck);
+        }
+        let watcher = self.watchers[index].get_or_insert(Watcher {
+            next,
+            is_fresh,
+            sent: next,
+            sent_at: None,
+            is_lost: false,
+        });
+        if next >= watcher.next {
+            (watcher.next, watcher.is_fresh) = (next, is_fresh);
+            watcher.sent = watcher.sent.max(next);
+        }
+        Ok(())
+    }
+
+    pub(super) fn fill_watcher(
+        &mut self,
+        now: Instant,
+        index: usize,
+        bits: usize,
+        writer: &mut BitWriter,
+    ) -> bool {
+        let Some(mut watcher) = self.watchers[index] else { return false };
+        let interval = Duration::from_secs(1) / self.config.rate;
+        let is_time = watcher.sent_at.is_none_or(|at| now.since(at) >= interval);
+        if watcher.next >= self.confirmed || (!is_time && watcher.sent >= self.confirmed) {
+            return false;
+        }
+        watcher.sent_at = Some(now);
+        if watcher.next + MAX_BEHIND <= self.confirmed {
+            writer.bool(false);
+            if !core::mem::replace(&mut watcher.is_lost, true) {
+                self.push_event(GameEvent::SpectatorLost { index: index as u8 });
+            }
+            self.watchers[index] = Some(watcher);
+            return true;
+        }
+        let mut count = (self.confirmed - watcher.next).min(MAX_FRAMES);
+        while count > 0 {
+            writer.clear();
+            if self.write_frames(&watcher, count, bits, writer) {
+                break;
+            }
+            count /= 2;
+        }
+        if count == 0 {
+            writer.clear();
+            return false;
+        }
+        watcher.sent = watcher.sent.max(watcher.next + count);
+        self.watchers[index] = Some(watcher);
+        true
+    }
+
+    fn write_frames(&self, watcher: &Watcher, count: u32, bits: usize, writer: &mut BitWriter) -> bool {
+        let frames = watcher.next..watcher.next + count;
+        writer.bool(true);
+        writer.bits(u64::from(watcher.next & 0xFFF), FRAME_BITS);
+        writer.bits(u64::from(count), 7);
+        for player in indices(self.config.players) {
+            let log = &self.logs[player];
+            let left_at = self.left_at[player];
+            let has_left = left_at < frames.end;
+            writer.bool(has_left);
+            if has_left {
+                writer.bits(u64::from(left_at & 0xFFF), FRAME_BITS);
+                // Long ago: nothing of it comes any more.
+                writer.bool(left_at <= frames.start);
+            }
+            let base = if watcher.is_fresh { log.neutral() } else { log.before(watcher.next) };
+            let base = if left_at < frames.start { log.neutral() } else { base };
+            let inputs =
+                frames.clone().map(|frame| if frame < left_at { log.get(frame) } else { log.neutral() });
+            let room = bits.saturating_sub(writer.bit_len());
+            if coding::write_runs(&self.config.input, base, inputs, room, writer) != Some(count) {
+                return false;
+            }
+        }
+        writer.bit_len() <= bits
+    }
+}
+
+/// A game that is watched: its confirmed frames, some time after the players' own.
+#[derive(Debug)]
+pub struct Spectator {
+    config: Config,
+    frame: u32,
+    next: u32,
+    is_fresh: bool,
+    is_lost: bool,
+    /// Frames that stay between what is here and what is shown, so that it runs smoothly.
+    buffer: u32,
+    left_at: [u32; MAX_PLAYERS],
+    logs: Vec<InputLog>,
+    held: HeldInput,
+    row: Vec<u8>,
+    asked_at: Option<Instant>,
+    /// Which player is asked.
+    source: Option<u8>,
+    reached: u16,
+}
+
+impl Spectator {
+    /// Watches from a frame on, whose state the game has.
+    pub fn new(config: Config, frame: u32, buffer: u32) -> Self {
+        let mut logs: Vec<_> = (0..MAX_PLAYERS).map(|_| InputLog::new(&config.input)).collect();
+        logs.iter_mut().for_each(|log| log.start_at(frame));
+        Spectator {
+            frame,
+            next: frame,
+            is_fresh: true,
+            is_lost: false,
+            buffer: buffer.min(MAX_BEHIND / 2),
+            left_at: [u32::MAX; MAX_PLAYERS],
+            logs,
+            held: HeldInput::new(),
+            row: Vec::with_capacity(256),
+            asked_at: None,
+            source: None,
+            reached: config.players,
+            config,
+        }
+    }
+
+    // The frame that runs next.
+    pub fn frame(&self) -> u32 {
+        self.frame
+    }
+
+    /// Frames that are here and haven't run.
+    pub fn behind(&self) -> u32 {
+        self.next - self.frame
+    }
+
+    /// It lacks frames that no player keeps any more: it needs a newer state, and a new start.
+    pub fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// The frames that are to run now, at most `limit`: one of those that are here, and more as long as there are too many.
+    pub fn advance(&mut self, limit: u32) -> core::ops::Range<u32> {
+        let here = self.behind();
+        let count = here.saturating_sub(self.buffer).max(u32::from(here > 0 && self.buffer == 0));
+        let count = if count > 2 * self.buffer + 2 { count.min(limit) } else { count.min(1) };
+        let first = self.frame;
+        self.frame += count;
+        first..self.frame
+    }
+
+    /// A frame's input of a player, of those that ran last.
+    pub fn input(&self, player: usize, frame: u32) -> (GameInput<'_>, Status) {
+        let log = &self.logs[player];
+        if self.left_at[player] <= frame {
+            (log.neutral(), Status::Left)
+        } else {
+            (log.get(frame), Status::Confirmed)
+        }
+    }
+
+    /// A player is no longer reached: another one is asked.
+    pub fn note_left(&mut self, _now: Instant, player: u8) {
+        self.reached &= !1u16.unbounded_shl(player.into());
+        if self.source == Some(player) {
+            (self.source, self.asked_at) = (None, None);
+        }
+    }
+
+    /// Asks a player for what lacks; false where another one is asked, or was just now.
+    pub fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool {
+        let source = *self.source.get_or_insert_with(|| self.reached.trailing_zeros() as u8);
+        let interval = Duration::from_secs(1) / self.config.rate.max(1);
+        let is_time = self.asked_at.is_none_or(|at| now.since(at) >= interval);
+        if source != player || bits < 33 || !is_time || self.is_lost {
+            return false;
+        }
+        self.asked_at = Some(now);
+        writer.bits(u64::from(self.next), 32);
+        writer.bool(self.is_fresh);
+        true
+    }
+
+    /// Takes a player's answer.
+    ///
+    /// # Errors
+    /// How it breaks the rules: the player's connection is to end.
+    pub fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), Fault> {
+        self.read_bits(now, player, BitReader::new(payload))
+    }
+
+    /// As [`Spectator::read`], of a payload that begins and ends at any bit.
+    pub fn read_bits(&mut self, _now: Instant, player: u8, mut reader: BitReader<'_>) -> Result<(), Fault> {
+        if player >= MAX_PLAYERS as u8 || self.config.players >> player & 1 == 0 {
+            return Err(Fault::Unknown);
+        }
+        if !reader.bool()? {
+            self.is_lost |= self.source == Some(player);
+            return Ok(());
+        }
+        let start = near(reader.bits(FRAME_BITS)?, FRAME_BITS, self.next);
+        let count = reader.bits(7)? as u32;
+        if start > i64::from(self.next) {
+            return Err(Fault::Gap);
+        }
+        let start = u32::try_from(start).unwrap_or(0);
+        let end = start + count;
+        // What has not run is not overwritten; what it's against must be here.
+        if end > self.frame + RING - 2
+            || start + MAX_BEHIND <= self.next
+            || (start != self.next && self.is_fresh)
+        {
+            return Ok(());
+        }
+        let mut left_at = self.left_at;
+        let shape = self.config.input.clone();
+        for player in indices(self.config.players) {
+            if reader.bool()? {
+                let frame = near(reader.bits(FRAME_BITS)?, FRAME_BITS, start);
+                let was_before = reader.bool()?;
+                let frame = if was_before { start } else { u32::try_from(frame).unwrap_or(0).max(start) };
+                left_at[player] = left_at[player].min(frame);
+            }
+            let log = &mut self.logs[player];
+            let base = if left_at[player] < start { log.neutral() } else { log.before(start) };
+            self.held.set(base);
+            let mut frames = 0;
+            coding::read_runs(&shape, &mut reader, &mut self.held, |place, input, is_new| {
+                frames = place + 1;
+                if frames > count {
+                    return Err(Fault::FarAhead);
+                }
+                if is_new && !shape.accepts(input.bytes, input.bits, &mut self.row) {
+                    return Err(Fault::NotAnInput);
+                }
+                if start + place >= log.next() {
+                    log.push(input);
+                }
+                Ok(())
+            })?;
+            if frames != count {
+                return Err(Fault::Gap);
+            }
+        }
+        self.left_at = left_at;
+        self.is_fresh &= count == 0;
+        self.next = self.next.max(end);
+        Ok(())
+    }
+}

@@ -1,0 +1,50 @@
+//! A rollback game that peers carry: the session hands it payloads, and the game runs it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::peers::Carried;
+use crate::rollback::{Rollback, Spectator};
+use crate::time::Instant;
+use crate::wire::BitWriter;
+
+/// A game, or one that is watched, that its owner and a session share.
+#[derive(Debug)]
+pub struct SharedRollback<T>(Arc<Mutex<T>>);
+
+impl<T> Clone for SharedRollback<T> {
+    fn clone(&self) -> Self {
+        SharedRollback(self.0.clone())
+    }
+}
+
+impl<T> SharedRollback<T> {
+    /// Shares a game with whoever gets a clone.
+    pub fn new(game: T) -> Self {
+        SharedRollback(Arc::new(Mutex::new(game)))
+    }
+
+    /// The game; a panic elsewhere leaves one that is still consistent.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+macro_rules! carried {
+    ($($Game:ty),*) => {$(
+        impl Carried for SharedRollback<$Game> {
+            fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), String> {
+                self.lock().read(now, player, payload).map_err(|fault| fault.to_string())
+            }
+
+            fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool {
+                self.lock().fill(now, player, bits, writer)
+            }
+
+            fn note_left(&mut self, now: Instant, player: u8) {
+                self.lock().note_left(now, player);
+            }
+        }
+    )*};
+}
+
+carried!(Rollback, Spectator);

@@ -1,0 +1,316 @@
+"""Rollback games in Python: states of arrays, of callables and by request; what is wrong is named."""
+
+from __future__ import annotations
+
+import copy
+import random
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import pytest
+import tickwire as tw
+
+np = pytest.importorskip("numpy")
+STATE = np.dtype([("place", "<i4", 2), ("health", "<i4")])
+
+
+@tw.message
+class Stick:
+    x: Annotated[int, tw.ranged(-3, 3)]
+    fire: bool = False
+
+
+@tw.message
+class Word:
+    n: tw.u8
+
+
+def step(state: Any, inputs: Sequence[int]) -> None:
+    """A game of numbers in which every input shows, and its order."""
+    for player, pressed in enumerate(inputs):
+        row = state[player]
+        row["place"][0] += (pressed & 7) * (row["health"] % 7 + 1) - 3
+        row["place"][1] ^= row["place"][0] << 1
+        row["health"] = (row["health"] * 31 + pressed + state[player - 1]["place"][1]) & 0xFFFF
+
+
+def table(
+    games: list[tw.Rollback[Any]],
+    run: Callable[[int, Any], None],
+    frames: int,
+    give: Callable[[random.Random], Any],
+    loss: float = 0.1,
+) -> None:
+    """Plays games over a line that loses and delays, in virtual time; the last second nothing changes."""
+    rng = random.Random(4)
+    pressed = [give(rng) for _ in games]
+    flying: list[tuple[int, int, int, bytes]] = []
+    for frame in range(frames + 60):
+        now = frame / 60
+        for due in [one for one in flying if one[0] <= frame]:
+            flying.remove(due)
+            assert games[due[2]].read(due[1], due[3], now=now) is None
+        for me, game in enumerate(games):
+            if rng.random() < 0.2 and frame < frames:
+                pressed[me] = give(rng)
+            for request in game.advance(pressed[me], now=now):
+                run(me, request)
+            for other in range(len(games)):
+                payload = game.fill(other, now=now) if other != me else None
+                if payload is not None and rng.random() >= loss:
+                    flying.append((frame + rng.randint(1, 5), me, other, payload))
+
+
+def fresh(players: int) -> Any:
+    return np.zeros(players, STATE)
+
+
+def test_arrays_are_saved_and_loaded_without_being_asked_for() -> None:
+    states = [fresh(3) for _ in range(3)]
+    games = [tw.Rollback(None, 6, players=3, me=me, state=states[me]) for me in range(3)]
+
+    def run(me: int, request: Any) -> None:
+        assert not isinstance(request, (tw.Save, tw.Load))
+        assert set(request.status) <= {"given", "guessed"}
+        assert request.status[me] == "given"
+        step(states[me], request.inputs)
+
+    table(games, run, 600, lambda rng: rng.randrange(64))
+    for me, game in enumerate(games):
+        stats = game.stats
+        assert stats["frames"] == game.frame > 500
+        assert stats["rollbacks"] > 50
+        assert stats["compared"] > 30
+        assert stats["max_replayed"] <= 8
+        assert game.confirmed <= game.frame + 2
+        assert game.events() == []
+        assert game.players == (0, 1, 2)
+        assert repr(game).startswith("<Rollback at frame ")
+        assert me in game.players
+
+
+def test_all_ways_to_save_come_to_the_same() -> None:
+    """Players that keep their states differently agree, as their checksums are equal."""
+    states: list[Any] = [{"a": 1, "b": 2}, {"a": 1, "b": 2}]
+
+    def run(me: int, request: Any) -> None:
+        match request:
+            case tw.Save():
+                request.state = copy.copy(states[me])
+                if request.checked:
+                    request.checksum = states[me]
+            case tw.Load():
+                states[me] = copy.copy(request.state)
+            case _:
+                for stick in request.inputs:
+                    states[me]["a"] = (states[me]["a"] * 31 + stick.x) & 0xFFFFFF
+                    states[me]["b"] += stick.fire
+
+    games: list[tw.Rollback[Any]] = [
+        tw.Rollback(None, Stick, players=2, me=0),
+        tw.Rollback(
+            None,
+            Stick,
+            players=2,
+            me=1,
+            save=lambda: copy.copy(states[1]),
+            load=lambda saved: states.__setitem__(1, copy.copy(saved)),
+            check=lambda: states[1],
+        ),
+    ]
+    table(games, run, 500, lambda rng: Stick(rng.randint(-3, 3), rng.random() < 0.5))
+    assert all(game.events() == [] and game.stats["compared"] > 20 for game in games)
+    assert games[0].stats["rollbacks"] > 30
+
+
+def test_a_step_that_differs_is_reported_with_its_field() -> None:
+    states = [fresh(2) for _ in range(2)]
+    games = [tw.Rollback(None, 6, players=2, me=me, state=states[me], check_every=8) for me in range(2)]
+
+    def run(me: int, request: Any) -> None:
+        step(states[me], request.inputs)
+        if me == 1 and request.frame >= 200:
+            states[me]["place"][0][1] ^= 1
+
+    table(games, run, 300, lambda rng: rng.randrange(64))
+    for me, game in enumerate(games):
+        (event,) = game.events()
+        assert isinstance(event, tw.Desync)
+        assert event.player == 1 - me
+        assert 201 <= event.frame < 240
+        assert event.last_equal is not None
+        assert event.last_equal <= 200
+        assert "place" in event.fields
+
+
+def test_who_leaves_is_out_and_the_game_goes_on() -> None:
+    states = [fresh(2) for _ in range(2)]
+    games = [tw.Rollback(None, 6, players=2, me=me, state=states[me]) for me in range(2)]
+    table(games, lambda me, request: step(states[me], request.inputs), 100, lambda rng: rng.randrange(64))
+    games[0].note_left(1)
+    seen = [request for _ in range(20) for request in games[0].advance(1)]
+    (event,) = games[0].events()
+    assert isinstance(event, tw.PlayerOut)
+    assert event.player == 1
+    last = seen[-1]
+    assert isinstance(last, tw.Advance)
+    assert last.status == ("given", "left")
+    assert last.inputs[1] == 0
+    assert games[0].players == (0,)
+    assert games[0].fill(1) is None
+
+
+def test_a_full_window_waits_and_says_for_whom() -> None:
+    state = fresh(2)
+    game = tw.Rollback(None, 6, players=2, me=0, state=state, window=4)
+    frames = [len(list(game.advance(frame))) for frame in range(10)]
+    assert frames == [1] * 4 + [0] * 6
+    assert game.waiting_for == (1,)
+    assert not game.can_advance
+    game.delay = 5
+    assert game.delay == 5
+    assert game.pace == 60
+
+
+def test_a_spectator_sees_what_is_confirmed() -> None:
+    state, seen = fresh(1), fresh(1)
+    game = tw.Rollback(None, 6, players=1, me=0, state=state)
+    spectator = tw.Spectator(None, 6, players=1)
+    for frame in range(200):
+        now = frame / 60
+        for request in game.advance(frame % 60, now=now):
+            assert isinstance(request, tw.Advance)
+            step(state, request.inputs)
+        if (asked := spectator.fill(0, now=now)) is not None:
+            assert game.read(15, asked, now=now) is None
+        if (payload := game.fill(15, now=now)) is not None:
+            assert spectator.read(0, payload, now=now) is None
+        for shown in spectator.advance():
+            step(seen, shown.inputs)
+    while spectator.behind > 2:
+        for shown in spectator.advance():
+            step(seen, shown.inputs)
+    assert 190 < spectator.frame <= 200
+    assert not spectator.lost
+
+
+def test_the_sync_test_names_frame_and_field() -> None:
+    state = {"bodies": fresh(2), "clock": array("i", [0])}
+    test = tw.SyncTest(6, state=state)
+
+    def play(frames: int, wrong: Callable[[], None]) -> None:
+        for frame in range(frames):
+            for request in test.advance([frame % 64, 63 - frame % 64]):
+                assert isinstance(request, tw.Advance)
+                step(state["bodies"], request.inputs)
+                state["clock"][0] += 1
+                wrong()
+
+    play(50, lambda: None)
+    rng = random.Random(1)
+    with pytest.raises(tw.SyncTestError, match=r"bodies\.health\[1\] differs") as caught:
+        play(50, lambda: state["bodies"]["health"].__setitem__(1, rng.randrange(1000)))
+    assert caught.value.fields == ["bodies.health[1]"]
+    assert 43 <= caught.value.frame <= 51
+
+
+def test_the_sync_test_compares_objects_name_by_name() -> None:
+    world = {"a": 1, "b": 1}
+
+    def load(saved: dict[str, int]) -> None:
+        world.clear()
+        world.update(saved)
+
+    test = tw.SyncTest(4, save=lambda: dict(world), load=load)
+    calls = 0
+
+    def play() -> None:
+        nonlocal calls
+        for request in test.advance([1, 2]):
+            assert isinstance(request, tw.Advance)
+            calls += 1
+            world["a"] += request.inputs[0]
+            world["b"] += calls
+
+    with pytest.raises(tw.SyncTestError, match="frame 1 .*: b differs"):
+        play()
+
+
+def test_over_peers_all_agree_and_lies_end_connections() -> None:
+    for players in (2, 4, 8):
+        network = tw.SimulatedNetwork(conditions=tw.Conditions(latency=0.04, jitter=0.01, loss=0.05), seed=3)
+        protocol = tw.Protocol(7, [Word], peers=True)
+        host = tw.Peer.host(protocol, name="0", players=players, bind="10.0.0.1:7", network=network)
+        peers = [host]
+        for number in range(1, players):
+            bind = f"10.0.0.{number + 1}:7"
+            peers.append(tw.Peer.join("10.0.0.1:7", protocol, name=str(number), bind=bind, network=network))
+        states = [fresh(players) for _ in peers]
+        games: list[tw.Rollback[int] | None] = [None] * players
+        rng = random.Random(2)
+        for frame in range(700):
+            network.advance(1 / 60)
+            if frame == 240:
+                assert len(host.players) == players
+                host.start(countdown=0.5)
+            for place, peer in enumerate(peers):
+                with peer.tick() as inbox:
+                    if any(isinstance(event, tw.Started) for event in inbox.events):
+                        games[place] = tw.Rollback(peer, 6, delay=3, state=states[place])
+                    game = games[place]
+                    if game is not None:
+                        for request in game.advance(rng.randrange(64)):
+                            assert isinstance(request, tw.Advance)
+                            step(states[place], request.inputs)
+        for game in games:
+            assert game is not None
+            assert game.frame > 380
+            assert game.stats["compared"] > 10
+            assert game.events() == []
+
+
+@pytest.mark.parametrize(
+    ("inputs", "settings", "sentence"),
+    [
+        (0, {}, "inputs must be 1 to 64, not 0"),
+        (int, {}, "inputs: .* is neither made by @tickwire.message"),
+        (4, {"players": 17}, "players must be 1 to 16, not 17"),
+        (4, {"me": 16}, "me must be 0 to 15, not 16"),
+        (4, {"delay": 33}, "delay must be 0 to 32, not 33"),
+        (4, {"window": 0}, "window must be 1 to 32, not 0"),
+        (4, {"rate": 0}, "rate must be 1 to 1000, not 0"),
+        (4, {"check_every": -1}, "check_every must be 0 to 100000, not -1"),
+        (4, {"players": None}, "players must be given where peer is None"),
+        (4, {"me": None}, "me must be given where peer is None"),
+        (4, {"save": dict}, "save and load must be given both, or neither"),
+        (4, {"state": b"abc"}, "state must be a C-contiguous array that can be written to"),
+        (4, {"state": {"a": bytearray()}}, "state must have at least one byte, not 0"),
+        (4, {"state": bytearray(4), "check": dict}, "check must be None with state"),
+    ],
+)
+def test_what_is_wrong_is_named(inputs: Any, settings: dict[str, Any], sentence: str) -> None:
+    make: Any = tw.Rollback
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        make(None, inputs, **({"players": 2, "me": 0} | settings))
+
+
+def test_a_wrong_call_is_named_and_loses_nothing() -> None:
+    game: tw.Rollback[Any] = tw.Rollback(None, 4, players=2, me=0)
+    with pytest.raises(ValueError, match="input must be 0 to 15, not 16"):
+        game.advance(16)
+    with pytest.raises(TypeError, match="input must be an int, not str"):
+        game.advance("1")
+    requests = game.advance(1)
+    with pytest.raises(RuntimeError, match="must be run through to its end"):
+        game.advance(1)
+    (save, advance) = requests
+    assert (type(save), type(advance)) == (tw.Save, tw.Advance)
+    checked: Any = save
+    with pytest.raises(TypeError, match="checksum must be an int, float, str, bytes or a buffer"):
+        checked.checksum = object()
+    assert game.read(1, b"") is not None
+    assert game.read(9, b"") is not None
+    with pytest.raises(ValueError, match="player must be 0 to 15, not 16"):
+        game.read(16, b"")
+    assert game.frame == 1

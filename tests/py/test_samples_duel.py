@@ -1,0 +1,69 @@
+"""The duel: two fighters over a bad network fight the same fight, in virtual time."""
+
+from __future__ import annotations
+
+from array import array
+
+import pytest
+import tickwire as tw
+from tickwire.samples import duel as sample
+from tickwire.samples.duel import FIELDS, HEALTH, INPUT_BITS, PROTOCOL, WINS, Bot, Duel
+
+
+def fighters(seed: int = 5) -> tuple[tw.SimulatedNetwork, list[Duel]]:
+    """Two players over a bad network."""
+    network = tw.SimulatedNetwork(conditions=tw.Conditions(latency=0.04, jitter=0.02, loss=0.05), seed=seed)
+    host = tw.Peer.host(PROTOCOL, name="a", players=2, bind="10.0.0.1:7", network=network)
+    guest = tw.Peer.join("10.0.0.1:7", PROTOCOL, name="b", bind="10.0.0.2:7", network=network)
+    return network, [Duel(host), Duel(guest)]
+
+
+def test_two_bots_fight_the_same_fight() -> None:
+    network, duels = fighters()
+    bots = [Bot(duel, seed) for seed, duel in enumerate(duels)]
+    for _ in range(60 * 40):
+        for bot in bots:
+            bot.tick()
+        network.advance(1 / 60)
+    for duel in duels:
+        assert (duel.news, duel.over) == ("fight!", False)
+        assert duel.rollback is not None
+        assert duel.rollback.frame > 2_000
+        assert min(duel.rollback.stats[name] for name in ("rollbacks", "compared")) > 50
+        assert duel.state[WINS] + duel.state[FIELDS + WINS] >= 1
+    # With nothing pressed any more both come to the same state.
+    for _ in range(120):
+        for duel in duels:
+            duel.tick(0)
+        network.advance(1 / 60)
+    assert duels[0].state[HEALTH] == duels[1].state[HEALTH]
+    assert duels[0].state[WINS] == duels[1].state[WINS]
+
+
+def test_who_stays_is_told_that_the_other_left() -> None:
+    network, duels = fighters()
+    for second in range(20):
+        for _ in range(60):
+            for duel in duels:
+                duel.tick(0)
+            network.advance(1 / 60)
+        if second == 6:
+            duels.pop().peer.close()
+    assert duels[0].over
+    assert "PlayerOut(player=1" in duels[0].news or "over" in duels[0].news
+
+
+def test_the_step_gives_the_same_each_time() -> None:
+    state = array("i", bytes(4 * 2 * FIELDS))
+    sample.begin(state)
+    test = tw.SyncTest(INPUT_BITS, state=state)
+    for frame in range(600):
+        for request in test.advance([frame * 7 % 32, frame * 11 % 32]):
+            assert isinstance(request, tw.Advance)
+            sample.step(state, request.inputs)
+
+
+def test_it_says_what_is_wrong_with_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        sample.main(["--help"])
+    assert "--join ADDRESS" in capsys.readouterr().out
