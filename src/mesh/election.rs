@@ -38,7 +38,8 @@ impl Mesh {
     pub(super) fn update_election(&mut self, now: Instant) {
         let Some(election) = &self.election else { return };
         if election.until <= now {
-            return self.end(now, LeaveReason::Minority);
+            let reason = if self.is_member() { LeaveReason::Minority } else { LeaveReason::NoAnswer };
+            return self.end(now, reason);
         }
         // Who is only about to be a player has a vote and no more.
         if election.next_at > now || !self.is_member() {
@@ -112,7 +113,7 @@ impl Mesh {
         }
     }
 
-    fn count_votes(&mut self, now: Instant) {
+    pub(super) fn count_votes(&mut self, now: Instant) {
         let Some(Election { claim: Some((epoch, votes)), .. }) = self.election else { return };
         if !self.is_quorum(votes) {
             return;

@@ -140,8 +140,9 @@ pub struct Mesh {
     /// What was agreed on, and what was proposed after it.
     pub(super) stable: Roster,
     pub(super) pending: Option<Roster>,
-    /// The newest proposal.
+    /// The newest proposal, and the one that was agreed on last, while it is known which that is.
     pub(super) last: Stamp,
+    pub(super) agreed: Option<Stamp>,
     /// Who is the master, and since which epoch. None: it is gone.
     pub(super) master: Option<u8>,
     pub(super) epoch: u32,
@@ -186,6 +187,7 @@ impl Mesh {
             stable: Roster::default(),
             pending: None,
             last: Stamp::default(),
+            agreed: None,
             master: None,
             epoch: 0,
             election: None,
@@ -272,6 +274,16 @@ impl Mesh {
         &self.stable
     }
 
+    /// Which proposal the roster is of, where that is known.
+    pub fn agreed(&self) -> Option<(Stamp, &Roster)> {
+        Some((self.agreed?, &self.stable))
+    }
+
+    /// Counts masters, as far as is known here.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
     /// When the game begins, or began.
     pub fn start_at(&self) -> Option<Instant> {
         self.start_at
@@ -299,7 +311,8 @@ impl Mesh {
             next = next.min(again_at);
         }
         if let Some(election) = &self.election {
-            next = next.min(election.next_at).min(election.until);
+            let claims = if self.is_member() { election.next_at } else { Instant::NEVER };
+            next = next.min(claims).min(election.until);
         }
         if self.is_master() && self.start_at.is_some() && !self.told_start {
             next = next.min(self.count_at);
@@ -536,16 +549,17 @@ impl Mesh {
 
     /// Whether these are enough to decide, of those that were agreed on and of those proposed.
     pub(super) fn is_quorum(&self, players: Players) -> bool {
+        let reached = self.reached();
         let enough = |roster: &Roster| {
             let gone = self.gone.iter().filter(|(player, joined)| roster.has(*player, *joined));
-            roster.is_quorum(players, gone.fold(0, |all, (player, _)| all | bit(*player)))
+            roster.is_quorum(players, reached, gone.fold(0, |all, (player, _)| all | bit(*player)))
         };
         enough(&self.stable) && self.pending.as_ref().is_none_or(enough)
     }
 
-    /// Whether it has a part in what the players decide: from the proposal on by which it is one of them.
+    /// Whether it has a part in what the players decide: from the welcome on, as it may be proposed without knowing yet.
     pub(super) fn takes_part(&self) -> bool {
-        self.is_member() || self.phase == Phase::Joining && self.pends(self.me.0, self.me.1)
+        self.is_member() || self.phase == Phase::Joining
     }
 
     pub(super) fn send(&mut self, link: LinkId, message: Message) {
@@ -677,6 +691,7 @@ impl Mesh {
     /// Someone came or went.
     pub(super) fn after_links(&mut self, now: Instant) {
         self.check_minority(now);
+        self.count_votes(now);
         self.decide(now);
     }
 }
