@@ -15,6 +15,7 @@
 //! | 5 | [`endpoint`] | servers, clients and hosts as sans-IO machines: peers, events, messages |
 //! | 4 | [`netcode`], [`transport`], [`slices`] | secure connections (netcode 1.02); one conversation: acks, channels, framing; large blocks |
 //! | 4 | [`timeline`] | one time on both sides: the server's tick on a client, its lead, inputs by tick, which tick is shown |
+//! | 4 | [`mesh`] | who is in a game of peers, and which of them is the master |
 //! | 3 | [`wire`] | bytes and bits (serialize 1.0), message schemas |
 //! | 3 | [`calls`] | how many calls a peer may make, and which requests wait for a reply |
 //! | 2 | [`store`] | fixed-capacity containers |

@@ -1,7 +1,7 @@
 //! How the roster changes: the master proposes, the players know it, it counts.
 
 use super::links::{Expected, LinkEnd, LinkId, Role};
-use super::machine::{Action, Fault, Happening, Mesh, Phase, left_until};
+use super::machine::{Action, Happening, Mesh, MeshFault, Phase, left_until};
 use super::message::{Message, Stamp};
 use super::roster::{LeaveReason, Member, Roster, bit};
 use super::{MAX_PLAYERS, REPORT_GRACE};
@@ -16,7 +16,7 @@ impl Mesh {
         player: u8,
         message: Message,
         rtt: Duration,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), MeshFault> {
         let from_master = self.master == Some(player);
         if !from_master && self.is_of_a_master(&message) {
             return self.handle_from_another(now, id, player, message);
@@ -79,7 +79,7 @@ impl Mesh {
             // Of a newcomer that was let in meanwhile.
             Message::Reached { .. } | Message::Unreached { .. } => Ok(()),
             Message::Hello { .. } | Message::NotMaster { .. } | Message::Welcome { .. } => {
-                Err(Fault::OutOfPlace)
+                Err(MeshFault::OutOfPlace)
             }
         }
     }
@@ -107,18 +107,18 @@ impl Mesh {
         stamp: Stamp,
         stable: Roster,
         pending: Roster,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), MeshFault> {
         if stamp.epoch != self.epoch || stamp <= self.last {
             self.stale += 1;
             return Ok(());
         }
         let master = self.master.unwrap_or(self.me.0);
         if self.phase == Phase::Joining && !pending.has(self.me.0, self.me.1) {
-            return Err(Fault::Impossible);
+            return Err(MeshFault::Impossible);
         }
         // Its own going may be what it proposes.
         if master == self.me.0 || stable.member(master).is_none() && pending.member(master).is_none() {
-            return Err(Fault::Impossible);
+            return Err(MeshFault::Impossible);
         }
         // Of those who were never told of one here, nothing was agreed on here.
         (self.stable, self.agreed) = (stable, None);

@@ -1,7 +1,7 @@
 //! A new master in place of one that is gone: the player of the lowest number, of those that see each other, asks for votes.
 
 use super::links::{LinkId, Role};
-use super::machine::{Fault, Mesh};
+use super::machine::{Mesh, MeshFault};
 use super::message::{Message, Stamp};
 use super::roster::{LeaveReason, Players, bit};
 use super::{CLAIM_STAGGER, CLAIM_TIMEOUT, ELECTION_GRACE};
@@ -64,7 +64,7 @@ impl Mesh {
         player: u8,
         epoch: u32,
         last: Stamp,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), MeshFault> {
         if self.master.is_some() {
             // Its own link to the master ended. Ours may, too, a little later: it is asked again then.
             return if epoch > self.epoch {
@@ -143,7 +143,7 @@ impl Mesh {
         id: LinkId,
         player: u8,
         message: Message,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), MeshFault> {
         let waits = self.links.iter().any(|link| link.id == id && !link.deferred.is_empty());
         let newer = matches!(&message, Message::Propose { stamp, .. } if stamp.epoch > self.epoch);
         if self.master.is_some() {
@@ -151,7 +151,7 @@ impl Mesh {
             return if self.takes_part() && (newer || waits) {
                 self.defer(now, id, message)
             } else {
-                Err(Fault::NotTheMaster)
+                Err(MeshFault::NotTheMaster)
             };
         }
         let Message::Propose { stamp, stable, pending } = message else {

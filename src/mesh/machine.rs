@@ -14,7 +14,7 @@ use crate::time::{Duration, Instant};
 
 /// What a peer is made with.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct MeshConfig {
     pub name: String,
     /// With which connect tokens for this peer are sealed.
     pub key: Key,
@@ -53,7 +53,7 @@ pub enum Action {
     /// End a link: the game is done with whoever it was.
     End { link: LinkId, reason: LeaveReason },
     /// End a link for what was said there.
-    Refuse { link: LinkId, fault: Fault },
+    Refuse { link: LinkId, fault: MeshFault },
 }
 
 /// What happened, for the game.
@@ -85,7 +85,7 @@ pub enum Happening {
 
 /// What a peer must not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum MeshFault {
     /// The bytes are no message.
     Malformed,
     /// It is for the master to say.
@@ -98,24 +98,24 @@ pub enum Fault {
     Flood,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for MeshFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Fault::Malformed => "bytes that are no message of peers",
-            Fault::NotTheMaster => "what only the master may say",
-            Fault::OutOfPlace => "what is not for it to say",
-            Fault::Impossible => "a player or a state that can't be",
-            Fault::Flood => "too much before it is known who says it",
+            MeshFault::Malformed => "bytes that are no message of peers",
+            MeshFault::NotTheMaster => "what only the master may say",
+            MeshFault::OutOfPlace => "what is not for it to say",
+            MeshFault::Impossible => "a player or a state that can't be",
+            MeshFault::Flood => "too much before it is known who says it",
         })
     }
 }
 
-impl core::error::Error for Fault {}
+impl core::error::Error for MeshFault {}
 
 /// How far this peer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It asks to be let in; so many others have sent it on.
+    /// It asks to be let in; this many others have sent it on.
     Asking {
         hops: u32,
         again_at: Instant,
@@ -129,7 +129,7 @@ pub enum Phase {
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Mesh {
-    pub(super) config: Config,
+    pub(super) config: MeshConfig,
     pub(super) phase: Phase,
     /// This player and its joining, from the welcome on.
     pub(super) me: (u8, u32),
@@ -176,7 +176,7 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    fn new(config: Config, phase: Phase) -> Self {
+    fn new(config: MeshConfig, phase: Phase) -> Self {
         Mesh {
             config,
             phase,
@@ -213,7 +213,7 @@ impl Mesh {
     }
 
     /// The first peer of a game: its master.
-    pub fn host(config: Config) -> Self {
+    pub fn host(config: MeshConfig) -> Self {
         let member =
             Member { player: 0, joined: 0, name: config.name.clone(), addresses: config.addresses.clone() };
         let stable = Roster {
@@ -237,7 +237,7 @@ impl Mesh {
     }
 
     /// A peer that joins a game: one of its members is at these addresses.
-    pub fn join(config: Config, contact: Vec<SocketAddr>) -> Self {
+    pub fn join(config: MeshConfig, contact: Vec<SocketAddr>) -> Self {
         let mut mesh = Mesh::new(config, Phase::Asking { hops: 0, again_at: Instant::NEVER });
         mesh.actions.push_back(Action::Ask { addresses: contact.clone() });
         mesh.contact = contact;
@@ -327,6 +327,9 @@ impl Mesh {
 
     /// Someone dialled; with a ticket, as a newcomer that the master has introduced.
     pub fn handle_accepted(&mut self, now: Instant, id: LinkId, from: SocketAddr, ticket: Option<Ticket>) {
+        if let Phase::Ended(_) = self.phase {
+            return self.actions.push_back(Action::End { link: id, reason: LeaveReason::NoAnswer });
+        }
         let mut link = Link::new(id, Some(from), now, Role::Stranger { ticket });
         let expected = self.expected.iter().position(|expected| Some(expected.ticket) == ticket);
         if let Some(place) = expected {
@@ -357,7 +360,7 @@ impl Mesh {
         (link.is_up, link.since, link.address) = (true, now, Some(address));
         match link.role {
             Role::Contact => {
-                let Config { name, key, addresses, .. } = &self.config;
+                let MeshConfig { name, key, addresses, .. } = &self.config;
                 let message = Message::Hello { name: name.clone(), key: *key, addresses: addresses.clone() };
                 self.send(id, message);
             }
@@ -404,8 +407,8 @@ impl Mesh {
         id: LinkId,
         bytes: &[u8],
         rtt: Duration,
-    ) -> Result<(), Fault> {
-        let message = Message::read(bytes).ok_or(Fault::Malformed)?;
+    ) -> Result<(), MeshFault> {
+        let message = Message::read(bytes).ok_or(MeshFault::Malformed)?;
         self.handle_message(now, id, message, rtt)
     }
 
@@ -419,7 +422,7 @@ impl Mesh {
         id: LinkId,
         message: Message,
         rtt: Duration,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), MeshFault> {
         if let Phase::Ended(_) = self.phase {
             return Ok(());
         }
@@ -450,7 +453,7 @@ impl Mesh {
                 let player = *player;
                 self.handle_from_player(now, id, player, message, rtt)
             }
-            _ => Err(Fault::OutOfPlace),
+            _ => Err(MeshFault::OutOfPlace),
         };
         self.decide(now);
         handled
@@ -586,10 +589,10 @@ impl Mesh {
     }
 
     /// Keeps a message until it is known who says it, or until its time has come.
-    pub(super) fn defer(&mut self, now: Instant, id: LinkId, message: Message) -> Result<(), Fault> {
+    pub(super) fn defer(&mut self, now: Instant, id: LinkId, message: Message) -> Result<(), MeshFault> {
         let Some(link) = self.link_mut(id) else { return Ok(()) };
         if link.deferred.len() >= MAX_DEFERRED {
-            return Err(Fault::Flood);
+            return Err(MeshFault::Flood);
         }
         if link.deferred.is_empty() {
             link.deferred_since = now;
@@ -647,7 +650,7 @@ impl Mesh {
             Role::Player { .. } if !link.deferred.is_empty() => {
                 // There is a master all the time: this one only says that it is one.
                 link.deferred.clear();
-                self.actions.push_back(Action::Refuse { link: id, fault: Fault::NotTheMaster });
+                self.actions.push_back(Action::Refuse { link: id, fault: MeshFault::NotTheMaster });
             }
             _ => {
                 self.links.retain(|link| link.id != id);

@@ -1,5 +1,6 @@
 //! Games of peers: who is in them and who is the master, whatever dies when and whatever is said in which order.
 
+mod hostile;
 mod world;
 
 use tickwire::mesh::{Happening, LeaveReason, Phase};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 use tickwire::mesh::{
-    Action, Config, Happening, LeaveReason, LinkEnd, Mesh, Message, Phase, Roster, Stamp, Start, Ticket,
+    Action, Happening, LeaveReason, LinkEnd, Mesh, MeshConfig, Message, Phase, Roster, Stamp, Start, Ticket,
 };
 use tickwire::time::{Duration, Instant};
 
@@ -45,8 +45,8 @@ pub fn address(peer: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, peer as u8], 7))
 }
 
-fn config(peer: usize, places: u8) -> Config {
-    Config {
+fn config(peer: usize, places: u8) -> MeshConfig {
+    MeshConfig {
         name: format!("peer {peer}"),
         key: [peer as u8; 32],
         addresses: vec![address(peer)],
@@ -87,7 +87,7 @@ impl World {
         peer
     }
 
-    /// A game of so many.
+    /// A game of this many.
     pub fn of(count: usize) -> Self {
         let mut world = World::new();
         for _ in 1..count {
