@@ -30,7 +30,7 @@ class Game:
         self.known: list[set[int]] = []
         self.add(lambda **given: tw.Peer.host(PROTOCOL, **given, **settings))
 
-    def add(self, make: Callable[..., tw.Peer[Chat]], protocol: tw.Protocol[Chat] = PROTOCOL) -> int:
+    def add(self, make: Callable[..., tw.Peer[Chat]]) -> int:
         number = len(self.peers)
         bind = f"10.0.0.{number + 1}:7"
         self.peers.append(make(name=f"peer {number}", bind=bind, network=self.network))
@@ -264,7 +264,9 @@ def test_chunks_go_between_players() -> None:
         for peer in game.peers:
             with peer.tick() as inbox:
                 taken += inbox.chunks
-    assert [(chunk.client.number, chunk.label, bytes(chunk)) for chunk in taken] == [(0, "state", b"state" * 1000)]
+    assert [(chunk.client.number, chunk.label, bytes(chunk)) for chunk in taken] == [
+        (0, "state", b"state" * 1000)
+    ]
 
 
 def test_mistakes_name_what_is_wrong() -> None:
