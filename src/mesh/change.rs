@@ -229,7 +229,7 @@ impl Mesh {
             .into_iter()
             .filter(|member| !self.stable.has(member.player, member.joined))
             .collect();
-        if self.told.iter().any(|told| *told == self.me) && !self.stable.has(self.me.0, self.me.1) {
+        if self.told.contains(&self.me) && !self.stable.has(self.me.0, self.me.1) {
             let reason = self.reason_of(self.me);
             return self.end(now, reason);
         }

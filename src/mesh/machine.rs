@@ -685,7 +685,7 @@ impl Mesh {
     /// A peer says when the game begins: the earliest word is the best, as nothing comes before it was sent.
     pub(super) fn note_start(&mut self, now: Instant, left: i64, rtt: Duration) {
         let half = rtt.as_nanos() as u64 / 2;
-        let then = now.as_nanos() as i128 + i128::from(left) * 1_000 - i128::from(half);
+        let then = i128::from(now.as_nanos()) + i128::from(left) * 1_000 - i128::from(half);
         let at = Instant::from_nanos(u64::try_from(then.max(0)).unwrap_or(u64::MAX / 2));
         self.start_at =
             Some(self.start_at.map_or(at, |known| if self.told_start { known } else { known.min(at) }));
@@ -701,5 +701,6 @@ impl Mesh {
 
 /// Microseconds from now until then, below zero if it is past.
 pub(super) fn left_until(at: Instant, now: Instant) -> i64 {
-    (at.as_nanos() as i128 / 1_000 - now.as_nanos() as i128 / 1_000) as i64
+    // Microseconds of 64 bits of nanoseconds.
+    (at.as_nanos() / 1_000) as i64 - (now.as_nanos() / 1_000) as i64
 }
