@@ -16,6 +16,7 @@
 //! | 4 | [`netcode`], [`transport`], [`slices`] | secure connections (netcode 1.02); one conversation: acks, channels, framing; large blocks |
 //! | 4 | [`timeline`] | one time on both sides: the server's tick on a client, its lead, inputs by tick, which tick is shown |
 //! | 4 | [`rollback`] | the same game at all players, run ahead on guesses and corrected |
+//! | 4 | [`mesh`] | who is in a game of peers, and which of them is the master |
 //! | 3 | [`wire`] | bytes and bits (serialize 1.0), message schemas |
 //! | 4 | [`rendezvous`] | peers behind NATs find each other: lobby codes, punching, a relay |
 //! | 3 | [`calls`] | how many calls a peer may make, and which requests wait for a reply |

@@ -1,7 +1,7 @@
 //! How the roster changes: the master proposes, the players know it, it counts.
 
 use super::links::{Expected, LinkEnd, LinkId, Role};
-use super::machine::{Action, Fault, Happening, Mesh, Phase, left_until};
+use super::machine::{Action, Happening, Mesh, MeshFault, Phase, left_until};
 use super::message::{Message, Stamp};
 use super::roster::{LeaveReason, Member, Roster, bit};
 use super::{MAX_PLAYERS, REPORT_GRACE};
@@ -16,7 +16,7 @@ impl Mesh {
         player: u8,
         message: Message,
         rtt: Duration,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), MeshFault> {
         let from_master = self.master == Some(player);
         if !from_master && self.is_of_a_master(&message) {
             return self.handle_from_another(now, id, player, message);
@@ -79,7 +79,7 @@ impl Mesh {
             // Of a newcomer that was let in meanwhile.
             Message::Reached { .. } | Message::Unreached { .. } => Ok(()),
             Message::Hello { .. } | Message::NotMaster { .. } | Message::Welcome { .. } => {
-                Err(Fault::OutOfPlace)
+                Err(MeshFault::OutOfPlace)
             }
         }
     }
@@ -107,20 +107,21 @@ impl Mesh {
         stamp: Stamp,
         stable: Roster,
         pending: Roster,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), MeshFault> {
         if stamp.epoch != self.epoch || stamp <= self.last {
             self.stale += 1;
             return Ok(());
         }
         let master = self.master.unwrap_or(self.me.0);
         if self.phase == Phase::Joining && !pending.has(self.me.0, self.me.1) {
-            return Err(Fault::Impossible);
+            return Err(MeshFault::Impossible);
         }
-        if master == self.me.0 || pending.member(master).is_none() {
-            return Err(Fault::Impossible);
+        // Its own going may be what it proposes.
+        if master == self.me.0 || stable.member(master).is_none() && pending.member(master).is_none() {
+            return Err(MeshFault::Impossible);
         }
         // Of those who were never told of one here, nothing was agreed on here.
-        self.stable = stable;
+        (self.stable, self.agreed) = (stable, None);
         (self.pending, self.last) = (Some(pending), stamp);
         self.send(id, Message::Ack { stamp });
         self.admit(now);
@@ -217,6 +218,7 @@ impl Mesh {
     /// What was proposed counts from now on.
     pub(super) fn commit(&mut self, now: Instant) {
         let Some(roster) = self.pending.take() else { return };
+        self.agreed = Some(self.last);
         let before = core::mem::replace(&mut self.stable, roster);
         if self.is_master() {
             self.tell_commit(now, &before);
@@ -227,7 +229,7 @@ impl Mesh {
             .into_iter()
             .filter(|member| !self.stable.has(member.player, member.joined))
             .collect();
-        if self.told.iter().any(|told| *told == self.me) && !self.stable.has(self.me.0, self.me.1) {
+        if self.told.contains(&self.me) && !self.stable.has(self.me.0, self.me.1) {
             let reason = self.reason_of(self.me);
             return self.end(now, reason);
         }
@@ -245,6 +247,10 @@ impl Mesh {
         for member in gone {
             let reason = self.reason_of((member.player, member.joined));
             self.part_with(now, member.player, member.joined, reason);
+        }
+        if self.master.is_some_and(|master| self.stable.member(master).is_none()) {
+            // It has proposed its own going.
+            return self.lose_master(now);
         }
         if self.told_master != self.master {
             let is_new = self.told_master.is_some();
@@ -349,12 +355,12 @@ impl Mesh {
     pub(super) fn lose_player(&mut self, now: Instant, who: (u8, u32), was_up: bool, how: LinkEnd) {
         let (player, joined) = who;
         let from_master = self.master == Some(player);
-        if self.phase == Phase::Joining && !(from_master && self.takes_part()) {
-            if from_master {
-                let reason = if how == LinkEnd::Lost { LeaveReason::NoAnswer } else { how.reason() };
-                self.end(now, reason);
-            } else {
-                self.say_unreached(player);
+        if self.phase == Phase::Joining {
+            match from_master {
+                // It may have proposed this peer already: the next master knows.
+                true if how != LinkEnd::Violation => self.lose_master(now),
+                true => self.end(now, LeaveReason::Violation),
+                false => self.say_unreached(player),
             }
             return;
         }

@@ -1,7 +1,7 @@
 //! A new master in place of one that is gone: the player of the lowest number, of those that see each other, asks for votes.
 
 use super::links::{LinkId, Role};
-use super::machine::{Fault, Mesh};
+use super::machine::{Mesh, MeshFault};
 use super::message::{Message, Stamp};
 use super::roster::{LeaveReason, Players, bit};
 use super::{CLAIM_STAGGER, CLAIM_TIMEOUT, ELECTION_GRACE};
@@ -38,7 +38,8 @@ impl Mesh {
     pub(super) fn update_election(&mut self, now: Instant) {
         let Some(election) = &self.election else { return };
         if election.until <= now {
-            return self.end(now, LeaveReason::Minority);
+            let reason = if self.is_member() { LeaveReason::Minority } else { LeaveReason::NoAnswer };
+            return self.end(now, reason);
         }
         // Who is only about to be a player has a vote and no more.
         if election.next_at > now || !self.is_member() {
@@ -63,7 +64,7 @@ impl Mesh {
         player: u8,
         epoch: u32,
         last: Stamp,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), MeshFault> {
         if self.master.is_some() {
             // Its own link to the master ended. Ours may, too, a little later: it is asked again then.
             return if epoch > self.epoch {
@@ -112,7 +113,7 @@ impl Mesh {
         }
     }
 
-    fn count_votes(&mut self, now: Instant) {
+    pub(super) fn count_votes(&mut self, now: Instant) {
         let Some(Election { claim: Some((epoch, votes)), .. }) = self.election else { return };
         if !self.is_quorum(votes) {
             return;
@@ -142,7 +143,7 @@ impl Mesh {
         id: LinkId,
         player: u8,
         message: Message,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), MeshFault> {
         let waits = self.links.iter().any(|link| link.id == id && !link.deferred.is_empty());
         let newer = matches!(&message, Message::Propose { stamp, .. } if stamp.epoch > self.epoch);
         if self.master.is_some() {
@@ -150,7 +151,7 @@ impl Mesh {
             return if self.takes_part() && (newer || waits) {
                 self.defer(now, id, message)
             } else {
-                Err(Fault::NotTheMaster)
+                Err(MeshFault::NotTheMaster)
             };
         }
         let Message::Propose { stamp, stable, pending } = message else {

@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 
 use super::links::{Expected, Joiner, LinkId, Role};
-use super::machine::{Action, Fault, Mesh, Phase};
+use super::machine::{Action, Mesh, MeshFault, Phase};
 use super::message::{Key, Message};
 use super::roster::{LeaveReason, Players, bit};
 use super::{ASK_AGAIN, MAX_ADDRESSES, MAX_HOPS, MAX_PLAYERS};
@@ -107,8 +107,8 @@ impl Mesh {
         now: Instant,
         id: LinkId,
         message: Message,
-    ) -> Result<(), Fault> {
-        let Phase::Asking { hops, .. } = self.phase else { return Err(Fault::OutOfPlace) };
+    ) -> Result<(), MeshFault> {
+        let Phase::Asking { hops, .. } = self.phase else { return Err(MeshFault::OutOfPlace) };
         match message {
             Message::NotMaster { addresses } => {
                 self.drop_link(id, LeaveReason::Left);
@@ -129,7 +129,7 @@ impl Mesh {
             }
             Message::Welcome { player, joined, master, master_joined, epoch } => {
                 if player == master {
-                    return Err(Fault::Impossible);
+                    return Err(MeshFault::Impossible);
                 }
                 self.phase = Phase::Joining;
                 (self.me, self.master, self.epoch) = ((player, joined), Some(master), epoch);
@@ -140,28 +140,28 @@ impl Mesh {
                 self.say_reached();
                 Ok(())
             }
-            _ => Err(Fault::OutOfPlace),
+            _ => Err(MeshFault::OutOfPlace),
         }
     }
 
     /// A newcomer is told whom to dial.
-    pub(super) fn handle_intro(&mut self, player: u8, joined: u32, pass: Vec<u8>) -> Result<(), Fault> {
+    pub(super) fn handle_intro(&mut self, player: u8, joined: u32, pass: Vec<u8>) -> Result<(), MeshFault> {
         if self.phase != Phase::Joining {
-            return Err(Fault::OutOfPlace);
+            return Err(MeshFault::OutOfPlace);
         }
         let dialled = self.links.iter().filter_map(|link| link.player()).any(|other| other.0 == player);
         if player == self.me.0 || dialled || self.links.len() > 2 * MAX_PLAYERS {
-            return Err(Fault::Impossible);
+            return Err(MeshFault::Impossible);
         }
         self.actions.push_back(Action::Dial { player, joined, pass });
         Ok(())
     }
 
     /// A member is told who will dial.
-    pub(super) fn handle_expect(&mut self, now: Instant, expected: Expected) -> Result<(), Fault> {
+    pub(super) fn handle_expect(&mut self, now: Instant, expected: Expected) -> Result<(), MeshFault> {
         let Expected { player, joined, ticket, .. } = expected;
         if player == self.me.0 || self.stable.member(player).is_some() {
-            return Err(Fault::Impossible);
+            return Err(MeshFault::Impossible);
         }
         let is_it = |role: &Role| matches!(role, Role::Stranger { ticket: Some(other) } if *other == ticket);
         if let Some(link) = self.links.iter_mut().find(|link| is_it(&link.role)) {

@@ -14,7 +14,7 @@ use crate::time::{Duration, Instant};
 
 /// What a peer is made with.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct MeshConfig {
     pub name: String,
     /// With which connect tokens for this peer are sealed.
     pub key: Key,
@@ -53,7 +53,7 @@ pub enum Action {
     /// End a link: the game is done with whoever it was.
     End { link: LinkId, reason: LeaveReason },
     /// End a link for what was said there.
-    Refuse { link: LinkId, fault: Fault },
+    Refuse { link: LinkId, fault: MeshFault },
 }
 
 /// What happened, for the game.
@@ -85,7 +85,7 @@ pub enum Happening {
 
 /// What a peer must not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum MeshFault {
     /// The bytes are no message.
     Malformed,
     /// It is for the master to say.
@@ -98,24 +98,24 @@ pub enum Fault {
     Flood,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for MeshFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Fault::Malformed => "bytes that are no message of peers",
-            Fault::NotTheMaster => "what only the master may say",
-            Fault::OutOfPlace => "what is not for it to say",
-            Fault::Impossible => "a player or a state that can't be",
-            Fault::Flood => "too much before it is known who says it",
+            MeshFault::Malformed => "bytes that are no message of peers",
+            MeshFault::NotTheMaster => "what only the master may say",
+            MeshFault::OutOfPlace => "what is not for it to say",
+            MeshFault::Impossible => "a player or a state that can't be",
+            MeshFault::Flood => "too much before it is known who says it",
         })
     }
 }
 
-impl core::error::Error for Fault {}
+impl core::error::Error for MeshFault {}
 
 /// How far this peer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It asks to be let in; so many others have sent it on.
+    /// It asks to be let in; this many others have sent it on.
     Asking {
         hops: u32,
         again_at: Instant,
@@ -129,7 +129,7 @@ pub enum Phase {
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Mesh {
-    pub(super) config: Config,
+    pub(super) config: MeshConfig,
     pub(super) phase: Phase,
     /// This player and its joining, from the welcome on.
     pub(super) me: (u8, u32),
@@ -140,8 +140,9 @@ pub struct Mesh {
     /// What was agreed on, and what was proposed after it.
     pub(super) stable: Roster,
     pub(super) pending: Option<Roster>,
-    /// The newest proposal.
+    /// The newest proposal, and the one that was agreed on last, while it is known which that is.
     pub(super) last: Stamp,
+    pub(super) agreed: Option<Stamp>,
     /// Who is the master, and since which epoch. None: it is gone.
     pub(super) master: Option<u8>,
     pub(super) epoch: u32,
@@ -175,7 +176,7 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    fn new(config: Config, phase: Phase) -> Self {
+    fn new(config: MeshConfig, phase: Phase) -> Self {
         Mesh {
             config,
             phase,
@@ -186,6 +187,7 @@ impl Mesh {
             stable: Roster::default(),
             pending: None,
             last: Stamp::default(),
+            agreed: None,
             master: None,
             epoch: 0,
             election: None,
@@ -211,7 +213,7 @@ impl Mesh {
     }
 
     /// The first peer of a game: its master.
-    pub fn host(config: Config) -> Self {
+    pub fn host(config: MeshConfig) -> Self {
         let member =
             Member { player: 0, joined: 0, name: config.name.clone(), addresses: config.addresses.clone() };
         let stable = Roster {
@@ -244,7 +246,7 @@ impl Mesh {
     }
 
     /// A peer that joins a game: one of its members is at these addresses.
-    pub fn join(config: Config, contact: Vec<SocketAddr>) -> Self {
+    pub fn join(config: MeshConfig, contact: Vec<SocketAddr>) -> Self {
         let mut mesh = Mesh::new(config, Phase::Asking { hops: 0, again_at: Instant::NEVER });
         mesh.actions.push_back(Action::Ask { addresses: contact.clone() });
         mesh.contact = contact;
@@ -281,6 +283,16 @@ impl Mesh {
         &self.stable
     }
 
+    /// Which proposal the roster is of, where that is known.
+    pub fn agreed(&self) -> Option<(Stamp, &Roster)> {
+        Some((self.agreed?, &self.stable))
+    }
+
+    /// Counts masters, as far as is known here.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
     /// When the game begins, or began.
     pub fn start_at(&self) -> Option<Instant> {
         self.start_at
@@ -308,7 +320,8 @@ impl Mesh {
             next = next.min(again_at);
         }
         if let Some(election) = &self.election {
-            next = next.min(election.next_at).min(election.until);
+            let claims = if self.is_member() { election.next_at } else { Instant::NEVER };
+            next = next.min(claims).min(election.until);
         }
         if self.is_master() && self.start_at.is_some() && !self.told_start {
             next = next.min(self.count_at);
@@ -323,6 +336,9 @@ impl Mesh {
 
     /// Someone dialled; with a ticket, as a newcomer that the master has introduced.
     pub fn handle_accepted(&mut self, now: Instant, id: LinkId, from: SocketAddr, ticket: Option<Ticket>) {
+        if let Phase::Ended(_) = self.phase {
+            return self.actions.push_back(Action::End { link: id, reason: LeaveReason::NoAnswer });
+        }
         let mut link = Link::new(id, Some(from), now, Role::Stranger { ticket });
         let expected = self.expected.iter().position(|expected| Some(expected.ticket) == ticket);
         if let Some(place) = expected {
@@ -353,7 +369,7 @@ impl Mesh {
         (link.is_up, link.since, link.address) = (true, now, Some(address));
         match link.role {
             Role::Contact => {
-                let Config { name, key, addresses, .. } = &self.config;
+                let MeshConfig { name, key, addresses, .. } = &self.config;
                 let message = Message::Hello { name: name.clone(), key: *key, addresses: addresses.clone() };
                 self.send(id, message);
             }
@@ -400,8 +416,8 @@ impl Mesh {
         id: LinkId,
         bytes: &[u8],
         rtt: Duration,
-    ) -> Result<(), Fault> {
-        let message = Message::read(bytes).ok_or(Fault::Malformed)?;
+    ) -> Result<(), MeshFault> {
+        let message = Message::read(bytes).ok_or(MeshFault::Malformed)?;
         self.handle_message(now, id, message, rtt)
     }
 
@@ -415,7 +431,7 @@ impl Mesh {
         id: LinkId,
         message: Message,
         rtt: Duration,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), MeshFault> {
         if let Phase::Ended(_) = self.phase {
             return Ok(());
         }
@@ -446,7 +462,7 @@ impl Mesh {
                 let player = *player;
                 self.handle_from_player(now, id, player, message, rtt)
             }
-            _ => Err(Fault::OutOfPlace),
+            _ => Err(MeshFault::OutOfPlace),
         };
         self.decide(now);
         handled
@@ -545,16 +561,17 @@ impl Mesh {
 
     /// Whether these are enough to decide, of those that were agreed on and of those proposed.
     pub(super) fn is_quorum(&self, players: Players) -> bool {
+        let reached = self.reached();
         let enough = |roster: &Roster| {
             let gone = self.gone.iter().filter(|(player, joined)| roster.has(*player, *joined));
-            roster.is_quorum(players, gone.fold(0, |all, (player, _)| all | bit(*player)))
+            roster.is_quorum(players, reached, gone.fold(0, |all, (player, _)| all | bit(*player)))
         };
         enough(&self.stable) && self.pending.as_ref().is_none_or(enough)
     }
 
-    /// Whether it has a part in what the players decide: from the proposal on by which it is one of them.
+    /// Whether it has a part in what the players decide: from the welcome on, as it may be proposed without knowing yet.
     pub(super) fn takes_part(&self) -> bool {
-        self.is_member() || self.phase == Phase::Joining && self.pends(self.me.0, self.me.1)
+        self.is_member() || self.phase == Phase::Joining
     }
 
     pub(super) fn send(&mut self, link: LinkId, message: Message) {
@@ -581,10 +598,10 @@ impl Mesh {
     }
 
     /// Keeps a message until it is known who says it, or until its time has come.
-    pub(super) fn defer(&mut self, now: Instant, id: LinkId, message: Message) -> Result<(), Fault> {
+    pub(super) fn defer(&mut self, now: Instant, id: LinkId, message: Message) -> Result<(), MeshFault> {
         let Some(link) = self.link_mut(id) else { return Ok(()) };
         if link.deferred.len() >= MAX_DEFERRED {
-            return Err(Fault::Flood);
+            return Err(MeshFault::Flood);
         }
         if link.deferred.is_empty() {
             link.deferred_since = now;
@@ -642,7 +659,7 @@ impl Mesh {
             Role::Player { .. } if !link.deferred.is_empty() => {
                 // There is a master all the time: this one only says that it is one.
                 link.deferred.clear();
-                self.actions.push_back(Action::Refuse { link: id, fault: Fault::NotTheMaster });
+                self.actions.push_back(Action::Refuse { link: id, fault: MeshFault::NotTheMaster });
             }
             _ => {
                 self.links.retain(|link| link.id != id);
@@ -677,7 +694,7 @@ impl Mesh {
     /// A peer says when the game begins: the earliest word is the best, as nothing comes before it was sent.
     pub(super) fn note_start(&mut self, now: Instant, left: i64, rtt: Duration) {
         let half = rtt.as_nanos() as u64 / 2;
-        let then = now.as_nanos() as i128 + i128::from(left) * 1_000 - i128::from(half);
+        let then = i128::from(now.as_nanos()) + i128::from(left) * 1_000 - i128::from(half);
         let at = Instant::from_nanos(u64::try_from(then.max(0)).unwrap_or(u64::MAX / 2));
         self.start_at =
             Some(self.start_at.map_or(at, |known| if self.told_start { known } else { known.min(at) }));
@@ -686,11 +703,13 @@ impl Mesh {
     /// Someone came or went.
     pub(super) fn after_links(&mut self, now: Instant) {
         self.check_minority(now);
+        self.count_votes(now);
         self.decide(now);
     }
 }
 
 /// Microseconds from now until then, below zero if it is past.
 pub(super) fn left_until(at: Instant, now: Instant) -> i64 {
-    (at.as_nanos() as i128 / 1_000 - now.as_nanos() as i128 / 1_000) as i64
+    // Microseconds of 64 bits of nanoseconds.
+    (at.as_nanos() / 1_000) as i64 - (now.as_nanos() / 1_000) as i64
 }

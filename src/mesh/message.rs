@@ -45,7 +45,7 @@ pub enum Message {
     Ack { stamp: Stamp },
     /// Enough know it: it counts. Microseconds until the start, if there is one; below zero after it.
     Commit { stamp: Stamp, left: Option<i64> },
-    /// Microseconds until the start once more, for whom this comes sooner than the last.
+    /// Microseconds until the start again, for whom this comes sooner than the last.
     Count { left: i64 },
     /// Another member isn't reached from here any more.
     Lost { player: u8, joined: u32 },

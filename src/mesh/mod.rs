@@ -21,7 +21,7 @@ mod message;
 mod roster;
 
 pub use links::{Link, LinkEnd, LinkId};
-pub use machine::{Action, Config, Fault, Happening, Mesh, Phase};
+pub use machine::{Action, Happening, Mesh, MeshConfig, MeshFault, Phase};
 pub use message::{Key, Message, Stamp, Ticket};
 pub use roster::{LeaveReason, Member, Players, Roster, Start, bit};
 

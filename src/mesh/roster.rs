@@ -99,13 +99,14 @@ impl Roster {
     }
 
     /// Whether these are enough of its players to decide something: more than half, or just half with the one of the lowest
-    /// number, so that two parts that don't see each other never both are. Of two players each is: the one that remains goes on.
-    /// Those who are `gone` for good, as they said themselves, don't count.
-    pub fn is_quorum(&self, players: Players, gone: Players) -> bool {
+    /// number, so that two parts that don't see each other never both are. Of two players each is that doesn't reach the other: the
+    /// one that remains goes on. Those who are `gone` for good, as they said themselves, don't count.
+    pub fn is_quorum(&self, players: Players, reached: Players, gone: Players) -> bool {
         let all = self.players() & !gone;
         let (here, count) = ((all & players).count_ones(), all.count_ones());
         let lowest = all & all.wrapping_neg();
-        2 * here > count || 2 * here == count && (players & lowest != 0 || count == 2)
+        let is_left = count == 2 && all & reached & !players == 0;
+        2 * here > count || 2 * here == count && (players & lowest != 0 || is_left)
     }
 
     /// Whether a roster from a peer can be one.
@@ -139,7 +140,7 @@ mod tests {
             players.dedup();
             let (roster, all) = (of(&players), of(&players).players());
             for part in 0..=all {
-                let both = roster.is_quorum(part & all, 0) && roster.is_quorum(all & !part, 0);
+                let both = roster.is_quorum(part & all, 0, 0) && roster.is_quorum(all & !part, 0, 0);
                 assert_eq!(
                     both,
                     players.len() == 2 && (part & all).count_ones() == 1,

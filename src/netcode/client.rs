@@ -346,7 +346,10 @@ impl Client {
     /// Whether a datagram from its server's address is for this client, if a server of ours listens on the same port:
     /// by its kind, or, if that server has also `accepted` a connection from there, by the key that opens it.
     pub fn is_for_us(&self, datagram: &[u8], accepted: bool) -> bool {
-        let Ok(header) = Header::read(datagram) else { return false };
+        let Ok(header) = Header::read(datagram) else {
+            // No packet, but perhaps the reason why we are refused.
+            return Refusal::read(datagram, &self.token.nonce).is_some();
+        };
         match header.kind {
             Kind::Response => false,
             Kind::Denied | Kind::Challenge => true,

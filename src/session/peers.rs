@@ -58,7 +58,7 @@ pub struct PeerPart {
     core: Option<Box<dyn Carried>>,
     /// Whose core packets are due in this flush: each is asked once.
     unfilled: mesh::Players,
-    players: Vec<Player>,
+    players: Vec<PlayerLink>,
     /// What the application is to be told.
     told: Vec<Happening>,
     links: Vec<Event>,
@@ -77,7 +77,7 @@ pub struct PeerConfig {
 }
 
 /// The connection to a player that was let in.
-struct Player {
+struct PlayerLink {
     handle: PeerHandle,
     player: u8,
     joined: u32,
@@ -222,7 +222,7 @@ impl PeerPart {
             return core.read(now, player.player, &body_bytes(received));
         }
         if !protocol.types_of(transport::Layer::Peers).contains(&usize::from(received.message_type)) {
-            return Err(mesh::Fault::Malformed.to_string());
+            return Err(mesh::MeshFault::Malformed.to_string());
         }
         let rtt = host.stats(peer).map_or(0.0, |(stats, _)| stats.rtt_min.min(stats.rtt).max(0.0));
         let rtt = Duration::try_from_secs_f64(rtt / 1_000.0).unwrap_or_default();
@@ -261,7 +261,7 @@ impl PeerPart {
                 Action::Admit { link, player, joined } => {
                     let handle = PeerHandle::from_number(link);
                     host.admit(handle);
-                    self.players.push(Player { handle, player, joined, came: false, over: false });
+                    self.players.push(PlayerLink { handle, player, joined, came: false, over: false });
                 }
                 Action::End { link, reason } => self.end(now, host, link, reason, out),
                 Action::Refuse { link, fault } => {

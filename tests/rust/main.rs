@@ -38,6 +38,7 @@ mod link_table;
 mod links;
 mod loss_bounds;
 mod memory;
+mod mesh;
 mod mutations;
 mod netcode;
 mod numbers;

@@ -474,7 +474,7 @@ impl Peer {
                 match core.send(now, handle, channel, encoded.clone(), options) {
                     Ok(()) | Err(SendError::NotConnected) => {}
                     Err(SendError::Channel(Refused::Full { .. } | Refused::TickFull { .. })) => {
-                        left_out.push(player)
+                        left_out.push(player);
                     }
                     // Too large: for the first player and for all others.
                     Err(error) => return Err(error),
@@ -665,7 +665,7 @@ impl Peer {
 
     fn make_event(&self, py: Python<'_>, happening: Happening) -> PyResult<Option<Py<PyAny>>> {
         let say = |line: String| {
-            log(py, Level::Info, || format!("the peer at {}: {line}", self.endpoint.address.0))
+            log(py, Level::Info, || format!("the peer at {}: {line}", self.endpoint.address.0));
         };
         Ok(match happening {
             Happening::Joined { player: number, joined } => {

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::driver::meeting::own_addresses;
 use crate::driver::{OsEntropy, VirtualNetwork};
 use crate::endpoint::{DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, ServerConfig};
-use crate::mesh::{Config, MAX_NAME_BYTES, MAX_PLAYERS, Mesh};
+use crate::mesh::{MAX_NAME_BYTES, MAX_PLAYERS, Mesh, MeshConfig};
 use crate::netcode;
 use crate::python::address::AddressLike;
 use crate::python::capture::{self, Secrets};
@@ -132,7 +132,7 @@ pub(super) fn open(
         driver.set_rendezvous(client);
     }
     let own = Some(address).filter(|address| !address.ip().is_unspecified());
-    let of_mesh = Config {
+    let of_mesh = MeshConfig {
         name: name.into(),
         key: own_key,
         addresses: own.into_iter().collect(),

@@ -1,0 +1,224 @@
+//! Those who say what isn't theirs to say: nothing comes of it, and nothing grows.
+
+use std::net::SocketAddr;
+
+use tickwire::mesh::{
+    Action, LeaveReason, LinkEnd, Member, Mesh, MeshFault, Message, Phase, Roster, Stamp, Start,
+};
+use tickwire::rng::Rng;
+use tickwire::time::Duration;
+
+use super::world::{World, address};
+
+/// A mesh takes at most this many bytes to show, whoever says what: a measure of its memory.
+const MAX_SHOWN: usize = 60_000;
+
+fn roster(rng: &mut Rng) -> Roster {
+    let mut members: Vec<Member> = Vec::new();
+    for player in 0..16 {
+        if rng.chance(0.4) {
+            let addresses = vec![address(player)];
+            let joined = rng.below(5) as u32;
+            members.push(Member { player: player as u8, joined, name: "liar".into(), addresses });
+        }
+    }
+    let start = rng.chance(0.5).then_some(Start { seed: 666, countdown: 1 });
+    Roster { members, places: 16, late: true, start, left: vec![(0, 0, LeaveReason::Kicked)] }
+}
+
+fn stamp(rng: &mut Rng) -> Stamp {
+    Stamp { epoch: rng.below(4) as u32, revision: rng.below(9) as u32 }
+}
+
+/// Anything that a peer may say.
+fn anything(rng: &mut Rng) -> Message {
+    let (player, joined) = (rng.below(16) as u8, rng.below(6) as u32);
+    let reason = LeaveReason::ALL[rng.below(11) as usize];
+    let epoch = if rng.chance(0.2) { u32::MAX } else { rng.below(6) as u32 };
+    let addresses: Vec<SocketAddr> = (0..rng.below(5) as usize).map(address).collect();
+    match rng.below(18) {
+        0 => Message::Hello { name: "liar".into(), key: [6; 32], addresses },
+        1 => Message::NotMaster { addresses },
+        2 => Message::Refused { reason },
+        3 => Message::Welcome { player, joined, master: rng.below(16) as u8, master_joined: 0, epoch },
+        4 => Message::Intro { player, joined, pass: vec![1; 20] },
+        5 => Message::Expect { player, joined, ticket: [rng.below(256) as u8; 16] },
+        6 => Message::Reached { players: rng.next_u64() as u16 },
+        7 => Message::Unreached { player },
+        8 => Message::Propose { stamp: stamp(rng), stable: roster(rng), pending: roster(rng) },
+        9 => Message::Ack { stamp: stamp(rng) },
+        10 => Message::Commit { stamp: stamp(rng), left: Some(rng.next_u64() as i64) },
+        11 => Message::Count { left: i64::MIN },
+        12 => Message::Lost { player, joined },
+        13 => Message::Claim { epoch, last: stamp(rng) },
+        14 => Message::Grant { epoch },
+        15 => Message::Deny { epoch },
+        16 => Message::SealedWith { key: [7; 32] },
+        _ => Message::Out { reason },
+    }
+}
+
+fn drain(mesh: &mut Mesh) -> Vec<Action> {
+    core::iter::from_fn(|| mesh.poll_action()).collect()
+}
+
+/// The connection between two, as each of them numbers it.
+fn link(world: &World, of: usize, to: usize) -> u64 {
+    let place =
+        world.connections.iter().rposition(|it| (it.from, it.to) == (of, to) || (it.from, it.to) == (to, of));
+    let place = place.unwrap();
+    2 * place as u64 + u64::from(world.connections[place].from == of)
+}
+
+#[test]
+fn a_member_that_says_anything_changes_nothing_while_there_is_a_master() {
+    let world = World::of(4);
+    for seed in 0..400 {
+        let (mut world, mut rng) = (world.clone(), Rng::seeded(seed));
+        let liar = link(&world, 1, 2);
+        let now = world.now;
+        let mesh = world.mesh(1);
+        let before = mesh.roster().clone();
+        let mut is_out = false;
+        for _ in 0..200 {
+            let message = anything(&mut rng);
+            match mesh.handle_message(now, liar, message.clone(), Duration::ZERO) {
+                Ok(()) => {}
+                Err(
+                    MeshFault::NotTheMaster
+                    | MeshFault::OutOfPlace
+                    | MeshFault::Impossible
+                    | MeshFault::Flood,
+                ) => {
+                    is_out = true;
+                    break;
+                }
+                Err(other) => panic!("{other} of {message:?}"),
+            }
+            assert!(format!("{mesh:?}").len() < MAX_SHOWN);
+        }
+        assert_eq!((mesh.roster(), mesh.master(), mesh.phase()), (&before, Some(0), Phase::Member));
+        assert!(is_out, "seed {seed}: it said so much, and nothing was wrong with it");
+        let sent = drain(mesh);
+        assert!(sent.iter().all(|action| matches!(action, Action::Send { .. })), "{sent:?}");
+        // Its end is the master's to judge, and the game goes on.
+        mesh.handle_end(now, liar, LinkEnd::Violation);
+        assert_eq!(mesh.phase(), Phase::Member);
+    }
+}
+
+#[test]
+fn a_member_that_says_anything_to_the_master_is_out_at_most_itself() {
+    let world = World::of(4);
+    for seed in 0..400 {
+        let (mut world, mut rng) = (world.clone(), Rng::seeded(seed));
+        let liar = link(&world, 0, 2);
+        for _ in 0..200 {
+            let now = world.now;
+            let message = anything(&mut rng);
+            // What it says of others needs a second witness: theirs; but one may lie of two that one doesn't reach another.
+            if matches!(message, Message::Lost { .. }) {
+                continue;
+            }
+            if world.mesh(0).handle_message(now, liar, message, Duration::ZERO).is_err() {
+                world.mesh(0).handle_end(now, liar, LinkEnd::Violation);
+                break;
+            }
+            assert!(format!("{:?}", world.mesh(0)).len() < MAX_SHOWN);
+        }
+        let mesh = world.mesh(0);
+        assert!([0, 1, 3].iter().all(|player| mesh.roster().member(*player).is_some()));
+        assert_eq!((mesh.master(), mesh.phase(), mesh.epoch()), (Some(0), Phase::Member, 1));
+    }
+}
+
+#[test]
+fn strangers_change_nothing_and_are_sent_away() {
+    let world = World::of(3);
+    for seed in 0..300 {
+        for peer in [0, 1] {
+            let (mut world, mut rng) = (world.clone(), Rng::seeded(seed));
+            let now = world.now;
+            let mesh = world.mesh(peer);
+            let before = mesh.roster().clone();
+            let ticket = rng.chance(0.5).then_some([9; 16]);
+            mesh.handle_accepted(now, 1_000, address(9), ticket);
+            for _ in 0..200 {
+                if mesh.handle_message(now, 1_000, anything(&mut rng), Duration::ZERO).is_err() {
+                    mesh.handle_end(now, 1_000, LinkEnd::Violation);
+                    break;
+                }
+            }
+            assert_eq!(mesh.roster(), &before);
+            assert!(format!("{mesh:?}").len() < MAX_SHOWN);
+            mesh.update(now + Duration::from_secs(16));
+            assert_eq!((mesh.roster(), mesh.phase()), (&before, Phase::Member));
+        }
+    }
+}
+
+#[test]
+fn a_newcomer_is_led_astray_by_nobody_but_whom_it_asked() {
+    for seed in 0..300 {
+        let mut rng = Rng::seeded(seed);
+        let mut world = World::new();
+        let peer = world.join(0);
+        let now = world.now;
+        let mesh = world.mesh(peer);
+        for _ in 0..100 {
+            if mesh.handle_message(now, 1, anything(&mut rng), Duration::ZERO).is_err() {
+                mesh.handle_end(now, 1, LinkEnd::Violation);
+                break;
+            }
+            assert!(format!("{mesh:?}").len() < MAX_SHOWN);
+        }
+    }
+}
+
+#[test]
+fn a_second_master_is_found_out() {
+    let mut world = World::of(3);
+    let liar = link(&world, 1, 2);
+    let (now, mut rng) = (world.now, Rng::seeded(1));
+    let forged = |epoch| Message::Propose {
+        stamp: Stamp { epoch, revision: 1 },
+        stable: Roster { places: 4, ..Roster::default() },
+        pending: roster(&mut Rng::seeded(2)),
+    };
+    let mesh = world.mesh(1);
+    let older = mesh.handle_message(now, liar, forged(1), Duration::ZERO);
+    assert_eq!(older, Err(MeshFault::NotTheMaster));
+    // It may be that the master is gone, and this peer is only to notice.
+    assert_eq!(mesh.handle_message(now, liar, forged(2), Duration::ZERO), Ok(()));
+    mesh.update(now + Duration::from_secs(6));
+    assert!(!drain(mesh).iter().any(|action| matches!(action, Action::Refuse { .. })));
+    mesh.update(now + Duration::from_secs(8));
+    let refused = Action::Refuse { link: liar, fault: MeshFault::NotTheMaster };
+    assert!(drain(mesh).contains(&refused));
+    assert_eq!(mesh.roster().members.len(), 3);
+    let _ = anything(&mut rng);
+}
+
+#[test]
+fn a_flood_of_hellos_takes_the_places_that_there_are_and_no_more() {
+    let mut world = World::of(2);
+    let now = world.now;
+    let mesh = world.mesh(0);
+    let mut welcome = 0;
+    for link in 0..500 {
+        mesh.handle_accepted(now, 1_000 + link, address(9), None);
+        let hello = Message::Hello { name: "x".into(), key: [1; 32], addresses: Vec::new() };
+        mesh.handle_message(now, 1_000 + link, hello, Duration::ZERO).unwrap();
+        welcome += drain(mesh)
+            .iter()
+            .filter(|action| matches!(action, Action::Send { message: Message::Welcome { .. }, .. }))
+            .count();
+    }
+    assert!(welcome <= 6, "of 8 places, 2 are taken: {welcome}");
+    // All of them are gone in time; the endpoint's slots bound how many there are at once.
+    for second in 1..20 {
+        mesh.update(now + Duration::from_secs(second));
+    }
+    let ended = drain(mesh).iter().filter(|action| matches!(action, Action::End { .. })).count();
+    assert!(ended >= 490, "{ended}");
+}

@@ -1,0 +1,188 @@
+//! Games of peers: who is in them and who is the master, whatever dies when and whatever is said in which order.
+
+mod hostile;
+mod world;
+
+use tickwire::mesh::{Happening, LeaveReason, Phase};
+use tickwire::rng::Rng;
+
+use world::World;
+
+/// What is done while it goes on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Deed {
+    Join,
+    Start,
+    Kick(u8),
+    Leave(usize),
+}
+
+/// Lets so much happen, in an order that a seed gives; gives whether anything was left to happen.
+fn stir(world: &mut World, rng: &mut Rng, steps: usize) {
+    for _ in 0..steps {
+        let ready = world.ready();
+        if ready.is_empty() || rng.chance(0.05) {
+            world.tick();
+            continue;
+        }
+        let (place, way) = ready[rng.below(ready.len() as u64) as usize];
+        world.deliver(place, way);
+    }
+}
+
+fn act(world: &mut World, deed: Deed) {
+    match deed {
+        Deed::Join => drop(world.join(0)),
+        Deed::Start => drop(world.start(0)),
+        Deed::Kick(player) => {
+            let now = world.now;
+            world.mesh(0).kick(now, player);
+        }
+        Deed::Leave(peer) => world.leave(peer),
+    }
+}
+
+#[test]
+fn newcomers_join_at_any_member_and_all_start_together() {
+    let mut world = World::of(3);
+    let fourth = world.join(2);
+    world.settle();
+    world.check_settled();
+    assert_eq!(world.parts().len(), 1);
+    assert_eq!(world.mesh(fourth).me(), Some(3));
+    assert!(!world.start(1), "only the master starts");
+    assert!(world.start(0) && !world.start(0));
+    world.settle();
+    world.check_settled();
+    let late = world.join(1);
+    world.settle();
+    world.check_settled();
+    for peer in 0..=late {
+        let started = world.happened[peer].iter().filter(|it| **it == Happening::Starts { seed: 77 });
+        assert_eq!(started.count(), 1, "{peer}");
+    }
+}
+
+#[test]
+fn a_master_killed_at_any_moment_leaves_one_other() {
+    for (seed, deed) in
+        (0..8).flat_map(|seed| [Deed::Join, Deed::Start, Deed::Kick(2)].map(|deed| (seed, deed)))
+    {
+        for steps in 0..40 {
+            for keep in [false, true] {
+                let (mut world, mut rng) = (World::of(3), Rng::seeded(seed));
+                act(&mut world, deed);
+                stir(&mut world, &mut rng, steps);
+                world.kill(0, keep);
+                stir(&mut world, &mut rng, 60);
+                world.settle();
+                world.check_settled();
+                let parts = world.parts();
+                // With a kick that was agreed on with the one that it was about, two of three are gone at once.
+                let is_kick = matches!(deed, Deed::Kick(_));
+                let least = if is_kick { 1 } else { 2 };
+                let members = parts.keys().next().map_or(0, Vec::len);
+                if is_kick && parts.is_empty() {
+                    continue;
+                }
+                let phases: Vec<_> =
+                    world.peers.iter().map(|peer| peer.as_ref().map(|mesh| mesh.phase())).collect();
+                let told = &world.happened;
+                assert!(
+                    parts.len() == 1 && members >= least,
+                    "{seed} {deed:?} {steps} {keep}: {parts:?} {phases:?} {told:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn with_four_one_more_may_be_gone() {
+    for seed in 0..20 {
+        for (other, count) in [(1, 5), (3, 5), (4, 5)] {
+            let (mut world, mut rng) = (World::of(count), Rng::seeded(seed));
+            stir(&mut world, &mut rng, 5);
+            world.kill(other, false);
+            stir(&mut world, &mut rng, seed as usize % 17);
+            world.kill(0, false);
+            stir(&mut world, &mut rng, 100);
+            world.settle();
+            world.check_settled();
+            assert_eq!(world.parts().keys().map(Vec::len).collect::<Vec<_>>(), [3], "{seed} {other}");
+        }
+    }
+}
+
+#[test]
+fn parts_that_do_not_see_each_other_never_both_go_on() {
+    for seed in 0..500 {
+        let mut rng = Rng::seeded(seed);
+        let count = 3 + rng.below(3) as usize;
+        let mut world = World::of(count);
+        if rng.chance(0.3) {
+            world.join(0);
+        }
+        if rng.chance(0.3) {
+            world.start(0);
+        }
+        stir(&mut world, &mut rng, seed as usize % 23);
+        for _ in 0..1 + rng.below(5) {
+            let (a, b) = (rng.below(count as u64) as usize, rng.below(count as u64) as usize);
+            if a != b {
+                world.cut(a, b);
+            }
+            if rng.chance(0.2) && world.peers[a].is_some() {
+                world.leave(a);
+            }
+            stir(&mut world, &mut rng, seed as usize % 37);
+        }
+        stir(&mut world, &mut rng, 100);
+        world.settle();
+        world.check_settled();
+    }
+}
+
+#[test]
+fn whoever_leaves_is_no_vote_lost() {
+    let mut world = World::of(4);
+    for (peer, left) in [(0, 3), (2, 2), (1, 1)] {
+        world.leave(peer);
+        world.settle();
+        world.check_settled();
+        assert_eq!(world.parts().keys().map(Vec::len).collect::<Vec<_>>(), [left]);
+    }
+    let left =
+        world.happened[3].iter().filter(|it| matches!(it, Happening::Left { reason: LeaveReason::Left, .. }));
+    assert_eq!(left.count(), 3);
+}
+
+#[test]
+fn a_part_too_small_says_so() {
+    let mut world = World::of(5);
+    for (a, b) in [(0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4)] {
+        world.cut(a, b);
+    }
+    world.settle();
+    world.check_settled();
+    assert_eq!(world.parts().values().cloned().collect::<Vec<_>>(), [vec![2, 3, 4]]);
+    for peer in [0, 1] {
+        assert_eq!(world.mesh(peer).phase(), Phase::Ended(LeaveReason::Minority));
+    }
+}
+
+#[test]
+fn of_two_who_do_not_reach_each_other_the_later_one_goes() {
+    let mut world = World::of(4);
+    world.cut(1, 3);
+    world.settle();
+    world.check_settled();
+    assert_eq!(world.mesh(3).phase(), Phase::Ended(LeaveReason::Unreachable));
+    assert_eq!(world.parts().values().cloned().collect::<Vec<_>>(), [vec![0, 1, 2]]);
+    // Nor does a newcomer get in that doesn't reach all.
+    world.cut(2, 4);
+    let fifth = world.join(0);
+    world.settle();
+    assert_eq!(world.mesh(fifth).phase(), Phase::Ended(LeaveReason::Unreachable));
+    assert_eq!(world.parts().len(), 1);
+}

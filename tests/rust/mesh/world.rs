@@ -1,0 +1,383 @@
+//! Peers in one process: their meshes, what they say to each other in flight, and someone who picks what happens next.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+
+use tickwire::mesh::{
+    Action, Happening, LeaveReason, LinkEnd, Mesh, MeshConfig, Message, Phase, Roster, Stamp, Start, Ticket,
+};
+use tickwire::time::{Duration, Instant};
+
+/// What is under way on a connection.
+#[derive(Clone, Debug)]
+pub enum Item {
+    Accepted(Option<Ticket>),
+    Dialled,
+    Message(Box<Message>),
+    End(LinkEnd),
+}
+
+/// A connection: who dialled whom. Its number on either side is twice its place, and one more where it was dialled.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    pub from: usize,
+    pub to: usize,
+    open: [bool; 2],
+    pub way: [VecDeque<Item>; 2],
+}
+
+#[derive(Clone, Debug)]
+pub struct World {
+    pub now: Instant,
+    pub peers: Vec<Option<Mesh>>,
+    pub connections: Vec<Connection>,
+    tickets: u8,
+    pub happened: Vec<Vec<Happening>>,
+    /// What counted by which proposal.
+    agreed: BTreeMap<(Stamp, usize), Roster>,
+    pub cut: BTreeSet<(usize, usize)>,
+    left: usize,
+    /// Joinings from this one on are of newcomers.
+    pub first_new: u32,
+}
+
+pub fn address(peer: usize) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, peer as u8], 7))
+}
+
+fn config(peer: usize, places: u8) -> MeshConfig {
+    MeshConfig {
+        name: format!("peer {peer}"),
+        key: [peer as u8; 32],
+        addresses: vec![address(peer)],
+        places,
+        late: true,
+        timeout: Duration::from_secs(5),
+    }
+}
+
+impl World {
+    /// A host that is alone.
+    pub fn new() -> Self {
+        let mut world = World {
+            now: Instant::from_millis(1_000),
+            peers: Vec::new(),
+            connections: Vec::new(),
+            tickets: 0,
+            happened: Vec::new(),
+            agreed: BTreeMap::new(),
+            cut: BTreeSet::new(),
+            left: 0,
+            first_new: u32::MAX,
+        };
+        world.add(Mesh::host(config(0, 8)));
+        world
+    }
+
+    fn add(&mut self, mesh: Mesh) {
+        self.peers.push(Some(mesh));
+        self.happened.push(Vec::new());
+        self.act(self.peers.len() - 1);
+    }
+
+    /// Another peer, that asks this one.
+    pub fn join(&mut self, contact: usize) -> usize {
+        let peer = self.peers.len();
+        self.add(Mesh::join(config(peer, 8), vec![address(contact)]));
+        peer
+    }
+
+    /// A game of this many.
+    pub fn of(count: usize) -> Self {
+        let mut world = World::new();
+        for _ in 1..count {
+            world.join(0);
+            world.settle();
+        }
+        world.first_new = count as u32;
+        world
+    }
+
+    pub fn mesh(&mut self, peer: usize) -> &mut Mesh {
+        self.peers[peer].as_mut().unwrap()
+    }
+
+    pub fn start(&mut self, peer: usize) -> bool {
+        let start = Start { seed: 77, countdown: 500_000 };
+        let now = self.now;
+        let begun = self.mesh(peer).start(now, start);
+        self.act(peer);
+        begun
+    }
+
+    fn dial(&mut self, from: usize, to: usize, ticket: Option<Ticket>, player: Option<(u8, u32)>) {
+        let place = self.connections.len();
+        let mut connection = Connection { from, to, open: [true; 2], way: Default::default() };
+        if self.peers.get(to).is_some_and(Option::is_some) && !self.is_cut(from, to) {
+            connection.way[0].push_back(Item::Accepted(ticket));
+        } else {
+            connection.way[1].push_back(Item::End(LinkEnd::Lost));
+        }
+        self.connections.push(connection);
+        let now = self.now;
+        self.mesh(from).note_dialling(now, 2 * place as u64 + 1, player);
+    }
+
+    fn is_cut(&self, a: usize, b: usize) -> bool {
+        self.cut.contains(&(a.min(b), a.max(b)))
+    }
+
+    /// Does what a mesh wants done.
+    fn act(&mut self, peer: usize) {
+        while let Some(action) = self.peers[peer].as_mut().and_then(Mesh::poll_action) {
+            match action {
+                Action::Send { link, message } => self.send(link, Item::Message(Box::new(message))),
+                Action::Ask { addresses } => {
+                    let SocketAddr::V4(to) = addresses[0] else { panic!() };
+                    self.dial(peer, usize::from(to.ip().octets()[3]), None, None);
+                }
+                Action::Dial { player, joined, pass } => {
+                    let ticket = pass[1..17].try_into().unwrap();
+                    self.dial(peer, usize::from(pass[0]), Some(ticket), Some((player, joined)));
+                }
+                Action::Introduce { newcomer, player, joined, member, of, of_joined, addresses, .. } => {
+                    self.tickets += 1;
+                    let ticket = [self.tickets; 16];
+                    self.send(member, Item::Message(Box::new(Message::Expect { player, joined, ticket })));
+                    let SocketAddr::V4(to) = addresses[0] else { panic!() };
+                    let mut pass = vec![to.ip().octets()[3]];
+                    pass.extend(ticket);
+                    let intro = Message::Intro { player: of, joined: of_joined, pass };
+                    self.send(newcomer, Item::Message(Box::new(intro)));
+                }
+                Action::Admit { .. } => {}
+                Action::End { link, reason } => {
+                    let how = if reason == LeaveReason::Closed { LinkEnd::Left } else { LinkEnd::Parted };
+                    self.close(link, how);
+                }
+                Action::Refuse { link, .. } => {
+                    self.close(link, LinkEnd::Violation);
+                    let now = self.now;
+                    self.mesh(peer).handle_end(now, link, LinkEnd::Violation);
+                }
+            }
+        }
+        let Some(mesh) = &mut self.peers[peer] else { return };
+        let mut new = Vec::new();
+        while let Some(happening) = mesh.poll_happening() {
+            new.push(happening);
+        }
+        for happening in new {
+            self.note(peer, happening);
+        }
+    }
+
+    fn note(&mut self, peer: usize, happening: Happening) {
+        let told = &mut self.happened[peer];
+        let count = |of: Happening| told.iter().filter(|it| **it == of).count();
+        match happening {
+            Happening::Joined { .. } => assert_eq!(count(happening), 0, "{peer}: twice {happening:?}"),
+            Happening::Left { player, joined, .. } => {
+                let left = |it: &&Happening| matches!(it, Happening::Left { player: a, joined: b, .. } if (*a, *b) == (player, joined));
+                assert_eq!(told.iter().filter(left).count(), 0, "{peer}: twice {happening:?}");
+                assert_eq!(count(Happening::Joined { player, joined }), 1, "{peer}: {happening:?}");
+            }
+            Happening::Starts { .. } => {
+                assert!(!told.iter().any(|it| matches!(it, Happening::Starts { .. })), "{peer}: {told:?}");
+            }
+            Happening::Ended { .. } => assert_eq!(count(happening), 0),
+            Happening::Master { .. } => {
+                assert_ne!(
+                    told.iter().rev().find(|it| matches!(it, Happening::Master { .. })),
+                    Some(&happening)
+                );
+            }
+        }
+        told.push(happening);
+    }
+
+    fn send(&mut self, link: u64, item: Item) {
+        let side = (link & 1) as usize;
+        let connection = &mut self.connections[link as usize / 2];
+        // Of the dialling side it goes the first way.
+        if connection.open[0] && connection.open[1] {
+            connection.way[1 - side].push_back(item);
+        }
+    }
+
+    fn close(&mut self, link: u64, how: LinkEnd) {
+        self.send(link, Item::End(how));
+        let connection = &mut self.connections[link as usize / 2];
+        connection.open[1 - (link & 1) as usize] = false;
+    }
+
+    /// Which ways have something under way.
+    pub fn ready(&self) -> Vec<(usize, usize)> {
+        let ways =
+            self.connections.iter().enumerate().flat_map(|(place, it)| [(place, 0, it), (place, 1, it)]);
+        ways.filter(|(_, way, it)| !it.way[*way].is_empty()).map(|(place, way, _)| (place, way)).collect()
+    }
+
+    /// The next thing of a way arrives.
+    pub fn deliver(&mut self, place: usize, way: usize) {
+        let now = self.now;
+        let connection = &mut self.connections[place];
+        let Some(item) = connection.way[way].pop_front() else { return };
+        let (from, to) = (connection.from, connection.to);
+        let (sender, receiver) = if way == 0 { (from, to) } else { (to, from) };
+        let link = 2 * place as u64 + way as u64;
+        // The receiving side has ended it.
+        if !connection.open[1 - way] && !matches!(item, Item::End(_)) {
+            return;
+        }
+        if let (Item::Accepted(_), true) = (&item, self.peers[receiver].is_none()) {
+            return self.connections[place].way[1].push_back(Item::End(LinkEnd::Lost));
+        }
+        let Some(mesh) = &mut self.peers[receiver] else { return };
+        match item {
+            Item::Accepted(ticket) => {
+                mesh.handle_accepted(now, link, address(sender), ticket);
+                self.connections[place].way[1].push_front(Item::Dialled);
+            }
+            Item::Dialled => mesh.handle_dialled(now, link, address(sender)),
+            Item::Message(message) => {
+                let shown = format!("{message:?}");
+                if let Err(fault) = mesh.handle_message(now, link, *message, Duration::ZERO) {
+                    panic!(
+                        "{receiver} finds fault with {sender}: {fault}: {shown}, {:?}",
+                        self.peers[receiver]
+                    );
+                }
+            }
+            Item::End(how) => {
+                self.connections[place].open[1 - way] = false;
+                self.mesh(receiver).handle_end(now, link, how);
+            }
+        }
+        self.after(receiver);
+    }
+
+    fn after(&mut self, peer: usize) {
+        self.act(peer);
+        let Some(mesh) = &self.peers[peer] else { return };
+        // Of whoever has voted for another since, the stamp may be of a proposal that doesn't count yet.
+        if let (Some((stamp, roster)), Phase::Member) = (mesh.agreed(), mesh.phase()) {
+            let same = self.agreed.iter().find(|((other, _), _)| *other == stamp).map(|(_, roster)| roster);
+            if let Some(known) = same {
+                // Two who are both alone have masters of one epoch.
+                let alone = known.members.len().max(roster.members.len()) <= 1 + self.left;
+                let same = (&known.members, known.start) == (&roster.members, roster.start);
+                assert!(same || alone, "{stamp:?} at {peer}: {:?}", self.agreed);
+            }
+            self.agreed.insert((stamp, peer), roster.clone());
+        }
+        self.check_masters();
+    }
+
+    /// Nobody is the master in an epoch in which somebody else is; but of two players who both are alone.
+    fn check_masters(&self) {
+        let may_be_alone = |mesh: &&Mesh| mesh.roster().members.len() <= 2 + self.left;
+        let masters = self.peers.iter().flatten().filter(|mesh| mesh.is_master() && !may_be_alone(mesh));
+        let masters = masters.map(Mesh::epoch);
+        let masters: Vec<_> = masters.collect();
+        let distinct: BTreeSet<_> = masters.iter().collect();
+        assert_eq!(distinct.len(), masters.len(), "two masters of one epoch");
+    }
+
+    /// A peer stops without a word; what it said and wasn't heard may be lost.
+    pub fn kill(&mut self, peer: usize, keep: bool) {
+        self.peers[peer] = None;
+        for connection in &mut self.connections {
+            let way = match peer {
+                _ if connection.from == peer => 0,
+                _ if connection.to == peer => 1,
+                _ => continue,
+            };
+            if !keep {
+                connection.way[way].clear();
+            }
+            connection.way[1 - way].clear();
+            connection.way[way].push_back(Item::End(LinkEnd::Lost));
+        }
+    }
+
+    /// A peer says goodbye.
+    pub fn leave(&mut self, peer: usize) {
+        let now = self.now;
+        self.mesh(peer).end(now, LeaveReason::Closed);
+        self.act(peer);
+        self.peers[peer] = None;
+        self.left += 1;
+    }
+
+    /// Two don't reach each other any more.
+    pub fn cut(&mut self, a: usize, b: usize) {
+        self.cut.insert((a.min(b), a.max(b)));
+        for connection in &mut self.connections {
+            let pair = (connection.from.min(connection.to), connection.from.max(connection.to));
+            if pair == (a.min(b), a.max(b)) && connection.open == [true; 2] {
+                connection.way.iter_mut().for_each(|way| {
+                    way.clear();
+                    way.push_back(Item::End(LinkEnd::Lost));
+                });
+            }
+        }
+    }
+
+    /// Time goes on to the next thing that somebody waits for.
+    pub fn tick(&mut self) {
+        let next = self.peers.iter().flatten().map(Mesh::next_deadline).min().unwrap_or(Instant::NEVER);
+        let soon = self.now + Duration::from_millis(250);
+        self.now = next.clamp(self.now + Duration::from_millis(1), soon);
+        for peer in 0..self.peers.len() {
+            let now = self.now;
+            if let Some(mesh) = &mut self.peers[peer] {
+                mesh.update(now);
+                self.after(peer);
+            }
+        }
+    }
+
+    /// Everything arrives, and time passes until nothing more happens.
+    pub fn settle(&mut self) {
+        for _ in 0..80 {
+            while let Some((place, way)) = self.ready().first().copied() {
+                self.deliver(place, way);
+            }
+            self.tick();
+        }
+    }
+
+    /// The peers that go on, by those whom they know.
+    pub fn parts(&self) -> BTreeMap<Vec<(u8, u32)>, Vec<usize>> {
+        let mut parts: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        for (peer, mesh) in self.peers.iter().enumerate() {
+            let Some(mesh) = mesh.as_ref().filter(|mesh| mesh.is_member()) else { continue };
+            let members = mesh.roster().members.iter().map(|member| (member.player, member.joined));
+            parts.entry(members.collect()).or_default().push(peer);
+        }
+        parts
+    }
+
+    /// All who go on agree, and are one part; of two players each may be alone.
+    pub fn check_settled(&self) {
+        let parts = self.parts();
+        for (members, peers) in &parts {
+            assert_eq!(members.len(), peers.len(), "{parts:?} {:#?}", self.peers[peers[0]]);
+            let masters: Vec<_> =
+                peers.iter().filter(|peer| self.peers[**peer].as_ref().unwrap().is_master()).collect();
+            assert_eq!(masters.len(), 1, "{parts:?}");
+            let known: BTreeSet<_> =
+                peers.iter().map(|peer| self.peers[*peer].as_ref().unwrap().master()).collect();
+            assert_eq!(known.len(), 1, "{parts:?}");
+            let starts = peers.iter().map(|peer| {
+                self.happened[*peer].iter().filter(|it| matches!(it, Happening::Starts { .. })).count()
+            });
+            assert_eq!(starts.collect::<BTreeSet<_>>().len(), 1, "{parts:?}");
+        }
+        // One of two who are both alone may have let newcomers in.
+        let old = |members: &Vec<(u8, u32)>| members.iter().filter(|it| it.1 < self.first_new).count();
+        assert!(parts.len() <= 1 || parts.keys().all(|members| old(members) <= 1), "split: {parts:?}");
+        assert!(parts.len() <= 2, "split: {parts:?}");
+    }
+}
