@@ -177,6 +177,22 @@ impl Property {
         }
     }
 
+    /// The words that come after three in a row, the newest first: see [`WordRange::fit`].
+    pub fn fit(&self, newest: &[u64], older: &[u64], oldest: &[u64], bent: bool, words: &mut [u64]) {
+        let turned = |at: usize| newest.get(at) != older.get(at) || older.get(at) != oldest.get(at);
+        let still = largest_at(self.field.node()).filter(|at| turned(*at)).map(|at| at + 1..at + 4);
+        for (i, (range, word)) in self.ranges.iter().zip(words).enumerate() {
+            let stays = still.as_ref().is_some_and(|still| still.contains(&i));
+            *word = if stays { newest[i] } else { range.fit(newest[i], older[i], oldest[i], bent) };
+        }
+    }
+
+    /// Whether a value has these words: each in its range, all of what isn't there 0.
+    pub fn has_value(&self, words: &[u64]) -> bool {
+        let in_range = self.ranges.iter().zip(words).all(|(range, word)| *word <= range.last());
+        in_range && Parts { ranges: &self.ranges, words }.has_value(self.field.node())
+    }
+
     /// Sets `bit` in the mask of each row whose words differ from those it had before.
     pub fn mark_changes(&self, words: &[u64], before: &[u64], bit: u64, masks: &mut [u64]) {
         match self.ranges.len() {
@@ -418,6 +434,21 @@ impl<'r, 'w> Parts<'r, &'w [u64]> {
                 }
             }
             Node::List(_) | Node::Sparse(_) | Node::Union(_) => {}
+        }
+    }
+
+    fn has_value(&mut self, node: &Node) -> bool {
+        match node {
+            Node::Leaf(leaf) => leaf.codec().has_value(self.take(count(node)).1),
+            Node::Optional(optional) => {
+                let present = self.take(1).1 != [0];
+                if present {
+                    return self.has_value(optional.item());
+                }
+                self.take(count(optional.item())).1.iter().all(|word| *word == 0)
+            }
+            Node::Nested(schema) => schema.fields().iter().all(|field| self.has_value(field.node())),
+            Node::List(_) | Node::Sparse(_) | Node::Union(_) => true,
         }
     }
 

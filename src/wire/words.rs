@@ -199,6 +199,34 @@ impl WordRange {
         }
     }
 
+    /// The word that comes after three in a row: on a line as nearly as they lie on one (by least squares, so that the rounding
+    /// of each counts less than in going on from the last two), or on the parabola through them. Floats, choices and words of more
+    /// than 32 bits stay.
+    #[inline]
+    pub fn fit(&self, newest: u64, older: u64, oldest: u64, bent: bool) -> u64 {
+        if self.last > u32::MAX.into() {
+            return newest;
+        }
+        // From the newest on: the line's next is (4 a + b - 2 c) / 3, the parabola's 3 a - 3 b + c.
+        let next = |b: i64, c: i64| {
+            newest as i64 + if bent { c - 3 * b } else { (b - 2 * c + 1).div_euclid(3) }
+        };
+        match self.metric {
+            Metric::Line => {
+                let [older, oldest] = [older, oldest].map(|word| word as i64 - newest as i64);
+                next(older, oldest).clamp(0, self.last as i64) as u64
+            }
+            Metric::Circle => {
+                let turn = |word: u64| {
+                    let (forth, back) = (self.turned(word, newest) as i64, self.turned(newest, word) as i64);
+                    if forth <= back { forth } else { -back }
+                };
+                next(turn(older), turn(oldest)).rem_euclid(self.last as i64 + 1) as u64
+            }
+            Metric::Float | Metric::Choice => newest,
+        }
+    }
+
     /// Writes a residual of [`WordRange::residual`].
     #[inline]
     pub fn write_residual<S: BitSink + ?Sized>(&self, residual: u64, sink: &mut S) {

@@ -7,10 +7,11 @@
 //! property, for the costs of all who took it.
 
 use super::super::class::GhostClass;
-use super::super::packet::Base;
+use super::super::coding::Guess;
+use super::super::packet::{Base, MAX_DEPTH};
 use super::super::table::Table;
 use crate::store::ones;
-use crate::wire::{BitSink, BitWriter};
+use crate::wire::{BitSink, BitWriter, Property};
 
 const NONE: u32 = u32::MAX;
 
@@ -24,7 +25,7 @@ pub(super) struct CachedBits {
     base: Base,
     /// Properties, with and without words. 0: there is nothing to say, or no such baseline any more.
     pub(super) mask: u64,
-    /// Where the bits begin: a word of the arena.
+    /// Where the bits begin: a word of the arena. Of a class that is coded: its residuals.
     start: u32,
     /// How many, of those with words.
     pub(super) bits: u32,
@@ -34,6 +35,8 @@ pub(super) struct CachedBits {
     /// How many clients took it.
     uses: u32,
     owner: bool,
+    /// Of a class that is coded: the words take fewer bits whole.
+    pub(super) whole: bool,
     /// The state of the baseline is forgotten.
     pub(super) forgotten: bool,
 }
@@ -58,8 +61,13 @@ pub(super) struct Cache {
     /// Bits of entries, each from a new word on.
     arena: Vec<u64>,
     costs: Vec<u16>,
+    /// Of a class that is coded: for each property with words its [`Guess`], then the residuals of its words.
+    residuals: Vec<u64>,
+    coded: bool,
     tick: u32,
     // Lent.
+    oldest: Box<[u64]>,
+    guesses: [Box<[u64]>; 4],
     base: Box<[u64]>,
     older: Box<[u64]>,
     linear: Box<[u64]>,
@@ -75,7 +83,11 @@ impl Cache {
             entries: Vec::new(),
             arena: Vec::new(),
             costs: Vec::new(),
+            residuals: Vec::new(),
+            coded: class.coded,
             tick: 0,
+            oldest: lent(),
+            guesses: Guess::ALL.map(|_| lent()),
             base: lent(),
             older: lent(),
             linear: lent(),
@@ -89,6 +101,7 @@ impl Cache {
         self.entries.clear();
         self.arena.clear();
         self.costs.clear();
+        self.residuals.clear();
         if self.heads.len() < rows {
             self.heads.resize(rows, Head { tick: 0, first: NONE, encoded: [0; 2] });
         }
@@ -127,6 +140,17 @@ impl Cache {
     #[inline]
     pub(super) fn entry(&self, entry: usize) -> &CachedBits {
         &self.entries[entry]
+    }
+
+    /// Notes that a client gets a row's state without an entry.
+    pub(super) fn note_encoded(&mut self, row: u32, owner: bool) {
+        self.heads[row as usize].encoded[usize::from(owner && self.by_owner)] = self.tick;
+    }
+
+    /// What an entry of a class that is coded has for its properties, and what lies behind.
+    #[inline]
+    pub(super) fn residuals(&self, entry: &CachedBits) -> &[u64] {
+        &self.residuals[entry.start as usize..]
     }
 
     /// How many clients took each entry of this tick.
@@ -197,6 +221,15 @@ impl Cache {
             Base::Newest { .. } => table.words_back(row, 2, &mut self.older),
             Base::Named { older, .. } => table.words_for(owner, row, older, &mut self.older),
         };
+        if self.coded {
+            let oldest = base == Base::Newest { depth: MAX_DEPTH } && table.words_back(row, 3, &mut self.oldest);
+            let depth = u8::from(older) + u8::from(oldest);
+            let start = self.residuals.len() as u32;
+            let mask = if known { mask } else { 0 };
+            // Ages have 16 bits.
+            let whole = self.encode_residuals(table, row, mask, depth, (past as u16, ahead as u16));
+            return self.push(row, CachedBits { mask, start, whole, ..blank(base, owner, !known) });
+        }
         let mut into = ArenaSink::new(&mut self.arena, &mut self.costs);
         if mask != 0 && known {
             let words = table.newest(row);
@@ -229,6 +262,47 @@ impl Cache {
         self.push(row, CachedBits { mask, start, bits, costs, ..blank(base, owner, !known) })
     }
 
+    /// Puts the properties' guesses and residuals behind the others: by the guess that is nearest. Whether their words would take
+    /// fewer bits whole.
+    fn encode_residuals(
+        &mut self,
+        table: &Table,
+        row: u32,
+        mask: u64,
+        depth: u8,
+        (past, ahead): (u16, u16),
+    ) -> bool {
+        let (properties, words) = (&table.class().properties, table.newest(row));
+        let (mut delta, mut whole) = (0, 0);
+        for (i, property) in properties.of(mask & self.with_words) {
+            let range = properties.word_range(i);
+            let words = &words[range.clone()];
+            let [base, older, oldest] =
+                [&self.base, &self.older, &self.oldest].map(|words| &words[range.clone()]);
+            let guesses = match depth {
+                0 => &Guess::ALL[..1],
+                1 => &Guess::ALL[..2],
+                _ => &Guess::ALL[..],
+            };
+            let (mut best, mut least) = (Guess::Stay, u32::MAX);
+            for guess in guesses {
+                let guessed = &mut self.guesses[*guess as usize][range.clone()];
+                guess.words(property, [base, older, oldest], (past, ahead), guessed);
+                let bits = about(property, words, guessed);
+                if bits < least {
+                    (best, least) = (*guess, bits);
+                }
+            }
+            let from = &self.guesses[best as usize][range];
+            self.residuals.push(best as u64);
+            let each = property.words().iter().zip(words.iter().zip(from));
+            self.residuals.extend(each.map(|(range, (word, from))| range.residual(*word, *from)));
+            delta += least;
+            whole += property.words().iter().map(|range| range.bits()).sum::<u32>();
+        }
+        delta > whole
+    }
+
     fn encode_create(&mut self, table: &Table, row: u32, owner: bool) -> usize {
         let class = table.class();
         let (mask, words) = (class.created(owner), table.newest(row));
@@ -254,7 +328,14 @@ impl Cache {
 }
 
 fn blank(base: Base, owner: bool, forgotten: bool) -> CachedBits {
-    CachedBits { base, owner, forgotten, mask: 0, start: 0, bits: 0, next: NONE, costs: 0, uses: 0 }
+    CachedBits { base, owner, forgotten, whole: false, mask: 0, start: 0, bits: 0, next: NONE, costs: 0, uses: 0 }
+}
+
+/// About how many bits words take against others when they are coded.
+fn about(property: &Property, words: &[u64], from: &[u64]) -> u32 {
+    let each = property.words().iter().zip(words.iter().zip(from));
+    let bits = |residual: u64| u64::BITS - residual.leading_zeros() + u32::from(residual > 0);
+    each.map(|(range, (word, from))| bits(range.residual(*word, *from))).sum()
 }
 
 /// Writes to the arena, from a new word on.

@@ -12,6 +12,7 @@ use super::super::class::GhostClass;
 use super::super::lives::Lives;
 use super::super::packet::{Base, Violation};
 use super::pages::{PAGE, Page, Pages};
+use super::source::{Bases, Source};
 use super::states::States;
 use crate::wire::BitReader;
 
@@ -63,6 +64,7 @@ pub(super) struct Ghosts {
     words: Box<[u64]>,
     base: Box<[u64]>,
     older: Box<[u64]>,
+    oldest: Box<[u64]>,
     body: Vec<u8>,
 }
 
@@ -84,6 +86,7 @@ impl Ghosts {
             words: lent(),
             base: lent(),
             older: lent(),
+            oldest: lent(),
             body: Vec::new(),
             class,
         }
@@ -150,7 +153,7 @@ impl Ghosts {
         id: usize,
         tick: u32,
         owner: bool,
-        reader: &mut BitReader<'_>,
+        source: &mut impl Source,
     ) -> Result<Outcome, Violation> {
         let mask = self.class.created(owner);
         let (mut newest, mut destroyed) = (0, 0);
@@ -162,16 +165,16 @@ impl Ghosts {
             None => self.newest.fill(0),
         }
         self.words.copy_from_slice(&self.newest);
-        read_words(&self.class, mask & self.with_words, None, reader, &mut self.words)?;
+        source.created(&self.class, mask & self.with_words, &mut self.words)?;
         if tick <= destroyed {
-            self.skip_bodies(mask, reader)?;
+            source.others(mask & !self.with_words, |reader| self.skip_bodies(mask, reader))?;
             return Ok(Outcome::Skipped);
         }
         if tick <= newest {
             if tick < newest {
                 self.insert(id, tick);
             }
-            self.skip_bodies(mask, reader)?;
+            source.others(mask & !self.with_words, |reader| self.skip_bodies(mask, reader))?;
             return Ok(Outcome::Quiet);
         }
         let fresh = newest == 0;
@@ -179,7 +182,8 @@ impl Ghosts {
             if fresh { self.class.properties.all() } else { self.differing(mask & self.with_words) };
         self.push(id, tick);
         self.rows = self.rows.max(id + 1);
-        let changed = changed | self.read_bodies(id, mask, reader)?;
+        let changed =
+            changed | source.others(mask & !self.with_words, |reader| self.read_bodies(id, mask, reader))?;
         let (page, at) = self.pages.make(id);
         let flags = &mut page.flags[at];
         *flags = *flags & !OWNED | if owner { OWNED } else { 0 };
@@ -197,7 +201,7 @@ impl Ghosts {
         id: usize,
         against: Against,
         mask: u64,
-        reader: &mut BitReader<'_>,
+        source: &mut impl Source,
     ) -> Result<Outcome, Violation> {
         let Against { tick, base } = against;
         let page = self.pages.get(id);
@@ -209,6 +213,7 @@ impl Ghosts {
                     Base::Newest { depth } => {
                         page.before(at, tick, 0, &mut self.base)
                             && (depth == 0 || page.before(at, tick, 1, &mut self.older))
+                            && (depth < source.depth() || page.before(at, tick, 2, &mut self.oldest))
                     }
                     Base::Named { baseline, older } => {
                         page.at(at, baseline, &mut self.base)
@@ -216,27 +221,24 @@ impl Ghosts {
                     }
                 }
         });
-        let linear = base.has_older() && reader.bool()?;
+        let with_words = mask & self.with_words;
         if !known {
             if newest > 0 && tick > newest {
                 // What the server names was acked, and is among the newest.
                 return Err(Violation::Baseline { class: self.id_of_class, id: id as u32 });
             }
-            self.class.properties.skip(reader, mask & self.with_words, true)?;
-            self.skip_bodies(mask, reader)?;
+            source.pass_over(&self.class, with_words, base.depth())?;
+            source.others(mask & !self.with_words, |reader| self.skip_bodies(mask, reader))?;
             return Ok(Outcome::Skipped);
         }
         self.words.copy_from_slice(&self.base);
-        let with_words = mask & self.with_words;
-        if linear {
-            let (past, ahead) = match base {
-                Base::Newest { .. } => (1, 1),
-                // Ages have 16 bits.
-                Base::Named { baseline, older } => ((baseline - older) as u16, (tick - baseline) as u16),
-            };
-            self.extrapolate(with_words, past, ahead);
-        }
-        read_words(&self.class, with_words, Some(&self.base), reader, &mut self.words)?;
+        let (past, ahead) = match base {
+            Base::Newest { .. } => (1, 1),
+            // Ages have 16 bits.
+            Base::Named { baseline, older } => ((baseline - older) as u16, (tick - baseline) as u16),
+        };
+        let bases = Bases { newest: &mut self.base, older: &self.older, oldest: &self.oldest, past, ahead };
+        source.updated(&self.class, with_words, base.depth(), bases, &mut self.words)?;
         if let Some((page, at)) = self.pages.get(id) {
             page.newest(at, &mut self.newest);
         }
@@ -248,12 +250,13 @@ impl Ghosts {
             if tick < newest {
                 self.insert(id, tick);
             }
-            self.skip_bodies(mask, reader)?;
+            source.others(mask & !self.with_words, |reader| self.skip_bodies(mask, reader))?;
             return Ok(Outcome::Quiet);
         }
         let changed = self.differing(with_words);
         self.push(id, tick);
-        let changed = changed | self.read_bodies(id, mask, reader)?;
+        let changed =
+            changed | source.others(mask & !self.with_words, |reader| self.read_bodies(id, mask, reader))?;
         self.mark(id, changed);
         Ok(Outcome::Quiet)
     }
@@ -311,15 +314,6 @@ impl Ghosts {
         }
     }
 
-    /// Makes what the properties of a mask are predicted to be their base.
-    fn extrapolate(&mut self, mask: u64, past: u16, ahead: u16) {
-        for (i, property) in self.class.properties.of(mask) {
-            let range = self.class.properties.word_range(i);
-            let (older, newer) = (&self.older[range.clone()], &self.words[range.clone()]);
-            property.extrapolate(older, newer, past, ahead, &mut self.base[range]);
-        }
-    }
-
     /// The properties of a mask whose words are others than the newest.
     #[inline]
     fn differing(&self, mask: u64) -> u64 {
@@ -374,24 +368,6 @@ impl Ghosts {
         }
         Ok(())
     }
-}
-
-#[inline]
-fn read_words(
-    class: &GhostClass,
-    mask: u64,
-    base: Option<&[u64]>,
-    reader: &mut BitReader<'_>,
-    words: &mut [u64],
-) -> Result<(), Violation> {
-    for (i, property) in class.properties.of(mask) {
-        let range = class.properties.word_range(i);
-        match base {
-            Some(base) => property.read_delta(&base[range.clone()], reader, &mut words[range])?,
-            None => property.read(reader, &mut words[range])?,
-        }
-    }
-    Ok(())
 }
 
 fn copy_words(class: &GhostClass, mask: u64, from: &[u64], to: &mut [u64]) {
