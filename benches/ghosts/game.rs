@@ -9,8 +9,8 @@ use crate::scene::Scene;
 use crate::tables::{Cells, entity};
 use tickwire::endpoint::{Feature, PeerHandle};
 use tickwire::replication::{
-    Changes, ClassRelevancy, Classes, GhostClass, GhostEvent, GridConfig, Interest, Mirror, Publisher, PublisherConfig,
-    Relevancy, View,
+    Changes, ClassRelevancy, Classes, GhostClass, GhostEvent, GridConfig, Interest, Mirror, Publisher,
+    PublisherConfig, Relevancy, View,
 };
 use tickwire::wire::{BitReader, BitWriter};
 

@@ -148,7 +148,16 @@ impl GhostClass {
         let initial = of(&|it| it == Condition::Initial);
         let updated = created.map(|mask| mask & !initial);
         let rules = properties.each().iter().map(|property| Rule::of(property.field())).collect();
-        Ok(GhostClass { name: class, properties, conditions, rules, capacity, coded: false, created, updated })
+        Ok(GhostClass {
+            name: class,
+            properties,
+            conditions,
+            rules,
+            capacity,
+            coded: false,
+            created,
+            updated,
+        })
     }
 
     /// Says how properties are shown, by index; those of which nothing is said have their type's rule.
@@ -264,7 +273,9 @@ impl Classes {
     /// letter (a, i, o or e) and a space before. The line of a class that is coded ends with a space and `coded`.
     pub fn describe(&self) -> String {
         let mut text = format!("tickwire ghosts 2\nhistory {HISTORY}\n");
-        for GhostClass { name, properties, conditions, capacity, coded, .. } in self.classes.iter().map(|it| &**it) {
+        for GhostClass { name, properties, conditions, capacity, coded, .. } in
+            self.classes.iter().map(|it| &**it)
+        {
             let coded = if *coded { " coded" } else { "" };
             text += &format!("class {}:{name} {capacity}{coded}\n", name.len());
             for (field, condition) in properties.schema().fields().iter().zip(conditions) {

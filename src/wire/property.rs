@@ -177,14 +177,10 @@ impl Property {
         }
     }
 
-    /// The words that come after three in a row, the newest first: see [`WordRange::fit`].
-    pub fn fit(&self, newest: &[u64], older: &[u64], oldest: &[u64], bent: bool, words: &mut [u64]) {
-        let turned = |at: usize| newest.get(at) != older.get(at) || older.get(at) != oldest.get(at);
-        let still = largest_at(self.field.node()).filter(|at| turned(*at)).map(|at| at + 1..at + 4);
-        for (i, (range, word)) in self.ranges.iter().zip(words).enumerate() {
-            let stays = still.as_ref().is_some_and(|still| still.contains(&i));
-            *word = if stays { newest[i] } else { range.fit(newest[i], older[i], oldest[i], bent) };
-        }
+    /// Where the word is which says what the words of a rotation mean, and the first of these three.
+    #[inline]
+    pub fn largest_at(&self) -> Option<usize> {
+        largest_at(self.field.node())
     }
 
     /// Whether a value has these words: each in its range, all of what isn't there 0.

@@ -11,13 +11,15 @@
 //! Promises: what [`Encoder`] was given is what [`Decoder`] gives, through the same calls. Any bytes are decisions: behind the
 //! last lie zeros, and [`Decoder::is_beyond`] says that these were taken.
 
+mod guess;
 mod heads;
 mod snapshot;
 mod words;
 
+pub(super) use guess::{GUESSES, Guess, States, WINDOW, guesses};
 pub(super) use heads::{Op, Place};
 pub(super) use snapshot::{SLOT_BITS, SLOTS, Snapshot};
-pub(super) use words::{Guess, Layout, Off};
+pub(super) use words::{Layout, Off};
 
 /// Bits of a probability, and the least one: no decision takes more than 8 bits.
 const SCALE: u32 = 12;

@@ -20,7 +20,8 @@ impl Snapshot {
     /// As all packets begin before anything is known.
     pub(in crate::replication) fn first(classes: &Classes) -> Self {
         let of = |layout: Layout| vec![Model::EVEN; layout.count()].into();
-        let models = classes.iter().map(|class| if class.coded { of(Layout::new(class)) } else { Arc::default() });
+        let models =
+            classes.iter().map(|class| if class.coded { of(Layout::new(class)) } else { Arc::default() });
         Snapshot(models.collect())
     }
 

@@ -5,46 +5,12 @@ use super::heads::HEADS;
 use super::{Coder, code_number};
 use crate::wire::Property;
 
-/// How the words of a property are predicted from the states that the client has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::replication) enum Guess {
-    /// They are as they were.
-    #[default]
-    Stay,
-    /// They go on as from the state before to the newest.
-    GoOn,
-    /// They go on as the last three states do, as nearly as these lie on a line.
-    Fit,
-    /// They go on as the last three states do, on a parabola.
-    Bend,
-}
-
-impl Guess {
-    pub(in crate::replication) const ALL: [Guess; 4] = [Guess::Stay, Guess::GoOn, Guess::Fit, Guess::Bend];
-
-    /// What a property's words are predicted to be: from the newest state and those before it, which are so many ticks apart.
-    #[inline]
-    pub(in crate::replication) fn words(
-        self,
-        property: &Property,
-        [newest, older, oldest]: [&[u64]; 3],
-        (past, ahead): (u16, u16),
-        words: &mut [u64],
-    ) {
-        match self {
-            Guess::Stay => words.copy_from_slice(newest),
-            Guess::GoOn => property.extrapolate(older, newest, past, ahead, words),
-            Guess::Fit => property.fit(newest, older, oldest, false, words),
-            Guess::Bend => property.fit(newest, older, oldest, true, words),
-        }
-    }
-}
-
 /// Lengths of distances that have models of their own.
 const LENGTHS: usize = 14;
 
 /// What is known of a word before it is read: how it was predicted, or how far those before it were off.
-const CONTEXTS: usize = 4 + 6;
+const FIRST: usize = 4;
+const CONTEXTS: usize = FIRST + 6;
 
 /// Of a word in a context: whether it is as predicted, on which side, how long its distance is, and two bits of that.
 const OTHER: usize = 0;
@@ -57,8 +23,8 @@ const CONTEXT: usize = THIRD + 2 * LENGTHS;
 /// Of a word: all contexts, and whether it is as in the create before.
 const WORD: usize = CONTEXTS * CONTEXT + 1;
 
-/// Decisions about how a property is predicted: one with one state before the newest, three with two.
-const GUESSES: usize = 4;
+/// Decisions about how a property is predicted: one with one state before the newest, two with two.
+const CHOICES: usize = 3;
 
 /// Where a class's models are: of heads, of predictions by property, of words.
 #[derive(Clone, Copy, Debug)]
@@ -75,16 +41,19 @@ pub(in crate::replication) struct Off {
 }
 
 impl Off {
-    /// At the first word of a property.
+    /// Begins with a property that is predicted so: of the first it is all that is known.
     #[inline]
-    pub(in crate::replication) fn begin(guess: Guess) -> Self {
-        Off { context: guess as usize, most: 0 }
+    pub(in crate::replication) fn begin(&mut self, depth: u8, guess: usize) {
+        if self.context < FIRST {
+            // 0 stays; 1 and 2 go on, from two states or three; 3 bends.
+            self.context = if guess == 1 { usize::from(depth.clamp(1, 2)) } else { guess.min(1) * 3 };
+        }
     }
 
     #[inline]
     fn note(&mut self, length: u32) {
         self.most = self.most.max(length);
-        self.context = 4 + (self.most as usize).div_ceil(2).min(5);
+        self.context = FIRST + (self.most as usize).div_ceil(2).min(5);
     }
 }
 
@@ -99,27 +68,24 @@ impl Layout {
     }
 
     fn word(self, word: usize) -> usize {
-        HEADS + GUESSES * self.properties + WORD * word
+        HEADS + CHOICES * self.properties + WORD * word
     }
 
-    /// How a property is predicted, where there are this many states before the newest.
+    /// The number of the guess by which a property is predicted, where there are this many states before the newest.
     #[inline]
     pub(in crate::replication) fn code_guess(
         self,
         coder: &mut impl Coder,
         property: usize,
         depth: u8,
-        guess: Guess,
-    ) -> Guess {
-        let models = HEADS + GUESSES * property;
+        guess: usize,
+    ) -> usize {
+        let models = HEADS + CHOICES * property;
         match depth {
-            0 => Guess::Stay,
-            1 if coder.code(models, guess != Guess::Stay) => Guess::GoOn,
-            1 => Guess::Stay,
-            _ if !coder.code(models + 1, guess != Guess::Stay) => Guess::Stay,
-            _ if !coder.code(models + 2, guess != Guess::GoOn) => Guess::GoOn,
-            _ if !coder.code(models + 3, guess != Guess::Fit) => Guess::Fit,
-            _ => Guess::Bend,
+            0 => 0,
+            1 => usize::from(coder.code(models, guess > 0)),
+            _ if !coder.code(models + 1, guess > 0) => 0,
+            _ => 1 + usize::from(coder.code(models + 2, guess > 1)),
         }
     }
 
@@ -172,9 +138,12 @@ impl Layout {
         before: &[u64],
         words: &mut [u64],
     ) {
-        for (i, (range, (word, before))) in property.words().iter().zip(words.iter_mut().zip(before)).enumerate() {
+        for (i, (range, (word, before))) in
+            property.words().iter().zip(words.iter_mut().zip(before)).enumerate()
+        {
             let models = self.word(start + i) + WORD - 1;
-            *word = if coder.code(models, *word == *before) { *before } else { coder.raw(*word, range.bits()) };
+            *word =
+                if coder.code(models, *word == *before) { *before } else { coder.raw(*word, range.bits()) };
         }
     }
 

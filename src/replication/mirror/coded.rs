@@ -5,7 +5,8 @@
 
 use super::super::class::{Classes, GhostClass};
 use super::super::coding::{
-    Coder, Decoder, Guess, Layout, MAX_RECORDS, Model, Off, Op, Place, SLOT_BITS, SLOTS, Snapshot,
+    Coder, Decoder, GUESSES, Layout, MAX_RECORDS, Model, Off, Op, Place, SLOT_BITS, SLOTS, Snapshot, States,
+    WINDOW,
 };
 use super::super::packet::Violation;
 use super::ghosts::Against;
@@ -159,9 +160,9 @@ impl Coded<'_, '_> {
         class: &GhostClass,
         mask: u64,
         depth: u8,
-        mut into: Option<(Bases<'_>, &mut [u64])>,
+        mut into: Option<(States<'_>, &mut [u64])>,
     ) -> Result<(), Violation> {
-        let (layout, properties) = (self.layout, &class.properties);
+        let (layout, properties, mut off) = (self.layout, &class.properties, Off::default());
         for (i, property) in properties.of(mask) {
             let range = properties.word_range(i);
             self.guessed.clear();
@@ -169,12 +170,11 @@ impl Coded<'_, '_> {
             if self.whole {
                 layout.code_whole(self.decoder, property, self.guessed);
             } else {
-                let guess = layout.code_guess(self.decoder, i, depth, Guess::Stay);
-                if let Some((bases, _)) = &into {
-                    let states = [&*bases.newest, bases.older, bases.oldest].map(|words| &words[range.clone()]);
-                    guess.words(property, states, (bases.past, bases.ahead), self.guessed);
+                let guess = layout.code_guess(self.decoder, i, depth, 0);
+                if let Some((states, _)) = &into {
+                    GUESSES[guess].predict(property, range.clone(), *states, self.guessed);
                 }
-                let mut off = Off::begin(guess);
+                off.begin(depth, guess);
                 let words = property.words().iter().zip(&mut *self.guessed);
                 for (at, (of, word)) in range.clone().zip(words) {
                     let residual = layout.code_residual(self.decoder, at, &mut off, 0);
@@ -197,7 +197,7 @@ impl Coded<'_, '_> {
 
 impl Source for Coded<'_, '_> {
     fn depth(&self) -> u8 {
-        2
+        WINDOW as u8
     }
 
     fn created(&mut self, class: &GhostClass, mask: u64, words: &mut [u64]) -> Result<(), Violation> {
@@ -227,7 +227,9 @@ impl Source for Coded<'_, '_> {
         bases: Bases<'_>,
         words: &mut [u64],
     ) -> Result<(), Violation> {
-        self.read(class, mask, depth, Some((bases, words)))
+        let Bases { states, past, ahead } = bases;
+        let states = States { rows: states, width: words.len(), depth, past, ahead };
+        self.read(class, mask, depth, Some((states, words)))
     }
 
     fn pass_over(&mut self, class: &GhostClass, mask: u64, depth: u8) -> Result<(), Violation> {

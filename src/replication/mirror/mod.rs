@@ -17,14 +17,14 @@ mod view;
 
 use std::sync::Arc;
 
-pub use self::events::{GhostEvent, Happened};
 use self::coded::CodedReader;
+pub use self::events::{GhostEvent, Happened};
 use self::ghosts::{Against, Ghosts, Outcome};
 pub use self::names::Named;
 use self::received::ReceivedTicks;
+use self::source::Plain;
 pub use self::view::{WorldFrames, WorldTime};
 use super::class::Classes;
-use self::source::Plain;
 use super::packet::{Heads, Op, TICK_BITS, Violation};
 use crate::store::sequence::nearest;
 use crate::wire::BitReader;
@@ -129,7 +129,9 @@ impl Mirror {
             while let Some((id, op)) = heads.next(reader, properties, allowed, capacity)? {
                 let at = id as usize;
                 let outcome = match op {
-                    Op::Update { base, mask } => ghosts.update(at, Against { tick, base }, mask, &mut Plain(reader))?,
+                    Op::Update { base, mask } => {
+                        ghosts.update(at, Against { tick, base }, mask, &mut Plain(reader))?
+                    }
                     Op::Create { owner } => ghosts.create(at, tick, owner, &mut Plain(reader))?,
                     Op::Destroy => ghosts.destroy(at, tick),
                 };

@@ -1,23 +1,21 @@
 //! Where the properties of records come from: bits, or a coder.
 
 use super::super::class::GhostClass;
-use super::super::packet::{MAX_DEPTH, Violation};
+use super::super::packet::Violation;
 use crate::wire::BitReader;
 
 /// The states that an update's words are predicted from, and the ticks between the first two and from the first on.
 #[derive(Debug)]
 pub(super) struct Bases<'b> {
-    /// Is lent: it may be changed.
-    pub(super) newest: &'b mut [u64],
-    pub(super) older: &'b [u64],
-    pub(super) oldest: &'b [u64],
+    /// The words of one after the other, the newest first. Is lent: it may be changed.
+    pub(super) states: &'b mut [u64],
     pub(super) past: u16,
     pub(super) ahead: u16,
 }
 
 /// A payload, at the properties of a record.
 pub(super) trait Source {
-    /// Of how many states before the newest the oldest is looked at.
+    /// How many states are looked at, the newest among them.
     fn depth(&self) -> u8;
 
     /// Reads the words of a create's properties.
@@ -53,8 +51,7 @@ pub(super) struct Plain<'s, 'a>(pub(super) &'s mut BitReader<'a>);
 impl Source for Plain<'_, '_> {
     #[inline]
     fn depth(&self) -> u8 {
-        // It is there, and isn't looked at.
-        MAX_DEPTH + 1
+        2
     }
 
     #[inline]
@@ -75,12 +72,13 @@ impl Source for Plain<'_, '_> {
         words: &mut [u64],
     ) -> Result<(), Violation> {
         let goes_on = depth > 0 && self.0.bool()?;
+        let (newest, older) = bases.states.split_at_mut(words.len());
         for (i, property) in class.properties.of(mask) {
             let range = class.properties.word_range(i);
-            let (words, newest) = (&mut words[range.clone()], &mut bases.newest[range.clone()]);
+            let (words, newest) = (&mut words[range.clone()], &mut newest[range.clone()]);
             if goes_on {
                 // What was the newest is in both.
-                property.extrapolate(&bases.older[range], words, bases.past, bases.ahead, newest);
+                property.extrapolate(&older[range], words, bases.past, bases.ahead, newest);
             }
             property.read_delta(newest, self.0, words)?;
         }

@@ -7,8 +7,8 @@
 //! property, for the costs of all who took it.
 
 use super::super::class::GhostClass;
-use super::super::coding::Guess;
-use super::super::packet::{Base, MAX_DEPTH};
+use super::super::coding::{GUESSES, Guess, States, WINDOW, guesses};
+use super::super::packet::Base;
 use super::super::table::Table;
 use crate::store::ones;
 use crate::wire::{BitSink, BitWriter, Property};
@@ -61,13 +61,13 @@ pub(super) struct Cache {
     /// Bits of entries, each from a new word on.
     arena: Vec<u64>,
     costs: Vec<u16>,
-    /// Of a class that is coded: for each property with words its [`Guess`], then the residuals of its words.
+    /// Of a class that is coded: for each property with words its guess, then the residuals of its words.
     residuals: Vec<u64>,
     coded: bool,
     tick: u32,
     // Lent.
-    oldest: Box<[u64]>,
-    guesses: [Box<[u64]>; 4],
+    states: Box<[u64]>,
+    guesses: [Box<[u64]>; 2],
     base: Box<[u64]>,
     older: Box<[u64]>,
     linear: Box<[u64]>,
@@ -86,8 +86,8 @@ impl Cache {
             residuals: Vec::new(),
             coded: class.coded,
             tick: 0,
-            oldest: lent(),
-            guesses: Guess::ALL.map(|_| lent()),
+            states: vec![0; if class.coded { WINDOW * class.properties.word_count() } else { 0 }].into(),
+            guesses: [lent(), lent()],
             base: lent(),
             older: lent(),
             linear: lent(),
@@ -222,8 +222,13 @@ impl Cache {
             Base::Named { older, .. } => table.words_for(owner, row, older, &mut self.older),
         };
         if self.coded {
-            let oldest = base == Base::Newest { depth: MAX_DEPTH } && table.words_back(row, 3, &mut self.oldest);
-            let depth = u8::from(older) + u8::from(oldest);
+            let (wanted, width) = (base.depth(), self.base.len());
+            let (newest, rest) = self.states.split_at_mut(width);
+            newest.copy_from_slice(&self.base);
+            rest[..width].copy_from_slice(&self.older);
+            let rows = rest.chunks_exact_mut(width.max(1)).zip(1..=wanted).skip(1);
+            let rows = rows.map(|(words, back)| older && table.words_back(row, back + 1, words));
+            let depth = u8::from(older) + rows.take_while(|found| *found).count() as u8;
             let start = self.residuals.len() as u32;
             let mask = if known { mask } else { 0 };
             // Ages have 16 bits.
@@ -277,30 +282,26 @@ impl Cache {
         for (i, property) in properties.of(mask & self.with_words) {
             let range = properties.word_range(i);
             let words = &words[range.clone()];
-            let [base, older, oldest] =
-                [&self.base, &self.older, &self.oldest].map(|words| &words[range.clone()]);
-            let guesses = match depth {
-                0 => &Guess::ALL[..1],
-                1 => &Guess::ALL[..2],
-                _ => &Guess::ALL[..],
-            };
-            let (mut best, mut least) = (Guess::Stay, u32::MAX);
-            for guess in guesses {
-                let guessed = &mut self.guesses[*guess as usize][range.clone()];
-                guess.words(property, [base, older, oldest], (past, ahead), guessed);
-                let bits = about(property, words, guessed);
+            let states = States { rows: &self.states, width: self.base.len(), depth, past, ahead };
+            let (mut best, mut least) = (0, u32::MAX);
+            let [guessed, from] = &mut self.guesses;
+            let (guessed, from) = (&mut guessed[range.clone()], &mut from[range.clone()]);
+            for (number, guess) in GUESSES[..guesses(depth)].iter().enumerate() {
+                guess.predict(property, range.clone(), states, guessed);
+                let bits = about(property, words, guessed) + if *guess == Guess::Bend { BENT } else { 0 };
                 if bits < least {
-                    (best, least) = (*guess, bits);
+                    (best, least) = (number, bits);
+                    from.copy_from_slice(guessed);
                 }
             }
-            let from = &self.guesses[best as usize][range];
             self.residuals.push(best as u64);
             let each = property.words().iter().zip(words.iter().zip(from));
             self.residuals.extend(each.map(|(range, (word, from))| range.residual(*word, *from)));
             delta += least;
             whole += property.words().iter().map(|range| range.bits()).sum::<u32>();
         }
-        delta > whole
+        // About fourths of bits.
+        delta > 4 * whole
     }
 
     fn encode_create(&mut self, table: &Table, row: u32, owner: bool) -> usize {
@@ -328,15 +329,30 @@ impl Cache {
 }
 
 fn blank(base: Base, owner: bool, forgotten: bool) -> CachedBits {
-    CachedBits { base, owner, forgotten, whole: false, mask: 0, start: 0, bits: 0, next: NONE, costs: 0, uses: 0 }
+    CachedBits {
+        base,
+        owner,
+        forgotten,
+        whole: false,
+        mask: 0,
+        start: 0,
+        bits: 0,
+        next: NONE,
+        costs: 0,
+        uses: 0,
+    }
 }
 
-/// About how many bits words take against others when they are coded.
+/// About how many fourths of bits words take against others when they are coded.
 fn about(property: &Property, words: &[u64], from: &[u64]) -> u32 {
     let each = property.words().iter().zip(words.iter().zip(from));
-    let bits = |residual: u64| u64::BITS - residual.leading_zeros() + u32::from(residual > 0);
+    let length = |residual: u64| u64::BITS - residual.div_ceil(2).leading_zeros();
+    let bits = |residual: u64| if residual == 0 { 2 } else { 4 + 6 * length(residual) };
     each.map(|(range, (word, from))| bits(range.residual(*word, *from))).sum()
 }
+
+/// By so many fourths of bits a parabola must be better: it is seldom, where rounding is not made for it.
+const BENT: u32 = 16;
 
 /// Writes to the arena, from a new word on.
 struct ArenaSink<'a> {

@@ -1,9 +1,9 @@
 //! A client's packet, the part of the classes that are coded: behind the others' sections.
 
+use super::super::coding::{Coder, Off};
 use super::super::coding::{
     Encoder, Layout, MAX_DECISION_BITS, MAX_RECORDS, Op, Place, SLOT_BITS, SLOTS, Snapshot, number_bits,
 };
-use super::super::coding::{Coder, Guess, Off};
 use super::super::packet::{Base, MAX_DEPTH};
 use super::super::table::Table;
 use super::cache::Cache;
@@ -261,15 +261,17 @@ impl Section<'_> {
         if let Some((row, entry)) = of {
             words.clear();
             words.extend_from_slice(self.table.newest(row));
-            let depth = if let Op::Update { base, whole: false, .. } = op { Some(base.depth()) } else { None };
+            let depth =
+                if let Op::Update { base, whole: false, .. } = op { Some(base.depth()) } else { None };
             let residuals = depth.map_or(&[][..], |_| self.cache.residuals(self.cache.entry(entry)));
             let mut residuals = residuals.iter();
+            let mut off = Off::default();
             for (i, property) in properties.of(mask & properties.with_words()) {
                 let (range, before) = (properties.word_range(i), encoder.spent());
                 if let Some(depth) = depth {
-                    let guess = Guess::ALL[residuals.next().map_or(0, |guess| *guess as usize)];
+                    let guess = residuals.next().map_or(0, |guess| *guess as usize);
                     layout.code_guess(encoder, i, depth, guess);
-                    let mut off = Off::begin(guess);
+                    off.begin(depth, guess);
                     for (word, residual) in range.zip(&mut residuals) {
                         layout.code_residual(encoder, word, &mut off, *residual);
                     }

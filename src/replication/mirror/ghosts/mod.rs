@@ -9,6 +9,7 @@ mod taking;
 use std::sync::Arc;
 
 use super::super::class::GhostClass;
+use super::super::coding::WINDOW;
 use super::super::lives::Lives;
 use super::super::packet::{Base, Violation};
 use super::pages::{PAGE, Page, Pages};
@@ -59,12 +60,10 @@ pub(super) struct Ghosts {
     with_words: u64,
     initial: u64,
     without_words: Box<[usize]>,
-    /// Lent: the newest words, the words that are read, and those that they are predicted from.
+    /// Lent: the newest words, the words that are read, and those of states that they are predicted from, the newest first.
     newest: Box<[u64]>,
     words: Box<[u64]>,
-    base: Box<[u64]>,
-    older: Box<[u64]>,
-    oldest: Box<[u64]>,
+    bases: Box<[u64]>,
     body: Vec<u8>,
 }
 
@@ -84,9 +83,7 @@ impl Ghosts {
             without_words: (0..count).filter(|i| with_words >> i & 1 == 0).collect(),
             newest: lent(),
             words: lent(),
-            base: lent(),
-            older: lent(),
-            oldest: lent(),
+            bases: vec![0; width * if class.coded { WINDOW } else { 2 }].into(),
             body: Vec::new(),
             class,
         }
@@ -206,18 +203,18 @@ impl Ghosts {
         let Against { tick, base } = against;
         let page = self.pages.get(id);
         let newest = page.map_or(0, |(page, at)| page.tick(at));
+        let width = self.words.len();
+        let (states, deepest) = (&mut *self.bases, source.depth() - 1);
         let known = page.is_some_and(|(page, at)| {
             newest > 0
                 && tick > page.destroyed[at]
                 && match base {
-                    Base::Newest { depth } => {
-                        page.before(at, tick, 0, &mut self.base)
-                            && (depth == 0 || page.before(at, tick, 1, &mut self.older))
-                            && (depth < source.depth() || page.before(at, tick, 2, &mut self.oldest))
-                    }
+                    Base::Newest { depth } => (0..=depth.min(deepest)).all(|back| {
+                        page.before(at, tick, back, &mut states[usize::from(back) * width..][..width])
+                    }),
                     Base::Named { baseline, older } => {
-                        page.at(at, baseline, &mut self.base)
-                            && (older == 0 || page.at(at, older, &mut self.older))
+                        page.at(at, baseline, &mut states[..width])
+                            && (older == 0 || page.at(at, older, &mut states[width..][..width]))
                     }
                 }
         });
@@ -231,13 +228,13 @@ impl Ghosts {
             source.others(mask & !self.with_words, |reader| self.skip_bodies(mask, reader))?;
             return Ok(Outcome::Skipped);
         }
-        self.words.copy_from_slice(&self.base);
+        self.words.copy_from_slice(&self.bases[..width]);
         let (past, ahead) = match base {
             Base::Newest { .. } => (1, 1),
             // Ages have 16 bits.
             Base::Named { baseline, older } => ((baseline - older) as u16, (tick - baseline) as u16),
         };
-        let bases = Bases { newest: &mut self.base, older: &self.older, oldest: &self.oldest, past, ahead };
+        let bases = Bases { states: &mut self.bases, past, ahead };
         source.updated(&self.class, with_words, base.depth(), bases, &mut self.words)?;
         if let Some((page, at)) = self.pages.get(id) {
             page.newest(at, &mut self.newest);
