@@ -3,12 +3,13 @@
 use super::super::packet::{Base, MAX_AGE, MAX_DEPTH, MAX_OLDER};
 use super::{Coder, NUMBER, code_number};
 
-/// Where the models are.
+/// Where the models are. These are there twice, for ghosts that are listed and for others.
 const MORE: usize = 0;
-/// Whether ids lie apart, after ids that did or didn't; and how far.
+/// Whether places lie apart, after places that did or didn't; and how far.
 const APART: usize = MORE + 1;
 const GAPS: usize = APART + 2;
-const UPDATE: usize = GAPS + NUMBER;
+const PLACES: usize = GAPS + NUMBER;
+const UPDATE: usize = 2 * PLACES;
 const CREATE: usize = UPDATE + 1;
 const OWNER: usize = CREATE + 1;
 const SAME_BASE: usize = OWNER + 1;
@@ -45,6 +46,8 @@ pub(in crate::replication) enum Op {
 pub(in crate::replication) struct Place {
     tick: u32,
     properties: u32,
+    /// Models of places begin here.
+    places: usize,
     next: u32,
     was_apart: bool,
     base: Base,
@@ -52,25 +55,36 @@ pub(in crate::replication) struct Place {
 }
 
 impl Place {
-    pub(in crate::replication) fn new(tick: u32, properties: u32) -> Self {
-        let base = Base::Newest { depth: 0 };
-        Place { tick, properties, next: 0, was_apart: false, base, mask: 0 }
+    /// At the beginning, where records are by their place in a list of ids, or by their ids.
+    pub(in crate::replication) fn new(tick: u32, properties: u32, is_listed: bool) -> Self {
+        let (base, places) = (Base::Newest { depth: 0 }, if is_listed { 0 } else { PLACES });
+        Place { tick, properties, places, next: 0, was_apart: false, base, mask: 0 }
     }
 
-    /// A record's id and op; none at the section's end. What is read may be of any id, mask and age: no op where that is before
-    /// all ticks.
+    /// Whether records are by their place in a list.
+    pub(in crate::replication) fn is_listed(&self) -> bool {
+        self.places == 0
+    }
+
+    /// From now on records are by their ids.
+    pub(in crate::replication) fn leave_list(&mut self) {
+        (self.places, self.next, self.was_apart) = (PLACES, 0, false);
+    }
+
+    /// A record's place or id, and op; none at the end of these. What is read may be of any id, mask and age: no op where that is
+    /// before all ticks.
     pub(in crate::replication) fn code(
         &mut self,
         coder: &mut impl Coder,
         record: Option<(u32, Op)>,
     ) -> Option<(u32, Option<Op>)> {
-        if !coder.code(MORE, record.is_some()) {
+        if !coder.code(self.places + MORE, record.is_some()) {
             return None;
         }
         let (id, op) = record.unwrap_or((self.next, Op::Destroy));
         let gap = u64::from(id.wrapping_sub(self.next));
-        let apart = coder.code(APART + usize::from(self.was_apart), gap > 0);
-        let gap = if apart { code_number(coder, GAPS, gap) } else { 0 };
+        let apart = coder.code(self.places + APART + usize::from(self.was_apart), gap > 0);
+        let gap = if apart { code_number(coder, self.places + GAPS, gap) } else { 0 };
         // One that is too far is beyond all capacities.
         let id = self.next.saturating_add(gap.min(1 << 20) as u32);
         (self.next, self.was_apart) = (id.saturating_add(1), apart);

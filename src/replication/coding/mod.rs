@@ -253,7 +253,7 @@ const COSTS: [u32; 257] = {
         }
         // The logarithm was rounded down too.
         let cost = (8u32 << 16) - log;
-        costs[n] = if cost > 1 { cost - 1 } else { 0 };
+        costs[n] = cost.saturating_sub(1);
         n += 1;
     }
     costs

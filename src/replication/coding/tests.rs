@@ -103,7 +103,7 @@ fn records_are_read_as_they_were_written() {
         let mut encoder = Encoder::default();
         encoder.clear();
         encoder.load(&models(layout));
-        let mut place = Place::new(tick, 3);
+        let mut place = Place::new(tick, 3, false);
         for (record, residual) in said.iter().zip(&residuals) {
             place.code(&mut encoder, Some(*record));
             let mut off = Off::default();
@@ -117,7 +117,7 @@ fn records_are_read_as_they_were_written() {
         let mut lent = Vec::new();
         let mut decoder = Decoder::new(&bytes, &mut lent);
         decoder.load(&models(layout));
-        let mut place = Place::new(tick, 3);
+        let mut place = Place::new(tick, 3, false);
         for ((id, op), residual) in said.into_iter().zip(&residuals) {
             assert_eq!(place.code(&mut decoder, None), Some((id, Some(op))), "seed {seed}");
             let mut off = Off::default();
@@ -142,7 +142,7 @@ fn any_bytes_are_decisions() {
         let mut lent = Vec::new();
         let mut decoder = Decoder::new(&bytes, &mut lent);
         decoder.load(&models(layout));
-        let mut place = Place::new(70_000, 3);
+        let mut place = Place::new(70_000, 3, true);
         for _ in 0..2000 {
             place.code(&mut decoder, None);
             let mut off = Off::default();

@@ -32,6 +32,8 @@ struct Lent {
     created: Vec<u64>,
     guessed: Vec<u64>,
     bodies: BitWriter,
+    /// The ghosts of the section that were updated or created.
+    ids: Vec<u32>,
 }
 
 impl CodedReader {
@@ -62,7 +64,7 @@ impl Mirror {
         reader: &mut BitReader<'_>,
         coded: &mut CodedReader,
     ) -> Result<(), Violation> {
-        let CodedReader { first, kept, lent: Lent { bytes, models, created, guessed, bodies } } = coded;
+        let CodedReader { first, kept, lent: Lent { bytes, models, created, guessed, bodies, ids } } = coded;
         bytes.clear();
         while reader.remaining_bits() >= 8 {
             // Eight bits.
@@ -94,11 +96,22 @@ impl Mirror {
             let of = ghosts.class();
             let (allowed, capacity) = (of.updated(false) | of.updated(true), of.capacity);
             let layout = Layout::new(of);
-            let mut place = Place::new(tick, of.properties.each().len() as u32);
+            let listed = begin.ids(class as usize);
+            let mut place = Place::new(tick, of.properties.each().len() as u32, !listed.is_empty());
+            ids.clear();
             created.clear();
             created.resize(of.properties.word_count(), 0);
             decoder.load(begin.models(class as usize));
-            while let Some((id, op)) = place.code(&mut decoder, None) {
+            loop {
+                let Some((at, op)) = place.code(&mut decoder, None) else {
+                    if place.is_listed() {
+                        place.leave_list();
+                        continue;
+                    }
+                    break;
+                };
+                let listed = if place.is_listed() { listed.get(at as usize).copied() } else { Some(at) };
+                let id = listed.ok_or(Violation::Form)?;
                 records += 1;
                 if decoder.is_beyond() || records > MAX_RECORDS {
                     return Err(ReadError::PastEnd { needed: 1, remaining: 0 }.into());
@@ -120,10 +133,13 @@ impl Mirror {
                     Some(Op::Create { owner }) => ghosts.create(at, tick, owner, &mut source)?,
                     Some(Op::Destroy) => ghosts.destroy(at, tick),
                 };
+                if op != Some(Op::Destroy) {
+                    ids.push(id);
+                }
                 note(&mut self.counters, &mut self.ended, class, id, outcome);
             }
             if keeps > 0 {
-                after.keep(class as usize, decoder.models());
+                after.keep(class as usize, decoder.models(), ids);
             }
         }
         if decoder.is_beyond() {

@@ -15,16 +15,12 @@ use crate::store::ones;
 use crate::wire::{BitReader, BitSink, BitWriter};
 
 /// Bits kept for the ends of a section and of the packet.
-const ENDS: usize = 2 * MAX_DECISION_BITS + 16;
+const ENDS: usize = 3 * MAX_DECISION_BITS + 16;
 
 /// The most that the first coded record of a packet takes besides its properties, whole: what the packet and its section begin
 /// and end with, some thirty decisions, a gap, two ages, a mask, and the length of what has no words.
 pub(super) const MAX_OVERHEAD: usize =
     40 * MAX_DECISION_BITS + 3 * number_bits(16) + number_bits(12) + 64 + 16 + ENDS;
-
-/// Ticks between packets whose models are kept, once enough was learned; and records until that is so.
-const KEEP_INTERVAL: u32 = 64;
-const LEARNED: u32 = 4_000;
 
 /// What a client's packets begin with.
 #[derive(Debug)]
@@ -36,24 +32,22 @@ pub(super) struct PeerModels {
     writing: Option<(u8, Snapshot)>,
     sent: Option<(u32, u8, Snapshot)>,
     last_slot: u8,
-    /// Records that were learned from, and when this was last kept.
-    learned: u32,
-    kept: u32,
 }
 
 impl PeerModels {
     pub(super) fn new(snapshot: Snapshot) -> Self {
-        PeerModels { slot: 0, snapshot, writing: None, sent: None, last_slot: 0, learned: 0, kept: 0 }
+        PeerModels { slot: 0, snapshot, writing: None, sent: None, last_slot: 0 }
     }
 
-    /// Whether the models of a packet of this tick are to be kept.
-    fn keeps(&self, tick: u32) -> bool {
-        self.sent.is_none() && (self.learned < LEARNED || tick - self.kept >= KEEP_INTERVAL)
+    /// Under which number the client is to keep what is written; none while that of another packet is under way.
+    fn next_slot(&self) -> Option<u8> {
+        // At most 15.
+        self.sent.is_none().then_some(self.last_slot % SLOTS as u8 + 1)
     }
 
-    pub(super) fn track_sent(&mut self, record: u32, tick: u32) {
+    pub(super) fn track_sent(&mut self, record: u32) {
         if let Some((slot, snapshot)) = self.writing.take() {
-            (self.last_slot, self.kept) = (slot, tick);
+            self.last_slot = slot;
             self.sent = Some((record, slot, snapshot));
         }
     }
@@ -76,6 +70,8 @@ pub(super) struct PacketCoder {
     words: Vec<u64>,
     bodies: BitWriter,
     took: Vec<(usize, u64)>,
+    /// The ghosts of the section that were updated or created.
+    ids: Vec<u32>,
 }
 
 /// A class's records, in a packet.
@@ -85,6 +81,8 @@ struct Section<'a> {
     coder: &'a mut PacketCoder,
     layout: Layout,
     place: Place,
+    /// The ghosts that are likely.
+    listed: &'a [u32],
     class: usize,
     tick: u32,
     begun: bool,
@@ -103,30 +101,32 @@ impl TickData<'_> {
         let Some(room) = bits.checked_sub(out.bit_len() + ENDS) else { return 0 };
         let Peer { scopes, averages, writing, models, .. } = peer;
         coder.encoder.clear();
-        let keeps = models.keeps(self.tick).then(|| usize::from(models.last_slot) % SLOTS + 1);
+        let keeps = models.next_slot();
         coder.encoder.raw(u64::from(models.slot), SLOT_BITS);
-        // At most 15.
-        coder.encoder.raw(keeps.unwrap_or(0) as u64, SLOT_BITS);
+        coder.encoder.raw(u64::from(keeps.unwrap_or(0)), SLOT_BITS);
         let (mut known, before) = (0, writing.len());
-        let mut kept = keeps.map(|slot| (slot as u8, models.snapshot.clone()));
+        let mut kept = keeps.map(|slot| (slot, models.snapshot.clone()));
         for (class, scope) in scopes.iter_mut().enumerate() {
             let table = &self.tables[class];
             if !table.class().coded || scope.due_count() == 0 {
                 continue;
             }
             let properties = &table.class().properties;
+            coder.ids.clear();
             coder.created.clear();
             coder.created.resize(properties.word_count(), 0);
             let mark = coder.encoder.mark();
             coder.encoder.raw(1, 1);
             coder.encoder.raw(class as u64, self.class_bits);
             coder.encoder.load(models.snapshot.models(class));
+            let listed = models.snapshot.ids(class);
             let mut section = Section {
                 table,
                 cache: &mut self.caches[class],
                 coder: &mut *coder,
                 layout: Layout::new(table.class()),
-                place: Place::new(self.tick, properties.each().len() as u32),
+                place: Place::new(self.tick, properties.each().len() as u32, !listed.is_empty()),
+                listed,
                 class,
                 tick: self.tick,
                 begun: false,
@@ -148,7 +148,7 @@ impl TickData<'_> {
                     averages[class].note_creates((creates.0 >> 16) as usize, creates.1);
                 }
                 if let Some((_, snapshot)) = &mut kept {
-                    snapshot.keep(class, coder.encoder.models());
+                    snapshot.keep(class, coder.encoder.models(), &mut coder.ids);
                 }
             }
             if full {
@@ -158,7 +158,6 @@ impl TickData<'_> {
         if writing.len() == before {
             return 0;
         }
-        models.learned = models.learned.saturating_add((writing.len() - before) as u32);
         models.writing = kept;
         coder.encoder.raw(0, 1);
         let start = out.bit_len();
@@ -168,8 +167,31 @@ impl TickData<'_> {
 }
 
 impl Section<'_> {
-    /// Writes what is ready, by id; whether the packet is full.
+    /// Writes what is ready: of the listed ghosts, then of others; whether the packet is full.
     fn fill(&mut self, scope: &mut Scope, room: usize, carried: &mut Vec<Carried>, before: usize) -> bool {
+        if self.place.is_listed() {
+            if self.fill_some(scope, room, carried, before) {
+                return true;
+            }
+            self.leave_list();
+        }
+        self.fill_some(scope, room, carried, before)
+    }
+
+    /// Ends the records of listed ghosts.
+    fn leave_list(&mut self) {
+        self.place.code(&mut self.coder.encoder, None);
+        self.place.leave_list();
+    }
+
+    /// Writes what is ready of the ghosts that are listed, or of those that aren't, by id; whether the packet is full.
+    fn fill_some(
+        &mut self,
+        scope: &mut Scope,
+        room: usize,
+        carried: &mut Vec<Carried>,
+        before: usize,
+    ) -> bool {
         let (mut from, mut ids) = (0, [0; BATCH]);
         loop {
             let count = scope.next_ready(&mut from, &mut ids);
@@ -177,9 +199,15 @@ impl Section<'_> {
                 return false;
             }
             for id in &ids[..count] {
+                let listed = self.listed.binary_search(id).ok();
+                if listed.is_some() != self.place.is_listed() {
+                    continue;
+                }
                 if carried.len() - before == MAX_RECORDS {
                     return true;
                 }
+                // At most as many as ids.
+                let at = listed.map_or(*id, |place| place as u32);
                 let (due, is_first) = (self.due(scope, *id), carried.len() == before);
                 let (op, base, written) = match due {
                     Due::Update { row, base, owner, step } => {
@@ -191,11 +219,11 @@ impl Section<'_> {
                         }
                         let op = if step { CarriedOp::Step } else { CarriedOp::Update };
                         let mut written =
-                            self.put(*id, Op::Update { base, whole, mask }, Some((row, entry)), room);
+                            self.put(at, Op::Update { base, whole, mask }, Some((row, entry)), room);
                         if written.is_none() && is_first && !whole {
                             // It has room when it is whole.
                             let said = Op::Update { base, whole: true, mask };
-                            written = self.put(*id, said, Some((row, entry)), room);
+                            written = self.put(at, said, Some((row, entry)), room);
                         }
                         if let Some(bits) = written {
                             self.updates = (self.updates.0 + bits, self.updates.1 + 1);
@@ -210,14 +238,14 @@ impl Section<'_> {
                     Due::Create { row, owner } => {
                         // What a client has is kept.
                         self.cache.note_encoded(row, owner);
-                        let written = self.put(*id, Op::Create { owner }, Some((row, 0)), room);
+                        let written = self.put(at, Op::Create { owner }, Some((row, 0)), room);
                         if let Some(bits) = written {
                             self.creates = (self.creates.0 + bits, self.creates.1 + 1);
                         }
                         (CarriedOp::Create, Base::default(), written)
                     }
                     Due::Destroy => {
-                        (CarriedOp::Destroy, Base::default(), self.put(*id, Op::Destroy, None, room))
+                        (CarriedOp::Destroy, Base::default(), self.put(at, Op::Destroy, None, room))
                     }
                     Due::Later => {
                         scope.clear_ready(*id);
@@ -226,6 +254,9 @@ impl Section<'_> {
                 };
                 if written.is_none() {
                     return true;
+                }
+                if op != CarriedOp::Destroy {
+                    self.coder.ids.push(*id);
                 }
                 carried.push(scope.track_sent(self.class, *id, self.tick, op, base));
             }
@@ -245,12 +276,12 @@ impl Section<'_> {
     }
 
     /// Writes a record with its row's properties, if there is room; gives what it took, in 2^-16 of bits.
-    fn put(&mut self, id: u32, op: Op, of: Option<(u32, usize)>, room: usize) -> Option<u64> {
+    fn put(&mut self, at: u32, op: Op, of: Option<(u32, usize)>, room: usize) -> Option<u64> {
         let (class, layout, place) = (self.table.class(), self.layout, self.place);
         let properties = &class.properties;
-        let PacketCoder { encoder, created, words, bodies, took } = &mut *self.coder;
+        let PacketCoder { encoder, created, words, bodies, took, .. } = &mut *self.coder;
         let (mark, before) = (encoder.mark(), encoder.spent());
-        self.place.code(encoder, Some((id, op)));
+        self.place.code(encoder, Some((at, op)));
         let head = encoder.spent() - before;
         took.clear();
         let (mask, creates) = match op {
@@ -329,6 +360,9 @@ impl Section<'_> {
 
     /// Ends it; gives the bits of which it is known what they are for.
     fn end(&mut self, costs: &mut ClassCosts) -> u64 {
+        if self.place.is_listed() {
+            self.leave_list();
+        }
         self.place.code(&mut self.coder.encoder, None);
         let [updates, creates, destroys] = self.heads.map(|spent| spent >> 16);
         costs.updates += updates;

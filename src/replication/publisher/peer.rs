@@ -103,7 +103,7 @@ impl Peer {
         // A packet has at most as many records as bits.
         self.in_flight.push_back(SentPacket { record, tick, count: self.writing.len() as u32 });
         self.carried.extend(&self.writing);
-        self.models.track_sent(record, tick);
+        self.models.track_sent(record);
         self.writing.clear();
         record
     }
