@@ -57,8 +57,9 @@ def ghost(
     ``__slots__`` names them: those are this side's own and go nowhere.
 
     ``capacity`` is how many there may be at a time, 1 to 65,536; memory is taken as they come.
-    ``coded`` makes them take about a third fewer bytes, for several times the CPU time of both sides: each update is
-    written by how likely it is, after Pavlov's range coder (LZMA, 1999). A class that derives from it says it again.
+    ``coded`` makes them take about a third fewer bytes, for several times the server's CPU time: each update
+    is written by how likely it is, with the range coder of LZMA (Pavlov 1999). A class that derives from it
+    says it again.
 
     Raises:
         TypeError, ValueError: naming the class, the property and what is wrong with it.

@@ -56,7 +56,8 @@ class Scene:
 
     def play(self, seed: int, ticks: int) -> dict[str, Any]:
         """Lets cubes come, fly, change and go; then the server's that are left, by name."""
-        draw, alive = random.Random(seed), []
+        draw = random.Random(seed)
+        alive: list[Any] = []
         for tick in range(ticks):
             if draw.random() < 0.3 or not alive:
                 cube = self.cube(
@@ -66,7 +67,7 @@ class Scene:
             if draw.random() < 0.02:
                 self.server.world.despawn(alive.pop(draw.randrange(len(alive))))
             for number, cube in enumerate(alive):
-                x, y, z = cube.position
+                x, y, _ = cube.position
                 cube.position = (x + 0.1, y - 0.03 * number / len(alive), abs(math.sin(tick / 20 + number)))
                 cube.turn = (0, math.sin(tick / 30), 0, math.cos(tick / 30))
                 if draw.random() < 0.05:
