@@ -32,7 +32,7 @@ pub(in crate::replication) fn guesses(depth: u8) -> usize {
 /// a bounce they don't.
 const STRAIGHT: u64 = 2;
 
-/// The states that words are predicted from, the newest first: rows of so many words.
+/// The states that words are predicted from, the newest first: rows of `width` words.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::replication) struct States<'s> {
     pub(in crate::replication) rows: &'s [u64],

@@ -157,7 +157,7 @@ pub(super) struct Mark {
 }
 
 impl Encoder {
-    /// Begins a packet.
+    /// Begins a packet, with nothing written.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         (self.low, self.range, self.cache, self.pending) = (0, u32::MAX, 0, 1);

@@ -10,7 +10,7 @@ use super::super::coding::{
 };
 use super::super::packet::Violation;
 use super::ghosts::Against;
-use super::source::{Bases, Source};
+use super::source::{Bases, RecordSource};
 use super::{Mirror, note};
 use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 
@@ -211,7 +211,7 @@ impl Coded<'_, '_> {
     }
 }
 
-impl Source for Coded<'_, '_> {
+impl RecordSource for Coded<'_, '_> {
     fn depth(&self) -> u8 {
         WINDOW as u8
     }

@@ -14,7 +14,7 @@ pub(super) struct Bases<'b> {
 }
 
 /// A payload, at the properties of a record.
-pub(super) trait Source {
+pub(super) trait RecordSource {
     /// How many states are looked at, the newest among them.
     fn depth(&self) -> u8;
 
@@ -48,7 +48,7 @@ pub(super) trait Source {
 /// Bits, as they are.
 pub(super) struct Plain<'s, 'a>(pub(super) &'s mut BitReader<'a>);
 
-impl Source for Plain<'_, '_> {
+impl RecordSource for Plain<'_, '_> {
     #[inline]
     fn depth(&self) -> u8 {
         2

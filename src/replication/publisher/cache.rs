@@ -351,7 +351,7 @@ fn about(property: &Property, words: &[u64], from: &[u64]) -> u32 {
     each.map(|(range, (word, from))| bits(range.residual(*word, *from))).sum()
 }
 
-/// By so many fourths of bits a parabola must be better: it is seldom, where rounding is not made for it.
+/// By this many fourths of bits a parabola must be better: by chance it is nearer at times.
 const BENT: u32 = 16;
 
 /// Writes to the arena, from a new word on.

@@ -13,7 +13,7 @@ use super::super::coding::WINDOW;
 use super::super::lives::Lives;
 use super::super::packet::{Base, Violation};
 use super::pages::{PAGE, Page, Pages};
-use super::source::{Bases, Source};
+use super::source::{Bases, RecordSource};
 use super::states::States;
 use crate::wire::BitReader;
 
@@ -150,7 +150,7 @@ impl Ghosts {
         id: usize,
         tick: u32,
         owner: bool,
-        source: &mut impl Source,
+        source: &mut impl RecordSource,
     ) -> Result<Outcome, Violation> {
         let mask = self.class.created(owner);
         let (mut newest, mut destroyed) = (0, 0);
@@ -198,7 +198,7 @@ impl Ghosts {
         id: usize,
         against: Against,
         mask: u64,
-        source: &mut impl Source,
+        source: &mut impl RecordSource,
     ) -> Result<Outcome, Violation> {
         let Against { tick, base } = against;
         let page = self.pages.get(id);
