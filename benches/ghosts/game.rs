@@ -9,8 +9,8 @@ use crate::scene::Scene;
 use crate::tables::{Cells, entity};
 use tickwire::endpoint::{Feature, PeerHandle};
 use tickwire::replication::{
-    Changes, ClassRelevancy, Classes, GhostEvent, GridConfig, Interest, Mirror, Publisher, PublisherConfig,
-    Relevancy, View,
+    Changes, ClassRelevancy, Classes, GhostClass, GhostEvent, GridConfig, Interest, Mirror, Publisher,
+    PublisherConfig, Relevancy, View,
 };
 use tickwire::wire::{BitReader, BitWriter};
 
@@ -61,6 +61,8 @@ pub(crate) struct Setup {
     pub(crate) sight: Option<f64>,
     /// Whether the application may have written anything anywhere.
     pub(crate) scan: bool,
+    /// Whether records are coded.
+    pub(crate) coded: bool,
 }
 
 pub(crate) struct Game {
@@ -83,7 +85,7 @@ impl Game {
     pub(crate) fn new(setup: Setup) -> Self {
         let scene = Scene::named(setup.scene);
         let rows = scene.plan.entities;
-        let class = entity(rows);
+        let class = Arc::new(GhostClass::clone(&entity(rows)).with_coding(setup.coded));
         let near = |radius: f64| {
             let (cell, leave_radius) = (radius / 3.0, radius * 1.05);
             Relevancy::Grid(GridConfig { property: 0, cell, radius, leave_radius, linger: 2 })

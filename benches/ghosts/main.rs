@@ -29,10 +29,15 @@ const BAD: Path = Path { ticks: 2, loss: 0.05 };
 const NEAR: Path = Path { ticks: 0, loss: 0.0 };
 
 const fn setup(scene: &'static str, clients: usize, path: Path) -> Setup {
-    Setup { scene, clients, path, sight: None, scan: true }
+    Setup { scene, clients, path, sight: None, scan: true, coded: false }
 }
 
-const SCENES: [(&str, Setup); 10] = [
+/// Coded by how likely things are.
+const fn coded(setup: Setup) -> Setup {
+    Setup { coded: true, ..setup }
+}
+
+const SCENES: [(&str, Setup); 18] = [
     ("S1", setup("S1", 16, NEAR)),
     ("S2", setup("S2", 64, NEAR)),
     ("S2d", setup("S2", 64, LATE)),
@@ -43,6 +48,14 @@ const SCENES: [(&str, Setup); 10] = [
     ("S6b", Setup { sight: Some(200.0), ..setup("S6b", 64, NEAR) }),
     ("C901", setup("C901", 1, NEAR)),
     ("S4", setup("S2", 64, NEAR)),
+    ("S1 coded", coded(setup("S1", 16, NEAR))),
+    ("S2 coded", coded(setup("S2", 64, NEAR))),
+    ("S2d coded", coded(setup("S2", 64, LATE))),
+    ("S5 coded", coded(setup("S1", 16, BAD))),
+    ("S6 coded", coded(Setup { sight: Some(200.0), ..setup("S6", 64, NEAR) })),
+    ("S6b coded", coded(Setup { sight: Some(200.0), ..setup("S6b", 64, NEAR) })),
+    ("C901 coded", coded(setup("C901", 1, NEAR))),
+    ("S4 coded", coded(setup("S2", 64, NEAR))),
 ];
 
 /// Those that are played through sessions too.
@@ -63,7 +76,7 @@ fn main() {
         }
     }
     for (name, setup) in SCENES.into_iter().filter(|(name, _)| of(name)) {
-        let row = if name == "S4" { join(setup) } else { scene(name, setup) };
+        let row = if name.starts_with("S4") { join(name, setup) } else { scene(name, setup) };
         println!("{row}");
         results.push(row);
     }
@@ -135,7 +148,7 @@ fn hosted(name: &str, setup: Setup) -> Value {
 }
 
 /// One more client joins: its bytes and ticks until it has all, and the server's time above that of usual ticks.
-fn join(setup: Setup) -> Value {
+fn join(name: &str, setup: Setup) -> Value {
     let mut game = Game::new(setup);
     let usual: Vec<f64> = (0..WARM + MEASURED).map(|_| game.tick(true).server * 1e3).collect();
     let usual = quantile(usual[WARM..].to_vec(), 0.5);
@@ -146,7 +159,7 @@ fn join(setup: Setup) -> Value {
         ticks += 1;
     }
     json!({
-        "scene": "S4",
+        "scene": name,
         "clients": setup.clients + 1,
         "server_ms": rounded(usual),
         "joiner_bytes": game.bytes_of(setup.clients),

@@ -483,6 +483,7 @@ class Properties:
         fields: Sequence[tuple[str, FieldType, str]],
         capacity: int,
         rules: dict[str, tuple[str, str | None, float, float]],
+        coded: bool,
         /,
     ) -> Properties: ...
     @property
@@ -494,6 +495,9 @@ class Properties:
     @property
     def capacity(self) -> int:
         """How many ghosts there may be at a time."""
+    @property
+    def coded(self) -> bool:
+        """Whether its records are coded by how likely they are."""
     @property
     def fields(self) -> list[tuple[str, FieldType, str]]:
         """Names, types and conditions of the properties, in order."""

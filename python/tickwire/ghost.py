@@ -36,10 +36,19 @@ def ghost(cls: type[_T], /) -> type[_T]: ...
 
 @overload
 @dataclass_transform(field_specifiers=(dataclasses.field,), eq_default=False)
-def ghost(*, capacity: int = DEFAULT_CAPACITY, kw_only: bool = False) -> Callable[[type[_T]], type[_T]]: ...
+def ghost(
+    *, capacity: int = DEFAULT_CAPACITY, coded: bool = False, kw_only: bool = False
+) -> Callable[[type[_T]], type[_T]]: ...
 
 
-def ghost(cls: type[_T] | None = None, /, *, capacity: int = DEFAULT_CAPACITY, kw_only: bool = False) -> Any:
+def ghost(
+    cls: type[_T] | None = None,
+    /,
+    *,
+    capacity: int = DEFAULT_CAPACITY,
+    coded: bool = False,
+    kw_only: bool = False,
+) -> Any:
     """Makes a class one of ghosts by its annotated properties, in order.
 
     They are declared like the fields of messages, and may also say which clients get them:
@@ -48,21 +57,26 @@ def ghost(cls: type[_T] | None = None, /, *, capacity: int = DEFAULT_CAPACITY, k
     ``__slots__`` names them: those are this side's own and go nowhere.
 
     ``capacity`` is how many there may be at a time, 1 to 65,536; memory is taken as they come.
+    ``coded`` makes them take about a third fewer bytes, for several times the server's CPU time: each update
+    is written by how likely it is, with the range coder of LZMA (Pavlov 1999). A class that derives from it
+    says it again.
 
     Raises:
         TypeError, ValueError: naming the class, the property and what is wrong with it.
     """
     names = sys._getframe(1).f_locals
     if cls is None:
-        return lambda cls: _declared(cls, names, capacity, kw_only)
-    return _declared(cls, names, capacity, kw_only)
+        return lambda cls: _declared(cls, names, capacity, coded, kw_only)
+    return _declared(cls, names, capacity, coded, kw_only)
 
 
-def _declared(cls: type[_T], names: dict[str, Any], capacity: int, kw_only: bool) -> type[_T]:
+def _declared(cls: type[_T], names: dict[str, Any], capacity: int, coded: bool, kw_only: bool) -> type[_T]:
     if not isinstance(cls, type):
         raise TypeError(f"@tickwire.ghost goes on a class, not on {cls!r}")
     if any("__tickwire_schema__" in base.__dict__ for base in cls.__mro__):
         raise TypeError(f"{cls.__name__} is a message: what is sent is either that or a ghost")
+    if not isinstance(coded, bool):
+        raise TypeError(f"{cls.__name__}: coded must be True or False, not {coded!r}")
     hints = resolve_hints(cls, names)
     declared = inspect.get_annotations(cls)
     rules = {name: _rule(f"{cls.__name__}.{name}", hints[name]) for name in declared}
@@ -84,7 +98,7 @@ def _declared(cls: type[_T], names: dict[str, Any], capacity: int, kw_only: bool
     said = {name: rule for name, rule in said.items() if name not in own}
     said.update((name, rule) for name, rule in rules.items() if rule is not None)
     declarations = [(field.name, *by_name[field.name]) for field in fields]
-    properties = Properties(cls.__name__, declarations, capacity, said)
+    properties = Properties(cls.__name__, declarations, capacity, said, coded)
     setattr(made, PROPERTIES, properties)
     for place, field in enumerate(fields):
         setattr(made, field.name, Property(properties, place))

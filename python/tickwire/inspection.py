@@ -146,7 +146,8 @@ def _ghost(cls: type) -> Iterator[str]:
     properties: Properties = cls.__dict__["__tickwire_properties__"]
     types = [field_type for _, field_type, _ in properties.fields]
     size = _bits(sum(each.min_bits for each in types), sum(each.max_bits for each in types))
-    yield f"{cls.__name__}: {size}, at most {properties.capacity:,} at a time"
+    coded = ", coded" if properties.coded else ""
+    yield f"{cls.__name__}: {size}, at most {properties.capacity:,} at a time{coded}"
     rows: list[Row] = [
         (name, _bits(each.min_bits, each.max_bits), f"{each}, {said}" if said else str(each))
         for name, each, said in properties.fields

@@ -110,6 +110,8 @@ pub struct GhostClass {
     pub rules: Box<[Rule]>,
     /// The maximum number of ghosts at a time.
     pub capacity: u32,
+    /// Whether its records are coded by how likely they are: fewer bytes, and several times the CPU time of both sides.
+    pub coded: bool,
     /// Masks by whether the client owns the ghost.
     created: [u64; 2],
     updated: [u64; 2],
@@ -147,7 +149,16 @@ impl GhostClass {
         let initial = of(&|it| it == Condition::Initial);
         let updated = created.map(|mask| mask & !initial);
         let rules = properties.each().iter().map(|property| Rule::of(property.field())).collect();
-        Ok(GhostClass { name: class, properties, conditions, rules, capacity, created, updated })
+        Ok(GhostClass {
+            name: class,
+            properties,
+            conditions,
+            rules,
+            capacity,
+            coded: false,
+            created,
+            updated,
+        })
     }
 
     /// Sets how properties are shown, by index; the others have their type's rule.
@@ -161,6 +172,12 @@ impl GhostClass {
             self.rules[property] = rule;
         }
         Ok(self)
+    }
+
+    /// The same, coded or not.
+    #[must_use]
+    pub fn with_coding(self, coded: bool) -> Self {
+        GhostClass { coded, ..self }
     }
 
     /// The properties that a create has, for the ghost's owner or others.
@@ -255,11 +272,14 @@ impl Classes {
 
     /// The canonical text that the hash is made of: equal texts are equal wires. For each class a line with its name's length
     /// in bytes, a colon, the name and its capacity, then the fields as a schema describes them, each with its condition's
-    /// letter (a, i, o or e) and a space before.
+    /// letter (a, i, o or e) and a space before. The line of a class that is coded ends with a space and `coded`.
     pub fn describe(&self) -> String {
         let mut text = format!("tickwire ghosts 2\nhistory {HISTORY}\n");
-        for GhostClass { name, properties, conditions, capacity, .. } in self.classes.iter().map(|it| &**it) {
-            text += &format!("class {}:{name} {capacity}\n", name.len());
+        for GhostClass { name, properties, conditions, capacity, coded, .. } in
+            self.classes.iter().map(|it| &**it)
+        {
+            let coded = if *coded { " coded" } else { "" };
+            text += &format!("class {}:{name} {capacity}{coded}\n", name.len());
             for (field, condition) in properties.schema().fields().iter().zip(conditions) {
                 let letter = match condition {
                     Condition::Always => 'a',

@@ -9,6 +9,7 @@
 
 mod cells;
 pub mod class;
+mod coding;
 pub mod frames;
 mod history;
 pub mod interests;

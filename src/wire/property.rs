@@ -178,6 +178,18 @@ impl Property {
         }
     }
 
+    /// Where the word is which says what the words of a rotation mean, and the first of these three.
+    #[inline]
+    pub fn largest_at(&self) -> Option<usize> {
+        largest_at(self.field.node())
+    }
+
+    /// Whether a value has these words: each in its range, all of what isn't there 0.
+    pub fn has_value(&self, words: &[u64]) -> bool {
+        let in_range = self.ranges.iter().zip(words).all(|(range, word)| *word <= range.last());
+        in_range && Parts { ranges: &self.ranges, words }.has_value(self.field.node())
+    }
+
     /// Sets `bit` in the mask of each row whose words differ from those it had before.
     pub fn mark_changes(&self, words: &[u64], before: &[u64], bit: u64, masks: &mut [u64]) {
         match self.ranges.len() {
@@ -419,6 +431,21 @@ impl<'r, 'w> Parts<'r, &'w [u64]> {
                 }
             }
             Node::List(_) | Node::Sparse(_) | Node::Union(_) => {}
+        }
+    }
+
+    fn has_value(&mut self, node: &Node) -> bool {
+        match node {
+            Node::Leaf(leaf) => leaf.codec().has_value(self.take(count(node)).1),
+            Node::Optional(optional) => {
+                let present = self.take(1).1 != [0];
+                if present {
+                    return self.has_value(optional.item());
+                }
+                self.take(count(optional.item())).1.iter().all(|word| *word == 0)
+            }
+            Node::Nested(schema) => schema.fields().iter().all(|field| self.has_value(field.node())),
+            Node::List(_) | Node::Sparse(_) | Node::Union(_) => true,
         }
     }
 

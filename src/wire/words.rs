@@ -199,6 +199,55 @@ impl WordRange {
         }
     }
 
+    /// The word that comes after three in a row, the newest first, on a line as nearly as they lie on one: by least squares, so that
+    /// the rounding of each counts less than in going on from the last two. Floats, choices and words of more than 32 bits stay;
+    /// at the end of its range a word does. In integers, so that both sides find the same.
+    #[inline]
+    pub fn fit(&self, three: [u64; 3]) -> u64 {
+        // (4 a + b - 2 c) / 3, from a on.
+        self.moved(three, |b, c| (b - 2 * c + 1).div_euclid(3))
+    }
+
+    /// As [`WordRange::fit`], on the parabola through them.
+    #[inline]
+    pub fn bend(&self, three: [u64; 3]) -> u64 {
+        // 3 a - 3 b + c, from a on.
+        self.moved(three, |b, c| c - 3 * b)
+    }
+
+    /// By how much three words in a row, the newest first, aren't on a line: the second difference. That of words of more than 32
+    /// bits isn't looked at.
+    #[inline]
+    pub fn turns(&self, [newest, older, oldest]: [u64; 3]) -> u64 {
+        if self.last > u32::MAX.into() {
+            return u64::MAX;
+        }
+        self.behind(oldest, newest).wrapping_sub(self.behind(older, newest).wrapping_mul(2)).unsigned_abs()
+    }
+
+    #[inline]
+    fn moved(&self, [newest, older, oldest]: [u64; 3], step: impl Fn(i64, i64) -> i64) -> u64 {
+        if self.last > u32::MAX.into() {
+            return newest;
+        }
+        let step = || step(self.behind(older, newest), self.behind(oldest, newest));
+        match self.metric {
+            Metric::Line => (newest as i64 + step()).clamp(0, self.last as i64) as u64,
+            Metric::Circle => (newest as i64 + step()).rem_euclid(self.last as i64 + 1) as u64,
+            Metric::Float | Metric::Choice => newest,
+        }
+    }
+
+    /// How far a word is from the newest, on a circle by the shorter way.
+    #[inline]
+    fn behind(&self, word: u64, newest: u64) -> i64 {
+        if self.metric == Metric::Circle {
+            let (forth, back) = (self.turned(word, newest) as i64, self.turned(newest, word) as i64);
+            return if forth <= back { forth } else { -back };
+        }
+        word.wrapping_sub(newest) as i64
+    }
+
     /// Writes a residual of [`WordRange::residual`].
     #[inline]
     fn write_residual<S: BitSink + ?Sized>(&self, residual: u64, sink: &mut S) {
@@ -505,5 +554,21 @@ mod tests {
         assert_eq!(circle.extrapolate(350, 355, 1, 2), 5);
         assert_eq!(circle.extrapolate(5, 355, 2, 4), 335);
         assert_eq!(WordRange::new(9, Metric::Choice, true).extrapolate(1, 5, 1, 1), 5);
+    }
+
+    #[test]
+    fn what_goes_on_from_three_words_is_nearer_than_from_two() {
+        let line = WordRange::new(1000, Metric::Line, true);
+        assert_eq!([[120, 110, 100], [121, 110, 100], [7, 7, 7]].map(|three| line.fit(three)), [130, 131, 7]);
+        assert_eq!([[999, 900, 800], [1, 90, 200]].map(|three| line.fit(three)), [1000, 0]);
+        assert_eq!([[109, 104, 101], [990, 900, 800]].map(|three| line.bend(three)), [116, 1000]);
+        assert_eq!([[120, 110, 100], [121, 110, 100], [0, 3, 0]].map(|three| line.turns(three)), [0, 1, 6]);
+        let circle = WordRange::new(359, Metric::Circle, true);
+        assert_eq!([[5, 355, 345], [345, 355, 5]].map(|three| circle.fit(three)), [15, 335]);
+        assert_eq!((circle.bend([9, 4, 1]), circle.turns([9, 4, 1])), (16, 2));
+        let wide = WordRange::new(u64::MAX, Metric::Line, true);
+        assert_eq!((wide.fit([9, 8, 7]), wide.bend([9, 8, 7]), wide.turns([9, 8, 7])), (9, 9, u64::MAX));
+        let choice = WordRange::new(9, Metric::Choice, true);
+        assert_eq!((choice.fit([5, 3, 1]), choice.bend([5, 3, 1])), (5, 5));
     }
 }

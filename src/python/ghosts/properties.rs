@@ -47,12 +47,13 @@ struct Attribute {
 #[pymethods]
 impl Properties {
     #[new]
-    #[pyo3(signature = (name, fields, capacity, rules, /))]
+    #[pyo3(signature = (name, fields, capacity, rules, coded, /))]
     fn new(
         name: String,
         fields: Vec<(String, Bound<'_, FieldType>, String)>,
         capacity: &Bound<'_, PyAny>,
         rules: HashMap<String, RuleSpec>,
+        coded: bool,
     ) -> PyResult<Self> {
         let capacity = bounded(&format!("{name}: capacity"), capacity, 1, MAX_CAPACITY)?;
         if fields.is_empty() {
@@ -65,7 +66,7 @@ impl Properties {
         let conditions = fields.iter().map(|(_, _, condition)| condition_of(condition));
         let conditions: Vec<Condition> = conditions.collect::<PyResult<_>>()?;
         let class = GhostClass::new(name.clone(), properties, conditions, capacity);
-        let class = class.map_err(value_error)?;
+        let class = class.map_err(value_error)?.with_coding(coded);
         let class =
             with_rules(class, &rules).map_err(|error| PyValueError::new_err(format!("{name}.{error}")))?;
         let attributes = fields.into_iter().map(|(name, field_type, _)| Attribute {
@@ -99,6 +100,12 @@ impl Properties {
     #[getter]
     pub(super) fn capacity(&self) -> u32 {
         self.class.capacity
+    }
+
+    /// Whether its records are coded by how likely they are.
+    #[getter]
+    fn coded(&self) -> bool {
+        self.class.coded
     }
 
     /// Names, types and conditions of the properties, in order.

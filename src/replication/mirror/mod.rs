@@ -6,20 +6,24 @@
 //!
 //! Promises: see [`super`]. Memory follows what arrived, and is bounded by the classes' capacities.
 
+mod coded;
 mod events;
 mod ghosts;
 mod names;
 mod pages;
 mod received;
+mod source;
 mod states;
 mod view;
 
 use std::sync::Arc;
 
+use self::coded::CodedReader;
 pub use self::events::{GhostEvent, GhostEventKind};
 use self::ghosts::{Against, Ghosts, Outcome};
 pub use self::names::Named;
 use self::received::ReceivedTicks;
+use self::source::Plain;
 pub use self::view::{WorldFrames, WorldTime};
 use super::class::Classes;
 use super::packet::{Heads, Op, TICK_BITS, Violation};
@@ -56,12 +60,15 @@ pub struct Mirror {
     /// Class, id and tick of the states that the game took last, of ghosts that it owns; if it wants to know.
     owned: Vec<(u16, u32, u32)>,
     notes_owned: bool,
+    /// Where a class is coded.
+    coded: Option<Box<CodedReader>>,
 }
 
 impl Mirror {
     /// A client that has no ghosts.
     pub fn new(classes: Arc<Classes>) -> Self {
         let ghosts = (0..).zip(classes.iter()).map(|(i, class)| Ghosts::new(class.clone(), i)).collect();
+        let coded = CodedReader::of(&classes);
         Mirror {
             classes,
             ghosts,
@@ -74,6 +81,7 @@ impl Mirror {
             counters: MirrorCounters::default(),
             owned: Vec::new(),
             notes_owned: false,
+            coded,
         }
     }
 
@@ -87,6 +95,7 @@ impl Mirror {
         self.received = ReceivedTicks::default();
         self.epoch = self.epoch.wrapping_add(1);
         self.owned.clear();
+        self.coded = CodedReader::of(&self.classes);
         for (ghosts, class) in self.ghosts.iter_mut().zip(0..) {
             ghosts.clear(|id| self.ended.push(GhostEvent { class, id, kind: GhostEventKind::Despawned }));
         }
@@ -112,6 +121,9 @@ impl Mirror {
             let Some(ghosts) = self.ghosts.get_mut(class as usize) else {
                 return Err(Violation::Class { class });
             };
+            if ghosts.class().coded {
+                return Err(Violation::Class { class });
+            }
             heads.begin_section(class);
             let properties = ghosts.class().properties.each().len() as u32;
             let allowed = ghosts.class().updated(false) | ghosts.class().updated(true);
@@ -119,24 +131,18 @@ impl Mirror {
             while let Some((id, op)) = heads.next(reader, properties, allowed, capacity)? {
                 let at = id as usize;
                 let outcome = match op {
-                    Op::Update { base, mask } => ghosts.update(at, Against { tick, base }, mask, reader)?,
-                    Op::Create { owner } => ghosts.create(at, tick, owner, reader)?,
+                    Op::Update { base, mask } => {
+                        ghosts.update(at, Against { tick, base }, mask, &mut Plain(reader))?
+                    }
+                    Op::Create { owner } => ghosts.create(at, tick, owner, &mut Plain(reader))?,
                     Op::Destroy => ghosts.destroy(at, tick),
                 };
-                self.counters.records += 1;
-                // There are at most 256 classes.
-                let class = class as u16;
-                match outcome {
-                    Outcome::Quiet => {}
-                    Outcome::Despawned => {
-                        self.ended.push(GhostEvent { class, id, kind: GhostEventKind::Despawned });
-                    }
-                    Outcome::Skipped => self.counters.skipped += 1,
-                }
+                note(&mut self.counters, &mut self.ended, class, id, outcome);
             }
         }
         match reader.remaining_bits() {
             0 => Ok(()),
+            _ if self.coded.is_some() => self.handle_coded(tick, reader),
             bits => Err(Violation::Trailing { bits }),
         }
     }
@@ -244,6 +250,18 @@ impl Mirror {
 
     pub fn counters(&self) -> MirrorCounters {
         self.counters
+    }
+}
+
+/// Counts a record, and keeps what the game isn't to find out by itself.
+fn note(counters: &mut MirrorCounters, ended: &mut Vec<GhostEvent>, class: u32, id: u32, outcome: Outcome) {
+    counters.records += 1;
+    // There are at most 256 classes.
+    let class = class as u16;
+    match outcome {
+        Outcome::Quiet => {}
+        Outcome::Despawned => ended.push(GhostEvent { class, id, kind: GhostEventKind::Despawned }),
+        Outcome::Skipped => counters.skipped += 1,
     }
 }
 

@@ -59,6 +59,15 @@ impl Base {
             Base::Named { older, .. } => older != 0,
         }
     }
+
+    /// How many states before the newest words may go on from.
+    #[inline]
+    pub(in crate::replication) fn depth(self) -> u8 {
+        match self {
+            Base::Newest { depth } => depth,
+            Base::Named { older, .. } => u8::from(older != 0),
+        }
+    }
 }
 
 impl Default for Base {

@@ -7,10 +7,11 @@
 //! property, for the costs of all who took it.
 
 use super::super::class::GhostClass;
+use super::super::coding::{GUESSES, Guess, States, WINDOW, guesses};
 use super::super::packet::Base;
 use super::super::table::Table;
 use crate::store::ones;
-use crate::wire::{BitSink, BitWriter};
+use crate::wire::{BitSink, BitWriter, Property};
 
 const NONE: u32 = u32::MAX;
 
@@ -24,7 +25,7 @@ pub(super) struct CachedBits {
     base: Base,
     /// Properties, with and without words. 0: there is nothing to say, or no such baseline any more.
     pub(super) mask: u64,
-    /// Where the bits begin: a word of the arena.
+    /// Where the bits begin: a word of the arena. Of a class that is coded: its residuals.
     start: u32,
     /// How many, of those with words.
     pub(super) bits: u32,
@@ -34,6 +35,8 @@ pub(super) struct CachedBits {
     /// How many clients took it.
     uses: u32,
     owner: bool,
+    /// Of a class that is coded: the words take fewer bits whole.
+    pub(super) whole: bool,
     /// The state of the baseline is forgotten.
     pub(super) forgotten: bool,
 }
@@ -58,8 +61,13 @@ pub(super) struct Cache {
     /// Bits of entries, each from a new word on.
     arena: Vec<u64>,
     costs: Vec<u16>,
+    /// Of a class that is coded: for each property with words its guess, then the residuals of its words.
+    residuals: Vec<u64>,
+    coded: bool,
     tick: u32,
     // Lent.
+    states: Box<[u64]>,
+    guesses: [Box<[u64]>; 2],
     base: Box<[u64]>,
     older: Box<[u64]>,
     linear: Box<[u64]>,
@@ -75,7 +83,11 @@ impl Cache {
             entries: Vec::new(),
             arena: Vec::new(),
             costs: Vec::new(),
+            residuals: Vec::new(),
+            coded: class.coded,
             tick: 0,
+            states: vec![0; if class.coded { WINDOW * class.properties.word_count() } else { 0 }].into(),
+            guesses: [lent(), lent()],
             base: lent(),
             older: lent(),
             linear: lent(),
@@ -89,6 +101,7 @@ impl Cache {
         self.entries.clear();
         self.arena.clear();
         self.costs.clear();
+        self.residuals.clear();
         if self.heads.len() < rows {
             self.heads.resize(rows, Head { tick: 0, first: NONE, encoded: [0; 2] });
         }
@@ -127,6 +140,17 @@ impl Cache {
     #[inline]
     pub(super) fn entry(&self, entry: usize) -> &CachedBits {
         &self.entries[entry]
+    }
+
+    /// Notes that a client gets a row's state without an entry.
+    pub(super) fn note_encoded(&mut self, row: u32, owner: bool) {
+        self.heads[row as usize].encoded[usize::from(owner && self.by_owner)] = self.tick;
+    }
+
+    /// What an entry of a class that is coded has for its properties, and what lies behind.
+    #[inline]
+    pub(super) fn residuals(&self, entry: &CachedBits) -> &[u64] {
+        &self.residuals[entry.start as usize..]
     }
 
     /// How many clients took each entry of this tick.
@@ -197,6 +221,20 @@ impl Cache {
             Base::Newest { .. } => table.words_back(row, 2, &mut self.older),
             Base::Named { older, .. } => table.words_for(owner, row, older, &mut self.older),
         };
+        if self.coded {
+            let (wanted, width) = (base.depth(), self.base.len());
+            let (newest, rest) = self.states.split_at_mut(width);
+            newest.copy_from_slice(&self.base);
+            rest[..width].copy_from_slice(&self.older);
+            let rows = rest.chunks_exact_mut(width.max(1)).zip(1..=wanted).skip(1);
+            let rows = rows.map(|(words, back)| older && table.words_back(row, back + 1, words));
+            let depth = u8::from(older) + rows.take_while(|found| *found).count() as u8;
+            let start = self.residuals.len() as u32;
+            let mask = if known { mask } else { 0 };
+            // Ages have 16 bits.
+            let whole = self.encode_residuals(table, row, mask, depth, (past as u16, ahead as u16));
+            return self.push(row, CachedBits { mask, start, whole, ..blank(base, owner, !known) });
+        }
         let mut into = ArenaSink::new(&mut self.arena, &mut self.costs);
         if mask != 0 && known {
             let words = table.newest(row);
@@ -229,6 +267,43 @@ impl Cache {
         self.push(row, CachedBits { mask, start, bits, costs, ..blank(base, owner, !known) })
     }
 
+    /// Puts the properties' guesses and residuals behind the others: by the guess that is nearest. Whether their words would take
+    /// fewer bits whole.
+    fn encode_residuals(
+        &mut self,
+        table: &Table,
+        row: u32,
+        mask: u64,
+        depth: u8,
+        (past, ahead): (u16, u16),
+    ) -> bool {
+        let (properties, words) = (&table.class().properties, table.newest(row));
+        let (mut delta, mut whole) = (0, 0);
+        for (i, property) in properties.of(mask & self.with_words) {
+            let range = properties.word_range(i);
+            let words = &words[range.clone()];
+            let states = States { rows: &self.states, width: self.base.len(), depth, past, ahead };
+            let (mut best, mut least) = (0, u32::MAX);
+            let [guessed, from] = &mut self.guesses;
+            let (guessed, from) = (&mut guessed[range.clone()], &mut from[range.clone()]);
+            for (number, guess) in GUESSES[..guesses(depth)].iter().enumerate() {
+                guess.predict(property, range.clone(), states, guessed);
+                let bits = about(property, words, guessed) + if *guess == Guess::Bend { BENT } else { 0 };
+                if bits < least {
+                    (best, least) = (number, bits);
+                    from.copy_from_slice(guessed);
+                }
+            }
+            self.residuals.push(best as u64);
+            let each = property.words().iter().zip(words.iter().zip(from));
+            self.residuals.extend(each.map(|(range, (word, from))| range.residual(*word, *from)));
+            delta += least;
+            whole += property.words().iter().map(|range| range.bits()).sum::<u32>();
+        }
+        // About fourths of bits.
+        delta > 4 * whole
+    }
+
     fn encode_create(&mut self, table: &Table, row: u32, owner: bool) -> usize {
         let class = table.class();
         let (mask, words) = (class.created(owner), table.newest(row));
@@ -254,8 +329,30 @@ impl Cache {
 }
 
 fn blank(base: Base, owner: bool, forgotten: bool) -> CachedBits {
-    CachedBits { base, owner, forgotten, mask: 0, start: 0, bits: 0, next: NONE, costs: 0, uses: 0 }
+    CachedBits {
+        base,
+        owner,
+        forgotten,
+        whole: false,
+        mask: 0,
+        start: 0,
+        bits: 0,
+        next: NONE,
+        costs: 0,
+        uses: 0,
+    }
 }
+
+/// About how many fourths of bits words take against others when they are coded.
+fn about(property: &Property, words: &[u64], from: &[u64]) -> u32 {
+    let each = property.words().iter().zip(words.iter().zip(from));
+    let length = |residual: u64| u64::BITS - residual.div_ceil(2).leading_zeros();
+    let bits = |residual: u64| if residual == 0 { 2 } else { 4 + 6 * length(residual) };
+    each.map(|(range, (word, from))| bits(range.residual(*word, *from))).sum()
+}
+
+/// By this many fourths of bits a parabola must be better: by chance it is nearer at times.
+const BENT: u32 = 16;
 
 /// Writes to the arena, from a new word on.
 struct ArenaSink<'a> {

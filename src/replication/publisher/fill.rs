@@ -3,6 +3,7 @@
 use super::super::packet::{Base, Drafted, TICK_BITS, Writer};
 use super::super::table::Table;
 use super::cache::Cache;
+use super::coded::PacketCoder;
 use super::costs::ClassCosts;
 use super::peer::Peer;
 use super::scope::{CarriedOp, Due, Scope};
@@ -13,10 +14,10 @@ use crate::wire::BitWriter;
 const MAX_ALIGN: usize = 7;
 
 /// States before the newest that words are predicted from.
-const STEPS_BACK: u8 = 1;
+pub(super) const STEPS_BACK: u8 = 1;
 
 /// Ghosts whose records are looked at in one go.
-const BATCH: usize = 64;
+pub(super) const BATCH: usize = 64;
 
 /// What the world has, of which a client gets some.
 pub(super) struct TickData<'a> {
@@ -25,6 +26,8 @@ pub(super) struct TickData<'a> {
     pub(super) tables: &'a [Table],
     pub(super) caches: &'a mut [Cache],
     pub(super) costs: &'a mut [ClassCosts],
+    /// Where a class is coded.
+    pub(super) coder: Option<&'a mut PacketCoder>,
 }
 
 /// Whether there was room for a record.
@@ -73,7 +76,7 @@ impl TickData<'_> {
             if full || left < writer.section_bits() {
                 break;
             }
-            if scope.due_count() == 0 {
+            if scope.due_count() == 0 || self.tables[class].class().coded {
                 continue;
             }
             let table = &self.tables[class];
@@ -106,6 +109,9 @@ impl TickData<'_> {
             }
         }
         writer.end(out);
+        if !full && self.coder.is_some() {
+            overhead += self.fill_coded(peer, bits, out);
+        }
         (!peer.writing.is_empty() || reminds).then_some(overhead as u64)
     }
 }

@@ -10,6 +10,7 @@
 mod averages;
 mod cache;
 mod choose;
+mod coded;
 mod costs;
 mod fill;
 mod names;
@@ -21,11 +22,13 @@ use std::sync::Arc;
 
 use self::cache::Cache;
 use self::choose::Chooser;
+use self::coded::PacketCoder;
 pub use self::costs::{ClassCosts, Costs};
 use self::fill::TickData;
 use self::past::ShownLog;
 use self::peer::Peer;
 use super::class::{Classes, HISTORY};
+use super::coding::Snapshot;
 use super::packet::MAX_OVERHEAD;
 use super::table::{Column, Full, Table, Wrong};
 use crate::endpoint::{Feature, PeerHandle};
@@ -55,6 +58,9 @@ pub struct Publisher {
     // By slot.
     peers: Vec<Option<Box<Peer>>>,
     chooser: Chooser,
+    /// Where a class is coded.
+    coder: Option<Box<PacketCoder>>,
+    models: Snapshot,
     /// Rows that changed for those who don't own them, and for those who do.
     changed_for: Vec<(u32, [bool; 2])>,
     /// What clients were shown, and the tick from which the world is remembered.
@@ -66,6 +72,7 @@ impl Publisher {
     /// A server without objects or clients.
     pub fn new(classes: Arc<Classes>, config: PublisherConfig) -> Self {
         let costs = |count| ClassCosts { properties: vec![0; count], ..ClassCosts::default() };
+        let has_coded = classes.iter().any(|class| class.coded);
         Publisher {
             config,
             tick: 0,
@@ -77,6 +84,8 @@ impl Publisher {
             packets: 0,
             peers: Vec::new(),
             chooser: Chooser::default(),
+            coder: has_coded.then(Box::default),
+            models: Snapshot::first(&classes),
             changed_for: Vec::new(),
             shown: ShownLog::default(),
             remembered_since: 0,
@@ -110,7 +119,7 @@ impl Publisher {
             self.peers.resize_with(slot + 1, || None);
         }
         if self.peer(handle).is_none() {
-            self.peers[slot] = Some(Box::new(Peer::new(handle, &self.classes)));
+            self.peers[slot] = Some(Box::new(Peer::new(handle, &self.classes, &self.models)));
         }
     }
 
@@ -301,8 +310,11 @@ impl Publisher {
     pub fn wants(&self) -> impl Iterator<Item = (PeerHandle, usize)> {
         self.peers.iter().flatten().filter(|peer| peer.is_due(self.tick)).map(|peer| {
             let due = peer.scopes.iter().zip(self.classes.iter()).filter(|(scope, _)| scope.due_count() > 0);
-            let most = due.map(|(_, class)| class.properties.schema().max_bits()).max();
-            (peer.handle, MAX_OVERHEAD + most.unwrap_or(0))
+            let most = due.map(|(_, class)| {
+                let overhead = if class.coded { coded::MAX_OVERHEAD } else { 0 };
+                class.properties.schema().max_bits() + overhead
+            });
+            (peer.handle, MAX_OVERHEAD + most.max().unwrap_or(0))
         })
     }
 
@@ -387,6 +399,7 @@ impl Feature for Publisher {
             tables: &self.tables,
             caches: &mut self.caches,
             costs: &mut self.costs,
+            coder: self.coder.as_deref_mut(),
         };
         let overhead = world.fill(peer, bits, writer)?;
         self.packets += overhead;

@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 
 use super::super::class::Classes;
+use super::super::coding::Snapshot;
 use super::averages::Averages;
 use super::choose::Chosen;
+use super::coded::PeerModels;
 use super::scope::{Carried, Scope};
 use crate::endpoint::PeerHandle;
 
@@ -47,10 +49,12 @@ pub(super) struct Peer {
     carried: VecDeque<Carried>,
     /// Of the packet that is written.
     pub(super) writing: Vec<Carried>,
+    /// What packets of coded classes begin with.
+    pub(super) models: PeerModels,
 }
 
 impl Peer {
-    pub(super) fn new(handle: PeerHandle, classes: &Classes) -> Self {
+    pub(super) fn new(handle: PeerHandle, classes: &Classes, models: &Snapshot) -> Self {
         Peer {
             handle,
             scopes: classes.iter().map(|_| Scope::default()).collect(),
@@ -69,6 +73,7 @@ impl Peer {
             in_flight: VecDeque::new(),
             carried: VecDeque::new(),
             writing: Vec::new(),
+            models: PeerModels::new(models.clone()),
         }
     }
 
@@ -98,6 +103,7 @@ impl Peer {
         // A packet has at most as many records as bits.
         self.in_flight.push_back(SentPacket { record, tick, count: self.writing.len() as u32 });
         self.carried.extend(&self.writing);
+        self.models.track_sent(record);
         self.writing.clear();
         record
     }
@@ -111,6 +117,7 @@ impl Peer {
         }
         while let Some(sent) = self.in_flight.pop_front() {
             let (is_it, count) = (sent.record == record, sent.count as usize);
+            self.models.handle_notification(sent.record, is_it && delivered);
             if is_it && delivered {
                 self.acked = self.acked.max(sent.tick);
             }

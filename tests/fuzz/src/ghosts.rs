@@ -41,6 +41,14 @@ pub fn classes() -> Arc<Classes> {
     Arc::new(Classes::new([class("Cube", cubes, 600), class("Tank", tanks, 300)]).unwrap())
 }
 
+/// The same, with those coded whose bit is set.
+pub fn coded_classes(which: u8) -> Arc<Classes> {
+    let class = |(at, class): (usize, &Arc<GhostClass>)| {
+        Arc::new(GhostClass::clone(class).with_coding(which >> at & 1 == 1))
+    };
+    Arc::new(Classes::new(classes().iter().enumerate().map(class)).unwrap())
+}
+
 /// A client's columns.
 pub fn columns_of(classes: &Classes) -> Vec<Vec<Vec<u8>>> {
     classes.iter().map(|class| class.properties.each().iter().map(|_| Vec::new()).collect()).collect()
@@ -70,8 +78,7 @@ pub struct Fed {
 }
 
 impl Fed {
-    pub fn new() -> Self {
-        let classes = classes();
+    pub fn new(classes: Arc<Classes>) -> Self {
         let columns = columns_of(&classes);
         Fed { mirror: Mirror::new(classes), columns, events: Vec::new(), alive: BTreeSet::new() }
     }
@@ -119,7 +126,8 @@ impl Fed {
 }
 
 pub fn run(data: &[u8]) {
-    let (mut input, mut fed) = (Input::new(data), Fed::new());
+    let mut input = Input::new(data);
+    let mut fed = Fed::new(coded_classes(input.u8()));
     let mut goes_on = true;
     while goes_on && !input.is_empty() {
         let how = input.u8();

@@ -9,7 +9,7 @@ use tickwire::rng::{Entropy, Rng};
 
 use self::client::{Client, GOOD, Line};
 use self::world::World;
-use crate::fuzz_targets::ghosts::{Fed, classes};
+use crate::fuzz_targets::ghosts::{Fed, coded_classes};
 
 /// One run's dials.
 #[derive(Clone, Copy)]
@@ -23,7 +23,12 @@ struct Scene {
     /// Bits a tick at least and at most, and of a packet.
     budget: (u64, u64),
     packet: (u64, u64),
+    /// The classes that are coded, a bit each.
+    coded: u8,
 }
+
+/// No class, all, and one of two.
+const CODED: [u8; 3] = [0b00, 0b11, 0b10];
 
 const SCENE: Scene = Scene {
     line: GOOD,
@@ -33,6 +38,7 @@ const SCENE: Scene = Scene {
     changing: 0.3,
     budget: (100_000, 200_000),
     packet: (600, 9_000),
+    coded: 0,
 };
 
 /// Objects come and go, change, and change hands.
@@ -79,7 +85,7 @@ fn live(world: &mut World, clients: &[Client], scene: &Scene, rng: &mut Rng) {
 }
 
 fn run(seed: u64, scene: Scene) -> Vec<Client> {
-    let classes = classes();
+    let classes = coded_classes(scene.coded);
     let (mut rng, mut world) = (Rng::seeded(seed), World::new(&classes));
     let mut clients: Vec<Client> = (0..scene.clients)
         .map(|slot| Client::new(slot, &classes, scene.line, seed * 100 + u64::from(slot)))
@@ -131,35 +137,43 @@ fn run(seed: u64, scene: Scene) -> Vec<Client> {
 
 #[test]
 fn a_good_line_shows_every_state_in_time() {
-    for seed in 0..4 {
-        run(seed, SCENE);
+    for coded in CODED {
+        for seed in 0..4 {
+            run(seed, Scene { coded, ..SCENE });
+        }
     }
 }
 
 #[test]
 fn losses_reordering_and_duplicates_end_in_the_servers_world() {
     let line = Line { loss: 0.2, duplicates: 0.1, delay: (1, 9), false_losses: 0.1 };
-    for seed in 10..22 {
-        run(seed, Scene { line, ..SCENE });
+    for coded in CODED {
+        for seed in 10..22 {
+            run(seed, Scene { line, coded, ..SCENE });
+        }
     }
     // Where much is in flight for long.
     let line = Line { loss: 0.3, duplicates: 0.1, delay: (5, 60), false_losses: 0.2 };
-    for seed in 30..36 {
-        run(seed, Scene { line, changing: 1.0, objects: 20, ..SCENE });
+    for coded in CODED {
+        for seed in 30..36 {
+            run(seed, Scene { line, changing: 1.0, objects: 20, coded, ..SCENE });
+        }
     }
 }
 
 #[test]
 fn short_budgets_show_less_often_and_never_what_was_not() {
     let line = Line { loss: 0.1, duplicates: 0.05, delay: (1, 4), false_losses: 0.05 };
-    for seed in 50..58 {
-        run(seed, Scene { line, budget: (300, 6_000), changing: 0.8, ..SCENE });
+    for coded in CODED {
+        for seed in 50..58 {
+            run(seed, Scene { line, budget: (300, 6_000), changing: 0.8, coded, ..SCENE });
+        }
     }
 }
 
 /// What a client gets when others have other things, and there are things that are relevant to nobody.
-fn transcript(others: u64) -> Vec<u8> {
-    let classes = classes();
+fn transcript(others: u64, coded: u8) -> Vec<u8> {
+    let classes = coded_classes(coded);
     let (mut rng, mut elsewhere, mut world) = (Rng::seeded(7), Rng::seeded(others), World::new(&classes));
     let line = Line { loss: 0.1, duplicates: 0.0, delay: (1, 4), false_losses: 0.05 };
     let mut clients = [Client::new(0, &classes, line, 1), Client::new(1, &classes, line, others)];
@@ -223,15 +237,17 @@ fn transcript(others: u64) -> Vec<u8> {
 
 #[test]
 fn what_is_not_relevant_to_a_client_changes_no_byte_of_what_it_gets() {
-    let first = transcript(1);
-    assert!(first.len() > 10_000);
-    assert!(transcript(2) == first && transcript(3) == first);
+    for coded in CODED {
+        let first = transcript(1, coded);
+        assert!(first.len() > 10_000);
+        assert!(transcript(2, coded) == first && transcript(3, coded) == first);
+    }
 }
 
 /// A property that a client doesn't get, or gets only with creates, is due for nobody else.
 #[test]
 fn changes_of_what_a_client_may_not_see_cost_it_nothing() {
-    let classes = classes();
+    let classes = coded_classes(0b01);
     let (mut rng, mut world) = (Rng::seeded(3), World::new(&classes));
     let mut clients = [Client::new(0, &classes, GOOD, 1), Client::new(1, &classes, GOOD, 2)];
     clients.iter().for_each(|client| world.publisher.add_peer(client.handle));
@@ -262,12 +278,16 @@ fn changes_of_what_a_client_may_not_see_cost_it_nothing() {
 /// Packets as a server sends them, some with a few bits turned, cut short or out of order, and some that nobody wrote.
 #[test]
 fn no_payload_breaks_a_client() {
+    CODED.into_iter().for_each(damage);
+}
+
+fn damage(coded: u8) {
     let line = Line { loss: 0.1, duplicates: 0.1, delay: (1, 5), false_losses: 0.1 };
-    let scene = Scene { line, clients: 1, ticks: 60, objects: 20, ..SCENE };
+    let scene = Scene { line, clients: 1, ticks: 60, objects: 20, coded, ..SCENE };
     let payloads = run(70, scene)[0].payloads();
     let (mut broken, mut whole) = (0, 0);
     for seed in 0..300 {
-        let (mut rng, mut fed) = (Rng::seeded(seed), Fed::new());
+        let (mut rng, mut fed) = (Rng::seeded(seed), Fed::new(coded_classes(coded)));
         let turned = [0.0, 0.02, 0.2][seed as usize % 3];
         let from = rng.below(payloads.len() as u64 / 2) as usize;
         let from = if seed % 2 == 0 { 0 } else { from };
@@ -299,5 +319,5 @@ fn no_payload_breaks_a_client() {
         }
         fed.take();
     }
-    assert!(broken > 50 && whole > 50, "{broken} {whole}");
+    assert!(broken > 50 && whole > 50, "{broken} {whole} of {coded}");
 }

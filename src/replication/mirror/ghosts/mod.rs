@@ -9,9 +9,11 @@ mod taking;
 use std::sync::Arc;
 
 use super::super::class::GhostClass;
+use super::super::coding::WINDOW;
 use super::super::lives::Lives;
 use super::super::packet::{Base, Violation};
 use super::pages::{PAGE, Page, Pages};
+use super::source::{Bases, RecordSource};
 use super::states::States;
 use crate::wire::BitReader;
 
@@ -58,11 +60,10 @@ pub(super) struct Ghosts {
     with_words: u64,
     initial: u64,
     without_words: Box<[usize]>,
-    /// Lent buffers: the newest words, the words being read, and their base.
+    /// Lent buffers: the newest words, the words being read, and those of the states they are predicted from, newest first.
     newest: Box<[u64]>,
     words: Box<[u64]>,
-    base: Box<[u64]>,
-    older: Box<[u64]>,
+    bases: Box<[u64]>,
     body: Vec<u8>,
 }
 
@@ -82,8 +83,7 @@ impl Ghosts {
             without_words: (0..count).filter(|i| with_words >> i & 1 == 0).collect(),
             newest: lent(),
             words: lent(),
-            base: lent(),
-            older: lent(),
+            bases: vec![0; width * if class.coded { WINDOW } else { 2 }].into(),
             body: Vec::new(),
             class,
         }
@@ -150,7 +150,7 @@ impl Ghosts {
         id: usize,
         tick: u32,
         owner: bool,
-        reader: &mut BitReader<'_>,
+        source: &mut impl RecordSource,
     ) -> Result<Outcome, Violation> {
         let mask = self.class.created(owner);
         let (mut newest, mut destroyed) = (0, 0);
@@ -162,16 +162,16 @@ impl Ghosts {
             None => self.newest.fill(0),
         }
         self.words.copy_from_slice(&self.newest);
-        read_words(&self.class, mask & self.with_words, None, reader, &mut self.words)?;
+        source.created(&self.class, mask & self.with_words, &mut self.words)?;
         if tick <= destroyed {
-            self.skip_bodies(mask, reader)?;
+            source.others(mask & !self.with_words, |reader| self.skip_bodies(mask, reader))?;
             return Ok(Outcome::Skipped);
         }
         if tick <= newest {
             if tick < newest {
                 self.insert(id, tick);
             }
-            self.skip_bodies(mask, reader)?;
+            source.others(mask & !self.with_words, |reader| self.skip_bodies(mask, reader))?;
             return Ok(Outcome::Quiet);
         }
         let fresh = newest == 0;
@@ -179,7 +179,8 @@ impl Ghosts {
             if fresh { self.class.properties.all() } else { self.differing(mask & self.with_words) };
         self.push(id, tick);
         self.rows = self.rows.max(id + 1);
-        let changed = changed | self.read_bodies(id, mask, reader)?;
+        let changed =
+            changed | source.others(mask & !self.with_words, |reader| self.read_bodies(id, mask, reader))?;
         let (page, at) = self.pages.make(id);
         let flags = &mut page.flags[at];
         *flags = *flags & !OWNED | if owner { OWNED } else { 0 };
@@ -197,46 +198,44 @@ impl Ghosts {
         id: usize,
         against: Against,
         mask: u64,
-        reader: &mut BitReader<'_>,
+        source: &mut impl RecordSource,
     ) -> Result<Outcome, Violation> {
         let Against { tick, base } = against;
         let page = self.pages.get(id);
         let newest = page.map_or(0, |(page, at)| page.tick(at));
+        let width = self.words.len();
+        let (states, deepest) = (&mut *self.bases, source.depth() - 1);
         let known = page.is_some_and(|(page, at)| {
             newest > 0
                 && tick > page.destroyed[at]
                 && match base {
-                    Base::Newest { depth } => {
-                        page.before(at, tick, 0, &mut self.base)
-                            && (depth == 0 || page.before(at, tick, 1, &mut self.older))
-                    }
+                    Base::Newest { depth } => (0..=depth.min(deepest)).all(|back| {
+                        page.before(at, tick, back, &mut states[usize::from(back) * width..][..width])
+                    }),
                     Base::Named { baseline, older } => {
-                        page.at(at, baseline, &mut self.base)
-                            && (older == 0 || page.at(at, older, &mut self.older))
+                        page.at(at, baseline, &mut states[..width])
+                            && (older == 0 || page.at(at, older, &mut states[width..][..width]))
                     }
                 }
         });
-        let linear = base.has_older() && reader.bool()?;
+        let with_words = mask & self.with_words;
         if !known {
             if newest > 0 && tick > newest {
                 // A baseline that the server names was acked, and is among the newest.
                 return Err(Violation::Baseline { class: self.id_of_class, id: id as u32 });
             }
-            self.class.properties.skip(reader, mask & self.with_words, true)?;
-            self.skip_bodies(mask, reader)?;
+            source.pass_over(&self.class, with_words, base.depth())?;
+            source.others(mask & !self.with_words, |reader| self.skip_bodies(mask, reader))?;
             return Ok(Outcome::Skipped);
         }
-        self.words.copy_from_slice(&self.base);
-        let with_words = mask & self.with_words;
-        if linear {
-            let (past, ahead) = match base {
-                Base::Newest { .. } => (1, 1),
-                // Ages have 16 bits.
-                Base::Named { baseline, older } => ((baseline - older) as u16, (tick - baseline) as u16),
-            };
-            self.extrapolate(with_words, past, ahead);
-        }
-        read_words(&self.class, with_words, Some(&self.base), reader, &mut self.words)?;
+        self.words.copy_from_slice(&self.bases[..width]);
+        let (past, ahead) = match base {
+            Base::Newest { .. } => (1, 1),
+            // Ages have 16 bits.
+            Base::Named { baseline, older } => ((baseline - older) as u16, (tick - baseline) as u16),
+        };
+        let bases = Bases { states: &mut self.bases, past, ahead };
+        source.updated(&self.class, with_words, base.depth(), bases, &mut self.words)?;
         if let Some((page, at)) = self.pages.get(id) {
             page.newest(at, &mut self.newest);
         }
@@ -248,12 +247,13 @@ impl Ghosts {
             if tick < newest {
                 self.insert(id, tick);
             }
-            self.skip_bodies(mask, reader)?;
+            source.others(mask & !self.with_words, |reader| self.skip_bodies(mask, reader))?;
             return Ok(Outcome::Quiet);
         }
         let changed = self.differing(with_words);
         self.push(id, tick);
-        let changed = changed | self.read_bodies(id, mask, reader)?;
+        let changed =
+            changed | source.others(mask & !self.with_words, |reader| self.read_bodies(id, mask, reader))?;
         self.mark(id, changed);
         Ok(Outcome::Quiet)
     }
@@ -311,15 +311,6 @@ impl Ghosts {
         }
     }
 
-    /// Extrapolates the properties of a mask to be their base.
-    fn extrapolate(&mut self, mask: u64, past: u16, ahead: u16) {
-        for (i, property) in self.class.properties.of(mask) {
-            let range = self.class.properties.word_range(i);
-            let (older, newer) = (&self.older[range.clone()], &self.words[range.clone()]);
-            property.extrapolate(older, newer, past, ahead, &mut self.base[range]);
-        }
-    }
-
     /// The properties of a mask whose words differ from the newest.
     #[inline]
     fn differing(&self, mask: u64) -> u64 {
@@ -374,24 +365,6 @@ impl Ghosts {
         }
         Ok(())
     }
-}
-
-#[inline]
-fn read_words(
-    class: &GhostClass,
-    mask: u64,
-    base: Option<&[u64]>,
-    reader: &mut BitReader<'_>,
-    words: &mut [u64],
-) -> Result<(), Violation> {
-    for (i, property) in class.properties.of(mask) {
-        let range = class.properties.word_range(i);
-        match base {
-            Some(base) => property.read_delta(&base[range.clone()], reader, &mut words[range])?,
-            None => property.read(reader, &mut words[range])?,
-        }
-    }
-    Ok(())
 }
 
 fn copy_words(class: &GhostClass, mask: u64, from: &[u64], to: &mut [u64]) {

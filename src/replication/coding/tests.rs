@@ -1,0 +1,154 @@
+use super::*;
+use crate::replication::class::{Condition, GhostClass};
+use crate::replication::packet::Base;
+use crate::rng::{Entropy, Rng};
+use crate::wire::{Kind, Properties, Schema};
+
+fn class() -> GhostClass {
+    let kinds = [
+        ("turn", Kind::Rotation { bits: 9 }),
+        ("fuel", Kind::Optional(Box::new(Kind::Bits { bits: 40 }))),
+        ("uid", Kind::Bits { bits: 64 }),
+    ];
+    let properties = Properties::new(Schema::new(kinds).unwrap()).unwrap();
+    GhostClass::new("Car", properties, [Condition::Always; 3], 9).unwrap().with_coding(true)
+}
+
+fn models(layout: Layout) -> Vec<Model> {
+    vec![Model::EVEN; layout.count()]
+}
+
+#[test]
+fn decisions_are_read_as_they_were_written() {
+    for seed in 0..200 {
+        let mut rng = Rng::seeded(seed);
+        let (count, chance) = (rng.below(3000), [0.5, 0.01, 0.999][seed as usize % 3]);
+        let said: Vec<bool> = (0..count).map(|_| rng.chance(chance)).collect();
+        let mut encoder = Encoder::default();
+        encoder.clear();
+        encoder.load(&[Model::EVEN; 3]);
+        for (i, bit) in said.iter().enumerate() {
+            if rng.chance(0.1) {
+                // What is taken back leaves nothing.
+                let (mark, before) = (encoder.mark(), encoder.models().to_vec());
+                for _ in 0..rng.below(50) {
+                    let bit = rng.chance(0.5);
+                    encoder.code(0, bit);
+                    encoder.raw(rng.below(1 << 20), 20);
+                }
+                encoder.restore(mark);
+                assert!(encoder.models() == before);
+            }
+            encoder.code(i % 3, *bit);
+            if i % 7 == 0 {
+                encoder.raw(i as u64 % 128, 7);
+            }
+        }
+        let (spent, bits, bytes) = (encoder.spent(), encoder.bits(), encoder.finish().to_vec());
+        assert_eq!(bytes.len() * 8, bits);
+        assert!(spent <= (bits as u64) << 16, "{spent} of {bits} bits");
+        let mut lent = Vec::new();
+        let mut decoder = Decoder::new(&bytes, &mut lent);
+        decoder.load(&[Model::EVEN; 3]);
+        for (i, bit) in said.iter().enumerate() {
+            assert_eq!(decoder.code(i % 3, false), *bit, "seed {seed}");
+            if i % 7 == 0 {
+                assert_eq!(decoder.raw(0, 7), i as u64 % 128);
+            }
+        }
+        assert_eq!((decoder.left(), decoder.is_beyond()), (0, false));
+    }
+}
+
+#[test]
+fn likely_decisions_take_little() {
+    let mut encoder = Encoder::default();
+    encoder.clear();
+    encoder.load(&[Model::EVEN]);
+    (0..1000).for_each(|i| _ = encoder.code(0, i % 50 == 0));
+    assert!(encoder.bits() < 190, "{}", encoder.bits());
+    assert!(encoder.spent() >> 16 > 130, "what is spent is known");
+}
+
+fn heads(rng: &mut Rng, tick: u32) -> Vec<(u32, Op)> {
+    let (mut said, mut next) = (Vec::new(), 0);
+    for _ in 0..rng.below(60) {
+        let bound = [1, 3, 200, 5000][rng.below(4) as usize];
+        let id = next + rng.below(bound) as u32;
+        next = id + 1;
+        let baseline = tick - 1 - [rng.below(3), rng.below(60_000)][rng.below(2) as usize] as u32;
+        let older = if rng.chance(0.5) { baseline - 1 - rng.below(64) as u32 } else { 0 };
+        let base = match rng.below(4) {
+            depth @ 0..3 => Base::Newest { depth: depth as u8 },
+            _ => Base::Named { baseline, older },
+        };
+        let op = match rng.below(8) {
+            0 => Op::Destroy,
+            1 => Op::Create { owner: rng.chance(0.5) },
+            _ => Op::Update { base, whole: rng.chance(0.2), mask: 1 + rng.below(7) },
+        };
+        said.push((id, op));
+    }
+    said
+}
+
+#[test]
+fn records_are_read_as_they_were_written() {
+    let class = class();
+    let layout = Layout::new(&class);
+    for seed in 0..200 {
+        let (mut rng, tick) = (Rng::seeded(seed), 100_000);
+        let said = heads(&mut rng, tick);
+        let residuals: Vec<u64> = (0..60).map(|_| rng.next_u64() >> rng.below(64)).collect();
+        let mut encoder = Encoder::default();
+        encoder.clear();
+        encoder.load(&models(layout));
+        let mut place = Place::new(tick, 3, false);
+        for (record, residual) in said.iter().zip(&residuals) {
+            place.code(&mut encoder, Some(*record));
+            let mut off = Off::default();
+            off.begin(2, 1);
+            layout.code_guess(&mut encoder, 1, 2, *residual as usize % 3);
+            layout.code_residual(&mut encoder, 2, &mut off, *residual);
+            layout.code_residual(&mut encoder, 3, &mut off, residual >> 5);
+        }
+        place.code(&mut encoder, None);
+        let bytes = encoder.finish().to_vec();
+        let mut lent = Vec::new();
+        let mut decoder = Decoder::new(&bytes, &mut lent);
+        decoder.load(&models(layout));
+        let mut place = Place::new(tick, 3, false);
+        for ((id, op), residual) in said.into_iter().zip(&residuals) {
+            assert_eq!(place.code(&mut decoder, None), Some((id, Some(op))), "seed {seed}");
+            let mut off = Off::default();
+            off.begin(2, 1);
+            assert_eq!(layout.code_guess(&mut decoder, 1, 2, 0), *residual as usize % 3);
+            assert_eq!(layout.code_residual(&mut decoder, 2, &mut off, 0), *residual);
+            assert_eq!(layout.code_residual(&mut decoder, 3, &mut off, 0), residual >> 5);
+        }
+        assert_eq!(place.code(&mut decoder, None), None);
+        assert_eq!(decoder.left(), 0);
+    }
+}
+
+/// Any bytes are decisions: nothing panics, and it goes on behind the end until that is asked for.
+#[test]
+fn any_bytes_are_decisions() {
+    let layout = Layout::new(&class());
+    for seed in 0..200 {
+        let mut rng = Rng::seeded(seed);
+        let mut bytes = vec![0; rng.below(40) as usize];
+        rng.fill(&mut bytes);
+        let mut lent = Vec::new();
+        let mut decoder = Decoder::new(&bytes, &mut lent);
+        decoder.load(&models(layout));
+        let mut place = Place::new(70_000, 3, true);
+        for _ in 0..2000 {
+            place.code(&mut decoder, None);
+            let mut off = Off::default();
+            layout.code_residual(&mut decoder, 1, &mut off, 0);
+            decoder.raw(0, 37);
+        }
+        assert!(decoder.is_beyond());
+    }
+}

@@ -1,0 +1,166 @@
+//! Words against what they were predicted to be.
+
+use super::super::class::GhostClass;
+use super::heads::HEADS;
+use super::{Coder, code_number};
+use crate::wire::Property;
+
+/// Lengths of distances that have models of their own.
+const LENGTHS: usize = 14;
+
+/// What is known of a word before it is read: how it was predicted, or how far those before it were off.
+const FIRST: usize = 4;
+const CONTEXTS: usize = FIRST + 6;
+
+/// Of a word in a context: whether it is as predicted, on which side, how long its distance is, and two bits of that.
+const OTHER: usize = 0;
+const SIDE: usize = 1;
+const LENGTH: usize = 2;
+const SECOND: usize = LENGTH + LENGTHS;
+const THIRD: usize = SECOND + LENGTHS;
+const CONTEXT: usize = THIRD + 2 * LENGTHS;
+
+/// Of a word: all contexts, and whether it is as in the create before.
+const WORD: usize = CONTEXTS * CONTEXT + 1;
+
+/// Decisions about how a property is predicted: one with one state before the newest, two with two.
+const CHOICES: usize = 3;
+
+/// Where a class's models are: of heads, of predictions by property, of words.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::replication) struct Layout {
+    properties: usize,
+    words: usize,
+}
+
+/// How far words were off that were read before in a record.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::replication) struct Off {
+    context: usize,
+    most: u32,
+}
+
+impl Off {
+    /// Begins with a property that is predicted so: of the first it is all that is known.
+    #[inline]
+    pub(in crate::replication) fn begin(&mut self, depth: u8, guess: usize) {
+        if self.context < FIRST {
+            // 0 stays; 1 and 2 go on, from two states or three; 3 bends.
+            self.context = if guess == 1 { usize::from(depth.clamp(1, 2)) } else { guess.min(1) * 3 };
+        }
+    }
+
+    #[inline]
+    fn note(&mut self, length: u32) {
+        self.most = self.most.max(length);
+        self.context = FIRST + (self.most as usize).div_ceil(2).min(5);
+    }
+}
+
+impl Layout {
+    pub(in crate::replication) fn new(class: &GhostClass) -> Self {
+        Layout { properties: class.properties.each().len(), words: class.properties.word_count() }
+    }
+
+    /// How many models there are.
+    pub(in crate::replication) fn count(self) -> usize {
+        self.word(self.words)
+    }
+
+    fn word(self, word: usize) -> usize {
+        HEADS + CHOICES * self.properties + WORD * word
+    }
+
+    /// The number of the guess by which a property is predicted, where there are this many states before the newest.
+    #[inline]
+    pub(in crate::replication) fn code_guess(
+        self,
+        coder: &mut impl Coder,
+        property: usize,
+        depth: u8,
+        guess: usize,
+    ) -> usize {
+        let models = HEADS + CHOICES * property;
+        match depth {
+            0 => 0,
+            1 => usize::from(coder.code(models, guess > 0)),
+            _ if !coder.code(models + 1, guess > 0) => 0,
+            _ => 1 + usize::from(coder.code(models + 2, guess > 1)),
+        }
+    }
+
+    /// A residual of the word at this place of a row: 0, or which side of the prediction it lies on, and how far. What is read
+    /// may be larger than any of the word's.
+    #[inline]
+    pub(in crate::replication) fn code_residual(
+        self,
+        coder: &mut impl Coder,
+        word: usize,
+        off: &mut Off,
+        residual: u64,
+    ) -> u64 {
+        let models = self.word(word) + CONTEXT * off.context;
+        if !coder.code(models + OTHER, residual != 0) {
+            off.note(0);
+            return 0;
+        }
+        // 1 is one above, 2 one below, and so on.
+        let from = residual.wrapping_sub(1);
+        let below = coder.code(models + SIDE, from & 1 == 1);
+        let number = (from >> 1) + 1;
+        let of = |length: u32| (length as usize).min(LENGTHS - 1);
+        let (last, mut length) = (number.ilog2(), 0);
+        while length < 63 && coder.code(models + LENGTH + of(length), length < last) {
+            length += 1;
+        }
+        off.note(length + 1);
+        let mut found = 1;
+        if length > 0 {
+            let second = coder.code(models + SECOND + of(length), number >> (length - 1) & 1 == 1);
+            found = found << 1 | u64::from(second);
+            if length > 1 {
+                let at = models + THIRD + 2 * of(length) + usize::from(second);
+                let third = coder.code(at, number >> (length - 2) & 1 == 1);
+                found = found << 1 | u64::from(third);
+                found = found << (length - 2) | coder.raw(number & ((1 << (length - 2)) - 1), length - 2);
+            }
+        }
+        (found - 1).saturating_mul(2).saturating_add(1 + u64::from(below))
+    }
+
+    /// The words of a property in a create: each as in the create before, or whole. What is read may be larger than any of the
+    /// word's.
+    pub(in crate::replication) fn code_created(
+        self,
+        coder: &mut impl Coder,
+        property: &Property,
+        start: usize,
+        before: &[u64],
+        words: &mut [u64],
+    ) {
+        for (i, (range, (word, before))) in
+            property.words().iter().zip(words.iter_mut().zip(before)).enumerate()
+        {
+            let models = self.word(start + i) + WORD - 1;
+            *word =
+                if coder.code(models, *word == *before) { *before } else { coder.raw(*word, range.bits()) };
+        }
+    }
+
+    /// The words of a property whole.
+    pub(in crate::replication) fn code_whole(
+        self,
+        coder: &mut impl Coder,
+        property: &Property,
+        words: &mut [u64],
+    ) {
+        for (range, word) in property.words().iter().zip(words) {
+            *word = coder.raw(*word, range.bits());
+        }
+    }
+
+    /// How many bits are behind this, of what is neither a word nor a head.
+    pub(in crate::replication) fn code_length(self, coder: &mut impl Coder, bits: usize) -> u64 {
+        code_number(coder, super::heads::BODIES, bits as u64 + 1) - 1
+    }
+}

@@ -1,0 +1,284 @@
+//! The part of a packet whose classes are coded, read.
+//!
+//! Promises: a record is read whether its ghost is there or not, so that what one packet says never depends on what became of
+//! another. A payload of any bytes has at most [`MAX_RECORDS`] records.
+
+use super::super::class::{Classes, GhostClass};
+use super::super::coding::{
+    Coder, Decoder, GUESSES, Layout, MAX_RECORDS, Model, Off, Op, Place, SLOT_BITS, SLOTS, Snapshot, States,
+    WINDOW,
+};
+use super::super::packet::Violation;
+use super::ghosts::Against;
+use super::source::{Bases, RecordSource};
+use super::{Mirror, note};
+use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
+
+/// What is kept to read coded packets.
+#[derive(Debug)]
+pub(super) struct CodedReader {
+    first: Snapshot,
+    /// By number, less 1: of which tick, and the models.
+    kept: [Option<(u32, Snapshot)>; SLOTS],
+    lent: Lent,
+}
+
+/// Memory that each packet uses anew.
+#[derive(Debug, Default)]
+struct Lent {
+    bytes: Vec<u8>,
+    models: Vec<Model>,
+    /// The words of the create before, and of a property.
+    created: Vec<u64>,
+    guessed: Vec<u64>,
+    bodies: BitWriter,
+    /// The ghosts of the section that were updated or created.
+    ids: Vec<u32>,
+}
+
+impl CodedReader {
+    /// None where no class is coded.
+    pub(super) fn of(classes: &Classes) -> Option<Box<Self>> {
+        let has_coded = classes.iter().any(|class| class.coded);
+        let new = || CodedReader {
+            first: Snapshot::first(classes),
+            kept: [const { None }; SLOTS],
+            lent: Lent::default(),
+        };
+        has_coded.then(|| Box::new(new()))
+    }
+}
+
+impl Mirror {
+    /// Reads the rest of a packet.
+    pub(super) fn handle_coded(&mut self, tick: u32, reader: &mut BitReader<'_>) -> Result<(), Violation> {
+        let Some(mut coded) = self.coded.take() else { return Ok(()) };
+        let result = self.read_coded(tick, reader, &mut coded);
+        self.coded = Some(coded);
+        result
+    }
+
+    fn read_coded(
+        &mut self,
+        tick: u32,
+        reader: &mut BitReader<'_>,
+        coded: &mut CodedReader,
+    ) -> Result<(), Violation> {
+        let CodedReader { first, kept, lent: Lent { bytes, models, created, guessed, bodies, ids } } = coded;
+        bytes.clear();
+        while reader.remaining_bits() >= 8 {
+            // Eight bits.
+            bytes.push(reader.bits(8)? as u8);
+        }
+        if reader.remaining_bits() > 0 {
+            return Err(Violation::Trailing { bits: reader.remaining_bits() });
+        }
+        let mut decoder = Decoder::new(bytes, models);
+        let [slot, keeps] = core::array::from_fn(|_| decoder.raw(0, SLOT_BITS) as usize);
+        let begin = match slot.checked_sub(1).map(|slot| &kept[slot]) {
+            None => &*first,
+            // What is later than the packet came in its place since: the server has given the packet up.
+            Some(Some((kept, _))) if *kept >= tick => {
+                self.counters.skipped += 1;
+                return Ok(());
+            }
+            Some(Some((_, snapshot))) => snapshot,
+            Some(None) => return Err(Violation::Form),
+        };
+        let (mut after, mut least, mut records) = (begin.clone(), 0, 0);
+        while decoder.raw(0, 1) == 1 {
+            let class = decoder.raw(0, self.classes.class_bits()) as u32;
+            let ghosts = self.ghosts.get_mut(class as usize).filter(|ghosts| ghosts.class().coded);
+            let Some(ghosts) = ghosts.filter(|_| class >= least) else {
+                return Err(Violation::Class { class });
+            };
+            least = class + 1;
+            let of = ghosts.class();
+            let (allowed, capacity) = (of.updated(false) | of.updated(true), of.capacity);
+            let layout = Layout::new(of);
+            let listed = begin.ids(class as usize);
+            let mut place = Place::new(tick, of.properties.each().len() as u32, !listed.is_empty());
+            ids.clear();
+            created.clear();
+            created.resize(of.properties.word_count(), 0);
+            decoder.load(begin.models(class as usize));
+            loop {
+                let Some((at, op)) = place.code(&mut decoder, None) else {
+                    if place.is_listed() {
+                        place.leave_list();
+                        continue;
+                    }
+                    break;
+                };
+                let listed = if place.is_listed() { listed.get(at as usize).copied() } else { Some(at) };
+                let id = listed.ok_or(Violation::Form)?;
+                records += 1;
+                if decoder.is_beyond() || records > MAX_RECORDS {
+                    return Err(ReadError::PastEnd { needed: 1, remaining: 0 }.into());
+                }
+                if id >= capacity {
+                    return Err(Violation::Id { class, id });
+                }
+                let (at, decoder) = (id as usize, &mut decoder);
+                let mut source = Coded { decoder, layout, whole: false, created, guessed, bodies };
+                let outcome = match op {
+                    None => return Err(Violation::Form),
+                    Some(Op::Update { mask, .. }) if mask == 0 || mask & !allowed != 0 => {
+                        return Err(Violation::Mask { class, mask });
+                    }
+                    Some(Op::Update { base, whole, mask }) => {
+                        source.whole = whole;
+                        ghosts.update(at, Against { tick, base }, mask, &mut source)?
+                    }
+                    Some(Op::Create { owner }) => ghosts.create(at, tick, owner, &mut source)?,
+                    Some(Op::Destroy) => ghosts.destroy(at, tick),
+                };
+                if op != Some(Op::Destroy) {
+                    ids.push(id);
+                }
+                note(&mut self.counters, &mut self.ended, class, id, outcome);
+            }
+            if keeps > 0 {
+                after.keep(class as usize, decoder.models(), ids);
+            }
+        }
+        if decoder.is_beyond() {
+            return Err(ReadError::PastEnd { needed: 1, remaining: 0 }.into());
+        }
+        let left = decoder.left();
+        if left > 0 {
+            return Err(Violation::Trailing { bits: left * 8 });
+        }
+        if let Some(kept) = keeps.checked_sub(1).map(|slot| &mut kept[slot])
+            && kept.as_ref().is_none_or(|(kept, _)| *kept < tick)
+        {
+            *kept = Some((tick, after));
+        }
+        Ok(())
+    }
+}
+
+/// A coder, at the properties of a record.
+struct Coded<'s, 'a> {
+    decoder: &'s mut Decoder<'a>,
+    layout: Layout,
+    /// Whether an update's words are whole.
+    whole: bool,
+    created: &'s mut [u64],
+    guessed: &'s mut Vec<u64>,
+    bodies: &'s mut BitWriter,
+}
+
+impl Coded<'_, '_> {
+    /// Reads the words of an update's properties; without states to read them against to pass over them.
+    fn read(
+        &mut self,
+        class: &GhostClass,
+        mask: u64,
+        depth: u8,
+        mut into: Option<(States<'_>, &mut [u64])>,
+    ) -> Result<(), Violation> {
+        let (layout, properties, mut off) = (self.layout, &class.properties, Off::default());
+        for (i, property) in properties.of(mask) {
+            let range = properties.word_range(i);
+            self.guessed.clear();
+            self.guessed.resize(range.len(), 0);
+            if self.whole {
+                layout.code_whole(self.decoder, property, self.guessed);
+            } else {
+                let guess = layout.code_guess(self.decoder, i, depth, 0);
+                if let Some((states, _)) = &into {
+                    GUESSES[guess].predict(property, range.clone(), *states, self.guessed);
+                }
+                off.begin(depth, guess);
+                let words = property.words().iter().zip(&mut *self.guessed);
+                for (at, (of, word)) in range.clone().zip(words) {
+                    let residual = layout.code_residual(self.decoder, at, &mut off, 0);
+                    if residual > of.last() {
+                        return Err(ReadError::OutOfRange { offset: residual, span: of.last() }.into());
+                    }
+                    *word = of.word(residual, *word);
+                }
+            }
+            if let Some((_, words)) = &mut into {
+                if !property.has_value(self.guessed) {
+                    return Err(ReadError::NotFinite.into());
+                }
+                words[range].copy_from_slice(self.guessed);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl RecordSource for Coded<'_, '_> {
+    fn depth(&self) -> u8 {
+        WINDOW as u8
+    }
+
+    fn created(&mut self, class: &GhostClass, mask: u64, words: &mut [u64]) -> Result<(), Violation> {
+        for (i, property) in class.properties.of(mask) {
+            let range = class.properties.word_range(i);
+            let words = &mut words[range.clone()];
+            self.layout.code_created(
+                self.decoder,
+                property,
+                range.start,
+                &self.created[range.clone()],
+                words,
+            );
+            if !property.has_value(words) {
+                return Err(ReadError::NotFinite.into());
+            }
+            self.created[range].copy_from_slice(words);
+        }
+        Ok(())
+    }
+
+    fn updated(
+        &mut self,
+        class: &GhostClass,
+        mask: u64,
+        depth: u8,
+        bases: Bases<'_>,
+        words: &mut [u64],
+    ) -> Result<(), Violation> {
+        let Bases { states, past, ahead } = bases;
+        let states = States { rows: states, width: words.len(), depth, past, ahead };
+        self.read(class, mask, depth, Some((states, words)))
+    }
+
+    fn pass_over(&mut self, class: &GhostClass, mask: u64, depth: u8) -> Result<(), Violation> {
+        self.read(class, mask, depth, None)
+    }
+
+    fn others<R: Default>(
+        &mut self,
+        mask: u64,
+        read: impl FnOnce(&mut BitReader<'_>) -> Result<R, Violation>,
+    ) -> Result<R, Violation> {
+        if mask == 0 {
+            return Ok(R::default());
+        }
+        let mut left = self.layout.code_length(self.decoder, 0);
+        let remaining = 8 * self.decoder.left() as u64;
+        // So that nothing is made of what isn't there; some of it was taken ahead.
+        if left > remaining + 64 {
+            return Err(ReadError::PastEnd { needed: left, remaining }.into());
+        }
+        let needed = left as usize;
+        self.bodies.clear();
+        while left > 0 {
+            // At most 16.
+            let part = left.min(16) as u32;
+            self.bodies.bits(self.decoder.raw(0, part), part);
+            left -= u64::from(part);
+        }
+        let mut reader = BitReader::with_range(self.bodies.as_bytes(), 0, needed);
+        let found = read(&mut reader)?;
+        match reader.remaining_bits() {
+            0 => Ok(found),
+            bits => Err(Violation::Trailing { bits }),
+        }
+    }
+}

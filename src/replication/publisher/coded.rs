@@ -1,0 +1,378 @@
+//! A client's packet, the part of the classes that are coded: behind the others' sections.
+
+use super::super::coding::{Coder, Off};
+use super::super::coding::{
+    Encoder, Layout, MAX_DECISION_BITS, MAX_RECORDS, Op, Place, SLOT_BITS, SLOTS, Snapshot, number_bits,
+};
+use super::super::packet::{Base, MAX_DEPTH};
+use super::super::table::Table;
+use super::cache::Cache;
+use super::costs::ClassCosts;
+use super::fill::{BATCH, TickData};
+use super::peer::Peer;
+use super::scope::{Carried, CarriedOp, Due, Scope};
+use crate::store::ones;
+use crate::wire::{BitReader, BitSink, BitWriter};
+
+/// Bits kept for the ends of a section and of the packet.
+const ENDS: usize = 3 * MAX_DECISION_BITS + 16;
+
+/// The most that the first coded record of a packet takes besides its properties, whole: what the packet and its section begin
+/// and end with, some thirty decisions, a gap, two ages, a mask, and the length of what has no words.
+pub(super) const MAX_OVERHEAD: usize =
+    40 * MAX_DECISION_BITS + 3 * number_bits(16) + number_bits(12) + 64 + 16 + ENDS;
+
+/// What a client's packets begin with.
+#[derive(Debug)]
+pub(super) struct PeerModels {
+    /// That which the client is known to have, and its number.
+    slot: u8,
+    snapshot: Snapshot,
+    /// What it is to keep of the packet that is written, or of the one with this record.
+    writing: Option<(u8, Snapshot)>,
+    sent: Option<(u32, u8, Snapshot)>,
+    last_slot: u8,
+}
+
+impl PeerModels {
+    pub(super) fn new(snapshot: Snapshot) -> Self {
+        PeerModels { slot: 0, snapshot, writing: None, sent: None, last_slot: 0 }
+    }
+
+    /// Under which number the client is to keep what is written; none while that of another packet is under way.
+    fn next_slot(&self) -> Option<u8> {
+        // At most 15.
+        self.sent.is_none().then_some(self.last_slot % SLOTS as u8 + 1)
+    }
+
+    pub(super) fn track_sent(&mut self, record: u32) {
+        if let Some((slot, snapshot)) = self.writing.take() {
+            self.last_slot = slot;
+            self.sent = Some((record, slot, snapshot));
+        }
+    }
+
+    pub(super) fn handle_notification(&mut self, record: u32, delivered: bool) {
+        if let Some((_, slot, snapshot)) = self.sent.take_if(|sent| sent.0 == record)
+            && delivered
+        {
+            (self.slot, self.snapshot) = (slot, snapshot);
+        }
+    }
+}
+
+/// What a packet is coded with.
+#[derive(Debug, Default)]
+pub(super) struct PacketCoder {
+    encoder: Encoder,
+    /// Lent: the words of the create before and of this one, properties without words, and what words took, by property.
+    created: Vec<u64>,
+    words: Vec<u64>,
+    bodies: BitWriter,
+    took: Vec<(usize, u64)>,
+    /// The ghosts of the section that were updated or created.
+    ids: Vec<u32>,
+}
+
+/// A class's records, in a packet.
+struct Section<'a> {
+    table: &'a Table,
+    cache: &'a mut Cache,
+    coder: &'a mut PacketCoder,
+    layout: Layout,
+    place: Place,
+    /// The ghosts that are likely.
+    listed: &'a [u32],
+    class: usize,
+    tick: u32,
+    begun: bool,
+    /// What was spent, in 2^-16 of bits: on heads of updates, creates and destroys, and by property.
+    heads: [u64; 3],
+    properties: Box<[u64]>,
+    /// On updates and creates, and how many these were.
+    updates: (u64, usize),
+    creates: (u64, usize),
+}
+
+impl TickData<'_> {
+    /// Writes what is ready of the classes that are coded, into `bits` bits with what there is. Gives what isn't any class's.
+    pub(super) fn fill_coded(&mut self, peer: &mut Peer, bits: usize, out: &mut BitWriter) -> usize {
+        let Some(coder) = self.coder.as_deref_mut() else { return 0 };
+        let Some(room) = bits.checked_sub(out.bit_len() + ENDS) else { return 0 };
+        let Peer { scopes, averages, writing, models, .. } = peer;
+        coder.encoder.clear();
+        let keeps = models.next_slot();
+        coder.encoder.raw(u64::from(models.slot), SLOT_BITS);
+        coder.encoder.raw(u64::from(keeps.unwrap_or(0)), SLOT_BITS);
+        let (mut known, before) = (0, writing.len());
+        let mut kept = keeps.map(|slot| (slot, models.snapshot.clone()));
+        for (class, scope) in scopes.iter_mut().enumerate() {
+            let table = &self.tables[class];
+            if !table.class().coded || scope.due_count() == 0 {
+                continue;
+            }
+            let properties = &table.class().properties;
+            coder.ids.clear();
+            coder.created.clear();
+            coder.created.resize(properties.word_count(), 0);
+            let mark = coder.encoder.mark();
+            coder.encoder.raw(1, 1);
+            coder.encoder.raw(class as u64, self.class_bits);
+            coder.encoder.load(models.snapshot.models(class));
+            let listed = models.snapshot.ids(class);
+            let mut section = Section {
+                table,
+                cache: &mut self.caches[class],
+                coder: &mut *coder,
+                layout: Layout::new(table.class()),
+                place: Place::new(self.tick, properties.each().len() as u32, !listed.is_empty()),
+                listed,
+                class,
+                tick: self.tick,
+                begun: false,
+                heads: [0; 3],
+                properties: vec![0; properties.each().len()].into(),
+                updates: (0, 0),
+                creates: (0, 0),
+            };
+            let full = section.fill(scope, room, writing, before);
+            if !section.begun {
+                coder.encoder.restore(mark);
+            } else {
+                known += section.end(&mut self.costs[class]);
+                let (updates, creates) = (section.updates, section.creates);
+                if updates.1 > 0 {
+                    averages[class].note_updates((updates.0 >> 16) as usize, updates.1);
+                }
+                if creates.1 > 0 {
+                    averages[class].note_creates((creates.0 >> 16) as usize, creates.1);
+                }
+                if let Some((_, snapshot)) = &mut kept {
+                    snapshot.keep(class, coder.encoder.models(), &mut coder.ids);
+                }
+            }
+            if full {
+                break;
+            }
+        }
+        if writing.len() == before {
+            return 0;
+        }
+        models.writing = kept;
+        coder.encoder.raw(0, 1);
+        let start = out.bit_len();
+        coder.encoder.finish().iter().for_each(|byte| out.bits(u64::from(*byte), 8));
+        out.bit_len() - start - known as usize
+    }
+}
+
+impl Section<'_> {
+    /// Writes what is ready: of the listed ghosts, then of others; whether the packet is full.
+    fn fill(&mut self, scope: &mut Scope, room: usize, carried: &mut Vec<Carried>, before: usize) -> bool {
+        if self.place.is_listed() {
+            if self.fill_some(scope, room, carried, before) {
+                return true;
+            }
+            self.leave_list();
+        }
+        self.fill_some(scope, room, carried, before)
+    }
+
+    /// Ends the records of listed ghosts.
+    fn leave_list(&mut self) {
+        self.place.code(&mut self.coder.encoder, None);
+        self.place.leave_list();
+    }
+
+    /// Writes what is ready of the ghosts that are listed, or of those that aren't, by id; whether the packet is full.
+    fn fill_some(
+        &mut self,
+        scope: &mut Scope,
+        room: usize,
+        carried: &mut Vec<Carried>,
+        before: usize,
+    ) -> bool {
+        let (mut from, mut ids) = (0, [0; BATCH]);
+        loop {
+            let count = scope.next_ready(&mut from, &mut ids);
+            if count == 0 {
+                return false;
+            }
+            for id in &ids[..count] {
+                let listed = self.listed.binary_search(id).ok();
+                if listed.is_some() != self.place.is_listed() {
+                    continue;
+                }
+                if carried.len() - before == MAX_RECORDS {
+                    return true;
+                }
+                // At most as many as ids.
+                let at = listed.map_or(*id, |place| place as u32);
+                let (due, is_first) = (self.due(scope, *id), carried.len() == before);
+                let (op, base, written) = match due {
+                    Due::Update { row, base, owner, step } => {
+                        let entry = self.cache.update(self.table, row, base, owner);
+                        let (mask, whole) = (self.cache.entry(entry).mask, self.cache.entry(entry).whole);
+                        if mask == 0 {
+                            scope.clear_due(*id);
+                            continue;
+                        }
+                        let op = if step { CarriedOp::Step } else { CarriedOp::Update };
+                        let mut written =
+                            self.put(at, Op::Update { base, whole, mask }, Some((row, entry)), room);
+                        if written.is_none() && is_first && !whole {
+                            // It has room when it is whole.
+                            let said = Op::Update { base, whole: true, mask };
+                            written = self.put(at, said, Some((row, entry)), room);
+                        }
+                        if let Some(bits) = written {
+                            self.updates = (self.updates.0 + bits, self.updates.1 + 1);
+                        }
+                        (op, base, written)
+                    }
+                    Due::Create { row, .. } if !self.table.has_state(row) => {
+                        // It is due again when it has one.
+                        scope.clear_due(*id);
+                        continue;
+                    }
+                    Due::Create { row, owner } => {
+                        // What a client has is kept.
+                        self.cache.note_encoded(row, owner);
+                        let written = self.put(at, Op::Create { owner }, Some((row, 0)), room);
+                        if let Some(bits) = written {
+                            self.creates = (self.creates.0 + bits, self.creates.1 + 1);
+                        }
+                        (CarriedOp::Create, Base::default(), written)
+                    }
+                    Due::Destroy => {
+                        (CarriedOp::Destroy, Base::default(), self.put(at, Op::Destroy, None, room))
+                    }
+                    Due::Later => {
+                        scope.clear_ready(*id);
+                        continue;
+                    }
+                };
+                if written.is_none() {
+                    return true;
+                }
+                if op != CarriedOp::Destroy {
+                    self.coder.ids.push(*id);
+                }
+                carried.push(scope.track_sent(self.class, *id, self.tick, op, base));
+            }
+        }
+    }
+
+    /// What is to be said of a ghost; a create where its baseline is forgotten.
+    fn due(&mut self, scope: &mut Scope, id: u32) -> Due {
+        let due = scope.due(id, self.tick, self.table, MAX_DEPTH);
+        if let Due::Update { row, base, owner, .. } = due {
+            let entry = self.cache.update(self.table, row, base, owner);
+            if self.cache.entry(entry).forgotten {
+                return scope.create_again(id, self.tick);
+            }
+        }
+        due
+    }
+
+    /// Writes a record with its row's properties, if there is room; gives what it took, in 2^-16 of bits.
+    fn put(&mut self, at: u32, op: Op, of: Option<(u32, usize)>, room: usize) -> Option<u64> {
+        let (class, layout, place) = (self.table.class(), self.layout, self.place);
+        let properties = &class.properties;
+        let PacketCoder { encoder, created, words, bodies, took, .. } = &mut *self.coder;
+        let (mark, before) = (encoder.mark(), encoder.spent());
+        self.place.code(encoder, Some((at, op)));
+        let head = encoder.spent() - before;
+        took.clear();
+        let (mask, creates) = match op {
+            Op::Update { mask, .. } => (mask, false),
+            Op::Create { owner } => (class.created(owner), true),
+            Op::Destroy => (0, false),
+        };
+        if let Some((row, entry)) = of {
+            words.clear();
+            words.extend_from_slice(self.table.newest(row));
+            let depth =
+                if let Op::Update { base, whole: false, .. } = op { Some(base.depth()) } else { None };
+            let residuals = depth.map_or(&[][..], |_| self.cache.residuals(self.cache.entry(entry)));
+            let mut residuals = residuals.iter();
+            let mut off = Off::default();
+            for (i, property) in properties.of(mask & properties.with_words()) {
+                let (range, before) = (properties.word_range(i), encoder.spent());
+                if let Some(depth) = depth {
+                    let guess = residuals.next().map_or(0, |guess| *guess as usize);
+                    layout.code_guess(encoder, i, depth, guess);
+                    off.begin(depth, guess);
+                    for (word, residual) in range.zip(&mut residuals) {
+                        layout.code_residual(encoder, word, &mut off, *residual);
+                    }
+                } else if creates {
+                    let start = range.start;
+                    let (before, words) = (&created[range.clone()], &mut words[range]);
+                    layout.code_created(encoder, property, start, before, words);
+                } else {
+                    layout.code_whole(encoder, property, &mut words[range]);
+                }
+                took.push((i, encoder.spent() - before));
+            }
+            let without = mask & properties.all() & !properties.with_words();
+            if without != 0 {
+                bodies.clear();
+                let mut lengths = Vec::new();
+                for property in ones(without) {
+                    let start = bodies.bit_len();
+                    if let Some(value) = self.table.value(row, property) {
+                        bodies.append(value);
+                    }
+                    lengths.push((property, ((bodies.bit_len() - start) as u64) << 16));
+                }
+                let (bits, before) = (bodies.bit_len(), encoder.spent());
+                layout.code_length(encoder, bits);
+                took.push((lengths[0].0, encoder.spent() - before));
+                took.extend(lengths);
+                let mut reader = BitReader::with_range(bodies.as_bytes(), 0, bits);
+                while let part @ 1.. = reader.remaining_bits().min(16) as u32 {
+                    encoder.raw(reader.bits(part).unwrap_or(0), part);
+                }
+            }
+        }
+        if encoder.bits() > room {
+            encoder.restore(mark);
+            self.place = place;
+            return None;
+        }
+        if creates {
+            for (i, _) in properties.of(mask & properties.with_words()) {
+                let range = properties.word_range(i);
+                created[range.clone()].copy_from_slice(&words[range]);
+            }
+        }
+        self.begun = true;
+        let kind = match op {
+            Op::Update { .. } => 0,
+            Op::Create { .. } => 1,
+            Op::Destroy => 2,
+        };
+        self.heads[kind] += head;
+        took.iter().for_each(|(property, spent)| self.properties[*property] += spent);
+        Some(encoder.spent() - before)
+    }
+
+    /// Ends it; gives the bits of which it is known what they are for.
+    fn end(&mut self, costs: &mut ClassCosts) -> u64 {
+        if self.place.is_listed() {
+            self.leave_list();
+        }
+        self.place.code(&mut self.coder.encoder, None);
+        let [updates, creates, destroys] = self.heads.map(|spent| spent >> 16);
+        costs.updates += updates;
+        costs.creates += creates;
+        costs.destroys += destroys;
+        let mut known = updates + creates + destroys;
+        for (cost, spent) in costs.properties.iter_mut().zip(&self.properties) {
+            *cost += spent >> 16;
+            known += spent >> 16;
+        }
+        known
+    }
+}
