@@ -16,6 +16,7 @@
 //! | 4 | [`netcode`], [`transport`], [`slices`] | secure connections (netcode 1.02); one conversation: acks, channels, framing; large blocks |
 //! | 4 | [`timeline`] | one time on both sides: the server's tick on a client, its lead, inputs by tick, which tick is shown |
 //! | 3 | [`wire`] | bytes and bits (serialize 1.0), message schemas |
+//! | 4 | [`lockstep`] | turns in which all players run the same commands; who differs, and in what; matches as files |
 //! | 3 | [`calls`] | how many calls a peer may make, and which requests wait for a reply |
 //! | 2 | [`store`] | fixed-capacity containers |
 //! | 1 | [`time`], [`limits`], [`rng`] | newtypes, every bound with its reason, a seeded generator |
@@ -36,6 +37,7 @@ pub mod wire;
 
 pub mod calls;
 
+pub mod lockstep;
 pub mod netcode;
 pub mod slices;
 pub mod timeline;

@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("transport", &["wire", "store", "time", "limits", "rng"]),
     ("slices", &["wire", "store", "time", "rng"]),
     ("timeline", &["wire", "store", "time", "rng"]),
+    ("lockstep", &["wire", "store", "time", "rng"]),
     ("endpoint", &["netcode", "transport", "wire", "store", "time", "limits", "rng"]),
     ("replication", &["endpoint", "transport", "wire", "store", "time", "limits", "rng"]),
     (
@@ -90,7 +91,8 @@ fn arrows_point_down_only() {
 }
 
 /// Layers inside which no modules know each other in a circle.
-const WITHOUT_CIRCLES: &[&str] = &["transport", "endpoint", "replication", "timeline", "session", "driver"];
+const WITHOUT_CIRCLES: &[&str] =
+    &["transport", "endpoint", "replication", "timeline", "lockstep", "session", "driver"];
 
 /// The paths of a source's `use` declarations, one name each.
 fn imports(code: &str) -> Vec<String> {
