@@ -33,6 +33,7 @@ mod goodbye;
 mod held;
 mod hooks;
 mod inbox;
+mod lockstep;
 mod log;
 mod network;
 mod parts;
@@ -103,6 +104,10 @@ pub mod module {
     use super::hooks::Candidates;
     #[pymodule_export]
     use super::inbox::{Inbox, Notifications, PacketNotifications, Tick};
+    #[pymodule_export]
+    use super::lockstep::{
+        LockstepCore, Random, read_recording, recording_settings, recording_snapshot, recording_turn,
+    };
     #[pymodule_export]
     use super::network::{Bursts, Conditions, Outages, SimulatedNetwork};
     #[pymodule_export]
