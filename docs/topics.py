@@ -24,6 +24,10 @@ TOPICS: dict[str, tuple[str, str]] = {
         "ghost Ghost World ClientWorld GhostArrays GhostSpawned GhostChanged GhostOwned "
         "GhostDespawned Grid Owner Chosen Always Hook initial owner_only except_owner",
     ),
+    "Peers": (
+        "Games without a server.",
+        "Peer Player PlayerJoined PlayerLeft MasterChanged Started GameEnded LeaveReason",
+    ),
     "Calls": (
         "Functions that the other side runs.",
         "call to_server to_client to_all ServerCall ClientCall Direction Request CallError "

@@ -36,6 +36,7 @@ pub mod store;
 pub mod wire;
 
 pub mod calls;
+pub mod mesh;
 
 pub mod lockstep;
 pub mod netcode;

@@ -8,7 +8,7 @@ from typing import ClassVar, TypeAlias
 
 from tickwire._core import Address, Connected, Disconnected
 
-__all__ = ["AddressLike", "ClientState", "DisconnectReason", "Event", "Reconnecting", "SendResult"]
+__all__ = ["AddressLike", "ClientState", "DisconnectReason", "Event", "LeaveReason", "Reconnecting", "SendResult"]
 
 AddressLike: TypeAlias = Address | str | tuple[str, int]
 """Where an address is expected: an :class:`Address`, its text, or ``(host, port)`` with a numeric host."""
@@ -52,6 +52,25 @@ class DisconnectReason(enum.Enum):
         "desync: the other side sent a message or block that can't belong where it says; the two sides may "
         "have different queue or block sizes (yojimbo)"
     )
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class LeaveReason(enum.Enum):
+    """Why a player isn't in a game of peers any more, or never got in. ``str(reason)`` is a sentence."""
+
+    LEFT = "the player left"
+    LOST = "nothing was heard from the player for too long"
+    KICKED = "the master sent the player away"
+    UNREACHABLE = "the player and another one don't reach each other"
+    VIOLATION = "the player sent what the protocol does not allow"
+    MINORITY = "half of the players or more are gone at once: the game goes on where the others are, if it does"
+    FULL = "all places of the game are taken"
+    STARTED = "the game has begun, and takes nobody in any more"
+    MISMATCH = "the two sides declare different messages or channels, or have another protocol id or key"
+    NO_ANSWER = "nobody answers at the address, or whoever answered is gone"
+    CLOSED = "closed by this side"
 
     def __str__(self) -> str:
         return self.value

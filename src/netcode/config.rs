@@ -20,6 +20,8 @@ pub struct ServerConfig {
     pub protocol_id: u64,
     /// The key shared with the backend.
     pub private_key: Key,
+    /// Another key, with which tokens may be sealed too: one that fewer know.
+    pub second_key: Option<Key>,
     pub max_clients: usize,
     /// The addresses of this server as the tokens' internal lists name them, usually one per IP version.
     pub public_addresses: Vec<SocketAddr>,
@@ -60,6 +62,7 @@ impl ServerConfig {
         ServerConfig {
             protocol_id,
             private_key,
+            second_key: None,
             max_clients,
             public_addresses,
             max_token_lifetime: None,

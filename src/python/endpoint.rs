@@ -65,6 +65,14 @@ pub(super) static CLIENT: EndpointKind = EndpointKind {
     absent_text: "the connection is not up",
 };
 
+pub(super) static PEER: EndpointKind = EndpointKind {
+    is_server: false,
+    name: "peer",
+    missing: stale_client,
+    absent: Sent::Gone,
+    absent_text: "the player is gone",
+};
+
 /// Calls of `receive` without any of `flush` after which the game has forgotten it.
 const RECEIVED_ALONE: u32 = 256;
 

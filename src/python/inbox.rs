@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, Weak};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyAttributeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
@@ -17,9 +18,10 @@ use super::chunks::ReceivedChunk;
 use super::client::Client;
 use super::columns::columns_class;
 use super::endpoint::Endpoint;
-use super::events::{ClientHandle, Connected, Disconnected};
+use super::events::{Connected, Disconnected};
 use super::ghosts::call_all;
 use super::lock;
+use super::peer::Peer;
 use super::protocol::Protocol;
 use super::schema::Schema;
 use super::server::Server;
@@ -289,9 +291,14 @@ impl Everything {
         }
         match (list, inbox.has_senders) {
             (0, true) => {
-                let client = match item.cast::<Connected>() {
-                    Ok(connected) => &connected.get().client,
-                    Err(_) => &item.cast::<Disconnected>()?.get().client,
+                let client = match (item.cast::<Connected>(), item.cast::<Disconnected>()) {
+                    (Ok(connected), _) => &connected.get().client,
+                    (_, Ok(disconnected)) => &disconnected.get().client,
+                    // A peer's: of a player, or of nobody.
+                    _ => {
+                        let player = item.getattr_opt(intern!(py, "player"))?;
+                        return Ok(Some((player, item).into_bound_py_any(py)?));
+                    }
                 };
                 Ok(Some((client, item.clone()).into_bound_py_any(py)?))
             }
@@ -463,7 +470,7 @@ impl Pending {
     pub(super) fn make_chunks(
         &mut self,
         py: Python<'_>,
-        peer: impl Fn(PeerHandle) -> Option<Option<Py<ClientHandle>>>,
+        peer: impl Fn(PeerHandle) -> Option<Option<Py<PyAny>>>,
     ) -> PyResult<()> {
         for (client, event) in self.tick.chunks.drain(..) {
             let Some(client) = peer(client) else { continue };
@@ -565,6 +572,7 @@ pub(crate) struct Tick(pub(super) Ticking);
 pub(super) enum Ticking {
     Server(Py<Server>),
     Client(Py<Client>),
+    Peer(Py<Peer>),
 }
 
 #[pymethods]
@@ -573,6 +581,7 @@ impl Tick {
         let received = match &self.0 {
             Ticking::Server(server) => server.get().receive(py),
             Ticking::Client(client) => client.get().receive(py),
+            Ticking::Peer(peer) => peer.get().receive(py),
         };
         if received.is_err()
             && let Err(error) = self.flush(py)
@@ -600,6 +609,7 @@ impl Tick {
         match &self.0 {
             Ticking::Server(server) => visit.call(server),
             Ticking::Client(client) => visit.call(client),
+            Ticking::Peer(peer) => visit.call(peer),
         }
     }
 }
@@ -610,6 +620,7 @@ impl Tick {
         let calls = match &self.0 {
             Ticking::Server(server) => server.get().run_calls(py),
             Ticking::Client(client) => client.get().run_calls(py),
+            Ticking::Peer(peer) => peer.get().run_calls(py),
         };
         calls.and(self.transmit(py))
     }
@@ -618,6 +629,7 @@ impl Tick {
         let open = match &self.0 {
             Ticking::Server(server) => server.get().transmit(py),
             Ticking::Client(client) => client.get().transmit(py),
+            Ticking::Peer(peer) => peer.get().transmit(py),
         };
         open.map(drop)
     }

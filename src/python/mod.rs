@@ -37,6 +37,7 @@ mod lockstep;
 mod log;
 mod network;
 mod parts;
+mod peer;
 mod protocol;
 mod proxy;
 mod refusals;
@@ -116,6 +117,8 @@ pub mod module {
         Link, PacketStats, SequenceBuffer, Socket, VirtualConnection, sequence_distance, sequence_greater,
         sequence_less,
     };
+    #[pymodule_export]
+    use super::peer::{GameEnded, MasterChanged, Peer, Player, PlayerJoined, PlayerLeft, Started};
     #[pymodule_export]
     use super::protocol::Protocol;
     #[pymodule_export]

@@ -56,6 +56,7 @@ pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
 ///     inputs (type | None, default None): the message class of clients' inputs, one a tick: :meth:`Client.send_input`.
 ///     tick_rate (int | None, default None): ticks a second that the server makes, 1 to 1,000; needed for ``inputs`` and
 ///         for :attr:`Client.clock`.
+///     peers (bool, default False): for games without a server, as :class:`Peer` plays them.
 ///     framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
 ///         talk to that C++ library (``docs/yojimbo.md``).
 ///     fold_hash (bool, default False): yojimbo only: mix :attr:`hash` into :attr:`id`, so that sides with
@@ -89,11 +90,11 @@ pub(crate) struct Protocol {
 impl Protocol {
     #[new]
     #[pyo3(signature = (id, messages, channels = None, *, ghosts = None, calls = None, inputs = None, tick_rate = None,
-                        framing = "native", fold_hash = false, max_packet_size = None,
+                        peers = false, framing = "native", fold_hash = false, max_packet_size = None,
                         packet_fragment_size = None))]
     #[pyo3(
         text_signature = "(id, messages, channels=..., *, ghosts=(), calls=(), inputs=None, tick_rate=None, \
-                             framing='native', fold_hash=False, max_packet_size=None, \
+                             peers=False, framing='native', fold_hash=False, max_packet_size=None, \
                              packet_fragment_size=None)"
     )]
     #[allow(clippy::too_many_arguments)] // Settings, most by keyword.
@@ -106,6 +107,7 @@ impl Protocol {
         calls: Option<&Bound<'_, PyAny>>,
         inputs: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = optional_int::tick_rate)] tick_rate: Option<i128>,
+        #[pyo3(from_py_with = truth::peers)] peers: bool,
         framing: &str,
         #[pyo3(from_py_with = truth::fold_hash)] fold_hash: bool,
         #[pyo3(from_py_with = optional_int::max_packet_size)] max_packet_size: Option<i128>,
@@ -201,6 +203,9 @@ impl Protocol {
         if let Some((about, class)) = time::about(inputs, tick_rate)? {
             core = core.with_time(about, Share::default()).map_err(value_error)?;
             input_class = class;
+        }
+        if peers {
+            core = core.with_peers().map_err(value_error)?;
         }
         let id = if fold_hash { id ^ core.hash() } else { id };
         let address = |class: &Class| class.class().as_ptr() as usize;

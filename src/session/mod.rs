@@ -6,10 +6,12 @@
 //! tick can do so in any order. What lingers is ticked without its application, and is over in time.
 
 mod ghosts;
+mod peers;
 mod tick;
 pub mod timing;
 
 pub use ghosts::Ghosts;
+pub use peers::{Carried, PeerConfig, PeerPart};
 pub use tick::Tick;
 pub use timing::Timing;
 
@@ -20,7 +22,7 @@ use crate::endpoint::{Event, Goodbye, Host, MAX_LINGER, PeerHandle};
 use crate::replication::Mirror;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
-use crate::transport::{Read, Received};
+use crate::transport::{Layer, Read, Received};
 
 /// While an endpoint lingers nobody ticks it: this often it is as if. The copies of redundant messages go out with ticks.
 const LINGER_TICK: Duration = Duration::from_millis(16);
@@ -33,6 +35,7 @@ pub struct Session {
     lingering: Option<Lingering>,
     ghosts: Ghosts,
     timing: Timing,
+    peers: Option<Box<PeerPart>>,
     /// The application was told in an earlier tick that it is connected: it may see ghosts.
     shows_ghosts: bool,
     is_told_of_server: bool,
@@ -70,6 +73,7 @@ impl Session {
             lingering: None,
             ghosts,
             timing,
+            peers: None,
             shows_ghosts: false,
             is_told_of_server: false,
             server: None,
@@ -77,6 +81,24 @@ impl Session {
             payloads: Vec::new(),
             wants: Vec::new(),
         }
+    }
+
+    /// As [`Session::new`], of a host that plays with others without a server.
+    pub fn with_peers(host: Host, part: PeerPart) -> Self {
+        let mut session = Self::new(host);
+        session.set_peers(part);
+        session
+    }
+
+    /// Gives it its part in a game without a server, before anything else was done with it.
+    pub fn set_peers(&mut self, part: PeerPart) {
+        self.host.serve_peers();
+        self.peers = Some(Box::new(part));
+    }
+
+    /// Its part in a game without a server.
+    pub fn peers(&mut self) -> Option<&mut PeerPart> {
+        self.peers.as_deref_mut()
     }
 
     /// The endpoint, to ask.
@@ -148,6 +170,13 @@ impl Session {
             let tick = self.tick();
             self.timing.read(now, &mut self.host, tick, &mut self.payloads, out);
         }
+        self.run_peers(now, out);
+    }
+
+    fn run_peers(&mut self, now: Instant, out: &mut Datagrams) {
+        if let Some(peers) = &mut self.peers {
+            peers.run(now, &mut self.host, out);
+        }
     }
 
     /// Takes all that waits for the application. Where the core can't read what came, that comes alone: read it, and give
@@ -205,6 +234,13 @@ impl Session {
         self.ghosts.note_events(&events);
         let last = self.tick();
         self.timing.note_events(&self.host, last, &events);
+        if let Some(peers) = &mut self.peers {
+            peers.take(&events, &mut tick.players);
+            let core = self.host.protocol().core_channel();
+            tick.notifications.retain(|(_, fate)| Some(usize::from(fate.channel)) != core);
+            // What is said there belongs on the peers' own channel.
+            tick.inbox.take_system(Layer::Peers);
+        }
         tick.events.append(&mut events);
         tick.final_stats.append(&mut final_stats);
     }
@@ -219,16 +255,22 @@ impl Session {
     /// Appends all that is due, messages and ghosts included: once a tick.
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
         self.version += 1;
+        self.run_peers(now, out);
         self.timing.begin_flush(self.ghosts.publisher());
         self.ghosts.want(now, &mut self.host, &mut self.wants);
         self.timing.want(now, &mut self.host);
+        if let Some(peers) = &mut self.peers {
+            peers.want(&mut self.host);
+        }
         let tick = self.tick();
         let (time_channel, timing) = (self.host.time_channel(), &mut self.timing);
         let publisher = self.ghosts.publisher();
-        if publisher.is_none() && time_channel.is_none() {
+        let peers = self.peers.as_deref_mut();
+        if publisher.is_none() && time_channel.is_none() && peers.is_none() {
             return self.host.transmit(now, out);
         }
-        let mut features = Features { now, tick, time_channel, publisher, timing };
+        let core_channel = self.host.protocol().core_channel();
+        let mut features = Features { now, tick, time_channel, publisher, timing, core_channel, peers };
         self.host.transmit_with(now, out, &mut features);
     }
 
@@ -239,14 +281,18 @@ impl Session {
                 lingering.next_tick = now + LINGER_TICK;
                 self.transmit(now, out);
             }
-            _ => self.change().transmit_between(now, out),
+            _ => {
+                self.run_peers(now, out);
+                self.change().transmit_between(now, out);
+            }
         }
     }
 
     /// When [`Session::transmit_between`] has something to do if nothing arrives before.
     pub fn next_deadline(&self) -> Instant {
         let tick = self.lingering.as_ref().map_or(Instant::NEVER, |lingering| lingering.next_tick);
-        self.host.next_deadline().min(tick)
+        let peers = self.peers.as_ref().map_or(Instant::NEVER, |peers| peers.next_deadline());
+        self.host.next_deadline().min(tick).min(peers)
     }
 
     /// Ends the connections when the peers have what was queued for them, or after the goodbye's time. True when it is to be

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::endpoint::{Event, Inbox, PeerHandle, PeerStats};
+use crate::mesh::Happening;
 use crate::transport::chunks::ChunkEvent;
 use crate::transport::{Notification, PacketNotification, Unread};
 
@@ -23,18 +24,20 @@ pub struct Tick {
     /// Connections that came up or ended, in order. Nothing else of a peer is here with them: all that it sends is in later
     /// ticks than its first event, and in earlier ones than its last.
     pub events: Vec<Event>,
+    /// What happened to the players of a game without a server, in order; the application takes these instead of the events.
+    pub players: Vec<Happening>,
     /// How those were doing whose last event is here.
     pub final_stats: Vec<(PeerHandle, PeerStats)>,
 }
 
 impl Tick {
     pub fn is_empty(&self) -> bool {
-        let Tick { unread, chunks, notifications, packet_notifications, events, .. } = self;
+        let Tick { unread, chunks, notifications, packet_notifications, events, players, .. } = self;
         let rest = unread.is_empty()
             && chunks.is_empty()
             && notifications.is_empty()
             && packet_notifications.is_empty();
-        rest && events.is_empty() && !self.inbox.has_any()
+        rest && events.is_empty() && players.is_empty() && !self.inbox.has_any()
     }
 
     /// From whom there is anything.

@@ -3,6 +3,7 @@
 //! Promises: a session has one tick number, that which ghosts' packets carry. What a peer writes whose part it isn't ends its
 //! connection, and so does what can't be read; what is only strange is counted.
 
+use super::peers::PeerPart;
 use crate::endpoint::{Dial, Event, Feature, Host, PeerHandle};
 use crate::replication::Publisher;
 use crate::store::Datagrams;
@@ -401,17 +402,22 @@ impl ClientTiming {
     }
 }
 
-/// Both features, of one flush.
+/// All features, of one flush.
 pub(super) struct Features<'a> {
     pub(super) now: Instant,
     pub(super) tick: u32,
     pub(super) time_channel: Option<usize>,
     pub(super) publisher: Option<&'a mut Publisher>,
     pub(super) timing: &'a mut Timing,
+    pub(super) core_channel: Option<usize>,
+    pub(super) peers: Option<&'a mut PeerPart>,
 }
 
 impl Feature for Features<'_> {
     fn fill(&mut self, peer: PeerHandle, channel: usize, bits: usize, writer: &mut BitWriter) -> Option<u32> {
+        if Some(channel) == self.core_channel {
+            return self.peers.as_mut()?.fill(self.now, peer, bits, writer);
+        }
         if Some(channel) != self.time_channel {
             return self.publisher.as_mut()?.fill(peer, channel, bits, writer);
         }

@@ -11,11 +11,13 @@ pub enum Layer {
     Calls,
     /// Turns, and what is said of them.
     Lockstep,
+    /// What peers say of the game that they are in.
+    Peers,
 }
 
 impl Layer {
     /// All of them, in the order of their types' numbers.
-    pub const ALL: [Layer; 3] = [Layer::Ghosts, Layer::Calls, Layer::Lockstep];
+    pub const ALL: [Layer; 4] = [Layer::Ghosts, Layer::Calls, Layer::Lockstep, Layer::Peers];
 
     /// The name, as the protocol hash has it.
     pub fn name(self) -> &'static str {
@@ -23,6 +25,7 @@ impl Layer {
             Layer::Ghosts => "ghosts",
             Layer::Calls => "calls",
             Layer::Lockstep => "lockstep",
+            Layer::Peers => "peers",
         }
     }
 }

@@ -12,6 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("store", &["time", "limits", "rng"]),
     ("wire", &["store", "time", "limits", "rng"]),
     ("calls", &["time"]),
+    ("mesh", &["time"]),
     ("netcode", &["wire", "store", "time", "limits", "rng"]),
     ("transport", &["wire", "store", "time", "limits", "rng"]),
     ("slices", &["wire", "store", "time", "rng"]),
@@ -21,7 +22,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("replication", &["endpoint", "transport", "wire", "store", "time", "limits", "rng"]),
     (
         "session",
-        &["replication", "timeline", "endpoint", "transport", "wire", "store", "time", "limits", "rng"],
+        &[
+            "replication",
+            "timeline",
+            "mesh",
+            "endpoint",
+            "netcode",
+            "transport",
+            "wire",
+            "store",
+            "time",
+            "limits",
+            "rng",
+        ],
     ),
     ("netsim", &["store", "time", "rng"]),
     (
@@ -31,6 +44,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "session",
             "replication",
             "timeline",
+            "mesh",
             "endpoint",
             "netcode",
             "transport",
@@ -92,7 +106,7 @@ fn arrows_point_down_only() {
 
 /// Layers inside which no modules know each other in a circle.
 const WITHOUT_CIRCLES: &[&str] =
-    &["transport", "endpoint", "replication", "timeline", "lockstep", "session", "driver"];
+    &["transport", "endpoint", "replication", "timeline", "lockstep", "mesh", "session", "driver"];
 
 /// The paths of a source's `use` declarations, one name each.
 fn imports(code: &str) -> Vec<String> {

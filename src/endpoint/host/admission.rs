@@ -18,6 +18,12 @@ impl Host {
         self.asks_admission = true;
     }
 
+    /// From now on, there is a layer above that plays with others without a server: it has all events at once, decides about all
+    /// newcomers, those that we dial too, and takes what the channels of peers carry.
+    pub fn serve_peers(&mut self) {
+        (self.asks_admission, self.serves_peers) = (true, true);
+    }
+
     /// The [`Event::Accepted`] of those that must be decided about, in the order in which they came.
     pub fn newcomers(&self) -> impl Iterator<Item = &Event> {
         let events = self.events.iter().filter(|_| self.asks_admission);

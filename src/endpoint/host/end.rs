@@ -1,6 +1,7 @@
 //! How connections end: by the application, by what a peer sent, and by the secure connection below.
 
 use super::Host;
+use crate::endpoint::dial::Dial;
 use crate::endpoint::error::SendError;
 use crate::endpoint::event::Event;
 use crate::endpoint::goodbye::{Closing, Detail, Goodbye};
@@ -107,6 +108,14 @@ impl Host {
         }
     }
 
+    /// Ends a peer's connection because of what it said of the game that peers are in, or of what it said to a game core. `why`
+    /// is for the log.
+    pub fn refuse_peers(&mut self, now: Instant, peer: PeerHandle, why: &str, out: &mut Datagrams) {
+        if self.peers.live_mut(peer).is_some() {
+            self.end(now, peer, &End::Violation(Violation::Peers(why.into())), out);
+        }
+    }
+
     /// Ends the connections whose peers have what was queued for them, and those whose time is up.
     pub(super) fn end_linger(&mut self, now: Instant, out: &mut Datagrams) {
         let is_through = |peer: &&Peer| match &peer.closing {
@@ -121,6 +130,14 @@ impl Host {
         }
         if self.closing.is_some() {
             self.hang_up(now, out);
+        }
+    }
+
+    /// Ends one that is being dialled.
+    pub fn hang_up_on(&mut self, now: Instant, peer: PeerHandle, out: &mut Datagrams) {
+        if self.links.dialled(peer).is_some_and(Dial::is_pending) {
+            self.links.disconnect(now, peer, None, None, out);
+            self.report(peer, DisconnectReason::Closed, None, None);
         }
     }
 
@@ -249,7 +266,9 @@ impl Host {
         if let Some(dial) = self.links.dialled_mut(handle) {
             dial.note_end(reason, detail.clone());
         }
-        self.events.push_back(Event::Disconnected { peer: handle, reason, violation, detail });
+        let event = Event::Disconnected { peer: handle, reason, violation, detail };
+        self.note_link(&event);
+        self.events.push_back(event);
     }
 
     /// Keeps for the application what it hasn't taken of a connection that is over.

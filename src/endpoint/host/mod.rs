@@ -62,6 +62,8 @@ pub struct Host {
     told_late: HashSet<PeerHandle>,
     /// Newcomers wait until the application has decided about them.
     asks_admission: bool,
+    /// There is a layer above for a game without a server.
+    serves_peers: bool,
     /// Clients that left before the application decided, with all that they sent.
     left_undecided: Vec<Peer>,
     /// Messages of connections that ended before the application took them.
@@ -76,6 +78,10 @@ pub struct Host {
     ghost_payloads: Vec<(PeerHandle, Received)>,
     /// Likewise, what the channel of inputs and of the server's time carried.
     time_payloads: Vec<(PeerHandle, Received)>,
+    /// Likewise, what the channels of peers carried, each with its channel.
+    peer_payloads: Vec<(PeerHandle, usize, Received)>,
+    /// Where peers play without a server: all events once more, for the layer above.
+    link_events: Vec<Event>,
     /// Packet counts of connections that are over.
     ended: PacketCounters,
     ended_chunks: ChunkCounters,
@@ -170,6 +176,7 @@ impl Host {
             untold: HashSet::new(),
             told_late: HashSet::new(),
             asks_admission: false,
+            serves_peers: false,
             left_undecided: Vec::new(),
             leftovers: Inbox::new(),
             arriving: Arriving::new(),
@@ -177,6 +184,8 @@ impl Host {
             notifications: Vec::new(),
             ghost_payloads: Vec::new(),
             time_payloads: Vec::new(),
+            peer_payloads: Vec::new(),
+            link_events: Vec::new(),
             ended: PacketCounters::default(),
             ended_chunks: ChunkCounters::default(),
             packets: Packets::new(),

@@ -48,6 +48,16 @@ impl Host {
             let received = core::iter::from_fn(|| peer.connection.poll_received(channel));
             self.time_payloads.extend(received.map(|received| (handle, received)));
         }
+        for channel in [self.protocol.peer_channel(), self.protocol.core_channel()].into_iter().flatten() {
+            let received = core::iter::from_fn(|| peer.connection.poll_received(channel));
+            let received = received.map(|received| (handle, channel, received));
+            if self.serves_peers {
+                self.peer_payloads.extend(received);
+            } else {
+                // Nobody takes it.
+                received.for_each(drop);
+            }
+        }
         peer.connection.swap_scratch(&mut self.scratch);
         let news = peer.news(self.protocol.has_chunks());
         if let Err(end) = handled {
@@ -156,7 +166,8 @@ impl Host {
                         self.config.skip_seed = Some(seeds.next_u64());
                     }
                     let handle = event.peer();
-                    let is_held = self.asks_admission && self.links.dialled(handle).is_none();
+                    let is_held =
+                        self.asks_admission && (self.serves_peers || self.links.dialled(handle).is_none());
                     let mut peer = Peer::new(handle, id, Box::new(connection), is_held);
                     if let Some(goodbye) = &self.closing {
                         peer.closing = Some(Closing::new(now, CloseReason::Closed, goodbye.clone()));
@@ -164,6 +175,7 @@ impl Host {
                     }
                     self.peers.insert(peer);
                     self.untold.insert(handle);
+                    self.note_link(&event);
                     self.events.push_back(event);
                 }
                 LinkEvent::Down { peer, reason, answer, detail } => {

@@ -62,6 +62,23 @@ impl Host {
         out.append(&mut self.time_payloads);
     }
 
+    /// As [`Host::take_ghost_payloads`], of the channels of peers without a server, whatever the application knows of them.
+    pub fn take_peer_payloads(&mut self, out: &mut Vec<(PeerHandle, usize, Received)>) {
+        out.append(&mut self.peer_payloads);
+    }
+
+    /// What became of links since the last call, whatever the application knows of them.
+    pub fn take_link_events(&mut self, out: &mut Vec<Event>) {
+        out.append(&mut self.link_events);
+    }
+
+    /// Notes an event for the layer above, too.
+    pub(super) fn note_link(&mut self, event: &Event) {
+        if self.serves_peers {
+            self.link_events.push(event.clone());
+        }
+    }
+
     /// Appends what happened to chunks since the last call.
     pub fn take_chunk_events(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
         let untold = &self.untold;
@@ -163,6 +180,9 @@ impl Host {
     /// The application knows that a peer is gone, or will never know that it was there.
     pub(super) fn forget(&mut self, peer: PeerHandle) {
         self.final_stats.remove(&peer);
+        if self.links.dialled(peer).is_some() {
+            return;
+        }
         if let Some(listener) = &mut self.links.listener {
             listener.release_slot(peer.into());
         }

@@ -10,7 +10,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
 
 use super::progress::short_hash;
-use crate::python::events::ClientHandle;
 use crate::transport::chunks::{Offer, Stored};
 
 /// A chunk that the peer sent, whole and verified. In memory, it is a read-only buffer: ``bytes(chunk)``,
@@ -21,13 +20,13 @@ use crate::transport::chunks::{Offer, Stored};
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct ReceivedChunk {
-    client: Option<Py<ClientHandle>>,
+    client: Option<Py<PyAny>>,
     offer: Offer,
     stored: Stored,
 }
 
 impl ReceivedChunk {
-    pub(in crate::python) fn new(client: Option<Py<ClientHandle>>, offer: Offer, stored: Stored) -> Self {
+    pub(in crate::python) fn new(client: Option<Py<PyAny>>, offer: Offer, stored: Stored) -> Self {
         ReceivedChunk { client, offer, stored }
     }
 
@@ -44,9 +43,9 @@ impl ReceivedChunk {
 
 #[pymethods]
 impl ReceivedChunk {
-    /// The client that sent it; None on a client.
+    /// The client that sent it, or on a :class:`Peer` the player; None on a client.
     #[getter]
-    fn client(&self, py: Python<'_>) -> Option<Py<ClientHandle>> {
+    fn client(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.client.as_ref().map(|client| client.clone_ref(py))
     }
 

@@ -114,7 +114,7 @@ impl Server {
         self.make_events(py, pending, events)?;
         // The core hands over what a client did between its two events only, so each has a handle here.
         let known = |client| lock(&self.players).handles.get(&client).map(|handle| handle.clone_ref(py));
-        pending.make_chunks(py, |client| known(client).map(Some))?;
+        pending.make_chunks(py, |client| Some(Some(known(client)?.into_any())))?;
         let mut refused = Vec::new();
         // Messages of one client come one behind the other.
         let mut sender: Option<(PeerHandle, Bound<'_, PyAny>)> = None;

@@ -69,6 +69,8 @@ pub enum Violation {
     Ghosts(String),
     /// What is said of inputs and the server's time, refused: why.
     Time(String),
+    /// Of what peers say of the game that they are in, or of what a game core says: it says what is wrong.
+    Peers(String),
     /// What yojimbo's framing refuses.
     Yojimbo(Fault),
 }
@@ -83,6 +85,7 @@ impl fmt::Display for Violation {
             Violation::Message(why) => write!(f, "a message is refused by its own serialize: {why}"),
             Violation::Ghosts(why) => write!(f, "ghosts: {why}"),
             Violation::Time(why) => write!(f, "time: {why}"),
+            Violation::Peers(why) => write!(f, "peers: {why}"),
             Violation::Yojimbo(fault) => fault.fmt(f),
         }
     }

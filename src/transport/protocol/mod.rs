@@ -57,6 +57,15 @@ const MAX_TIME_BYTES: usize = 600;
 /// The name of the channel of inputs and of the server's time.
 const TIME_CHANNEL: &str = "time";
 
+/// Most bytes of a message about the game that peers are in.
+const MAX_PEERS_BYTES: usize = 8192;
+
+/// Most bytes that a game core of peers writes into one packet.
+const MAX_CORE_BYTES: usize = 1_000;
+
+/// The name of the channel of game cores.
+const CORE_CHANNEL: &str = "core";
+
 /// What ghosts wrote is read when it arrives, so that few wait.
 const GHOST_RECEIVE_QUEUE: usize = 16;
 
@@ -190,7 +199,7 @@ impl ChannelKind {
         use ChannelKind::{Redundant, Reliable, Sequenced, Unreliable};
         match owner {
             Owner::Game => !self.is_payload() && !self.is_chunks(),
-            Owner::System(Layer::Ghosts) => matches!(self, Reliable { .. }),
+            Owner::System(Layer::Ghosts | Layer::Peers) => matches!(self, Reliable { .. }),
             Owner::System(Layer::Calls) => {
                 matches!(self, Reliable { .. } | Unreliable { .. } | Sequenced { .. } | Redundant { .. })
             }
@@ -347,6 +356,8 @@ pub struct Protocol {
     ghosts: Option<String>,
     /// The server's time: the canonical text of it and of inputs; theirs is the last channel then.
     time: Option<ServerTime>,
+    /// Peers may play it without a server: the last two channels are of what they say of the game, and of a game core.
+    peers: bool,
     framing: Framing,
     holds_packets: bool,
     hash: u64,
@@ -398,6 +409,7 @@ impl Protocol {
             channels,
             ghosts: None,
             time: None,
+            peers: false,
             framing: Framing::Native,
             holds_packets: false,
             hash: 0,
@@ -514,6 +526,45 @@ impl Protocol {
         Ok(self)
     }
 
+    /// Adds what peers without a server need, and two channels of it behind all others. It comes last.
+    ///
+    /// # Errors
+    /// When there are too many channels, or the framing has none but the game's.
+    pub fn with_peers(mut self) -> Result<Self, FramingError> {
+        let max_bytes = MAX_PEERS_BYTES as u32;
+        let said = MessageType { name: Layer::Peers.name().into(), body: Body::Opaque { max_bytes } };
+        self = self.with_system(Layer::Peers, vec![said])?;
+        let high = MAX_CHANNELS - 2;
+        if self.channels.len() > high {
+            let (field, value) = ("number of channels beside peers", self.channels.len() as u64);
+            return Err(ProtocolError { field, value, low: 1, high }.into());
+        }
+        let kind = ChannelKind::Reliable {
+            ordered: true,
+            receive_window: 256,
+            receive_bytes: 1 << 18,
+            resend: Resend::default(),
+        };
+        let share = Share { strict: true, weight: 1 };
+        let (name, max_message_bytes) = (Layer::Peers.name().into(), MAX_PEERS_BYTES);
+        let messages =
+            ChannelConfig { name, max_message_bytes, send_queue: 256, share, ..ChannelConfig::new(kind) };
+        let core = ChannelConfig {
+            name: CORE_CHANNEL.into(),
+            max_message_bytes: MAX_CORE_BYTES,
+            share,
+            ..ChannelConfig::new(ChannelKind::Payload { receive_queue: GHOST_RECEIVE_QUEUE })
+        };
+        for channel in [messages, core] {
+            channel.validate()?;
+            self.channels.push(channel);
+        }
+        self.peers = true;
+        self.hash = hash(&self.describe());
+        self.costs = self.compile_costs();
+        Ok(self)
+    }
+
     pub fn framing(&self) -> &Framing {
         &self.framing
     }
@@ -590,14 +641,15 @@ impl Protocol {
     }
 
     /// The channels; the index is the channel on the wire. The game's come first, behind them the ghosts', and
-    /// then that of inputs and the server's time.
+    /// then that of inputs and the server's time, and those of peers.
     pub fn channels(&self) -> &[ChannelConfig] {
         &self.channels
     }
 
     /// How many of the channels are the game's.
     pub fn game_channels(&self) -> usize {
-        self.channels.len() - usize::from(self.ghosts.is_some()) - usize::from(self.time.is_some())
+        let hidden = usize::from(self.ghosts.is_some()) + usize::from(self.time.is_some());
+        self.channels.len() - hidden - 2 * usize::from(self.peers)
     }
 
     /// The ghosts' channel, if there are ghosts.
@@ -607,7 +659,17 @@ impl Protocol {
 
     /// The channel of inputs and of the server's time, if the protocol has a time.
     pub fn time_channel(&self) -> Option<usize> {
-        self.time.as_ref().map(|_| self.channels.len() - 1)
+        self.time.as_ref().map(|_| self.game_channels() + usize::from(self.ghosts.is_some()))
+    }
+
+    /// The channel of what peers say of the game, if peers may play it without a server.
+    pub fn peer_channel(&self) -> Option<usize> {
+        self.peers.then(|| self.channels.len() - 2)
+    }
+
+    /// The channel of game cores, likewise.
+    pub fn core_channel(&self) -> Option<usize> {
+        self.peers.then(|| self.channels.len() - 1)
     }
 
     /// What both sides know of the server's time.

@@ -1,0 +1,423 @@
+//! How the roster changes: the master proposes, the players know it, it counts.
+
+use super::links::{Expected, LinkEnd, LinkId, Role};
+use super::machine::{Action, Fault, Happening, Mesh, Phase, left_until};
+use super::message::{Message, Stamp};
+use super::roster::{LeaveReason, Member, Roster, bit};
+use super::{MAX_PLAYERS, REPORT_GRACE};
+use crate::time::{Duration, Instant};
+
+impl Mesh {
+    /// A player says something.
+    pub(super) fn handle_from_player(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        player: u8,
+        message: Message,
+        rtt: Duration,
+    ) -> Result<(), Fault> {
+        let from_master = self.master == Some(player);
+        if !from_master && self.is_of_a_master(&message) {
+            return self.handle_from_another(now, id, player, message);
+        }
+        match message {
+            Message::Propose { stamp, stable, pending } => {
+                self.handle_propose(now, id, stamp, stable, pending)
+            }
+            Message::Commit { stamp, left } => {
+                if stamp == self.last && self.pending.is_some() {
+                    if let Some(left) = left {
+                        self.note_start(now, left, rtt);
+                    }
+                    self.commit(now);
+                } else {
+                    self.stale += 1;
+                }
+                Ok(())
+            }
+            Message::Count { left } => {
+                if self.stable.start.is_some() {
+                    self.note_start(now, left, rtt);
+                }
+                Ok(())
+            }
+            Message::Intro { player, joined, pass } => self.handle_intro(player, joined, pass),
+            Message::Expect { player, joined, ticket } => {
+                self.handle_expect(now, Expected { player, joined, ticket, since: now })
+            }
+            Message::Out { reason } | Message::Refused { reason } => {
+                self.end(now, reason);
+                Ok(())
+            }
+            Message::Ack { stamp } => {
+                self.handle_ack(id, stamp);
+                Ok(())
+            }
+            Message::SealedWith { key } => {
+                if self.is_master() {
+                    self.keys[usize::from(player)] = Some(key);
+                }
+                Ok(())
+            }
+            Message::Lost { player: other, joined } => {
+                let known = self.stable.has(other, joined) || self.pends(other, joined);
+                if self.is_master() && known && other != player {
+                    self.report(now, player, other);
+                }
+                Ok(())
+            }
+            Message::Claim { epoch, last } => self.handle_claim(now, id, player, epoch, last),
+            Message::Grant { epoch } => {
+                self.handle_grant(now, player, epoch);
+                Ok(())
+            }
+            Message::Deny { epoch } => {
+                self.handle_deny(epoch);
+                Ok(())
+            }
+            // Of a newcomer that was let in meanwhile.
+            Message::Reached { .. } | Message::Unreached { .. } => Ok(()),
+            Message::Hello { .. } | Message::NotMaster { .. } | Message::Welcome { .. } => {
+                Err(Fault::OutOfPlace)
+            }
+        }
+    }
+
+    /// Whether only a master says this.
+    fn is_of_a_master(&self, message: &Message) -> bool {
+        use Message::{Commit, Count, Expect, Intro, Out, Propose, Refused};
+        matches!(
+            message,
+            Propose { .. }
+                | Commit { .. }
+                | Count { .. }
+                | Expect { .. }
+                | Intro { .. }
+                | Out { .. }
+                | Refused { .. }
+        )
+    }
+
+    /// The master's word on who is in the game.
+    pub(super) fn handle_propose(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        stamp: Stamp,
+        stable: Roster,
+        pending: Roster,
+    ) -> Result<(), Fault> {
+        if stamp.epoch != self.epoch || stamp <= self.last {
+            self.stale += 1;
+            return Ok(());
+        }
+        let master = self.master.unwrap_or(self.me.0);
+        if self.phase == Phase::Joining && !pending.has(self.me.0, self.me.1) {
+            return Err(Fault::Impossible);
+        }
+        if master == self.me.0 || pending.member(master).is_none() {
+            return Err(Fault::Impossible);
+        }
+        // Of those who were never told of one here, nothing was agreed on here.
+        self.stable = stable;
+        (self.pending, self.last) = (Some(pending), stamp);
+        self.send(id, Message::Ack { stamp });
+        self.admit(now);
+        Ok(())
+    }
+
+    /// Someone knows our proposal.
+    pub(super) fn handle_ack(&mut self, id: LinkId, stamp: Stamp) {
+        let player = self.links.iter().find(|link| link.id == id).and_then(|link| link.player());
+        if let (Some((player, _)), true) = (player, self.is_master() && stamp == self.last) {
+            self.acks |= bit(player);
+        }
+    }
+
+    /// What a master has to decide, and whether what it proposed counts.
+    pub(super) fn decide(&mut self, now: Instant) {
+        // Each proposal may let the next one be made.
+        while self.is_master() {
+            self.introduce();
+            if self.pending.is_some() {
+                if !self.is_quorum(self.acks) {
+                    return;
+                }
+                self.commit(now);
+                continue;
+            }
+            let wanted = self.wanted();
+            if wanted == self.stable && !self.must_propose {
+                return;
+            }
+            self.propose(wanted);
+        }
+    }
+
+    pub(super) fn propose(&mut self, wanted: Roster) {
+        self.must_propose = false;
+        self.last = Stamp { epoch: self.epoch, revision: self.last.revision.wrapping_add(1) };
+        self.acks = bit(self.me.0);
+        let (stable, stamp) = (self.stable.clone(), self.last);
+        self.pending = Some(wanted.clone());
+        self.send_all(&Message::Propose { stamp, stable, pending: wanted });
+    }
+
+    /// Who should be in the game, by all that the master knows.
+    fn wanted(&self) -> Roster {
+        let mut roster = Roster { left: Vec::new(), ..self.stable.clone() };
+        let why = |member: &Member| {
+            let going = self.going.iter().find(|going| (going.0, going.1) == (member.player, member.joined));
+            match going {
+                Some((_, _, reason)) => Some(*reason),
+                None if member.player == self.me.0 || self.link_of(member.player).is_some() => None,
+                None if self.gone.contains(&(member.player, member.joined)) => Some(LeaveReason::Left),
+                None => Some(LeaveReason::Lost),
+            }
+        };
+        for member in &self.stable.members {
+            if let Some(reason) = why(member) {
+                roster.left.push((member.player, member.joined, reason));
+            }
+        }
+        roster.members.retain(|member| why(member).is_none());
+        let staying = roster.players() & !bit(self.me.0);
+        for link in &self.links {
+            let Role::Joiner(joiner) = &link.role else { continue };
+            let has_all = roster.members.iter().all(|member| {
+                member.player == self.me.0 || joiner.introduced.contains(&(member.player, member.joined))
+            });
+            if has_all && joiner.reached & staying == staying && self.is_alone(joiner.player, &roster) {
+                roster.members.push(Member {
+                    player: joiner.player,
+                    joined: joiner.joined,
+                    name: joiner.name.clone(),
+                    addresses: joiner.addresses.clone(),
+                });
+                // The next one must reach this one, too.
+                break;
+            }
+        }
+        roster.members.sort_by_key(|member| member.player);
+        roster.start = roster.start.or(self.start);
+        if roster.left.is_empty()
+            && roster.members == self.stable.members
+            && roster.start == self.stable.start
+        {
+            return self.stable.clone();
+        }
+        roster
+    }
+
+    fn is_alone(&self, player: u8, roster: &Roster) -> bool {
+        roster.member(player).is_none() && self.stable.member(player).is_none()
+    }
+
+    /// What was proposed counts from now on.
+    pub(super) fn commit(&mut self, now: Instant) {
+        let Some(roster) = self.pending.take() else { return };
+        let before = core::mem::replace(&mut self.stable, roster);
+        if self.is_master() {
+            self.tell_commit(now, &before);
+        }
+        self.admit(now);
+        let gone: Vec<Member> = before
+            .members
+            .into_iter()
+            .filter(|member| !self.stable.has(member.player, member.joined))
+            .collect();
+        if self.told.iter().any(|told| *told == self.me) && !self.stable.has(self.me.0, self.me.1) {
+            let reason = self.reason_of(self.me);
+            return self.end(now, reason);
+        }
+        self.tell_members();
+        let (stable, me) = (&self.stable, self.me.0);
+        self.gone.retain(|(player, joined)| stable.has(*player, *joined));
+        if !self.is_master() {
+            // Whoever came while the link to it was lost.
+            let others = stable.members.iter().filter(|member| member.player != me);
+            let lost = others.filter(|member| self.link_of(member.player).is_none());
+            for (player, joined) in lost.map(|member| (member.player, member.joined)).collect::<Vec<_>>() {
+                self.say_lost(player, joined);
+            }
+        }
+        for member in gone {
+            let reason = self.reason_of((member.player, member.joined));
+            self.part_with(now, member.player, member.joined, reason);
+        }
+        if self.told_master != self.master {
+            let is_new = self.told_master.is_some();
+            self.told_master = self.master;
+            if let Some(player) = self.master.filter(|_| is_new) {
+                self.happenings.push_back(Happening::Master { player });
+            }
+        }
+        if self.is_master()
+            && self.start_at.is_none()
+            && let Some(start) = self.stable.start
+        {
+            self.start_at = Some(now + Duration::from_micros(start.countdown.into()));
+        }
+    }
+
+    /// Tells all that it counts, those included who are out of it by that.
+    fn tell_commit(&mut self, now: Instant, before: &Roster) {
+        if let Some(start) = self.stable.start
+            && self.start_at.is_none()
+        {
+            self.start_at = Some(now + Duration::from_micros(start.countdown.into()));
+            self.count_at = now;
+        }
+        let left = self.start_at.filter(|_| self.stable.start.is_some()).map(|at| left_until(at, now));
+        self.send_all(&Message::Commit { stamp: self.last, left });
+        // Newcomers are players from now on.
+        let stable = &self.stable;
+        let mut keys = Vec::new();
+        for link in &mut self.links {
+            if let Role::Joiner(joiner) = &link.role
+                && stable.has(joiner.player, joiner.joined)
+            {
+                keys.push((joiner.player, joiner.key));
+                link.role = Role::Player { player: joiner.player, joined: joiner.joined };
+            }
+        }
+        for (player, key) in keys {
+            self.keys[usize::from(player)] = Some(key);
+        }
+        let out = before.members.iter().filter(|member| !self.stable.has(member.player, member.joined));
+        for (player, joined) in out.map(|member| (member.player, member.joined)).collect::<Vec<_>>() {
+            self.going.retain(|going| (going.0, going.1) != (player, joined));
+            self.keys[usize::from(player)] = None;
+            if let Some(link) = self.link_of(player).map(|link| link.id) {
+                let reason = self.reason_of((player, joined));
+                self.send(link, Message::Out { reason });
+            }
+        }
+    }
+
+    /// Tells the game who came and who went.
+    fn tell_members(&mut self) {
+        if !self.stable.has(self.me.0, self.me.1) {
+            return;
+        }
+        let told = core::mem::take(&mut self.told);
+        for (player, joined) in &told {
+            if !self.stable.has(*player, *joined) {
+                let reason = self.reason_of((*player, *joined));
+                self.happenings.push_back(Happening::Left { player: *player, joined: *joined, reason });
+            }
+        }
+        if self.phase == Phase::Joining {
+            self.phase = Phase::Member;
+        }
+        let members = self.stable.members.iter();
+        self.told = members.map(|member| (member.player, member.joined)).collect();
+        for (player, joined) in self.told.iter().filter(|member| !told.contains(member)) {
+            self.happenings.push_back(Happening::Joined { player: *player, joined: *joined });
+        }
+    }
+
+    fn reason_of(&self, who: (u8, u32)) -> LeaveReason {
+        let found = self.stable.left.iter().find(|(player, joined, _)| (*player, *joined) == who);
+        found.map_or(LeaveReason::Lost, |(_, _, reason)| *reason)
+    }
+
+    /// Lets those be heard who are in the game.
+    fn admit(&mut self, now: Instant) {
+        let _ = now;
+        let in_it = |player, joined| self.stable.has(player, joined);
+        let members = self.links.iter().filter_map(|link| Some((link.id, link.player()?)));
+        let members = members.filter(|(_, (player, joined))| in_it(*player, *joined));
+        let new: Vec<_> = members.filter(|(id, _)| !self.admitted.contains(id)).collect();
+        for (link, (player, joined)) in new {
+            self.admitted.push(link);
+            self.actions.push_back(Action::Admit { link, player, joined });
+        }
+    }
+
+    /// Ends the link to someone who isn't in the game any more.
+    fn part_with(&mut self, now: Instant, player: u8, joined: u32, reason: LeaveReason) {
+        let _ = now;
+        let link = self.links.iter().find(|link| link.player() == Some((player, joined)));
+        if let Some(id) = link.map(|link| link.id) {
+            self.drop_link(id, reason);
+        }
+    }
+
+    /// The link to a player is over.
+    pub(super) fn lose_player(&mut self, now: Instant, who: (u8, u32), was_up: bool, how: LinkEnd) {
+        let (player, joined) = who;
+        let from_master = self.master == Some(player);
+        if self.phase == Phase::Joining && !(from_master && self.takes_part()) {
+            if from_master {
+                let reason = if how == LinkEnd::Lost { LeaveReason::NoAnswer } else { how.reason() };
+                self.end(now, reason);
+            } else {
+                self.say_unreached(player);
+            }
+            return;
+        }
+        if !was_up || !self.stable.has(player, joined) && !self.pends(player, joined) {
+            return;
+        }
+        if how == LinkEnd::Left {
+            self.gone.push(who);
+        }
+        if self.is_master() {
+            if !self.going.iter().any(|going| (going.0, going.1) == who) {
+                self.going.push((player, joined, how.reason()));
+            }
+            self.reports.retain(|(from, of, _)| *from != player && *of != player);
+        } else if from_master {
+            self.lose_master(now);
+        } else {
+            self.say_lost(player, joined);
+        }
+    }
+
+    /// Tells the master that another member isn't reached from here.
+    pub(super) fn say_lost(&mut self, player: u8, joined: u32) {
+        if let Some(master) = self.master.and_then(|master| self.link_of(master)).map(|link| link.id) {
+            self.send(master, Message::Lost { player, joined });
+        }
+    }
+
+    pub(super) fn pends(&self, player: u8, joined: u32) -> bool {
+        self.pending.as_ref().is_some_and(|pending| pending.has(player, joined))
+    }
+
+    /// One player says that it doesn't reach another.
+    fn report(&mut self, now: Instant, from: u8, of: u8) {
+        let same = |(a, b, _): &(u8, u8, Instant)| (*a, *b) == (from, of) || (*a, *b) == (of, from);
+        if !self.reports.iter().any(same) && self.reports.len() < MAX_PLAYERS * MAX_PLAYERS {
+            self.reports.push((from, of, now));
+        }
+    }
+
+    /// Of two who don't reach each other the one goes that came later.
+    pub(super) fn settle_reports(&mut self, now: Instant) {
+        if !self.is_master() {
+            return self.reports.clear();
+        }
+        let due: Vec<_> = self.reports.extract_if(.., |(_, _, at)| *at + REPORT_GRACE <= now).collect();
+        for (from, of, _) in due {
+            let both = self.link_of(from).and(self.link_of(of));
+            let (Some(_), Some(one), Some(other)) = (both, self.stable.member(from), self.stable.member(of))
+            else {
+                continue;
+            };
+            let later = if one.joined > other.joined { one } else { other };
+            let going = (later.player, later.joined, LeaveReason::Unreachable);
+            self.going.push(going);
+        }
+    }
+
+    /// Ends this peer's part if those that it reaches are too few to go on.
+    pub(super) fn check_minority(&mut self, now: Instant) {
+        let decides = self.is_master() || self.election.is_some() && self.is_member();
+        if decides && !self.is_quorum(self.reached()) {
+            self.end(now, LeaveReason::Minority);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! A new master in place of one that is gone: the player of the lowest number, of those that see each other, asks for votes.
+
+use super::links::{LinkId, Role};
+use super::machine::{Fault, Mesh};
+use super::message::{Message, Stamp};
+use super::roster::{LeaveReason, Players, bit};
+use super::{CLAIM_STAGGER, CLAIM_TIMEOUT, ELECTION_GRACE};
+use crate::time::Instant;
+
+/// There is no master.
+#[derive(Clone, Debug)]
+pub(super) struct Election {
+    /// When to claim next.
+    pub(super) next_at: Instant,
+    /// When to give up.
+    pub(super) until: Instant,
+    /// The epoch of our claim, and who is for it.
+    claim: Option<(u32, Players)>,
+}
+
+impl Mesh {
+    /// The link to the master is over.
+    pub(super) fn lose_master(&mut self, now: Instant) {
+        self.master = None;
+        let until = now + self.config.timeout + ELECTION_GRACE;
+        self.election = Some(Election { next_at: self.turn(now), until, claim: None });
+        self.check_minority(now);
+        self.update_election(now);
+        self.replay(now, None);
+    }
+
+    /// When it is this player's turn to claim: after those that it sees with lower numbers.
+    fn turn(&self, now: Instant) -> Instant {
+        let lower = self.reached() & (bit(self.me.0) - 1);
+        now + CLAIM_STAGGER * lower.count_ones()
+    }
+
+    pub(super) fn update_election(&mut self, now: Instant) {
+        let Some(election) = &self.election else { return };
+        if election.until <= now {
+            return self.end(now, LeaveReason::Minority);
+        }
+        // Who is only about to be a player has a vote and no more.
+        if election.next_at > now || !self.is_member() {
+            return;
+        }
+        let next_at = self.turn(now) + CLAIM_TIMEOUT;
+        let epoch = self.voted.max(self.epoch).saturating_add(1);
+        self.voted = epoch;
+        if let Some(election) = &mut self.election {
+            (election.claim, election.next_at) = (Some((epoch, bit(self.me.0))), next_at);
+        }
+        let last = self.last;
+        self.send_all(&Message::Claim { epoch, last });
+        self.count_votes(now);
+    }
+
+    /// Another player wants to be the master.
+    pub(super) fn handle_claim(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        player: u8,
+        epoch: u32,
+        last: Stamp,
+    ) -> Result<(), Fault> {
+        if self.master.is_some() {
+            // Its own link to the master ended. Ours may, too, a little later: it is asked again then.
+            return if epoch > self.epoch {
+                self.defer(now, id, Message::Claim { epoch, last })
+            } else {
+                Ok(())
+            };
+        }
+        let turn = self.turn(now);
+        let (newer, same_or_newer) = (epoch > self.voted, last >= self.last);
+        if newer && same_or_newer {
+            self.voted = epoch;
+            if let Some(election) = &mut self.election {
+                (election.claim, election.next_at) = (None, turn + CLAIM_TIMEOUT);
+            }
+            self.send(id, Message::Grant { epoch });
+            return Ok(());
+        }
+        let _ = player;
+        self.send(id, Message::Deny { epoch: self.voted.max(epoch) });
+        if newer {
+            // It knows less than we do, and can't be it: we may.
+            self.voted = self.voted.max(epoch);
+            if let Some(election) = &mut self.election {
+                election.next_at = election.next_at.min(turn);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn handle_grant(&mut self, now: Instant, player: u8, epoch: u32) {
+        let Some(Election { claim: Some((claimed, votes)), .. }) = &mut self.election else {
+            self.stale += 1;
+            return;
+        };
+        if *claimed == epoch {
+            *votes |= bit(player);
+            self.count_votes(now);
+        }
+    }
+
+    pub(super) fn handle_deny(&mut self, epoch: u32) {
+        // A number far away would use them up.
+        if self.election.is_some() && epoch > self.voted && epoch - self.voted < 1 << 16 {
+            self.voted = epoch;
+        }
+    }
+
+    fn count_votes(&mut self, now: Instant) {
+        let Some(Election { claim: Some((epoch, votes)), .. }) = self.election else { return };
+        if !self.is_quorum(votes) {
+            return;
+        }
+        self.election = None;
+        (self.master, self.epoch) = (Some(self.me.0), epoch);
+        self.keys = Default::default();
+        self.start = None;
+        self.going.clear();
+        self.reports.clear();
+        let rosters = self.pending.iter().chain([&self.stable]);
+        let highest = rosters.flat_map(|roster| &roster.members).map(|member| member.joined).max();
+        // Some above may be those of newcomers of the old master's.
+        self.next_joined = highest.unwrap_or(0).saturating_add(257);
+        // What was proposed may count elsewhere: it comes first. All must know who the master is in any case.
+        self.must_propose = true;
+        if let Some(pending) = self.pending.take() {
+            self.propose(pending);
+        }
+        self.decide(now);
+    }
+
+    /// Someone who isn't the master here says what a master says.
+    pub(super) fn handle_from_another(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        player: u8,
+        message: Message,
+    ) -> Result<(), Fault> {
+        let waits = self.links.iter().any(|link| link.id == id && !link.deferred.is_empty());
+        let newer = matches!(&message, Message::Propose { stamp, .. } if stamp.epoch > self.epoch);
+        if self.master.is_some() {
+            // Our own link to the master may end a little later.
+            return if self.takes_part() && (newer || waits) {
+                self.defer(now, id, message)
+            } else {
+                Err(Fault::NotTheMaster)
+            };
+        }
+        let Message::Propose { stamp, stable, pending } = message else {
+            // Of a master that was not to be.
+            self.stale += 1;
+            return Ok(());
+        };
+        if stamp.epoch < self.voted || stamp.epoch <= self.epoch {
+            self.stale += 1;
+            return Ok(());
+        }
+        self.follow(player, stamp.epoch);
+        self.handle_propose(now, id, stamp, stable, pending)
+    }
+
+    /// There is a master again.
+    fn follow(&mut self, player: u8, epoch: u32) {
+        self.election = None;
+        (self.master, self.epoch, self.voted) = (Some(player), epoch, epoch);
+        let Some(master) = self.link_of(player).map(|link| link.id) else { return };
+        self.send(master, Message::SealedWith { key: self.config.key });
+        let all = self.stable.members.iter().filter(|member| member.player != self.me.0);
+        let lost: Vec<_> = all
+            .filter(|member| self.link_of(member.player).is_none())
+            .map(|member| Message::Lost { player: member.player, joined: member.joined })
+            .collect();
+        for message in lost {
+            self.send(master, message);
+        }
+        // Newcomers of the old master's ask the new one.
+        let strangers: Vec<LinkId> = self
+            .links
+            .iter()
+            .filter(|link| matches!(link.role, Role::Stranger { ticket: Some(_) }))
+            .map(|link| link.id)
+            .collect();
+        for id in strangers {
+            self.drop_link(id, LeaveReason::NoAnswer);
+        }
+        self.expected.clear();
+    }
+}

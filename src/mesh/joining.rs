@@ -1,0 +1,208 @@
+//! How newcomers come in: they ask the master, reach all others with what it gives them, and are proposed by it.
+
+use core::net::SocketAddr;
+
+use super::links::{Expected, Joiner, LinkId, Role};
+use super::machine::{Action, Fault, Mesh, Phase};
+use super::message::{Key, Message};
+use super::roster::{LeaveReason, Players, bit};
+use super::{ASK_AGAIN, MAX_ADDRESSES, MAX_HOPS, MAX_PLAYERS};
+use crate::time::Instant;
+
+impl Mesh {
+    /// Someone wants to be let in.
+    pub(super) fn handle_hello(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        name: String,
+        key: Key,
+        addresses: Vec<SocketAddr>,
+    ) {
+        if !self.is_master() {
+            let at = self.master.filter(|_| self.is_member()).and_then(|master| self.link_of(master));
+            let addresses = at.and_then(|link| link.address).into_iter().collect();
+            self.send(id, Message::NotMaster { addresses });
+            return self.close_soon(now, id);
+        }
+        let roster = self.pending.as_ref().unwrap_or(&self.stable);
+        if (self.start.is_some() || roster.start.is_some()) && !roster.late {
+            return self.refuse(now, id, LeaveReason::Started);
+        }
+        let taken = self.taken();
+        let places = roster.places;
+        let free = (0..places).find(|player| taken & bit(*player) == 0);
+        let Some(player) = free.filter(|_| taken.count_ones() < places.into()) else {
+            return self.refuse(now, id, LeaveReason::Full);
+        };
+        let joined = self.next_joined;
+        self.next_joined += 1;
+        let (master, epoch) = (self.me, self.epoch);
+        let Some(link) = self.link_mut(id) else { return };
+        let mut known: Vec<SocketAddr> = link.address.into_iter().collect();
+        known.extend(addresses.into_iter().filter(|address| Some(*address) != link.address));
+        known.truncate(MAX_ADDRESSES);
+        let joiner =
+            Joiner { player, joined, name, key, addresses: known, introduced: Vec::new(), reached: 0 };
+        (link.role, link.since) = (Role::Joiner(Box::new(joiner)), now);
+        let (master, master_joined) = master;
+        self.send(id, Message::Welcome { player, joined, master, master_joined, epoch });
+    }
+
+    /// The numbers that nobody else can have now.
+    fn taken(&self) -> Players {
+        let pending = self.pending.as_ref().map_or(0, |pending| pending.players());
+        let linked = self.links.iter().filter_map(|link| link.player());
+        linked.fold(self.stable.players() | pending, |taken, (player, _)| taken | bit(player))
+    }
+
+    /// Tells newcomers of those whom they are still to reach.
+    pub(super) fn introduce(&mut self) {
+        let mut found = Vec::new();
+        let roster = self.pending.as_ref().unwrap_or(&self.stable);
+        for link in &mut self.links {
+            let Role::Joiner(joiner) = &mut link.role else { continue };
+            for member in &roster.members {
+                let of = (member.player, member.joined);
+                let key = self.keys.get(usize::from(member.player)).copied().flatten();
+                if member.player == self.me.0 || joiner.introduced.contains(&of) {
+                    continue;
+                }
+                let Some(key) = key else { continue };
+                joiner.introduced.push(of);
+                found.push((link.id, (joiner.player, joiner.joined), of, key, member.addresses.clone()));
+            }
+        }
+        for (newcomer, (player, joined), (of, of_joined), key, addresses) in found {
+            let Some(member) = self.link_of(of).map(|link| link.id) else { continue };
+            self.actions.push_back(Action::Introduce {
+                newcomer,
+                player,
+                joined,
+                member,
+                of,
+                of_joined,
+                key,
+                addresses,
+            });
+        }
+    }
+
+    /// Says no to a newcomer, which then leaves by itself.
+    pub(super) fn refuse(&mut self, now: Instant, id: LinkId, reason: LeaveReason) {
+        self.send(id, Message::Refused { reason });
+        self.close_soon(now, id);
+    }
+
+    pub(super) fn close_soon(&mut self, now: Instant, id: LinkId) {
+        if let Some(link) = self.link_mut(id) {
+            (link.role, link.since) = (Role::Over, now);
+            link.deferred.clear();
+        }
+    }
+
+    /// The one that was asked answers.
+    pub(super) fn handle_from_contact(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        message: Message,
+    ) -> Result<(), Fault> {
+        let Phase::Asking { hops, .. } = self.phase else { return Err(Fault::OutOfPlace) };
+        match message {
+            Message::NotMaster { addresses } => {
+                self.drop_link(id, LeaveReason::Left);
+                if hops >= MAX_HOPS {
+                    self.end(now, LeaveReason::NoAnswer);
+                } else if addresses.is_empty() {
+                    self.phase = Phase::Asking { hops: hops + 1, again_at: now + ASK_AGAIN };
+                } else {
+                    self.contact = addresses;
+                    self.phase = Phase::Asking { hops: hops + 1, again_at: Instant::NEVER };
+                    self.ask_now();
+                }
+                Ok(())
+            }
+            Message::Refused { reason } => {
+                self.end(now, reason);
+                Ok(())
+            }
+            Message::Welcome { player, joined, master, master_joined, epoch } => {
+                if player == master {
+                    return Err(Fault::Impossible);
+                }
+                self.phase = Phase::Joining;
+                (self.me, self.master, self.epoch) = ((player, joined), Some(master), epoch);
+                self.voted = epoch;
+                if let Some(link) = self.link_mut(id) {
+                    link.role = Role::Player { player: master, joined: master_joined };
+                }
+                self.say_reached();
+                Ok(())
+            }
+            _ => Err(Fault::OutOfPlace),
+        }
+    }
+
+    /// A newcomer is told whom to dial.
+    pub(super) fn handle_intro(&mut self, player: u8, joined: u32, pass: Vec<u8>) -> Result<(), Fault> {
+        if self.phase != Phase::Joining {
+            return Err(Fault::OutOfPlace);
+        }
+        let dialled = self.links.iter().filter_map(|link| link.player()).any(|other| other.0 == player);
+        if player == self.me.0 || dialled || self.links.len() > 2 * MAX_PLAYERS {
+            return Err(Fault::Impossible);
+        }
+        self.actions.push_back(Action::Dial { player, joined, pass });
+        Ok(())
+    }
+
+    /// A member is told who will dial.
+    pub(super) fn handle_expect(&mut self, now: Instant, expected: Expected) -> Result<(), Fault> {
+        let Expected { player, joined, ticket, .. } = expected;
+        if player == self.me.0 || self.stable.member(player).is_some() {
+            return Err(Fault::Impossible);
+        }
+        let is_it = |role: &Role| matches!(role, Role::Stranger { ticket: Some(other) } if *other == ticket);
+        if let Some(link) = self.links.iter_mut().find(|link| is_it(&link.role)) {
+            (link.role, link.since) = (Role::Player { player, joined }, now);
+            let id = link.id;
+            self.replay(now, Some(id));
+            return Ok(());
+        }
+        if self.expected.len() >= 2 * MAX_PLAYERS {
+            self.expected.remove(0);
+        }
+        self.expected.push(expected);
+        Ok(())
+    }
+
+    /// Tells the master who is reached, while this peer joins.
+    pub(super) fn say_reached(&mut self) {
+        if self.phase != Phase::Joining {
+            return;
+        }
+        let up = self.links.iter().filter(|link| link.is_up);
+        let players = up.filter_map(|link| link.player()).fold(0, |all, (player, _)| all | bit(player));
+        if let Some(master) = self.master.and_then(|master| self.link_of(master)).map(|link| link.id) {
+            self.send(master, Message::Reached { players });
+        }
+    }
+
+    /// Tells the master that a player isn't reached.
+    pub(super) fn say_unreached(&mut self, player: u8) {
+        if self.phase != Phase::Joining {
+            return;
+        }
+        if let Some(master) = self.master.and_then(|master| self.link_of(master)).map(|link| link.id) {
+            self.send(master, Message::Unreached { player });
+        }
+    }
+
+    /// Ends a link of which nothing more is expected.
+    pub(super) fn drop_link(&mut self, id: LinkId, reason: LeaveReason) {
+        self.links.retain(|link| link.id != id);
+        self.admitted.retain(|other| *other != id);
+        self.actions.push_back(Action::End { link: id, reason });
+    }
+}

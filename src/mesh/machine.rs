@@ -1,0 +1,687 @@
+//! The machine: what comes in, and what is to be done.
+
+use core::fmt;
+use core::net::SocketAddr;
+use std::collections::VecDeque;
+
+use super::election::Election;
+use super::links::{Expected, Link, LinkEnd, LinkId, Role};
+use super::message::{Key, Message, Stamp, Ticket};
+use super::roster::{LeaveReason, Member, Players, Roster, Start, bit};
+use super::{ASK_AGAIN, COUNT_INTERVAL, ELECTION_GRACE, FAREWELL, HELLO_TIMEOUT, JOIN_TIMEOUT, MAX_DEFERRED};
+use super::{MAX_PLAYERS, REPORT_GRACE};
+use crate::time::{Duration, Instant};
+
+/// What a peer is made with.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub name: String,
+    /// With which connect tokens for this peer are sealed.
+    pub key: Key,
+    /// Where it knows itself to be.
+    pub addresses: Vec<SocketAddr>,
+    /// Players, of a host; the others learn it.
+    pub places: u8,
+    /// Whether players may come after the start, of a host.
+    pub late: bool,
+    /// The silence after which links end.
+    pub timeout: Duration,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Tell a peer something.
+    Send { link: LinkId, message: Message },
+    /// Ask at one of these addresses to be let in; [`Mesh::note_dialling`] says which link it is.
+    Ask { addresses: Vec<SocketAddr> },
+    /// Dial a player with what the master gave.
+    Dial { player: u8, joined: u32, pass: Vec<u8> },
+    /// Give a newcomer what it takes to dial a member, whose key and addresses these are, and tell the member of it.
+    Introduce {
+        newcomer: LinkId,
+        player: u8,
+        joined: u32,
+        member: LinkId,
+        of: u8,
+        of_joined: u32,
+        key: Key,
+        addresses: Vec<SocketAddr>,
+    },
+    /// The game may hear this player, and be heard.
+    Admit { link: LinkId, player: u8, joined: u32 },
+    /// End a link: the game is done with whoever it was.
+    End { link: LinkId, reason: LeaveReason },
+    /// End a link for what was said there.
+    Refuse { link: LinkId, fault: Fault },
+}
+
+/// What happened, for the game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// A player is in the game, this one included.
+    Joined {
+        player: u8,
+        joined: u32,
+    },
+    Left {
+        player: u8,
+        joined: u32,
+        reason: LeaveReason,
+    },
+    /// Another player is the master.
+    Master {
+        player: u8,
+    },
+    /// The game begins at this time.
+    Starts {
+        seed: u64,
+    },
+    /// This peer is out of the game, or never got in.
+    Ended {
+        reason: LeaveReason,
+    },
+}
+
+/// What a peer must not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The bytes are no message.
+    Malformed,
+    /// It is for the master to say.
+    NotTheMaster,
+    /// It is not for whoever is at that end to say, or not now.
+    OutOfPlace,
+    /// It names what can't be.
+    Impossible,
+    /// It says too much before its time.
+    Flood,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Fault::Malformed => "bytes that are no message of peers",
+            Fault::NotTheMaster => "what only the master may say",
+            Fault::OutOfPlace => "what is not for it to say",
+            Fault::Impossible => "a player or a state that can't be",
+            Fault::Flood => "too much before it is known who says it",
+        })
+    }
+}
+
+impl core::error::Error for Fault {}
+
+/// How far this peer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It asks to be let in; so many others have sent it on.
+    Asking {
+        hops: u32,
+        again_at: Instant,
+    },
+    /// It was given a number, and reaches for the others.
+    Joining,
+    Member,
+    Ended(LeaveReason),
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Mesh {
+    pub(super) config: Config,
+    pub(super) phase: Phase,
+    /// This player and its joining, from the welcome on.
+    pub(super) me: (u8, u32),
+    pub(super) links: Vec<Link>,
+    pub(super) expected: Vec<Expected>,
+    /// Whom to ask again.
+    pub(super) contact: Vec<SocketAddr>,
+    /// What was agreed on, and what was proposed after it.
+    pub(super) stable: Roster,
+    pub(super) pending: Option<Roster>,
+    /// The newest proposal.
+    pub(super) last: Stamp,
+    /// Who is the master, and since which epoch. None: it is gone.
+    pub(super) master: Option<u8>,
+    pub(super) epoch: u32,
+    pub(super) election: Option<Election>,
+    /// The highest epoch that is known, in which this peer has given its vote.
+    pub(super) voted: u32,
+    /// The master that the game knows of.
+    pub(super) told_master: Option<u8>,
+    /// Of a master: who knows the proposal, the keys of the others, what there is to decide.
+    pub(super) acks: Players,
+    pub(super) keys: [Option<Key>; MAX_PLAYERS],
+    pub(super) next_joined: u32,
+    pub(super) going: Vec<(u8, u32, LeaveReason)>,
+    pub(super) reports: Vec<(u8, u8, Instant)>,
+    pub(super) start: Option<Start>,
+    /// Those of the rosters who said goodbye: they are for neither side.
+    pub(super) gone: Vec<(u8, u32)>,
+    /// Whom the game knows of, and whose links carry what it says.
+    pub(super) told: Vec<(u8, u32)>,
+    pub(super) admitted: Vec<LinkId>,
+    /// The proposal must be made though nothing changes, so that all know the new master.
+    pub(super) must_propose: bool,
+    pub(super) count_at: Instant,
+    /// When the game begins, once that is agreed on, and whether the game was told.
+    pub(super) start_at: Option<Instant>,
+    pub(super) told_start: bool,
+    /// Messages that weren't taken, of which nobody is to blame.
+    pub(super) stale: u64,
+    pub(super) actions: VecDeque<Action>,
+    pub(super) happenings: VecDeque<Happening>,
+}
+
+impl Mesh {
+    fn new(config: Config, phase: Phase) -> Self {
+        Mesh {
+            config,
+            phase,
+            me: (0, 0),
+            links: Vec::new(),
+            expected: Vec::new(),
+            contact: Vec::new(),
+            stable: Roster::default(),
+            pending: None,
+            last: Stamp::default(),
+            master: None,
+            epoch: 0,
+            election: None,
+            voted: 0,
+            told_master: None,
+            acks: 0,
+            keys: [None; MAX_PLAYERS],
+            next_joined: 1,
+            going: Vec::new(),
+            reports: Vec::new(),
+            start: None,
+            gone: Vec::new(),
+            told: Vec::new(),
+            admitted: Vec::new(),
+            must_propose: false,
+            count_at: Instant::ZERO,
+            start_at: None,
+            told_start: false,
+            stale: 0,
+            actions: VecDeque::new(),
+            happenings: VecDeque::new(),
+        }
+    }
+
+    /// The first peer of a game: its master.
+    pub fn host(config: Config) -> Self {
+        let member =
+            Member { player: 0, joined: 0, name: config.name.clone(), addresses: config.addresses.clone() };
+        let stable = Roster {
+            members: vec![member],
+            places: config.places.clamp(1, MAX_PLAYERS as u8),
+            late: config.late,
+            ..Roster::default()
+        };
+        let mut mesh = Mesh {
+            stable,
+            master: Some(0),
+            told_master: Some(0),
+            epoch: 1,
+            voted: 1,
+            last: Stamp { epoch: 1, revision: 0 },
+            told: vec![(0, 0)],
+            ..Mesh::new(config, Phase::Member)
+        };
+        mesh.happenings.push_back(Happening::Joined { player: 0, joined: 0 });
+        mesh
+    }
+
+    /// A peer that joins a game: one of its members is at these addresses.
+    pub fn join(config: Config, contact: Vec<SocketAddr>) -> Self {
+        let mut mesh = Mesh::new(config, Phase::Asking { hops: 0, again_at: Instant::NEVER });
+        mesh.actions.push_back(Action::Ask { addresses: contact.clone() });
+        mesh.contact = contact;
+        mesh
+    }
+
+    // --- questions ---------------------------------------------------------------------------------------
+
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// This player, once it is in the game.
+    pub fn me(&self) -> Option<u8> {
+        self.is_member().then_some(self.me.0)
+    }
+
+    /// Whether it is in the game.
+    pub fn is_member(&self) -> bool {
+        self.phase == Phase::Member
+    }
+
+    /// The master that the game knows of.
+    pub fn master(&self) -> Option<u8> {
+        self.told_master.filter(|_| self.is_member())
+    }
+
+    pub fn is_master(&self) -> bool {
+        self.is_member() && self.master == Some(self.me.0)
+    }
+
+    /// Who is in the game.
+    pub fn roster(&self) -> &Roster {
+        &self.stable
+    }
+
+    /// When the game begins, or began.
+    pub fn start_at(&self) -> Option<Instant> {
+        self.start_at
+    }
+
+    /// Messages that came too late to mean anything.
+    pub fn stale(&self) -> u64 {
+        self.stale
+    }
+
+    /// What is to be done next.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// What happened next.
+    pub fn poll_happening(&mut self) -> Option<Happening> {
+        self.happenings.pop_front()
+    }
+
+    /// When [`Mesh::update`] has something to do if nothing happens before.
+    pub fn next_deadline(&self) -> Instant {
+        let mut next = self.start_at.filter(|_| !self.told_start).unwrap_or(Instant::NEVER);
+        if let Phase::Asking { again_at, .. } = self.phase {
+            next = next.min(again_at);
+        }
+        if let Some(election) = &self.election {
+            next = next.min(election.next_at).min(election.until);
+        }
+        if self.is_master() && self.start_at.is_some() && !self.told_start {
+            next = next.min(self.count_at);
+        }
+        for link in &self.links {
+            next = next.min(self.patience(link));
+        }
+        self.reports.iter().fold(next, |next, (_, _, at)| next.min(*at + REPORT_GRACE))
+    }
+
+    // --- what comes in -----------------------------------------------------------------------------------
+
+    /// Someone dialled; with a ticket, as a newcomer that the master has introduced.
+    pub fn handle_accepted(&mut self, now: Instant, id: LinkId, from: SocketAddr, ticket: Option<Ticket>) {
+        let mut link = Link::new(id, Some(from), now, Role::Stranger { ticket });
+        let expected = self.expected.iter().position(|expected| Some(expected.ticket) == ticket);
+        if let Some(place) = expected {
+            let Expected { player, joined, .. } = self.expected.remove(place);
+            link.role = Role::Player { player, joined };
+        }
+        self.links.push(link);
+        self.after_links(now);
+    }
+
+    /// What [`Action::Ask`] or [`Action::Dial`] asked for is under way; `player` is that of the latter.
+    pub fn note_dialling(&mut self, now: Instant, id: LinkId, player: Option<(u8, u32)>) {
+        let role = player.map_or(Role::Contact, |(player, joined)| Role::Player { player, joined });
+        self.links.push(Link { is_up: false, ..Link::new(id, None, now, role) });
+    }
+
+    /// It can't be dialled at all.
+    pub fn note_undialled(&mut self, now: Instant, player: Option<u8>) {
+        match player {
+            Some(player) => self.say_unreached(player),
+            None => self.end(now, LeaveReason::NoAnswer),
+        }
+    }
+
+    /// A link that was dialled is up; the other side is at this address.
+    pub fn handle_dialled(&mut self, now: Instant, id: LinkId, address: SocketAddr) {
+        let Some(link) = self.link_mut(id) else { return };
+        (link.is_up, link.since, link.address) = (true, now, Some(address));
+        match link.role {
+            Role::Contact => {
+                let Config { name, key, addresses, .. } = &self.config;
+                let message = Message::Hello { name: name.clone(), key: *key, addresses: addresses.clone() };
+                self.send(id, message);
+            }
+            Role::Player { .. } => self.say_reached(),
+            _ => {}
+        }
+    }
+
+    /// A link is over, or never came up.
+    pub fn handle_end(&mut self, now: Instant, id: LinkId, how: LinkEnd) {
+        let Some(place) = self.links.iter().position(|link| link.id == id) else { return };
+        let link = self.links.remove(place);
+        self.admitted.retain(|other| *other != id);
+        if let Phase::Ended(_) = self.phase {
+            return;
+        }
+        match link.role {
+            Role::Contact => match self.phase {
+                Phase::Asking { hops, again_at } if again_at == Instant::NEVER => {
+                    let reason = match how {
+                        LinkEnd::Lost | LinkEnd::Left | LinkEnd::Parted if hops > 0 => {
+                            return self.ask_again(now, hops);
+                        }
+                        LinkEnd::Lost | LinkEnd::Left | LinkEnd::Parted => LeaveReason::NoAnswer,
+                        other => other.reason(),
+                    };
+                    self.end(now, reason);
+                }
+                _ => {}
+            },
+            Role::Player { player, joined } => self.lose_player(now, (player, joined), link.is_up, how),
+            Role::Stranger { .. } | Role::Joiner(_) | Role::Over => {}
+        }
+        self.after_links(now);
+    }
+
+    /// A message came over a link, whose round trip takes this long.
+    ///
+    /// # Errors
+    /// What is wrong with it: the link is to be ended.
+    pub fn handle_bytes(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        bytes: &[u8],
+        rtt: Duration,
+    ) -> Result<(), Fault> {
+        let message = Message::read(bytes).ok_or(Fault::Malformed)?;
+        self.handle_message(now, id, message, rtt)
+    }
+
+    /// As [`Mesh::handle_bytes`], of a message that was read.
+    ///
+    /// # Errors
+    /// As that.
+    pub fn handle_message(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        message: Message,
+        rtt: Duration,
+    ) -> Result<(), Fault> {
+        if let Phase::Ended(_) = self.phase {
+            return Ok(());
+        }
+        let is_master = self.is_master();
+        let Some(link) = self.link_mut(id) else { return Ok(()) };
+        let handled = match (&mut link.role, message) {
+            (Role::Over, _) => Ok(()),
+            (Role::Stranger { ticket: None }, Message::Hello { name, key, addresses }) => {
+                self.handle_hello(now, id, name, key, addresses);
+                Ok(())
+            }
+            (Role::Stranger { ticket: Some(_) }, message) => self.defer(now, id, message),
+            (Role::Joiner(joiner), Message::Reached { players }) => {
+                joiner.reached = players;
+                Ok(())
+            }
+            (Role::Joiner(_), Message::Unreached { .. }) => {
+                self.refuse(now, id, LeaveReason::Unreachable);
+                Ok(())
+            }
+            // It knows of its joining before we have decided: the proposal says so.
+            (Role::Joiner(_), Message::Ack { stamp }) if is_master => {
+                self.handle_ack(id, stamp);
+                Ok(())
+            }
+            (Role::Contact, message) => self.handle_from_contact(now, id, message),
+            (Role::Player { player, .. }, message) => {
+                let player = *player;
+                self.handle_from_player(now, id, player, message, rtt)
+            }
+            _ => Err(Fault::OutOfPlace),
+        };
+        self.decide(now);
+        handled
+    }
+
+    /// Time has passed.
+    pub fn update(&mut self, now: Instant) {
+        if let Phase::Ended(_) = self.phase {
+            return;
+        }
+        if let Phase::Asking { again_at, .. } = self.phase
+            && again_at <= now
+        {
+            self.ask_now();
+        }
+        let overdue: Vec<LinkId> =
+            self.links.iter().filter(|link| self.patience(link) <= now).map(|link| link.id).collect();
+        for id in overdue {
+            self.lose_patience(now, id);
+        }
+        self.expected.retain(|expected| now < expected.since + JOIN_TIMEOUT);
+        self.update_election(now);
+        self.settle_reports(now);
+        self.decide(now);
+        self.count(now);
+        if let (Some(at), Some(start), false) = (self.start_at, self.stable.start, self.told_start)
+            && at <= now
+        {
+            self.told_start = true;
+            self.happenings.push_back(Happening::Starts { seed: start.seed });
+        }
+    }
+
+    /// Has the game begin after a countdown. False if this isn't the master, or it has begun.
+    pub fn start(&mut self, now: Instant, start: Start) -> bool {
+        if !self.is_master() || self.start.is_some() || self.stable.start.is_some() {
+            return false;
+        }
+        self.start = Some(start);
+        self.decide(now);
+        true
+    }
+
+    /// Sends a player away. False if this isn't the master, or there is no such player.
+    pub fn kick(&mut self, now: Instant, player: u8) -> bool {
+        let Some(member) = self.stable.member(player).filter(|_| self.is_master() && player != self.me.0)
+        else {
+            return false;
+        };
+        self.going.push((player, member.joined, LeaveReason::Kicked));
+        self.decide(now);
+        true
+    }
+
+    /// Ends this peer's part: all links end, and nothing more happens.
+    pub fn end(&mut self, now: Instant, reason: LeaveReason) {
+        let _ = now;
+        if let Phase::Ended(_) = self.phase {
+            return;
+        }
+        self.phase = Phase::Ended(reason);
+        self.election = None;
+        for link in core::mem::take(&mut self.links) {
+            self.actions.push_back(Action::End { link: link.id, reason });
+        }
+        self.happenings.push_back(Happening::Ended { reason });
+    }
+
+    // --- for all parts -----------------------------------------------------------------------------------
+
+    pub(super) fn link_mut(&mut self, id: LinkId) -> Option<&mut Link> {
+        self.links.iter_mut().find(|link| link.id == id)
+    }
+
+    /// The link to a player.
+    pub(super) fn link_of(&self, player: u8) -> Option<&Link> {
+        let is_it = |link: &&Link| {
+            matches!(link.role, Role::Player { player: other, .. } if other == player) && link.is_up
+        };
+        self.links.iter().find(is_it)
+    }
+
+    /// The players that are reached from here, this one included: those of the rosters alone.
+    pub(super) fn reached(&self) -> Players {
+        let known = |player, joined| {
+            self.stable.has(player, joined)
+                || self.pending.as_ref().is_some_and(|pending| pending.has(player, joined))
+        };
+        let up = self.links.iter().filter(|link| link.is_up);
+        let players = up.filter_map(|link| match link.role {
+            Role::Player { player, joined } if known(player, joined) => Some(bit(player)),
+            _ => None,
+        });
+        players.fold(bit(self.me.0), |all, player| all | player)
+    }
+
+    /// Whether these are enough to decide, of those that were agreed on and of those proposed.
+    pub(super) fn is_quorum(&self, players: Players) -> bool {
+        let enough = |roster: &Roster| {
+            let gone = self.gone.iter().filter(|(player, joined)| roster.has(*player, *joined));
+            roster.is_quorum(players, gone.fold(0, |all, (player, _)| all | bit(*player)))
+        };
+        enough(&self.stable) && self.pending.as_ref().is_none_or(enough)
+    }
+
+    /// Whether it has a part in what the players decide: from the proposal on by which it is one of them.
+    pub(super) fn takes_part(&self) -> bool {
+        self.is_member() || self.phase == Phase::Joining && self.pends(self.me.0, self.me.1)
+    }
+
+    pub(super) fn send(&mut self, link: LinkId, message: Message) {
+        self.actions.push_back(Action::Send { link, message });
+    }
+
+    /// Tells all that are in the roster or are to be.
+    pub(super) fn send_all(&mut self, message: &Message) {
+        let all: Vec<LinkId> = self.member_links().map(|link| link.id).collect();
+        for link in all {
+            self.send(link, message.clone());
+        }
+    }
+
+    /// The links to the players of both rosters.
+    pub(super) fn member_links(&self) -> impl Iterator<Item = &Link> {
+        self.links.iter().filter(|link| {
+            link.player().is_some_and(|(player, joined)| {
+                link.is_up
+                    && (self.stable.has(player, joined)
+                        || self.pending.as_ref().is_some_and(|pending| pending.has(player, joined)))
+            })
+        })
+    }
+
+    /// Keeps a message until it is known who says it, or until its time has come.
+    pub(super) fn defer(&mut self, now: Instant, id: LinkId, message: Message) -> Result<(), Fault> {
+        let Some(link) = self.link_mut(id) else { return Ok(()) };
+        if link.deferred.len() >= MAX_DEFERRED {
+            return Err(Fault::Flood);
+        }
+        if link.deferred.is_empty() {
+            link.deferred_since = now;
+        }
+        link.deferred.push(message);
+        Ok(())
+    }
+
+    /// Takes what was kept, of all players or of one link.
+    pub(super) fn replay(&mut self, now: Instant, only: Option<LinkId>) {
+        let ready: Vec<LinkId> = self
+            .links
+            .iter()
+            .filter(|link| !link.deferred.is_empty() && matches!(link.role, Role::Player { .. }))
+            .filter(|link| only.is_none_or(|only| only == link.id))
+            .map(|link| link.id)
+            .collect();
+        for id in ready {
+            let Some(link) = self.link_mut(id) else { continue };
+            for message in core::mem::take(&mut link.deferred) {
+                if let Err(fault) = self.handle_message(now, id, message, Duration::ZERO) {
+                    self.actions.push_back(Action::Refuse { link: id, fault });
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Until when this link may be as it is.
+    fn patience(&self, link: &Link) -> Instant {
+        let deferred = if link.deferred.is_empty() {
+            Instant::NEVER
+        } else {
+            link.deferred_since + self.config.timeout + ELECTION_GRACE
+        };
+        let role = match &link.role {
+            Role::Stranger { ticket: None } => link.since + HELLO_TIMEOUT,
+            Role::Stranger { ticket: Some(_) } | Role::Joiner(_) => link.since + JOIN_TIMEOUT,
+            Role::Player { player, joined } => {
+                let known = self.stable.has(*player, *joined)
+                    || self.pending.as_ref().is_some_and(|pending| pending.has(*player, *joined));
+                let waits = link.is_up && !known && self.is_member();
+                if waits { link.since + JOIN_TIMEOUT } else { Instant::NEVER }
+            }
+            Role::Contact => Instant::NEVER,
+            Role::Over => link.since + FAREWELL,
+        };
+        role.min(deferred)
+    }
+
+    fn lose_patience(&mut self, now: Instant, id: LinkId) {
+        let Some(link) = self.link_mut(id) else { return };
+        match link.role {
+            Role::Joiner(_) => self.refuse(now, id, LeaveReason::Unreachable),
+            Role::Player { .. } if !link.deferred.is_empty() => {
+                // There is a master all the time: this one only says that it is one.
+                link.deferred.clear();
+                self.actions.push_back(Action::Refuse { link: id, fault: Fault::NotTheMaster });
+            }
+            _ => {
+                self.links.retain(|link| link.id != id);
+                self.actions.push_back(Action::End { link: id, reason: LeaveReason::NoAnswer });
+            }
+        }
+    }
+
+    /// Asks somebody else, or the same one later.
+    pub(super) fn ask_again(&mut self, now: Instant, hops: u32) {
+        if hops >= super::MAX_HOPS {
+            return self.end(now, LeaveReason::NoAnswer);
+        }
+        self.phase = Phase::Asking { hops: hops + 1, again_at: now + ASK_AGAIN };
+    }
+
+    pub(super) fn ask_now(&mut self) {
+        let Phase::Asking { hops, .. } = self.phase else { return };
+        self.phase = Phase::Asking { hops, again_at: Instant::NEVER };
+        self.actions.push_back(Action::Ask { addresses: self.contact.clone() });
+    }
+
+    /// Says how long it is until the start.
+    fn count(&mut self, now: Instant) {
+        let Some(at) = self.start_at.filter(|at| self.is_master() && now < *at) else { return };
+        if self.count_at <= now {
+            self.count_at = now + COUNT_INTERVAL;
+            self.send_all(&Message::Count { left: left_until(at, now) });
+        }
+    }
+
+    /// A peer says when the game begins: the earliest word is the best, as nothing comes before it was sent.
+    pub(super) fn note_start(&mut self, now: Instant, left: i64, rtt: Duration) {
+        let half = rtt.as_nanos() as u64 / 2;
+        let then = now.as_nanos() as i128 + i128::from(left) * 1_000 - i128::from(half);
+        let at = Instant::from_nanos(u64::try_from(then.max(0)).unwrap_or(u64::MAX / 2));
+        self.start_at =
+            Some(self.start_at.map_or(at, |known| if self.told_start { known } else { known.min(at) }));
+    }
+
+    /// Someone came or went.
+    pub(super) fn after_links(&mut self, now: Instant) {
+        self.check_minority(now);
+        self.decide(now);
+    }
+}
+
+/// Microseconds from now until then, below zero if it is past.
+pub(super) fn left_until(at: Instant, now: Instant) -> i64 {
+    (at.as_nanos() as i128 / 1_000 - now.as_nanos() as i128 / 1_000) as i64
+}

@@ -1,0 +1,151 @@
+//! Who is in the game, as all peers agree on it, and how many of them it takes to agree.
+
+use core::net::SocketAddr;
+
+use super::{MAX_ADDRESSES, MAX_NAME_BYTES, MAX_PLAYERS};
+
+/// A set of players: a bit each.
+pub type Players = u16;
+
+/// The bit of a player; none of a number that no player has.
+pub fn bit(player: u8) -> Players {
+    1_u16.checked_shl(player.into()).unwrap_or(0)
+}
+
+/// Someone in the game.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The number by which the game knows it, below [`MAX_PLAYERS`].
+    pub player: u8,
+    /// Which joining it was, counted over the whole game: the next one with this number has another.
+    pub joined: u32,
+    pub name: String,
+    /// Where it may be reached, the likeliest first.
+    pub addresses: Vec<SocketAddr>,
+}
+
+/// Why someone isn't in the game any more, or never was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LeaveReason {
+    /// It said so.
+    Left = 0,
+    /// It fell silent.
+    Lost = 1,
+    /// The master sent it away.
+    Kicked = 2,
+    /// It and another player didn't reach each other.
+    Unreachable = 3,
+    /// It broke the protocol.
+    Violation = 4,
+    /// Fewer than half of the players still reached each other here: the game is where the others are.
+    Minority = 5,
+    /// All places are taken.
+    Full = 6,
+    /// The game has begun, and takes nobody in any more.
+    Started = 7,
+    /// The two speak different protocols.
+    Mismatch = 8,
+    /// Nobody answered, or whoever answered is gone.
+    NoAnswer = 9,
+    /// This end closed it.
+    Closed = 10,
+}
+
+impl LeaveReason {
+    pub const ALL: [LeaveReason; 11] = {
+        use LeaveReason::*;
+        [Left, Lost, Kicked, Unreachable, Violation, Minority, Full, Started, Mismatch, NoAnswer, Closed]
+    };
+
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+}
+
+/// That the game begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    pub seed: u64,
+    /// How long before, in microseconds.
+    pub countdown: u32,
+}
+
+/// What all peers agree on.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Roster {
+    /// By player, rising.
+    pub members: Vec<Member>,
+    /// How many there may be.
+    pub places: u8,
+    /// Whether players may come after the start.
+    pub late: bool,
+    pub start: Option<Start>,
+    /// Why those left who are not in it and were in the one before: player, joining, reason.
+    pub left: Vec<(u8, u32, LeaveReason)>,
+}
+
+impl Roster {
+    pub fn member(&self, player: u8) -> Option<&Member> {
+        self.members.iter().find(|member| member.player == player)
+    }
+
+    /// Whether just this joining of the player is in it.
+    pub fn has(&self, player: u8, joined: u32) -> bool {
+        self.member(player).is_some_and(|member| member.joined == joined)
+    }
+
+    pub fn players(&self) -> Players {
+        self.members.iter().fold(0, |players, member| players | bit(member.player))
+    }
+
+    /// Whether these are enough of its players to decide something: more than half, or just half with the one of the lowest
+    /// number, so that two parts that don't see each other never both are. Of two players each is: the one that remains goes on.
+    /// Those who are `gone` for good, as they said themselves, don't count.
+    pub fn is_quorum(&self, players: Players, gone: Players) -> bool {
+        let all = self.players() & !gone;
+        let (here, count) = ((all & players).count_ones(), all.count_ones());
+        let lowest = all & all.wrapping_neg();
+        2 * here > count || 2 * here == count && (players & lowest != 0 || count == 2)
+    }
+
+    /// Whether a roster from a peer can be one.
+    pub fn is_valid(&self) -> bool {
+        let rising = self.members.windows(2).all(|pair| pair[0].player < pair[1].player);
+        let fine = |member: &Member| {
+            usize::from(member.player) < MAX_PLAYERS
+                && member.name.len() <= MAX_NAME_BYTES
+                && member.addresses.len() <= MAX_ADDRESSES
+        };
+        rising && self.members.iter().all(fine) && self.members.len() <= usize::from(self.places)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(players: &[u8]) -> Roster {
+        let member =
+            |player: &u8| Member { player: *player, joined: 1, name: String::new(), addresses: Vec::new() };
+        Roster { members: players.iter().map(member).collect(), places: 16, ..Roster::default() }
+    }
+
+    #[test]
+    fn two_parts_are_never_both_enough_but_of_two_players() {
+        for count in 1..=8_u8 {
+            let players: Vec<u8> = (0..count).map(|player| player * 2 % 15).collect();
+            let mut players = players;
+            players.sort_unstable();
+            players.dedup();
+            let (roster, all) = (of(&players), of(&players).players());
+            for part in 0..=all {
+                let both = roster.is_quorum(part & all, 0) && roster.is_quorum(all & !part, 0);
+                assert_eq!(
+                    both,
+                    players.len() == 2 && (part & all).count_ones() == 1,
+                    "{players:?} {part:b}"
+                );
+            }
+        }
+    }
+}

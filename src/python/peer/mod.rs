@@ -1,0 +1,605 @@
+//! A peer of a game without a server for Python: it hosts or joins, and plays with all others directly.
+
+mod events;
+mod open;
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pyo3::IntoPyObjectExt;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use self::events::reason_to_python;
+pub(crate) use self::events::{GameEnded, MasterChanged, Player, PlayerJoined, PlayerLeft, Started};
+use self::open::{Opening, open};
+use super::address::{Address, AddressLike};
+use super::arguments::{int, number, shared, truth};
+use super::chunks::{Chunk, Transfer};
+use super::endpoint::Endpoint;
+use super::errors::value_error;
+use super::fields::within;
+use super::inbox::{Inbox, Pending, Tick, Ticking};
+use super::lock;
+use super::log::{Level, log};
+use super::network::SimulatedNetwork;
+use super::protocol::{Protocol, seconds};
+use super::settings::Settings;
+use super::setup::{class_name, entropy, random, send_options};
+use super::stats::ConnectionStats;
+use crate::endpoint::{ChunkLimits, PeerHandle};
+use crate::mesh::{Happening, Phase, Start};
+use crate::session::PeerPart;
+use crate::time::Instant;
+
+/// Seconds before a start, at most.
+const MAX_COUNTDOWN: f64 = 60.0;
+
+/// A peer of a game without a server: one UDP port on which it listens and dials. Made by :meth:`host` or :meth:`join`.
+///
+/// All players are connected with each other. One of them, at first the host, is the master: it lets others in and starts the game.
+/// When it is gone, the players elect another one by themselves.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct Peer {
+    /// Tells the peers of one process apart.
+    id: u64,
+    pub(super) endpoint: Endpoint,
+    /// Locked last, where the endpoint is locked too.
+    players: Mutex<Known>,
+}
+
+/// The players that the game knows of.
+#[derive(Default)]
+struct Known {
+    by_number: HashMap<u8, Py<Player>>,
+    by_handle: HashMap<PeerHandle, Py<Player>>,
+}
+
+#[pymethods]
+impl Peer {
+    /// Begins a game: this peer is its first player and its master.
+    ///
+    /// Args:
+    ///     protocol (Protocol): what all peers share, made with ``peers=True``.
+    ///     name (str, default ''): what the player is called, up to 32 bytes in UTF-8.
+    ///     players (int, default 4): how many may play, this one included, 1 to 16.
+    ///     late_joining (bool, default False): whether players may come after the start.
+    ///     bind (AddressLike | None, default None): the local address; None: any free port.
+    ///     key (bytes | None, default None): 32 bytes that all peers of the game have, and nobody else; None: development mode, in
+    ///         which anyone can join.
+    ///     timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
+    ///     settings (Any): ``factory``, ``priority``, ``slow_hook``, ``chunk_memory``, ``chunk_directory``, ``chunk_file_limit``,
+    ///         ``chunk_directory_limit``, ``congestion``, ``driver``, ``conditions``, ``seed``, ``network``, ``columns``,
+    ///         ``capture``, ``mtu``, ``packet_notifications`` and ``strict``, as :class:`Client` has them.
+    ///
+    /// Raises:
+    ///     OSError: the address can't be bound.
+    ///     ValueError: naming the argument, its value and its bound.
+    #[staticmethod]
+    #[pyo3(signature = (protocol, *, name = "", players = 4, late_joining = false, bind = None, key = None, timeout = 5,
+                        **settings))]
+    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
+    fn host<'py>(
+        py: Python<'py>,
+        #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
+        name: &str,
+        #[pyo3(from_py_with = int::players)] players: i128,
+        #[pyo3(from_py_with = truth::late_joining)] late_joining: bool,
+        bind: Option<AddressLike>,
+        key: Option<&Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = int::timeout)] timeout: i128,
+        settings: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<Self> {
+        let settings = Self::settings(py, "Peer.host", settings, &protocol)?;
+        let late = late_joining;
+        let opening = Opening { bind, key, name, timeout, places: players, late, contact: None };
+        Ok(Self::over(open(py, protocol, opening, settings)?))
+    }
+
+    /// Joins a game. What comes of it is among the first events: :class:`PlayerJoined` for each player and at last for this one,
+    /// or :class:`GameEnded` with the reason why not.
+    ///
+    /// Args:
+    ///     address (AddressLike): where any player of the game is: it sends newcomers on to the master.
+    ///     protocol (Protocol): what all peers share, made with ``peers=True``.
+    ///     name (str, default ''): what the player is called, up to 32 bytes in UTF-8.
+    ///     bind (AddressLike | None, default None): the local address; None: any free port.
+    ///     key (bytes | None, default None): the 32 bytes of the game; None: development mode.
+    ///     timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
+    ///     settings (Any): as :meth:`host` has them.
+    ///
+    /// Raises:
+    ///     OSError: the address can't be bound.
+    ///     ValueError: naming the argument, its value and its bound.
+    #[staticmethod]
+    #[pyo3(signature = (address, protocol, *, name = "", bind = None, key = None, timeout = 5, **settings))]
+    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
+    fn join<'py>(
+        py: Python<'py>,
+        address: AddressLike,
+        #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
+        name: &str,
+        bind: Option<AddressLike>,
+        key: Option<&Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = int::timeout)] timeout: i128,
+        settings: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<Self> {
+        let address = address.0;
+        if address.port() == 0 || address.ip().is_unspecified() {
+            return Err(value_error(format!(
+                "address must be where a player can be reached, with its port, not {address}"
+            )));
+        }
+        let settings = Self::settings(py, "Peer.join", settings, &protocol)?;
+        let opening = Opening { bind, key, name, timeout, places: 1, late: false, contact: Some(address) };
+        Ok(Self::over(open(py, protocol, opening, settings)?))
+    }
+
+    /// The local address, with the actual port.
+    #[getter]
+    fn address(&self) -> Address {
+        self.endpoint.address
+    }
+
+    /// The simulated network it is on; None on a real one.
+    #[getter]
+    fn network(&self, py: Python<'_>) -> Option<Py<SimulatedNetwork>> {
+        self.endpoint.network.as_ref().map(|network| network.clone_ref(py))
+    }
+
+    /// What all peers share.
+    #[getter]
+    fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
+        self.endpoint.protocol.clone_ref(py)
+    }
+
+    /// Who is in the game as far as events have told, this one included, by number.
+    #[getter]
+    fn players(&self, py: Python<'_>) -> Vec<Py<Player>> {
+        let known = lock(&self.players);
+        let mut players: Vec<_> = known.by_number.values().map(|player| player.clone_ref(py)).collect();
+        players.sort_by_key(|player| player.get().number);
+        players
+    }
+
+    /// This player; None until it is in the game.
+    #[getter]
+    fn me(&self, py: Python<'_>) -> PyResult<Option<Py<Player>>> {
+        let me = self.part(|part, _| part.mesh().me())?;
+        Ok(me.and_then(|me| self.player(py, me)))
+    }
+
+    /// The master; None until this peer is in the game.
+    #[getter]
+    fn master(&self, py: Python<'_>) -> PyResult<Option<Py<Player>>> {
+        let master = self.part(|part, _| part.mesh().master())?;
+        Ok(master.and_then(|master| self.player(py, master)))
+    }
+
+    /// Whether this peer is the master.
+    #[getter]
+    fn is_master(&self) -> PyResult<bool> {
+        self.part(|part, _| part.mesh().is_master() && part.mesh().master() == part.mesh().me())
+    }
+
+    /// Why this peer is out of the game; None before.
+    #[getter]
+    fn ended<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self.part(|part, _| part.mesh().phase())? {
+            Phase::Ended(reason) => reason_to_python(py, reason).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Seconds since this peer's start: the clock of :attr:`Started.at`.
+    #[getter]
+    fn time(&self) -> PyResult<f64> {
+        self.part(|_, now| now.as_secs_f64())
+    }
+
+    /// Whether :meth:`close` was called and any linger is over.
+    #[getter]
+    fn closed(&self) -> PyResult<bool> {
+        self.endpoint.closed()
+    }
+
+    /// All counters since the start, with every drop under a name.
+    #[getter]
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.endpoint.counters(py)
+    }
+
+    /// ``with peer.tick() as inbox:`` receives on entry and sends on exit.
+    fn tick(slf: Py<Self>) -> Tick {
+        Tick(Ticking::Peer(slf))
+    }
+
+    /// The first half of a tick: takes everything that arrived.
+    pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
+        self.endpoint.receive(py, || Ok(()), |pending, _| self.make_objects(py, pending))
+    }
+
+    /// The second half of a tick: sends everything queued.
+    ///
+    /// Raises:
+    ///     Exception: from the priority hook. The packets were sent, in their usual order.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.endpoint.flush(py)
+    }
+
+    /// Keeps connections alive without taking messages, as :meth:`Server.pump`.
+    fn pump(&self, py: Python<'_>) -> PyResult<()> {
+        self.endpoint.pump(py)
+    }
+
+    /// Between ticks, for event loops: as :meth:`Server.step`.
+    fn step(&self, py: Python<'_>) -> PyResult<f64> {
+        self.endpoint.step(py)
+    }
+
+    /// Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of transfers.
+    #[getter]
+    fn has_news(&self) -> PyResult<bool> {
+        let told = self.part(|part, _| part.has_news())?;
+        Ok(told || self.endpoint.has_news()?)
+    }
+
+    /// The socket's file descriptor, as :meth:`Server.fileno`.
+    fn fileno(&self) -> PyResult<i64> {
+        self.endpoint.fileno()
+    }
+
+    /// Has the game begin, with all players at the same moment. Returns False if this peer isn't the master, or the game has begun.
+    ///
+    /// Args:
+    ///     countdown (float, default 1.0): seconds until then, 0 to 60: long enough for all to hear of it.
+    ///     seed (int | None, default None): 64 bits for all players' random numbers; None: random ones.
+    ///
+    /// Raises:
+    ///     ValueError: naming the argument, its value and its bound.
+    #[pyo3(signature = (*, countdown = 1.0, seed = None))]
+    fn start(
+        &self,
+        #[pyo3(from_py_with = number::countdown)] countdown: f64,
+        seed: Option<i128>,
+    ) -> PyResult<bool> {
+        let countdown = seconds("countdown", countdown, MAX_COUNTDOWN)?.as_micros() as u32;
+        let network = self.endpoint.network.as_ref().map(|network| network.get().0.clone());
+        let seed = match seed {
+            Some(seed) => within("seed", seed, 0, u64::MAX)?,
+            None => random(&mut *entropy(network)),
+        };
+        self.part(|part, now| part.mesh_mut().start(now, Start { seed, countdown }))
+    }
+
+    /// Sends a player away. Returns False if this peer isn't the master, or the player is gone.
+    ///
+    /// Args:
+    ///     player (Player): who is to go.
+    #[pyo3(signature = (player, /))]
+    fn kick(&self, player: &Bound<'_, Player>) -> PyResult<bool> {
+        let player = self.check(player.get())?;
+        self.part(|part, now| {
+            let is_here = part.mesh().roster().has(player.number, player.joined);
+            is_here && part.mesh_mut().kick(now, player.number)
+        })
+    }
+
+    /// Queues a message for one player, for the next flush. Returns :attr:`SendResult.SENT`, which is true; or ``GONE`` or
+    /// ``FULL``, which are false: then nothing was queued.
+    ///
+    /// Args:
+    ///     player (Player): the receiver, any but this one.
+    ///     message (message): an object of one of the protocol's classes.
+    ///     channel (int | str | None, default None): index or name; None: the class's own channel, else the first.
+    ///     key (int, default 0): on a latest channel, the key whose value this is.
+    ///     tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+    ///     notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+    ///
+    /// Raises:
+    ///     Exception: as :meth:`Server.send`.
+    #[pyo3(signature = (player, message, channel = None, *, key = 0, tag = 0, notify = false))]
+    fn send(
+        &self,
+        player: &Bound<'_, Player>,
+        message: &Bound<'_, PyAny>,
+        channel: Option<&Bound<'_, PyAny>>,
+        #[pyo3(from_py_with = int::key)] key: i128,
+        #[pyo3(from_py_with = int::tag)] tag: i128,
+        #[pyo3(from_py_with = truth::notify)] notify: bool,
+    ) -> PyResult<Py<PyAny>> {
+        let options = send_options(key, tag, notify)?;
+        let player = self.check(player.get())?;
+        let encoded = self.endpoint.protocol.get().encode_message(message)?;
+        let channel = self.endpoint.protocol.get().channel(channel, Some(encoded.message_type))?;
+        let handle = self.handle_of(player)?;
+        let sent =
+            self.endpoint.with(|core, driver| core.send(driver.now(), handle, channel, encoded, options))?;
+        self.endpoint.answer(message.py(), sent, channel, || class_name(message))
+    }
+
+    /// Queues a message for all other players. Returns those for whom nothing was queued, as their channel is full.
+    ///
+    /// Args:
+    ///     message (message): an object of one of the protocol's classes.
+    ///     channel (int | str | None, default None): index or name; None: the class's own channel, else the first.
+    ///     key (int, default 0): on a latest channel, the key whose value this is.
+    ///     tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+    ///     notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+    ///
+    /// Raises:
+    ///     Exception: as :meth:`Server.broadcast`.
+    #[pyo3(signature = (message, channel = None, *, key = 0, tag = 0, notify = false))]
+    fn broadcast(
+        &self,
+        message: &Bound<'_, PyAny>,
+        channel: Option<&Bound<'_, PyAny>>,
+        #[pyo3(from_py_with = int::key)] key: i128,
+        #[pyo3(from_py_with = int::tag)] tag: i128,
+        #[pyo3(from_py_with = truth::notify)] notify: bool,
+    ) -> PyResult<Vec<Py<Player>>> {
+        use crate::endpoint::SendError;
+        use crate::transport::SendError as Refused;
+        let py = message.py();
+        let options = send_options(key, tag, notify)?;
+        let encoded = self.endpoint.protocol.get().encode_message(message)?;
+        let channel = self.endpoint.protocol.get().channel(channel, Some(encoded.message_type))?;
+        let mut others: Vec<(PeerHandle, Py<Player>)> = {
+            let known = lock(&self.players);
+            known.by_handle.iter().map(|(handle, player)| (*handle, player.clone_ref(py))).collect()
+        };
+        others.sort_by_key(|(_, player)| player.get().number);
+        let mut left_out = Vec::new();
+        let sent = self.endpoint.with(|core, driver| {
+            let now = driver.now();
+            for (handle, player) in others {
+                match core.send(now, handle, channel, encoded.clone(), options) {
+                    Ok(()) | Err(SendError::NotConnected) => {}
+                    Err(SendError::Channel(Refused::Full { .. } | Refused::TickFull { .. })) => {
+                        left_out.push(player)
+                    }
+                    // Too large: for the first player and for all others.
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        })?;
+        sent.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))?;
+        Ok(left_out)
+    }
+
+    /// Queues a large block of data for one player, as :meth:`Server.send_chunk`.
+    ///
+    /// Args:
+    ///     player (Player): the receiver.
+    ///     data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a :class:`Chunk`.
+    ///     label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
+    ///     burst (bool, default False): send all of it within a round trip instead of starting slowly; at most 256 KiB.
+    ///     ask_first (bool, default False): wait until the receiver has reported what it already has.
+    #[pyo3(signature = (player, data, /, *, label = "", burst = false, ask_first = false))]
+    fn send_chunk(
+        &self,
+        player: &Bound<'_, Player>,
+        data: &Bound<'_, PyAny>,
+        label: &str,
+        #[pyo3(from_py_with = truth::burst)] burst: bool,
+        #[pyo3(from_py_with = truth::ask_first)] ask_first: bool,
+    ) -> PyResult<Transfer> {
+        let handle = self.handle_of(self.check(player.get())?)?;
+        self.endpoint.check_open(handle)?;
+        self.endpoint.send_chunk(handle, None, &Chunk::given(data)?, label, burst, ask_first)
+    }
+
+    /// Statistics of the connection to a player; zeros once it is gone.
+    ///
+    /// Args:
+    ///     player (Player): any but this one.
+    #[pyo3(signature = (player, /))]
+    fn stats(&self, player: &Bound<'_, Player>) -> PyResult<ConnectionStats> {
+        let handle = self.handle_of(self.check(player.get())?)?;
+        self.endpoint.stats(handle, None)
+    }
+
+    /// Leaves the game and closes the socket: the others learn of it at once, and one of them becomes the master if this one was.
+    /// Otherwise as :meth:`Client.close`.
+    ///
+    /// Args:
+    ///     linger (float, default 0.0): seconds, 0 to 60, to wait for what is queued.
+    ///     wait (bool, default True): whether to block until it is over.
+    #[pyo3(signature = (*, linger = 0.0, wait = true))]
+    fn close(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = number::linger)] linger: f64,
+        #[pyo3(from_py_with = truth::wait)] wait: bool,
+    ) -> PyResult<()> {
+        self.endpoint.close(py, linger, None, wait)
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (kind, value, traceback, /))]
+    fn __exit__(&self, kind: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, traceback: &Bound<'_, PyAny>) {
+        let _ = (kind, value, traceback);
+        self.endpoint.state.close();
+    }
+
+    fn __repr__(&self) -> String {
+        let (Ok(phase), Ok(closed)) = (self.part(|part, _| part.mesh().phase()), self.endpoint.closed())
+        else {
+            return "<Peer, of no use here>".into();
+        };
+        let count = lock(&self.players).by_number.len();
+        let state = match phase {
+            _ if closed => "closed".into(),
+            Phase::Asking { .. } | Phase::Joining => "joining".into(),
+            Phase::Member => format!("{count} players"),
+            Phase::Ended(reason) => format!("ended: {reason:?}"),
+        };
+        format!("<Peer at {}, {state}>", self.endpoint.address.0)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // What is being worked on is in use.
+        if let Ok(known) = self.players.try_lock() {
+            known
+                .by_number
+                .values()
+                .chain(known.by_handle.values())
+                .try_for_each(|player| visit.call(player))?;
+        }
+        self.endpoint.traverse(visit)
+    }
+}
+
+impl Peer {
+    fn settings<'py>(
+        py: Python<'py>,
+        function: &'static str,
+        settings: Option<Bound<'py, PyDict>>,
+        protocol: &Py<Protocol>,
+    ) -> PyResult<Settings<'py>> {
+        let mut settings =
+            Settings::new(py, function, settings, ChunkLimits::CLIENT.memory_bytes, protocol.get())?;
+        settings.pending.has_senders = true;
+        Ok(settings)
+    }
+
+    fn over(endpoint: Endpoint) -> Self {
+        static PEERS: AtomicU64 = AtomicU64::new(0);
+        Peer { id: PEERS.fetch_add(1, Ordering::Relaxed), endpoint, players: Mutex::default() }
+    }
+
+    /// Has the part in a game do something, at this time.
+    pub(super) fn part<T>(&self, work: impl FnOnce(&mut PeerPart, Instant) -> T) -> PyResult<T> {
+        let mut state = self.endpoint.state.lock()?;
+        let now = state.carrier.now();
+        let part = state.carrier.session.peers().ok_or_else(|| self.endpoint.closed_error())?;
+        Ok(work(part, now))
+    }
+
+    /// The player of this number that the game knows of.
+    pub(super) fn player(&self, py: Python<'_>, number: u8) -> Option<Py<Player>> {
+        lock(&self.players).by_number.get(&number).map(|player| player.clone_ref(py))
+    }
+
+    /// See [`Endpoint::run_calls`].
+    pub(super) fn run_calls(&self, py: Python<'_>) -> PyResult<()> {
+        self.endpoint.run_calls(py)
+    }
+
+    /// See [`Endpoint::transmit`].
+    pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
+        self.endpoint.transmit(py)
+    }
+
+    /// A player of this peer's game.
+    fn check<'a>(&self, player: &'a Player) -> PyResult<&'a Player> {
+        if player.peer == self.id {
+            return Ok(player);
+        }
+        Err(value_error(format!(
+            "player must be one that this peer told of, and {} is another peer's",
+            player.__repr__()
+        )))
+    }
+
+    /// The connection to a player; one to nobody if it is gone.
+    fn handle_of(&self, player: &Player) -> PyResult<PeerHandle> {
+        let (is_me, handle) = self.part(|part, _| {
+            let is_here = part.mesh().roster().has(player.number, player.joined);
+            let handle = part.handle_of(player.number).filter(|_| is_here);
+            (is_here && part.mesh().me() == Some(player.number), handle)
+        })?;
+        if is_me {
+            return Err(value_error("player must be another one: this is the peer's own"));
+        }
+        Ok(handle.unwrap_or(PeerHandle { slot: u32::MAX, generation: u32::MAX }))
+    }
+
+    /// Makes Python objects of what was taken. The lock is held for moments only, never while Python runs.
+    fn make_objects(&self, py: Python<'_>, pending: &mut Pending) -> PyResult<()> {
+        for happening in core::mem::take(&mut pending.tick.players) {
+            let event = self.make_event(py, happening)?;
+            pending.events.extend(event);
+        }
+        let player_of =
+            |handle| lock(&self.players).by_handle.get(&handle).map(|player| player.clone_ref(py));
+        pending.make_chunks(py, |handle| Some(Some(player_of(handle)?.into_any())))?;
+        let mut refused = Vec::new();
+        let made = pending.make_messages(py, &self.endpoint, &mut refused, |handle, what| {
+            let Some(player) = player_of(handle) else { return Ok(None) };
+            let mut all = vec![player.into_bound_py_any(py)?];
+            all.extend(what.iter().cloned());
+            Ok(Some(PyTuple::new(py, all)?.into_any().unbind()))
+        });
+        for (peer, why) in refused {
+            // Closed by the game meanwhile, there is nobody to refuse.
+            let _ = self.endpoint.with(|core, driver| {
+                driver.transmit(|now, out| core.refuse_message(now, peer, &why, out));
+            });
+        }
+        made
+    }
+
+    fn make_event(&self, py: Python<'_>, happening: Happening) -> PyResult<Option<Py<PyAny>>> {
+        let say = |line: String| {
+            log(py, Level::Info, || format!("the peer at {}: {line}", self.endpoint.address.0))
+        };
+        Ok(match happening {
+            Happening::Joined { player: number, joined } => {
+                let (handle, name, address) = self.part(|part, _| {
+                    let member = part.mesh().roster().member(number).filter(|member| member.joined == joined);
+                    let (name, address) = member.map_or((String::new(), None), |member| {
+                        (member.name.clone(), member.addresses.first().copied())
+                    });
+                    let is_me = part.mesh().me() == Some(number);
+                    let handle = part.handle_of(number).filter(|_| !is_me);
+                    (handle, name, address.filter(|_| !is_me))
+                })?;
+                let data = Mutex::default();
+                let address = address.map(Address);
+                let player = Player { peer: self.id, number, joined, name, address, data };
+                let player = Py::new(py, player)?;
+                say(format!("{} joined", player.get().__repr__()));
+                let mut known = lock(&self.players);
+                known.by_number.insert(number, player.clone_ref(py));
+                if let Some(handle) = handle {
+                    known.by_handle.insert(handle, player.clone_ref(py));
+                }
+                drop(known);
+                Some(Py::new(py, PlayerJoined { player })?.into_any())
+            }
+            Happening::Left { player: number, joined, reason } => {
+                let mut known = lock(&self.players);
+                let is_it =
+                    |player: &Py<Player>| (player.get().number, player.get().joined) == (number, joined);
+                let player =
+                    known.by_number.get(&number).filter(|player| is_it(player)).map(|it| it.clone_ref(py));
+                known.by_number.retain(|_, player| !is_it(player));
+                known.by_handle.retain(|_, player| !is_it(player));
+                drop(known);
+                let Some(player) = player else { return Ok(None) };
+                say(format!("{} left: {reason:?}", player.get().__repr__()));
+                Some(Py::new(py, PlayerLeft { player, reason })?.into_any())
+            }
+            Happening::Master { player } => {
+                let Some(player) = self.player(py, player) else { return Ok(None) };
+                say(format!("{} is the master", player.get().__repr__()));
+                Some(Py::new(py, MasterChanged { player })?.into_any())
+            }
+            Happening::Starts { seed } => {
+                let at = self.part(|part, now| part.mesh().start_at().unwrap_or(now))?.as_secs_f64();
+                Some(Py::new(py, Started { seed, at })?.into_any())
+            }
+            Happening::Ended { reason } => {
+                say(format!("the game is over for it: {reason:?}"));
+                Some(Py::new(py, GameEnded { reason })?.into_any())
+            }
+        })
+    }
+}

@@ -1,0 +1,153 @@
+//! How a peer is made: a host that listens and dials on one port, and its mesh.
+
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use pyo3::prelude::*;
+
+use crate::driver::{OsEntropy, VirtualNetwork};
+use crate::endpoint::{DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, ServerConfig};
+use crate::mesh::{Config, MAX_NAME_BYTES, MAX_PLAYERS, Mesh};
+use crate::netcode;
+use crate::python::address::AddressLike;
+use crate::python::capture::{self, Secrets};
+use crate::python::development;
+use crate::python::endpoint::{Endpoint, PEER};
+use crate::python::errors::value_error;
+use crate::python::fields::within;
+use crate::python::protocol::Protocol;
+use crate::python::settings::Settings;
+use crate::python::setup::{REPLAY_WINDOW, open_driver};
+use crate::python::token::extract_key;
+use crate::rng::Entropy;
+use crate::session::{PeerConfig, PeerPart};
+use crate::time::Duration;
+
+/// Connections beside those of players: newcomers that ask.
+const GUESTS: usize = 8;
+
+/// Seconds of silence that end a link, at most.
+const MAX_TIMEOUT: i128 = 60;
+
+/// What is asked of a peer besides the settings of all endpoints.
+pub(super) struct Opening<'a, 'py> {
+    pub(super) bind: Option<AddressLike>,
+    pub(super) key: Option<&'a Bound<'py, PyAny>>,
+    pub(super) name: &'a str,
+    pub(super) timeout: i128,
+    pub(super) places: i128,
+    pub(super) late: bool,
+    /// Where a member of the game is; None: this is the first.
+    pub(super) contact: Option<SocketAddr>,
+}
+
+pub(super) fn open(
+    py: Python<'_>,
+    protocol: Py<Protocol>,
+    opening: Opening<'_, '_>,
+    mut settings: Settings<'_>,
+) -> PyResult<Endpoint> {
+    let Opening { bind, key, name, timeout, places, late, contact } = opening;
+    check_protocol(protocol.get())?;
+    if name.len() > MAX_NAME_BYTES || name.contains('\0') {
+        let bytes = name.len();
+        return Err(value_error(format!(
+            "name must be 0 to {MAX_NAME_BYTES} bytes in UTF-8 without NUL, not {bytes}"
+        )));
+    }
+    let timeout: u32 = within("timeout", timeout, 1, MAX_TIMEOUT as u32)?;
+    let places: u8 = within("players", places, 1, MAX_PLAYERS as u8)?;
+    let has_key = key.is_some();
+    let join_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
+    let network = settings.network.clone();
+    let ip = if network.is_some() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
+    let unbound = match contact {
+        Some(address) if address.is_ipv6() => SocketAddr::new(
+            if network.is_some() { core::net::Ipv6Addr::LOCALHOST } else { core::net::Ipv6Addr::UNSPECIFIED }
+                .into(),
+            0,
+        ),
+        _ => SocketAddr::new(IpAddr::V4(ip), 0),
+    };
+    let address = bind.map_or(unbound, |bind| bind.0);
+    let asked = contact.unwrap_or(address).ip();
+    if !has_key && network.is_none() && !asked.is_loopback() && !address.ip().is_loopback() {
+        let sentence = format!(
+            "the peer at {address} has no key: it is in development mode and anyone can join. Give all peers of a game one key"
+        );
+        development::warn(py, sentence)?;
+    }
+    let capture = capture::chosen(py, settings.capture.take())?;
+    let mut driver = open_driver(py, address, &settings)?;
+    let address = driver.local_address();
+    let mut source: Box<dyn Entropy + Send> = match &network {
+        Some(network) => Box::new(VirtualNetwork::clone(network)),
+        None => Box::new(OsEntropy),
+    };
+    let mut own_key = [0; 32];
+    source.fill(&mut own_key);
+    let slots = MAX_PLAYERS + GUESTS;
+    let names = vec![address, DEVELOPMENT_ADDRESS];
+    let mut listener = netcode::ServerConfig::new(protocol.get().id, join_key, slots, names);
+    listener.second_key = Some(own_key);
+    listener.replay_window = REPLAY_WINDOW;
+    // Of two connections with one id the first stays: nobody takes a player's place by its number.
+    listener.replace_duplicates = false;
+    // Players' clocks are set by nobody.
+    listener.clock_skew = Duration::from_secs(3600);
+    listener.explains = !has_key;
+    listener.spoken = protocol.get().spoken();
+    let (connection, chunks) = (settings.connection.clone(), settings.arrivals.limits);
+    let config = ServerConfig { netcode: listener, connection, chunks };
+    let mut recorded = crate::driver::Recorded::new(&mut *source);
+    let core = protocol.get().core.clone();
+    let mut host = Host::server(config, core, &mut recorded, driver.unix()).map_err(value_error)?;
+    if let Some(capture) = capture {
+        let secrets = Secrets::Server { key: &join_key, entropy: recorded.drawn() };
+        capture.get().attach(py, &mut driver, &secrets)?;
+    }
+    if let Some(directory) = settings.arrivals.directory.take() {
+        host.set_chunk_store(Box::new(directory.per_client()));
+    }
+    let mut dialling = netcode::ClientConfig::new(protocol.get().id);
+    dialling.replay_window = REPLAY_WINDOW;
+    dialling.development = !has_key;
+    let config = PeerConfig {
+        key: join_key,
+        netcode: dialling,
+        timeout,
+        spoken: protocol.get().spoken().map(|spoken| spoken.hash),
+    };
+    let own = Some(address).filter(|address| !address.ip().is_unspecified());
+    let of_mesh = Config {
+        name: name.into(),
+        key: own_key,
+        addresses: own.into_iter().collect(),
+        places,
+        late,
+        timeout: Duration::from_secs(timeout.into()),
+    };
+    let mesh = match contact {
+        None => Mesh::host(of_mesh),
+        Some(contact) => Mesh::join(of_mesh, vec![contact]),
+    };
+    let part = PeerPart::new(mesh, config, source, driver.now(), driver.unix());
+    let endpoint = Endpoint::new(py, &PEER, host, driver, protocol, settings)?;
+    endpoint.state.lock()?.carrier.session.set_peers(part);
+    Ok(endpoint)
+}
+
+/// Refuses what has no place in a game without a server.
+fn check_protocol(protocol: &Protocol) -> PyResult<()> {
+    if protocol.core.peer_channel().is_none() {
+        return Err(value_error("protocol must be made with peers=True for a game without a server"));
+    }
+    let has_more =
+        !protocol.ghosts.is_empty() || protocol.core.time().is_some() || !protocol.calls.is_empty();
+    if has_more {
+        return Err(value_error(
+            "protocol must have no ghosts, calls, inputs or tick_rate for a game without a server: they are between a server and \
+             its clients",
+        ));
+    }
+    Ok(())
+}

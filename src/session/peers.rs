@@ -1,0 +1,472 @@
+//! Peers without a server in a session: the mesh over the endpoint's links, and the game core that players exchange.
+//!
+//! Promises: the mesh hears of links at once, whatever the application does; the application hears of a player before what that
+//! player says, and of its end after it. Of whoever isn't a player nothing reaches the application or the core.
+//! Refuses what a peer says that isn't for it to say: its connection is over.
+
+use std::any::Any;
+
+use crate::endpoint::{DEVELOPMENT_ADDRESS, Detail, DisconnectReason, Event, Goodbye, Host, PeerHandle};
+use crate::mesh::{
+    self, Action, Happening, LeaveReason, LinkEnd, MAX_PASS_BYTES, Mesh, Message, Ticket, bit,
+};
+use crate::netcode::{self, ConnectToken, Key, TOKEN_BYTES, TokenParams, USER_DATA_BYTES};
+use crate::rng::Entropy;
+use crate::store::Datagrams;
+use crate::time::{Duration, Instant, UnixSeconds};
+use crate::transport::{self, OpaqueBody, Received, SendOptions};
+use crate::wire::{BitReader, BitSink, BitWriter};
+
+/// A game core that players exchange packets of: lockstep, rollback. It carries its own acks, as its packets may be lost.
+pub trait Carried: Any + Send {
+    /// A player's packet came: padded with zero bits to whole bytes.
+    ///
+    /// # Errors
+    /// What is wrong with it: that player's connection is ended.
+    fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), String>;
+
+    /// Writes at most as many bits for a player, once a flush; false when there is nothing to say.
+    fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool;
+
+    /// The player isn't in the game any more.
+    fn note_left(&mut self, now: Instant, player: u8);
+}
+
+/// Stands in the user data of connect tokens that a master made, before the ticket.
+const MARK: &[u8; 8] = b"TWPEER01";
+
+/// Seconds that a newcomer's own token lives: clocks of players differ.
+const TOKEN_LIFETIME: u32 = 3600;
+
+/// How long whoever is out of the game has time to hear so.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// The least room in which a core is asked to write.
+const MIN_CORE_BITS: usize = 64;
+
+/// Before the reason, in the detail of a connection's end.
+const OUT: &str = "out of the game: ";
+
+/// A peer's part in its session.
+pub struct PeerPart {
+    mesh: Mesh,
+    entropy: Box<dyn Entropy + Send>,
+    /// The wall clock at a moment.
+    unix: (Instant, UnixSeconds),
+    config: PeerConfig,
+    core: Option<Box<dyn Carried>>,
+    /// Whose core packets are due in this flush: each is asked once.
+    unfilled: mesh::Players,
+    players: Vec<Player>,
+    /// What the application is to be told.
+    told: Vec<Happening>,
+    links: Vec<Event>,
+    payloads: Vec<(PeerHandle, usize, Received)>,
+}
+
+/// What a peer dials with.
+pub struct PeerConfig {
+    /// What those are let in with who ask to join.
+    pub key: Key,
+    pub netcode: netcode::ClientConfig,
+    /// Seconds of silence after which connections end.
+    pub timeout: u32,
+    /// A mark of what is spoken, where a refusal may say why.
+    pub spoken: Option<u64>,
+}
+
+/// The connection to a player that was let in.
+struct Player {
+    handle: PeerHandle,
+    player: u8,
+    joined: u32,
+    /// The application has its first event, and its last.
+    came: bool,
+    over: bool,
+}
+
+impl PeerPart {
+    /// `entropy` makes keys: it is the system's.
+    pub fn new(
+        mesh: Mesh,
+        config: PeerConfig,
+        entropy: Box<dyn Entropy + Send>,
+        now: Instant,
+        unix: UnixSeconds,
+    ) -> Self {
+        PeerPart {
+            mesh,
+            entropy,
+            unix: (now, unix),
+            config,
+            core: None,
+            unfilled: 0,
+            players: Vec::new(),
+            told: Vec::new(),
+            links: Vec::new(),
+            payloads: Vec::new(),
+        }
+    }
+
+    /// Who is in the game, and who is the master.
+    pub fn mesh(&self) -> &Mesh {
+        &self.mesh
+    }
+
+    /// The mesh, to start or to send someone away; it shows at the next flush.
+    pub fn mesh_mut(&mut self) -> &mut Mesh {
+        &mut self.mesh
+    }
+
+    /// Puts a game core in its place. What was there is returned.
+    pub fn set_core(&mut self, core: Option<Box<dyn Carried>>) -> Option<Box<dyn Carried>> {
+        core::mem::replace(&mut self.core, core)
+    }
+
+    /// Whether there is a game core.
+    pub fn has_core(&self) -> bool {
+        self.core.is_some()
+    }
+
+    /// The game core, if it is one of this type.
+    pub fn core<T: Carried>(&mut self) -> Option<&mut T> {
+        let core: &mut dyn Any = self.core.as_deref_mut()?;
+        core.downcast_mut()
+    }
+
+    /// The connection to a player, while there is one.
+    pub fn handle_of(&self, player: u8) -> Option<PeerHandle> {
+        self.players.iter().find(|it| it.player == player && !it.over).map(|it| it.handle)
+    }
+
+    /// Which player a connection is of, also one that is over and of which the application takes the last; and its joining.
+    pub fn player_of(&self, handle: PeerHandle) -> Option<(u8, u32)> {
+        self.players.iter().find(|it| it.handle == handle).map(|it| (it.player, it.joined))
+    }
+
+    /// Whether the application is to be told of something.
+    pub fn has_news(&self) -> bool {
+        !self.told.is_empty()
+    }
+
+    /// When [`PeerPart::run`] has something to do if nothing arrives before.
+    pub fn next_deadline(&self) -> Instant {
+        self.mesh.next_deadline()
+    }
+
+    fn unix(&self, now: Instant) -> UnixSeconds {
+        UnixSeconds(self.unix.1.0 + (now - self.unix.0).as_secs())
+    }
+
+    /// Takes what came, and does what is to be done.
+    pub(super) fn run(&mut self, now: Instant, host: &mut Host, out: &mut Datagrams) {
+        // What is done may end links.
+        for _ in 0..8 {
+            host.take_link_events(&mut self.links);
+            host.take_peer_payloads(&mut self.payloads);
+            let events = core::mem::take(&mut self.links);
+            let mut over = Vec::new();
+            for event in events {
+                match event {
+                    Event::Accepted { peer, address, user_data, .. } => {
+                        self.mesh.handle_accepted(now, peer.number(), address, ticket_in(&user_data));
+                    }
+                    Event::Dialled { peer, .. } => {
+                        if let Some(dial) = host.dialled(peer) {
+                            self.mesh.handle_dialled(now, peer.number(), dial.server_address());
+                        }
+                    }
+                    Event::Disconnected { peer, reason, detail, .. } => {
+                        over.push((peer, link_end(reason, detail.as_deref())));
+                    }
+                }
+            }
+            for (peer, channel, received) in core::mem::take(&mut self.payloads) {
+                if let Err(why) = self.read(now, host, peer, channel, &received) {
+                    host.refuse_peers(now, peer, &why, out);
+                }
+            }
+            for (peer, how) in over {
+                if let Some(player) = self.players.iter_mut().find(|player| player.handle == peer) {
+                    player.over = true;
+                } else {
+                    // The application never knew of it.
+                    host.refuse(now, peer, None, out);
+                }
+                self.mesh.handle_end(now, peer.number(), how);
+            }
+            self.mesh.update(now);
+            self.act(now, host, out);
+            self.hear(now);
+            host.take_link_events(&mut self.links);
+            if self.links.is_empty() {
+                break;
+            }
+        }
+    }
+
+    /// Takes what a peer sent on one of the channels of peers.
+    fn read(
+        &mut self,
+        now: Instant,
+        host: &Host,
+        peer: PeerHandle,
+        channel: usize,
+        received: &Received,
+    ) -> Result<(), String> {
+        let protocol = host.protocol();
+        if Some(channel) == protocol.core_channel() {
+            let player = self.players.iter().find(|player| player.handle == peer && !player.over);
+            let (Some(player), Some(core)) = (player, &mut self.core) else { return Ok(()) };
+            return core.read(now, player.player, &body_bytes(received));
+        }
+        if !protocol.types_of(transport::Layer::Peers).contains(&usize::from(received.message_type)) {
+            return Err(mesh::Fault::Malformed.to_string());
+        }
+        let rtt = host.stats(peer).map_or(0.0, |(stats, _)| stats.rtt_min.min(stats.rtt).max(0.0));
+        let rtt = Duration::try_from_secs_f64(rtt / 1_000.0).unwrap_or_default();
+        let handled = self.mesh.handle_bytes(received.received_at, peer.number(), &body_bytes(received), rtt);
+        handled.map_err(|fault| fault.to_string())
+    }
+
+    fn act(&mut self, now: Instant, host: &mut Host, out: &mut Datagrams) {
+        while let Some(action) = self.mesh.poll_action() {
+            match action {
+                Action::Send { link, message } => self.send(now, host, link, &message, out),
+                Action::Ask { addresses } => {
+                    let token = self.token(now, &addresses, self.config.key, None);
+                    self.dial(now, host, token, None);
+                }
+                Action::Dial { player, joined, mut pass } => {
+                    pass.resize(TOKEN_BYTES, 0);
+                    let token = ConnectToken::from_bytes(&pass).ok();
+                    self.dial(now, host, token, Some((player, joined)));
+                }
+                Action::Introduce { newcomer, player, joined, member, of, of_joined, key, addresses } => {
+                    let mut ticket = Ticket::default();
+                    self.entropy.fill(&mut ticket);
+                    let Some(token) = self.token(now, &addresses, key, Some(ticket)) else { continue };
+                    self.send(now, host, member, &Message::Expect { player, joined, ticket }, out);
+                    let mut pass = token.to_bytes();
+                    pass.truncate(MAX_PASS_BYTES);
+                    pass.truncate(pass.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
+                    let intro = Message::Intro { player: of, joined: of_joined, pass };
+                    self.send(now, host, newcomer, &intro, out);
+                }
+                Action::Admit { link, player, joined } => {
+                    let handle = PeerHandle::from_number(link);
+                    host.admit(handle);
+                    self.players.push(Player { handle, player, joined, came: false, over: false });
+                }
+                Action::End { link, reason } => self.end(now, host, link, reason, out),
+                Action::Refuse { link, fault } => {
+                    host.refuse_peers(now, PeerHandle::from_number(link), &fault.to_string(), out);
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, now: Instant, host: &mut Host, link: u64, message: &Message, out: &mut Datagrams) {
+        let Some(channel) = host.protocol().peer_channel() else { return };
+        // Ids have 16 bits.
+        let message_type = host.protocol().types_of(transport::Layer::Peers).start as u16;
+        let bytes = message.write();
+        let mut writer = BitWriter::with_buffer(Vec::with_capacity(bytes.len() + 8));
+        bytes.iter().for_each(|byte| writer.bits(u64::from(*byte), 8));
+        let message = transport::Message::new(message_type, writer.encoded());
+        let handle = PeerHandle::from_number(link);
+        let sent = host.send(now, handle, channel, message, SendOptions::default());
+        if sent.is_err() && host.is_connected(handle) {
+            // It acks nothing, and all that it is told matters.
+            host.refuse_peers(now, handle, "it takes nothing of what it is told", out);
+        }
+    }
+
+    /// A token for one that knows itself by no address.
+    fn token(
+        &mut self,
+        now: Instant,
+        addresses: &[core::net::SocketAddr],
+        key: Key,
+        ticket: Option<Ticket>,
+    ) -> Option<ConnectToken> {
+        let mut id = [0; 8];
+        self.entropy.fill(&mut id);
+        let mut user_data = [0; USER_DATA_BYTES];
+        if let Some(ticket) = &ticket {
+            user_data[..MARK.len()].copy_from_slice(MARK);
+            user_data[MARK.len()..MARK.len() + ticket.len()].copy_from_slice(ticket);
+        }
+        // As many as there are addresses, at least; the last may say what is spoken.
+        let spoken = self.config.spoken.filter(|_| ticket.is_none()).map(netcode::hash_address);
+        let mut names = vec![DEVELOPMENT_ADDRESS; addresses.len()];
+        names.extend(spoken);
+        let params = TokenParams {
+            protocol_id: self.config.netcode.protocol_id,
+            private_key: &key,
+            client_id: u64::from_le_bytes(id),
+            created: self.unix(now),
+            lifetime: Some(TOKEN_LIFETIME),
+            timeout: Some(self.config.timeout),
+            public_addresses: addresses,
+            internal_addresses: Some(&names),
+            user_data: &user_data,
+            dated: false,
+        };
+        ConnectToken::generate(&params, &mut *self.entropy).ok()
+    }
+
+    fn dial(
+        &mut self,
+        now: Instant,
+        host: &mut Host,
+        token: Option<ConnectToken>,
+        player: Option<(u8, u32)>,
+    ) {
+        let config = netcode::ClientConfig {
+            development: self.config.netcode.development && player.is_none(),
+            ..self.config.netcode
+        };
+        let id = token
+            .as_ref()
+            .map_or(0, |token| u64::from_le_bytes(token.identity()[..8].try_into().unwrap_or_default()));
+        match token.map(|token| host.dial(now, config, token, id)) {
+            Some(Ok(handle)) => self.mesh.note_dialling(now, handle.number(), player),
+            _ => self.mesh.note_undialled(now, player.map(|(player, _)| player)),
+        }
+    }
+
+    fn end(&mut self, now: Instant, host: &mut Host, link: u64, reason: LeaveReason, out: &mut Datagrams) {
+        let handle = PeerHandle::from_number(link);
+        let detail = match reason {
+            LeaveReason::Closed => None,
+            other => Detail::new(&format!("{OUT}{other:?}")).ok(),
+        };
+        if self.players.iter().any(|player| player.handle == handle) {
+            let goodbye = Goodbye { linger: FAREWELL, detail };
+            let _gone = host.disconnect_with(now, handle, goodbye, out);
+        } else if host.is_connected(handle) {
+            host.refuse(now, handle, detail.as_ref(), out);
+        } else {
+            host.hang_up_on(now, handle, out);
+        }
+    }
+
+    /// Takes what happened, for the core and the application.
+    fn hear(&mut self, now: Instant) {
+        while let Some(happening) = self.mesh.poll_happening() {
+            if let (Happening::Left { player, .. }, Some(core)) = (happening, &mut self.core) {
+                core.note_left(now, player);
+            }
+            self.told.push(happening);
+        }
+    }
+
+    /// The application takes these events, and so what happened to those whose events they are.
+    pub(super) fn take(&mut self, events: &[Event], out: &mut Vec<Happening>) {
+        for event in events {
+            if let Some(player) = self.players.iter_mut().find(|player| player.handle == event.peer()) {
+                player.came = true;
+                player.over |= matches!(event, Event::Disconnected { .. });
+                if let Event::Disconnected { .. } = event {
+                    player.over = true;
+                    player.came = false;
+                }
+            }
+        }
+        // Of one player one after the other; of others nothing waits for that.
+        let mut waiting = 0;
+        let players = &mut self.players;
+        self.told.retain(|happening| {
+            let (player, is_open) = match happening {
+                Happening::Joined { player, joined } => {
+                    let found = players.iter().find(|it| (it.player, it.joined) == (*player, *joined));
+                    (*player, found.is_none_or(|it| it.came || it.over))
+                }
+                Happening::Left { player, joined, .. } => {
+                    let found = players.iter().find(|it| (it.player, it.joined) == (*player, *joined));
+                    (*player, found.is_none_or(|it| it.over && !it.came))
+                }
+                _ => {
+                    out.push(*happening);
+                    return false;
+                }
+            };
+            if !is_open || waiting & bit(player) != 0 {
+                waiting |= bit(player);
+                return true;
+            }
+            if let Happening::Left { player, joined, .. } = happening {
+                players.retain(|it| (it.player, it.joined) != (*player, *joined));
+            }
+            out.push(*happening);
+            false
+        });
+    }
+
+    /// Says for whom the core may have something.
+    pub(super) fn want(&mut self, host: &mut Host) {
+        self.unfilled = 0;
+        let (Some(channel), true) = (host.protocol().core_channel(), self.core.is_some()) else { return };
+        for player in self.players.iter().filter(|player| !player.over) {
+            if host.want(player.handle, channel, MIN_CORE_BITS).is_ok() {
+                self.unfilled |= bit(player.player);
+            }
+        }
+    }
+
+    /// Has the core write for a player.
+    pub(super) fn fill(
+        &mut self,
+        now: Instant,
+        peer: PeerHandle,
+        bits: usize,
+        writer: &mut BitWriter,
+    ) -> Option<u32> {
+        let player = self.players.iter().find(|player| player.handle == peer)?.player;
+        let core = self.core.as_mut().filter(|_| self.unfilled & bit(player) != 0)?;
+        self.unfilled &= !bit(player);
+        core.fill(now, player, bits, writer).then_some(0)
+    }
+}
+
+/// The ticket in a token's user data, if a master made it.
+fn ticket_in(user_data: &[u8; USER_DATA_BYTES]) -> Option<Ticket> {
+    let ticket = user_data.strip_prefix(MARK)?.get(..size_of::<Ticket>())?;
+    ticket.try_into().ok()
+}
+
+/// The bits of a body, padded with zero bits to whole bytes.
+fn body_bytes(received: &Received) -> Vec<u8> {
+    let body = OpaqueBody::read(&received.body);
+    let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+    let mut bytes = Vec::with_capacity(body.bits.div_ceil(8));
+    while let left @ 1.. = reader.remaining_bits() {
+        let Ok(bits) = reader.bits(left.min(8) as u32) else { break };
+        bytes.push(bits as u8);
+    }
+    bytes
+}
+
+fn link_end(reason: DisconnectReason, detail: Option<&str>) -> LinkEnd {
+    use DisconnectReason as Reason;
+    let is_out = detail.is_some_and(|detail| detail.starts_with(OUT));
+    match reason {
+        Reason::Kicked | Reason::PeerDisconnected | Reason::ServerClosed | Reason::Closed if is_out => {
+            LinkEnd::Parted
+        }
+        Reason::Kicked | Reason::PeerDisconnected | Reason::ServerClosed | Reason::Closed => LinkEnd::Left,
+        Reason::ProtocolViolation | Reason::ReadPacketFailed | Reason::FailedToSerialize | Reason::Desync => {
+            LinkEnd::Violation
+        }
+        Reason::ProtocolMismatch | Reason::Refused => LinkEnd::Mismatch,
+        Reason::ServerFull => LinkEnd::Full,
+        Reason::TimedOut
+        | Reason::Replaced
+        | Reason::Stalled
+        | Reason::RequestTimedOut
+        | Reason::Unreachable
+        | Reason::ResponseTimedOut
+        | Reason::TokenExpired => LinkEnd::Lost,
+    }
+}
