@@ -111,6 +111,38 @@ pub enum CommandError {
     Full,
 }
 
+/// What each player gave to a turn: how many commands, and the CRC over them.
+fn given(turn: &StartedTurn) -> Vec<(u8, i64, i64)> {
+    let of = |player: u8| {
+        let (mut hasher, mut count) = (crc32fast::Hasher::new(), 0);
+        for (_, command) in turn.commands.iter().filter(|it| it.0 == player) {
+            hasher.update(&(command.len() as u16).to_le_bytes());
+            hasher.update(command);
+            count += 1;
+        }
+        (player, count, hasher.finalize().into())
+    };
+    members(if turn.turn < 0 { 0 } else { turn.players }).map(of).collect()
+}
+
+fn whole_log(turn: TurnNumber, given: &[(u8, i64, i64)], draw: u16, rows: &TurnLog) -> TurnLog {
+    let mut log = TurnLog { turn, ..TurnLog::default() };
+    for (player, count, crc) in given {
+        log.push(COMMANDS_CLASS, (*player).into(), &[*count, *crc]);
+    }
+    log.push(DRAW_CLASS, 0, &[draw.into()]);
+    let shift = log.words.len() as u32;
+    log.rows.extend(rows.rows.iter().map(|row| super::LogRow { start: row.start + shift, ..*row }));
+    log.words.extend_from_slice(&rows.words);
+    log.check = TurnCheck { crc: log.crc(), draw };
+    log
+}
+
+/// The check of a turn as [`Lockstep::check`] gives it, for one that runs again.
+pub fn replayed_check(turn: &StartedTurn, draw: u16, rows: &TurnLog) -> TurnCheck {
+    whole_log(turn.turn, &given(turn), draw, rows).check
+}
+
 /// One player's part in the game.
 #[derive(Clone, Debug)]
 pub struct Lockstep {
@@ -474,19 +506,12 @@ impl Lockstep {
         if players >> self.decider & 1 == 0 {
             self.decider = players.trailing_zeros() as u8;
         }
-        self.given.clear();
         let mut worst: Option<f64> = None;
         let mut asked = None;
         for player in members(if turn < 0 { 0 } else { players }) {
             let remote = &self.remotes[usize::from(player)];
             let Some(entry) = remote.entry(turn) else { continue };
-            let mut hasher = crc32fast::Hasher::new();
-            for command in &entry.commands {
-                hasher.update(&(command.len() as u16).to_le_bytes());
-                hasher.update(command);
-                started.commands.push((player, command.clone()));
-            }
-            self.given.push((player, entry.commands.len() as i64, hasher.finalize().into()));
+            started.commands.extend(entry.commands.iter().map(|command| (player, command.clone())));
             match entry.control {
                 Some(Control::Pace(pace)) if player == self.decider => asked = Some(pace),
                 Some(Control::Pace(_)) => self.counters.forged_pace += 1,
@@ -502,6 +527,7 @@ impl Lockstep {
                 self.remotes[usize::from(player)].note_margin(ms);
             }
         }
+        self.given = given(&started);
         if let Some(worst) = worst {
             self.adapter.note(worst);
             if stalled {
@@ -570,16 +596,8 @@ impl Lockstep {
         if turn != self.turn || !is_sorted || !is_small || !is_new {
             return None;
         }
-        let mut log = TurnLog { turn, ..TurnLog::default() };
-        for (player, count, crc) in &self.given {
-            log.push(COMMANDS_CLASS, (*player).into(), &[*count, *crc]);
-        }
-        log.push(DRAW_CLASS, 0, &[draw.into()]);
-        let shift = log.words.len() as u32;
-        log.rows.extend(rows.rows.iter().map(|row| super::LogRow { start: row.start + shift, ..*row }));
-        log.words.extend_from_slice(&rows.words);
-        let check = TurnCheck { crc: log.crc(), draw };
-        log.check = check;
+        let log = whole_log(turn, &self.given, draw, rows);
+        let check = log.check;
         self.checks.push(log);
         if self.unsent.back().is_some_and(|(newest, _)| *newest != turn - 1) {
             self.unsent.clear();

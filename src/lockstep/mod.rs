@@ -35,6 +35,8 @@ pub mod schedule;
 pub use checks::{Difference, LogRow, Verdict};
 pub use config::{LockstepConfig, LockstepConfigError, Pace, TurnNumber};
 pub use entry::{Control, Entry, TurnCheck};
-pub use machine::{CommandError, Lockstep, LockstepCounters, LockstepEvent, StartedTurn, Waiting};
+pub use machine::{
+    CommandError, Lockstep, LockstepCounters, LockstepEvent, StartedTurn, Waiting, replayed_check,
+};
 pub use packet::Fault;
 pub use random::SharedRandom;

@@ -108,6 +108,7 @@ pub mod module {
     #[pymodule_export]
     use super::lockstep::{
         LockstepCore, Random, read_recording, recording_settings, recording_snapshot, recording_turn,
+        replayed_crc,
     };
     #[pymodule_export]
     use super::network::{Bursts, Conditions, Outages, SimulatedNetwork};

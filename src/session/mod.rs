@@ -6,11 +6,13 @@
 //! tick can do so in any order. What lingers is ticked without its application, and is over in time.
 
 mod ghosts;
+mod lockstep;
 mod peers;
 mod tick;
 pub mod timing;
 
 pub use ghosts::Ghosts;
+pub use lockstep::SharedLockstep;
 pub use peers::{Carried, PeerConfig, PeerPart};
 pub use tick::Tick;
 pub use timing::Timing;

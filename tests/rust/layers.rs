@@ -25,6 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "replication",
             "timeline",
+            "lockstep",
             "mesh",
             "endpoint",
             "netcode",

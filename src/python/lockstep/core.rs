@@ -8,12 +8,16 @@ use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
 
 use crate::lockstep::checks::{FIRST_CLASS, TurnLog};
 use crate::lockstep::config::members;
-use crate::lockstep::{CommandError, Lockstep, LockstepConfig, LockstepEvent, Pace, StartedTurn};
+use crate::lockstep::{
+    CommandError, Lockstep, LockstepConfig, LockstepEvent, Pace, StartedTurn, replayed_check,
+};
 use crate::python::errors::{ChannelFullError, MessageTooLargeError, value_error};
 use crate::python::fields::bounded;
 use crate::python::lock;
 use crate::python::parts::counts;
+use crate::python::peer::Peer;
 use crate::python::protocol::seconds;
+use crate::session::SharedLockstep;
 use crate::time::Instant;
 use crate::wire::BitWriter;
 
@@ -44,14 +48,6 @@ pub(super) fn turn_tuple<'py>(py: Python<'py>, turn: &StartedTurn) -> PyResult<B
 #[derive(Debug)]
 pub(crate) struct LockstepCore {
     core: Arc<Mutex<Lockstep>>,
-}
-
-impl LockstepCore {
-    /// What a session that carries its payloads shares.
-    #[allow(dead_code)] // A carrier below Python uses it.
-    pub(crate) fn shared(&self) -> Arc<Mutex<Lockstep>> {
-        Arc::clone(&self.core)
-    }
 }
 
 #[pymethods]
@@ -103,6 +99,13 @@ impl LockstepCore {
             }
             CommandError::Full => ChannelFullError::new_err("4096 commands wait for a turn; none was added"),
         })
+    }
+
+    /// Has a peer carry what is to be said, from its next tick on.
+    #[pyo3(signature = (peer, /))]
+    fn attach(&self, peer: &Bound<'_, Peer>) -> PyResult<()> {
+        let shared = Box::new(SharedLockstep(Arc::clone(&self.core)));
+        peer.get().part(|part, _| part.set_core(Some(shared))).map(drop)
     }
 
     /// Pauses the game or goes on, for all and at the same turn.
@@ -178,41 +181,7 @@ impl LockstepCore {
     ///     TypeError: a value is of no kind that can be compared.
     #[pyo3(signature = (now, turn, draw, rows, /))]
     fn check(&self, now: f64, turn: i32, draw: u16, rows: &Bound<'_, PyList>) -> PyResult<u32> {
-        let mut log = TurnLog::default();
-        let mut words = Vec::new();
-        for (number, class) in rows.iter().enumerate() {
-            let (name, fields, objects): (Bound<'_, PyString>, Bound<'_, PyTuple>, Bound<'_, PyList>) =
-                class.extract()?;
-            let class = FIRST_CLASS + u8::try_from(number).ok().filter(|it| *it < 200).unwrap_or(200);
-            let mut sorted = Vec::with_capacity(objects.len());
-            for object in objects.iter() {
-                let row = object.cast_into::<PyTuple>()?;
-                let id = row.get_item(0)?;
-                sorted.push((bounded(&format!("{name}.id"), &id, 0, u32::MAX)?, row));
-            }
-            sorted.sort_by_key(|it| it.0);
-            if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-                return Err(PyValueError::new_err(format!(
-                    "two objects of {name} have the id {}",
-                    pair[0].0
-                )));
-            }
-            for (id, row) in &sorted {
-                words.clear();
-                for (at, value) in row.iter_borrowed().enumerate().skip(1) {
-                    let field =
-                        || fields.get_item(at - 1).map_or_else(|_| String::new(), |it| it.to_string());
-                    words.push(word(&value).ok_or_else(|| {
-                        let kind = value.get_type();
-                        PyTypeError::new_err(format!(
-                            "{name}.{} of object {id} must be a whole number of 64 bits, a float, a str, bytes or None, not {value:?} ({kind})",
-                            field()
-                        ))
-                    })?);
-                }
-                log.push(class, *id, &words);
-            }
-        }
+        let log = read_rows(rows)?;
         let checked = lock(&self.core).check(instant(now)?, turn, draw, &log);
         let refuse = || {
             PyValueError::new_err("turn must be the newest that ran, checked once; 60,000 objects at most")
@@ -300,6 +269,56 @@ impl LockstepCore {
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         counts(py, lock(&self.core).counters().iter())
     }
+}
+
+/// The rows of [`LockstepCore::check`].
+fn read_rows(rows: &Bound<'_, PyList>) -> PyResult<TurnLog> {
+    let mut log = TurnLog::default();
+    let mut words = Vec::new();
+    for (number, class) in rows.iter().enumerate() {
+        let (name, fields, objects): (Bound<'_, PyString>, Bound<'_, PyTuple>, Bound<'_, PyList>) =
+            class.extract()?;
+        let class = FIRST_CLASS + u8::try_from(number).ok().filter(|it| *it < 200).unwrap_or(200);
+        let mut sorted = Vec::with_capacity(objects.len());
+        for object in objects.iter() {
+            let row = object.cast_into::<PyTuple>()?;
+            let id = row.get_item(0)?;
+            sorted.push((bounded(&format!("{name}.id"), &id, 0, u32::MAX)?, row));
+        }
+        sorted.sort_by_key(|it| it.0);
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(PyValueError::new_err(format!("two objects of {name} have the id {}", pair[0].0)));
+        }
+        for (id, row) in &sorted {
+            words.clear();
+            for (at, value) in row.iter_borrowed().enumerate().skip(1) {
+                let field = || fields.get_item(at - 1).map_or_else(|_| String::new(), |it| it.to_string());
+                words.push(word(&value).ok_or_else(|| {
+                    let kind = value.get_type();
+                    PyTypeError::new_err(format!(
+                        "{name}.{} of object {id} must be a whole number of 64 bits, a float, a str, bytes or None, not {value:?} ({kind})",
+                        field()
+                    ))
+                })?);
+            }
+            log.push(class, *id, &words);
+        }
+    }
+    Ok(log)
+}
+
+/// The CRC over the world after a turn that runs again, and over what players gave to it: as :meth:`LockstepCore.check` has it.
+#[pyfunction]
+#[pyo3(signature = (turn, draw, rows, /))]
+pub(crate) fn replayed_crc(turn: TurnTuple, draw: u16, rows: &Bound<'_, PyList>) -> PyResult<u32> {
+    Ok(replayed_check(&started(turn), draw, &read_rows(rows)?).crc)
+}
+
+/// A turn as the core has it.
+pub(super) fn started(turn: TurnTuple) -> StartedTurn {
+    let (turn, steps, delay, speed, paused, players, left, commands) = turn;
+    let commands = commands.into_iter().map(|(player, command)| (player, command.into())).collect();
+    StartedTurn { turn, steps, delay, speed, paused, players, left, commands }
 }
 
 /// A value in 64 bits that are equal where the values are; None for those that have no such.

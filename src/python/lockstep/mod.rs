@@ -6,6 +6,6 @@ mod core;
 mod random;
 mod recording;
 
-pub(super) use self::core::LockstepCore;
+pub(super) use self::core::{LockstepCore, replayed_crc};
 pub(super) use self::random::Random;
 pub(super) use self::recording::{read_recording, recording_settings, recording_snapshot, recording_turn};

@@ -4,9 +4,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
-use super::core::{TurnTuple, turn_tuple};
+use super::core::{TurnTuple, started, turn_tuple};
+use crate::lockstep::TurnCheck;
 use crate::lockstep::recording::{MAGIC, MatchSettings, Record, RecordingReader, write};
-use crate::lockstep::{StartedTurn, TurnCheck};
 use crate::python::errors::value_error;
 
 /// A recording's first bytes: what is settled before the first turn.
@@ -35,11 +35,8 @@ pub(crate) fn recording_turn<'py>(
     turn: TurnTuple,
     check: Option<(u32, u16)>,
 ) -> Bound<'py, PyBytes> {
-    let (turn, steps, delay, speed, paused, players, left, commands) = turn;
-    let commands = commands.into_iter().map(|(player, command)| (player, command.into())).collect();
-    let started = StartedTurn { turn, steps, delay, speed, paused, players, left, commands };
     let mut bytes = Vec::new();
-    write(&Record::Turn(started, check.map(|(crc, draw)| TurnCheck { crc, draw })), &mut bytes);
+    write(&Record::Turn(started(turn), check.map(|(crc, draw)| TurnCheck { crc, draw })), &mut bytes);
     PyBytes::new(py, &bytes)
 }
 
