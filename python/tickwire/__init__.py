@@ -63,6 +63,7 @@ from tickwire._core import (
     PlayerLeft,
     Protocol,
     Proxy,
+    Random,
     ReceivedChunk,
     Room,
     Rows,
@@ -184,6 +185,7 @@ from tickwire.hooks import AdmissionHook, PriorityHook
 from tickwire.log import UnconfiguredLog
 from tickwire.loop import loop
 from tickwire.message import BlockMessage, Message, MessageFactory, message
+from tickwire.lockstep import Lockstep, Recording, RecordingError
 from tickwire.past import Judgement, Judgements, Past
 from tickwire.prediction import Predicted, Prediction
 from tickwire.pulls import Catalogue, Pull, Puller, PullError, PullHook
@@ -264,6 +266,7 @@ __all__ = [
     "Judgements",
     "LeaveReason",
     "Link",
+    "Lockstep",
     "MasterChanged",
     "Message",
     "MessageFactory",
@@ -291,7 +294,10 @@ __all__ = [
     "PullHook",
     "Puller",
     "Quaternion",
+    "Random",
     "ReceivedChunk",
+    "Recording",
+    "RecordingError",
     "Reconnecting",
     "Redialler",
     "Request",

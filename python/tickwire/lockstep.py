@@ -314,17 +314,19 @@ class Lockstep:
         load: Callable[[bytes], None] | None = None,
         snapshot_every: int = 0,
     ) -> None:
-        if peer.me is None or peer.master is None:
+        me, master = peer.me, peer.master
+        if me is None or master is None:
             raise ValueError("peer must be in a game that has started")
+        self._me = me.number
         self._peer = peer
         self._commands = _Commands(commands)
         self._objects = _Objects(objects or {})
         self._names = {player.number: player.name for player in peer.players}
         mask = sum(1 << number for number in self._names)
         self._core = LockstepCore(
-            peer.me,
+            me.number,
             mask,
-            peer.master,
+            master.number,
             start=started.at,
             step=step,
             steps=steps,
@@ -373,7 +375,7 @@ class Lockstep:
         now = self._peer.time
         master = self._peer.master
         if master is not None:
-            self._core.set_master(master)
+            self._core.set_master(master.number)
         while self._again:
             yield self._commands.turn(self._again.popleft(), self._random, again=True)
         for _ in range(most):
@@ -432,7 +434,7 @@ class Lockstep:
             elif kind == "desync":
                 turn, right, odd = values
                 self._events.append(Desync(turn, _members(right), _members(odd)))
-                if self._drop_odd and right >> (self._peer.me or 0) & 1:
+                if self._drop_odd and right >> self._me & 1:
                     for player in _members(odd):
                         self.vote(player)
             elif kind == "report":
@@ -507,7 +509,7 @@ class Lockstep:
         Raises:
             ValueError: no other player has this number.
         """
-        if player not in self._names or player == self._peer.me:
+        if player not in self._names or player == self._me:
             raise ValueError(f"player must be the number of another player, not {player!r}")
         self._core.vote(self._peer.time, player, out)
 
