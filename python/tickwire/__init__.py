@@ -182,10 +182,10 @@ from tickwire.fields import (
 from tickwire.ghost import Always, Chosen, Grid, Hook, Owner, ghost
 from tickwire.handlers import Handlers
 from tickwire.hooks import AdmissionHook, PriorityHook
+from tickwire.lockstep import Lockstep, Recording, RecordingError
 from tickwire.log import UnconfiguredLog
 from tickwire.loop import loop
 from tickwire.message import BlockMessage, Message, MessageFactory, message
-from tickwire.lockstep import Lockstep, Recording, RecordingError
 from tickwire.past import Judgement, Judgements, Past
 from tickwire.prediction import Predicted, Prediction
 from tickwire.pulls import Catalogue, Pull, Puller, PullError, PullHook
@@ -296,9 +296,9 @@ __all__ = [
     "Quaternion",
     "Random",
     "ReceivedChunk",
+    "Reconnecting",
     "Recording",
     "RecordingError",
-    "Reconnecting",
     "Redialler",
     "Request",
     "Room",

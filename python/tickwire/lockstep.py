@@ -1,6 +1,7 @@
 """Lockstep: all players run the same commands in the same turns, so that only commands travel.
 
-:class:`Lockstep` plays on a :class:`tickwire.Peer`; :class:`Recording` plays a match again. See ``docs/lockstep.md``.
+:class:`Lockstep` plays on a :class:`tickwire.Peer`; :class:`Recording` plays a match again. See
+``docs/lockstep.md``.
 """
 
 from __future__ import annotations
@@ -140,13 +141,13 @@ class Difference:
     """A value that differs between two players."""
 
     object: str
-    """The class's name, ``"commands"`` (what a player gave to the turn) or ``"random"`` (the shared generator)."""
+    """The class's name; or ``"commands"``, what a player gave to the turn; or ``"random"``, the shared generator."""
     id: int
     """The object's id; of ``"commands"`` the player's number."""
     field: str | None
     """The field's name; None: one of the two doesn't have the object."""
     mine: int | float | None
-    """The value here; strings and bytes as a hash. Of an object that is missing on one side: 1 where it is."""
+    """The value here; strings and bytes as a hash. Of an object that one side doesn't have: 1 where it is."""
     theirs: int | float | None
     """The value there, as the other says."""
 
@@ -208,7 +209,7 @@ class _Objects:
                     self.floats.add((number, place))
         return [(name, fields, found) for (name, fields, _), found in zip(self.classes, rows, strict=True)]
 
-    def difference(self, class_: int, id: int, field: int | None, mine: Any, theirs: Any) -> Difference:
+    def difference(self, class_: int, number: int, field: int | None, mine: Any, theirs: Any) -> Difference:
         if class_ == 0:
             names: tuple[str, ...] = ("count", "crc")
             kind = "commands"
@@ -231,7 +232,7 @@ class _Objects:
                 return number
             return word
 
-        return Difference(kind, id, name, value(mine), value(theirs))
+        return Difference(kind, number, name, value(mine), value(theirs))
 
 
 class _Commands:
@@ -369,7 +370,7 @@ class Lockstep:
         self._core.command(self._commands.protocol.encode(command))
 
     def turns(self, most: int = MAX_TURNS) -> Iterator[Turn]:
-        """The turns that are to be run now, none or one as a rule, up to ``most`` where this peer has to catch up."""
+        """The turns that are to be run now: none or one as a rule, up to ``most`` where this peer catches up."""
         if self._peer.closed:
             return
         now = self._peer.time
@@ -461,7 +462,9 @@ class Lockstep:
 
     @property
     def progress(self) -> float:
-        """How much of the newest turn's time is over, 0 to 1: what is shown is between the world before it and after it."""
+        """How much of the newest turn's time is over, 0 to 1: what is shown lies between the worlds before and
+        after it.
+        """
         length = self._core.length
         return min(1.0, max(0.0, 1 - (self._core.due - self._peer.time) / length)) if length else 1.0
 
@@ -482,7 +485,7 @@ class Lockstep:
 
     @property
     def stats(self) -> dict[str, int]:
-        """What happened, by name: turns, stalls and their microseconds, payloads and their bytes, and what was dropped."""
+        """What happened, by name: turns, stalls and their microseconds, payloads, bytes, and what was dropped."""
         return {**self._core.counters, "bad_commands": self._commands.bad}
 
     def pause(self) -> None:
@@ -504,7 +507,8 @@ class Lockstep:
         self._core.set_speed(round(percent / 10))
 
     def vote(self, player: int, out: bool = True) -> None:
-        """Wants a player out, or takes that back. When more than half of the others want it, the game goes on without it.
+        """Wants a player out, or takes that back. When more than half of the others want it, the game goes on
+        without that player.
 
         Raises:
             ValueError: no other player has this number.
@@ -514,7 +518,8 @@ class Lockstep:
         self._core.vote(self._peer.time, player, out)
 
     def state(self) -> bytes:
-        """The world after the newest turn, for :meth:`load_state` of a player whose world is another one. Send it as a chunk.
+        """The world after the newest turn, for :meth:`load_state` of a player who has another one. Send it as a
+        chunk.
 
         Raises:
             ValueError: there is no ``save``.
@@ -524,10 +529,11 @@ class Lockstep:
         return struct.pack("<i", self.turn) + self._random.state + self._save()
 
     def load_state(self, state: bytes) -> None:
-        """Takes the world of another player; :meth:`turns` gives the turns since then once more, and checks begin anew.
+        """Takes the world of another player; :meth:`turns` gives the turns since then once more, and checks begin
+        anew.
 
         Raises:
-            ValueError: there is no ``load``, or it is of a turn that isn't kept any more or didn't run here yet.
+            ValueError: there is no ``load``, or it is of a turn that isn't kept any more or that didn't run here.
         """
         if self._load is None:
             raise ValueError("load must be given for load_state()")
@@ -536,7 +542,9 @@ class Lockstep:
         (turn,) = struct.unpack_from("<i", state)
         later = [it for it in self._kept if it[0] > turn]
         if turn > self.turn or len(later) != self.turn - turn:
-            raise ValueError(f"state must be of a turn {self.turn - len(self._kept)} to {self.turn}, not {turn}")
+            raise ValueError(
+                f"state must be of a turn {self.turn - len(self._kept)} to {self.turn}, not {turn}"
+            )
         self._load(state[36:])
         self._random.state = state[4:36]
         self._again = deque(later)
@@ -597,7 +605,7 @@ class Recording:
         """Of the commands' classes; equal where they are."""
         self.step: float = step_us / 1e6
         """Seconds of a sub-turn."""
-        self.players: dict[int, str] = {player: "" for player in sorted(_members(players))}
+        self.players: dict[int, str] = dict.fromkeys(sorted(_members(players)), "")
         """Names by number."""
         for part in names.decode("utf-8", "replace").split("\0"):
             number, _, name = part.partition("=")
@@ -618,7 +626,8 @@ class Recording:
         """Reads a file. It takes memory of the file's own size.
 
         Args:
-            damaged: take what is whole of a file that was cut short or changed: :attr:`damage` says why it ends.
+            damaged: take what is whole of a file that was cut short or changed: :attr:`damage` says why it
+                ends.
 
         Raises:
             RecordingError: it is no recording, or isn't whole; it says at which byte.
@@ -647,7 +656,13 @@ class Recording:
     @property
     def seconds(self) -> float:
         """How long the match took, at its own speed and without waiting."""
-        return sum(it[1] * self.step * 10 / it[3] for it, _ in self._turns)
+        return float(sum(it[1] * self.step * 10 / it[3] for it, _ in self._turns))
+
+    def raw_turns(self) -> list[Any]:
+        """All turns as they are in the file: number, steps, delay, speed in 10 %, whether paused, masks of the
+        players and of those who left, and the commands' bytes with the player's number.
+        """
+        return [it for it, _ in self._turns]
 
     def crcs(self) -> dict[int, int]:
         """The CRC of each turn that was checked."""
@@ -676,7 +691,7 @@ class Recording:
     def check(
         self, turn: Turn, objects: Iterable[Any], fields: Mapping[type, Sequence[str]] | _Objects
     ) -> bool:
-        """Whether the world after a turn is as it was. Call it for each turn where the match did: it draws once.
+        """Whether the world after a turn is as it was. Call it where the match did, for each turn: it draws once.
 
         Args:
             fields: what ``objects`` was to :class:`Lockstep`.

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import pytest
 import tickwire as tw
+from tickwire.cli import main
 from tickwire.lockstep import Desync, DesyncReport, Dropped, PaceChanged, Turn
 
 
@@ -44,7 +45,7 @@ class Game:
     """A world, the same for all: whole numbers only."""
 
     def __init__(self, units: int = 20) -> None:
-        self.units = [Unit(id) for id in range(1, units + 1)]
+        self.units = [Unit(number) for number in range(1, units + 1)]
         self.cheers: list[tuple[int, int, str]] = []
 
     def step(self, turn: Turn) -> None:
@@ -70,15 +71,21 @@ class Game:
 class Match:
     """Peers on a bad network who play in lockstep."""
 
-    def __init__(self, count: int = 4, loss: float = 0.03, folder: Path | None = None, **settings: Any) -> None:
+    def __init__(
+        self, count: int = 4, loss: float = 0.03, folder: Path | None = None, **settings: Any
+    ) -> None:
         self.network = tw.SimulatedNetwork(
             conditions=tw.Conditions(latency=0.05, jitter=0.01, loss=loss), seed=3
         )
         protocol = tw.Protocol(7, [Cheer], peers=True)
-        self.peers = [tw.Peer.host(protocol, name="p0", players=count, bind="10.0.0.1:7", network=self.network)]
+        self.peers = [
+            tw.Peer.host(protocol, name="p0", players=count, bind="10.0.0.1:7", network=self.network)
+        ]
         for i in range(1, count):
             self.peers.append(
-                tw.Peer.join("10.0.0.1:7", protocol, name=f"p{i}", bind=f"10.0.0.{i + 1}:7", network=self.network)
+                tw.Peer.join(
+                    "10.0.0.1:7", protocol, name=f"p{i}", bind=f"10.0.0.{i + 1}:7", network=self.network
+                )
             )
         self.games: dict[int, Game] = {}
         self.locksteps: dict[int, tw.Lockstep] = {}
@@ -263,6 +270,29 @@ def test_what_differs_between_recordings_is_named(tmp_path: Path) -> None:
     found = first.first_difference(second)
     assert found is not None
     assert (found.turn, found.what) == (changed, "world")
+
+
+def test_the_command_shows_and_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    match = Match(2, folder=tmp_path)
+    match.commanding = False
+    match.locksteps[1].command(Cheer("hello"))
+    match.run(2)
+    for lockstep in match.locksteps.values():
+        lockstep.close()
+    first, second = str(tmp_path / "0.twrec"), str(tmp_path / "1.twrec")
+    assert main(["replay", first]) == 0
+    said = capsys.readouterr().out
+    assert "seed 99, players: 0 p0, 1 p1" in said
+    assert "1: " in said
+    assert main(["replay", first, "--commands", f"{__name__}:COMMANDS"]) == 0
+    assert "1: Cheer(text='hello')" in capsys.readouterr().out
+    assert main(["replay", first, second]) in (0, 1)
+    assert "the same" in (said := capsys.readouterr().out) or "end" in said
+    (tmp_path / "cut").write_bytes(Path(first).read_bytes()[:-1])
+    assert main(["replay", str(tmp_path / "cut")]) == 2
+    assert "cut short" in capsys.readouterr().err
+    assert main(["replay", str(tmp_path / "cut"), "--damaged", "--all"]) == 0
+    assert "and no more: cut short" in capsys.readouterr().out
 
 
 def test_recordings_that_are_cut_or_changed_are_refused_by_name(tmp_path: Path) -> None:
