@@ -26,7 +26,7 @@ TOPICS: dict[str, tuple[str, str]] = {
     ),
     "Peers": (
         "Games without a server.",
-        "Peer Player PlayerJoined PlayerLeft MasterChanged Started GameEnded LeaveReason",
+        "Peer Player PlayerJoined PlayerLeft MasterChanged Started GameEnded PeerEvent LeaveReason",
     ),
     "Lockstep": (
         "Commands that all players run in the same turn, and matches that were recorded.",

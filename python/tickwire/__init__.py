@@ -123,6 +123,7 @@ from tickwire.connection import (
     DisconnectReason,
     Event,
     LeaveReason,
+    PeerEvent,
     Reconnecting,
     SendResult,
 )
@@ -280,6 +281,7 @@ __all__ = [
     "PacketStats",
     "Past",
     "Peer",
+    "PeerEvent",
     "Player",
     "PlayerJoined",
     "PlayerLeft",

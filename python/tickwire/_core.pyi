@@ -26,7 +26,15 @@ from typing_extensions import Buffer, disjoint_base
 from typing_extensions import TypeVar as DefaultTypeVar
 
 from tickwire.calls import Call, ClientCall, Request, ServerCall
-from tickwire.connection import AddressLike, ClientState, DisconnectReason, Event, SendResult
+from tickwire.connection import (
+    AddressLike,
+    ClientState,
+    DisconnectReason,
+    Event,
+    LeaveReason,
+    PeerEvent,
+    SendResult,
+)
 from tickwire.ghost import Always, Chosen, Grid, Hook, Owner
 from tickwire.hooks import AdmissionHook, PriorityHook
 from tickwire.message import MessageFactory
@@ -61,6 +69,7 @@ __all__ = [
     "ConnectionStats",
     "Disconnected",
     "FieldType",
+    "GameEnded",
     "Ghost",
     "GhostArrays",
     "GhostChanged",
@@ -74,11 +83,16 @@ __all__ = [
     "InputStatus",
     "Inputs",
     "Link",
+    "MasterChanged",
     "Notifications",
     "Outages",
     "PacketNotifications",
     "PacketOpener",
     "PacketStats",
+    "Peer",
+    "Player",
+    "PlayerJoined",
+    "PlayerLeft",
     "Properties",
     "Property",
     "Protocol",
@@ -91,6 +105,7 @@ __all__ = [
     "Server",
     "SimulatedNetwork",
     "Socket",
+    "Started",
     "Stream",
     "Tick",
     "Transfer",
@@ -160,6 +175,8 @@ _R = TypeVar("_R")
 _W = DefaultTypeVar("_W", covariant=True, default=Any)
 # What comes of latest channels.
 _L = DefaultTypeVar("_L", covariant=True, default=Any)
+# Events.
+_V = DefaultTypeVar("_V", covariant=True, default=Event)
 # The messages of a protocol.
 _P = DefaultTypeVar("_P", default=Any)
 _Q = TypeVar("_Q")
@@ -1024,6 +1041,7 @@ class Protocol(Generic[_P]):
         inputs (type | None, default None): the message class of clients' inputs, one a tick: :meth:`Client.send_input`.
         tick_rate (int | None, default None): ticks a second that the server makes, 1 to 1,000; needed for ``inputs`` and
             for :attr:`Client.clock`.
+        peers (bool, default False): for games without a server, as :class:`Peer` plays them.
         framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
             talk to that C++ library (``docs/yojimbo.md``).
         fold_hash (bool, default False): yojimbo only: mix :attr:`hash` into :attr:`id`, so that sides with
@@ -1045,6 +1063,7 @@ class Protocol(Generic[_P]):
         calls: Sequence[Call[..., Any]] = (),
         inputs: type | None = None,
         tick_rate: int | None = None,
+        peers: bool = False,
         framing: Literal["native", "yojimbo"] = "native",
         fold_hash: bool = False,
         max_packet_size: int | None = None,
@@ -1593,8 +1612,8 @@ class ReceivedChunk:
     """
 
     @property
-    def client(self) -> ClientHandle | None:
-        """The client that sent it; None on a client."""
+    def client(self) -> ClientHandle | Any:
+        """The client that sent it, on a :class:`Peer` the :class:`Player`; None on a client."""
     @property
     def label(self) -> str:
         """The peer's name for it, which can be any text."""
@@ -2243,7 +2262,7 @@ class WorldView:
         """
 
 @final
-class Inbox(Generic[_M, _W, _L]):
+class Inbox(Generic[_M, _W, _L, _V]):
     """What arrived since the last tick.
 
     A player's :class:`Connected` comes at least a tick before anything else from that player, and its
@@ -2259,8 +2278,8 @@ class Inbox(Generic[_M, _W, _L]):
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
-    def events(self) -> list[Event]:
-        """Connections made and ended, in order."""
+    def events(self) -> list[_V]:
+        """Connections made and ended, in order; on a :class:`Peer` what happened to players."""
     @property
     def messages(self) -> list[_M]:
         """``(client, message)`` pairs on a server, messages on a client; in order within a channel. Those of latest
@@ -2328,11 +2347,11 @@ class Inbox(Generic[_M, _W, _L]):
         always: a tick that has one of them has nothing else of that client."""
 
 @final
-class Tick(Generic[_M, _W, _L]):
+class Tick(Generic[_M, _W, _L, _V]):
     """Receives on entry and sends on exit, even if the body raises, so that connections stay alive."""
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
-    def __enter__(self) -> Inbox[_M, _W, _L]: ...
+    def __enter__(self) -> Inbox[_M, _W, _L, _V]: ...
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -3424,6 +3443,415 @@ class Client(Generic[_P]):
             wait (bool, default True): whether to block until it is over.
         """
     def __enter__(self) -> Client[_P]: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+@final
+class Player:
+    """A player of a game without a server, as one :class:`Peer` knows it: the same object in every event and list. One who
+    left is never taken for the next one with that number."""
+
+    @property
+    def number(self) -> int:
+        """Its number in the game, 0 to 15: the same on all peers. Those of players who left are given again."""
+    @property
+    def name(self) -> str:
+        """What it calls itself: any text of at most 32 bytes."""
+    @property
+    def address(self) -> Address | None:
+        """Where it is, as the master sees it; None of this peer itself."""
+    @property
+    def data(self) -> Any:
+        """Anything the game keeps for this player; None until it is set."""
+    @data.setter
+    def data(self, data: Any, /) -> None: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class PlayerJoined:
+    """A player is in the game from now on. A peer that gets in has this event of itself, too, with those of all who are
+    there."""
+
+    __match_args__ = ("player",)
+    @property
+    def player(self) -> Player:
+        """Who it is."""
+
+@final
+class PlayerLeft:
+    """A player isn't in the game any more."""
+
+    __match_args__ = ("player", "reason")
+    @property
+    def player(self) -> Player:
+        """Who it was."""
+    @property
+    def reason(self) -> LeaveReason:
+        """Why: the same on all peers."""
+
+@final
+class MasterChanged:
+    """Another player is the master, as the one before is gone."""
+
+    __match_args__ = ("player",)
+    @property
+    def player(self) -> Player:
+        """The new one."""
+
+@final
+class Started:
+    """The game begins: in the first tick after the countdown; with who joins late, as soon as it is in."""
+
+    __match_args__ = ("seed", "at")
+    @property
+    def seed(self) -> int:
+        """64 random bits: the same on all peers."""
+    @property
+    def at(self) -> float:
+        """When it began, as :attr:`Peer.time` has it: within milliseconds the same moment on all peers."""
+
+@final
+class GameEnded:
+    """This peer is out of the game, or never got in: its last event."""
+
+    __match_args__ = ("reason",)
+    @property
+    def reason(self) -> LeaveReason:
+        """Why."""
+
+@final
+class Peer(Generic[_P]):
+    """A peer of a game without a server: one UDP port on which it listens and dials. Made by :meth:`host` or :meth:`join`.
+
+    All players are connected with each other. One of them, at first the host, is the master: it lets others in and starts
+    the game. When it is gone, the players elect another one by themselves.
+    """
+
+    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
+    @staticmethod
+    def host(
+        protocol: Protocol[_Q],
+        *,
+        name: str = "",
+        players: int = 4,
+        late_joining: bool = False,
+        bind: AddressLike | None = None,
+        key: bytes | None = None,
+        timeout: int = 5,
+        factory: MessageFactory | None = None,
+        priority: PriorityHook | None = None,
+        slow_hook: float = 0.005,
+        chunk_memory: int = 67108864,
+        chunk_directory: str | PathLike[str] | None = None,
+        chunk_file_limit: int | None = None,
+        chunk_directory_limit: int | None = None,
+        congestion: Congestion | None = None,
+        driver: Literal["polled", "thread"] = "polled",
+        conditions: Conditions | None = None,
+        seed: int | None = None,
+        network: SimulatedNetwork | None = None,
+        columns: Sequence[type] | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
+        mtu: int = 1280,
+        packet_notifications: bool = False,
+        strict: bool = False,
+    ) -> Peer[_Q]:
+        """Begins a game: this peer is its first player and its master.
+
+        Args:
+            protocol (Protocol): what all peers share, made with ``peers=True``.
+            name (str, default ''): what the player is called, up to 32 bytes in UTF-8.
+            players (int, default 4): how many may play, this one included, 1 to 16.
+            late_joining (bool, default False): whether players may come after the start.
+            bind (AddressLike | None, default None): the local address; None: any free port.
+            key (bytes | None, default None): 32 bytes that all peers of the game have, and nobody else; None: development
+                mode, in which anyone can join.
+            timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
+            factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
+            priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
+                with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
+                per candidate: within a channel, higher scores go first. None keeps the order. If it raises,
+                returns anything else or a NaN, or sends or receives, the packets go out in their usual order, and
+                :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
+            slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is
+                logged, at most once a second; ``counters`` has the times of all hooks.
+            chunk_memory (int, default 67108864): bytes of chunks from each player to hold in memory, running ones
+                and ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
+            chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
+                their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the
+                same peer offers the same content again, even to another process, only the rest is sent.
+            chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
+                chunks are refused.
+            chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
+                counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+            congestion (Congestion | None, default None): how fast chunks may be sent; None:
+                :meth:`Congestion.adaptive`.
+            driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
+                when the game ticks. ``"thread"``: a native thread also serves connections between ticks and while
+                the game is busy: it acks, resends and paces chunks. A tick's messages still go out together, at
+                its flush.
+            conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
+                both sides. All peers share its rate and its losses, as on one link.
+            seed (int | None, default None): makes these conditions repeatable; None: random.
+            network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a
+                socket.
+            columns (Sequence[type] | None, default None): message classes delivered as columns
+                (:meth:`Inbox.columns`) instead of objects.
+            capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
+                the path of a new one. If writing fails, it is logged and the game goes on.
+            mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
+                1,280. For paths that silently lose larger ones. Each side sets its own. With
+                ``framing="yojimbo"`` the protocol's ``packet_fragment_size`` bounds them instead.
+            packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
+                delivered or lost; otherwise no such records are kept.
+            strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`
+                instead of returning a result that says so.
+
+        Raises:
+            OSError: the address can't be bound.
+            ValueError: naming the argument, its value and its bound.
+        """
+    @staticmethod
+    def join(
+        address: AddressLike,
+        protocol: Protocol[_Q],
+        *,
+        name: str = "",
+        bind: AddressLike | None = None,
+        key: bytes | None = None,
+        timeout: int = 5,
+        factory: MessageFactory | None = None,
+        priority: PriorityHook | None = None,
+        slow_hook: float = 0.005,
+        chunk_memory: int = 67108864,
+        chunk_directory: str | PathLike[str] | None = None,
+        chunk_file_limit: int | None = None,
+        chunk_directory_limit: int | None = None,
+        congestion: Congestion | None = None,
+        driver: Literal["polled", "thread"] = "polled",
+        conditions: Conditions | None = None,
+        seed: int | None = None,
+        network: SimulatedNetwork | None = None,
+        columns: Sequence[type] | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
+        mtu: int = 1280,
+        packet_notifications: bool = False,
+        strict: bool = False,
+    ) -> Peer[_Q]:
+        """Joins a game. What comes of it is among the first events: :class:`PlayerJoined` of each player and of this one, or
+        :class:`GameEnded` with the reason why not.
+
+        Args:
+            address (AddressLike): where any player of the game is: it sends newcomers on to the master.
+            protocol (Protocol): what all peers share, made with ``peers=True``.
+            name (str, default ''): what the player is called, up to 32 bytes in UTF-8.
+            bind (AddressLike | None, default None): the local address; None: any free port.
+            key (bytes | None, default None): the 32 bytes of the game; None: development mode.
+            timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
+            factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
+            priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
+                with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
+                per candidate: within a channel, higher scores go first. None keeps the order. If it raises,
+                returns anything else or a NaN, or sends or receives, the packets go out in their usual order, and
+                :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
+            slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is
+                logged, at most once a second; ``counters`` has the times of all hooks.
+            chunk_memory (int, default 67108864): bytes of chunks from each player to hold in memory, running ones
+                and ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
+            chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
+                their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the
+                same peer offers the same content again, even to another process, only the rest is sent.
+            chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
+                chunks are refused.
+            chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
+                counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+            congestion (Congestion | None, default None): how fast chunks may be sent; None:
+                :meth:`Congestion.adaptive`.
+            driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
+                when the game ticks. ``"thread"``: a native thread also serves connections between ticks and while
+                the game is busy: it acks, resends and paces chunks. A tick's messages still go out together, at
+                its flush.
+            conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
+                both sides. All peers share its rate and its losses, as on one link.
+            seed (int | None, default None): makes these conditions repeatable; None: random.
+            network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a
+                socket.
+            columns (Sequence[type] | None, default None): message classes delivered as columns
+                (:meth:`Inbox.columns`) instead of objects.
+            capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
+                the path of a new one. If writing fails, it is logged and the game goes on.
+            mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
+                1,280. For paths that silently lose larger ones. Each side sets its own. With
+                ``framing="yojimbo"`` the protocol's ``packet_fragment_size`` bounds them instead.
+            packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
+                delivered or lost; otherwise no such records are kept.
+            strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`
+                instead of returning a result that says so.
+
+        Raises:
+            OSError: the address can't be bound.
+            ValueError: naming the argument, its value and its bound.
+        """
+    @property
+    def address(self) -> Address:
+        """The local address, with the actual port."""
+    @property
+    def network(self) -> SimulatedNetwork | None:
+        """The simulated network it is on; None on a real one."""
+    @property
+    def protocol(self) -> Protocol[_P]:
+        """What all peers share."""
+    @property
+    def players(self) -> list[Player]:
+        """Who is in the game as far as events have told, this one included, by number."""
+    @property
+    def me(self) -> Player | None:
+        """This player; None until it is in the game."""
+    @property
+    def master(self) -> Player | None:
+        """The master; None until this peer is in the game."""
+    @property
+    def is_master(self) -> bool:
+        """Whether this peer is the master."""
+    @property
+    def ended(self) -> LeaveReason | None:
+        """Why this peer is out of the game; None before."""
+    @property
+    def time(self) -> float:
+        """Seconds since this peer's start: the clock of :attr:`Started.at`."""
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called and any linger is over."""
+    @property
+    def counters(self) -> dict[str, int]:
+        """All counters since the start, with every drop under a name."""
+    def tick(
+        self,
+    ) -> Tick[tuple[Player, _P], tuple[Player | None, _P | PeerEvent], tuple[Player, int, _P], PeerEvent]:
+        """``with peer.tick() as inbox:`` receives on entry and sends on exit."""
+    def receive(
+        self,
+    ) -> Inbox[tuple[Player, _P], tuple[Player | None, _P | PeerEvent], tuple[Player, int, _P], PeerEvent]:
+        """The first half of a tick: takes everything that arrived."""
+    def flush(self) -> None:
+        """The second half of a tick: sends everything queued.
+
+        Raises:
+            Exception: from the priority hook. The packets were sent, in their usual order.
+        """
+    def pump(self) -> None:
+        """Keeps connections alive without taking messages, as :meth:`Server.pump`."""
+    def step(self) -> float:
+        """Between ticks, for event loops: as :meth:`Server.step`."""
+    @property
+    def has_news(self) -> bool:
+        """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
+        transfers."""
+    def fileno(self) -> int:
+        """The socket's file descriptor, as :meth:`Server.fileno`."""
+    def start(self, *, countdown: float = 1.0, seed: int | None = None) -> bool:
+        """Has the game begin, for all players at the same moment. Returns False if this peer isn't the master, or the game
+        has begun.
+
+        Args:
+            countdown (float, default 1.0): seconds until then, 0 to 60: long enough for all to hear of it.
+            seed (int | None, default None): 64 bits for all players' random numbers; None: random ones.
+
+        Raises:
+            ValueError: naming the argument, its value and its bound.
+        """
+    def kick(self, player: Player, /) -> bool:
+        """Sends a player away. Returns False if this peer isn't the master, or the player is gone.
+
+        Args:
+            player (Player): who is to go.
+        """
+    def send(
+        self,
+        player: Player,
+        message: _P,
+        channel: int | str | None = None,
+        *,
+        key: int = 0,
+        tag: int = 0,
+        notify: bool = False,
+    ) -> SendResult:
+        """Queues a message for one player, for the next flush. Returns :attr:`SendResult.SENT`, which is true; or ``GONE``
+        or ``FULL``, which are false: then nothing was queued.
+
+        Args:
+            player (Player): the receiver, any but this one.
+            message (message): an object of one of the protocol's classes.
+            channel (int | str | None, default None): index or name; None: the class's own channel, else the first.
+            key (int, default 0): on a latest channel, the key whose value this is.
+            tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+
+        Raises:
+            Exception: as :meth:`Server.send`.
+        """
+    def broadcast(
+        self,
+        message: _P,
+        channel: int | str | None = None,
+        *,
+        key: int = 0,
+        tag: int = 0,
+        notify: bool = False,
+    ) -> list[Player]:
+        """Queues a message for all other players. Returns those for whom nothing was queued, as their channel is full.
+
+        Args:
+            message (message): an object of one of the protocol's classes.
+            channel (int | str | None, default None): index or name; None: the class's own channel, else the first.
+            key (int, default 0): on a latest channel, the key whose value this is.
+            tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+
+        Raises:
+            Exception: as :meth:`Server.broadcast`.
+        """
+    def send_chunk(
+        self,
+        player: Player,
+        data: Chunk | Buffer | str | PathLike[str],
+        /,
+        *,
+        label: str = "",
+        burst: bool = False,
+        ask_first: bool = False,
+    ) -> Transfer:
+        """Queues a large block of data for one player, as :meth:`Server.send_chunk`.
+
+        Args:
+            player (Player): the receiver, any but this one.
+            data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a :class:`Chunk`.
+            label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
+            burst (bool, default False): send all of it within a round trip instead of starting slowly; at most
+                256 KiB.
+            ask_first (bool, default False): wait until the receiver has reported what it already has.
+        """
+    def stats(self, player: Player, /) -> ConnectionStats:
+        """Statistics of the connection to a player; zeros once it is gone.
+
+        Args:
+            player (Player): any but this one.
+        """
+    def close(self, *, linger: float = 0.0, wait: bool = True) -> None:
+        """Leaves the game and closes the socket: the others learn of it at once, and one of them becomes the master if this
+        one was. Otherwise as :meth:`Client.close`.
+
+        Args:
+            linger (float, default 0.0): seconds, 0 to 60, to wait for what is queued.
+            wait (bool, default True): whether to block until it is over.
+        """
+    def __enter__(self) -> Self: ...
     def __exit__(
         self,
         kind: type[BaseException] | None,

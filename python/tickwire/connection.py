@@ -6,9 +6,27 @@ import enum
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from tickwire._core import Address, Connected, Disconnected
+from tickwire._core import (
+    Address,
+    Connected,
+    Disconnected,
+    GameEnded,
+    MasterChanged,
+    PlayerJoined,
+    PlayerLeft,
+    Started,
+)
 
-__all__ = ["AddressLike", "ClientState", "DisconnectReason", "Event", "LeaveReason", "Reconnecting", "SendResult"]
+__all__ = [
+    "AddressLike",
+    "ClientState",
+    "DisconnectReason",
+    "Event",
+    "LeaveReason",
+    "PeerEvent",
+    "Reconnecting",
+    "SendResult",
+]
 
 AddressLike: TypeAlias = Address | str | tuple[str, int]
 """Where an address is expected: an :class:`Address`, its text, or ``(host, port)`` with a numeric host."""
@@ -16,6 +34,10 @@ AddressLike: TypeAlias = Address | str | tuple[str, int]
 
 Event: TypeAlias = Connected | Disconnected
 """What ``inbox.events`` holds; on a :class:`tickwire.Redialler` also :class:`Reconnecting`."""
+
+
+PeerEvent: TypeAlias = PlayerJoined | PlayerLeft | MasterChanged | Started | GameEnded
+"""What ``inbox.events`` holds on a :class:`tickwire.Peer`."""
 
 
 class DisconnectReason(enum.Enum):
@@ -65,7 +87,9 @@ class LeaveReason(enum.Enum):
     KICKED = "the master sent the player away"
     UNREACHABLE = "the player and another one don't reach each other"
     VIOLATION = "the player sent what the protocol does not allow"
-    MINORITY = "half of the players or more are gone at once: the game goes on where the others are, if it does"
+    MINORITY = (
+        "half of the players or more are gone at once: the game goes on where the others are, if it does"
+    )
     FULL = "all places of the game are taken"
     STARTED = "the game has begun, and takes nobody in any more"
     MISMATCH = "the two sides declare different messages or channels, or have another protocol id or key"

@@ -121,7 +121,7 @@ impl FromIterator<(PeerHandle, Notification)> for Fates {
 ///             case tw.Disconnected(): ...
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Inbox {
-    /// Connections made and ended, in order.
+    /// Connections made and ended, in order; on a :class:`Peer` what happened to players.
     #[pyo3(get)]
     events: Py<PyList>,
     /// ``(client, message)`` pairs on a server, messages on a client; in order within a channel. Those of latest

@@ -43,7 +43,7 @@ impl ReceivedChunk {
 
 #[pymethods]
 impl ReceivedChunk {
-    /// The client that sent it, or on a :class:`Peer` the player; None on a client.
+    /// The client that sent it, on a :class:`Peer` the :class:`Player`; None on a client.
     #[getter]
     fn client(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.client.as_ref().map(|client| client.clone_ref(py))

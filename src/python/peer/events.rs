@@ -13,8 +13,8 @@ use crate::mesh::LeaveReason;
 use crate::python::address::Address;
 use crate::python::lock;
 
-/// A player of a game without a server, as one :class:`Peer` knows it: the same object in every event and list. One who left is
-/// never taken for the next one with that number.
+/// A player of a game without a server, as one :class:`Peer` knows it: the same object in every event and list. One who
+/// left is never taken for the next one with that number.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Player {
@@ -42,7 +42,7 @@ impl Player {
         &self.name
     }
 
-    /// Where it is, as this peer sees it; None of this peer itself.
+    /// Where it is, as the master sees it; None of this peer itself.
     #[getter]
     fn address(&self) -> Option<Address> {
         self.address
@@ -88,7 +88,8 @@ impl Player {
     }
 }
 
-/// A player is in the game from now on: also the first event of each peer that gets in, of itself, with those of all who are there.
+/// A player is in the game from now on. A peer that gets in has this event of itself, too, with those of all who are
+/// there.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct PlayerJoined {
@@ -170,7 +171,7 @@ impl MasterChanged {
     }
 }
 
-/// The game begins: in the tick that comes first after the countdown; with who joins late, as soon as it is in.
+/// The game begins: in the first tick after the countdown; with who joins late, as soon as it is in.
 #[pyclass(frozen, get_all, module = "tickwire")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Started {

@@ -39,9 +39,9 @@ const MAX_COUNTDOWN: f64 = 60.0;
 
 /// A peer of a game without a server: one UDP port on which it listens and dials. Made by :meth:`host` or :meth:`join`.
 ///
-/// All players are connected with each other. One of them, at first the host, is the master: it lets others in and starts the game.
-/// When it is gone, the players elect another one by themselves.
-#[pyclass(frozen, module = "tickwire")]
+/// All players are connected with each other. One of them, at first the host, is the master: it lets others in and starts
+/// the game. When it is gone, the players elect another one by themselves.
+#[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Peer {
     /// Tells the peers of one process apart.
     id: u64,
@@ -67,12 +67,48 @@ impl Peer {
     ///     players (int, default 4): how many may play, this one included, 1 to 16.
     ///     late_joining (bool, default False): whether players may come after the start.
     ///     bind (AddressLike | None, default None): the local address; None: any free port.
-    ///     key (bytes | None, default None): 32 bytes that all peers of the game have, and nobody else; None: development mode, in
-    ///         which anyone can join.
+    ///     key (bytes | None, default None): 32 bytes that all peers of the game have, and nobody else; None: development
+    ///         mode, in which anyone can join.
     ///     timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
-    ///     settings (Any): ``factory``, ``priority``, ``slow_hook``, ``chunk_memory``, ``chunk_directory``, ``chunk_file_limit``,
-    ///         ``chunk_directory_limit``, ``congestion``, ``driver``, ``conditions``, ``seed``, ``network``, ``columns``,
-    ///         ``capture``, ``mtu``, ``packet_notifications`` and ``strict``, as :class:`Client` has them.
+    ///     factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
+    ///     priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
+    ///         with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
+    ///         per candidate: within a channel, higher scores go first. None keeps the order. If it raises,
+    ///         returns anything else or a NaN, or sends or receives, the packets go out in their usual order, and
+    ///         :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
+    ///     slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is
+    ///         logged, at most once a second; ``counters`` has the times of all hooks.
+    ///     chunk_memory (int, default 67108864): bytes of chunks from each player to hold in memory, running ones
+    ///         and ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
+    ///     chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
+    ///         their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the
+    ///         same peer offers the same content again, even to another process, only the rest is sent.
+    ///     chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
+    ///         chunks are refused.
+    ///     chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
+    ///         counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+    ///     congestion (Congestion | None, default None): how fast chunks may be sent; None:
+    ///         :meth:`Congestion.adaptive`.
+    ///     driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
+    ///         when the game ticks. ``"thread"``: a native thread also serves connections between ticks and while
+    ///         the game is busy: it acks, resends and paces chunks. A tick's messages still go out together, at
+    ///         its flush.
+    ///     conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
+    ///         both sides. All peers share its rate and its losses, as on one link.
+    ///     seed (int | None, default None): makes these conditions repeatable; None: random.
+    ///     network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a
+    ///         socket.
+    ///     columns (Sequence[type] | None, default None): message classes delivered as columns
+    ///         (:meth:`Inbox.columns`) instead of objects.
+    ///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
+    ///         the path of a new one. If writing fails, it is logged and the game goes on.
+    ///     mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
+    ///         1,280. For paths that silently lose larger ones. Each side sets its own. With
+    ///         ``framing="yojimbo"`` the protocol's ``packet_fragment_size`` bounds them instead.
+    ///     packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
+    ///         delivered or lost; otherwise no such records are kept.
+    ///     strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`
+    ///         instead of returning a result that says so.
     ///
     /// Raises:
     ///     OSError: the address can't be bound.
@@ -80,6 +116,12 @@ impl Peer {
     #[staticmethod]
     #[pyo3(signature = (protocol, *, name = "", players = 4, late_joining = false, bind = None, key = None, timeout = 5,
                         **settings))]
+    #[pyo3(text_signature = "(protocol, *, name='', players=4, late_joining=False, bind=None, key=None, \
+                             timeout=5, factory=None, priority=None, slow_hook=0.005, \
+                             chunk_memory=67108864, chunk_directory=None, chunk_file_limit=None, \
+                             chunk_directory_limit=None, congestion=None, driver='polled', conditions=None, \
+                             seed=None, network=None, columns=None, capture=None, mtu=1280, \
+                             packet_notifications=False, strict=False)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn host<'py>(
         py: Python<'py>,
@@ -98,8 +140,8 @@ impl Peer {
         Ok(Self::over(open(py, protocol, opening, settings)?))
     }
 
-    /// Joins a game. What comes of it is among the first events: :class:`PlayerJoined` for each player and at last for this one,
-    /// or :class:`GameEnded` with the reason why not.
+    /// Joins a game. What comes of it is among the first events: :class:`PlayerJoined` of each player and of this one, or
+    /// :class:`GameEnded` with the reason why not.
     ///
     /// Args:
     ///     address (AddressLike): where any player of the game is: it sends newcomers on to the master.
@@ -108,13 +150,56 @@ impl Peer {
     ///     bind (AddressLike | None, default None): the local address; None: any free port.
     ///     key (bytes | None, default None): the 32 bytes of the game; None: development mode.
     ///     timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
-    ///     settings (Any): as :meth:`host` has them.
+    ///     factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
+    ///     priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
+    ///         with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
+    ///         per candidate: within a channel, higher scores go first. None keeps the order. If it raises,
+    ///         returns anything else or a NaN, or sends or receives, the packets go out in their usual order, and
+    ///         :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
+    ///     slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is
+    ///         logged, at most once a second; ``counters`` has the times of all hooks.
+    ///     chunk_memory (int, default 67108864): bytes of chunks from each player to hold in memory, running ones
+    ///         and ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
+    ///     chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
+    ///         their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the
+    ///         same peer offers the same content again, even to another process, only the rest is sent.
+    ///     chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
+    ///         chunks are refused.
+    ///     chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
+    ///         counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+    ///     congestion (Congestion | None, default None): how fast chunks may be sent; None:
+    ///         :meth:`Congestion.adaptive`.
+    ///     driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
+    ///         when the game ticks. ``"thread"``: a native thread also serves connections between ticks and while
+    ///         the game is busy: it acks, resends and paces chunks. A tick's messages still go out together, at
+    ///         its flush.
+    ///     conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
+    ///         both sides. All peers share its rate and its losses, as on one link.
+    ///     seed (int | None, default None): makes these conditions repeatable; None: random.
+    ///     network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a
+    ///         socket.
+    ///     columns (Sequence[type] | None, default None): message classes delivered as columns
+    ///         (:meth:`Inbox.columns`) instead of objects.
+    ///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
+    ///         the path of a new one. If writing fails, it is logged and the game goes on.
+    ///     mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
+    ///         1,280. For paths that silently lose larger ones. Each side sets its own. With
+    ///         ``framing="yojimbo"`` the protocol's ``packet_fragment_size`` bounds them instead.
+    ///     packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
+    ///         delivered or lost; otherwise no such records are kept.
+    ///     strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`
+    ///         instead of returning a result that says so.
     ///
     /// Raises:
     ///     OSError: the address can't be bound.
     ///     ValueError: naming the argument, its value and its bound.
     #[staticmethod]
     #[pyo3(signature = (address, protocol, *, name = "", bind = None, key = None, timeout = 5, **settings))]
+    #[pyo3(text_signature = "(address, protocol, *, name='', bind=None, key=None, timeout=5, factory=None, \
+                             priority=None, slow_hook=0.005, chunk_memory=67108864, chunk_directory=None, \
+                             chunk_file_limit=None, chunk_directory_limit=None, congestion=None, \
+                             driver='polled', conditions=None, seed=None, network=None, columns=None, \
+                             capture=None, mtu=1280, packet_notifications=False, strict=False)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn join<'py>(
         py: Python<'py>,
@@ -239,7 +324,8 @@ impl Peer {
         self.endpoint.step(py)
     }
 
-    /// Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of transfers.
+    /// Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
+    /// transfers.
     #[getter]
     fn has_news(&self) -> PyResult<bool> {
         let told = self.part(|part, _| part.has_news())?;
@@ -251,7 +337,8 @@ impl Peer {
         self.endpoint.fileno()
     }
 
-    /// Has the game begin, with all players at the same moment. Returns False if this peer isn't the master, or the game has begun.
+    /// Has the game begin, for all players at the same moment. Returns False if this peer isn't the master, or the game
+    /// has begun.
     ///
     /// Args:
     ///     countdown (float, default 1.0): seconds until then, 0 to 60: long enough for all to hear of it.
@@ -287,8 +374,8 @@ impl Peer {
         })
     }
 
-    /// Queues a message for one player, for the next flush. Returns :attr:`SendResult.SENT`, which is true; or ``GONE`` or
-    /// ``FULL``, which are false: then nothing was queued.
+    /// Queues a message for one player, for the next flush. Returns :attr:`SendResult.SENT`, which is true; or ``GONE``
+    /// or ``FULL``, which are false: then nothing was queued.
     ///
     /// Args:
     ///     player (Player): the receiver, any but this one.
@@ -373,10 +460,11 @@ impl Peer {
     /// Queues a large block of data for one player, as :meth:`Server.send_chunk`.
     ///
     /// Args:
-    ///     player (Player): the receiver.
+    ///     player (Player): the receiver, any but this one.
     ///     data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a :class:`Chunk`.
     ///     label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
-    ///     burst (bool, default False): send all of it within a round trip instead of starting slowly; at most 256 KiB.
+    ///     burst (bool, default False): send all of it within a round trip instead of starting slowly; at most
+    ///         256 KiB.
     ///     ask_first (bool, default False): wait until the receiver has reported what it already has.
     #[pyo3(signature = (player, data, /, *, label = "", burst = false, ask_first = false))]
     fn send_chunk(
@@ -402,8 +490,8 @@ impl Peer {
         self.endpoint.stats(handle, None)
     }
 
-    /// Leaves the game and closes the socket: the others learn of it at once, and one of them becomes the master if this one was.
-    /// Otherwise as :meth:`Client.close`.
+    /// Leaves the game and closes the socket: the others learn of it at once, and one of them becomes the master if this
+    /// one was. Otherwise as :meth:`Client.close`.
     ///
     /// Args:
     ///     linger (float, default 0.0): seconds, 0 to 60, to wait for what is queued.
