@@ -141,7 +141,7 @@ class Difference:
     """A value that differs between two players."""
 
     object: str
-    """The class's name; or ``"commands"``, what a player gave to the turn; or ``"random"``, the shared generator."""
+    """The class's name, ``"commands"`` (of a player, for the turn) or ``"random"`` (the shared generator)."""
     id: int
     """The object's id; of ``"commands"`` the player's number."""
     field: str | None
@@ -370,7 +370,7 @@ class Lockstep:
         self._core.command(self._commands.protocol.encode(command))
 
     def turns(self, most: int = MAX_TURNS) -> Iterator[Turn]:
-        """The turns that are to be run now: none or one as a rule, up to ``most`` where this peer catches up."""
+        """The turns that are to be run now: none or one as a rule, up to ``most`` to catch up."""
         if self._peer.closed:
             return
         now = self._peer.time
@@ -462,8 +462,8 @@ class Lockstep:
 
     @property
     def progress(self) -> float:
-        """How much of the newest turn's time is over, 0 to 1: what is shown lies between the worlds before and
-        after it.
+        """How much of the newest turn's time is over, 0 to 1: what is shown lies between the worlds before it
+        and after it.
         """
         length = self._core.length
         return min(1.0, max(0.0, 1 - (self._core.due - self._peer.time) / length)) if length else 1.0
@@ -485,7 +485,7 @@ class Lockstep:
 
     @property
     def stats(self) -> dict[str, int]:
-        """What happened, by name: turns, stalls and their microseconds, payloads, bytes, and what was dropped."""
+        """What happened, by name: turns, stalls and their microseconds, payloads, bytes, what was dropped."""
         return {**self._core.counters, "bad_commands": self._commands.bad}
 
     def pause(self) -> None:
@@ -518,8 +518,8 @@ class Lockstep:
         self._core.vote(self._peer.time, player, out)
 
     def state(self) -> bytes:
-        """The world after the newest turn, for :meth:`load_state` of a player who has another one. Send it as a
-        chunk.
+        """The world after the newest turn, for :meth:`load_state` of a player who has another one. Send it
+        as a chunk.
 
         Raises:
             ValueError: there is no ``save``.
@@ -529,11 +529,11 @@ class Lockstep:
         return struct.pack("<i", self.turn) + self._random.state + self._save()
 
     def load_state(self, state: bytes) -> None:
-        """Takes the world of another player; :meth:`turns` gives the turns since then once more, and checks begin
-        anew.
+        """Takes the world of another player; :meth:`turns` gives the turns since then once more, and checks
+        begin anew.
 
         Raises:
-            ValueError: there is no ``load``, or it is of a turn that isn't kept any more or that didn't run here.
+            ValueError: there is no ``load``, or it is of a turn that isn't kept any more or didn't run here.
         """
         if self._load is None:
             raise ValueError("load must be given for load_state()")
@@ -619,6 +619,7 @@ class Recording:
         """Worlds from which a replay may begin."""
         self.bad_commands = 0
         """Commands that couldn't be decoded, of the last replay."""
+        self._compared: tuple[Mapping[type, Sequence[str]], _Objects] | None = None
         self._turns: list[tuple[Any, tuple[int, int] | None]] = [it for kind, it in rest if kind == "turn"]
 
     @classmethod
@@ -659,8 +660,8 @@ class Recording:
         return float(sum(it[1] * self.step * 10 / it[3] for it, _ in self._turns))
 
     def raw_turns(self) -> list[Any]:
-        """All turns as they are in the file: number, steps, delay, speed in 10 %, whether paused, masks of the
-        players and of those who left, and the commands' bytes with the player's number.
+        """All turns as they are in the file: number, steps, delay, speed in 10 %, whether paused, masks of
+        the players and of those who left, and the commands' bytes with the player's number.
         """
         return [it for it, _ in self._turns]
 
@@ -688,10 +689,8 @@ class Recording:
                 yield coded.turn(it, random, again=True)
         self.bad_commands = coded.bad
 
-    def check(
-        self, turn: Turn, objects: Iterable[Any], fields: Mapping[type, Sequence[str]] | _Objects
-    ) -> bool:
-        """Whether the world after a turn is as it was. Call it where the match did, for each turn: it draws once.
+    def check(self, turn: Turn, objects: Iterable[Any], fields: Mapping[type, Sequence[str]]) -> bool:
+        """Whether the world after a turn is as it was. Call it for each turn, as the match did; it draws.
 
         Args:
             fields: what ``objects`` was to :class:`Lockstep`.
@@ -700,7 +699,9 @@ class Recording:
         if not self._turns:
             return False
         it, check = self._turns[turn.number - self._turns[0][0][0]]
-        rows = (fields if isinstance(fields, _Objects) else _Objects(fields)).rows(objects)
+        if self._compared is None or self._compared[0] is not fields:
+            self._compared = (fields, _Objects(fields))
+        rows = self._compared[1].rows(objects)
         return check is None or (replayed_crc(it, draw, rows), draw) == check
 
     def first_difference(self, other: Recording) -> RecordingDifference | None:

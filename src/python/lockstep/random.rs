@@ -72,7 +72,7 @@ impl Random {
     }
 
     /// A number of this many random bits, 1 to 64.
-    #[pyo3(signature = (count = None, /), text_signature = "(count=64, /)")]
+    #[pyo3(signature = (count = None, /), text_signature = "($self, count=64, /)")]
     fn bits(&self, count: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
         let count = count.map_or(Ok(64), |count| bounded("count", count, 1u32, 64))?;
         Ok(lock(&self.core).next_u64() >> (64 - count))
