@@ -19,7 +19,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
     commands = re.findall(r"^    (\w+) ", printed(capsys, "--help"), re.M)
-    assert {"capture", "demo", "doctor", "inspect", "plot", "proxy", "soak", "top"} == set(commands)
+    assert {"capture", "demo", "doctor", "inspect", "plot", "proxy", "replay", "soak", "top"} == set(commands)
     for command in commands:
         assert printed(capsys, command, "--help").startswith(f"usage: tickwire {command} ")
 

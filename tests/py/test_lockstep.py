@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tickwire as tw
 from tickwire.cli import main
-from tickwire.lockstep import Desync, DesyncReport, Dropped, PaceChanged, Turn
+from tickwire.lockstep import Desync, DesyncReport, Dropped, Excluded, PaceChanged, Turn
 
 
 @tw.message
@@ -210,6 +210,41 @@ def test_a_changed_value_is_reported_by_name_and_healed() -> None:
     match.run(5)
     assert not any(isinstance(event, Desync) for events in match.events.values() for event in events)
     assert match.games[1].save() in (match.games[0].save(), match.games[2].save())
+
+
+def test_whoever_is_odd_can_be_voted_out() -> None:
+    match = Match(4, drop_odd=True)
+    match.run(3)
+    match.games[2].units[3].x += 1
+    match.run(5)
+    assert [match.locksteps[i].players for i in (0, 1, 3)] == [{0, 1, 3}] * 3
+    assert any(isinstance(event, Excluded) for event in match.events[2])
+    turns = min(match.locksteps[i].turn for i in (0, 1, 3))
+    assert turns > 60
+    assert len({match.crcs[i][turns] for i in (0, 1, 3)}) == 1
+
+
+def test_who_is_waited_for_too_long_is_voted_out() -> None:
+    match = Match(3, drop_after=1.0)
+    match.run(2)
+    silent = match.locksteps.pop(1)
+    match.run(0.7)
+    waiting = match.locksteps[0].waiting
+    assert waiting is not None
+    assert waiting.players == {1}
+    assert 0.2 < waiting.seconds < 0.7
+    match.run(5)
+    assert silent.turn < match.locksteps[0].turn - 30
+    assert match.locksteps[0].players == match.locksteps[2].players == {0, 2}
+
+
+def test_commands_that_nobody_can_decode_are_left_out_by_all() -> None:
+    match = Match(2)
+    match.locksteps[1]._core.command(bytes([255] * 9))
+    match.run(3)
+    assert [lockstep.stats["bad_commands"] for lockstep in match.locksteps.values()] == [1, 1]
+    turn = min(lockstep.turn for lockstep in match.locksteps.values())
+    assert match.crcs[0][turn] == match.crcs[1][turn]
 
 
 def test_pause_speed_and_progress() -> None:
