@@ -49,7 +49,7 @@ pub struct TurnLog {
 }
 
 impl TurnLog {
-    /// Adds an object.
+    /// Adds an object's values, in order.
     pub fn push(&mut self, class: u8, id: u32, words: &[i64]) {
         debug_assert!(words.len() <= MAX_FIELDS);
         self.rows.push(LogRow { class, id, start: self.words.len() as u32, count: words.len() as u8 });

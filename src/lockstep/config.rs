@@ -30,7 +30,7 @@ pub const MAX_SPEED: u8 = 64;
 /// The usual speed, in steps of 10 %.
 pub const NORMAL_SPEED: u8 = 10;
 
-/// How turns run.
+/// How long turns are, and how much later commands run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     /// Sub-turns of a turn.

@@ -7,7 +7,7 @@
 //! | checks | 2: how many; where there are some 6: how many turns the newest is before this; each 32 (CRC) and 16 (draw), oldest first |
 
 use super::config::{MAX_COMMAND_BYTES, MAX_COMMANDS, MAX_DELAY, MAX_ENTRY_BYTES, MAX_STEPS, Pace};
-use super::packet::Fault;
+use super::fault::Fault;
 use crate::wire::{BitReader, BitSink, BitWriter};
 
 /// Checks that ride in an entry, at most.
@@ -36,7 +36,7 @@ pub struct TurnCheck {
 
 /// What one player gives to one turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct TurnEntry {
     pub commands: Vec<Box<[u8]>>,
     pub control: Option<Control>,
     /// Of turns one behind the other, oldest first.
@@ -45,7 +45,7 @@ pub struct Entry {
     pub back: u8,
 }
 
-impl Entry {
+impl TurnEntry {
     /// Bits that it takes.
     pub fn bits(&self) -> usize {
         let command = |command: &[u8]| (if command.len() < 16 { 5 } else { 11 }) + 8 * command.len();
@@ -97,7 +97,7 @@ impl Entry {
     }
 
     pub(super) fn read(reader: &mut BitReader<'_>) -> Result<Self, Fault> {
-        let mut entry = Entry::default();
+        let mut entry = TurnEntry::default();
         if reader.bool()? {
             let count = reader.bits(6)? as usize;
             let mut bytes = 0;

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`config`] | settings and bounds |
 //! | [`entry`] | what one player gives to one turn |
-//! | [`packet`] | the payloads |
+//! | [`packet`], [`fault`] | the payloads, and what is wrong with some |
 //! | [`remote`] | what is known of a player |
 //! | [`schedule`] | when the next turn is due |
 //! | [`adapt`] | the delay and the length that the margins ask for |
@@ -25,6 +25,7 @@ pub mod checks;
 pub mod config;
 pub mod departure;
 pub mod entry;
+pub mod fault;
 pub mod machine;
 pub mod packet;
 pub mod random;
@@ -34,9 +35,9 @@ pub mod schedule;
 
 pub use checks::{Difference, LogRow, Verdict};
 pub use config::{LockstepConfig, LockstepConfigError, Pace, TurnNumber};
-pub use entry::{Control, Entry, TurnCheck};
+pub use entry::{Control, TurnCheck, TurnEntry};
+pub use fault::Fault;
 pub use machine::{
     CommandError, Lockstep, LockstepCounters, LockstepEvent, StartedTurn, Waiting, replayed_check,
 };
-pub use packet::Fault;
 pub use random::SharedRandom;

@@ -14,10 +14,9 @@
 //! | question | 0; or 1, 16 (turn), and 0, 16: objects from the one of this index; or 1, 8 (class), 32 (id): its fields |
 //! | answer | 0; or 1, 16 (turn) and 0, 16 (from), 16 (how many in all), 7 (rows), each 8, 32, 32 (hash); or 1, 8, 32, 1 (it is there), 6 (fields), each 64 |
 
-use core::fmt;
-
 use super::config::TurnNumber;
-use super::entry::Entry;
+use super::entry::TurnEntry;
+use super::fault::Fault;
 use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 
 /// Entries of a payload, and of a run of copies, at most.
@@ -32,84 +31,6 @@ pub const MAX_FIELDS: usize = 63;
 pub const UNKNOWN: i8 = 127;
 /// Milliseconds of a step of a margin.
 pub const MARGIN_MS: i64 = 8;
-
-/// How a peer breaks the protocol: its connection ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Fault {
-    /// It ends too soon.
-    CutShort,
-    /// It can't be read.
-    Read(ReadError),
-    /// More bytes of commands than a turn has.
-    TooLarge {
-        /// This many at least.
-        bytes: usize,
-    },
-    /// Nothing of this kind is a control.
-    Control,
-    /// A check of a turn that wasn't run before.
-    Check,
-    /// Data of a turn that nobody can have reached.
-    Ahead {
-        /// That turn.
-        turn: TurnNumber,
-    },
-    /// A gap in front of the data that came.
-    Gap {
-        /// The turn of the first entry.
-        turn: TurnNumber,
-    },
-    /// Other data for a turn than it gave before.
-    Rewritten {
-        /// That turn.
-        turn: TurnNumber,
-    },
-    /// An ack of what wasn't sent.
-    Ack {
-        /// The turn that it acks.
-        turn: TurnNumber,
-    },
-    /// Data of another player, who doesn't leave.
-    Forged {
-        /// That player.
-        player: u8,
-    },
-    /// A player that isn't in the game.
-    Stranger {
-        /// That player.
-        player: u8,
-    },
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::CutShort => write!(f, "a payload that ends too soon"),
-            Fault::Read(error) => write!(f, "{error}"),
-            Fault::TooLarge { bytes } => write!(f, "{bytes} bytes of commands for one turn"),
-            Fault::Control => write!(f, "a control of no known kind"),
-            Fault::Check => write!(f, "a check of a turn that can't have run"),
-            Fault::Ahead { turn } => write!(f, "data of turn {turn}, which nobody can have reached"),
-            Fault::Gap { turn } => write!(f, "data of turn {turn} with a gap in front of it"),
-            Fault::Rewritten { turn } => write!(f, "other data for turn {turn} than before"),
-            Fault::Ack { turn } => write!(f, "an ack of turn {turn}, whose data wasn't sent"),
-            Fault::Forged { player } => write!(f, "data in the name of player {player}"),
-            Fault::Stranger { player } => write!(f, "player {player}, who isn't in the game"),
-        }
-    }
-}
-
-impl core::error::Error for Fault {}
-
-impl From<ReadError> for Fault {
-    fn from(error: ReadError) -> Self {
-        match error {
-            ReadError::PastEnd { .. } => Fault::CutShort,
-            other => Fault::Read(other),
-        }
-    }
-}
 
 /// What a peer says of a player that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +47,7 @@ pub struct DepartureWord {
 pub struct CopiedEntries {
     pub player: u8,
     pub first: u8,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TurnEntry>,
 }
 
 /// Which values of a turn's log are asked for.
@@ -155,7 +76,7 @@ pub struct Payload {
     pub margin: i8,
     pub worst: i8,
     pub first: u8,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TurnEntry>,
     pub against: u16,
     pub departures: Vec<DepartureWord>,
     pub copies: Vec<CopiedEntries>,
@@ -268,7 +189,7 @@ impl Payload {
             payload.first = r.bits(8)? as u8;
         }
         for _ in 0..count {
-            payload.entries.push(Entry::read(r)?);
+            payload.entries.push(TurnEntry::read(r)?);
         }
         if r.bool()? {
             payload.read_more(r)?;
@@ -288,7 +209,8 @@ impl Payload {
         }
         for _ in 0..r.bits(4)? {
             let (player, first) = (r.bits(4)? as u8, r.bits(8)? as u8);
-            let entries: Result<Vec<Entry>, Fault> = (0..r.bits(4)?).map(|_| Entry::read(r)).collect();
+            let entries: Result<Vec<TurnEntry>, Fault> =
+                (0..r.bits(4)?).map(|_| TurnEntry::read(r)).collect();
             self.copies.push(CopiedEntries { player, first, entries: entries? });
         }
         if r.bool()? {

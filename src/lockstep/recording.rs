@@ -42,9 +42,9 @@ pub struct MatchSettings {
     pub about: Vec<u8>,
 }
 
-/// One record.
+/// One record of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Record {
+pub enum MatchRecord {
     Settings(MatchSettings),
     Turn(StartedTurn, Option<TurnCheck>),
     /// The world after a turn, with the generator's state.
@@ -60,7 +60,7 @@ pub enum Record {
 pub enum RecordingError {
     /// It doesn't begin as recordings do.
     NotARecording,
-    /// Of another version.
+    /// Of another version than this.
     Version(u8),
     /// It ends within a record.
     CutShort { at: usize },
@@ -86,17 +86,17 @@ impl fmt::Display for RecordingError {
 
 impl core::error::Error for RecordingError {}
 
-/// Appends a record.
-pub fn write(record: &Record, out: &mut Vec<u8>) {
+/// Appends a record to a file's bytes.
+pub fn write(record: &MatchRecord, out: &mut Vec<u8>) {
     let start = out.len();
     out.push(match record {
-        Record::Settings(_) => SETTINGS,
-        Record::Turn(..) => TURN,
-        Record::Snapshot { .. } => SNAPSHOT,
+        MatchRecord::Settings(_) => SETTINGS,
+        MatchRecord::Turn(..) => TURN,
+        MatchRecord::Snapshot { .. } => SNAPSHOT,
     });
     out.extend_from_slice(&[0; 4]);
     match record {
-        Record::Settings(settings) => {
+        MatchRecord::Settings(settings) => {
             out.extend_from_slice(&settings.seed.to_le_bytes());
             out.extend_from_slice(&settings.hash.to_le_bytes());
             out.extend_from_slice(&settings.step_us.to_le_bytes());
@@ -106,7 +106,7 @@ pub fn write(record: &Record, out: &mut Vec<u8>) {
                 out.extend_from_slice(bytes);
             }
         }
-        Record::Turn(turn, check) => {
+        MatchRecord::Turn(turn, check) => {
             out.extend_from_slice(&turn.turn.to_le_bytes());
             let flags = u8::from(turn.paused) | u8::from(check.is_some()) << 1;
             out.extend_from_slice(&[turn.steps, turn.delay, turn.speed, flags]);
@@ -123,7 +123,7 @@ pub fn write(record: &Record, out: &mut Vec<u8>) {
                 out.extend_from_slice(command);
             }
         }
-        Record::Snapshot { turn, random, state } => {
+        MatchRecord::Snapshot { turn, random, state } => {
             out.extend_from_slice(&turn.to_le_bytes());
             out.extend_from_slice(random);
             out.extend_from_slice(state);
@@ -144,11 +144,11 @@ pub struct RecordingReader<'a> {
     has_settings: bool,
 }
 
-struct Fields<'a> {
+struct BodyFields<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> BodyFields<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.bytes.split_at_checked(count)?;
         self.bytes = rest;
@@ -193,7 +193,7 @@ impl<'a> RecordingReader<'a> {
         self.at
     }
 
-    fn read(&mut self) -> Result<Option<Record>, RecordingError> {
+    fn read(&mut self) -> Result<Option<MatchRecord>, RecordingError> {
         let at = self.at;
         let rest = &self.bytes[at..];
         if rest.is_empty() {
@@ -211,7 +211,7 @@ impl<'a> RecordingReader<'a> {
         if crc32fast::hash(body).to_le_bytes() != crc {
             return Err(RecordingError::Damaged { at });
         }
-        let mut fields = Fields { bytes: &body[PREFIX..] };
+        let mut fields = BodyFields { bytes: &body[PREFIX..] };
         let forged = |what| RecordingError::Forged { at, what };
         let record = match body[0] {
             SETTINGS => read_settings(&mut fields),
@@ -224,19 +224,19 @@ impl<'a> RecordingReader<'a> {
             return Err(forged("bytes behind its end"));
         }
         match &record {
-            Record::Settings(_) if self.has_settings => return Err(forged("settings again")),
-            Record::Settings(_) => self.has_settings = true,
+            MatchRecord::Settings(_) if self.has_settings => return Err(forged("settings again")),
+            MatchRecord::Settings(_) => self.has_settings = true,
             _ if !self.has_settings => return Err(forged("no settings in front of it")),
-            Record::Turn(turn, _) => {
+            MatchRecord::Turn(turn, _) => {
                 if self.newest.is_some_and(|newest| turn.turn != newest + 1) {
                     return Err(forged("a turn out of order"));
                 }
                 self.newest = Some(turn.turn);
             }
-            Record::Snapshot { turn, .. } if self.newest.is_some_and(|newest| *turn != newest) => {
+            MatchRecord::Snapshot { turn, .. } if self.newest.is_some_and(|newest| *turn != newest) => {
                 return Err(forged("a snapshot of another turn"));
             }
-            Record::Snapshot { .. } => {}
+            MatchRecord::Snapshot { .. } => {}
         }
         self.at += whole.len();
         Ok(Some(record))
@@ -244,7 +244,7 @@ impl<'a> RecordingReader<'a> {
 }
 
 impl Iterator for RecordingReader<'_> {
-    type Item = Result<Record, RecordingError>;
+    type Item = Result<MatchRecord, RecordingError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let read = self.read().transpose();
@@ -255,7 +255,7 @@ impl Iterator for RecordingReader<'_> {
     }
 }
 
-fn read_settings(fields: &mut Fields<'_>) -> Option<Record> {
+fn read_settings(fields: &mut BodyFields<'_>) -> Option<MatchRecord> {
     let seed = fields.array().map(u64::from_le_bytes)?;
     let hash = fields.array().map(u64::from_le_bytes)?;
     let (step_us, players) = (fields.u32()?, fields.u16()?);
@@ -266,10 +266,10 @@ fn read_settings(fields: &mut Fields<'_>) -> Option<Record> {
     if players == 0 || step_us == 0 {
         return None;
     }
-    Some(Record::Settings(MatchSettings { seed, hash, step_us, players, names, about }))
+    Some(MatchRecord::Settings(MatchSettings { seed, hash, step_us, players, names, about }))
 }
 
-fn read_turn(fields: &mut Fields<'_>) -> Option<Record> {
+fn read_turn(fields: &mut BodyFields<'_>) -> Option<MatchRecord> {
     let turn = fields.array().map(TurnNumber::from_le_bytes)?;
     let [steps, delay, speed, flags] = fields.array()?;
     let (players, left) = (fields.u16()?, fields.u16()?);
@@ -288,21 +288,21 @@ fn read_turn(fields: &mut Fields<'_>) -> Option<Record> {
         commands.push((player, fields.take(length)?.into()));
     }
     let paused = flags & 1 == 1;
-    Some(Record::Turn(StartedTurn { turn, steps, delay, speed, paused, players, left, commands }, check))
+    Some(MatchRecord::Turn(StartedTurn { turn, steps, delay, speed, paused, players, left, commands }, check))
 }
 
-fn read_snapshot(fields: &mut Fields<'_>) -> Option<Record> {
+fn read_snapshot(fields: &mut BodyFields<'_>) -> Option<MatchRecord> {
     let turn = fields.array().map(TurnNumber::from_le_bytes)?;
     let random = fields.array()?;
-    Some(Record::Snapshot { turn, random, state: core::mem::take(&mut fields.bytes).to_vec() })
+    Some(MatchRecord::Snapshot { turn, random, state: core::mem::take(&mut fields.bytes).to_vec() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn settings() -> Record {
-        Record::Settings(MatchSettings {
+    fn settings() -> MatchRecord {
+        MatchRecord::Settings(MatchSettings {
             seed: 7,
             hash: 8,
             step_us: 33_000,
@@ -312,14 +312,14 @@ mod tests {
         })
     }
 
-    fn turn(turn: TurnNumber) -> Record {
+    fn turn(turn: TurnNumber) -> MatchRecord {
         let commands = vec![(0, b"go"[..].into()), (1, b""[..].into())];
         let started =
             StartedTurn { turn, steps: 3, delay: 2, speed: 10, paused: false, players: 3, left: 0, commands };
-        Record::Turn(started, Some(TurnCheck { crc: 9, draw: 10 }))
+        MatchRecord::Turn(started, Some(TurnCheck { crc: 9, draw: 10 }))
     }
 
-    fn file(records: &[Record]) -> Vec<u8> {
+    fn file(records: &[MatchRecord]) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         records.iter().for_each(|record| write(record, &mut bytes));
         bytes
@@ -327,10 +327,10 @@ mod tests {
 
     #[test]
     fn a_match_comes_back() {
-        let snapshot = Record::Snapshot { turn: -1, random: [3; 32], state: vec![1, 2, 3] };
+        let snapshot = MatchRecord::Snapshot { turn: -1, random: [3; 32], state: vec![1, 2, 3] };
         let records = [settings(), turn(-2), turn(-1), snapshot, turn(0)];
         let bytes = file(&records);
-        let read: Vec<Record> = RecordingReader::new(&bytes).unwrap().map(Result::unwrap).collect();
+        let read: Vec<MatchRecord> = RecordingReader::new(&bytes).unwrap().map(Result::unwrap).collect();
         assert_eq!(read, records);
     }
 
@@ -351,7 +351,7 @@ mod tests {
                 "byte {i}"
             );
         }
-        let error = |records: &[Record]| {
+        let error = |records: &[MatchRecord]| {
             whole(&file(records)).unwrap().into_iter().find_map(Result::err).unwrap().to_string()
         };
         assert_eq!(

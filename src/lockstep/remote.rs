@@ -1,7 +1,7 @@
 //! What is known of one player: its data by turn, what it has of ours, and how it fares.
 
 use super::config::{MAX_PLAYERS, TurnNumber, WINDOW};
-use super::entry::Entry;
+use super::entry::TurnEntry;
 use super::packet::{DepartureWord, LogQuery, LogReply, MARGIN_MS, UNKNOWN};
 use crate::time::Instant;
 
@@ -12,7 +12,7 @@ const MARGIN_GAIN: f64 = 0.1;
 struct HeldEntry {
     turn: TurnNumber,
     arrived: Instant,
-    entry: Entry,
+    entry: TurnEntry,
 }
 
 /// One player, also this one.
@@ -71,7 +71,7 @@ impl RemotePlayer {
     }
 
     /// Its data of a turn.
-    pub fn entry(&self, turn: TurnNumber) -> Option<&Entry> {
+    pub fn entry(&self, turn: TurnNumber) -> Option<&TurnEntry> {
         self.slot(turn).map(|held| &held.entry)
     }
 
@@ -86,7 +86,7 @@ impl RemotePlayer {
     }
 
     /// Takes the data of the turn after the newest.
-    pub(super) fn push(&mut self, now: Instant, entry: Entry) -> TurnNumber {
+    pub(super) fn push(&mut self, now: Instant, entry: TurnEntry) -> TurnNumber {
         self.have += 1;
         let place = self.have.rem_euclid(WINDOW as TurnNumber) as usize;
         self.held[place] = Some(HeldEntry { turn: self.have, arrived: now, entry });

@@ -522,7 +522,7 @@ fn two() -> Game {
 #[test]
 fn lies_are_faults_and_harm_nobody() {
     use tickwire::lockstep::Fault;
-    use tickwire::lockstep::entry::Entry;
+    use tickwire::lockstep::entry::TurnEntry;
     let mut game = two();
     let now = game.now;
     let peer = game.peers[0].as_mut().unwrap();
@@ -593,7 +593,7 @@ fn lies_are_faults_and_harm_nobody() {
     let counters = peer.counters();
     assert_eq!(counters.gaps, 1);
     assert_eq!(peer.read(now, 9, &[0; 9]), Err(Fault::Stranger { player: 9 }));
-    assert_eq!(Entry::default().bits(), 4);
+    assert_eq!(TurnEntry::default().bits(), 4);
     // A pace from one whose part it isn't changes nothing, and all others agree on that.
     game.run(5.0);
     assert!(game.turns().iter().all(|turn| *turn > 75), "{:?}", game.turns());

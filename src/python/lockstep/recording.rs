@@ -6,7 +6,7 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use super::core::{TurnTuple, started, turn_tuple};
 use crate::lockstep::TurnCheck;
-use crate::lockstep::recording::{MAGIC, MatchSettings, Record, RecordingReader, write};
+use crate::lockstep::recording::{MAGIC, MatchRecord, MatchSettings, RecordingReader, write};
 use crate::python::errors::value_error;
 
 /// A recording's first bytes: what is settled before the first turn.
@@ -23,7 +23,7 @@ pub(crate) fn recording_settings<'py>(
 ) -> Bound<'py, PyBytes> {
     let mut bytes = MAGIC.to_vec();
     let settings = MatchSettings { seed, hash, step_us, players, names, about };
-    write(&Record::Settings(settings), &mut bytes);
+    write(&MatchRecord::Settings(settings), &mut bytes);
     PyBytes::new(py, &bytes)
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn recording_turn<'py>(
     check: Option<(u32, u16)>,
 ) -> Bound<'py, PyBytes> {
     let mut bytes = Vec::new();
-    write(&Record::Turn(started(turn), check.map(|(crc, draw)| TurnCheck { crc, draw })), &mut bytes);
+    write(&MatchRecord::Turn(started(turn), check.map(|(crc, draw)| TurnCheck { crc, draw })), &mut bytes);
     PyBytes::new(py, &bytes)
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn recording_snapshot<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let random = random.try_into().map_err(|_| PyValueError::new_err("random must be 32 bytes"))?;
     let mut bytes = Vec::new();
-    write(&Record::Snapshot { turn, random, state }, &mut bytes);
+    write(&MatchRecord::Snapshot { turn, random, state }, &mut bytes);
     Ok(PyBytes::new(py, &bytes))
 }
 
@@ -70,15 +70,15 @@ pub(crate) fn read_recording<'py>(
     for record in reader {
         match record {
             Err(refusal) => error = Some(refusal.to_string()),
-            Ok(Record::Settings(it)) => {
+            Ok(MatchRecord::Settings(it)) => {
                 let (names, about) = (PyBytes::new(py, &it.names), PyBytes::new(py, &it.about));
                 records.append(("settings", (it.seed, it.hash, it.step_us, it.players, names, about)))?;
             }
-            Ok(Record::Turn(turn, check)) => {
+            Ok(MatchRecord::Turn(turn, check)) => {
                 let turn: Bound<'_, PyTuple> = turn_tuple(py, &turn)?;
                 records.append(("turn", (turn, check.map(|check| (check.crc, check.draw)))))?;
             }
-            Ok(Record::Snapshot { turn, random, state }) => {
+            Ok(MatchRecord::Snapshot { turn, random, state }) => {
                 records.append(("snapshot", (turn, PyBytes::new(py, &random), PyBytes::new(py, &state))))?;
             }
         }
