@@ -133,7 +133,13 @@ def said(minutes: float) -> dict[str, Any]:
         "units": UNITS,
         "commands a second and player": 5,
         "kbit/s of payloads a player, to all others": round(max(rates) / 1000, 2),
+        "kbit/s of sealed packets a player, to all others": round(max(map(sealed, match.peers)), 2),
     }
+
+
+def sealed(peer: tw.Peer[Any]) -> float:
+    """With what netcode and the transport add, without UDP's and IP's headers."""
+    return sum(peer.stats(player).sent_kbps for player in peer.players if player != peer.me)
 
 
 def found() -> dict[str, Any]:

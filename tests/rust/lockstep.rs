@@ -80,7 +80,7 @@ impl Game {
             Some(Lockstep::new(config, Instant::from_millis(1000 + 17 * me as u64)).unwrap())
         });
         let links = (0..count * count)
-            .map(|i| (i / count != i % count).then(|| Link::new(conditions.clone(), i as u64 + 1).unwrap()));
+            .map(|i| (i / count != i % count).then(|| Link::new(*conditions, i as u64 + 1).unwrap()));
         Game {
             peers: peers.collect(),
             worlds: (0..count).map(|_| World::new(24, 99)).collect(),
