@@ -182,7 +182,7 @@ def _members(mask: int) -> frozenset[int]:
 class _Objects:
     """Which fields of which classes are compared."""
 
-    def __init__(self, objects: Mapping[type, Sequence[str]]) -> None:
+    def __init__(self, objects: Mapping[Any, Sequence[str]]) -> None:
         self.classes: list[tuple[str, tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = []
         self.number: dict[type, int] = {}
         self.floats: set[tuple[int, int]] = set()
@@ -298,7 +298,7 @@ class Lockstep:
         started: Started,
         commands: Sequence[type],
         *,
-        objects: Mapping[type, Sequence[str]] | None = None,
+        objects: Mapping[Any, Sequence[str]] | None = None,
         step: float = 0.033,
         steps: int = 3,
         delay: int = 2,
@@ -619,7 +619,7 @@ class Recording:
         """Worlds from which a replay may begin."""
         self.bad_commands = 0
         """Commands that couldn't be decoded, of the last replay."""
-        self._compared: tuple[Mapping[type, Sequence[str]], _Objects] | None = None
+        self._compared: tuple[Mapping[Any, Sequence[str]], _Objects] | None = None
         self._turns: list[tuple[Any, tuple[int, int] | None]] = [it for kind, it in rest if kind == "turn"]
 
     @classmethod
@@ -689,7 +689,7 @@ class Recording:
                 yield coded.turn(it, random, again=True)
         self.bad_commands = coded.bad
 
-    def check(self, turn: Turn, objects: Iterable[Any], fields: Mapping[type, Sequence[str]]) -> bool:
+    def check(self, turn: Turn, objects: Iterable[Any], fields: Mapping[Any, Sequence[str]]) -> bool:
         """Whether the world after a turn is as it was. Call it for each turn, as the match did; it draws.
 
         Args:
