@@ -117,14 +117,18 @@ impl Departures {
                 self.frozen |= 1 << player;
             }
         }
+        // Of all that leave: what one said of the first before it stopped taking the second's data may be old, as the second
+        // may have copied it some.
+        let said = |it: u8, of: u8| remotes[usize::from(it)].departures[usize::from(of)];
+        let others = self.live() & !(1 << self.me);
+        if !members(others).all(|it| members(self.frozen).all(|of| said(it, of).is_some())) {
+            return news;
+        }
         for player in members(self.frozen) {
-            let mut newest = remotes[usize::from(player)].have;
-            let all_said = members(self.live() & !(1 << self.me)).all(|it| {
-                let word = remotes[usize::from(it)].departures[usize::from(player)];
-                newest = newest.max(word.map_or(newest, |word| near(word.have, turn)));
-                word.is_some()
-            });
-            if all_said && self.out(player).is_none_or(|out| out != newest + 1 && out > turn) {
+            let words = members(others).filter_map(|it| said(it, player));
+            let newest = words.map(|word| near(word.have, turn)).chain([remotes[usize::from(player)].have]);
+            let newest = newest.max().unwrap_or(-1);
+            if self.out(player).is_none_or(|out| out != newest + 1 && out > turn) {
                 self.out[usize::from(player)] = Some(newest + 1);
                 news.decided |= 1 << player;
             }
