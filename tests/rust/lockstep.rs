@@ -364,7 +364,8 @@ fn a_player_who_leaves_is_out_at_one_turn_for_all() {
 
 #[test]
 fn two_may_leave_and_the_one_who_decides_among_them() {
-    for round in 0..40u64 {
+    // In the last of them a decision by words that were too old parted the worlds once.
+    for round in (0..40u64).chain(996..1000) {
         let mut game = Game::new(5, &bad(), |_| ());
         game.luck = SharedRandom::seeded(2000 + round);
         game.rate = 20.0;
