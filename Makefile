@@ -11,7 +11,7 @@ SOURCES := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links ghosts latency compare fuzz mutations sanitize soak wheel clean
+.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links ghosts latency peers compare fuzz mutations sanitize soak wheel clean
 
 build: $(VENV)/.built
 
@@ -75,6 +75,10 @@ ghosts: $(VENV)/.dev
 # What hides latency: clocks, inputs, prediction, in virtual time; writes benches/latency/results.json.
 latency: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/python benches/latency/run.py
+
+# Games without a server, in virtual time; writes benches/peers/*.json.
+peers: $(VENV)/.built $(VENV)/.dev
+	$(BIN)/python benches/peers/lockstep.py $(ARGS)
 
 # Tickwire beside other libraries, some minutes; writes benches/compare/RESULTS.md, results.json and the README's table.
 compare: $(VENV)/.built

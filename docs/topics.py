@@ -29,6 +29,10 @@ TOPICS: dict[str, tuple[str, str]] = {
         "RendezvousServer Relay "
         "Peer Player PlayerJoined PlayerLeft MasterChanged Started GameEnded PeerEvent LeaveReason",
     ),
+    "Lockstep": (
+        "Commands that all players run in the same turn, and matches that were recorded.",
+        "Lockstep Random Recording RecordingError",
+    ),
     "Calls": (
         "Functions that the other side runs.",
         "call to_server to_client to_all ServerCall ClientCall Direction Request CallError "
@@ -82,6 +86,7 @@ TOPICS: dict[str, tuple[str, str]] = {
 
 MODULES = {
     "tickwire.aio": "asyncio",
+    "tickwire.lockstep": "Turns and events of lockstep",
     "tickwire.testing": "Tests in virtual time",
 }
 """Public modules beside `tickwire`, each a page: title by name."""

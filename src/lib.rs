@@ -19,6 +19,7 @@
 //! | 4 | [`mesh`] | who is in a game of peers, and which of them is the master |
 //! | 3 | [`wire`] | bytes and bits (serialize 1.0), message schemas |
 //! | 4 | [`rendezvous`] | peers behind NATs find each other: lobby codes, punching, a relay |
+//! | 4 | [`lockstep`] | turns in which all players run the same commands; who differs, and in what; matches as files |
 //! | 3 | [`calls`] | how many calls a peer may make, and which requests wait for a reply |
 //! | 2 | [`store`] | fixed-capacity containers |
 //! | 1 | [`time`], [`limits`], [`rng`] | newtypes, every bound with its reason, a seeded generator |
@@ -40,6 +41,7 @@ pub mod wire;
 pub mod calls;
 pub mod mesh;
 
+pub mod lockstep;
 pub mod netcode;
 pub mod rendezvous;
 pub mod rollback;

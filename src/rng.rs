@@ -28,6 +28,16 @@ impl Rng {
         Rng { state: [split_mix(), split_mix(), split_mix(), split_mix()] }
     }
 
+    /// All there is to it, to be kept.
+    pub fn state(&self) -> [u64; 4] {
+        self.state
+    }
+
+    /// The generator that was kept; all zeros are no state of one.
+    pub fn from_state(state: [u64; 4]) -> Option<Self> {
+        (state != [0; 4]).then_some(Rng { state })
+    }
+
     /// The next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         let [a, b, c, d] = &mut self.state;

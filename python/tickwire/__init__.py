@@ -67,6 +67,7 @@ from tickwire._core import (
     PlayerOut,
     Protocol,
     Proxy,
+    Random,
     ReceivedChunk,
     Relay,
     RendezvousServer,
@@ -194,6 +195,7 @@ from tickwire.fields import (
 from tickwire.ghost import Always, Chosen, Grid, Hook, Owner, ghost
 from tickwire.handlers import Handlers
 from tickwire.hooks import AdmissionHook, PriorityHook
+from tickwire.lockstep import Lockstep, Recording, RecordingError
 from tickwire.log import UnconfiguredLog
 from tickwire.loop import loop
 from tickwire.message import BlockMessage, Message, MessageFactory, message
@@ -280,6 +282,7 @@ __all__ = [
     "LeaveReason",
     "Link",
     "Load",
+    "Lockstep",
     "MasterChanged",
     "Message",
     "MessageFactory",
@@ -309,8 +312,11 @@ __all__ = [
     "PullHook",
     "Puller",
     "Quaternion",
+    "Random",
     "ReceivedChunk",
     "Reconnecting",
+    "Recording",
+    "RecordingError",
     "Redialler",
     "Relay",
     "RendezvousServer",

@@ -86,6 +86,7 @@ __all__ = [
     "Inputs",
     "Link",
     "Load",
+    "LockstepCore",
     "MasterChanged",
     "Notifications",
     "Outages",
@@ -101,6 +102,7 @@ __all__ = [
     "Property",
     "Protocol",
     "Proxy",
+    "Random",
     "ReceivedChunk",
     "Relay",
     "RendezvousServer",
@@ -154,9 +156,14 @@ __all__ = [
     "quaternion",
     "ranged",
     "raw",
+    "read_recording",
+    "recording_settings",
+    "recording_snapshot",
+    "recording_turn",
     "redundant",
     "reliable_ordered",
     "reliable_unordered",
+    "replayed_crc",
     "row_format",
     "sequence_distance",
     "sequence_greater",
@@ -5715,3 +5722,198 @@ class SyncTest(Generic[_I]):
     @property
     def frame(self) -> int:
         """The frame that runs next."""
+
+# --- lockstep ----------------------------------------------------------------------------------------
+
+@final
+class Random:
+    """A seeded generator that gives the same numbers on every machine and in every version: xoshiro256** (Blackman and Vigna,
+    2018), seeded through SplitMix64. Not for secrets.
+
+    In lockstep all draw from one of these, as often and in the same order: :attr:`tickwire.lockstep.Turn.random`. What
+    doesn't touch the game's state (sparks, sounds) draws from another.
+
+    Args:
+        seed: 64 bits; the whole sequence follows from it.
+
+    Example:
+        >>> random = Random(42)
+        >>> random.below(6)
+        0
+        >>> random.between(1, 6)
+        3
+    """
+
+    def __new__(cls, seed: int) -> Random: ...
+    @staticmethod
+    def from_state(state: bytes, /) -> Random:
+        """A generator that goes on where the one with this :attr:`state` was.
+
+        Raises:
+            ValueError: these are no 32 bytes of a state.
+        """
+    @property
+    def state(self) -> bytes:
+        """All there is to it, in 32 bytes; may be set."""
+    @state.setter
+    def state(self, state: bytes) -> None: ...
+    def bits(self, count: int = 64, /) -> int:
+        """A number of this many random bits, 1 to 64."""
+    def below(self, bound: int, /) -> int:
+        """A whole number from 0 up to, but not including, ``bound``; all are equally likely.
+
+        Raises:
+            ValueError: ``bound`` isn't 1 to 2**64 - 1.
+        """
+    def between(self, low: int, high: int, /) -> int:
+        """A whole number from ``low`` to ``high``, both included; all are equally likely.
+
+        Raises:
+            ValueError: they aren't numbers of 64 bits with a sign, or ``high`` is below ``low``.
+        """
+    def unit(self) -> float:
+        """A float from 0 up to, but not including, 1, of 53 random bits. It is exact, and so the same everywhere; what is
+        computed of it may not be.
+        """
+    def choice(self, items: Sequence[_T], /) -> _T:
+        """One of the items of a sequence.
+
+        Raises:
+            IndexError: it is empty.
+        """
+    def shuffle(self, items: list[Any], /) -> None:
+        """Puts a list's items into a random order, in place; all orders are equally likely."""
+    def fill(self, array: Buffer, /, bound: int | None = None) -> None:
+        """Fills an array with random numbers, in order of its items: integers with all their bits, or with numbers below
+        ``bound``; floats from 0 up to, but not including, 1.
+
+        Args:
+            array: contiguous, of integers of 8 to 64 bits or of float64, through the buffer protocol.
+            bound: for integers: what they stay below.
+
+        Raises:
+            TypeError: it is no such array.
+            ValueError: ``bound`` is beyond the array's numbers, or was given for floats.
+        """
+    def copy(self) -> Random:
+        """Another generator with the same state."""
+
+@final
+class LockstepCore:
+    """Lockstep without what makes it pleasant: :class:`tickwire.Lockstep` holds one. Players are numbers 0 to 15, sets of them
+    masks with a bit each; times are seconds.
+    """
+
+    def __new__(
+        cls,
+        me: int,
+        players: int,
+        master: int,
+        *,
+        start: float,
+        step: float = 0.033,
+        steps: int = 3,
+        delay: int = 2,
+        adapt: bool = True,
+        max_steps: int | None = None,
+        max_delay: int | None = None,
+        resend: float | None = None,
+        log_turns: int = 32,
+    ) -> LockstepCore: ...
+    def command(self, command: bytes, /) -> None:
+        """Gives a command, for the next turn with room.
+
+        Raises:
+            MessageTooLargeError: it has more than 480 bytes.
+            ChannelFullError: 4,096 commands wait.
+        """
+    def attach(self, peer: Peer[Any], /) -> None:
+        """Has a peer carry what is to be said, from its next tick on."""
+    def pause(self, paused: bool, /) -> None:
+        """Pauses the game or goes on, for all and at the same turn."""
+    def set_speed(self, speed: int, /) -> None:
+        """How fast the game goes, in steps of 10 %, for all and at the same turn."""
+    def set_master(self, player: int, /) -> None:
+        """Who is the master now."""
+    def note_left(self, now: float, player: int, /) -> None:
+        """A player isn't reachable any more."""
+    def vote(self, now: float, player: int, out: bool, /) -> None:
+        """This player wants another out, or no longer wants it."""
+    def read(self, now: float, player: int, payload: bytes, /) -> str | None:
+        """Takes a payload of a player. Returns how it breaks the protocol, or None: that player's connection should end then."""
+    def fill(self, now: float, player: int, max_bytes: int = 1000, /) -> bytes | None:
+        """What is to be said to a player now, in at most ``max_bytes``; None where there is nothing."""
+    def poll_turn(
+        self, now: float, /
+    ) -> tuple[int, int, int, int, bool, int, int, list[tuple[int, bytes]]] | None:
+        """The next turn, if it is due and its data is there: number, steps, delay, speed, paused, players, left, commands."""
+    def check(
+        self, now: float, turn: int, draw: int, rows: list[tuple[str, tuple[str, ...], list[Any]]], /
+    ) -> int:
+        """Takes the world after a turn. Returns the CRC over it.
+
+        Args:
+            draw: 16 bits of the generator that all share.
+            rows: for each class in order of its number: its name, its fields' names, and of each object a tuple of its id and
+                the fields' values.
+
+        Raises:
+            ValueError: two objects have one id, a number is out of its bounds, or the turn isn't the newest.
+            TypeError: a value is of no kind that can be compared.
+        """
+    def resume(self, turn: int, /) -> None:
+        """All worlds are one again after this turn."""
+    def poll_event(self) -> tuple[Any, ...] | None:
+        """The next event as its name and its values, oldest first; None where there is none."""
+    @property
+    def waiting(self) -> tuple[int, int, float] | None:
+        """What the due turn waits for: its number, the players, since when; None while it doesn't."""
+    @property
+    def turn(self) -> int:
+        """The newest turn that started."""
+    @property
+    def due(self) -> float:
+        """When the next turn is due."""
+    @property
+    def length(self) -> float:
+        """Seconds of the turn that runs."""
+    @property
+    def pace(self) -> tuple[int, int]:
+        """Sub-turns of a turn, and turns between giving a command and running it."""
+    @property
+    def players(self) -> list[int]:
+        """Who takes part."""
+    @property
+    def excluded(self) -> bool:
+        """Whether the others go on without this player."""
+    @property
+    def counters(self) -> dict[str, int]:
+        """What happened, by name."""
+
+def recording_settings(
+    seed: int, hash: int, step_us: int, players: int, names: bytes, about: bytes, /
+) -> bytes:
+    """A recording's first bytes: what is settled before the first turn."""
+
+def recording_turn(
+    turn: tuple[int, int, int, int, bool, int, int, list[tuple[int, bytes]]], check: tuple[int, int] | None, /
+) -> bytes:
+    """The record of a turn, with the CRC and the draw where it was checked."""
+
+def recording_snapshot(turn: int, random: bytes, state: bytes, /) -> bytes:
+    """The record of the world after a turn."""
+
+def read_recording(data: bytes, /) -> tuple[list[Any], str | None]:
+    """All records of a recording that are whole, and why there are no more: None at its end.
+
+    Raises:
+        ValueError: it is no recording.
+    """
+
+def replayed_crc(
+    turn: tuple[int, int, int, int, bool, int, int, list[tuple[int, bytes]]],
+    draw: int,
+    rows: list[tuple[str, tuple[str, ...], list[Any]]],
+    /,
+) -> int:
+    """The CRC over the world after a turn that runs again, and over what players gave to it: as :meth:`LockstepCore.check` has it."""

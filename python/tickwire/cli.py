@@ -142,6 +142,13 @@ def _soak(parser: Parser) -> None:
     parser.set_defaults(run=run)
 
 
+def _replay(parser: Parser) -> None:
+    from tickwire.replay import commands
+
+    commands.add_arguments(parser)
+    parser.set_defaults(run=commands.run)
+
+
 COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
     "demo": (
         "play a small game over real sockets and a bad network, and check every reliable message",
@@ -155,6 +162,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
     "top": ("watch the connections of a server that has a stats port", _top),
     "plot": ("draw a capture's rates and losses, or a soak's counts, as a PNG", _plot),
     "doctor": ("examine this machine, and the way to a server, and say what to change", _doctor),
+    "replay": ("show the turns, commands and CRCs of a recorded match, or where two matches part", _replay),
     "soak": (
         "play random games on random bad networks in virtual time, and check all that arrives",
         _soak,

@@ -33,6 +33,7 @@ mod goodbye;
 mod held;
 mod hooks;
 mod inbox;
+mod lockstep;
 mod log;
 mod meeting;
 mod network;
@@ -106,6 +107,10 @@ pub mod module {
     use super::hooks::Candidates;
     #[pymodule_export]
     use super::inbox::{Inbox, Notifications, PacketNotifications, Tick};
+    use super::lockstep::{
+        LockstepCore, Random, read_recording, recording_settings, recording_snapshot, recording_turn,
+        replayed_crc,
+    };
     #[pymodule_export]
     use super::meeting::{Relay, RendezvousServer};
     #[pymodule_export]

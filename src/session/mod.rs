@@ -7,12 +7,14 @@
 //! ends in time.
 
 mod ghosts;
+mod lockstep;
 mod peers;
 mod rollback;
 mod tick;
 pub mod timing;
 
 pub use ghosts::Ghosts;
+pub use lockstep::SharedLockstep;
 pub use peers::{Carried, PeerConfig, PeerPart};
 pub use rollback::SharedRollback;
 pub use tick::Tick;

@@ -28,6 +28,7 @@ def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
         "proxy",
         "relay",
         "rendezvous",
+        "replay",
         "soak",
         "top",
     } == set(commands)

@@ -19,6 +19,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("timeline", &["wire", "store", "time", "rng"]),
     ("rendezvous", &["store", "time", "limits", "rng"]),
     ("rollback", &["wire", "store", "time", "rng"]),
+    ("lockstep", &["wire", "store", "time", "rng"]),
     ("endpoint", &["netcode", "transport", "wire", "store", "time", "limits", "rng"]),
     ("replication", &["endpoint", "transport", "wire", "store", "time", "limits", "rng"]),
     (
@@ -27,6 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "rollback",
             "replication",
             "timeline",
+            "lockstep",
             "mesh",
             "rendezvous",
             "endpoint",
@@ -115,6 +117,7 @@ const WITHOUT_CIRCLES: &[&str] = &[
     "endpoint",
     "replication",
     "timeline",
+    "lockstep",
     "mesh",
     "rollback",
     "session",

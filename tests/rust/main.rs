@@ -36,6 +36,7 @@ mod layers;
 #[allow(dead_code)]
 mod link_table;
 mod links;
+mod lockstep;
 mod loss_bounds;
 mod memory;
 mod mesh;

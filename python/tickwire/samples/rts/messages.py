@@ -1,0 +1,74 @@
+"""What players command, and what peers share."""
+
+from __future__ import annotations
+
+import enum
+from typing import Annotated
+
+import tickwire as tw
+
+MAX_PLAYERS = 4
+SIZE = 4096
+"""The map is a square of this many steps."""
+MAX_SELECTED = 12
+"""Units that one command is for, at most."""
+
+
+class Kind(enum.IntEnum):
+    """What an object is."""
+
+    MINE = 0
+    BASE = 1
+    BARRACKS = 2
+    WORKER = 3
+    SOLDIER = 4
+
+
+Ids = Annotated[list[tw.u16], tw.up_to(MAX_SELECTED)]
+Place = Annotated[int, tw.ranged(0, SIZE - 1)]
+
+
+@tw.message
+class Move:
+    """Go there, and stop what you did."""
+
+    units: Ids
+    x: Place = 0
+    y: Place = 0
+
+
+@tw.message
+class Gather:
+    """Workers bring gold from a mine to the nearest base."""
+
+    units: Ids
+    mine: tw.u16 = 0
+
+
+@tw.message
+class Attack:
+    """Soldiers follow an enemy and fight it."""
+
+    units: Ids
+    target: tw.u16 = 0
+
+
+@tw.message
+class Build:
+    """A worker builds where it is."""
+
+    worker: tw.u16
+    kind: Kind = Kind.BARRACKS
+
+
+@tw.message
+class Train:
+    """A base trains a worker, a barracks a soldier."""
+
+    building: tw.u16
+
+
+COMMANDS = [Move, Gather, Attack, Build, Train]
+Command = Move | Gather | Attack | Build | Train
+
+PROTOCOL = tw.Protocol(0x7213, COMMANDS, peers=True)

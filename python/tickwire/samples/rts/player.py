@@ -1,0 +1,71 @@
+"""A player: a peer, the world, and lockstep between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import tickwire as tw
+from tickwire.lockstep import LockstepEvent
+from tickwire.samples.rts.bot import Bot
+from tickwire.samples.rts.messages import COMMANDS
+from tickwire.samples.rts.rules import FIELDS, Battlefield
+
+THINKING = 10
+"""Turns between two thoughts of a bot."""
+SNAPSHOT_EVERY = 600
+"""Turns: about a minute."""
+
+
+class Player:
+    """One of the players, perhaps a bot. Call :meth:`tick` once a frame."""
+
+    def __init__(self, peer: tw.Peer, *, bot: bool = False, record: Path | None = None) -> None:
+        self.peer = peer
+        self.world: Battlefield | None = None
+        self.lockstep: tw.Lockstep | None = None
+        self.events: list[LockstepEvent] = []
+        self._is_bot, self._record = bot, record
+        self._bot: Bot | None = None
+        self.crc = 0
+        """Of the newest turn."""
+
+    def tick(self) -> None:
+        """Takes what came, runs the turns that may run, and says what is to be said."""
+        with self.peer.tick() as inbox:
+            for event in inbox.events:
+                if isinstance(event, tw.Started):
+                    self._start(event)
+            if self.lockstep is not None and self.world is not None:
+                self._play(self.lockstep, self.world)
+
+    def _start(self, started: tw.Started) -> None:
+        world = self.world = Battlefield((player.number for player in self.peer.players), started.seed)
+        self.lockstep = tw.Lockstep(
+            self.peer,
+            started,
+            COMMANDS,
+            objects=FIELDS,
+            drop_after=20.0,
+            record=self._record,
+            save=world.save,
+            load=world.load,
+            snapshot_every=SNAPSHOT_EVERY,
+        )
+        me = self.peer.me
+        if self._is_bot and me is not None:
+            self._bot = Bot(me.number, started.seed + me.number)
+
+    def _play(self, lockstep: tw.Lockstep, world: Battlefield) -> None:
+        for turn in lockstep.turns():
+            world.step(turn)
+            self.crc = lockstep.check(turn, world.objects()) or self.crc
+            if self._bot is not None and turn.number % THINKING == 0 and not turn.again:
+                for command in self._bot.think(world):
+                    lockstep.command(command)
+        self.events += lockstep.events()
+
+    def close(self) -> None:
+        """Ends the recording and leaves."""
+        if self.lockstep is not None:
+            self.lockstep.close()
+        self.peer.close()

@@ -1,0 +1,278 @@
+"""The world and its rules: whole numbers, the shared generator, and no order but that of ids.
+
+All that a peer gives as a command is judged here, by all alike: that the units are the player's own, that
+there is gold enough.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import struct
+from collections.abc import Iterable
+
+import tickwire as tw
+from tickwire.lockstep import Turn
+from tickwire.samples.rts.messages import SIZE, Attack, Build, Command, Gather, Kind, Move, Train
+
+SPEED = {Kind.WORKER: 6, Kind.SOLDIER: 8}
+"""Steps a sub-turn."""
+HEALTH = {Kind.MINE: 1, Kind.BASE: 1500, Kind.BARRACKS: 800, Kind.WORKER: 60, Kind.SOLDIER: 120}
+COST = {Kind.BASE: 400, Kind.BARRACKS: 150, Kind.WORKER: 50, Kind.SOLDIER: 80}
+TRAINED = {Kind.BASE: Kind.WORKER, Kind.BARRACKS: Kind.SOLDIER}
+TRAINING = 150
+"""Sub-turns."""
+LOAD = 10
+"""Gold that a worker carries."""
+RANGE = 60
+SIGHT = 240
+MAX_UNITS = 75
+"""Units of a player."""
+NOBODY = 255
+MINES = 8
+MINE_GOLD = 20_000
+
+IDLE, MOVING, GATHERING, RETURNING, ATTACKING = range(5)
+
+
+@dataclasses.dataclass(slots=True)
+class Thing:
+    """A unit, a building or a mine."""
+
+    id: int
+    owner: int
+    kind: int
+    x: int
+    y: int
+    health: int
+    order: int = IDLE
+    target: int = 0
+    to_x: int = 0
+    to_y: int = 0
+    left: int = 0
+    """Gold in it or carried by it; of a building the sub-turns until what it trains is ready."""
+
+
+@dataclasses.dataclass(slots=True)
+class Purse:
+    """What a player has."""
+
+    id: int
+    gold: int = 200
+    lost: int = 0
+
+
+FIELDS = {
+    Thing: ("owner", "kind", "x", "y", "health", "order", "target", "to_x", "to_y", "left"),
+    Purse: ("gold", "lost"),
+}
+"""What players compare after each turn."""
+
+_THING = struct.Struct("<HBBhhiBHhhi")
+_PURSE = struct.Struct("<Bii")
+
+
+class Battlefield:
+    """The world: the same on all machines after the same turns."""
+
+    def __init__(self, players: Iterable[int], seed: int) -> None:
+        self.purses = {player: Purse(player) for player in sorted(players)}
+        self.things: dict[int, Thing] = {}
+        self.next_id = 1
+        luck = tw.Random(seed)
+        for number in range(MINES):
+            place = (SIZE // 4 * (1 + number % 4) - SIZE // 8, SIZE // 2 * (number // 4) + SIZE // 4)
+            x, y = (each + luck.between(-200, 200) for each in place)
+            self._add(NOBODY, Kind.MINE, x, y).left = MINE_GOLD
+        for place_, player in enumerate(self.purses):
+            x, y = SIZE // 8 + SIZE * 3 // 4 * (place_ % 2), SIZE // 8 + SIZE * 3 // 4 * (place_ // 2 % 2)
+            self._add(player, Kind.BASE, x, y)
+            for i in range(4):
+                self._add(player, Kind.WORKER, x - 90 + 60 * i, y + 100)
+
+    def _add(self, owner: int, kind: Kind, x: int, y: int) -> Thing:
+        x, y = max(0, min(SIZE - 1, x)), max(0, min(SIZE - 1, y))
+        thing = Thing(self.next_id, owner, kind, x, y, HEALTH[kind])
+        self.things[thing.id] = thing
+        # Ids rise, and so the order of the dictionary is that of ids.
+        self.next_id += 1
+        return thing
+
+    def of(self, player: int, *kinds: Kind) -> list[Thing]:
+        """A player's objects of these kinds, in order of their ids."""
+        return [thing for thing in self.things.values() if thing.owner == player and thing.kind in kinds]
+
+    def objects(self) -> list[Thing | Purse]:
+        """All that is compared."""
+        return [*self.things.values(), *self.purses.values()]
+
+    def step(self, turn: Turn) -> None:
+        """Runs a turn."""
+        for player in sorted(turn.left):
+            for thing in self.of(player, *Kind):
+                del self.things[thing.id]
+        for player, command in turn.commands:
+            self._obey(player, command)
+        if turn.steps:
+            self._act(turn)
+
+    def _own(self, player: int, ids: Iterable[int], kinds: tuple[Kind, ...]) -> list[Thing]:
+        found = [self.things.get(id_) for id_ in ids]
+        return [it for it in found if it is not None and it.owner == player and it.kind in kinds]
+
+    def _obey(self, player: int, command: Command) -> None:
+        movers = (Kind.WORKER, Kind.SOLDIER)
+        match command:
+            case Move(units, x, y):
+                # In rows, so that they don't stand in one place.
+                for i, unit in enumerate(self._own(player, units, movers)):
+                    unit.order, unit.to_x, unit.to_y = MOVING, x + i % 4 * 30, y + i // 4 * 30
+            case Gather(units, mine):
+                if self._is(mine, Kind.MINE):
+                    for unit in self._own(player, units, (Kind.WORKER,)):
+                        unit.order, unit.target = GATHERING, mine
+            case Attack(units, target):
+                enemy = self.things.get(target)
+                if enemy is not None and enemy.owner not in (player, NOBODY):
+                    for unit in self._own(player, units, (Kind.SOLDIER,)):
+                        unit.order, unit.target = ATTACKING, target
+            case Build(worker, kind):
+                for builder in self._own(player, [worker], (Kind.WORKER,)):
+                    if kind in (Kind.BASE, Kind.BARRACKS) and self._pay(player, kind):
+                        self._add(player, kind, builder.x, builder.y)
+            case Train(building):
+                for it in self._own(player, [building], (Kind.BASE, Kind.BARRACKS)):
+                    count = len(self.of(player, *movers))
+                    if not it.left and count < MAX_UNITS and self._pay(player, TRAINED[Kind(it.kind)]):
+                        it.left = TRAINING
+
+    def _is(self, id_: int, kind: Kind) -> bool:
+        thing = self.things.get(id_)
+        return thing is not None and thing.kind == kind
+
+    def _pay(self, player: int, kind: Kind) -> bool:
+        purse = self.purses[player]
+        if purse.gold < COST[kind]:
+            return False
+        purse.gold -= COST[kind]
+        return True
+
+    def _act(self, turn: Turn) -> None:
+        steps = turn.steps
+        bases = {player: self.of(player, Kind.BASE) for player in self.purses}
+        look = turn.number % 8 == 0
+        grid = self._grid() if look else {}
+        for thing in list(self.things.values()):
+            kind, order = thing.kind, thing.order
+            if kind <= Kind.BARRACKS:
+                if thing.left and kind != Kind.MINE:
+                    self._train(thing, turn)
+            elif order == MOVING:
+                if _go(thing, thing.to_x, thing.to_y, SPEED[Kind(kind)] * steps):
+                    thing.order = IDLE
+            elif order in (GATHERING, RETURNING):
+                self._carry(thing, steps, bases[thing.owner])
+            elif order == ATTACKING:
+                self._fight(thing, steps, turn.random)
+            elif look and kind == Kind.SOLDIER:
+                enemy = self._nearest_enemy(thing, grid)
+                if enemy is not None:
+                    thing.order, thing.target = ATTACKING, enemy.id
+        for thing in [thing for thing in self.things.values() if thing.health <= 0]:
+            self.purses[thing.owner].lost += 1
+            del self.things[thing.id]
+
+    def _train(self, building: Thing, turn: Turn) -> None:
+        building.left = max(0, building.left - turn.steps)
+        if not building.left:
+            x, y = building.x + turn.random.between(-80, 80), building.y + 90
+            self._add(building.owner, TRAINED[Kind(building.kind)], x, y)
+
+    def _carry(self, worker: Thing, steps: int, bases: list[Thing]) -> None:
+        if worker.order == GATHERING:
+            mine = self.things.get(worker.target)
+            if mine is None or not mine.left:
+                worker.order = IDLE
+            elif _go(worker, mine.x, mine.y, SPEED[Kind.WORKER] * steps):
+                worker.left = min(LOAD, mine.left)
+                mine.left -= worker.left
+                worker.order = RETURNING
+        elif not bases:
+            worker.order = IDLE
+        else:
+            base = min(bases, key=lambda it: (_far(worker, it), it.id))
+            if _go(worker, base.x, base.y, SPEED[Kind.WORKER] * steps):
+                self.purses[worker.owner].gold += worker.left
+                worker.left, worker.order = 0, GATHERING
+
+    def _fight(self, soldier: Thing, steps: int, random: tw.Random) -> None:
+        enemy = self.things.get(soldier.target)
+        if enemy is None:
+            soldier.order = IDLE
+        elif _far(soldier, enemy) > RANGE * RANGE:
+            _go(soldier, enemy.x, enemy.y, SPEED[Kind.SOLDIER] * steps)
+        else:
+            enemy.health -= random.between(0, 2 * steps)
+
+    def _grid(self) -> dict[tuple[int, int], list[Thing]]:
+        grid: dict[tuple[int, int], list[Thing]] = {}
+        for thing in self.things.values():
+            if thing.owner != NOBODY:
+                grid.setdefault((thing.x // SIGHT, thing.y // SIGHT), []).append(thing)
+        return grid
+
+    def _nearest_enemy(self, soldier: Thing, grid: dict[tuple[int, int], list[Thing]]) -> Thing | None:
+        x, y, found, best = soldier.x // SIGHT, soldier.y // SIGHT, None, (SIGHT * SIGHT, 0)
+        for place in ((x + i, y + j) for i in (-1, 0, 1) for j in (-1, 0, 1)):
+            for thing in grid.get(place, ()):
+                if thing.owner != soldier.owner and (_far(soldier, thing), thing.id) < best:
+                    found, best = thing, (_far(soldier, thing), thing.id)
+        return found
+
+    @property
+    def alive(self) -> list[int]:
+        """Numbers of the players who have a building or a worker."""
+        kinds = (Kind.BASE, Kind.BARRACKS, Kind.WORKER)
+        return [player for player in self.purses if self.of(player, *kinds)]
+
+    def save(self) -> bytes:
+        """The world as bytes."""
+        things = b"".join(
+            _THING.pack(*(getattr(it, name) for name in Thing.__slots__)) for it in self.things.values()
+        )
+        purses = b"".join(_PURSE.pack(it.id, it.gold, it.lost) for it in self.purses.values())
+        return struct.pack("<HBH", self.next_id, len(self.purses), len(self.things)) + purses + things
+
+    def load(self, state: bytes) -> None:
+        """Takes the world that :meth:`save` gave.
+
+        Raises:
+            ValueError: these are no such bytes.
+        """
+        try:
+            self.next_id, purses, things = struct.unpack_from("<HBH", state)
+            end = 5 + purses * _PURSE.size
+            made = {it[0]: Purse(*it) for it in _PURSE.iter_unpack(state[5:end])}
+            found = {it[0]: Thing(*it) for it in _THING.iter_unpack(state[end:])}
+        except struct.error as error:
+            raise ValueError(f"no saved world: {error}") from None
+        if len(made) != purses or len(found) != things:
+            raise ValueError("no saved world: it is cut short")
+        self.purses, self.things = made, found
+
+
+def _far(a: Thing, b: Thing) -> int:
+    return (a.x - b.x) ** 2 + (a.y - b.y) ** 2
+
+
+def _go(thing: Thing, x: int, y: int, speed: int) -> bool:
+    """Moves a thing towards a place; whether it is there."""
+    dx, dy = x - thing.x, y - thing.y
+    far = math.isqrt(dx * dx + dy * dy)
+    if far <= speed:
+        thing.x, thing.y = max(0, min(SIZE - 1, x)), max(0, min(SIZE - 1, y))
+        return True
+    # Whole numbers are divided alike everywhere.
+    thing.x += dx * speed // far
+    thing.y += dy * speed // far
+    return False

@@ -1,0 +1,372 @@
+//! What the world was after each turn: checks of all players compared by vote, and the log in which a difference is found down
+//! to the field.
+
+use std::collections::VecDeque;
+
+use super::config::{MAX_PLAYERS, TurnNumber, members};
+use super::entry::TurnCheck;
+use super::packet::{LogQuery, LogReply, MAX_FIELDS};
+use crate::time::{Duration, Instant};
+
+/// Turns of which others' checks are kept: as many as can be under way.
+const KEPT: usize = 128;
+/// A turn this far back isn't waited for: someone left its check out.
+const OVERDUE: TurnNumber = 48;
+/// Values of a turn's log, at most.
+pub const MAX_WORDS: usize = 1 << 20;
+/// Objects of a turn's log, at most.
+pub const MAX_OBJECTS: usize = 60_000;
+/// Differences that a report has, at most.
+pub const MAX_DIFFERENCES: usize = 16;
+/// Objects whose fields are compared, at most.
+const MAX_COMPARED: usize = 4;
+/// How long a player may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Classes of rows that every log begins with: the commands of each player, and the draw.
+pub const COMMANDS_CLASS: u8 = 0;
+pub const DRAW_CLASS: u8 = 1;
+/// The first class of the game's own.
+pub const FIRST_CLASS: u8 = 2;
+
+/// Where an object's values are in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogRow {
+    pub class: u8,
+    /// The network id: rows are in order of class and id.
+    pub id: u32,
+    pub start: u32,
+    pub count: u8,
+}
+
+/// The values of all objects after a turn.
+#[derive(Clone, Debug, Default)]
+pub struct TurnLog {
+    pub turn: TurnNumber,
+    pub check: TurnCheck,
+    pub rows: Vec<LogRow>,
+    pub words: Vec<i64>,
+}
+
+impl TurnLog {
+    /// Adds an object's values, in order.
+    pub fn push(&mut self, class: u8, id: u32, words: &[i64]) {
+        debug_assert!(words.len() <= MAX_FIELDS);
+        self.rows.push(LogRow { class, id, start: self.words.len() as u32, count: words.len() as u8 });
+        self.words.extend_from_slice(words);
+    }
+
+    fn words_of(&self, row: &LogRow) -> &[i64] {
+        &self.words[row.start as usize..row.start as usize + usize::from(row.count)]
+    }
+
+    fn find(&self, class: u8, id: u32) -> Option<&[i64]> {
+        let at = self.rows.binary_search_by_key(&(class, id), |row| (row.class, row.id)).ok()?;
+        Some(self.words_of(&self.rows[at]))
+    }
+
+    fn hash(&self, row: &LogRow) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        self.feed(row, &mut hasher);
+        hasher.finalize()
+    }
+
+    fn feed(&self, row: &LogRow, hasher: &mut crc32fast::Hasher) {
+        let mut bytes = [0; 6 + 8 * MAX_FIELDS];
+        bytes[0] = row.class;
+        bytes[1..5].copy_from_slice(&row.id.to_le_bytes());
+        bytes[5] = row.count;
+        for (place, word) in bytes[6..].as_chunks_mut::<8>().0.iter_mut().zip(self.words_of(row)) {
+            *place = word.to_le_bytes();
+        }
+        hasher.update(&bytes[..6 + 8 * usize::from(row.count)]);
+    }
+
+    /// The CRC-32 over all objects in order.
+    pub fn crc(&self) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        self.rows.iter().for_each(|row| self.feed(row, &mut hasher));
+        hasher.finalize()
+    }
+}
+
+/// How players' checks of a turn compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    pub turn: TurnNumber,
+    /// More than half of all say the same, and these are they; nobody where no such half is.
+    pub right: u16,
+    /// The others; all where there is no such half.
+    pub odd: u16,
+}
+
+/// A value that differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    pub class: u8,
+    pub id: u32,
+    /// Which field of the object; None: one side doesn't have the object.
+    pub field: Option<u8>,
+    pub mine: Option<i64>,
+    pub theirs: Option<i64>,
+}
+
+/// Questions to one player about a turn.
+#[derive(Clone, Debug)]
+struct Inquiry {
+    with: u8,
+    turn: TurnNumber,
+    since: Instant,
+    rows: Vec<(u8, u32, u32)>,
+    total: Option<u16>,
+    compared: Option<VecDeque<(u8, u32)>>,
+    found: Vec<Difference>,
+}
+
+/// All checks, of this player and the others.
+#[derive(Clone, Debug)]
+pub struct Checks {
+    logs: VecDeque<TurnLog>,
+    log_turns: usize,
+    theirs: Vec<(TurnNumber, [Option<TurnCheck>; MAX_PLAYERS])>,
+    reviewed: TurnNumber,
+    /// Differences were found: nothing is compared until the game is healed.
+    is_open: bool,
+    noted: u16,
+    inquiries: VecDeque<(u8, TurnNumber)>,
+    inquiry: Option<Inquiry>,
+}
+
+impl Checks {
+    pub(super) fn new(log_turns: usize) -> Self {
+        Checks {
+            logs: VecDeque::new(),
+            log_turns,
+            theirs: vec![(TurnNumber::MIN, [None; MAX_PLAYERS]); KEPT],
+            reviewed: TurnNumber::MIN,
+            is_open: false,
+            noted: 0,
+            inquiries: VecDeque::new(),
+            inquiry: None,
+        }
+    }
+
+    /// The newest of this player's own checks.
+    pub fn newest(&self) -> Option<&TurnLog> {
+        self.logs.back()
+    }
+
+    /// The log of a turn, as long as it is kept.
+    pub fn log(&self, turn: TurnNumber) -> Option<&TurnLog> {
+        self.logs.iter().rev().find(|log| log.turn == turn)
+    }
+
+    /// Takes the log of a turn that this player ran.
+    pub(super) fn push(&mut self, log: TurnLog) {
+        if self.reviewed == TurnNumber::MIN {
+            self.reviewed = log.turn - 1;
+        }
+        while self.logs.len() >= self.log_turns {
+            self.logs.pop_front();
+        }
+        self.logs.push_back(log);
+    }
+
+    /// Notes another player's check.
+    pub(super) fn note(&mut self, player: u8, turn: TurnNumber, check: TurnCheck) {
+        let place = &mut self.theirs[turn.rem_euclid(KEPT as TurnNumber) as usize];
+        if place.0 < turn {
+            *place = (turn, [None; MAX_PLAYERS]);
+        }
+        if place.0 == turn {
+            place.1[usize::from(player)] = Some(check);
+        }
+    }
+
+    fn check_of(&self, player: u8, turn: TurnNumber) -> Option<TurnCheck> {
+        let place = &self.theirs[turn.rem_euclid(KEPT as TurnNumber) as usize];
+        if place.0 == turn { place.1[usize::from(player)] } else { None }
+    }
+
+    /// A player whose check of a turn isn't ours, said once of each.
+    pub(super) fn first_difference(&mut self, me: u8, players: u16) -> Option<(TurnNumber, u8)> {
+        if self.is_open {
+            return None;
+        }
+        for log in self.logs.iter().filter(|log| log.turn > self.reviewed) {
+            for player in members(players & !self.noted & !(1 << me)) {
+                if self.check_of(player, log.turn).is_some_and(|check| check != log.check) {
+                    self.noted |= 1 << player;
+                    return Some((log.turn, player));
+                }
+            }
+        }
+        None
+    }
+
+    /// Compares turns of which all checks are there, up to the first in which someone differs.
+    pub(super) fn review(&mut self, me: u8, needed: impl Fn(TurnNumber) -> u16) -> Option<Verdict> {
+        let newest = self.logs.back()?.turn;
+        while !self.is_open && self.reviewed < newest {
+            let turn = self.reviewed + 1;
+            let players = needed(turn);
+            let Some(mine) = self.log(turn).map(|log| log.check) else {
+                self.reviewed = turn;
+                continue;
+            };
+            let check = |player| if player == me { Some(mine) } else { self.check_of(player, turn) };
+            if members(players).any(|player| check(player).is_none()) && turn > newest - OVERDUE {
+                return None;
+            }
+            let given: Vec<(u8, TurnCheck)> =
+                members(players).filter_map(|player| Some((player, check(player)?))).collect();
+            self.reviewed = turn;
+            if given.iter().all(|(_, check)| *check == mine) {
+                continue;
+            }
+            self.is_open = true;
+            let group =
+                |of: TurnCheck| given.iter().filter(|it| it.1 == of).fold(0u16, |all, it| all | 1 << it.0);
+            let all = given.iter().fold(0u16, |all, it| all | 1 << it.0);
+            let half = given.len() as u32;
+            let right =
+                given.iter().map(|it| group(it.1)).find(|group| group.count_ones() * 2 > half).unwrap_or(0);
+            let verdict = Verdict { turn, right, odd: all & !right };
+            // Who is right asks each of the others; who isn't asks one who is.
+            let asked = if right >> me & 1 == 1 || right == 0 {
+                verdict.odd & !(1 << me)
+            } else {
+                1 << right.trailing_zeros()
+            };
+            let differs = given.iter().filter(|it| asked >> it.0 & 1 == 1 && it.1 != mine);
+            self.inquiries = differs.map(|it| (it.0, turn)).collect();
+            return Some(verdict);
+        }
+        None
+    }
+
+    /// Compares again, from the turn after this one.
+    pub(super) fn resume(&mut self, turn: TurnNumber) {
+        self.is_open = false;
+        self.noted = 0;
+        self.inquiries.clear();
+        self.inquiry = None;
+        self.reviewed = turn;
+        self.logs.retain(|log| log.turn <= turn);
+    }
+
+    /// What is to be asked of a player.
+    pub(super) fn question(&self, player: u8) -> Option<(u16, LogQuery)> {
+        let inquiry = self.inquiry.as_ref().filter(|it| it.with == player)?;
+        let query = match &inquiry.compared {
+            None => LogQuery::Objects { from: inquiry.rows.len() as u16 },
+            Some(compared) => {
+                compared.front().map(|(class, id)| LogQuery::Fields { class: *class, id: *id })?
+            }
+        };
+        Some((inquiry.turn as u16, query))
+    }
+
+    /// What is in the log of a turn, for a player who asks.
+    pub(super) fn reply(&self, low: u16, query: LogQuery, max_rows: usize, max_words: usize) -> LogReply {
+        let log = self.logs.iter().find(|log| log.turn as u16 == low);
+        match query {
+            LogQuery::Objects { from } => {
+                let rows = log.map_or(&[][..], |log| &log.rows);
+                let page = rows.iter().skip(from.into()).take(max_rows);
+                let page = page.map(|row| (row.class, row.id, log.map_or(0, |log| log.hash(row)))).collect();
+                LogReply::Objects { from, total: rows.len() as u16, rows: page }
+            }
+            LogQuery::Fields { class, id } => {
+                let words = log.and_then(|log| log.find(class, id));
+                let words = words.map(|words| words[..words.len().min(max_words)].to_vec());
+                LogReply::Fields { class, id, words }
+            }
+        }
+    }
+
+    /// Takes an answer. Whether it was of use.
+    pub(super) fn answer(&mut self, player: u8, low: u16, reply: &LogReply) -> bool {
+        let Some(inquiry) = self.inquiry.as_mut() else { return false };
+        if inquiry.with != player || inquiry.turn as u16 != low {
+            return false;
+        }
+        let log = self.logs.iter().find(|log| log.turn == inquiry.turn);
+        match (reply, &mut inquiry.compared) {
+            (LogReply::Objects { from, total, rows }, None) => {
+                if usize::from(*from) != inquiry.rows.len() || inquiry.total.is_some_and(|it| it != *total) {
+                    return false;
+                }
+                inquiry.total = Some(*total);
+                inquiry.rows.extend_from_slice(rows);
+                if rows.is_empty() || inquiry.rows.len() >= usize::from(*total) {
+                    inquiry.compare(log);
+                }
+                true
+            }
+            (LogReply::Fields { class, id, words }, Some(compared)) => {
+                if compared.front() != Some(&(*class, *id)) {
+                    return false;
+                }
+                compared.pop_front();
+                let mine = log.and_then(|log| log.find(*class, *id)).unwrap_or_default();
+                let theirs = words.as_deref().unwrap_or_default();
+                for field in 0..mine.len().max(theirs.len()) {
+                    let (mine, theirs) = (mine.get(field).copied(), theirs.get(field).copied());
+                    if mine != theirs && inquiry.found.len() < MAX_DIFFERENCES {
+                        let field = Some(field as u8);
+                        inquiry.found.push(Difference { class: *class, id: *id, field, mine, theirs });
+                    }
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Goes on with the next player to ask, and gives what was found with one: who it is, the turn, and the differences.
+    pub(super) fn poll_report(&mut self, now: Instant) -> Option<(u8, TurnNumber, Vec<Difference>)> {
+        if self.inquiry.is_none() {
+            let (with, turn) = self.inquiries.pop_front()?;
+            let (rows, found) = (Vec::new(), Vec::new());
+            self.inquiry = Some(Inquiry { with, turn, since: now, rows, total: None, compared: None, found });
+        }
+        let done = |it: &mut Inquiry| {
+            now - it.since > PATIENCE || it.compared.as_ref().is_some_and(VecDeque::is_empty)
+        };
+        let inquiry = self.inquiry.take_if(done)?;
+        Some((inquiry.with, inquiry.turn, inquiry.found))
+    }
+}
+
+impl Inquiry {
+    /// Finds the objects that differ.
+    fn compare(&mut self, log: Option<&TurnLog>) {
+        let mut compared = VecDeque::new();
+        let mine: Vec<(u8, u32, u32)> = log.map_or(Vec::new(), |log| {
+            log.rows.iter().map(|row| (row.class, row.id, log.hash(row))).collect()
+        });
+        self.rows.sort_unstable();
+        let (mut i, mut j) = (0, 0);
+        while i < mine.len() || j < self.rows.len() {
+            let key =
+                |row: Option<&(u8, u32, u32)>| row.map_or((u8::MAX, u64::MAX), |row| (row.0, row.1.into()));
+            let (a, b) = (key(mine.get(i)), key(self.rows.get(j)));
+            if a == b {
+                if mine[i].2 != self.rows[j].2 && compared.len() < MAX_COMPARED {
+                    compared.push_back((mine[i].0, mine[i].1));
+                }
+            } else if self.found.len() < MAX_DIFFERENCES {
+                // Which of them has it, said as 1.
+                let (class, id) =
+                    if a < b { (mine[i].0, mine[i].1) } else { (self.rows[j].0, self.rows[j].1) };
+                let (ours, theirs) = ((a < b).then_some(1), (b < a).then_some(1));
+                self.found.push(Difference { class, id, field: None, mine: ours, theirs });
+            }
+            i += usize::from(a <= b);
+            j += usize::from(b <= a);
+        }
+        self.rows = Vec::new();
+        self.compared = Some(compared);
+    }
+}

@@ -1,0 +1,132 @@
+//! Settings of a lockstep game, and the bounds of all that a peer may say.
+
+use core::fmt;
+
+use crate::time::Duration;
+
+/// The number of a turn; the first is below zero, so that turn 0 is the first that has commands.
+pub type TurnNumber = i32;
+
+/// Players of a game, at most: they are bits of a mask.
+pub const MAX_PLAYERS: usize = 16;
+/// Sub-turns of a turn, at most.
+pub const MAX_STEPS: u8 = 16;
+/// Turns between giving a command and running it, at most.
+pub const MAX_DELAY: u8 = 16;
+/// Turns whose data is kept: those that may come early, and as many that others may still lack.
+pub const WINDOW: usize = 128;
+/// How far in front of the turn that runs here a peer's data may be: it runs as much ahead as it gets data from here.
+pub const MAX_AHEAD: TurnNumber = 2 * MAX_DELAY as TurnNumber + 4;
+/// Commands that a player gives to one turn, at most.
+pub const MAX_COMMANDS: usize = 63;
+/// Bytes of one command, at most.
+pub const MAX_COMMAND_BYTES: usize = 480;
+/// Bytes of a player's commands of one turn, at most: they fit one payload.
+pub const MAX_ENTRY_BYTES: usize = 512;
+/// Commands that wait for a turn with room.
+pub const MAX_PENDING: usize = 4096;
+/// Speed in steps of 10 %, at most: 640 %.
+pub const MAX_SPEED: u8 = 64;
+/// The usual speed, in steps of 10 %.
+pub const NORMAL_SPEED: u8 = 10;
+
+/// How long turns are, and how much later commands run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Sub-turns of a turn.
+    pub steps: u8,
+    /// Commands given in turn x run at x + this.
+    pub delay: u8,
+}
+
+/// Settings, the same on all sides except `me`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LockstepConfig {
+    /// Which player this is.
+    pub me: u8,
+    /// All players, a bit each.
+    pub players: u16,
+    /// The master at the start: it decides how turns run, and who is dropped.
+    pub master: u8,
+    /// Real time of a sub-turn.
+    pub step: Duration,
+    pub pace: Pace,
+    /// Whether length and delay follow the network.
+    pub adapt: bool,
+    /// Neither goes above this.
+    pub max_pace: Pace,
+    /// After this long without an ack an entry is sent again, beside the times at which a new one is; None: a turn.
+    pub resend: Option<Duration>,
+    /// Turns of which the world's values are kept, to find differences.
+    pub log_turns: usize,
+}
+
+impl LockstepConfig {
+    /// The article's: turns of 3 sub-turns of 33 ms, run 2 turns later.
+    pub fn new(me: u8, players: u16, master: u8) -> Self {
+        LockstepConfig {
+            me,
+            players,
+            master,
+            step: Duration::from_millis(33),
+            pace: Pace { steps: 3, delay: 2 },
+            adapt: true,
+            max_pace: Pace { steps: 6, delay: 6 },
+            resend: None,
+            log_turns: 32,
+        }
+    }
+
+    /// Refuses what can't be run.
+    ///
+    /// # Errors
+    /// Which setting is out of its bounds.
+    pub fn check(&self) -> Result<(), LockstepConfigError> {
+        let is_in = |name, value: usize, low: usize, high: usize| {
+            if (low..=high).contains(&value) {
+                return Ok(());
+            }
+            Err(LockstepConfigError { name, value: value as u64, low: low as u64, high: high as u64 })
+        };
+        is_in("players", self.players.count_ones() as usize, 1, MAX_PLAYERS)?;
+        for (name, player) in [("me", self.me), ("master", self.master)] {
+            is_in(name, player.into(), 0, MAX_PLAYERS - 1)?;
+            if self.players >> player & 1 == 0 {
+                let high = 15 - u64::from(self.players.leading_zeros());
+                return Err(LockstepConfigError { name, value: player.into(), low: 0, high });
+            }
+        }
+        is_in("step in ms", self.step.as_millis() as usize, 1, 1000)?;
+        is_in("steps", self.pace.steps.into(), 1, MAX_STEPS.into())?;
+        is_in("delay", self.pace.delay.into(), 1, MAX_DELAY.into())?;
+        is_in("max_steps", self.max_pace.steps.into(), self.pace.steps.into(), MAX_STEPS.into())?;
+        is_in("max_delay", self.max_pace.delay.into(), self.pace.delay.into(), MAX_DELAY.into())?;
+        is_in("log_turns", self.log_turns, 8, 256)
+    }
+}
+
+/// Which setting is out of its bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockstepConfigError {
+    name: &'static str,
+    value: u64,
+    low: u64,
+    high: u64,
+}
+
+impl fmt::Display for LockstepConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LockstepConfigError { name, value, low, high } = self;
+        match *name {
+            "me" | "master" => write!(f, "{name} must be one of the players, not {value}"),
+            _ => write!(f, "{name} must be {low} to {high}, not {value}"),
+        }
+    }
+}
+
+impl core::error::Error for LockstepConfigError {}
+
+/// The players of a mask, lowest first.
+pub fn members(mask: u16) -> impl Iterator<Item = u8> + Clone {
+    (0..MAX_PLAYERS as u8).filter(move |player| mask >> player & 1 == 1)
+}

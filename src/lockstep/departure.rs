@@ -1,0 +1,162 @@
+//! How all agree from which turn on a player isn't waited for, though each may have got another part of its data.
+//!
+//! Whoever proposes it (the master; where it is itself the one to go, the lowest other) stops taking that player's data, and
+//! so do all who hear of it; each says up to which turn it has that data. When all have said it, the player is out from the turn
+//! after the newest that any of them has: nobody can have run a turn without its commands that another ran with them. What
+//! some lack, the others copy to them. It is safe to decide again after the proposer itself is gone: data that nobody has
+//! was run by nobody.
+
+use super::config::{MAX_PLAYERS, TurnNumber, members};
+use super::packet::{DepartureWord, near};
+use super::remote::RemotePlayer;
+
+/// Who leaves and who is out.
+#[derive(Clone, Debug)]
+pub struct Departures {
+    players: u16,
+    me: u8,
+    /// The master, as the caller knows it.
+    pub master: u8,
+    /// Can't be reached from here.
+    pub gone: u16,
+    /// This player wants them out.
+    pub votes: u16,
+    /// Their own data isn't taken any more.
+    pub frozen: u16,
+    out: [Option<TurnNumber>; MAX_PLAYERS],
+}
+
+/// What became of an evaluation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DepartureNews {
+    /// Of these it was decided anew.
+    pub decided: u16,
+    /// The others go on without this player.
+    pub me: bool,
+    /// A decision can't be right.
+    pub odd: bool,
+}
+
+impl Departures {
+    pub(super) fn new(players: u16, me: u8, master: u8) -> Self {
+        Departures { players, me, master, gone: 0, votes: 0, frozen: 0, out: [None; MAX_PLAYERS] }
+    }
+
+    /// The turn from which on a player is out, if that is decided.
+    pub fn out(&self, player: u8) -> Option<TurnNumber> {
+        self.out.get(usize::from(player)).copied().flatten()
+    }
+
+    /// Who takes part in a turn.
+    pub fn needed(&self, turn: TurnNumber) -> u16 {
+        members(self.players)
+            .filter(|it| self.out(*it).is_none_or(|out| out > turn))
+            .fold(0, |all, it| all | 1 << it)
+    }
+
+    /// Those who stay, as far as is known.
+    pub fn live(&self) -> u16 {
+        self.players & !self.frozen
+    }
+
+    /// Whom this player says it can't reach or wants out.
+    pub fn against(&self) -> u16 {
+        (self.gone | self.votes) & self.players
+    }
+
+    /// Whether more than half of the others want a player out.
+    fn is_voted_out(&self, player: u8, remotes: &[RemotePlayer]) -> bool {
+        let others = self.live() & !(1 << player);
+        let against = |it: &u8| {
+            let mask = if *it == self.me { self.against() } else { remotes[usize::from(*it)].against };
+            mask >> player & 1 == 1
+        };
+        members(others).filter(against).count() * 2 > others.count_ones() as usize
+    }
+
+    /// Who proposes, as this player sees it.
+    pub fn proposer(&self, remotes: &[RemotePlayer]) -> u8 {
+        let fits = |it: &u8| {
+            self.live() >> it & 1 == 1
+                && self.against() >> it & 1 == 0
+                && !(*it != self.me && self.is_voted_out(*it, remotes))
+        };
+        Some(self.master).filter(fits).or_else(|| members(self.live()).find(fits)).unwrap_or(self.me)
+    }
+
+    /// Looks whether someone is to go, and whether all have said what is needed to decide it.
+    pub(super) fn evaluate(&mut self, turn: TurnNumber, remotes: &[RemotePlayer]) -> DepartureNews {
+        let mut news = DepartureNews::default();
+        let others = self.live() & !(1 << self.me);
+        let me = usize::from(self.me);
+        let knows = |it: &u8| remotes[usize::from(*it)].departures[me].is_some_and(|word| word.out.is_some());
+        news.me = members(others).filter(knows).count() * 2 > others.count_ones() as usize;
+        let proposer = self.proposer(remotes);
+        if proposer != self.me {
+            for word in remotes[usize::from(proposer)].departures.into_iter().flatten() {
+                if word.player == self.me {
+                    news.me = true;
+                    return news;
+                }
+                self.frozen |= 1 << word.player & self.players;
+                let Some(out) = word.out.map(|out| near(out, turn)) else { continue };
+                if self.out(word.player) == Some(out) {
+                    continue;
+                }
+                if out <= remotes[usize::from(word.player)].have {
+                    news.odd = true;
+                    continue;
+                }
+                self.out[usize::from(word.player)] = Some(out);
+                news.decided |= 1 << word.player;
+            }
+            return news;
+        }
+        for player in members(self.live() & !(1 << self.me)) {
+            if self.gone >> player & 1 == 1 || self.is_voted_out(player, remotes) {
+                self.frozen |= 1 << player;
+            }
+        }
+        // Of all that leave: what one said of the first before it stopped taking the second's data may be old, as the second
+        // may have copied it some.
+        let said = |it: u8, of: u8| remotes[usize::from(it)].departures[usize::from(of)];
+        let others = self.live() & !(1 << self.me);
+        if !members(others).all(|it| members(self.frozen).all(|of| said(it, of).is_some())) {
+            return news;
+        }
+        for player in members(self.frozen) {
+            let words = members(others).filter_map(|it| said(it, player));
+            let newest = words.map(|word| near(word.have, turn)).chain([remotes[usize::from(player)].have]);
+            let newest = newest.max().unwrap_or(-1);
+            if self.out(player).is_none_or(|out| out != newest + 1 && out > turn) {
+                self.out[usize::from(player)] = Some(newest + 1);
+                news.decided |= 1 << player;
+            }
+        }
+        news
+    }
+
+    fn is_complete(&self, player: u8, have: TurnNumber) -> bool {
+        self.out(player).is_some_and(|out| have >= out - 1)
+    }
+
+    /// What is to be said to a player of those that leave.
+    pub(super) fn words(&self, to: u8, remotes: &[RemotePlayer], answers: u16) -> Vec<DepartureWord> {
+        let mut words = Vec::new();
+        for player in members(self.frozen) {
+            let have = remotes[usize::from(player)].have;
+            let theirs = remotes[usize::from(to)].departures[usize::from(player)];
+            let is_theirs_complete =
+                theirs.is_some_and(|word| word.out.is_some_and(|out| word.have == out.wrapping_sub(1)));
+            let silent = self.is_complete(player, have) && is_theirs_complete && answers >> player & 1 == 0;
+            if !silent {
+                words.push(DepartureWord {
+                    player,
+                    have: have as u8,
+                    out: self.out(player).map(|out| out as u8),
+                });
+            }
+        }
+        words
+    }
+}

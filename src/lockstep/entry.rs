@@ -1,0 +1,144 @@
+//! What one player gives to one turn: its commands, perhaps a word on how turns run, and checks of turns that it has run.
+//!
+//! | part | bits |
+//! |---|---|
+//! | commands | 0; or 1, 6: how many, and each 0 and 4 or 1 and 10: its bytes, and those |
+//! | control | 0; or 1 and 2: 0 pace (4: steps - 1, 4: delay - 1), 1 pause (1), 2 speed (6: in 10 %, less 1) |
+//! | checks | 2: how many; where there are some 6: how many turns the newest is before this; each 32 (CRC) and 16 (draw), oldest first |
+
+use super::config::{MAX_COMMAND_BYTES, MAX_COMMANDS, MAX_DELAY, MAX_ENTRY_BYTES, MAX_STEPS, Pace};
+use super::fault::Fault;
+use crate::wire::{BitReader, BitSink, BitWriter};
+
+/// Checks that ride in an entry, at most.
+pub const MAX_CHECKS: usize = 3;
+/// How many turns before its entry a check may be, at most.
+pub const MAX_BACK: u8 = 63;
+
+/// What decides how turns run, from the turn in whose data it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Length and delay; only the player whose part it is may say it.
+    Pace(Pace),
+    Pause(bool),
+    /// In steps of 10 %, 1 to 64.
+    Speed(u8),
+}
+
+/// The world after a turn, in short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TurnCheck {
+    /// Over the world's values.
+    pub crc: u32,
+    /// Of the generator that all share.
+    pub draw: u16,
+}
+
+/// What one player gives to one turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TurnEntry {
+    pub commands: Vec<Box<[u8]>>,
+    pub control: Option<Control>,
+    /// Of turns one behind the other, oldest first.
+    pub checks: Vec<TurnCheck>,
+    /// How many turns the newest check is before this entry.
+    pub back: u8,
+}
+
+impl TurnEntry {
+    /// Bits that it takes.
+    pub fn bits(&self) -> usize {
+        let command = |command: &[u8]| (if command.len() < 16 { 5 } else { 11 }) + 8 * command.len();
+        let commands: usize = self.commands.iter().map(|it| command(it)).sum();
+        let control = self.control.map_or(0, |control| match control {
+            Control::Pace(_) => 10,
+            Control::Pause(_) => 3,
+            Control::Speed(_) => 8,
+        });
+        let checks = if self.checks.is_empty() { 0 } else { 6 + 48 * self.checks.len() };
+        1 + usize::from(!self.commands.is_empty()) * 6 + commands + 1 + control + 2 + checks
+    }
+
+    pub(super) fn write(&self, writer: &mut BitWriter) {
+        writer.bool(!self.commands.is_empty());
+        if !self.commands.is_empty() {
+            writer.bits(self.commands.len() as u64, 6);
+        }
+        for command in &self.commands {
+            writer.bool(command.len() >= 16);
+            writer.bits(command.len() as u64, if command.len() < 16 { 4 } else { 10 });
+            command.iter().for_each(|byte| writer.bits(u64::from(*byte), 8));
+        }
+        writer.bool(self.control.is_some());
+        match self.control {
+            None => {}
+            Some(Control::Pace(pace)) => {
+                writer.bits(0, 2);
+                writer.bits(u64::from(pace.steps - 1), 4);
+                writer.bits(u64::from(pace.delay - 1), 4);
+            }
+            Some(Control::Pause(paused)) => {
+                writer.bits(1, 2);
+                writer.bool(paused);
+            }
+            Some(Control::Speed(speed)) => {
+                writer.bits(2, 2);
+                writer.bits(u64::from(speed - 1), 6);
+            }
+        }
+        writer.bits(self.checks.len() as u64, 2);
+        if !self.checks.is_empty() {
+            writer.bits(u64::from(self.back), 6);
+        }
+        for check in &self.checks {
+            writer.bits(u64::from(check.crc), 32);
+            writer.bits(u64::from(check.draw), 16);
+        }
+    }
+
+    pub(super) fn read(reader: &mut BitReader<'_>) -> Result<Self, Fault> {
+        let mut entry = TurnEntry::default();
+        if reader.bool()? {
+            let count = reader.bits(6)? as usize;
+            let mut bytes = 0;
+            for _ in 0..count.min(MAX_COMMANDS) {
+                let wide = if reader.bool()? { 10 } else { 4 };
+                let length = reader.bits(wide)? as usize;
+                bytes += length;
+                if length > MAX_COMMAND_BYTES || bytes > MAX_ENTRY_BYTES {
+                    return Err(Fault::TooLarge { bytes });
+                }
+                if reader.remaining_bits() < length * 8 {
+                    return Err(Fault::CutShort);
+                }
+                let command: Result<Vec<u8>, _> =
+                    (0..length).map(|_| reader.bits(8).map(|byte| byte as u8)).collect();
+                entry.commands.push(command?.into());
+            }
+        }
+        if reader.bool()? {
+            entry.control = Some(match reader.bits(2)? {
+                0 => {
+                    let (steps, delay) = (reader.bits(4)? as u8 + 1, reader.bits(4)? as u8 + 1);
+                    debug_assert!(steps <= MAX_STEPS && delay <= MAX_DELAY, "4 bits say no more");
+                    Control::Pace(Pace { steps, delay })
+                }
+                1 => Control::Pause(reader.bool()?),
+                2 => Control::Speed(reader.bits(6)? as u8 + 1),
+                _ => return Err(Fault::Control),
+            });
+        }
+        let checks = reader.bits(2)?;
+        if checks > 0 {
+            entry.back = reader.bits(6)? as u8;
+            if entry.back == 0 {
+                return Err(Fault::Check);
+            }
+        }
+        for _ in 0..checks {
+            let (crc, draw) = (reader.bits(32)? as u32, reader.bits(16)? as u16);
+            entry.checks.push(TurnCheck { crc, draw });
+        }
+        Ok(entry)
+    }
+}

@@ -1,0 +1,407 @@
+//! [`Lockstep`]: turns that start when all players' data is there.
+
+mod questions;
+mod saying;
+mod turns;
+
+use std::collections::VecDeque;
+
+pub use self::turns::replayed_check;
+use super::adapt::Adapter;
+use super::checks::{Checks, Difference, Verdict};
+use super::config::{
+    LockstepConfig, LockstepConfigError, MAX_AHEAD, MAX_COMMAND_BYTES, MAX_PENDING, MAX_PLAYERS, MAX_SPEED,
+    NORMAL_SPEED, Pace, TurnNumber, members,
+};
+use super::departure::Departures;
+use super::entry::{Control, TurnCheck, TurnEntry};
+use super::fault::Fault;
+use super::packet::{Payload, near};
+use super::remote::RemotePlayer;
+use super::schedule;
+use crate::store::counters::counters;
+use crate::time::{Duration, Instant};
+
+/// Events that wait to be taken, at most.
+const MAX_EVENTS: usize = 256;
+/// Controls that wait for a turn, at most.
+const MAX_CONTROLS: usize = 8;
+
+counters! {
+    /// What happened, under names.
+    pub struct LockstepCounters {
+        turns,
+        /// Turns that were due before their data was there.
+        stalls,
+        /// Microseconds by which they started later.
+        stalled_us,
+        payloads_sent,
+        payloads_received,
+        bytes_sent,
+        /// Data that had come before.
+        repeated,
+        /// Payloads dropped because a player sent too many.
+        flooded,
+        /// Payloads of players that leave or are out.
+        from_departed,
+        /// Data with a gap in front of it.
+        gaps,
+        /// A pace from a player whose part it isn't.
+        forged_pace,
+        /// Copies for which there is no use.
+        copies_unused,
+        /// Decisions and answers that can't be right or weren't asked for.
+        odd,
+        /// Events dropped because nobody took them.
+        events_dropped,
+    }
+}
+
+/// A turn that may run now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StartedTurn {
+    pub turn: TurnNumber,
+    /// Sub-turns to simulate; none while the game is paused.
+    pub steps: u8,
+    pub delay: u8,
+    /// In steps of 10 %.
+    pub speed: u8,
+    pub paused: bool,
+    /// Who takes part, a bit each.
+    pub players: u16,
+    /// Who takes no part from this turn on.
+    pub left: u16,
+    /// By player, in the order given.
+    pub commands: Vec<(u8, Box<[u8]>)>,
+}
+
+/// What is missing for the turn that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub turn: TurnNumber,
+    /// Whose data isn't there.
+    pub players: u16,
+    pub since: Instant,
+}
+
+/// What the game should hear of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LockstepEvent {
+    /// A player is out from this turn on.
+    Dropped { player: u8, turn: TurnNumber },
+    /// The others go on without this player: there will be no more turns.
+    Excluded,
+    /// From this turn on the pace is another.
+    PaceChanged { turn: TurnNumber, pace: Pace },
+    /// A player's check of this turn isn't ours.
+    Mismatch { turn: TurnNumber, player: u8 },
+    /// All checks of the first such turn, compared.
+    Desync(Verdict),
+    /// What differs between this player and another.
+    Report { turn: TurnNumber, player: u8, differences: Vec<Difference> },
+}
+
+/// Why a command isn't taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandError {
+    /// This many bytes are more than a command has.
+    TooLarge(usize),
+    /// As many commands as may wait do.
+    Full,
+}
+
+/// One player's part in the game.
+#[derive(Clone, Debug)]
+pub struct Lockstep {
+    config: LockstepConfig,
+    remotes: Vec<RemotePlayer>,
+    departures: Departures,
+    checks: Checks,
+    adapter: Adapter,
+    /// Whose part the pace is.
+    decider: u8,
+    /// The pace it asked for, and from which turn on it may ask for another.
+    settled_at: TurnNumber,
+    turn: TurnNumber,
+    /// The turn at whose end this player's data was closed last.
+    closed_after: TurnNumber,
+    due: Instant,
+    length: Duration,
+    pace: Pace,
+    speed: u8,
+    paused: bool,
+    pending: VecDeque<Box<[u8]>>,
+    controls: VecDeque<Control>,
+    unsent: VecDeque<(TurnNumber, TurnCheck)>,
+    /// Of the turn that runs: what each player gave to it.
+    given: Vec<(u8, i64, i64)>,
+    waiting: Option<Waiting>,
+    /// Acks that were said, who is answered on departures, and who is to learn that it is out.
+    said: [TurnNumber; MAX_PLAYERS],
+    answers: [u16; MAX_PLAYERS],
+    excluded: bool,
+    events: VecDeque<LockstepEvent>,
+    counters: LockstepCounters,
+}
+
+impl Lockstep {
+    /// A game whose first turn starts at `start`.
+    ///
+    /// # Errors
+    /// Which setting is out of its bounds.
+    pub fn new(config: LockstepConfig, start: Instant) -> Result<Self, LockstepConfigError> {
+        config.check()?;
+        let first = -TurnNumber::from(config.pace.delay);
+        Ok(Lockstep {
+            remotes: vec![RemotePlayer::new(); MAX_PLAYERS],
+            departures: Departures::new(config.players, config.me, config.master),
+            checks: Checks::new(config.log_turns),
+            adapter: Adapter::new(),
+            decider: config.master,
+            settled_at: 0,
+            turn: first - 1,
+            closed_after: first - 1,
+            due: start,
+            length: schedule::length(config.step, config.pace, NORMAL_SPEED),
+            pace: config.pace,
+            speed: NORMAL_SPEED,
+            paused: false,
+            pending: VecDeque::new(),
+            controls: VecDeque::new(),
+            unsent: VecDeque::new(),
+            given: Vec::new(),
+            waiting: None,
+            said: [-1; MAX_PLAYERS],
+            answers: [0; MAX_PLAYERS],
+            excluded: false,
+            events: VecDeque::new(),
+            counters: LockstepCounters::default(),
+            config,
+        })
+    }
+
+    /// Gives a command, for the next turn with room.
+    ///
+    /// # Errors
+    /// It is too large, or too many wait.
+    pub fn command(&mut self, command: &[u8]) -> Result<(), CommandError> {
+        if command.len() > MAX_COMMAND_BYTES {
+            return Err(CommandError::TooLarge(command.len()));
+        }
+        if self.pending.len() >= MAX_PENDING {
+            return Err(CommandError::Full);
+        }
+        self.pending.push_back(command.into());
+        Ok(())
+    }
+
+    /// Pauses the game or goes on, at the same turn everywhere.
+    pub fn pause(&mut self, paused: bool) {
+        self.control(Control::Pause(paused));
+    }
+
+    /// How fast turns follow each other, in steps of 10 %, at the same turn everywhere.
+    pub fn set_speed(&mut self, speed: u8) {
+        self.control(Control::Speed(speed.clamp(1, MAX_SPEED)));
+    }
+
+    fn control(&mut self, control: Control) {
+        let same = |it: &Control| core::mem::discriminant(it) == core::mem::discriminant(&control);
+        self.controls.retain(|it| !same(it));
+        if self.controls.len() < MAX_CONTROLS {
+            self.controls.push_back(control);
+        }
+    }
+
+    /// Who is the master now, as the game's peers agreed.
+    pub fn set_master(&mut self, player: u8) {
+        if self.config.players >> player & 1 == 1 {
+            self.departures.master = player;
+        }
+    }
+
+    /// A player isn't reachable any more.
+    pub fn note_left(&mut self, now: Instant, player: u8) {
+        if usize::from(player) < MAX_PLAYERS && player != self.config.me {
+            self.departures.gone |= 1 << player & self.config.players;
+            self.evaluate(now);
+        }
+    }
+
+    /// This player wants another out, or no longer wants it; it goes when more than half of the others want it.
+    pub fn vote(&mut self, now: Instant, player: u8, out: bool) {
+        if usize::from(player) >= MAX_PLAYERS || player == self.config.me {
+            return;
+        }
+        let bit = 1 << player & self.config.players;
+        self.departures.votes = if out { self.departures.votes | bit } else { self.departures.votes & !bit };
+        self.evaluate(now);
+    }
+
+    /// Takes a payload of a player.
+    ///
+    /// # Errors
+    /// It breaks the protocol: its connection should end.
+    pub fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), Fault> {
+        let me = self.config.me;
+        if usize::from(player) >= MAX_PLAYERS || player == me || self.config.players >> player & 1 == 0 {
+            return Err(Fault::Stranger { player });
+        }
+        let at = usize::from(player);
+        if !self.remotes[at].take_token(now) {
+            self.counters.flooded += 1;
+            return Ok(());
+        }
+        self.counters.payloads_received += 1;
+        if self.departures.frozen >> player & 1 == 1 {
+            self.counters.from_departed += 1;
+            // It hears once for each payload that it is out.
+            self.answers[at] |= 1 << player;
+            return Ok(());
+        }
+        let payload = Payload::read(payload)?;
+        self.check_words(&payload)?;
+        let mine = self.remotes[usize::from(me)].have;
+        let ack = near(payload.ack, self.turn);
+        if ack > mine {
+            return Err(Fault::Ack { turn: ack });
+        }
+        let remote = &mut self.remotes[at];
+        remote.acked = remote.acked.max(ack);
+        (remote.their_margin, remote.their_worst) = (payload.margin, payload.worst);
+        remote.waiting = payload.waiting;
+        remote.against = payload.against & self.config.players;
+        if payload.waiting && remote.acked < mine {
+            remote.next_send = now;
+        }
+        let first = near(payload.first, self.turn);
+        self.take_entries(now, player, first, payload.entries, TurnNumber::MAX)?;
+        for word in &payload.departures {
+            self.remotes[at].departures[usize::from(word.player)] = Some(*word);
+            self.answers[at] |= 1 << word.player;
+        }
+        self.evaluate(now);
+        for copied in payload.copies {
+            let before = self.departures.out(copied.player).unwrap_or(TurnNumber::MAX);
+            let first = near(copied.first, self.turn);
+            self.take_entries(now, copied.player, first, copied.entries, before)?;
+        }
+        if payload.question.is_some() {
+            self.remotes[at].question = payload.question;
+        }
+        if let Some((turn, reply)) = payload.answer {
+            let used = self.checks.answer(player, turn, &reply);
+            self.counters.odd += u64::from(!used);
+            self.remotes[at].next_send = if used { now } else { self.remotes[at].next_send };
+        }
+        self.review(now);
+        Ok(())
+    }
+
+    fn check_words(&self, payload: &Payload) -> Result<(), Fault> {
+        for word in &payload.departures {
+            if self.config.players >> word.player & 1 == 0 {
+                return Err(Fault::Stranger { player: word.player });
+            }
+            let have = near(word.have, self.turn);
+            if have > self.turn + MAX_AHEAD {
+                return Err(Fault::Ahead { turn: have });
+            }
+        }
+        for copied in &payload.copies {
+            if self.config.players >> copied.player & 1 == 0 {
+                return Err(Fault::Stranger { player: copied.player });
+            }
+            if self.departures.frozen >> copied.player & 1 == 0 {
+                return Err(Fault::Forged { player: copied.player });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what a player gives to turns, one behind the other from `first` on and before the turn `before`.
+    fn take_entries(
+        &mut self,
+        now: Instant,
+        player: u8,
+        first: TurnNumber,
+        entries: Vec<TurnEntry>,
+        before: TurnNumber,
+    ) -> Result<(), Fault> {
+        for (turn, entry) in (first..).zip(entries) {
+            let remote = &mut self.remotes[usize::from(player)];
+            if turn <= remote.have {
+                if remote.entry(turn).is_some_and(|held| *held != entry) {
+                    return Err(Fault::Rewritten { turn });
+                }
+                self.counters.repeated += 1;
+                continue;
+            }
+            if turn > self.turn + MAX_AHEAD {
+                return Err(Fault::Ahead { turn });
+            }
+            if turn > remote.have + 1 {
+                self.counters.gaps += 1;
+                return Ok(());
+            }
+            if turn >= before {
+                self.counters.copies_unused += 1;
+                return Ok(());
+            }
+            let oldest = turn - TurnNumber::from(entry.back) - entry.checks.len() as TurnNumber + 1;
+            for (of, check) in (oldest..).zip(&entry.checks) {
+                self.checks.note(player, of, *check);
+            }
+            remote.push(now, entry);
+        }
+        Ok(())
+    }
+
+    /// Who leaves, and from which turn on.
+    fn evaluate(&mut self, now: Instant) {
+        if self.excluded {
+            return;
+        }
+        let news = self.departures.evaluate(self.turn, &self.remotes);
+        if news.me {
+            self.excluded = true;
+            self.push_event(LockstepEvent::Excluded);
+        }
+        self.counters.odd += u64::from(news.odd);
+        for player in members(news.decided) {
+            if let Some(turn) = self.departures.out(player) {
+                self.push_event(LockstepEvent::Dropped { player, turn });
+            }
+            self.remotes.iter_mut().for_each(|it| it.next_send = now);
+        }
+    }
+
+    /// Compares checks, and goes on with what was asked of others.
+    fn review(&mut self, now: Instant) {
+        let departures = &self.departures;
+        let live = departures.live();
+        while let Some((turn, player)) = self.checks.first_difference(self.config.me, live) {
+            self.push_event(LockstepEvent::Mismatch { turn, player });
+        }
+        let departures = &self.departures;
+        if let Some(verdict) = self.checks.review(self.config.me, |turn| departures.needed(turn) & live) {
+            self.push_event(LockstepEvent::Desync(verdict));
+        }
+        while let Some((player, turn, differences)) = self.checks.poll_report(now) {
+            self.push_event(LockstepEvent::Report { turn, player, differences });
+        }
+    }
+
+    fn push_event(&mut self, event: LockstepEvent) {
+        if self.events.len() == MAX_EVENTS {
+            self.counters.events_dropped += 1;
+            return;
+        }
+        self.events.push_back(event);
+    }
+
+    /// The next event, oldest first.
+    pub fn poll_event(&mut self) -> Option<LockstepEvent> {
+        self.events.pop_front()
+    }
+}

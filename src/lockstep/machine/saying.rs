@@ -1,0 +1,117 @@
+//! What is said to each player, and when.
+
+use super::Lockstep;
+use crate::lockstep::config::{MAX_PLAYERS, TurnNumber, members};
+use crate::lockstep::entry::TurnEntry;
+use crate::lockstep::packet::{
+    CopiedEntries, HEADER_BITS, LogQuery, LogReply, MAX_ENTRIES, MAX_FIELDS, MAX_ROWS, Payload, near,
+};
+use crate::lockstep::remote::coded;
+use crate::time::Instant;
+use crate::wire::BitWriter;
+
+/// Bits kept free for what comes behind the entries.
+const MORE_BITS: usize = 64;
+
+impl Lockstep {
+    /// Writes what a player lacks, in at most this many bits. False where there is nothing to say.
+    pub fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool {
+        let at = usize::from(player);
+        let me = self.config.me;
+        if at >= MAX_PLAYERS || player == me || self.config.players >> player & 1 == 0 {
+            return false;
+        }
+        let mut payload = self.header(player);
+        if self.departures.frozen >> player & 1 == 1 {
+            if core::mem::take(&mut self.answers[at]) == 0 || bits < HEADER_BITS + MORE_BITS * 4 {
+                return false;
+            }
+            payload.departures = self.departures.words(player, &self.remotes, u16::MAX);
+            return self.send(payload, at, writer);
+        }
+        let remote = &self.remotes[at];
+        let is_due = now >= remote.next_send;
+        if !is_due || bits < HEADER_BITS + MORE_BITS {
+            return false;
+        }
+        let mut room = bits - HEADER_BITS - MORE_BITS;
+        // Until all have long gone on without them.
+        let is_new = |it: &u8| self.departures.out(*it).is_none_or(|out| out > self.turn - 100);
+        payload.against = members(self.departures.against()).filter(is_new).fold(0, |all, it| all | 1 << it);
+        payload.departures =
+            self.departures.words(player, &self.remotes, core::mem::take(&mut self.answers[at]));
+        room = room.saturating_sub(payload.departures.len() * 21);
+        let lacking = self.remotes[usize::from(me)].have - remote.acked;
+        (payload.first, payload.entries) = self.entries(me, remote.acked + 1, TurnNumber::MAX, &mut room);
+        for word in &payload.departures {
+            let Some(theirs) = remote.departures[usize::from(word.player)] else { continue };
+            let from = near(theirs.have, self.turn) + 1;
+            room = room.saturating_sub(16);
+            let (first, entries) = self.entries(word.player, from, TurnNumber::MAX, &mut room);
+            if !entries.is_empty() && payload.copies.len() < MAX_ENTRIES {
+                payload.copies.push(CopiedEntries { player: word.player, first, entries });
+            }
+        }
+        payload.question = self.checks.question(player).filter(|_| room > 60);
+        room = room.saturating_sub(60);
+        if let Some((turn, query)) = self.remotes[at].question.take_if(|_| room > 200) {
+            payload.answer = Some((turn, self.reply(turn, query, room)));
+        }
+        let has_news = lacking > 0
+            || self.said[at] != self.remotes[at].have
+            || payload.waiting
+            || payload.question.is_some()
+            || payload.answer.is_some()
+            || !payload.departures.is_empty()
+            || payload.against != 0;
+        let fast = payload.waiting || payload.question.is_some() || !payload.departures.is_empty();
+        let again = if fast { self.config.step } else { self.config.resend.unwrap_or(self.length) };
+        self.remotes[at].next_send = now + again;
+        has_news && self.send(payload, at, writer)
+    }
+
+    fn reply(&self, turn: u16, query: LogQuery, room: usize) -> LogReply {
+        let max_rows = ((room - 64) / 72).min(MAX_ROWS);
+        self.checks.reply(turn, query, max_rows, ((room - 64) / 64).min(MAX_FIELDS))
+    }
+
+    fn header(&self, player: u8) -> Payload {
+        let remote = &self.remotes[usize::from(player)];
+        Payload {
+            waiting: self.waiting.is_some_and(|waiting| waiting.players >> player & 1 == 1),
+            ack: remote.have as u8,
+            margin: coded(remote.margin()),
+            worst: coded(self.adapter.worst()),
+            ..Payload::default()
+        }
+    }
+
+    /// Entries of a player from a turn on that fit.
+    fn entries(
+        &self,
+        of: u8,
+        from: TurnNumber,
+        before: TurnNumber,
+        room: &mut usize,
+    ) -> (u8, Vec<TurnEntry>) {
+        let remote = &self.remotes[usize::from(of)];
+        let mut entries = Vec::new();
+        let mut turn = from;
+        while entries.len() < MAX_ENTRIES && turn <= remote.have && turn < before {
+            let Some(entry) = remote.entry(turn).filter(|entry| entry.bits() <= *room) else { break };
+            *room -= entry.bits();
+            entries.push(entry.clone());
+            turn += 1;
+        }
+        (from as u8, entries)
+    }
+
+    fn send(&mut self, payload: Payload, at: usize, writer: &mut BitWriter) -> bool {
+        let before = writer.bit_len();
+        payload.write(writer);
+        self.said[at] = self.remotes[at].have;
+        self.counters.payloads_sent += 1;
+        self.counters.bytes_sent += (writer.bit_len() - before).div_ceil(8) as u64;
+        true
+    }
+}

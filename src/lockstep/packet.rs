@@ -1,0 +1,256 @@
+//! The payloads: what one player says to another, again and again until it is acked.
+//!
+//! | part | bits |
+//! |---|---|
+//! | waiting | 1: the turn that is due here lacks the receiver's data |
+//! | ack | 8: the low bits of the newest turn up to which all of the receiver's data came |
+//! | margin | 8: how long before its turn the receiver's data comes here, in 8 ms; 127: unknown |
+//! | worst | 8: the same of all players' data, of the worst turns; 127: unknown |
+//! | entries | 4: how many; where there are some 8: the low bits of the first one's turn, and the entries |
+//! | more | 0; or 1 and the parts below |
+//! | against | 0; or 1 and 16: players that this one can't reach or wants out |
+//! | departures | 4: how many; each 4 (player), 8 (the newest turn of which its data is here), and 0; or 1 and 8: the turn from which on it is out |
+//! | copies | 4: runs of entries of players that leave; each 4 (player), 8 (first turn), 4 (how many), and the entries |
+//! | question | 0; or 1, 16 (turn), and 0, 16: objects from the one of this index; or 1, 8 (class), 32 (id): its fields |
+//! | answer | 0; or 1, 16 (turn) and 0, 16 (from), 16 (how many in all), 7 (rows), each 8, 32, 32 (hash); or 1, 8, 32, 1 (it is there), 6 (fields), each 64 |
+
+use super::config::TurnNumber;
+use super::entry::TurnEntry;
+use super::fault::Fault;
+use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
+
+/// Entries of a payload, and of a run of copies, at most.
+pub const MAX_ENTRIES: usize = 15;
+/// Bits of what is in front of the entries.
+pub const HEADER_BITS: usize = 1 + 8 + 8 + 8 + 4 + 8;
+/// Rows of an answer, at most.
+pub const MAX_ROWS: usize = 100;
+/// Fields of an object, at most.
+pub const MAX_FIELDS: usize = 63;
+/// A margin that isn't known.
+pub const UNKNOWN: i8 = 127;
+/// Milliseconds of a step of a margin.
+pub const MARGIN_MS: i64 = 8;
+
+/// What a peer says of a player that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DepartureWord {
+    pub player: u8,
+    /// The newest turn of which its data is there.
+    pub have: u8,
+    /// The turn from which on it is out, once that is decided.
+    pub out: Option<u8>,
+}
+
+/// Entries of a player that leaves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CopiedEntries {
+    pub player: u8,
+    pub first: u8,
+    pub entries: Vec<TurnEntry>,
+}
+
+/// Which values of a turn's log are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogQuery {
+    /// Hashes of objects, from the one of this index.
+    Objects { from: u16 },
+    /// The fields of one of them.
+    Fields { class: u8, id: u32 },
+}
+
+/// What is in a turn's log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogReply {
+    /// (class, id, hash) of objects, from the one of this index, of this many.
+    Objects { from: u16, total: u16, rows: Vec<(u8, u32, u32)> },
+    /// One object's fields, if it is there.
+    Fields { class: u8, id: u32, words: Option<Vec<i64>> },
+}
+
+/// A payload as it was read, or as it will be written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Payload {
+    pub waiting: bool,
+    pub ack: u8,
+    pub margin: i8,
+    pub worst: i8,
+    pub first: u8,
+    pub entries: Vec<TurnEntry>,
+    pub against: u16,
+    pub departures: Vec<DepartureWord>,
+    pub copies: Vec<CopiedEntries>,
+    pub question: Option<(u16, LogQuery)>,
+    pub answer: Option<(u16, LogReply)>,
+}
+
+impl Payload {
+    fn has_more(&self) -> bool {
+        self.against != 0
+            || !self.departures.is_empty()
+            || !self.copies.is_empty()
+            || self.question.is_some()
+            || self.answer.is_some()
+    }
+
+    pub(super) fn write(&self, writer: &mut BitWriter) {
+        writer.bool(self.waiting);
+        writer.bits(u64::from(self.ack), 8);
+        writer.bits(u64::from(self.margin as u8), 8);
+        writer.bits(u64::from(self.worst as u8), 8);
+        writer.bits(self.entries.len() as u64, 4);
+        if !self.entries.is_empty() {
+            writer.bits(u64::from(self.first), 8);
+        }
+        self.entries.iter().for_each(|entry| entry.write(writer));
+        writer.bool(self.has_more());
+        if !self.has_more() {
+            return;
+        }
+        writer.bool(self.against != 0);
+        if self.against != 0 {
+            writer.bits(u64::from(self.against), 16);
+        }
+        writer.bits(self.departures.len() as u64, 4);
+        for word in &self.departures {
+            writer.bits(u64::from(word.player), 4);
+            writer.bits(u64::from(word.have), 8);
+            writer.bool(word.out.is_some());
+            if let Some(turn) = word.out {
+                writer.bits(u64::from(turn), 8);
+            }
+        }
+        writer.bits(self.copies.len() as u64, 4);
+        for copied in &self.copies {
+            writer.bits(u64::from(copied.player), 4);
+            writer.bits(u64::from(copied.first), 8);
+            writer.bits(copied.entries.len() as u64, 4);
+            copied.entries.iter().for_each(|entry| entry.write(writer));
+        }
+        writer.bool(self.question.is_some());
+        if let Some((turn, query)) = self.question {
+            writer.bits(u64::from(turn), 16);
+            match query {
+                LogQuery::Objects { from } => {
+                    writer.bool(false);
+                    writer.bits(u64::from(from), 16);
+                }
+                LogQuery::Fields { class, id } => {
+                    writer.bool(true);
+                    writer.bits(u64::from(class), 8);
+                    writer.bits(u64::from(id), 32);
+                }
+            }
+        }
+        writer.bool(self.answer.is_some());
+        let Some((turn, reply)) = &self.answer else { return };
+        writer.bits(u64::from(*turn), 16);
+        match reply {
+            LogReply::Objects { from, total, rows } => {
+                writer.bool(false);
+                writer.bits(u64::from(*from), 16);
+                writer.bits(u64::from(*total), 16);
+                writer.bits(rows.len() as u64, 7);
+                for (class, id, hash) in rows {
+                    writer.bits(u64::from(*class), 8);
+                    writer.bits(u64::from(*id), 32);
+                    writer.bits(u64::from(*hash), 32);
+                }
+            }
+            LogReply::Fields { class, id, words } => {
+                writer.bool(true);
+                writer.bits(u64::from(*class), 8);
+                writer.bits(u64::from(*id), 32);
+                writer.bool(words.is_some());
+                if let Some(words) = words {
+                    writer.bits(words.len() as u64, 6);
+                    words.iter().for_each(|word| writer.bits(*word as u64, 64));
+                }
+            }
+        }
+    }
+
+    /// Reads a whole payload.
+    ///
+    /// # Errors
+    /// How it breaks the protocol.
+    pub fn read(bytes: &[u8]) -> Result<Self, Fault> {
+        let mut reader = BitReader::new(bytes);
+        let r = &mut reader;
+        let mut payload = Payload {
+            waiting: r.bool()?,
+            ack: r.bits(8)? as u8,
+            margin: r.bits(8)? as i8,
+            worst: r.bits(8)? as i8,
+            ..Payload::default()
+        };
+        let count = r.bits(4)?;
+        if count > 0 {
+            payload.first = r.bits(8)? as u8;
+        }
+        for _ in 0..count {
+            payload.entries.push(TurnEntry::read(r)?);
+        }
+        if r.bool()? {
+            payload.read_more(r)?;
+        }
+        reader.finish()?;
+        Ok(payload)
+    }
+
+    fn read_more(&mut self, r: &mut BitReader<'_>) -> Result<(), Fault> {
+        if r.bool()? {
+            self.against = r.bits(16)? as u16;
+        }
+        for _ in 0..r.bits(4)? {
+            let (player, have) = (r.bits(4)? as u8, r.bits(8)? as u8);
+            let out = if r.bool()? { Some(r.bits(8)? as u8) } else { None };
+            self.departures.push(DepartureWord { player, have, out });
+        }
+        for _ in 0..r.bits(4)? {
+            let (player, first) = (r.bits(4)? as u8, r.bits(8)? as u8);
+            let entries: Result<Vec<TurnEntry>, Fault> =
+                (0..r.bits(4)?).map(|_| TurnEntry::read(r)).collect();
+            self.copies.push(CopiedEntries { player, first, entries: entries? });
+        }
+        if r.bool()? {
+            let turn = r.bits(16)? as u16;
+            let query = if r.bool()? {
+                LogQuery::Fields { class: r.bits(8)? as u8, id: r.bits(32)? as u32 }
+            } else {
+                LogQuery::Objects { from: r.bits(16)? as u16 }
+            };
+            self.question = Some((turn, query));
+        }
+        if r.bool()? {
+            let turn = r.bits(16)? as u16;
+            self.answer = Some((turn, Self::read_reply(r)?));
+        }
+        Ok(())
+    }
+
+    fn read_reply(r: &mut BitReader<'_>) -> Result<LogReply, Fault> {
+        if r.bool()? {
+            let (class, id) = (r.bits(8)? as u8, r.bits(32)? as u32);
+            let mut words = None;
+            if r.bool()? {
+                let count = r.bits(6)?;
+                let read: Result<Vec<i64>, ReadError> =
+                    (0..count).map(|_| r.bits(64).map(|word| word as i64)).collect();
+                words = Some(read?);
+            }
+            return Ok(LogReply::Fields { class, id, words });
+        }
+        let (from, total) = (r.bits(16)? as u16, r.bits(16)? as u16);
+        let mut rows = Vec::new();
+        for _ in 0..r.bits(7)? {
+            rows.push((r.bits(8)? as u8, r.bits(32)? as u32, r.bits(32)? as u32));
+        }
+        Ok(LogReply::Objects { from, total, rows })
+    }
+}
+
+/// The turn with these low bits that is nearest to one.
+pub(super) fn near(low: u8, turn: TurnNumber) -> TurnNumber {
+    turn.wrapping_add(TurnNumber::from(low.wrapping_sub(turn as u8) as i8))
+}

@@ -1,0 +1,340 @@
+//! The machine itself, as `tickwire.lockstep` uses it.
+
+use std::sync::{Arc, Mutex};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
+
+use crate::lockstep::checks::{FIRST_CLASS, TurnLog};
+use crate::lockstep::config::members;
+use crate::lockstep::{
+    CommandError, Lockstep, LockstepConfig, LockstepEvent, Pace, StartedTurn, replayed_check,
+};
+use crate::python::errors::{ChannelFullError, MessageTooLargeError, value_error};
+use crate::python::fields::bounded;
+use crate::python::lock;
+use crate::python::parts::counts;
+use crate::python::peer::Peer;
+use crate::python::protocol::seconds;
+use crate::session::SharedLockstep;
+use crate::time::Instant;
+use crate::wire::BitWriter;
+
+/// A turn as Python has it: number, steps, delay, speed, paused, players, left, commands.
+pub(super) type TurnTuple = (i32, u8, u8, u8, bool, u16, u16, Vec<(u8, Vec<u8>)>);
+
+/// Two hundred years: later times are mistakes.
+const LATEST: f64 = 200.0 * 366.0 * 86_400.0;
+/// What stands for None in a log.
+const NOTHING: i64 = i64::MIN + 1;
+
+fn instant(now: f64) -> PyResult<Instant> {
+    seconds("now", now, LATEST).map(|since| Instant::ZERO + since)
+}
+
+pub(super) fn turn_tuple<'py>(py: Python<'py>, turn: &StartedTurn) -> PyResult<Bound<'py, PyTuple>> {
+    let commands = PyList::empty(py);
+    for (player, command) in &turn.commands {
+        commands.append((*player, PyBytes::new(py, command)))?;
+    }
+    let it = turn;
+    (it.turn, it.steps, it.delay, it.speed, it.paused, it.players, it.left, commands).into_pyobject(py)
+}
+
+/// Lockstep without what makes it pleasant: :class:`tickwire.Lockstep` holds one. Players are numbers 0 to 15, sets of them
+/// masks with a bit each; times are seconds.
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct LockstepCore {
+    core: Arc<Mutex<Lockstep>>,
+}
+
+#[pymethods]
+impl LockstepCore {
+    #[new]
+    #[pyo3(signature = (me, players, master, *, start, step = 0.033, steps = 3, delay = 2, adapt = true, max_steps = None,
+                        max_delay = None, resend = None, log_turns = 32))]
+    #[allow(clippy::too_many_arguments)] // Settings, all by keyword.
+    fn new(
+        me: &Bound<'_, PyAny>,
+        players: u16,
+        master: &Bound<'_, PyAny>,
+        start: f64,
+        step: f64,
+        steps: u8,
+        delay: u8,
+        adapt: bool,
+        max_steps: Option<u8>,
+        max_delay: Option<u8>,
+        resend: Option<f64>,
+        log_turns: usize,
+    ) -> PyResult<Self> {
+        let (me, master) = (bounded("me", me, 0, 15)?, bounded("master", master, 0, 15)?);
+        let mut config = LockstepConfig::new(me, players, master);
+        config.step = seconds("step", step, 1.0)?;
+        config.pace = Pace { steps, delay };
+        config.adapt = adapt;
+        let most = config.max_pace;
+        config.max_pace = Pace {
+            steps: max_steps.unwrap_or(most.steps.max(steps)),
+            delay: max_delay.unwrap_or(most.delay.max(delay)),
+        };
+        config.resend = resend.map(|resend| seconds("resend", resend, 10.0)).transpose()?;
+        config.log_turns = log_turns;
+        let core = Lockstep::new(config, instant(start)?).map_err(value_error)?;
+        Ok(LockstepCore { core: Arc::new(Mutex::new(core)) })
+    }
+
+    /// Gives a command, for the next turn with room.
+    ///
+    /// Raises:
+    ///     MessageTooLargeError: it has more than 480 bytes.
+    ///     ChannelFullError: 4,096 commands wait.
+    #[pyo3(signature = (command, /))]
+    fn command(&self, command: &[u8]) -> PyResult<()> {
+        lock(&self.core).command(command).map_err(|error| match error {
+            CommandError::TooLarge(bytes) => {
+                MessageTooLargeError::new_err(format!("a command must be at most 480 bytes, not {bytes}"))
+            }
+            CommandError::Full => ChannelFullError::new_err("4096 commands wait for a turn; none was added"),
+        })
+    }
+
+    /// Has a peer carry what is to be said, from its next tick on.
+    #[pyo3(signature = (peer, /))]
+    fn attach(&self, peer: &Bound<'_, Peer>) -> PyResult<()> {
+        let shared = Box::new(SharedLockstep(Arc::clone(&self.core)));
+        peer.get().part(|part, _| part.set_core(Some(shared))).map(drop)
+    }
+
+    /// Pauses the game or goes on, for all and at the same turn.
+    #[pyo3(signature = (paused, /))]
+    fn pause(&self, paused: bool) {
+        lock(&self.core).pause(paused);
+    }
+
+    /// How fast the game goes, in steps of 10 %, for all and at the same turn.
+    #[pyo3(signature = (speed, /))]
+    fn set_speed(&self, speed: u8) {
+        lock(&self.core).set_speed(speed);
+    }
+
+    /// Who is the master now.
+    #[pyo3(signature = (player, /))]
+    fn set_master(&self, player: u8) {
+        lock(&self.core).set_master(player.min(15));
+    }
+
+    /// A player isn't reachable any more.
+    #[pyo3(signature = (now, player, /))]
+    fn note_left(&self, now: f64, player: u8) -> PyResult<()> {
+        lock(&self.core).note_left(instant(now)?, player);
+        Ok(())
+    }
+
+    /// This player wants another out, or no longer wants it.
+    #[pyo3(signature = (now, player, out, /))]
+    fn vote(&self, now: f64, player: u8, out: bool) -> PyResult<()> {
+        lock(&self.core).vote(instant(now)?, player, out);
+        Ok(())
+    }
+
+    /// Takes a payload of a player. Returns how it breaks the protocol, or None: that player's connection should end then.
+    #[pyo3(signature = (now, player, payload, /))]
+    fn read(&self, now: f64, player: u8, payload: &[u8]) -> PyResult<Option<String>> {
+        let read = lock(&self.core).read(instant(now)?, player, payload);
+        Ok(read.err().map(|fault| fault.to_string()))
+    }
+
+    /// What is to be said to a player now, in at most ``max_bytes``; None where there is nothing.
+    #[pyo3(signature = (now, player, max_bytes = 1000, /))]
+    fn fill<'py>(
+        &self,
+        py: Python<'py>,
+        now: f64,
+        player: u8,
+        max_bytes: usize,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let mut writer = BitWriter::new();
+        let bits = max_bytes.min(1 << 16) * 8;
+        let filled = lock(&self.core).fill(instant(now)?, player, bits, &mut writer);
+        Ok(filled.then(|| PyBytes::new(py, writer.as_bytes())))
+    }
+
+    /// The next turn, if it is due and its data is there: number, steps, delay, speed, paused, players, left, commands.
+    #[pyo3(signature = (now, /))]
+    fn poll_turn<'py>(&self, py: Python<'py>, now: f64) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let turn = lock(&self.core).poll_turn(instant(now)?);
+        turn.map(|turn| turn_tuple(py, &turn)).transpose()
+    }
+
+    /// Takes the world after a turn. Returns the CRC over it.
+    ///
+    /// Args:
+    ///     draw: 16 bits of the generator that all share.
+    ///     rows: for each class in order of its number: its name, its fields' names, and of each object a tuple of its id and
+    ///         the fields' values.
+    ///
+    /// Raises:
+    ///     ValueError: two objects have one id, a number is out of its bounds, or the turn isn't the newest.
+    ///     TypeError: a value is of no kind that can be compared.
+    #[pyo3(signature = (now, turn, draw, rows, /))]
+    fn check(&self, now: f64, turn: i32, draw: u16, rows: &Bound<'_, PyList>) -> PyResult<u32> {
+        let log = read_rows(rows)?;
+        let checked = lock(&self.core).check(instant(now)?, turn, draw, &log);
+        let refuse = || {
+            PyValueError::new_err("turn must be the newest that ran, checked once; 60,000 objects at most")
+        };
+        checked.map(|check| check.crc).ok_or_else(refuse)
+    }
+
+    /// All worlds are one again after this turn.
+    #[pyo3(signature = (turn, /))]
+    fn resume(&self, turn: i32) {
+        lock(&self.core).resume(turn);
+    }
+
+    /// The next event as its name and its values, oldest first; None where there is none.
+    fn poll_event<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let Some(event) = lock(&self.core).poll_event() else { return Ok(None) };
+        let made = match event {
+            LockstepEvent::Dropped { player, turn } => {
+                ("dropped", player, turn).into_pyobject(py)?.into_any()
+            }
+            LockstepEvent::Excluded => ("excluded",).into_pyobject(py)?.into_any(),
+            LockstepEvent::PaceChanged { turn, pace } => {
+                ("pace", turn, pace.steps, pace.delay).into_pyobject(py)?.into_any()
+            }
+            LockstepEvent::Mismatch { turn, player } => {
+                ("mismatch", turn, player).into_pyobject(py)?.into_any()
+            }
+            LockstepEvent::Desync(it) => ("desync", it.turn, it.right, it.odd).into_pyobject(py)?.into_any(),
+            LockstepEvent::Report { turn, player, differences } => {
+                let list = PyList::empty(py);
+                for it in differences {
+                    list.append((it.class, it.id, it.field, it.mine, it.theirs))?;
+                }
+                ("report", turn, player, list).into_pyobject(py)?.into_any()
+            }
+        };
+        Ok(Some(made.cast_into::<PyTuple>()?))
+    }
+
+    /// What the due turn waits for: its number, the players, since when; None while it doesn't.
+    #[getter]
+    fn waiting(&self) -> Option<(i32, u16, f64)> {
+        lock(&self.core).waiting().map(|it| (it.turn, it.players, it.since.as_secs_f64()))
+    }
+
+    /// The newest turn that started.
+    #[getter]
+    fn turn(&self) -> i32 {
+        lock(&self.core).turn()
+    }
+
+    /// When the next turn is due.
+    #[getter]
+    fn due(&self) -> f64 {
+        lock(&self.core).due().as_secs_f64()
+    }
+
+    /// Seconds of the turn that runs.
+    #[getter]
+    fn length(&self) -> f64 {
+        lock(&self.core).length().as_secs_f64()
+    }
+
+    /// Sub-turns of a turn, and turns between giving a command and running it.
+    #[getter]
+    fn pace(&self) -> (u8, u8) {
+        let pace = lock(&self.core).pace();
+        (pace.steps, pace.delay)
+    }
+
+    /// Who takes part.
+    #[getter]
+    fn players(&self) -> Vec<u8> {
+        members(lock(&self.core).players()).collect()
+    }
+
+    /// Whether the others go on without this player.
+    #[getter]
+    fn excluded(&self) -> bool {
+        lock(&self.core).is_excluded()
+    }
+
+    /// What happened, by name.
+    #[getter]
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        counts(py, lock(&self.core).counters().iter())
+    }
+}
+
+/// The rows of [`LockstepCore::check`].
+fn read_rows(rows: &Bound<'_, PyList>) -> PyResult<TurnLog> {
+    let mut log = TurnLog::default();
+    let mut words = Vec::new();
+    for (number, class) in rows.iter().enumerate() {
+        let (name, fields, objects): (Bound<'_, PyString>, Bound<'_, PyTuple>, Bound<'_, PyList>) =
+            class.extract()?;
+        let class = FIRST_CLASS + u8::try_from(number).ok().filter(|it| *it < 200).unwrap_or(200);
+        let mut sorted = Vec::with_capacity(objects.len());
+        for object in objects.iter() {
+            let row = object.cast_into::<PyTuple>()?;
+            let id = row.get_item(0)?;
+            sorted.push((bounded(&format!("{name}.id"), &id, 0, u32::MAX)?, row));
+        }
+        sorted.sort_by_key(|it| it.0);
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(PyValueError::new_err(format!("two objects of {name} have the id {}", pair[0].0)));
+        }
+        for (id, row) in &sorted {
+            words.clear();
+            for (at, value) in row.iter_borrowed().enumerate().skip(1) {
+                let field = || fields.get_item(at - 1).map_or_else(|_| String::new(), |it| it.to_string());
+                words.push(word(&value).ok_or_else(|| {
+                    let kind = value.get_type();
+                    PyTypeError::new_err(format!(
+                        "{name}.{} of object {id} must be a whole number of 64 bits, a float, a str, bytes or None, not {value:?} ({kind})",
+                        field()
+                    ))
+                })?);
+            }
+            log.push(class, *id, &words);
+        }
+    }
+    Ok(log)
+}
+
+/// The CRC over the world after a turn that runs again, and over what players gave to it: as :meth:`LockstepCore.check` has it.
+#[pyfunction]
+#[pyo3(signature = (turn, draw, rows, /))]
+pub(crate) fn replayed_crc(turn: TurnTuple, draw: u16, rows: &Bound<'_, PyList>) -> PyResult<u32> {
+    Ok(replayed_check(&started(turn), draw, &read_rows(rows)?).crc)
+}
+
+/// A turn as the core has it.
+pub(super) fn started(turn: TurnTuple) -> StartedTurn {
+    let (turn, steps, delay, speed, paused, players, left, commands) = turn;
+    let commands = commands.into_iter().map(|(player, command)| (player, command.into())).collect();
+    StartedTurn { turn, steps, delay, speed, paused, players, left, commands }
+}
+
+/// A value in 64 bits that are equal where the values are; None for those that have no such.
+fn word(value: &Bound<'_, PyAny>) -> Option<i64> {
+    if let Ok(number) = value.extract::<i64>() {
+        return Some(number);
+    }
+    if let Ok(float) = value.cast::<PyFloat>() {
+        return Some(float.value().to_bits() as i64);
+    }
+    let hash = |bytes: &[u8]| i64::from(crc32fast::hash(bytes)) | ((bytes.len() & 0x7FFF_FFFF) as i64) << 32;
+    if let Ok(text) = value.cast::<PyString>() {
+        return text.to_str().ok().map(|text| hash(text.as_bytes()));
+    }
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Some(hash(bytes.as_bytes()));
+    }
+    value.is_none().then_some(NOTHING)
+}

@@ -1,0 +1,190 @@
+//! The generator that all players share.
+
+use std::sync::Mutex;
+
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+use crate::lockstep::SharedRandom;
+use crate::python::fields::bounded;
+use crate::python::lock;
+
+/// A seeded generator that gives the same numbers on every machine and in every version: xoshiro256** (Blackman and Vigna,
+/// 2018), seeded through SplitMix64. Not for secrets.
+///
+/// In lockstep all draw from one of these, as often and in the same order: :attr:`tickwire.lockstep.Turn.random`. What
+/// doesn't touch the game's state (sparks, sounds) draws from another.
+///
+/// Args:
+///     seed: 64 bits; the whole sequence follows from it.
+///
+/// Example:
+///     >>> random = Random(42)
+///     >>> random.below(6)
+///     0
+///     >>> random.between(1, 6)
+///     3
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct Random {
+    core: Mutex<SharedRandom>,
+}
+
+fn is_code(format: &[u8], codes: &[u8]) -> bool {
+    matches!(format, [code] | [b'@' | b'=' | b'<', code] if codes.contains(code))
+}
+
+#[pymethods]
+impl Random {
+    #[new]
+    #[pyo3(signature = (seed))]
+    fn new(seed: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let seed = bounded("seed", seed, 0, u64::MAX)?;
+        Ok(Random { core: Mutex::new(SharedRandom::seeded(seed)) })
+    }
+
+    /// A generator that goes on where the one with this :attr:`state` was.
+    ///
+    /// Raises:
+    ///     ValueError: these are no 32 bytes of a state.
+    #[staticmethod]
+    #[pyo3(signature = (state, /))]
+    fn from_state(state: &Bound<'_, PyBytes>) -> PyResult<Self> {
+        let made = state.as_bytes().try_into().ok().and_then(SharedRandom::from_state);
+        let random =
+            made.ok_or_else(|| PyValueError::new_err("state must be the 32 bytes of a generator's state"))?;
+        Ok(Random { core: Mutex::new(random) })
+    }
+
+    /// All there is to it, in 32 bytes; may be set.
+    #[getter]
+    fn state<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &lock(&self.core).state())
+    }
+
+    #[setter]
+    fn set_state(&self, state: &Bound<'_, PyBytes>) -> PyResult<()> {
+        let made = Random::from_state(state)?;
+        *lock(&self.core) = lock(&made.core).clone();
+        Ok(())
+    }
+
+    /// A number of this many random bits, 1 to 64.
+    #[pyo3(signature = (count = None, /), text_signature = "($self, count=64, /)")]
+    fn bits(&self, count: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
+        let count = count.map_or(Ok(64), |count| bounded("count", count, 1u32, 64))?;
+        Ok(lock(&self.core).next_u64() >> (64 - count))
+    }
+
+    /// A whole number from 0 up to, but not including, ``bound``; all are equally likely.
+    ///
+    /// Raises:
+    ///     ValueError: ``bound`` isn't 1 to 2**64 - 1.
+    #[pyo3(signature = (bound, /))]
+    fn below(&self, bound: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let bound = bounded("bound", bound, 1, u64::MAX)?;
+        Ok(lock(&self.core).below(bound))
+    }
+
+    /// A whole number from ``low`` to ``high``, both included; all are equally likely.
+    ///
+    /// Raises:
+    ///     ValueError: they aren't numbers of 64 bits with a sign, or ``high`` is below ``low``.
+    #[pyo3(signature = (low, high, /))]
+    fn between(&self, low: &Bound<'_, PyAny>, high: &Bound<'_, PyAny>) -> PyResult<i64> {
+        let low = bounded("low", low, i64::MIN, i64::MAX)?;
+        let high = bounded("high", high, low, i64::MAX)?;
+        let span = high.wrapping_sub(low) as u64;
+        let mut core = lock(&self.core);
+        let drawn = match span.checked_add(1) {
+            Some(count) => core.below(count),
+            None => core.next_u64(),
+        };
+        Ok(low.wrapping_add(drawn as i64))
+    }
+
+    /// A float from 0 up to, but not including, 1, of 53 random bits. It is exact, and so the same everywhere; what is
+    /// computed of it may not be.
+    fn unit(&self) -> f64 {
+        lock(&self.core).unit()
+    }
+
+    /// One of the items of a sequence.
+    ///
+    /// Raises:
+    ///     IndexError: it is empty.
+    #[pyo3(signature = (items, /))]
+    fn choice<'py>(&self, items: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let count = items.len()? as u64;
+        if count == 0 {
+            return Err(PyIndexError::new_err("items must have one at least"));
+        }
+        let at = lock(&self.core).below(count);
+        items.get_item(at)
+    }
+
+    /// Puts a list's items into a random order, in place; all orders are equally likely.
+    #[pyo3(signature = (items, /))]
+    fn shuffle(&self, items: &Bound<'_, PyList>) -> PyResult<()> {
+        for last in (1..items.len()).rev() {
+            let at = lock(&self.core).below(last as u64 + 1) as usize;
+            let (a, b) = (items.get_item(last)?, items.get_item(at)?);
+            items.set_item(last, b)?;
+            items.set_item(at, a)?;
+        }
+        Ok(())
+    }
+
+    /// Fills an array with random numbers, in order of its items: integers with all their bits, or with numbers below
+    /// ``bound``; floats from 0 up to, but not including, 1.
+    ///
+    /// Args:
+    ///     array: contiguous, of integers of 8 to 64 bits or of float64, through the buffer protocol.
+    ///     bound: for integers: what they stay below.
+    ///
+    /// Raises:
+    ///     TypeError: it is no such array.
+    ///     ValueError: ``bound`` is beyond the array's numbers, or was given for floats.
+    #[pyo3(signature = (array, /, bound = None))]
+    #[allow(unsafe_code)] // The buffer protocol hands over addresses.
+    fn fill(&self, array: &Bound<'_, PyAny>, bound: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let flags = ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_FORMAT | ffi::PyBUF_WRITABLE;
+        let buffer = crate::python::buffers::Raw::get(array, flags)?;
+        let (size, format) = (buffer.item_size(), buffer.format().to_bytes());
+        let (signed, float) = (is_code(format, b"bhilq"), is_code(format, b"d"));
+        let fits = matches!(size, 1 | 2 | 4 | 8) && cfg!(target_endian = "little");
+        if !fits || !(signed || float || is_code(format, b"BHILQ")) {
+            return Err(PyTypeError::new_err("array must be of integers or float64"));
+        }
+        if float && bound.is_some() {
+            return Err(PyValueError::new_err("bound must be left out for floats"));
+        }
+        let width = size as u32 * 8 - u32::from(signed);
+        let most = if width == 64 { u64::MAX } else { 1 << width };
+        let bound = bound.map(|bound| bounded("bound", bound, 1, most)).transpose()?;
+        let mut core = lock(&self.core);
+        for item in 0..buffer.len() / size {
+            let word = match bound {
+                _ if float => core.unit().to_bits(),
+                Some(bound) => core.below(bound),
+                None => core.next_u64() >> (64 - size * 8),
+            };
+            let to = (buffer.address() + item * size) as *mut u8;
+            // SAFETY: the buffer is writable, contiguous, held, and has `size` bytes here.
+            unsafe { core::ptr::copy_nonoverlapping(word.to_le_bytes().as_ptr(), to, size) };
+        }
+        Ok(())
+    }
+
+    /// Another generator with the same state.
+    fn copy(&self) -> Random {
+        Random { core: Mutex::new(lock(&self.core).clone()) }
+    }
+
+    fn __repr__(&self) -> String {
+        let hex: String = lock(&self.core).state().iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("Random.from_state(bytes.fromhex('{hex}'))")
+    }
+}

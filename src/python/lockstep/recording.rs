@@ -1,0 +1,87 @@
+//! Recordings as bytes, and back.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple};
+
+use super::core::{TurnTuple, started, turn_tuple};
+use crate::lockstep::TurnCheck;
+use crate::lockstep::recording::{MAGIC, MatchRecord, MatchSettings, RecordingReader, write};
+use crate::python::errors::value_error;
+
+/// A recording's first bytes: what is settled before the first turn.
+#[pyfunction]
+#[pyo3(signature = (seed, hash, step_us, players, names, about, /))]
+pub(crate) fn recording_settings<'py>(
+    py: Python<'py>,
+    seed: u64,
+    hash: u64,
+    step_us: u32,
+    players: u16,
+    names: Vec<u8>,
+    about: Vec<u8>,
+) -> Bound<'py, PyBytes> {
+    let mut bytes = MAGIC.to_vec();
+    let settings = MatchSettings { seed, hash, step_us, players, names, about };
+    write(&MatchRecord::Settings(settings), &mut bytes);
+    PyBytes::new(py, &bytes)
+}
+
+/// The record of a turn, with the CRC and the draw where it was checked.
+#[pyfunction]
+#[pyo3(signature = (turn, check, /))]
+pub(crate) fn recording_turn<'py>(
+    py: Python<'py>,
+    turn: TurnTuple,
+    check: Option<(u32, u16)>,
+) -> Bound<'py, PyBytes> {
+    let mut bytes = Vec::new();
+    write(&MatchRecord::Turn(started(turn), check.map(|(crc, draw)| TurnCheck { crc, draw })), &mut bytes);
+    PyBytes::new(py, &bytes)
+}
+
+/// The record of the world after a turn.
+#[pyfunction]
+#[pyo3(signature = (turn, random, state, /))]
+pub(crate) fn recording_snapshot<'py>(
+    py: Python<'py>,
+    turn: i32,
+    random: Vec<u8>,
+    state: Vec<u8>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let random = random.try_into().map_err(|_| PyValueError::new_err("random must be 32 bytes"))?;
+    let mut bytes = Vec::new();
+    write(&MatchRecord::Snapshot { turn, random, state }, &mut bytes);
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// All records of a recording that are whole, and why there are no more: None at its end.
+///
+/// Raises:
+///     ValueError: it is no recording.
+#[pyfunction]
+#[pyo3(signature = (data, /))]
+pub(crate) fn read_recording<'py>(
+    data: &Bound<'py, PyBytes>,
+) -> PyResult<(Bound<'py, PyList>, Option<String>)> {
+    let py = data.py();
+    let reader = RecordingReader::new(data.as_bytes()).map_err(value_error)?;
+    let (records, mut error) = (PyList::empty(py), None);
+    for record in reader {
+        match record {
+            Err(refusal) => error = Some(refusal.to_string()),
+            Ok(MatchRecord::Settings(it)) => {
+                let (names, about) = (PyBytes::new(py, &it.names), PyBytes::new(py, &it.about));
+                records.append(("settings", (it.seed, it.hash, it.step_us, it.players, names, about)))?;
+            }
+            Ok(MatchRecord::Turn(turn, check)) => {
+                let turn: Bound<'_, PyTuple> = turn_tuple(py, &turn)?;
+                records.append(("turn", (turn, check.map(|check| (check.crc, check.draw)))))?;
+            }
+            Ok(MatchRecord::Snapshot { turn, random, state }) => {
+                records.append(("snapshot", (turn, PyBytes::new(py, &random), PyBytes::new(py, &state))))?;
+            }
+        }
+    }
+    Ok((records, error))
+}

@@ -1,0 +1,32 @@
+//! Lockstep carried by a session of peers: its payloads are the players' packets.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::Carried;
+use crate::lockstep::Lockstep;
+use crate::time::Instant;
+use crate::wire::BitWriter;
+
+/// A lockstep game that the session and the game share. The session locks it for single calls only.
+#[derive(Clone, Debug)]
+pub struct SharedLockstep(pub Arc<Mutex<Lockstep>>);
+
+impl SharedLockstep {
+    fn with<T>(&self, work: impl FnOnce(&mut Lockstep) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Carried for SharedLockstep {
+    fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), String> {
+        self.with(|core| core.read(now, player, payload)).map_err(|fault| fault.to_string())
+    }
+
+    fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool {
+        self.with(|core| core.fill(now, player, bits, writer))
+    }
+
+    fn note_left(&mut self, now: Instant, player: u8) {
+        self.with(|core| core.note_left(now, player));
+    }
+}
