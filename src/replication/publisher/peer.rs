@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::super::class::Classes;
 use super::averages::Averages;
 use super::choose::Chosen;
-use super::scope::{Carried, Scope};
+use super::scope::{CarriedGhost, Scope};
 use crate::endpoint::PeerHandle;
 
 /// A client knows the low 16 bits of a tick, and takes it for the nearest to the newest one that it had: so it is sent one
@@ -44,9 +44,9 @@ pub(super) struct Peer {
     acked: u32,
     sent: u32,
     in_flight: VecDeque<SentPacket>,
-    carried: VecDeque<Carried>,
+    carried: VecDeque<CarriedGhost>,
     /// Of the packet that is written.
-    pub(super) writing: Vec<Carried>,
+    pub(super) writing: Vec<CarriedGhost>,
 }
 
 impl Peer {
