@@ -3,7 +3,7 @@
 use super::links::{Election, LinkId, Role};
 use super::machine::{Mesh, MeshFault};
 use super::message::{Message, Stamp};
-use super::roster::{LeaveReason, Players, bit};
+use super::roster::{LeaveReason, bit};
 use super::{CLAIM_STAGGER, CLAIM_TIMEOUT, ELECTION_GRACE};
 use crate::time::Instant;
 
