@@ -198,9 +198,13 @@ class Stage:
         self.folder = folder
         self.network, self.server, self.client = testing.connected_pair(PROTOCOL)
         self.handle = self.server.clients[0]
-        self.peer = tw.Peer.host(PEERS, network=tw.SimulatedNetwork())
-        with self.peer.tick():
-            pass
+        network = tw.SimulatedNetwork()
+        self.peer = tw.Peer.host(PEERS, network=network)
+        self.other = tw.Peer.join(self.peer.address, PEERS, network=network)
+        while len(self.peer.players) < 2:
+            network.advance(1 / 60)
+            with self.peer.tick(), self.other.tick():
+                pass
         self.token = tw.ConnectToken.generate(
             protocol=PROTOCOL, key=bytes(32), client_id=1, servers=["127.0.0.1:1"]
         )
@@ -237,7 +241,7 @@ class Stage:
         if place.name == "protocol" and place.owner == "Peer":
             return PEERS
         if place.name == "player":
-            return self.peer.me
+            return self.peer.players[1]
         if place.name == "path":
             return self.folder / "new"
         if place.name in mine:
