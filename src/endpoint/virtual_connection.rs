@@ -99,7 +99,7 @@ enum Trust {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Peer {
+struct OtherSide {
     address: SocketAddr,
     trust: Trust,
     /// When it was last heard, or else when we began to send.
@@ -115,7 +115,7 @@ pub struct VirtualConnection {
     numbers: Option<Rng>,
     listener: bool,
     state: VirtualState,
-    peer: Option<Peer>,
+    peer: Option<OtherSide>,
     endpoint: AckEndpoint,
     updated_at: Option<Instant>,
     events: VecDeque<VirtualEvent>,
@@ -145,10 +145,10 @@ impl VirtualConnection {
     ///
     /// When a setting is out of its bounds.
     pub fn connect(now: Instant, config: VirtualConfig, address: SocketAddr) -> Result<Self, ConfigError> {
-        Self::new(config, Some(Peer { address, trust: Trust::Proven, heard_at: now, last_sent: None }))
+        Self::new(config, Some(OtherSide { address, trust: Trust::Proven, heard_at: now, last_sent: None }))
     }
 
-    fn new(config: VirtualConfig, peer: Option<Peer>) -> Result<Self, ConfigError> {
+    fn new(config: VirtualConfig, peer: Option<OtherSide>) -> Result<Self, ConfigError> {
         let mut numbers = config.secret.filter(|_| peer.is_none()).map(Rng::seeded);
         Ok(VirtualConnection {
             endpoint: begin(&config, &mut numbers)?,
@@ -339,7 +339,7 @@ impl VirtualConnection {
     /// Notes a good datagram: the first one connects.
     fn hear(&mut self, now: Instant, from: SocketAddr, bytes: usize) {
         let unproven = Trust::Unproven { allowance: None };
-        let new = Peer { address: from, trust: unproven, heard_at: now, last_sent: None };
+        let new = OtherSide { address: from, trust: unproven, heard_at: now, last_sent: None };
         let peer = self.peer.get_or_insert(new);
         peer.heard_at = now;
         if let Trust::Unproven { allowance } = &mut peer.trust {

@@ -1,22 +1,11 @@
 //! A new master in place of one that is gone: the player of the lowest number, of those that see each other, asks for votes.
 
-use super::links::{LinkId, Role};
+use super::links::{Election, LinkId, Role};
 use super::machine::{Mesh, MeshFault};
 use super::message::{Message, Stamp};
-use super::roster::{LeaveReason, Players, bit};
+use super::roster::{LeaveReason, bit};
 use super::{CLAIM_STAGGER, CLAIM_TIMEOUT, ELECTION_GRACE};
 use crate::time::Instant;
-
-/// There is no master.
-#[derive(Clone, Debug)]
-pub(super) struct Election {
-    /// When to claim next.
-    pub(super) next_at: Instant,
-    /// When to give up.
-    pub(super) until: Instant,
-    /// The epoch of our claim, and who is for it.
-    claim: Option<(u32, Players)>,
-}
 
 impl Mesh {
     /// The link to the master is over.

@@ -66,7 +66,7 @@ pub(super) enum Role {
     Over,
 }
 
-/// A connection.
+/// A connection, and who is at its other end.
 #[derive(Clone, Debug)]
 pub struct Link {
     pub(super) id: LinkId,
@@ -102,4 +102,15 @@ pub(super) struct Expected {
     pub(super) joined: u32,
     pub(super) ticket: Ticket,
     pub(super) since: Instant,
+}
+
+/// There is no master: who is to be the next one.
+#[derive(Clone, Debug)]
+pub(super) struct Election {
+    /// When to claim next.
+    pub(super) next_at: Instant,
+    /// When to give up.
+    pub(super) until: Instant,
+    /// The epoch of our claim, and who is for it.
+    pub(super) claim: Option<(u32, Players)>,
 }

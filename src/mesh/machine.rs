@@ -4,8 +4,7 @@ use core::fmt;
 use core::net::SocketAddr;
 use std::collections::VecDeque;
 
-use super::election::Election;
-use super::links::{Expected, Link, LinkEnd, LinkId, Role};
+use super::links::{Election, Expected, Link, LinkEnd, LinkId, Role};
 use super::message::{Key, Message, Stamp, Ticket};
 use super::roster::{LeaveReason, Member, Players, Roster, Start, bit};
 use super::{ASK_AGAIN, COUNT_INTERVAL, ELECTION_GRACE, FAREWELL, HELLO_TIMEOUT, JOIN_TIMEOUT, MAX_DEFERRED};
@@ -126,7 +125,7 @@ pub enum Phase {
     Ended(LeaveReason),
 }
 
-/// See the module.
+/// A peer's part in a game: see the module.
 #[derive(Clone, Debug)]
 pub struct Mesh {
     pub(super) config: MeshConfig,
@@ -308,7 +307,7 @@ impl Mesh {
         self.actions.pop_front()
     }
 
-    /// What happened next.
+    /// What happened next, for the game.
     pub fn poll_happening(&mut self) -> Option<Happening> {
         self.happenings.pop_front()
     }
@@ -468,7 +467,7 @@ impl Mesh {
         handled
     }
 
-    /// Time has passed.
+    /// Time has passed, up to now.
     pub fn update(&mut self, now: Instant) {
         if let Phase::Ended(_) = self.phase {
             return;

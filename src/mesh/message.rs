@@ -10,7 +10,7 @@ use super::{MAX_ADDRESSES, MAX_NAME_BYTES, MAX_PASS_BYTES, MAX_PLAYERS};
 /// Which proposal it is: by which master, and which of that master's. Later ones are larger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp {
-    /// Counts masters.
+    /// Counts masters, one after the other.
     pub epoch: u32,
     pub revision: u32,
 }
@@ -51,7 +51,7 @@ pub enum Message {
     Lost { player: u8, joined: u32 },
     /// The master is gone, and this one wants to be it; the newest proposal that it knows.
     Claim { epoch: u32, last: Stamp },
-    /// It may.
+    /// It may be it, as far as this one is concerned.
     Grant { epoch: u32 },
     /// It may not; the highest epoch known here.
     Deny { epoch: u32 },

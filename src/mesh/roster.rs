@@ -27,9 +27,9 @@ pub struct Member {
 /// Why someone isn't in the game any more, or never was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LeaveReason {
-    /// It said so.
+    /// It said so itself.
     Left = 0,
-    /// It fell silent.
+    /// It was silent for too long.
     Lost = 1,
     /// The master sent it away.
     Kicked = 2,
@@ -73,7 +73,7 @@ pub struct Start {
 /// What all peers agree on.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Roster {
-    /// By player, rising.
+    /// By player, with rising numbers.
     pub members: Vec<Member>,
     /// How many there may be.
     pub places: u8,

@@ -127,7 +127,7 @@ mod tests {
         let secrets = Secrets::new(&mut Rng::seeded(1));
         let (one, other): (SocketAddr, SocketAddr) =
             ("1.2.3.4:5".parse().unwrap(), "1.2.3.4:6".parse().unwrap());
-        let at = |seconds| Instant::from_millis(1000 * seconds);
+        let at = |seconds: u64| Instant::from_millis(1000 * seconds);
         let cookie = secrets.cookie(at(59), one);
         assert!(secrets.proves(at(59), one, &cookie) && secrets.proves(at(119), one, &cookie));
         assert!(!secrets.proves(at(120), one, &cookie) && !secrets.proves(at(59), other, &cookie));

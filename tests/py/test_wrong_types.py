@@ -59,6 +59,7 @@ PROTOCOL = tw.Protocol(
     inputs=Say,
     tick_rate=60,
 )
+PEERS = tw.Protocol(1, [Say], [tw.reliable_ordered(), tw.chunks()], peers=True)
 
 
 class Thing:
@@ -197,6 +198,13 @@ class Stage:
         self.folder = folder
         self.network, self.server, self.client = testing.connected_pair(PROTOCOL)
         self.handle = self.server.clients[0]
+        network = tw.SimulatedNetwork()
+        self.peer = tw.Peer.host(PEERS, network=network)
+        self.other = tw.Peer.join(self.peer.address, PEERS, network=network)
+        while len(self.peer.players) < 2:
+            network.advance(1 / 60)
+            with self.peer.tick(), self.other.tick():
+                pass
         self.token = tw.ConnectToken.generate(
             protocol=PROTOCOL, key=bytes(32), client_id=1, servers=["127.0.0.1:1"]
         )
@@ -220,6 +228,7 @@ class Stage:
             "BitReader": lambda: tw.BitReader(bytes(64)),
             "World": lambda: self.server.world,
             "ClientWorld": lambda: self.client.world,
+            "Peer": lambda: self.peer,
             "Inputs": lambda: self.server.inputs,
             "WorldView": lambda: self.client.world.view(),
             "GhostArrays": lambda: self.server.world.arrays(Tank),
@@ -229,6 +238,10 @@ class Stage:
     def valid(self, place: Place) -> Any:
         """A value that a parameter takes."""
         mine = {"client": self.handle, "token": self.token, "server": self.server, "clients": [self.handle]}
+        if place.name == "protocol" and place.owner == "Peer":
+            return PEERS
+        if place.name == "player":
+            return self.peer.players[1]
         if place.name == "path":
             return self.folder / "new"
         if place.name in mine:

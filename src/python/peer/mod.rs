@@ -16,7 +16,7 @@ use self::events::reason_to_python;
 pub(crate) use self::events::{GameEnded, MasterChanged, Player, PlayerJoined, PlayerLeft, Started};
 use self::open::{Opening, open};
 use super::address::{Address, AddressLike};
-use super::arguments::{argument, int, number, shared, truth};
+use super::arguments::{argument, int, number, optional_int, shared, truth};
 use super::chunks::{Chunk, Transfer};
 use super::endpoint::Endpoint;
 use super::errors::value_error;
@@ -379,7 +379,7 @@ impl Peer {
     fn start(
         &self,
         #[pyo3(from_py_with = number::countdown)] countdown: f64,
-        seed: Option<i128>,
+        #[pyo3(from_py_with = optional_int::seed)] seed: Option<i128>,
     ) -> PyResult<bool> {
         let countdown = seconds("countdown", countdown, MAX_COUNTDOWN)?.as_micros() as u32;
         let network = self.endpoint.network.as_ref().map(|network| network.get().0.clone());

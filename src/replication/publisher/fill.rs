@@ -123,7 +123,7 @@ impl Section<'_> {
         scope: &mut Scope,
         writer: &mut Writer,
         out: &mut BitWriter,
-        carried: &mut Vec<super::scope::Carried>,
+        carried: &mut Vec<super::scope::CarriedGhost>,
     ) -> bool {
         let (mut from, mut ids) = (0, [0; BATCH]);
         loop {

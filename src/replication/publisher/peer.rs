@@ -7,7 +7,7 @@ use super::super::coding::Snapshot;
 use super::averages::Averages;
 use super::choose::Chosen;
 use super::coded::PeerModels;
-use super::scope::{Carried, Scope};
+use super::scope::{CarriedGhost, Scope};
 use crate::endpoint::PeerHandle;
 
 /// A client knows the low 16 bits of a tick, and takes it for the nearest to the newest one that it had: so it is sent one
@@ -46,9 +46,9 @@ pub(super) struct Peer {
     acked: u32,
     sent: u32,
     in_flight: VecDeque<SentPacket>,
-    carried: VecDeque<Carried>,
+    carried: VecDeque<CarriedGhost>,
     /// Of the packet that is written.
-    pub(super) writing: Vec<Carried>,
+    pub(super) writing: Vec<CarriedGhost>,
     /// What packets of coded classes begin with.
     pub(super) models: PeerModels,
 }

@@ -400,10 +400,10 @@ fn types_of_layers_leave_the_games_as_they_are() {
     let (game, with) = (protocol(), system_protocol());
     let names = |types: &[MessageType]| types.iter().map(|kind| kind.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&with.messages()[..with.game_types()]), names(game.messages()));
-    assert_eq!(Layer::ALL.map(|layer| with.types_of(layer)), [4..5, 5..7, 7..8]);
-    assert_eq!(Layer::ALL.map(|layer| game.types_of(layer)), [4..4, 4..4, 4..4]);
+    assert_eq!(Layer::ALL.map(|layer| with.types_of(layer)), [4..5, 5..7, 7..8, 8..8]);
+    assert_eq!(Layer::ALL.map(|layer| game.types_of(layer)), [4..4, 4..4, 4..4, 4..4]);
     let owners: Vec<Owner> = (0..9).map(|id| with.owner(id)).collect();
-    let [ghosts, calls, lockstep] = Layer::ALL.map(Owner::System);
+    let [ghosts, calls, lockstep, _] = Layer::ALL.map(Owner::System);
     let game_owner = Owner::Game;
     assert_eq!(owners[..8], [game_owner, game_owner, game_owner, game_owner, ghosts, calls, calls, lockstep]);
     let none = Protocol::new(game.messages().to_vec(), game.channels().to_vec()).unwrap();

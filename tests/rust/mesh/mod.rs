@@ -14,7 +14,6 @@ enum Deed {
     Join,
     Start,
     Kick(u8),
-    Leave(usize),
 }
 
 /// Lets so much happen, in an order that a seed gives; gives whether anything was left to happen.
@@ -38,7 +37,6 @@ fn act(world: &mut World, deed: Deed) {
             let now = world.now;
             world.mesh(0).kick(now, player);
         }
-        Deed::Leave(peer) => world.leave(peer),
     }
 }
 

@@ -10,7 +10,7 @@ use tickwire::time::{Duration, Instant};
 
 /// What is under way on a connection.
 #[derive(Clone, Debug)]
-pub enum Item {
+pub(super) enum Item {
     Accepted(Option<Ticket>),
     Dialled,
     Message(Box<Message>),
@@ -19,29 +19,29 @@ pub enum Item {
 
 /// A connection: who dialled whom. Its number on either side is twice its place, and one more where it was dialled.
 #[derive(Clone, Debug)]
-pub struct Connection {
-    pub from: usize,
-    pub to: usize,
+pub(super) struct Connection {
+    pub(super) from: usize,
+    pub(super) to: usize,
     open: [bool; 2],
-    pub way: [VecDeque<Item>; 2],
+    pub(super) way: [VecDeque<Item>; 2],
 }
 
 #[derive(Clone, Debug)]
-pub struct World {
-    pub now: Instant,
-    pub peers: Vec<Option<Mesh>>,
-    pub connections: Vec<Connection>,
+pub(super) struct World {
+    pub(super) now: Instant,
+    pub(super) peers: Vec<Option<Mesh>>,
+    pub(super) connections: Vec<Connection>,
     tickets: u8,
-    pub happened: Vec<Vec<Happening>>,
+    pub(super) happened: Vec<Vec<Happening>>,
     /// What counted by which proposal.
     agreed: BTreeMap<(Stamp, usize), Roster>,
-    pub cut: BTreeSet<(usize, usize)>,
+    pub(super) cut: BTreeSet<(usize, usize)>,
     left: usize,
     /// Joinings from this one on are of newcomers.
-    pub first_new: u32,
+    pub(super) first_new: u32,
 }
 
-pub fn address(peer: usize) -> SocketAddr {
+pub(super) fn address(peer: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, peer as u8], 7))
 }
 
@@ -58,7 +58,7 @@ fn config(peer: usize, places: u8) -> MeshConfig {
 
 impl World {
     /// A host that is alone.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut world = World {
             now: Instant::from_millis(1_000),
             peers: Vec::new(),
@@ -81,14 +81,14 @@ impl World {
     }
 
     /// Another peer, that asks this one.
-    pub fn join(&mut self, contact: usize) -> usize {
+    pub(super) fn join(&mut self, contact: usize) -> usize {
         let peer = self.peers.len();
         self.add(Mesh::join(config(peer, 8), vec![address(contact)]));
         peer
     }
 
     /// A game of this many.
-    pub fn of(count: usize) -> Self {
+    pub(super) fn of(count: usize) -> Self {
         let mut world = World::new();
         for _ in 1..count {
             world.join(0);
@@ -98,11 +98,11 @@ impl World {
         world
     }
 
-    pub fn mesh(&mut self, peer: usize) -> &mut Mesh {
+    pub(super) fn mesh(&mut self, peer: usize) -> &mut Mesh {
         self.peers[peer].as_mut().unwrap()
     }
 
-    pub fn start(&mut self, peer: usize) -> bool {
+    pub(super) fn start(&mut self, peer: usize) -> bool {
         let start = Start { seed: 77, countdown: 500_000 };
         let now = self.now;
         let begun = self.mesh(peer).start(now, start);
@@ -212,14 +212,14 @@ impl World {
     }
 
     /// Which ways have something under way.
-    pub fn ready(&self) -> Vec<(usize, usize)> {
+    pub(super) fn ready(&self) -> Vec<(usize, usize)> {
         let ways =
             self.connections.iter().enumerate().flat_map(|(place, it)| [(place, 0, it), (place, 1, it)]);
         ways.filter(|(_, way, it)| !it.way[*way].is_empty()).map(|(place, way, _)| (place, way)).collect()
     }
 
     /// The next thing of a way arrives.
-    pub fn deliver(&mut self, place: usize, way: usize) {
+    pub(super) fn deliver(&mut self, place: usize, way: usize) {
         let now = self.now;
         let connection = &mut self.connections[place];
         let Some(item) = connection.way[way].pop_front() else { return };
@@ -285,7 +285,7 @@ impl World {
     }
 
     /// A peer stops without a word; what it said and wasn't heard may be lost.
-    pub fn kill(&mut self, peer: usize, keep: bool) {
+    pub(super) fn kill(&mut self, peer: usize, keep: bool) {
         self.peers[peer] = None;
         for connection in &mut self.connections {
             let way = match peer {
@@ -302,7 +302,7 @@ impl World {
     }
 
     /// A peer says goodbye.
-    pub fn leave(&mut self, peer: usize) {
+    pub(super) fn leave(&mut self, peer: usize) {
         let now = self.now;
         self.mesh(peer).end(now, LeaveReason::Closed);
         self.act(peer);
@@ -311,7 +311,7 @@ impl World {
     }
 
     /// Two don't reach each other any more.
-    pub fn cut(&mut self, a: usize, b: usize) {
+    pub(super) fn cut(&mut self, a: usize, b: usize) {
         self.cut.insert((a.min(b), a.max(b)));
         for connection in &mut self.connections {
             let pair = (connection.from.min(connection.to), connection.from.max(connection.to));
@@ -325,7 +325,7 @@ impl World {
     }
 
     /// Time goes on to the next thing that somebody waits for.
-    pub fn tick(&mut self) {
+    pub(super) fn tick(&mut self) {
         let next = self.peers.iter().flatten().map(Mesh::next_deadline).min().unwrap_or(Instant::NEVER);
         let soon = self.now + Duration::from_millis(250);
         self.now = next.clamp(self.now + Duration::from_millis(1), soon);
@@ -339,7 +339,7 @@ impl World {
     }
 
     /// Everything arrives, and time passes until nothing more happens.
-    pub fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         for _ in 0..80 {
             while let Some((place, way)) = self.ready().first().copied() {
                 self.deliver(place, way);
@@ -349,7 +349,7 @@ impl World {
     }
 
     /// The peers that go on, by those whom they know.
-    pub fn parts(&self) -> BTreeMap<Vec<(u8, u32)>, Vec<usize>> {
+    pub(super) fn parts(&self) -> BTreeMap<Vec<(u8, u32)>, Vec<usize>> {
         let mut parts: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (peer, mesh) in self.peers.iter().enumerate() {
             let Some(mesh) = mesh.as_ref().filter(|mesh| mesh.is_member()) else { continue };
@@ -360,7 +360,7 @@ impl World {
     }
 
     /// All who go on agree, and are one part; of two players each may be alone.
-    pub fn check_settled(&self) {
+    pub(super) fn check_settled(&self) {
         let parts = self.parts();
         for (members, peers) in &parts {
             assert_eq!(members.len(), peers.len(), "{parts:?} {:#?}", self.peers[peers[0]]);

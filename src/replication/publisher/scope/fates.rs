@@ -2,12 +2,12 @@
 
 use super::super::super::class::HISTORY;
 use super::Scope;
-use super::record::{Carried, CarriedOp, GhostState};
+use super::record::{CarriedGhost, CarriedOp, GhostState};
 
 impl Scope {
     /// The client has a packet of tick `sent` that carried this.
     #[inline]
-    pub(in super::super) fn handle_delivered(&mut self, carried: Carried, sent: u32, tick: u32) {
+    pub(in super::super) fn handle_delivered(&mut self, carried: CarriedGhost, sent: u32, tick: u32) {
         let id = u32::from(carried.id);
         let record = &mut self.records[usize::from(carried.id)];
         let waits = record.waits();
@@ -42,7 +42,7 @@ impl Scope {
 
     /// A packet of tick `sent` that carried this is lost: what no later one carries is due again.
     #[inline]
-    pub(in super::super) fn handle_lost(&mut self, carried: Carried, sent: u32, tick: u32) {
+    pub(in super::super) fn handle_lost(&mut self, carried: CarriedGhost, sent: u32, tick: u32) {
         let record = &self.records[usize::from(carried.id)];
         let used = self.used[usize::from(carried.id) / 64] >> (carried.id % 64) & 1 == 1;
         let waits = used && record.waits();
@@ -55,7 +55,7 @@ impl Scope {
     }
 
     /// It is known of one record more of a ghost that waited: it goes on, or when there is none left to know of, begins again.
-    fn go_on(&mut self, carried: Carried, tick: u32) {
+    fn go_on(&mut self, carried: CarriedGhost, tick: u32) {
         let record = &mut self.records[usize::from(carried.id)];
         let waits = record.waits();
         if waits && record.count == carried.count {

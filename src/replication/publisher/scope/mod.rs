@@ -10,7 +10,7 @@ use super::super::class::HISTORY;
 use super::super::packet::{Base, MAX_AGE};
 use super::super::table::Table;
 use crate::store::ones;
-pub(super) use record::{Carried, CarriedOp, GhostState};
+pub(super) use record::{CarriedGhost, CarriedOp, GhostState};
 use record::{Hold, Record};
 
 const NONE: u32 = u32::MAX;
@@ -350,7 +350,7 @@ impl Scope {
         tick: u32,
         op: CarriedOp,
         base: Base,
-    ) -> Carried {
+    ) -> CarriedGhost {
         self.clear_due(id);
         let record = &mut self.records[id as usize];
         record.sent = tick;
@@ -361,6 +361,6 @@ impl Scope {
             Base::Named { .. } => record.older_count,
         };
         // Ids are below 2^16 and classes at most 256.
-        Carried { id: id as u16, class: class as u8, op, count: record.count, base_count }
+        CarriedGhost { id: id as u16, class: class as u8, op, count: record.count, base_count }
     }
 }

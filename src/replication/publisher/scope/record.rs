@@ -77,7 +77,7 @@ const _: () = assert!(size_of::<Record>() == 16);
 
 /// The records of packets in flight.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::replication::publisher) struct Carried {
+pub(in crate::replication::publisher) struct CarriedGhost {
     pub(in crate::replication::publisher) id: u16,
     pub(in crate::replication::publisher) class: u8,
     pub(in crate::replication::publisher) op: CarriedOp,
