@@ -107,6 +107,7 @@ pub mod module {
     use super::hooks::Candidates;
     #[pymodule_export]
     use super::inbox::{Inbox, Notifications, PacketNotifications, Tick};
+    #[pymodule_export]
     use super::lockstep::{
         LockstepCore, Random, read_recording, recording_settings, recording_snapshot, recording_turn,
         replayed_crc,

@@ -10,7 +10,7 @@ use super::cache::Cache;
 use super::costs::ClassCosts;
 use super::fill::{BATCH, TickData};
 use super::peer::Peer;
-use super::scope::{Carried, CarriedOp, Due, Scope};
+use super::scope::{CarriedGhost, CarriedOp, Due, Scope};
 use crate::store::ones;
 use crate::wire::{BitReader, BitSink, BitWriter};
 
@@ -168,7 +168,7 @@ impl TickData<'_> {
 
 impl Section<'_> {
     /// Writes what is ready: of the listed ghosts, then of others; whether the packet is full.
-    fn fill(&mut self, scope: &mut Scope, room: usize, carried: &mut Vec<Carried>, before: usize) -> bool {
+    fn fill(&mut self, scope: &mut Scope, room: usize, carried: &mut Vec<CarriedGhost>, before: usize) -> bool {
         if self.place.is_listed() {
             if self.fill_some(scope, room, carried, before) {
                 return true;
@@ -189,7 +189,7 @@ impl Section<'_> {
         &mut self,
         scope: &mut Scope,
         room: usize,
-        carried: &mut Vec<Carried>,
+        carried: &mut Vec<CarriedGhost>,
         before: usize,
     ) -> bool {
         let (mut from, mut ids) = (0, [0; BATCH]);
