@@ -168,7 +168,13 @@ impl TickData<'_> {
 
 impl Section<'_> {
     /// Writes what is ready: of the listed ghosts, then of others; whether the packet is full.
-    fn fill(&mut self, scope: &mut Scope, room: usize, carried: &mut Vec<CarriedGhost>, before: usize) -> bool {
+    fn fill(
+        &mut self,
+        scope: &mut Scope,
+        room: usize,
+        carried: &mut Vec<CarriedGhost>,
+        before: usize,
+    ) -> bool {
         if self.place.is_listed() {
             if self.fill_some(scope, room, carried, before) {
                 return true;
