@@ -126,7 +126,7 @@ def test_a_closed_port_and_a_name_that_is_not_found_are_broken() -> None:
 def test_each_way_in_which_a_server_refuses_is_told_apart(
     protocol: tw.Protocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(way_module, "PATIENCE", 1)
+    monkeypatch.setattr(way_module, "TIMEOUT", 1)
 
     def asked(server: tw.Server, with_protocol: tw.Protocol, key: bytes | None = None) -> tuple[Verdict, str]:
         *_, last = examine_way(str(server.address), with_protocol, key)
