@@ -21,7 +21,7 @@ pub const MAX_DIFFERENCES: usize = 16;
 /// Objects whose fields are compared, at most.
 const MAX_COMPARED: usize = 4;
 /// How long a player may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const COMPARE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Classes of rows that every log begins with: the commands of each player, and the draw.
 pub const COMMANDS_CLASS: u8 = 0;
@@ -332,7 +332,7 @@ impl Checks {
             self.inquiry = Some(Inquiry { with, turn, since: now, rows, total: None, compared: None, found });
         }
         let done = |it: &mut Inquiry| {
-            now - it.since > PATIENCE || it.compared.as_ref().is_some_and(VecDeque::is_empty)
+            now - it.since > COMPARE_TIMEOUT || it.compared.as_ref().is_some_and(VecDeque::is_empty)
         };
         let inquiry = self.inquiry.take_if(done)?;
         Some((inquiry.with, inquiry.turn, inquiry.found))
