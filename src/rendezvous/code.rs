@@ -92,7 +92,8 @@ mod tests {
     #[test]
     fn all_letters_are_drawn() {
         let mut drawn = std::collections::BTreeSet::new();
-        (0..1000u64).for_each(|n| drawn.extend(*LobbyCode::random(n * 0x9E37_79B9_7F4A_7C15).bytes()));
+        (0..1000u64)
+            .for_each(|n| drawn.extend(*LobbyCode::random(n.wrapping_mul(0x9E37_79B9_7F4A_7C15)).bytes()));
         assert_eq!(drawn.len(), LETTERS.len());
     }
 }
