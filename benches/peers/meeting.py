@@ -1,4 +1,4 @@
-"""Peers in virtual time: who reaches whom through which boxes, when the others have a master again, how far apart they start.
+"""Peers in virtual time: who reaches whom through which boxes, when there is a master again, who starts when.
 
 ``python benches/peers/meeting.py`` prints what it finds.
 """
@@ -9,6 +9,7 @@ import random
 from typing import Annotated, Any
 
 import tickwire as tw
+
 from lockstep import FIELDS, Game, Move
 
 SERVER, RELAY = "198.51.100.1:3478", "198.51.100.2:3480"
@@ -23,10 +24,8 @@ class Chat:
 
 
 def path(host: str, joiner: str, loss: float, seed: int) -> tuple[bool, float]:
-    """Whether two peers by a code need the relay, and seconds from the dial until both know each other as players."""
-    network = tw.SimulatedNetwork(
-        conditions=tw.Conditions(latency=0.03, jitter=0.005, loss=loss), seed=seed
-    )
+    """Whether two peers need the relay, and seconds from the dial until both know each other as players."""
+    network = tw.SimulatedNetwork(conditions=tw.Conditions(latency=0.03, jitter=0.005, loss=loss), seed=seed)
     server = tw.RendezvousServer(SERVER, relay=RELAY, relay_key=bytes(32), network=network)
     relay = tw.Relay(RELAY, key=bytes(32), network=network)
     for number, kind in enumerate((host, joiner)):
@@ -88,7 +87,7 @@ class Players:
         self.crcs: dict[int, set[int]] = {}
 
     def run(self, seconds: float, silent: int | None = None) -> None:
-        """In steps of four milliseconds, so that times are as exact as that; each peer ticks 60 times a second."""
+        """In steps of four milliseconds, as exact as times are; each peer ticks 60 times a second."""
         for _ in range(round(seconds * 240)):
             self.network.advance(1 / 240)
             step = round(self.network.now * 240)
@@ -124,7 +123,7 @@ def spread(values: list[float], digits: int) -> dict[str, float]:
 
 def master_dies(seeds: int) -> dict[str, Any]:
     """Of four players the master falls silent at any time of the joining, the start or the game."""
-    times, lost, parted, several = [], 0, 0, 0
+    times, lost, parted, several, out = [], 0, 0, 0, 0
     for seed in range(seeds):
         luck, table = random.Random(seed), Players(4, seed)
         while min(len(peer.players) for peer in table.peers) < 4:
@@ -137,8 +136,10 @@ def master_dies(seeds: int) -> dict[str, Any]:
             table.run(1 / 60, silent=0)
         times.append(max(table.masters.values()) - died)
         table.run(2, silent=0)
-        masters = {str(peer.master) for peer in table.peers[1:]}
-        several += len(masters) != 1 or sum(peer.is_master for peer in table.peers[1:]) != 1
+        left = [peer for peer in table.peers[1:] if peer.ended is None]
+        out += len(left) < 3
+        masters = {str(peer.master) for peer in left}
+        several += len(masters) != 1 or sum(peer.is_master for peer in left) != 1
         for turns in table.turns[1:]:
             lost += turns != list(range(turns[0], turns[0] + len(turns))) if turns else 0
         parted += sum(len(crcs) > 1 for crcs in table.crcs.values())
@@ -146,7 +147,9 @@ def master_dies(seeds: int) -> dict[str, Any]:
         "seeds": seeds,
         "timeout, s": TIMEOUT,
         "s until all have a new master": spread(times, 3),
+        "games beyond timeout + 1 s": sum(each > TIMEOUT + 1 for each in times),
         "games with two masters or none": several,
+        "games that another player falls out of": out,
         "players that lost a turn or ran one twice": lost,
         "turns whose CRCs differ": parted,
     }
