@@ -76,9 +76,9 @@ ghosts: $(VENV)/.dev
 latency: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/python benches/latency/run.py
 
-# Games without a server, in virtual time; writes benches/peers/*.json.
+# Games without a server, in virtual time; writes benches/peers/RESULTS.md and results.json.
 peers: $(VENV)/.built $(VENV)/.dev
-	$(BIN)/python benches/peers/lockstep.py $(ARGS)
+	$(BIN)/python benches/peers/run.py $(ARGS)
 
 # Tickwire beside other libraries, some minutes; writes benches/compare/RESULTS.md, results.json and the README's table.
 compare: $(VENV)/.built

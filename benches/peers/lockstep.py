@@ -182,11 +182,15 @@ def replayed(minutes: float) -> dict[str, Any]:
     }
 
 
+def measure(minutes: float) -> dict[str, dict[str, Any]]:
+    """All of it, with so many minutes of waiting and of the match that is replayed."""
+    return {"waiting": waiting(minutes), "said": said(2), "found": found(), "replayed": replayed(minutes)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
-    minutes = parser.parse_args().minutes
-    results = {"waiting": waiting(minutes), "said": said(2), "found": found(), "replayed": replayed(minutes)}
+    results = measure(parser.parse_args().minutes)
     (FOLDER / "lockstep.json").write_text(json.dumps(results, indent=1) + "\n", "utf-8")
     for name, row in results.items():
         print(name)

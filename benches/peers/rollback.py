@@ -156,7 +156,8 @@ def packets(table: list[tw.Peer[Hello]]) -> int:
     return sum(stats.packets_sent for stats in links(table))
 
 
-def main() -> None:
+def measure() -> dict[str, dict[str, float]]:
+    """All rows of the table, by name."""
     rows: dict[str, dict[str, float]] = {}
     for players in (2, 8):
         rows[f"sync test, 7 back, {players} players"] = sync_test(players)
@@ -165,6 +166,11 @@ def main() -> None:
             name = f"{players} players, delay {delay}, loss {loss:.0%}"
             rows["own payloads, " + name] = alone(players, delay, loss)
             rows["peers, " + name] = peers(players, delay, loss)
+    return rows
+
+
+def main() -> None:
+    rows = measure()
     for name, row in rows.items():
         print(f"{name:50}", "  ".join(f"{key} {value:,.1f}" for key, value in row.items()))
     if "--write" in sys.argv:

@@ -14,7 +14,8 @@ fi
 shift || true
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
-    targets=(bits schema netcode fresh connected packets calls slices acks virtual_connection words atomic ghosts)
+    targets=(bits schema netcode fresh connected packets calls slices acks virtual_connection words atomic ghosts inputs requests
+        mesh lockstep rollback rendezvous)
 fi
 
 cargo +nightly fuzz build --fuzz-dir . --sanitizer none

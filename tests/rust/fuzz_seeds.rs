@@ -9,7 +9,7 @@ use crate::fuzz_targets::*;
 
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 15] = [
+const TARGETS: [Target; 19] = [
     ("acks", acks::run),
     ("atomic", atomic::run),
     ("bits", bits::run),
@@ -18,9 +18,13 @@ const TARGETS: [Target; 15] = [
     ("fresh", fresh::run),
     ("ghosts", ghosts::run),
     ("inputs", inputs::run),
+    ("lockstep", lockstep::run),
+    ("mesh", mesh::run),
     ("netcode", netcode::run),
     ("packets", packets::run),
+    ("rendezvous", rendezvous::run),
     ("requests", requests::run),
+    ("rollback", rollback::run),
     ("schema", |data| {
         schema::run(data);
     }),

@@ -222,3 +222,29 @@ fn a_flood_of_hellos_takes_the_places_that_there_are_and_no_more() {
     let ended = drain(mesh).iter().filter(|action| matches!(action, Action::End { .. })).count();
     assert!(ended >= 490, "{ended}");
 }
+
+#[test]
+fn a_ticket_that_is_not_the_newcomers_makes_nobody_a_player() {
+    let mut world = World::of(3);
+    let (now, master) = (world.now, link(&world, 1, 0));
+    let mesh = world.mesh(1);
+    drain(mesh);
+    let (stamp, before) = mesh.agreed().map(|(stamp, roster)| (stamp, roster.clone())).unwrap();
+    let (player, joined) = (3, 99);
+    let expect = Message::Expect { player, joined, ticket: [6; 16] };
+    mesh.handle_message(now, master, expect, Duration::ZERO).unwrap();
+    let (liar, newcomer) = (1_001, 1_003);
+    mesh.handle_accepted(now, liar, address(8), Some([7; 16]));
+    mesh.handle_accepted(now, newcomer, address(9), Some([6; 16]));
+    let member = Member { player, joined, name: "new".into(), addresses: vec![address(9)] };
+    let mut pending = before.clone();
+    pending.members.push(member);
+    let stamp = Stamp { revision: stamp.revision + 1, ..stamp };
+    let propose = Message::Propose { stamp, stable: before, pending };
+    for message in [propose, Message::Commit { stamp, left: None }] {
+        mesh.handle_message(now, master, message, Duration::ZERO).unwrap();
+    }
+    let admitted: Vec<_> =
+        drain(mesh).into_iter().filter(|action| matches!(action, Action::Admit { .. })).collect();
+    assert_eq!(admitted, [Action::Admit { link: newcomer, player, joined }]);
+}

@@ -77,6 +77,25 @@ fn a_flood_from_forged_sources_leaves_nothing_behind_and_gets_less_than_it_bring
 }
 
 #[test]
+fn a_cookie_that_was_guessed_or_is_of_another_address_proves_nothing() {
+    let mut question = first_words(|client| client.register(at(0), game()));
+    let (mut server, mut rng, mut out) = (server(), Rng::seeded(7), Datagrams::new());
+    // Behind the kind and the number.
+    let cookie = 6..14;
+    for n in 0..10_000 {
+        rng.fill(&mut question[cookie.clone()]);
+        server.handle_datagram(at(0), UNIX, source(n), &question, &mut out);
+    }
+    let (_, challenge) = out.iter().next().unwrap();
+    question[cookie.clone()].copy_from_slice(&challenge[cookie]);
+    server.handle_datagram(at(0), UNIX, source(1), &question, &mut out);
+    let counters = server.counters();
+    assert_eq!((counters.challenged, counters.registered), (10_001, 0));
+    server.handle_datagram(at(0), UNIX, source(0), &question, &mut out);
+    assert_eq!(server.counters().registered, 1, "who it was sent to");
+}
+
+#[test]
 fn games_are_bounded_in_all_and_by_source() {
     let config = RendezvousServerConfig { max_games: 100, max_games_of_a_source: 10, ..Default::default() };
     let mut server = RendezvousServer::new(config, &mut Rng::seeded(1));

@@ -123,22 +123,35 @@ impl Internet {
         self.peers[peer].client.join(now, code, 5).unwrap()
     }
 
-    /// Joins, and says how both sides reach each other and after which time the later one knew it.
+    /// Joins, and says how both sides reach each other and after which time the later one knew it: within three seconds.
     pub(super) fn meet(&mut self, host: usize, joiner: usize) -> (PathKind, Duration) {
+        if let Some(met) = self.meet_within(host, joiner, Duration::from_secs(3)) {
+            return met;
+        }
+        let both = [host, joiner].map(|it| (&self.peers[it].events, self.peers[it].counters()));
+        panic!("{both:?} {:?} {:?}", self.counters(), self.network.counters());
+    }
+
+    /// As [`Internet::meet`], within another time.
+    pub(super) fn meet_within(
+        &mut self,
+        host: usize,
+        joiner: usize,
+        limit: Duration,
+    ) -> Option<(PathKind, Duration)> {
         let code = self.host(host);
         let before = self.now();
         [host, joiner].iter().for_each(|peer| self.peers[*peer].events.clear());
         self.join(joiner, code);
-        while self.now() - before < Duration::from_secs(3) {
+        while self.now() - before < limit {
             self.step();
             if let (Some(one), Some(other)) = (self.peers[host].path(), self.peers[joiner].path()) {
                 assert_eq!(one.2, other.2, "both see the same kind");
                 self.check_carries(host, joiner);
-                return (one.2, one.0.max(other.0) - before);
+                return Some((one.2, one.0.max(other.0) - before));
             }
         }
-        let both = [host, joiner].map(|it| (&self.peers[it].events, self.peers[it].counters()));
-        panic!("{both:?} {:?} {:?}", self.counters(), self.network.counters());
+        None
     }
 
     /// The game's datagrams go both ways, and come from where they are sent to.

@@ -10,6 +10,7 @@ use tickwire::rendezvous::{
 use tickwire::rng::Rng;
 use tickwire::time::Duration;
 
+use crate::fuzz::rounds;
 use internet::{Internet, address, game, ip};
 
 fn seconds(count: u64) -> Duration {
@@ -86,6 +87,28 @@ fn a_fifth_lost_and_far_away_the_table_is_the_same() {
         }
     }
     println!("slowest: {slowest:?}");
+}
+
+/// `TICKWIRE_FUZZ=100` takes as many seeds: a minute.
+#[test]
+fn other_seeds_lose_other_datagrams_and_find_a_path_in_time() {
+    let far = Conditions::perfect().latency(Duration::from_millis(60), Duration::from_millis(20)).loss(0.2);
+    let mut times = Vec::new();
+    for seed in 0..rounds(1) {
+        for host in KINDS {
+            for joiner in KINDS {
+                let mut net = two(far, 1_000 + seed, [host, joiner], true);
+                let met = net.meet_within(0, 1, seconds(20));
+                let (kind, took) = met.unwrap_or_else(|| panic!("{host:?} and {joiner:?} with {seed}"));
+                times.push((took, seed, host, joiner, kind));
+            }
+        }
+    }
+    times.sort_by_key(|met| met.0);
+    let late = times.iter().filter(|met| met.0 >= seconds(3)).count();
+    let median = times[times.len() / 2].0;
+    println!("{late} of {} too late, median {median:?}, worst {:?}", times.len(), times.last());
+    assert!(late * 1_000 <= times.len(), "{late} of {}: {:?}", times.len(), times.last());
 }
 
 #[test]

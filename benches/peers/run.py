@@ -1,0 +1,166 @@
+"""Games without a server: what was promised of them, and what is. ``make peers`` runs it, in a minute or two.
+
+``python benches/peers/run.py [--minutes 10]``; writes results.json and RESULTS.md. In virtual time, but for
+the times of rollback's own work and of replaying, which are thread CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import meeting
+import tickwire as tw
+
+import lockstep
+import rollback
+
+FOLDER = Path(__file__).parent
+
+HEAD = """# Peers
+
+Written by `make peers`: games without a server, on one machine, in virtual time; microseconds and the speed
+of a replay are thread CPU on {machine}, {build}.
+
+| | goal | found | |
+|---|---|---|---|
+"""
+
+
+def rows(minutes: float, found: dict[str, Any]) -> list[tuple[str, str, str, bool]]:
+    waiting, said, odd, replayed = (
+        found["lockstep"][name] for name in ("waiting", "said", "found", "replayed")
+    )
+    boxes, master, start = found["boxes"], found["master"], found["start"]
+    stalled = float(waiting["stalled, of the worst player"].rstrip("%"))
+    differ, parted = waiting["turns whose CRCs differ"], master["turns whose CRCs differ"]
+    until, lost = master["s until all have a new master"], master["players that lost a turn or ran one twice"]
+    several, known = master["games with two masters or none"], odd["turns until it was known"]
+    late, out = master["games beyond timeout + 1 s"], master["games that another player falls out of"]
+    payloads = said["kbit/s of payloads a player, to all others"]
+    sealed = said["kbit/s of sealed packets a player, to all others"]
+    limit = master["timeout, s"] + 1
+    speed, same = replayed["times real speed, in thread CPU"], replayed["every CRC equal"]
+    table = [
+        (
+            f"8 players, {minutes:g} min, 5 % loss, 80 ± 20 ms",
+            "CRC equal in every turn",
+            f"{differ} of {waiting['turns']} turns differ",
+            differ == 0,
+        ),
+        ("... time that the worst player waits", "<= 1 %", f"{stalled} %", stalled <= 1),
+        (
+            "a changed bit in one world",
+            "found within 2 turns; object and field",
+            f"{known} turns; `{odd['report'].splitlines()[-1].strip()}`",
+            known <= 2,
+        ),
+        (
+            f"the master falls silent, {master['seeds']} seeds, timeout {limit - 1} s",
+            f"one master within {limit} s",
+            f"median {until['median']} s, 90 % {until['90 %']} s, most {until['most']} s; "
+            f"later: {late}; two or none: {several}",
+            until["most"] <= limit and several == 0,
+        ),
+        (
+            "... turns lost or run twice, CRCs that differ, games that another player falls out of",
+            "none",
+            f"{lost}, {parted}, {out}",
+            lost == parted == out == 0,
+        ),
+        (
+            "4 x 4 kinds of NAT",
+            "16 of 16 as expected, within 3 s",
+            f"{boxes['as expected']}, slowest {boxes['slowest, s']} s with the joining",
+            boxes["as expected"] == "16 of 16" and boxes["slowest, s"] <= 3,
+        ),
+    ]
+    for players, most in ((2, 10), (8, 40)):
+        row = found["rollback"][f"own payloads, {players} players, delay 0, loss 0%"]
+        table.append(
+            (
+                f"rollback, window 8, state of 4 KiB, {players} players: own cost a frame",
+                f"<= {most} us",
+                f"median {row['own us p50']:.1f} us, mean {row['mean']:.1f} us",
+                row["mean"] <= most,
+            )
+        )
+    test = found["rollback"]["sync test, 7 back, 2 players"]
+    table.append(
+        (
+            "... sync test, 7 frames back",
+            "<= 8 us",
+            f"median {test['own us p50']:.1f} us",
+            test["own us p50"] <= 8,
+        )
+    )
+    for players, most in ((2, 3_600), (8, 25_000)):
+        sent = found["rollback"][f"peers, {players} players, delay 3, loss 5%"]["bytes a second"]
+        table.append(
+            (
+                f"... bytes a second sent, sealed, {players} players, delay 3, 5 % loss",
+                f"<= {most:,}",
+                f"{sent:,.0f}",
+                sent <= most,
+            )
+        )
+    ms = start["ms between the first and the last"]
+    table += [
+        (
+            f"{said['units']} units, 4 players, {said['commands a second and player']} commands a second",
+            "<= 10 kbit/s a player",
+            f"{payloads} of payloads; {sealed} of sealed packets, all connections and headers",
+            payloads <= 10,
+        ),
+        (
+            f"replay of {replayed['minutes']:g} min",
+            ">= 100 x; CRCs equal",
+            f"{speed} x; {'equal' if same else 'they differ'}",
+            speed >= 100 and same,
+        ),
+        (
+            f"start, {start['players']} players, 60 ticks a second each, {start['seeds']} seeds",
+            "no goal",
+            f"{ms['median']} ms between first and last, most {ms['most']} ms",
+            True,
+        ),
+    ]
+    return table
+
+
+def machine() -> str:
+    lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), "this machine")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0, help="virtual minutes of lockstep's games")
+    parser.add_argument("--seeds", type=int, default=300, help="games whose master falls silent")
+    parser.add_argument("--build", default="release", help="what RESULTS.md says of the build")
+    arguments = parser.parse_args()
+    begun = time.monotonic()
+    found: dict[str, Any] = {
+        "version": tw.__version__,
+        "build": arguments.build,
+        "lockstep": lockstep.measure(arguments.minutes),
+        "rollback": rollback.measure(),
+        "boxes": meeting.boxes(),
+        "master": meeting.master_dies(arguments.seeds),
+        "start": meeting.start_skew(20),
+    }
+    table = rows(arguments.minutes, found)
+    text = HEAD.format(machine=machine(), build=f"a {arguments.build} build")
+    for what, goal, is_so, fine in table:
+        text += f"| {what} | {goal} | {is_so} | {'yes' if fine else '**no**'} |\n"
+        print(f"{'     ' if fine else 'MISS '}{what}: {is_so} (goal: {goal})")
+    (FOLDER / "results.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    (FOLDER / "RESULTS.md").write_text(text, "utf-8")
+    print(f"{time.monotonic() - begun:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
