@@ -315,6 +315,9 @@ class Lockstep:
         load: Callable[[bytes], None] | None = None,
         snapshot_every: int = 0,
     ) -> None:
+        for name, value, kind in (("peer", peer, Peer), ("started", started, Started)):
+            if not isinstance(value, kind):
+                raise TypeError(f"{name} must be a {kind.__name__}, not {type(value).__name__}")
         me, master = peer.me, peer.master
         if me is None or master is None:
             raise ValueError("peer must be in a game that has started")
@@ -322,12 +325,19 @@ class Lockstep:
         self._peer = peer
         self._commands = _Commands(commands)
         self._objects = _Objects(objects or {})
-        self._names = {player.number: player.name for player in peer.players}
+        if me.number not in started.players:
+            raise ValueError(
+                f"peer must be of a player who was there at the start, not of player {me.number}, who came later"
+            )
+        names = {player.number: player.name for player in peer.players}
+        # Some may be gone by now: all must begin with the same ones.
+        self._names = {number: names.get(number, "") for number in started.players}
         mask = sum(1 << number for number in self._names)
         self._core = LockstepCore(
             me.number,
             mask,
-            master.number,
+            # Who decides the pace must be the same for all, and a new master may be known to some only.
+            min(started.players),
             start=started.at,
             step=step,
             steps=steps,

@@ -94,6 +94,21 @@ impl Mesh {
         self.close_soon(now, id);
     }
 
+    /// The game begins: those who are not even proposed come too late.
+    pub(super) fn refuse_joiners(&mut self, now: Instant) {
+        let late: Vec<LinkId> = self
+            .links
+            .iter()
+            .filter(|link| {
+                matches!(&link.role, Role::Joiner(joiner) if !self.pends(joiner.player, joiner.joined))
+            })
+            .map(|link| link.id)
+            .collect();
+        for id in late {
+            self.refuse(now, id, LeaveReason::Started);
+        }
+    }
+
     pub(super) fn close_soon(&mut self, now: Instant, id: LinkId) {
         if let Some(link) = self.link_mut(id) {
             (link.role, link.since) = (Role::Over, now);

@@ -105,7 +105,7 @@ impl LockstepCore {
     #[pyo3(signature = (peer, /))]
     fn attach(&self, peer: &Bound<'_, Peer>) -> PyResult<()> {
         let shared = Box::new(SharedLockstep(Arc::clone(&self.core)));
-        peer.get().part(|part, _| part.set_core(Some(shared))).map(drop)
+        peer.get().part(|part, now| part.set_core(now, Some(shared))).map(drop)
     }
 
     /// Pauses the game or goes on, for all and at the same turn.

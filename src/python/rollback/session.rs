@@ -82,8 +82,7 @@ pub(super) fn seats(
     players: Option<&Bound<'_, PyAny>>,
     me: Option<i128>,
 ) -> PyResult<(u16, u8)> {
-    let roster =
-        peer.map(|peer| peer.get().part(|part, _| (part.mesh().roster().players(), part.mesh().me())));
+    let roster = peer.map(|peer| peer.get().part(|part, _| (part.mesh().at_start(), part.mesh().me())));
     let roster = roster.transpose()?;
     let most = MAX_PLAYERS as u8;
     let mask = match (players, &roster) {
@@ -104,7 +103,13 @@ pub(super) fn seats(
     };
     let me = match (me, &roster) {
         (Some(me), _) => within("me", me, 0, most - 1)?,
-        (None, Some((_, Some(me)))) => *me,
+        (None, Some((_, Some(me)))) if mask >> me & 1 == 1 => *me,
+        (None, Some((_, Some(me)))) => {
+            let why = "who came later or doesn't play watches with Spectator";
+            return Err(PyValueError::new_err(format!(
+                "players must have the peer's own number, {me}, which is none of those at the start: {why}"
+            )));
+        }
         (None, Some((_, None))) => {
             return Err(PyValueError::new_err(
                 "peer must be in the game: make its rollback after its Started event",
@@ -270,7 +275,7 @@ impl Rollback {
         let check_every = config.check_every;
         let game = SharedRollback::new(core::Rollback::new(config));
         if let Some(peer) = &peer {
-            peer.get().part(|part, _| part.set_core(Some(Box::new(game.clone()))))?;
+            peer.get().part(|part, now| part.set_core(now, Some(Box::new(game.clone()))))?;
         }
         let inner = Inner {
             ring: StateRing::new(states.size(), count),

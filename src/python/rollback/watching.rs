@@ -57,7 +57,7 @@ impl Spectator {
         let buffer = within("buffer", buffer, 0, 60)?;
         let spectator = SharedRollback::new(core::Spectator::new(config, frame, buffer));
         if let Some(peer) = peer {
-            peer.get().part(|part, _| part.set_core(Some(Box::new(spectator.clone()))))?;
+            peer.get().part(|part, now| part.set_core(now, Some(Box::new(spectator.clone()))))?;
         }
         let inner = Mutex::new((spectator, InputObjects::new(MAX_PLAYERS)));
         let players = (0..MAX_PLAYERS).filter(|player| mask >> player & 1 == 1).collect();

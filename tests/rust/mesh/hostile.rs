@@ -22,7 +22,7 @@ fn roster(rng: &mut Rng) -> Roster {
             members.push(Member { player: player as u8, joined, name: "liar".into(), addresses });
         }
     }
-    let start = rng.chance(0.5).then_some(Start { seed: 666, countdown: 1 });
+    let start = rng.chance(0.5).then_some(Start { seed: 666, countdown: 1, players: 3 });
     Roster { members, places: 16, late: true, start, left: vec![(0, 0, LeaveReason::Kicked)] }
 }
 
