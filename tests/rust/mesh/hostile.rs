@@ -222,3 +222,29 @@ fn a_flood_of_hellos_takes_the_places_that_there_are_and_no_more() {
     let ended = drain(mesh).iter().filter(|action| matches!(action, Action::End { .. })).count();
     assert!(ended >= 490, "{ended}");
 }
+
+#[test]
+fn a_member_does_not_use_up_the_numbers_of_masters() {
+    for gone in [false, true] {
+        let mut world = World::of(4);
+        let (liar, master) = (link(&world, 1, 2), link(&world, 1, 0));
+        let now = world.now;
+        let mesh = world.mesh(1);
+        if gone {
+            mesh.handle_end(now, master, LinkEnd::Lost);
+        }
+        let last = Stamp { epoch: u32::MAX, revision: 1 };
+        let (stable, pending) = (mesh.roster().clone(), mesh.roster().clone());
+        for message in [
+            Message::Claim { epoch: u32::MAX, last },
+            Message::Propose { stamp: last, stable: stable.clone(), pending: pending.clone() },
+        ] {
+            assert_eq!(
+                mesh.handle_message(now, liar, message, Duration::ZERO),
+                Err(MeshFault::Impossible),
+                "{gone}"
+            );
+        }
+        assert!(mesh.epoch() < 9);
+    }
+}
