@@ -340,9 +340,9 @@ class Lockstep:
         if drop_after is not None:
             _number("drop_after", drop_after, 0, 3600)
         _number("snapshot_every", snapshot_every, 0, 1_000_000, int)
-        for name, value in (("save", save), ("load", load)):
-            if value is not None and not callable(value):
-                raise TypeError(f"{name} must be callable or None, not {type(value).__name__}")
+        for name, given in (("save", save), ("load", load)):
+            if given is not None and not callable(given):
+                raise TypeError(f"{name} must be callable or None, not {type(given).__name__}")
         _bytes("about", about)
         if not isinstance(drop_odd, bool):
             raise TypeError(f"drop_odd must be True or False, not {type(drop_odd).__name__}")
@@ -359,11 +359,12 @@ class Lockstep:
         self._objects = _Objects(objects or {})
         if me.number not in started.players:
             raise ValueError(
-                f"peer must be of a player who was there at the start, not of player {me.number}, who came later"
+                "peer must be of a player who was there at the start, "
+                f"not of player {me.number}, who came later"
             )
-        names = {player.number: player.name for player in peer.players}
+        here = {player.number: player.name for player in peer.players}
         # Some may be gone by now: all must begin with the same ones.
-        self._names = {number: names.get(number, "") for number in started.players}
+        self._names = {number: here.get(number, "") for number in started.players}
         mask = sum(1 << number for number in self._names)
         self._core = LockstepCore(
             me.number,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tickwire as tw
 from tickwire import _core
-from tickwire.lockstep import Lockstep, Recording, RecordingError, Turn
+from tickwire.lockstep import Dropped, Lockstep, Recording, RecordingError, Turn
 
 
 @tw.message
@@ -45,7 +45,11 @@ class Match:
 
     def add(self) -> None:
         number = len(self.peers)
-        given: dict[str, Any] = {"name": f"peer {number}", "bind": f"10.0.0.{number + 1}:7", "network": self.network}
+        given: dict[str, Any] = {
+            "name": f"peer {number}",
+            "bind": f"10.0.0.{number + 1}:7",
+            "network": self.network,
+        }
         if number == 0:
             self.peers.append(tw.Peer.host(PROTOCOL, timeout=3, **given, **self.host))
         else:
@@ -105,7 +109,9 @@ def test_who_leaves_around_the_start_breaks_nothing(
     match.run(420)
     stay = [number for number in range(4) if number != leaver]
     assert not match.violations()
-    begun = {event.players for number in stay for event in match.events[number] if isinstance(event, tw.Started)}
+    begun = {
+        event.players for number in stay for event in match.events[number] if isinstance(event, tw.Started)
+    }
     assert begun == {(0, 1, 2, 3)}
     assert all(match.peers[number].ended is None for number in stay)
     turns = [progress(match.games[number]) for number in stay]
@@ -164,7 +170,7 @@ def test_who_joins_late_is_told_that_it_has_no_part() -> None:
 @pytest.mark.parametrize(("ours", "theirs"), [((1, 0), (32, 32)), ((2, 2), (20, 10)), ((32, 32), (1, 0))])
 def test_players_with_other_windows_play(ours: tuple[int, int], theirs: tuple[int, int], late: int) -> None:
     states = [array("i", [0]), array("i", [0])]
-    games = [
+    games: list[Any] = [
         tw.Rollback(None, 4, players=2, me=me, window=window, delay=delay, state=states[me])
         for me, (window, delay) in enumerate((ours, theirs))
     ]
@@ -183,7 +189,11 @@ def test_players_with_other_windows_play(ours: tuple[int, int], theirs: tuple[in
 
 
 def test_states_of_objects_are_no_bytes() -> None:
-    objects: list[Any] = [np.array([object()]), np.zeros(2, [("x", "i4"), ("who", "O")]), {"a": np.array([None])}]
+    objects: list[Any] = [
+        np.array([object()]),
+        np.zeros(2, [("x", "i4"), ("who", "O")]),
+        {"a": np.array([None])},
+    ]
     for state in objects:
         with pytest.raises(TypeError, match=r"state.* must be an array of numbers, not of Python objects"):
             tw.Rollback(None, 2, players=1, me=0, state=state)
@@ -207,7 +217,7 @@ def test_what_a_save_or_load_raises_loses_nothing() -> None:
         fail("load")
         world.update(saved)
 
-    games = [
+    games: list[Any] = [
         tw.Rollback(None, 4, players=2, me=0, save=save, load=load),
         tw.Rollback(None, 4, players=2, me=1),
     ]
@@ -256,7 +266,8 @@ def test_wrong_numbers_are_named(kind: str, name: str) -> None:
     }
     call = getattr(tw, kind)
     first = () if kind == "SyncTest" else (None,)
-    for value in ("x", 1.5, [], True):
+    values: list[Any] = ["x", 1.5, [], True]
+    for value in values:
         with pytest.raises(TypeError, match=rf"^{name} must be an int( or None)?(, not |: )"):
             call(*first, 2, **{**fixed[kind], name: value})
     for value in (-1, 10**30):
@@ -282,37 +293,49 @@ def test_other_wrong_arguments_of_rollback_are_named() -> None:
 
 
 def test_wrong_arguments_of_lockstep_are_named(tmp_path: Path) -> None:
-    match = Match(lambda peer, started: started, 1)
+    match = Match(lambda _, started: started, 1)
     match.run(10)
     match.peers[0].start(countdown=0.0)
     match.run(20)
+    make: Any = Lockstep
     peer, started = match.peers[0], match.games[0]
     for name in ("steps", "delay", "max_steps", "max_delay", "log_turns", "snapshot_every"):
         with pytest.raises(TypeError, match=rf"^{name} must be an int( or None)?, not str"):
-            Lockstep(peer, started, [Move], **{name: "x"})
+            make(peer, started, [Move], **{name: "x"})
         for value in (-1, 300_000_000):
             with pytest.raises(ValueError, match=rf"^{name} must be .* not {value}$"):
-                Lockstep(peer, started, [Move], **{name: value})
-    for name in ("step", "resend", "drop_after", "adapt", "drop_odd", "about", "save", "load", "objects", "record"):
+                make(peer, started, [Move], **{name: value})
+    for name in (
+        "step",
+        "resend",
+        "drop_after",
+        "adapt",
+        "drop_odd",
+        "about",
+        "save",
+        "load",
+        "objects",
+        "record",
+    ):
         with pytest.raises(TypeError, match=rf"^{name} must be "):
-            Lockstep(peer, started, [Move], **{name: [object()]})
+            make(peer, started, [Move], **{name: [object()]})
     for name in ("peer", "started"):
         with pytest.raises(TypeError, match=f"^{name} must be a"):
-            Lockstep(**{"peer": peer, "started": started, "commands": [Move], name: "x"})
+            make(**{"peer": peer, "started": started, "commands": [Move], name: "x"})
     for wrong in ("x", 3, [3]):
         with pytest.raises(TypeError, match="^commands"):
-            Lockstep(peer, started, wrong)  # type: ignore[arg-type]
+            make(peer, started, wrong)
     file = tmp_path / "match"
     with pytest.raises(TypeError, match="about"):
-        Lockstep(peer, started, [Move], record=file, about="x")  # type: ignore[arg-type]
+        make(peer, started, [Move], record=file, about="x")
     assert not file.exists()
-    game = Lockstep(peer, started, [Move], save=bytes, load=lambda _: None)
+    game: Any = make(peer, started, [Move], save=bytes, load=lambda _: None)
     with pytest.raises(ValueError, match="player must be the number of another player"):
-        game.vote([])  # type: ignore[arg-type]
+        game.vote([])
     with pytest.raises(TypeError, match="state must be bytes, not str"):
-        game.load_state("x" * 40)  # type: ignore[arg-type]
+        game.load_state("x" * 40)
     with pytest.raises(TypeError, match="turn must be a Turn, not NoneType"):
-        game.check(None)  # type: ignore[arg-type]
+        game.check(None)
 
 
 def forged(*records: bytes, names: bytes = b"0=ann") -> bytes:
@@ -325,7 +348,7 @@ def turn(number: int) -> bytes:
 
 
 def test_forged_recordings_are_read_or_refused() -> None:
-    recording = Recording.from_bytes(forged(turn(0), names=b"9" * 6000 + b"=x\x000=ann"))
+    recording: Any = Recording.from_bytes(forged(turn(0), names=b"9" * 6000 + b"=x\x000=ann"))
     assert recording.players == {0: "ann", 1: ""}
     with pytest.raises(RecordingError, match="forged"):
         Recording.from_bytes(forged(turn(0), _core.recording_snapshot(0, bytes(32), b"")))
@@ -338,4 +361,36 @@ def test_forged_recordings_are_read_or_refused() -> None:
     with pytest.raises(TypeError, match="data must be bytes"):
         Recording.from_bytes("x")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="other must be a Recording"):
-        recording.first_difference(3)  # type: ignore[arg-type]
+        recording.first_difference(3)
+
+
+@pytest.mark.parametrize("leaver", [0, 2])
+def test_a_match_goes_on_for_long_after_someone_left(leaver: int) -> None:
+    match = Match(lockstep)
+    match.run(180)
+    match.peers[0].start(countdown=0.5)
+    match.run(120)
+    match.peers[leaver].close()
+    # Turns are said in 8 bits: more than twice as many.
+    match.run(60 * 60)
+    stay = [number for number in range(4) if number != leaver]
+    assert not match.violations()
+    assert min(match.games[number].turn for number in stay) > 550
+    for number in stay:
+        dropped = [event for event in match.games[number].events() if isinstance(event, Dropped)]
+        assert len(dropped) == 1, dropped
+
+
+def test_who_is_frozen_for_long_breaks_no_match() -> None:
+    match = Match(lambda peer, started: Lockstep(peer, started, [Move], drop_after=2))
+    match.run(180)
+    match.peers[0].start(countdown=0.5)
+    match.run(220)
+    match.silent = {0}
+    match.run(60 * 20)
+    match.silent = set()
+    match.run(60 * 14)
+    assert match.peers[0].ended is tw.LeaveReason.MINORITY
+    assert [match.peers[number].ended for number in (1, 2, 3)] == [None] * 3
+    assert not match.violations()
+    assert min(match.games[number].turn for number in (1, 2, 3)) > 280

@@ -277,6 +277,9 @@ impl Lockstep {
         let first = near(payload.first, self.turn);
         self.take_entries(now, player, first, payload.entries, None)?;
         for word in &payload.departures {
+            if self.departures.is_settled(word.player, self.turn) {
+                continue;
+            }
             self.remotes[at].departures[usize::from(word.player)] = Some(*word);
             self.answers[at] |= 1 << word.player;
         }
@@ -304,7 +307,7 @@ impl Lockstep {
                 return Err(Fault::Stranger { player: word.player });
             }
             let have = near(word.have, self.turn);
-            if have > self.turn + MAX_AHEAD {
+            if have > self.turn + MAX_AHEAD && !self.departures.is_settled(word.player, self.turn) {
                 return Err(Fault::Ahead { turn: have });
             }
         }
