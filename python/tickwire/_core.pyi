@@ -3560,6 +3560,9 @@ class Started:
     @property
     def at(self) -> float:
         """When it began, as :attr:`Peer.time` has it: within milliseconds the same moment on all peers."""
+    @property
+    def players(self) -> tuple[int, ...]:
+        """Numbers of those who were there when all agreed on the start: the same on all peers, whoever left since."""
 
 @final
 class GameEnded:

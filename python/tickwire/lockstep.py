@@ -179,6 +179,20 @@ def _members(mask: int) -> frozenset[int]:
     return frozenset(player for player in range(16) if mask >> player & 1)
 
 
+def _number(name: str, value: object, low: int, high: int, kind: type = float) -> None:
+    number = isinstance(value, int) or (kind is float and isinstance(value, float))
+    if isinstance(value, bool) or not number:
+        what = "an int" if kind is int else "a number"
+        raise TypeError(f"{name} must be {what}, not {type(value).__name__}")
+    if not low <= value <= high:  # type: ignore[operator]
+        raise ValueError(f"{name} must be {low} to {high}, not {value!r}")
+
+
+def _bytes(name: str, value: object) -> None:
+    if not isinstance(value, bytes):
+        raise TypeError(f"{name} must be bytes, not {type(value).__name__}")
+
+
 class _Objects:
     """Which fields of which classes are compared."""
 
@@ -239,7 +253,12 @@ class _Commands:
     """The classes of commands, coded by a protocol."""
 
     def __init__(self, commands: Sequence[type]) -> None:
-        self.protocol: Protocol[Any] = Protocol(0, list(commands))
+        if not isinstance(commands, Sequence) or isinstance(commands, str):
+            raise TypeError(f"commands must be a sequence of classes, not {type(commands).__name__}")
+        try:
+            self.protocol: Protocol[Any] = Protocol(0, list(commands))
+        except (TypeError, ValueError) as error:
+            raise type(error)(str(error).replace("messages", "commands")) from None
         self.bad = 0
 
     def turn(self, it: Any, random: Random, again: bool = False) -> Turn:
@@ -315,6 +334,22 @@ class Lockstep:
         load: Callable[[bytes], None] | None = None,
         snapshot_every: int = 0,
     ) -> None:
+        for name, value, kind in (("peer", peer, Peer), ("started", started, Started)):
+            if not isinstance(value, kind):
+                raise TypeError(f"{name} must be a {kind.__name__}, not {type(value).__name__}")
+        if drop_after is not None:
+            _number("drop_after", drop_after, 0, 3600)
+        _number("snapshot_every", snapshot_every, 0, 1_000_000, int)
+        for name, given in (("save", save), ("load", load)):
+            if given is not None and not callable(given):
+                raise TypeError(f"{name} must be callable or None, not {type(given).__name__}")
+        _bytes("about", about)
+        if not isinstance(drop_odd, bool):
+            raise TypeError(f"drop_odd must be True or False, not {type(drop_odd).__name__}")
+        if objects is not None and not isinstance(objects, Mapping):
+            raise TypeError(f"objects must be a mapping of classes to names, not {type(objects).__name__}")
+        if record is not None and not isinstance(record, str | Path):
+            raise TypeError(f"record must be a str or a Path, not {type(record).__name__}")
         me, master = peer.me, peer.master
         if me is None or master is None:
             raise ValueError("peer must be in a game that has started")
@@ -322,12 +357,20 @@ class Lockstep:
         self._peer = peer
         self._commands = _Commands(commands)
         self._objects = _Objects(objects or {})
-        self._names = {player.number: player.name for player in peer.players}
+        if me.number not in started.players:
+            raise ValueError(
+                "peer must be of a player who was there at the start, "
+                f"not of player {me.number}, who came later"
+            )
+        here = {player.number: player.name for player in peer.players}
+        # Some may be gone by now: all must begin with the same ones.
+        self._names = {number: here.get(number, "") for number in started.players}
         mask = sum(1 << number for number in self._names)
         self._core = LockstepCore(
             me.number,
             mask,
-            master.number,
+            # Who decides the pace must be the same for all, and a new master may be known to some only.
+            min(started.players),
             start=started.at,
             step=step,
             steps=steps,
@@ -407,6 +450,8 @@ class Lockstep:
             ValueError: two objects of a class have the same id, or the turn isn't the newest.
             TypeError: a field's value is no whole number of 64 bits, float, str, bytes or None.
         """
+        if not isinstance(turn, Turn):
+            raise TypeError(f"turn must be a Turn, not {type(turn).__name__}")
         draw = self._random.bits(16)
         if turn.again:
             return None
@@ -513,7 +558,7 @@ class Lockstep:
         Raises:
             ValueError: no other player has this number.
         """
-        if player not in self._names or player == self._me:
+        if not isinstance(player, int) or player not in self._names or player == self._me:
             raise ValueError(f"player must be the number of another player, not {player!r}")
         self._core.vote(self._peer.time, player, out)
 
@@ -537,6 +582,7 @@ class Lockstep:
         """
         if self._load is None:
             raise ValueError("load must be given for load_state()")
+        _bytes("state", state)
         if len(state) < 36:
             raise ValueError(f"state must be at least 36 bytes, not {len(state)}")
         (turn,) = struct.unpack_from("<i", state)
@@ -609,8 +655,9 @@ class Recording:
         """Names by number."""
         for part in names.decode("utf-8", "replace").split("\0"):
             number, _, name = part.partition("=")
-            if number.isdecimal() and int(number) in self.players:
-                self.players[int(number)] = name
+            known = [player for player in self.players if str(player) == number]
+            if known:
+                self.players[known[0]] = name
         self.about: bytes = about
         """The game's own bytes."""
         self.damage: str | None = damage
@@ -643,6 +690,7 @@ class Recording:
         Raises:
             RecordingError: it is no recording, or isn't whole; it says at which byte.
         """
+        _bytes("data", data)
         try:
             records, damage = read_recording(data)
         except ValueError as error:
@@ -671,6 +719,8 @@ class Recording:
 
     def seek(self, turn: int) -> Snapshot | None:
         """The newest snapshot that isn't after a turn; None: begin at the beginning."""
+        if not isinstance(turn, int):
+            raise TypeError(f"turn must be an int, not {type(turn).__name__}")
         found = [snapshot for snapshot in self.snapshots if snapshot.turn <= turn]
         return found[-1] if found else None
 
@@ -695,10 +745,11 @@ class Recording:
         Args:
             fields: what ``objects`` was to :class:`Lockstep`.
         """
+        place = turn.number - self._turns[0][0][0] if self._turns else -1
+        if not 0 <= place < len(self._turns):
+            raise ValueError(f"turn must be one of the recording's {len(self._turns)}, not {turn.number}")
         draw = turn.random.bits(16)
-        if not self._turns:
-            return False
-        it, check = self._turns[turn.number - self._turns[0][0][0]]
+        it, check = self._turns[place]
         if self._compared is None or self._compared[0] is not fields:
             self._compared = (fields, _Objects(fields))
         rows = self._compared[1].rows(objects)
@@ -706,6 +757,8 @@ class Recording:
 
     def first_difference(self, other: Recording) -> RecordingDifference | None:
         """Where two recordings of a match part; None where they don't."""
+        if not isinstance(other, Recording):
+            raise TypeError(f"other must be a Recording, not {type(other).__name__}")
         for name in ("seed", "hash", "step", "about"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:

@@ -10,6 +10,10 @@ use super::config::{MAX_PLAYERS, TurnNumber, members};
 use super::packet::{DepartureWord, near};
 use super::remote::RemotePlayer;
 
+/// Turns after which all have gone on without a player, as nobody runs further ahead. Words have 8 bits of a turn: of one
+/// that far back they would mean another one.
+const SETTLED: TurnNumber = 60;
+
 /// Who leaves and who is out.
 #[derive(Clone, Debug)]
 pub struct Departures {
@@ -45,6 +49,11 @@ impl Departures {
     /// The turn from which on a player is out, if that is decided.
     pub fn out(&self, player: u8) -> Option<TurnNumber> {
         self.out.get(usize::from(player)).copied().flatten()
+    }
+
+    /// Whether a player has been out for so long that there is nothing more to be said of it.
+    pub fn is_settled(&self, player: u8, turn: TurnNumber) -> bool {
+        self.out(player).is_some_and(|out| out.saturating_add(SETTLED) < turn)
     }
 
     /// Who takes part in a turn.
@@ -98,6 +107,9 @@ impl Departures {
                     news.me = true;
                     return news;
                 }
+                if self.is_settled(word.player, turn) {
+                    continue;
+                }
                 self.frozen |= 1 << word.player & self.players;
                 let Some(out) = word.out.map(|out| near(out, turn)) else { continue };
                 if self.out(word.player) == Some(out) {
@@ -121,10 +133,12 @@ impl Departures {
         // may have copied it some.
         let said = |it: u8, of: u8| remotes[usize::from(it)].departures[usize::from(of)];
         let others = self.live() & !(1 << self.me);
-        if !members(others).all(|it| members(self.frozen).all(|of| said(it, of).is_some())) {
+        let open =
+            members(self.frozen).filter(|it| !self.is_settled(*it, turn)).fold(0, |all, it| all | 1 << it);
+        if !members(others).all(|it| members(open).all(|of| said(it, of).is_some())) {
             return news;
         }
-        for player in members(self.frozen) {
+        for player in members(open) {
             let words = members(others).filter_map(|it| said(it, player));
             let newest = words.map(|word| near(word.have, turn)).chain([remotes[usize::from(player)].have]);
             let newest = newest.max().unwrap_or(-1);
@@ -141,9 +155,17 @@ impl Departures {
     }
 
     /// What is to be said to a player of those that leave.
-    pub(super) fn words(&self, to: u8, remotes: &[RemotePlayer], answers: u16) -> Vec<DepartureWord> {
+    pub(super) fn words(
+        &self,
+        to: u8,
+        turn: TurnNumber,
+        remotes: &[RemotePlayer],
+        answers: u16,
+    ) -> Vec<DepartureWord> {
         let mut words = Vec::new();
-        for player in members(self.frozen) {
+        // To one who is out itself it is the newest news there is.
+        let is_open = |player: &u8| self.frozen >> to & 1 == 1 || !self.is_settled(*player, turn);
+        for player in members(self.frozen).filter(is_open) {
             let have = remotes[usize::from(player)].have;
             let theirs = remotes[usize::from(to)].departures[usize::from(player)];
             let is_theirs_complete =

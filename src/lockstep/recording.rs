@@ -293,7 +293,8 @@ fn read_turn(fields: &mut BodyFields<'_>) -> Option<MatchRecord> {
 
 fn read_snapshot(fields: &mut BodyFields<'_>) -> Option<MatchRecord> {
     let turn = fields.array().map(TurnNumber::from_le_bytes)?;
-    let random = fields.array()?;
+    // No generator ever comes to zeros alone, and it would stay there.
+    let random = fields.array().filter(|state| *state != [0; 32])?;
     Some(MatchRecord::Snapshot { turn, random, state: core::mem::take(&mut fields.bytes).to_vec() })
 }
 

@@ -3,7 +3,7 @@
 use super::links::{Expected, LinkEnd, LinkId, Role};
 use super::machine::{Action, Happening, Mesh, MeshFault, Phase, left_until};
 use super::message::{Message, Stamp};
-use super::roster::{LeaveReason, Member, Roster, bit};
+use super::roster::{LeaveReason, Member, Roster, Start, bit};
 use super::{MAX_PLAYERS, REPORT_GRACE};
 use crate::time::{Duration, Instant};
 
@@ -201,7 +201,8 @@ impl Mesh {
             }
         }
         roster.members.sort_by_key(|member| member.player);
-        roster.start = roster.start.or(self.start);
+        let all = roster.players();
+        roster.start = roster.start.or(self.start.map(|start| Start { players: all, ..start }));
         if roster.left.is_empty()
             && roster.members == self.stable.members
             && roster.start == self.stable.start

@@ -4,7 +4,7 @@ use super::links::{Election, LinkId, Role};
 use super::machine::{Mesh, MeshFault};
 use super::message::{Message, Stamp};
 use super::roster::{LeaveReason, bit};
-use super::{CLAIM_STAGGER, CLAIM_TIMEOUT, ELECTION_GRACE};
+use super::{CLAIM_STAGGER, CLAIM_TIMEOUT, ELECTION_GRACE, MAX_EPOCHS};
 use crate::time::Instant;
 
 impl Mesh {
@@ -54,6 +54,9 @@ impl Mesh {
         epoch: u32,
         last: Stamp,
     ) -> Result<(), MeshFault> {
+        if epoch.saturating_sub(self.voted) >= MAX_EPOCHS {
+            return Err(MeshFault::Impossible);
+        }
         if self.master.is_some() {
             // Its own link to the master ended. Ours may, too, a little later: it is asked again then.
             return if epoch > self.epoch {
@@ -96,8 +99,7 @@ impl Mesh {
     }
 
     pub(super) fn handle_deny(&mut self, epoch: u32) {
-        // A number far away would use them up.
-        if self.election.is_some() && epoch > self.voted && epoch - self.voted < 1 << 16 {
+        if self.election.is_some() && epoch > self.voted && epoch - self.voted < MAX_EPOCHS {
             self.voted = epoch;
         }
     }
@@ -133,6 +135,10 @@ impl Mesh {
         player: u8,
         message: Message,
     ) -> Result<(), MeshFault> {
+        if matches!(&message, Message::Propose { stamp, .. } if stamp.epoch.saturating_sub(self.voted) >= MAX_EPOCHS)
+        {
+            return Err(MeshFault::Impossible);
+        }
         let waits = self.links.iter().any(|link| link.id == id && !link.deferred.is_empty());
         let newer = matches!(&message, Message::Propose { stamp, .. } if stamp.epoch > self.epoch);
         if self.master.is_some() {

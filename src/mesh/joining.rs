@@ -36,7 +36,7 @@ impl Mesh {
             return self.refuse(now, id, LeaveReason::Full);
         };
         let joined = self.next_joined;
-        self.next_joined += 1;
+        self.next_joined = self.next_joined.saturating_add(1);
         let (master, epoch) = (self.me, self.epoch);
         let Some(link) = self.link_mut(id) else { return };
         let mut known: Vec<SocketAddr> = link.address.into_iter().collect();
@@ -92,6 +92,21 @@ impl Mesh {
     pub(super) fn refuse(&mut self, now: Instant, id: LinkId, reason: LeaveReason) {
         self.send(id, Message::Refused { reason });
         self.close_soon(now, id);
+    }
+
+    /// The game begins: those who are not even proposed come too late.
+    pub(super) fn refuse_joiners(&mut self, now: Instant) {
+        let late: Vec<LinkId> = self
+            .links
+            .iter()
+            .filter(|link| {
+                matches!(&link.role, Role::Joiner(joiner) if !self.pends(joiner.player, joiner.joined))
+            })
+            .map(|link| link.id)
+            .collect();
+        for id in late {
+            self.refuse(now, id, LeaveReason::Started);
+        }
     }
 
     pub(super) fn close_soon(&mut self, now: Instant, id: LinkId) {

@@ -75,6 +75,7 @@ pub enum Happening {
     /// The game begins at this time.
     Starts {
         seed: u64,
+        players: Players,
     },
     /// This peer is out of the game, or never got in.
     Ended {
@@ -280,6 +281,11 @@ impl Mesh {
     /// Who is in the game.
     pub fn roster(&self) -> &Roster {
         &self.stable
+    }
+
+    /// Who was in the game when its start was agreed on, the same for all; before that, who is in it.
+    pub fn at_start(&self) -> Players {
+        self.stable.start.map_or_else(|| self.stable.players(), |start| start.players)
     }
 
     /// Which proposal the roster is of, where that is known.
@@ -491,7 +497,7 @@ impl Mesh {
             && at <= now
         {
             self.told_start = true;
-            self.happenings.push_back(Happening::Starts { seed: start.seed });
+            self.happenings.push_back(Happening::Starts { seed: start.seed, players: start.players });
         }
     }
 
@@ -501,6 +507,9 @@ impl Mesh {
             return false;
         }
         self.start = Some(start);
+        if !self.stable.late {
+            self.refuse_joiners(now);
+        }
         self.decide(now);
         true
     }

@@ -245,9 +245,10 @@ impl Writer {
             self.text(name);
             self.addresses(addresses);
         }
-        if let Some(Start { seed, countdown }) = start {
+        if let Some(Start { seed, countdown, players }) = start {
             self.0.extend(seed.to_le_bytes());
             self.u32(*countdown);
+            self.u16(*players);
         }
         self.u8(left.len() as u8);
         for (player, joined, reason) in left {
@@ -336,7 +337,10 @@ impl<'a> Reader<'a> {
         };
         let members = (0..count).map(member).collect::<Option<Vec<_>>>()?;
         let start = match started {
-            true => Some(Start { seed: self.array().map(u64::from_le_bytes)?, countdown: self.u32()? }),
+            true => {
+                let seed = self.array().map(u64::from_le_bytes)?;
+                Some(Start { seed, countdown: self.u32()?, players: self.u16()? })
+            }
             false => None,
         };
         let gone = usize::from(self.u8()?);
@@ -363,7 +367,7 @@ mod tests {
             members: (0..16).map(member).collect(),
             places: 16,
             late: true,
-            start: Some(Start { seed: 3, countdown: 4 }),
+            start: Some(Start { seed: 3, countdown: 4, players: 5 }),
             left: vec![(1, 2, LeaveReason::Lost); 16],
         };
         let stamp = Stamp { epoch: 7, revision: 8 };

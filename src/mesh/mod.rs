@@ -66,6 +66,9 @@ const ELECTION_GRACE: Duration = Duration::from_millis(2000);
 /// Messages that wait until it is known who says them.
 const MAX_DEFERRED: usize = 64;
 
+/// How many masters further on a player may be than this one knows: numbers far away would use them up.
+const MAX_EPOCHS: u32 = 1 << 16;
+
 /// How often a newcomer is sent on to another master.
 const MAX_HOPS: u32 = 8;
 

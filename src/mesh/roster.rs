@@ -68,6 +68,8 @@ pub struct Start {
     pub seed: u64,
     /// How long before, in microseconds.
     pub countdown: u32,
+    /// Who is there when it is agreed on: the same for all, whoever leaves before it. The master fills it in as it proposes.
+    pub players: Players,
 }
 
 /// What all peers agree on.

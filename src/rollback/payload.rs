@@ -11,7 +11,7 @@
 
 use super::checks::MAX_FIELDS;
 use super::coding;
-use super::config::{MAX_AHEAD, MAX_DELAY, MAX_PLAYERS, indices, near};
+use super::config::{MAX_AHEAD, MAX_DELAY, MAX_PLAYERS, MAX_WINDOW, indices, near};
 use super::fault::Fault;
 use super::game::{GameEvent, Rollback};
 use super::peer::{DETAIL_COPIES, EarlyCheck, Suspicion};
@@ -118,7 +118,8 @@ impl Rollback {
         let own = self.logs[usize::from(self.config.me)].next();
         let had =
             if is_theirs && self.leaving.gone >> player & 1 == 0 { self.peers[player].acked } else { own };
-        let bound = (had + self.config.window + MAX_DELAY).min(self.confirmed.saturating_add(MAX_AHEAD));
+        // Its window may be another one than here.
+        let bound = (had + MAX_WINDOW + MAX_DELAY).min(self.confirmed.saturating_add(MAX_AHEAD));
         let start = u32::try_from(start).unwrap_or(0);
         // Too long ago, or of no use: what it is against may be gone. It's read all the same.
         let is_kept = is_theirs && start.saturating_add(super::config::MAX_BEHIND) > next;

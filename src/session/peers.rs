@@ -119,8 +119,16 @@ impl PeerPart {
         &mut self.mesh
     }
 
-    /// Puts a game core in its place. What was there is returned.
-    pub fn set_core(&mut self, core: Option<Box<dyn Carried>>) -> Option<Box<dyn Carried>> {
+    /// Puts a game core in its place, and tells it of those who left since the start. What was there is returned.
+    pub fn set_core(&mut self, now: Instant, core: Option<Box<dyn Carried>>) -> Option<Box<dyn Carried>> {
+        let mut core = core;
+        let roster = self.mesh.roster();
+        let left = roster.start.map_or(0, |start| start.players & !roster.players());
+        if let Some(core) = &mut core {
+            for player in (0..mesh::MAX_PLAYERS as u8).filter(|player| left & bit(*player) != 0) {
+                core.note_left(now, player);
+            }
+        }
         core::mem::replace(&mut self.core, core)
     }
 

@@ -37,6 +37,7 @@ mod layers;
 mod link_table;
 mod links;
 mod lockstep;
+mod lockstep_attacks;
 mod loss_bounds;
 mod memory;
 mod mesh;

@@ -33,7 +33,7 @@ def run(parsed: argparse.Namespace) -> int:
         if parsed.other is not None:
             return _compare(recording, tw.Recording.read(parsed.other, damaged=parsed.damaged))
         _show(recording, parsed)
-    except (OSError, ValueError, tw.TickwireError) as error:
+    except (OSError, TypeError, ValueError, tw.TickwireError) as error:
         print(f"tickwire replay: {error}", file=sys.stderr)
         return 2
     return 0
@@ -48,6 +48,8 @@ def _classes(text: str) -> Sequence[type]:
         raise ValueError(f"--commands must be MODULE:LIST, not {text!r}: {error}") from None
     finally:
         sys.path.remove("")
+    if not isinstance(found, list | tuple):
+        raise ValueError(f"--commands must name a list of classes, not {text!r}, of {type(found).__name__}")
     return found
 
 

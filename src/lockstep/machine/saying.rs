@@ -26,7 +26,7 @@ impl Lockstep {
             if core::mem::take(&mut self.answers[at]) == 0 || bits < HEADER_BITS + MORE_BITS * 4 {
                 return false;
             }
-            payload.departures = self.departures.words(player, &self.remotes, u16::MAX);
+            payload.departures = self.departures.words(player, self.turn, &self.remotes, u16::MAX);
             return self.send(payload, at, writer);
         }
         let remote = &self.remotes[at];
@@ -39,7 +39,7 @@ impl Lockstep {
         let is_new = |it: &u8| self.departures.out(*it).is_none_or(|out| out > self.turn - 100);
         payload.against = members(self.departures.against()).filter(is_new).fold(0, |all, it| all | 1 << it);
         payload.departures =
-            self.departures.words(player, &self.remotes, core::mem::take(&mut self.answers[at]));
+            self.departures.words(player, self.turn, &self.remotes, core::mem::take(&mut self.answers[at]));
         room = room.saturating_sub(payload.departures.len() * 21);
         let lacking = self.remotes[usize::from(me)].have - remote.acked;
         (payload.first, payload.entries) = self.entries(me, remote.acked + 1, TurnNumber::MAX, &mut room);

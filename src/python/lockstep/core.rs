@@ -7,12 +7,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
 
 use crate::lockstep::checks::{FIRST_CLASS, TurnLog};
-use crate::lockstep::config::members;
+use crate::lockstep::config::{MAX_DELAY, MAX_STEPS, members};
 use crate::lockstep::{
     CommandError, Lockstep, LockstepConfig, LockstepEvent, Pace, StartedTurn, replayed_check,
 };
+use crate::python::arguments::{int, number, optional_int, optional_number, truth};
 use crate::python::errors::{ChannelFullError, MessageTooLargeError, value_error};
-use crate::python::fields::bounded;
+use crate::python::fields::{bounded, within};
 use crate::python::lock;
 use crate::python::parts::counts;
 use crate::python::peer::Peer;
@@ -60,20 +61,24 @@ impl LockstepCore {
         me: &Bound<'_, PyAny>,
         players: u16,
         master: &Bound<'_, PyAny>,
-        start: f64,
-        step: f64,
-        steps: u8,
-        delay: u8,
-        adapt: bool,
-        max_steps: Option<u8>,
-        max_delay: Option<u8>,
-        resend: Option<f64>,
-        log_turns: usize,
+        #[pyo3(from_py_with = number::start)] start: f64,
+        #[pyo3(from_py_with = number::step)] step: f64,
+        #[pyo3(from_py_with = int::steps)] steps: i128,
+        #[pyo3(from_py_with = int::delay)] delay: i128,
+        #[pyo3(from_py_with = truth::adapt)] adapt: bool,
+        #[pyo3(from_py_with = optional_int::max_steps)] max_steps: Option<i128>,
+        #[pyo3(from_py_with = optional_int::max_delay)] max_delay: Option<i128>,
+        #[pyo3(from_py_with = optional_number::resend)] resend: Option<f64>,
+        #[pyo3(from_py_with = int::log_turns)] log_turns: i128,
     ) -> PyResult<Self> {
         let (me, master) = (bounded("me", me, 0, 15)?, bounded("master", master, 0, 15)?);
         let mut config = LockstepConfig::new(me, players, master);
         config.step = seconds("step", step, 1.0)?;
+        let steps = within("steps", steps, 1, MAX_STEPS)?;
+        let delay = within("delay", delay, 1, MAX_DELAY)?;
         config.pace = Pace { steps, delay };
+        let max_steps = max_steps.map(|most| within("max_steps", most, steps, MAX_STEPS)).transpose()?;
+        let max_delay = max_delay.map(|most| within("max_delay", most, delay, MAX_DELAY)).transpose()?;
         config.adapt = adapt;
         let most = config.max_pace;
         config.max_pace = Pace {
@@ -81,7 +86,7 @@ impl LockstepCore {
             delay: max_delay.unwrap_or(most.delay.max(delay)),
         };
         config.resend = resend.map(|resend| seconds("resend", resend, 10.0)).transpose()?;
-        config.log_turns = log_turns;
+        config.log_turns = within("log_turns", log_turns, 8, 256)?;
         let core = Lockstep::new(config, instant(start)?).map_err(value_error)?;
         Ok(LockstepCore { core: Arc::new(Mutex::new(core)) })
     }
@@ -105,7 +110,7 @@ impl LockstepCore {
     #[pyo3(signature = (peer, /))]
     fn attach(&self, peer: &Bound<'_, Peer>) -> PyResult<()> {
         let shared = Box::new(SharedLockstep(Arc::clone(&self.core)));
-        peer.get().part(|part, _| part.set_core(Some(shared))).map(drop)
+        peer.get().part(|part, now| part.set_core(now, Some(shared))).map(drop)
     }
 
     /// Pauses the game or goes on, for all and at the same turn.

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
+use pyo3::types::{PyTuple, PyType};
 
 use crate::mesh::LeaveReason;
 use crate::python::address::Address;
@@ -172,13 +172,16 @@ impl MasterChanged {
 }
 
 /// The game begins: in the first tick after the countdown; with who joins late, as soon as it is in.
-#[pyclass(frozen, get_all, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Started {
     /// 64 random bits: the same on all peers.
+    #[pyo3(get)]
     pub(super) seed: u64,
     /// When it began, as :attr:`Peer.time` has it: within milliseconds the same moment on all peers.
+    #[pyo3(get)]
     pub(super) at: f64,
+    pub(super) players: u16,
 }
 
 #[pymethods]
@@ -186,6 +189,12 @@ impl Started {
     #[classattr]
     fn __match_args__() -> (&'static str, &'static str) {
         ("seed", "at")
+    }
+
+    /// Numbers of those who were there when all agreed on the start: the same on all peers, whoever left since.
+    #[getter]
+    fn players<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, (0..16u8).filter(|player| self.players >> player & 1 == 1).collect::<Vec<_>>())
     }
 
     fn __repr__(&self) -> String {

@@ -387,7 +387,7 @@ impl Peer {
             Some(seed) => within("seed", seed, 0, u64::MAX)?,
             None => random(&mut *entropy(network)),
         };
-        self.part(|part, now| part.mesh_mut().start(now, Start { seed, countdown }))
+        self.part(|part, now| part.mesh_mut().start(now, Start { seed, countdown, players: 0 }))
     }
 
     /// Sends a player away. Returns False if this peer isn't the master, or the player is gone.
@@ -709,9 +709,9 @@ impl Peer {
                 say(format!("{} is the master", player.get().__repr__()));
                 Some(Py::new(py, MasterChanged { player })?.into_any())
             }
-            Happening::Starts { seed } => {
+            Happening::Starts { seed, players } => {
                 let at = self.part(|part, now| part.mesh().start_at().unwrap_or(now))?.as_secs_f64();
-                Some(Py::new(py, Started { seed, at })?.into_any())
+                Some(Py::new(py, Started { seed, at, players })?.into_any())
             }
             Happening::Ended { reason } => {
                 say(format!("the game is over for it: {reason:?}"));

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyTuple};
 
 use crate::python::codec::Class;
-use crate::python::fields::within;
+use crate::python::fields::bounded;
 use crate::rollback::{GameInput, InputShape, MAX_INPUT_BITS};
 use crate::transport::{Body, MessageType};
 use crate::wire::{BitReader, BitWriter, Schema};
@@ -26,7 +26,7 @@ impl InputKind {
     /// Of a number of bits, or of a message class.
     pub(super) fn new(inputs: &Bound<'_, PyAny>) -> PyResult<Self> {
         if inputs.is_instance_of::<PyInt>() && !inputs.is_instance_of::<PyBool>() {
-            let bits = within("inputs", inputs.extract()?, 1, 64)?;
+            let bits = bounded("inputs", inputs, 1, 64)?;
             return Ok(InputKind::Int { bits });
         }
         let class = Class::new(inputs, 0).map_err(|error| {

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyTuple};
 
@@ -11,7 +11,8 @@ use super::inputs::{InputKind, InputObjects};
 use super::moment;
 use super::requests::{Advance, Load, Save, Sums, counts};
 use super::states::StateKind;
-use crate::python::fields::within;
+use crate::python::arguments::{argument, int, optional_int};
+use crate::python::fields::{bounded, within};
 use crate::python::lock;
 use crate::python::peer::Peer;
 use crate::rollback::{
@@ -82,8 +83,7 @@ pub(super) fn seats(
     players: Option<&Bound<'_, PyAny>>,
     me: Option<i128>,
 ) -> PyResult<(u16, u8)> {
-    let roster =
-        peer.map(|peer| peer.get().part(|part, _| (part.mesh().roster().players(), part.mesh().me())));
+    let roster = peer.map(|peer| peer.get().part(|part, _| (part.mesh().at_start(), part.mesh().me())));
     let roster = roster.transpose()?;
     let most = MAX_PLAYERS as u8;
     let mask = match (players, &roster) {
@@ -92,19 +92,26 @@ pub(super) fn seats(
             return Err(PyValueError::new_err("players must be given where peer is None: how many play"));
         }
         (Some(players), _) if players.is_instance_of::<PyInt>() => {
-            u16::MAX >> (most - within("players", players.extract()?, 1, most)?)
+            u16::MAX >> (most - bounded("players", players, 1, most)?)
         }
         (Some(players), _) => {
             let mut mask = 0;
-            for number in players.try_iter()? {
-                mask |= 1 << within("players", number?.extract()?, 0, most - 1)?;
+            let what = "an int or numbers of players";
+            for number in argument::<Vec<Bound<'_, PyAny>>>("players", players, what)? {
+                mask |= 1 << bounded("players[]", &number, 0, most - 1)?;
             }
             mask
         }
     };
     let me = match (me, &roster) {
         (Some(me), _) => within("me", me, 0, most - 1)?,
-        (None, Some((_, Some(me)))) => *me,
+        (None, Some((_, Some(me)))) if mask >> me & 1 == 1 => *me,
+        (None, Some((_, Some(me)))) => {
+            let why = "who came later or doesn't play watches with Spectator";
+            return Err(PyValueError::new_err(format!(
+                "players must have the peer's own number, {me}, which is none of those at the start: {why}"
+            )));
+        }
         (None, Some((_, None))) => {
             return Err(PyValueError::new_err(
                 "peer must be in the game: make its rollback after its Started event",
@@ -124,6 +131,13 @@ impl Rollback {
             (Some(peer), None) => peer.get().part(|_, now| now),
             _ => Ok(moment(now)),
         }
+    }
+
+    /// A callable raised: what it was called for is still to be done.
+    fn put_back(&self, error: PyErr) -> PyErr {
+        let mut inner = lock(&self.inner);
+        inner.given = inner.given.saturating_sub(1);
+        error
     }
 
     fn saved_place(inner: &Inner, frame: u32) -> usize {
@@ -183,11 +197,15 @@ impl Rollback {
                     let StateKind::Calls { save, check, .. } = kind else {
                         return Ok(Some(request.into_any()));
                     };
-                    *lock(&request.get().state) = Some(save.call0(py)?);
-                    if let Some(check) = check.as_ref().filter(|_| is_checked) {
-                        let sums = Sums::of(check.call0(py)?.bind(py))?;
-                        *lock(&request.get().sums) = Some(sums);
-                    }
+                    let done = (|| {
+                        *lock(&request.get().state) = Some(save.call0(py)?);
+                        if let Some(check) = check.as_ref().filter(|_| is_checked) {
+                            let sums = Sums::of(check.call0(py)?.bind(py))?;
+                            *lock(&request.get().sums) = Some(sums);
+                        }
+                        Ok(())
+                    })();
+                    done.map_err(|error| self.put_back(error))?;
                 }
                 (Request::Load(frame), kind) => {
                     let place = Self::saved_place(inner, frame);
@@ -203,7 +221,7 @@ impl Rollback {
                         };
                         return Ok(Some(Py::new(py, Load { frame, state: Some(state) })?.into_any()));
                     };
-                    load.call1(py, (state,))?;
+                    load.call1(py, (state,)).map_err(|error| self.put_back(error))?;
                 }
             }
         }
@@ -247,15 +265,15 @@ impl Rollback {
         peer: Option<Py<Peer>>,
         inputs: &Bound<'_, PyAny>,
         players: Option<&Bound<'_, PyAny>>,
-        me: Option<i128>,
-        delay: i128,
-        window: i128,
+        #[pyo3(from_py_with = optional_int::me)] me: Option<i128>,
+        #[pyo3(from_py_with = int::delay)] delay: i128,
+        #[pyo3(from_py_with = int::window)] window: i128,
         state: Option<&Bound<'_, PyAny>>,
-        save: Option<Py<PyAny>>,
-        load: Option<Py<PyAny>>,
-        check: Option<Py<PyAny>>,
-        check_every: i128,
-        rate: i128,
+        save: Option<&Bound<'_, PyAny>>,
+        load: Option<&Bound<'_, PyAny>>,
+        check: Option<&Bound<'_, PyAny>>,
+        #[pyo3(from_py_with = int::check_every)] check_every: i128,
+        #[pyo3(from_py_with = int::rate)] rate: i128,
     ) -> PyResult<Self> {
         let kind = InputKind::new(inputs)?;
         let (players, me) = seats(peer.as_ref(), players, me)?;
@@ -270,7 +288,7 @@ impl Rollback {
         let check_every = config.check_every;
         let game = SharedRollback::new(core::Rollback::new(config));
         if let Some(peer) = &peer {
-            peer.get().part(|part, _| part.set_core(Some(Box::new(game.clone()))))?;
+            peer.get().part(|part, now| part.set_core(now, Some(Box::new(game.clone()))))?;
         }
         let inner = Inner {
             ring: StateRing::new(states.size(), count),
@@ -337,7 +355,12 @@ impl Rollback {
     /// Returns:
     ///     None; or in words how it breaks the rules: end the connection to that player then.
     #[pyo3(signature = (player, payload, *, now = None))]
-    fn read(&self, player: i128, payload: &[u8], now: Option<f64>) -> PyResult<Option<String>> {
+    fn read(
+        &self,
+        #[pyo3(from_py_with = int::player)] player: i128,
+        payload: &[u8],
+        now: Option<f64>,
+    ) -> PyResult<Option<String>> {
         let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
         let read = lock(&self.inner).game.lock().read(moment(now), player, payload);
         Ok(read.err().map(|fault| fault.to_string()))
@@ -354,8 +377,8 @@ impl Rollback {
     fn fill<'py>(
         &self,
         py: Python<'py>,
-        player: i128,
-        max_bytes: i128,
+        #[pyo3(from_py_with = int::player)] player: i128,
+        #[pyo3(from_py_with = int::max_bytes)] max_bytes: i128,
         now: Option<f64>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
@@ -369,7 +392,7 @@ impl Rollback {
 
     /// Says that a player is no longer reached. Those who stay agree from which frame on it is out: :class:`PlayerOut` tells.
     #[pyo3(signature = (player, *, now = None))]
-    fn note_left(&self, player: i128, now: Option<f64>) -> PyResult<()> {
+    fn note_left(&self, #[pyo3(from_py_with = int::player)] player: i128, now: Option<f64>) -> PyResult<()> {
         let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
         lock(&self.inner).game.lock().note_left(moment(now), player);
         Ok(())
@@ -418,7 +441,7 @@ impl Rollback {
 
     #[setter]
     fn set_delay(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let delay = value.extract().map_err(|_| PyTypeError::new_err("delay must be an int"))?;
+        let delay = int::delay(value)?;
         lock(&self.inner).game.lock().set_delay(within("delay", delay, 0, MAX_DELAY)?);
         Ok(())
     }

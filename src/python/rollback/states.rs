@@ -5,6 +5,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
 
+use crate::python::arguments::argument;
 use crate::python::buffers::Raw;
 use crate::rollback::{MAX_FIELDS, hash, hash_strided};
 
@@ -18,10 +19,18 @@ pub(super) enum StateKind {
 impl StateKind {
     pub(super) fn new(
         state: Option<&Bound<'_, PyAny>>,
-        save: Option<Py<PyAny>>,
-        load: Option<Py<PyAny>>,
-        check: Option<Py<PyAny>>,
+        save: Option<&Bound<'_, PyAny>>,
+        load: Option<&Bound<'_, PyAny>>,
+        check: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        for (name, given) in [("save", save), ("load", load), ("check", check)] {
+            if let Some(given) = given.filter(|given| !given.is_callable()) {
+                let class = given.get_type().name()?;
+                return Err(PyTypeError::new_err(format!("{name} must be callable or None, not {class}")));
+            }
+        }
+        let own = |given: Option<&Bound<'_, PyAny>>| given.map(|given| given.clone().unbind());
+        let (save, load, check) = (own(save), own(load), own(check));
         match (state, save, load) {
             (Some(state), None, None) => {
                 if check.is_some() {
@@ -81,7 +90,8 @@ impl Arrays {
         match state.cast::<PyMapping>() {
             Ok(mapping) => {
                 for item in mapping.items()?.iter() {
-                    let (name, array): (String, Bound<'_, PyAny>) = item.extract()?;
+                    let (name, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+                    let name: String = argument("state's keys", &name, "str")?;
                     arrays.add(&name, &array)?;
                 }
             }
@@ -101,17 +111,28 @@ impl Arrays {
 
     fn add(&mut self, name: &str, array: &Bound<'_, PyAny>) -> PyResult<()> {
         let shown = if name.is_empty() { "state".to_owned() } else { format!("state[{name:?}]") };
-        let raw = Raw::get(array, ffi::PyBUF_CONTIG).map_err(|error| {
+        let dtype = array.getattr_opt("dtype")?;
+        let flags = if dtype.is_some() { ffi::PyBUF_CONTIG } else { ffi::PyBUF_CONTIG | ffi::PyBUF_FORMAT };
+        let raw = Raw::get(array, flags).map_err(|error| {
             let why = error.value(array.py()).to_string();
             PyTypeError::new_err(format!(
                 "{shown} must be a C-contiguous array that can be written to: {why}"
             ))
         })?;
+        // A copy of bytes that point to objects would own what it doesn't count.
+        let has_objects = match &dtype {
+            Some(dtype) => dtype.getattr_opt("hasobject")?.is_some_and(|has| has.is_truthy().unwrap_or(true)),
+            None => raw.format().to_bytes().contains(&b'O'),
+        };
+        if has_objects {
+            return Err(PyTypeError::new_err(format!(
+                "{shown} must be an array of numbers, not of Python objects: give save and load for these"
+            )));
+        }
         let (start, length, stride) = (self.size, raw.len(), raw.item_size().max(1));
         self.size += length;
         self.held.push(Held(raw));
-        let names =
-            array.getattr_opt("dtype")?.map(|dtype| dtype.getattr("names").map(|names| (dtype, names)));
+        let names = dtype.map(|dtype| dtype.getattr("names").map(|names| (dtype, names)));
         let dtype = names.transpose()?.filter(|(_, names)| !names.is_none());
         let Some((dtype, names)) = dtype else {
             let name = if name.is_empty() { "state" } else { name }.to_owned();

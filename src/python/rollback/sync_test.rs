@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use super::inputs::{InputKind, InputObjects};
 use super::requests::{Advance, Load, Save};
 use super::states::{StateKind, differing};
+use crate::python::arguments::int;
 use crate::python::errors::SyncTestError;
 use crate::python::fields::within;
 use crate::python::lock;
@@ -143,11 +144,11 @@ impl SyncTest {
     #[pyo3(signature = (inputs, *, players = 2, back = 7, state = None, save = None, load = None))]
     fn new(
         inputs: &Bound<'_, PyAny>,
-        players: i128,
-        back: i128,
+        #[pyo3(from_py_with = int::players)] players: i128,
+        #[pyo3(from_py_with = int::back)] back: i128,
         state: Option<&Bound<'_, PyAny>>,
-        save: Option<Py<PyAny>>,
-        load: Option<Py<PyAny>>,
+        save: Option<&Bound<'_, PyAny>>,
+        load: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let kind = InputKind::new(inputs)?;
         let players = within("players", players, 1, MAX_PLAYERS)?;

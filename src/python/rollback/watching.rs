@@ -9,6 +9,7 @@ use super::inputs::{InputKind, InputObjects};
 use super::moment;
 use super::requests::Advance;
 use super::session::seats;
+use crate::python::arguments::int;
 use crate::python::fields::within;
 use crate::python::lock;
 use crate::python::peer::Peer;
@@ -44,9 +45,9 @@ impl Spectator {
         peer: Option<Py<Peer>>,
         inputs: &Bound<'_, PyAny>,
         players: &Bound<'_, PyAny>,
-        frame: i128,
-        buffer: i128,
-        rate: i128,
+        #[pyo3(from_py_with = int::frame)] frame: i128,
+        #[pyo3(from_py_with = int::buffer)] buffer: i128,
+        #[pyo3(from_py_with = int::rate)] rate: i128,
     ) -> PyResult<Self> {
         let kind = InputKind::new(inputs)?;
         let (mask, _) = seats(None, Some(players), Some(0))?;
@@ -57,7 +58,7 @@ impl Spectator {
         let buffer = within("buffer", buffer, 0, 60)?;
         let spectator = SharedRollback::new(core::Spectator::new(config, frame, buffer));
         if let Some(peer) = peer {
-            peer.get().part(|part, _| part.set_core(Some(Box::new(spectator.clone()))))?;
+            peer.get().part(|part, now| part.set_core(now, Some(Box::new(spectator.clone()))))?;
         }
         let inner = Mutex::new((spectator, InputObjects::new(MAX_PLAYERS)));
         let players = (0..MAX_PLAYERS).filter(|player| mask >> player & 1 == 1).collect();
@@ -69,7 +70,11 @@ impl Spectator {
     /// Args:
     ///     limit (int, default 4): at most this many, 1 to 64.
     #[pyo3(signature = (limit = 4))]
-    fn advance<'py>(&self, py: Python<'py>, limit: i128) -> PyResult<Bound<'py, PyList>> {
+    fn advance<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = int::limit)] limit: i128,
+    ) -> PyResult<Bound<'py, PyList>> {
         let limit = within("limit", limit, 1, 64)?;
         let mut guard = lock(&self.inner);
         let (spectator, objects) = &mut *guard;
@@ -90,7 +95,12 @@ impl Spectator {
 
     /// Takes a payload of a player: as :meth:`Rollback.read`.
     #[pyo3(signature = (player, payload, *, now = None))]
-    fn read(&self, player: i128, payload: &[u8], now: Option<f64>) -> PyResult<Option<String>> {
+    fn read(
+        &self,
+        #[pyo3(from_py_with = int::player)] player: i128,
+        payload: &[u8],
+        now: Option<f64>,
+    ) -> PyResult<Option<String>> {
         let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
         let read = lock(&self.inner).0.lock().read(moment(now), player, payload);
         Ok(read.err().map(|fault| fault.to_string()))
@@ -101,7 +111,7 @@ impl Spectator {
     fn fill<'py>(
         &self,
         py: Python<'py>,
-        player: i128,
+        #[pyo3(from_py_with = int::player)] player: i128,
         now: Option<f64>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
@@ -112,7 +122,7 @@ impl Spectator {
 
     /// Says that a player is no longer reached: another one is asked.
     #[pyo3(signature = (player, *, now = None))]
-    fn note_left(&self, player: i128, now: Option<f64>) -> PyResult<()> {
+    fn note_left(&self, #[pyo3(from_py_with = int::player)] player: i128, now: Option<f64>) -> PyResult<()> {
         let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
         lock(&self.inner).0.lock().note_left(moment(now), player);
         Ok(())

@@ -22,7 +22,7 @@ fn roster(rng: &mut Rng) -> Roster {
             members.push(Member { player: player as u8, joined, name: "liar".into(), addresses });
         }
     }
-    let start = rng.chance(0.5).then_some(Start { seed: 666, countdown: 1 });
+    let start = rng.chance(0.5).then_some(Start { seed: 666, countdown: 1, players: 3 });
     Roster { members, places: 16, late: true, start, left: vec![(0, 0, LeaveReason::Kicked)] }
 }
 
@@ -247,4 +247,30 @@ fn a_ticket_that_is_not_the_newcomers_makes_nobody_a_player() {
     let admitted: Vec<_> =
         drain(mesh).into_iter().filter(|action| matches!(action, Action::Admit { .. })).collect();
     assert_eq!(admitted, [Action::Admit { link: newcomer, player, joined }]);
+}
+
+#[test]
+fn a_member_does_not_use_up_the_numbers_of_masters() {
+    for gone in [false, true] {
+        let mut world = World::of(4);
+        let (liar, master) = (link(&world, 1, 2), link(&world, 1, 0));
+        let now = world.now;
+        let mesh = world.mesh(1);
+        if gone {
+            mesh.handle_end(now, master, LinkEnd::Lost);
+        }
+        let last = Stamp { epoch: u32::MAX, revision: 1 };
+        let (stable, pending) = (mesh.roster().clone(), mesh.roster().clone());
+        for message in [
+            Message::Claim { epoch: u32::MAX, last },
+            Message::Propose { stamp: last, stable: stable.clone(), pending: pending.clone() },
+        ] {
+            assert_eq!(
+                mesh.handle_message(now, liar, message, Duration::ZERO),
+                Err(MeshFault::Impossible),
+                "{gone}"
+            );
+        }
+        assert!(mesh.epoch() < 9);
+    }
 }

@@ -56,7 +56,8 @@ fn newcomers_join_at_any_member_and_all_start_together() {
     world.settle();
     world.check_settled();
     for peer in 0..=late {
-        let started = world.happened[peer].iter().filter(|it| **it == Happening::Starts { seed: 77 });
+        let started =
+            world.happened[peer].iter().filter(|it| **it == Happening::Starts { seed: 77, players: 15 });
         assert_eq!(started.count(), 1, "{peer}");
     }
 }

@@ -103,7 +103,7 @@ impl World {
     }
 
     pub(super) fn start(&mut self, peer: usize) -> bool {
-        let start = Start { seed: 77, countdown: 500_000 };
+        let start = Start { seed: 77, countdown: 500_000, players: 0 };
         let now = self.now;
         let begun = self.mesh(peer).start(now, start);
         self.act(peer);
