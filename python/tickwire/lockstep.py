@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 import struct
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -194,6 +195,9 @@ class _Objects:
                 raise ValueError(f"objects[{cls!r}] must be 1 to 63 names of fields, not {names!r}")
             self.number[cls] = len(self.classes)
             self.classes.append((cls.__name__, names, operator.attrgetter("id", *names)))
+        described = repr([(name, fields) for name, fields, _ in self.classes])
+        self.mark = zlib.crc32(described.encode()) % 0xFFFF + 1
+        """What must be the same on all sides: names of classes and fields, in their order."""
 
     def rows(self, objects: Iterable[Any]) -> list[tuple[str, tuple[str, ...], list[Any]]]:
         rows: list[list[Any]] = [[] for _ in self.classes]
@@ -357,7 +361,8 @@ class Lockstep:
                     started.seed, self._commands.protocol.hash, round(step * 1e6), mask, names.encode(), about
                 )
             )
-        self._core.attach(peer)
+        commands_mark = self._commands.protocol.hash % 0xFFFF + 1
+        self._core.attach(peer, commands_mark, self._objects.mark)
 
     def command(self, command: Any) -> None:
         """Gives a command. It runs in a turn to come, here as at all others.
