@@ -276,8 +276,8 @@ class Lockstep:
         peer: whose players take part. Make it when :class:`tickwire.Started` came, on all peers.
         started: that event: the seed, and when the first turn starts.
         commands: the classes of commands, made by :func:`tickwire.message`; the same list on all peers.
-        objects: by class, which fields :meth:`check` compares; objects have an ``id`` besides. The same on all
-            peers.
+        objects: by class, which fields :meth:`check` compares; objects have an ``id`` besides. The same on
+            all peers.
         step: seconds of a sub-turn; the same on all peers.
         steps: sub-turns of a turn, 1 to 16; the same on all peers.
         delay: a command of turn x runs in turn x + ``delay``, 1 to 16; the same on all peers.
@@ -604,8 +604,8 @@ class RecordingDifference:
 class Recording:
     """A match that was recorded. Made by :meth:`read`.
 
-    It has the match's ``seed``, ``step`` and ``about``, ``players`` (names by number), ``snapshots``, a ``hash`` of
-    the classes of commands, and ``damage``: why there is no more of it, None where it is whole.
+    It has the match's ``seed``, ``step`` and ``about``, ``players`` (names by number), ``snapshots``, a
+    ``hash`` of the classes of commands, and ``damage``: why there is no more of it, None where it is whole.
     """
 
     def __init__(self, records: list[Any], damage: str | None) -> None:
