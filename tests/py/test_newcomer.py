@@ -186,7 +186,7 @@ def test_type_checkers_know_what_is_to_be_done() -> None:
         assert_type(advance, tw.Advance[int])
         state[0] += advance.inputs[0]
     assert state[0] == 1 or given.frame == 1
-    named: tw.Rollback[Go] = tw.Rollback(None, Go, players=1, me=0, save=int, load=print)
+    named = tw.Rollback(None, Go, players=1, me=0, save=int, load=print)
     for of_class in named.advance(Go(1)):
         assert_type(of_class.inputs, tuple[Go, ...])
     manual = tw.Rollback(None, 2, players=1, me=0)
