@@ -188,6 +188,8 @@ __version__: Final[str]
 
 _M = TypeVar("_M", covariant=True)
 _I = TypeVar("_I")
+# What a rollback game is asked to do: frames only, where its states are saved for it.
+_Do = DefaultTypeVar("_Do", covariant=True, default=Advance[Any])
 _A = ParamSpec("_A")
 _R = TypeVar("_R")
 # The items of an iteration over an inbox.
@@ -5471,7 +5473,7 @@ class SpectatorLost:
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
-class Rollback(Generic[_I]):
+class Rollback(Generic[_I, _Do]):
     """A game that every player runs at once, ahead on guessed inputs, and corrects: rollback, after GGPO.
 
     Each frame, :meth:`advance` takes this player's input and gives what is to be done. A peer's ticks carry the rest. Without a
@@ -5513,13 +5515,47 @@ class Rollback(Generic[_I]):
         me: int | None = None,
         delay: int = 2,
         window: int = 8,
+        state: None = None,
+        save: None = None,
+        load: None = None,
+        check: Callable[[], Any] | None = None,
+        check_every: int = 16,
+        rate: int = 60,
+    ) -> Rollback[int, Save | Load | Advance[int]]: ...
+    @overload
+    def __new__(
+        cls,
+        peer: Peer[Any] | None,
+        inputs: type[_I],
+        *,
+        players: Sequence[int] | int | None = None,
+        me: int | None = None,
+        delay: int = 2,
+        window: int = 8,
+        state: None = None,
+        save: None = None,
+        load: None = None,
+        check: Callable[[], Any] | None = None,
+        check_every: int = 16,
+        rate: int = 60,
+    ) -> Rollback[_I, Save | Load | Advance[_I]]: ...
+    @overload
+    def __new__(
+        cls,
+        peer: Peer[Any] | None,
+        inputs: int,
+        *,
+        players: Sequence[int] | int | None = None,
+        me: int | None = None,
+        delay: int = 2,
+        window: int = 8,
         state: object = None,
         save: Callable[[], Any] | None = None,
         load: Callable[[Any], object] | None = None,
         check: Callable[[], Any] | None = None,
         check_every: int = 16,
         rate: int = 60,
-    ) -> Rollback[int]: ...
+    ) -> Rollback[int, Advance[int]]: ...
     @overload
     def __new__(
         cls,
@@ -5536,8 +5572,8 @@ class Rollback(Generic[_I]):
         check: Callable[[], Any] | None = None,
         check_every: int = 16,
         rate: int = 60,
-    ) -> Self: ...
-    def advance(self, input: _I, *, now: float | None = None) -> Iterator[Save | Load | Advance[_I]]:
+    ) -> Rollback[_I, Advance[_I]]: ...
+    def advance(self, input: _I, *, now: float | None = None) -> Iterator[_Do]:
         """Takes this player's input, and gives what is to be done, in order: frames that run again on corrected inputs, then the next
         one. Where the window is full, no frame runs, and the input isn't taken: :attr:`waiting_for` says for whom.
 
@@ -5668,7 +5704,7 @@ class Spectator(Generic[_I]):
         """True: it lacks frames that no player keeps any more. It needs a newer state, and a new start."""
 
 @final
-class SyncTest(Generic[_I]):
+class SyncTest(Generic[_I, _Do]):
     """A rollback game against itself: each frame runs again from a state that was saved, on the same inputs, and must give the same.
 
     It finds on one machine what would part two: a step that reads a clock or random numbers of its own, or what isn't saved. Use it
@@ -5696,10 +5732,32 @@ class SyncTest(Generic[_I]):
         *,
         players: int = 2,
         back: int = 7,
+        state: None = None,
+        save: None = None,
+        load: None = None,
+    ) -> SyncTest[int, Save | Load | Advance[int]]: ...
+    @overload
+    def __new__(
+        cls,
+        inputs: type[_I],
+        *,
+        players: int = 2,
+        back: int = 7,
+        state: None = None,
+        save: None = None,
+        load: None = None,
+    ) -> SyncTest[_I, Save | Load | Advance[_I]]: ...
+    @overload
+    def __new__(
+        cls,
+        inputs: int,
+        *,
+        players: int = 2,
+        back: int = 7,
         state: object = None,
         save: Callable[[], Any] | None = None,
         load: Callable[[Any], object] | None = None,
-    ) -> SyncTest[int]: ...
+    ) -> SyncTest[int, Advance[int]]: ...
     @overload
     def __new__(
         cls,
@@ -5710,8 +5768,8 @@ class SyncTest(Generic[_I]):
         state: object = None,
         save: Callable[[], Any] | None = None,
         load: Callable[[Any], object] | None = None,
-    ) -> Self: ...
-    def advance(self, inputs: Iterable[_I]) -> Iterator[Save | Load | Advance[_I]]:
+    ) -> SyncTest[_I, Advance[_I]]: ...
+    def advance(self, inputs: Iterable[_I]) -> Iterator[_Do]:
         """One frame: gives what is to be done, as :meth:`Rollback.advance` does.
 
         Args:
@@ -5830,8 +5888,10 @@ class LockstepCore:
             MessageTooLargeError: it has more than 480 bytes.
             ChannelFullError: 4,096 commands wait.
         """
-    def attach(self, peer: Peer[Any], /) -> None:
-        """Has a peer carry what is to be said, from its next tick on."""
+    def attach(self, peer: Peer[Any], commands: int = 0, objects: int = 0, /) -> None:
+        """Has a peer carry what is to be said, from its next tick on. ``commands`` and ``objects`` are marks of their classes, which
+        must be the same on all sides; 0: whatever others have.
+        """
     def pause(self, paused: bool, /) -> None:
         """Pauses the game or goes on, for all and at the same turn."""
     def set_speed(self, speed: int, /) -> None:

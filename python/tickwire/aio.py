@@ -23,8 +23,8 @@ from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Any, Generic, TypeVar, overload
 
-from tickwire._core import Client, ClientHandle, Inbox, Protocol, Server
-from tickwire.connection import Event, Reconnecting
+from tickwire._core import Client, ClientHandle, Inbox, Peer, Player, Protocol, Server
+from tickwire.connection import Event, PeerEvent, Reconnecting
 from tickwire.errors import ConnectFailedError
 from tickwire.health import Health, check_health
 from tickwire.loop import VIRTUAL_STEP, Goodbye, HealthLike, Stop, check_endpoint, is_over
@@ -337,14 +337,25 @@ def loop(
     linger: float = 0.0,
     reason: str | None = None,
 ) -> AsyncIterator[Inbox[_P, _P | Event | Reconnecting, tuple[int, _P]]]: ...
+@overload
 def loop(
-    endpoint: Server[Any] | Client[Any] | Redialler[Any],
+    endpoint: Peer[_P],
+    ticks_per_second: float = 60,
+    *,
+    health: HealthLike = None,
+    linger: float = 0.0,
+    reason: None = None,
+) -> AsyncIterator[
+    Inbox[tuple[Player, _P], tuple[Player | None, _P | PeerEvent], tuple[Player, int, _P], PeerEvent]
+]: ...
+def loop(
+    endpoint: Server[Any] | Client[Any] | Redialler[Any] | Peer[Any],
     ticks_per_second: float = 60,
     *,
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
-) -> AsyncIterator[Inbox[Any]]:
+) -> AsyncIterator[Inbox[Any, Any, Any, Any]]:
     """Like :func:`tickwire.loop`, for ``async for``: leaves the time between ticks to the event loop. Works
     on every event loop and with every endpoint; on a :class:`tickwire.SimulatedNetwork` it advances virtual
     time.
@@ -353,15 +364,16 @@ def loop(
     endpoint. It lingers only if nothing was raised.
 
     Args:
-        endpoint (Server | Client | Redialler): with either driver. With a Redialler, the loop goes on until
-            it gives up.
+        endpoint (Server | Client | Redialler | Peer): with either driver. With a Redialler, the loop goes
+            on until it gives up.
         ticks_per_second (float, default 60): above 0 to 1,000,000.
         health (str | int | tuple[str, int] | None, default None): where to answer orchestrators over HTTP,
             as ``"127.0.0.1:8080"`` or a port of the loopback address: 200 while it ticks, 503 if it hasn't
             for 2 seconds (or two ticks, if that is longer). Anyone who can reach that address can ask.
         linger (float, default 0.0): seconds, 0 to 60, to wait at the end until everything sent has arrived,
             as for :meth:`Server.close`.
-        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8.
+        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8; none of a
+            peer's.
     """
     goodbye = Goodbye(endpoint, linger, reason)
     check_rate(ticks_per_second, "ticks_per_second")
@@ -387,10 +399,10 @@ class _Loop:
         self._handed_out = False
         self._ended = False
 
-    def __aiter__(self) -> AsyncIterator[Inbox[Any]]:
+    def __aiter__(self) -> AsyncIterator[Inbox[Any, Any, Any, Any]]:
         return self
 
-    async def __anext__(self) -> Inbox[Any]:
+    async def __anext__(self) -> Inbox[Any, Any, Any, Any]:
         if self._ended:
             raise StopAsyncIteration
         try:
@@ -476,7 +488,7 @@ class _Loop:
             self._flush()
         finally:
             try:
-                self._endpoint.close(reason=self._goodbye.reason)
+                self._goodbye.hang_up()
             finally:
                 if self._health is not None:
                     self._health.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 import struct
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -126,7 +127,7 @@ class PaceChanged:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Desync:
-    """The players' worlds aren't one any more."""
+    """The players' worlds aren't one any more. Of lockstep: :class:`tickwire.Desync` is of rollback."""
 
     turn: int
     """The first turn after which they differ."""
@@ -208,6 +209,9 @@ class _Objects:
                 raise ValueError(f"objects[{cls!r}] must be 1 to 63 names of fields, not {names!r}")
             self.number[cls] = len(self.classes)
             self.classes.append((cls.__name__, names, operator.attrgetter("id", *names)))
+        described = repr([(name, fields) for name, fields, _ in self.classes])
+        self.mark = zlib.crc32(described.encode()) % 0xFFFF + 1
+        """What must be the same on all sides: names of classes and fields, in their order."""
 
     def rows(self, objects: Iterable[Any]) -> list[tuple[str, tuple[str, ...], list[Any]]]:
         rows: list[list[Any]] = [[] for _ in self.classes]
@@ -291,10 +295,11 @@ class Lockstep:
         peer: whose players take part. Make it when :class:`tickwire.Started` came, on all peers.
         started: that event: the seed, and when the first turn starts.
         commands: the classes of commands, made by :func:`tickwire.message`; the same list on all peers.
-        objects: by class, which fields :meth:`check` compares; objects have an ``id`` besides.
-        step: seconds of a sub-turn.
-        steps: sub-turns of a turn, 1 to 16.
-        delay: a command of turn x runs in turn x + ``delay``, 1 to 16.
+        objects: by class, which fields :meth:`check` compares; objects have an ``id`` besides. The same on
+            all peers.
+        step: seconds of a sub-turn; the same on all peers.
+        steps: sub-turns of a turn, 1 to 16; the same on all peers.
+        delay: a command of turn x runs in turn x + ``delay``, 1 to 16; the same on all peers.
         adapt: whether both grow, and shrink again, as the network asks for; never below what is given here.
         max_steps, max_delay: to at most this; 6 unless said.
         resend: after this many seconds without an ack data is sent again; a turn unless said.
@@ -400,7 +405,8 @@ class Lockstep:
                     started.seed, self._commands.protocol.hash, round(step * 1e6), mask, names.encode(), about
                 )
             )
-        self._core.attach(peer)
+        commands_mark = self._commands.protocol.hash % 0xFFFF + 1
+        self._core.attach(peer, commands_mark, self._objects.mark)
 
     def command(self, command: Any) -> None:
         """Gives a command. It runs in a turn to come, here as at all others.
@@ -448,7 +454,8 @@ class Lockstep:
 
         Raises:
             ValueError: two objects of a class have the same id, or the turn isn't the newest.
-            TypeError: a field's value is no whole number of 64 bits, float, str, bytes or None.
+            TypeError: a field's value is no whole number of 64 bits, float, str, bytes or None. Name
+            properties for the parts of what is a tuple.
         """
         if not isinstance(turn, Turn):
             raise TypeError(f"turn must be a Turn, not {type(turn).__name__}")
@@ -641,7 +648,11 @@ class RecordingDifference:
 
 
 class Recording:
-    """A match that was recorded. Made by :meth:`read`."""
+    """A match that was recorded. Made by :meth:`read`.
+
+    It has the match's ``seed``, ``step`` and ``about``, ``players`` (names by number), ``snapshots``, a
+    ``hash`` of the classes of commands, and ``damage``: why there is no more of it, None where it is whole.
+    """
 
     def __init__(self, records: list[Any], damage: str | None) -> None:
         (_, (seed, hash_, step_us, players, names, about)), *rest = records

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, ClassVar, TypeAlias, TypeVar, overload
 
-from tickwire._core import Client, ClientHandle, Inbox, Server, SimulatedNetwork
+from tickwire._core import Client, ClientHandle, Inbox, Peer, Player, Server, SimulatedNetwork
 from tickwire.checks import check_number, encoded
-from tickwire.connection import Event, Reconnecting
+from tickwire.connection import Event, PeerEvent, Reconnecting
 from tickwire.health import Health, check_health
 from tickwire.redial import Redialler
 from tickwire.ticks import check_rate, warn_of_event_loop
@@ -65,21 +65,32 @@ def loop(
     linger: float = 0.0,
     reason: str | None = None,
 ) -> Iterator[Inbox[_P, _P | Event | Reconnecting, tuple[int, _P]]]: ...
+@overload
 def loop(
-    endpoint: Server[Any] | Client[Any] | Redialler[Any],
+    endpoint: Peer[_P],
+    ticks_per_second: float = 60,
+    *,
+    health: HealthLike = None,
+    linger: float = 0.0,
+    reason: None = None,
+) -> Iterator[
+    Inbox[tuple[Player, _P], tuple[Player | None, _P | PeerEvent], tuple[Player, int, _P], PeerEvent]
+]: ...
+def loop(
+    endpoint: Server[Any] | Client[Any] | Redialler[Any] | Peer[Any],
     ticks_per_second: float = 60,
     *,
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
-) -> Iterator[Inbox[Any]]:
-    """Ticks a server or a client until the program is to end: yields what arrived, and sends what the body
-    queued.
+) -> Iterator[Inbox[Any, Any, Any, Any]]:
+    """Ticks a server, a client or a peer until the program is to end: yields what arrived, and sends what
+    the body queued.
 
     It ends at the first Ctrl-C, at SIGTERM (as ``docker stop`` and systemd send it), when the endpoint is
-    closed, and with a client's connection, after the inbox that says so. However it ends, also by ``break``
-    or an exception in the body, the other sides are disconnected properly and the endpoint is closed. A
-    second Ctrl-C interrupts at once.
+    closed, and with a client's connection or a peer's game, after the inbox that says so. However it ends,
+    also by ``break`` or an exception in the body, the other sides are disconnected properly and the endpoint
+    is closed. A second Ctrl-C interrupts at once.
 
     Signals are minded in the main thread alone, from the first tick to the end; then what was set before is
     set again. The pace is that of :func:`tickwire.ticks`: ticks that the body is too slow for are skipped.
@@ -88,15 +99,16 @@ def loop(
     take turns (``zip``) share that time.
 
     Args:
-        endpoint (Server | Client | Redialler): with either driver; of a redialling one the loop goes on until
-            it gives up.
+        endpoint (Server | Client | Redialler | Peer): with either driver; of a redialling one the loop goes
+            on until it gives up.
         ticks_per_second (float, default 60): above 0 to 1,000,000.
         health (str | int | tuple[str, int] | None, default None): where to answer orchestrators over HTTP, as
             ``"127.0.0.1:8080"``, or a port of the loopback address: 200 while ticks happen, 503 when none did
             for 2 seconds (or two ticks, if that is longer). Anyone who reaches that address can ask.
         linger (float, default 0.0): seconds, 0 to 60, that the other sides have at the end to get what was
             sent, as for :meth:`Server.close`.
-        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8.
+        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8; none of a
+            peer's.
 
     Raises:
         ValueError, TypeError: naming the argument, its value and its bound.
@@ -118,27 +130,30 @@ def loop(
     return _loop(endpoint, ticks_per_second, goodbye, Health(address, ticks_per_second) if address else None)
 
 
-def check_endpoint(endpoint: object) -> None:
-    """Refuses objects that can't be ticked."""
-    if not isinstance(endpoint, Server | Client | Redialler):
+def check_endpoint(endpoint: object, *, peers: bool = False) -> None:
+    """Refuses objects that can't be ticked; a peer but where it is said that it may be one."""
+    if not isinstance(endpoint, Server | Client | Redialler) and not (peers and isinstance(endpoint, Peer)):
         kind = type(endpoint).__name__
-        raise TypeError(f"endpoint must be a Server, a Client or a Redialler, not {kind}")
+        which = "a Server, a Client, a Redialler or a Peer" if peers else "a Server, a Client or a Redialler"
+        raise TypeError(f"endpoint must be {which}, not {kind}")
 
 
 @dataclass(frozen=True)
 class Goodbye:
     """How an endpoint is to be closed: checked before there is anything to close."""
 
-    endpoint: Server | Client | Redialler[Any]
+    endpoint: Server | Client | Redialler[Any] | Peer[Any]
     linger: float
     reason: str | None
 
     def __post_init__(self) -> None:
-        check_endpoint(self.endpoint)
+        check_endpoint(self.endpoint, peers=True)
         check_number("linger", self.linger)
         if not 0 <= self.linger <= MAX_LINGER:
             raise ValueError(f"linger must be 0 to {MAX_LINGER} seconds, not {self.linger!r}")
         if self.reason is not None:
+            if isinstance(self.endpoint, Peer):
+                raise ValueError("reason must be None with a Peer: its players learn a LeaveReason")
             size = len(encoded("reason", self.reason))
             if self.endpoint.protocol.framing == "yojimbo":
                 raise ValueError("reason can't be sent in yojimbo's framing: leave it out")
@@ -151,10 +166,20 @@ class Goodbye:
         if self.endpoint.closed:
             return
         try:
-            self.endpoint.close(linger=self.linger, reason=self.reason, wait=wait)
+            if isinstance(self.endpoint, Peer):
+                self.endpoint.close(linger=self.linger, wait=wait)
+            else:
+                self.endpoint.close(linger=self.linger, reason=self.reason, wait=wait)
         except BaseException:
             self.endpoint.close()
             raise
+
+    def hang_up(self) -> None:
+        """Closes the endpoint without waiting for anything."""
+        if isinstance(self.endpoint, Peer):
+            self.endpoint.close()
+        else:
+            self.endpoint.close(reason=self.reason)
 
     def linger_virtually(self) -> None:
         """Advances the time of a simulated network while the endpoint lingers, because nobody else does."""
@@ -165,17 +190,22 @@ class Goodbye:
                 self.endpoint.step()
 
 
-def is_over(endpoint: Server | Client | Redialler[Any]) -> bool:
+def is_over(endpoint: Server | Client | Redialler[Any] | Peer[Any]) -> bool:
     """Whether nothing comes any more."""
     if endpoint.closed:
         return True
-    gone = not isinstance(endpoint, Server) and endpoint.disconnect_reason is not None
-    return gone and not endpoint.has_news
+    if isinstance(endpoint, Server):
+        return False
+    why = endpoint.ended if isinstance(endpoint, Peer) else endpoint.disconnect_reason
+    return why is not None and not endpoint.has_news
 
 
 def _loop(
-    endpoint: Server | Client | Redialler[Any], rate: float, goodbye: Goodbye, health: Health | None
-) -> Iterator[Inbox[Any]]:
+    endpoint: Server | Client | Redialler[Any] | Peer[Any],
+    rate: float,
+    goodbye: Goodbye,
+    health: Health | None,
+) -> Iterator[Inbox[Any, Any, Any, Any]]:
     stop = Stop()
     try:
         stop.begin()

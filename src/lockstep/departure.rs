@@ -112,7 +112,9 @@ impl Departures {
                 }
                 self.frozen |= 1 << word.player & self.players;
                 let Some(out) = word.out.map(|out| near(out, turn)) else { continue };
-                if self.out(word.player) == Some(out) {
+                // Where turns ran without the player already, no decision is another one: an old word's 8 bits would come to
+                // mean a later turn.
+                if self.out(word.player).is_some_and(|known| known == out || known <= turn) {
                     continue;
                 }
                 if out <= remotes[usize::from(word.player)].have {

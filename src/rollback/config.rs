@@ -42,6 +42,11 @@ impl InputShape {
         (max_bits <= MAX_INPUT_BITS).then_some(InputShape { min_bits, max_bits, schema: Some(schema) })
     }
 
+    /// Bits that an input takes at least, and at most.
+    pub fn bounds(&self) -> (usize, usize) {
+        (self.min_bits, self.max_bits)
+    }
+
     /// Bits that an input takes at most.
     pub fn max_bits(&self) -> usize {
         self.max_bits

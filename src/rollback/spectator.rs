@@ -127,6 +127,11 @@ pub struct Spectator {
 }
 
 impl Spectator {
+    /// The settings with which it began.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// Watches from a frame on, whose state the game has.
     pub fn new(config: Config, frame: u32, buffer: u32) -> Self {
         let mut logs: Vec<_> = (0..MAX_PLAYERS).map(|_| InputLog::new(&config.input)).collect();

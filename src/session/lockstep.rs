@@ -2,22 +2,42 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Carried;
+use super::{Carried, Setting};
 use crate::lockstep::Lockstep;
 use crate::time::Instant;
 use crate::wire::BitWriter;
 
 /// A lockstep game that the session and the game share. The session locks it for single calls only.
 #[derive(Clone, Debug)]
-pub struct SharedLockstep(pub Arc<Mutex<Lockstep>>);
+pub struct SharedLockstep {
+    /// The game itself.
+    pub game: Arc<Mutex<Lockstep>>,
+    /// Marks of the classes of commands, and of what is compared; 0: whatever others have.
+    pub classes: [u16; 2],
+}
 
 impl SharedLockstep {
     fn with<T>(&self, work: impl FnOnce(&mut Lockstep) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.game.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Carried for SharedLockstep {
+    fn settings(&self) -> (&'static str, Vec<Setting>) {
+        let [commands, objects] = self.classes;
+        let mut settings = self.with(|core| {
+            let pace = core.config().pace;
+            vec![
+                Setting::of("players", core.config().players.into()),
+                Setting::of("step", core.config().step.as_nanos() as u64),
+                Setting::of("steps", pace.steps.into()),
+                Setting::of("delay", pace.delay.into()),
+            ]
+        });
+        settings.extend([Setting("commands", commands), Setting("objects", objects)]);
+        ("lockstep", settings)
+    }
+
     fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), String> {
         self.with(|core| core.read(now, player, payload)).map_err(|fault| fault.to_string())
     }

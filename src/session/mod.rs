@@ -10,6 +10,7 @@ mod ghosts;
 mod lockstep;
 mod peers;
 mod rollback;
+mod settings;
 mod tick;
 pub mod timing;
 
@@ -17,6 +18,7 @@ pub use ghosts::Ghosts;
 pub use lockstep::SharedLockstep;
 pub use peers::{Carried, PeerConfig, PeerPart};
 pub use rollback::SharedRollback;
+pub use settings::Setting;
 pub use tick::Tick;
 pub use timing::Timing;
 

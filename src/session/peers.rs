@@ -6,6 +6,7 @@
 
 use std::any::Any;
 
+use super::settings::{self, Setting};
 use crate::endpoint::{DEVELOPMENT_ADDRESS, Detail, DisconnectReason, Event, Goodbye, Host, PeerHandle};
 use crate::mesh::{
     self, Action, Happening, LeaveReason, LinkEnd, MAX_PASS_BYTES, Mesh, Message, Ticket, bit,
@@ -20,6 +21,9 @@ use crate::wire::{BitReader, BitSink, BitWriter};
 
 /// A game core that players exchange packets of: lockstep, rollback. It carries its own acks, as its packets may be lost.
 pub trait Carried: Any + Send {
+    /// What kind of game it is, and what must be the same on all sides: it is compared with the first packets.
+    fn settings(&self) -> (&'static str, Vec<Setting>);
+
     /// A player's packet came: padded with zero bits to whole bytes.
     ///
     /// # Errors
@@ -56,6 +60,11 @@ pub struct PeerPart {
     unix: (Instant, UnixSeconds),
     config: PeerConfig,
     core: Option<Box<dyn Carried>>,
+    /// Its kind, and what must be the same on all sides.
+    kind: &'static str,
+    settings: Vec<Setting>,
+    /// What it wrote last, before it is put behind them.
+    written: BitWriter,
     /// Whose core packets are due in this flush: each is asked once.
     unfilled: mesh::Players,
     players: Vec<PlayerLink>,
@@ -84,6 +93,8 @@ struct PlayerLink {
     /// The application has its first event, and its last.
     came: bool,
     over: bool,
+    /// Packets of the core that said its settings.
+    said: u8,
 }
 
 impl PeerPart {
@@ -95,18 +106,24 @@ impl PeerPart {
         now: Instant,
         unix: UnixSeconds,
     ) -> Self {
-        PeerPart {
+        let mut part = PeerPart {
             mesh,
             entropy,
             unix: (now, unix),
             config,
             core: None,
+            kind: "",
+            settings: Vec::new(),
+            written: BitWriter::new(),
             unfilled: 0,
             players: Vec::new(),
             told: Vec::new(),
             links: Vec::new(),
             payloads: Vec::new(),
-        }
+        };
+        // A host is in its game from the first tick on.
+        part.hear(now);
+        part
     }
 
     /// Who is in the game, and who is the master.
@@ -122,6 +139,8 @@ impl PeerPart {
     /// Puts a game core in its place, and tells it of those who left since the start. What was there is returned.
     pub fn set_core(&mut self, now: Instant, core: Option<Box<dyn Carried>>) -> Option<Box<dyn Carried>> {
         let mut core = core;
+        (self.kind, self.settings) = core.as_ref().map(|core| core.settings()).unwrap_or_default();
+        self.players.iter_mut().for_each(|player| player.said = 0);
         let roster = self.mesh.roster();
         let left = roster.start.map_or(0, |start| start.players & !roster.players());
         if let Some(core) = &mut core {
@@ -227,7 +246,10 @@ impl PeerPart {
         if Some(channel) == protocol.core_channel() {
             let player = self.players.iter().find(|player| player.handle == peer && !player.over);
             let (Some(player), Some(core)) = (player, &mut self.core) else { return Ok(()) };
-            return core.read(now, player.player, &body_bytes(received));
+            let body = OpaqueBody::read(&received.body);
+            let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+            settings::read(self.kind, &self.settings, &mut reader)?;
+            return core.read(now, player.player, &rest(&mut reader));
         }
         if !protocol.types_of(transport::Layer::Peers).contains(&usize::from(received.message_type)) {
             return Err(mesh::MeshFault::Malformed.to_string());
@@ -269,7 +291,14 @@ impl PeerPart {
                 Action::Admit { link, player, joined } => {
                     let handle = PeerHandle::from_number(link);
                     host.admit(handle);
-                    self.players.push(PlayerLink { handle, player, joined, came: false, over: false });
+                    self.players.push(PlayerLink {
+                        handle,
+                        player,
+                        joined,
+                        came: false,
+                        over: false,
+                        said: 0,
+                    });
                 }
                 Action::End { link, reason } => self.end(now, host, link, reason, out),
                 Action::Refuse { link, fault } => {
@@ -436,10 +465,22 @@ impl PeerPart {
         bits: usize,
         writer: &mut BitWriter,
     ) -> Option<u32> {
-        let player = self.players.iter().find(|player| player.handle == peer)?.player;
-        let core = self.core.as_mut().filter(|_| self.unfilled & bit(player) != 0)?;
-        self.unfilled &= !bit(player);
-        core.fill(now, player, bits, writer).then_some(0)
+        let link = self.players.iter_mut().find(|player| player.handle == peer)?;
+        let core = self.core.as_mut().filter(|_| self.unfilled & bit(link.player) != 0)?;
+        self.unfilled &= !bit(link.player);
+        let bits = bits.checked_sub(settings::bits_of(&self.settings, link.said))?;
+        self.written.clear();
+        if !core.fill(now, link.player, bits, &mut self.written) {
+            return None;
+        }
+        settings::write(self.kind, &self.settings, link.said, writer);
+        link.said = link.said.saturating_add(1).min(settings::SAYINGS);
+        let bits = self.written.bit_len();
+        let mut reader = BitReader::with_range(self.written.as_bytes(), 0, bits);
+        while let left @ 1.. = reader.remaining_bits().min(32) as u32 {
+            writer.bits(reader.bits(left).ok()?, left);
+        }
+        Some(0)
     }
 }
 
@@ -452,8 +493,12 @@ fn ticket_in(user_data: &[u8; USER_DATA_BYTES]) -> Option<Ticket> {
 /// The bits of a body, padded with zero bits to whole bytes.
 fn body_bytes(received: &Received) -> Vec<u8> {
     let body = OpaqueBody::read(&received.body);
-    let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
-    let mut bytes = Vec::with_capacity(body.bits.div_ceil(8));
+    rest(&mut BitReader::with_range(body.bytes, body.start_bit as usize, body.bits))
+}
+
+/// The bits that are left, padded with zero bits to whole bytes.
+fn rest(reader: &mut BitReader<'_>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(reader.remaining_bits().div_ceil(8));
     while let left @ 1.. = reader.remaining_bits() {
         let Ok(bits) = reader.bits(left.min(8) as u32) else { break };
         bytes.push(bits as u8);

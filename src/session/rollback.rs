@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::peers::Carried;
+use super::settings::Setting;
 use crate::rollback::{Rollback, Spectator};
 use crate::time::Instant;
 use crate::wire::BitWriter;
@@ -30,8 +31,26 @@ impl<T> SharedRollback<T> {
 }
 
 macro_rules! carried {
-    ($($Game:ty),*) => {$(
+    ($($Game:ty, $compares:expr;)*) => {$(
         impl Carried for SharedRollback<$Game> {
+            fn settings(&self) -> (&'static str, Vec<Setting>) {
+                let game = self.lock();
+                let config = game.config();
+                let (least, most) = config.input.bounds();
+                let check_every = if $compares {
+                    Setting::of("check_every", config.check_every.into())
+                } else {
+                    Setting::any("check_every")
+                };
+                let settings = vec![
+                    Setting::of("players", config.players.into()),
+                    Setting::of("inputs", (least as u64) << 32 | most as u64),
+                    check_every,
+                    Setting::of("rate", config.rate.into()),
+                ];
+                ("rollback", settings)
+            }
+
             fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), String> {
                 self.lock().read(now, player, payload).map_err(|fault| fault.to_string())
             }
@@ -47,4 +66,4 @@ macro_rules! carried {
     )*};
 }
 
-carried!(Rollback, Spectator);
+carried!(Rollback, true; Spectator, false;);

@@ -2,10 +2,15 @@
 
 use super::{Lockstep, LockstepCounters, Waiting};
 use crate::lockstep::checks::TurnLog;
-use crate::lockstep::config::{Pace, TurnNumber, members};
+use crate::lockstep::config::{LockstepConfig, Pace, TurnNumber, members};
 use crate::time::{Duration, Instant};
 
 impl Lockstep {
+    /// The settings with which it began.
+    pub fn config(&self) -> &LockstepConfig {
+        &self.config
+    }
+
     /// What the due turn waits for, if it does.
     pub fn waiting(&self) -> Option<Waiting> {
         self.waiting

@@ -106,10 +106,12 @@ impl LockstepCore {
         })
     }
 
-    /// Has a peer carry what is to be said, from its next tick on.
-    #[pyo3(signature = (peer, /))]
-    fn attach(&self, peer: &Bound<'_, Peer>) -> PyResult<()> {
-        let shared = Box::new(SharedLockstep(Arc::clone(&self.core)));
+    /// Has a peer carry what is to be said, from its next tick on. ``commands`` and ``objects`` are marks of their classes, which
+    /// must be the same on all sides; 0: whatever others have.
+    #[pyo3(signature = (peer, commands = 0, objects = 0, /))]
+    fn attach(&self, peer: &Bound<'_, Peer>, commands: u16, objects: u16) -> PyResult<()> {
+        let shared = SharedLockstep { game: Arc::clone(&self.core), classes: [commands, objects] };
+        let shared = Box::new(shared);
         peer.get().part(|part, now| part.set_core(now, Some(shared))).map(drop)
     }
 

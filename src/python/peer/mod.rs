@@ -29,7 +29,7 @@ use super::protocol::{Protocol, seconds};
 use super::settings::Settings;
 use super::setup::{class_name, entropy, random, send_options};
 use super::stats::ConnectionStats;
-use crate::endpoint::{ChunkLimits, PeerHandle};
+use crate::endpoint::{ChunkLimits, Event, PeerHandle};
 use crate::mesh::{Happening, Phase, Start};
 use crate::rendezvous::{LobbyCode, MAX_TITLE_BYTES, is_title, lobby_address};
 use crate::session::PeerPart;
@@ -332,7 +332,7 @@ impl Peer {
 
     /// The first half of a tick: takes everything that arrived.
     pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
-        self.endpoint.receive(py, || Ok(()), |pending, _| self.make_objects(py, pending))
+        self.endpoint.receive(py, || Ok(()), |pending, ends| self.make_objects(py, pending, &ends))
     }
 
     /// The second half of a tick: sends everything queued.
@@ -639,7 +639,21 @@ impl Peer {
     }
 
     /// Makes Python objects of what was taken. The lock is held for moments only, never while Python runs.
-    fn make_objects(&self, py: Python<'_>, pending: &mut Pending) -> PyResult<()> {
+    fn make_objects(&self, py: Python<'_>, pending: &mut Pending, ends: &[Event]) -> PyResult<()> {
+        for event in ends {
+            let Event::Disconnected { peer, violation: Some(how), .. } = event else {
+                continue;
+            };
+            let who = lock(&self.players).by_handle.get(peer).map(|player| player.get().__repr__());
+            if let Some(who) = who {
+                let here = self.endpoint.address.0;
+                log(py, Level::Warning, || {
+                    format!(
+                        "the peer at {here}: the connection to {who} was ended, as it broke the rules: {how}"
+                    )
+                });
+            }
+        }
         for happening in core::mem::take(&mut pending.tick.players) {
             let event = self.make_event(py, happening)?;
             pending.events.extend(event);
