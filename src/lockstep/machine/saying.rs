@@ -7,11 +7,14 @@ use crate::lockstep::packet::{
     CopiedEntries, HEADER_BITS, LogQuery, LogReply, MAX_ENTRIES, MAX_FIELDS, MAX_ROWS, Payload, near,
 };
 use crate::lockstep::remote::coded;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::wire::BitWriter;
 
 /// Bits kept free for what comes behind the entries.
 const MORE_BITS: usize = 64;
+
+/// The longest time for which the connections' acks wait: what else goes over them notices losses by those.
+const MAX_ACK_PATIENCE: Duration = Duration::from_millis(200);
 
 impl Lockstep {
     /// Writes what a player lacks, in at most this many bits. False where there is nothing to say.
@@ -68,6 +71,11 @@ impl Lockstep {
         let again = if fast { self.config.step } else { self.config.resend.unwrap_or(self.length) };
         self.remotes[at].next_send = now + again;
         has_news && self.send(payload, at, writer)
+    }
+
+    /// How long acks of the connections below may wait for the next payload: one goes each turn.
+    pub fn ack_patience(&self) -> Duration {
+        (self.length + self.length / 4).min(MAX_ACK_PATIENCE)
     }
 
     fn reply(&self, turn: u16, query: LogQuery, room: usize) -> LogReply {
