@@ -13,6 +13,9 @@ use crate::wire::BitWriter;
 /// Bits kept free for what comes behind the entries.
 const MORE_BITS: usize = 64;
 
+/// Margins are said once in as many turns.
+const MARGIN_TURNS: TurnNumber = 4;
+
 /// The longest time for which the connections' acks wait: what else goes over them notices losses by those.
 const MAX_ACK_PATIENCE: Duration = Duration::from_millis(200);
 
@@ -88,10 +91,14 @@ impl Lockstep {
         Payload {
             waiting: self.waiting.is_some_and(|waiting| waiting.players >> player & 1 == 1),
             ack: remote.have as u8,
-            margin: coded(remote.margin()),
-            worst: coded(self.adapter.worst()),
+            margins: self.says_margins(player).then(|| (coded(remote.margin()), coded(self.adapter.worst()))),
             ..Payload::default()
         }
+    }
+
+    /// Whether a player hears in this turn how early data comes: means change slowly.
+    fn says_margins(&self, player: u8) -> bool {
+        (self.turn + TurnNumber::from(player)).rem_euclid(MARGIN_TURNS) == 0
     }
 
     /// Entries of a player from a turn on that fit.
