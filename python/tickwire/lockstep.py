@@ -291,8 +291,8 @@ class Lockstep:
         snapshot_every: turns between two snapshots in the recording; 0: none.
 
     Raises:
-        ValueError: naming the argument, its value and its bound; or the game started more than 5 s ago: who joins
-            late can't take part.
+        ValueError: naming the argument, its value and its bound; or the game started more than 5 s ago:
+            who joins late can't take part.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ const MORE_BITS: usize = 64;
 const MARGIN_TURNS: TurnNumber = 4;
 
 /// The longest time for which the connections' acks wait: what else goes over them notices losses by those.
-const MAX_ACK_PATIENCE: Duration = Duration::from_millis(200);
+const MAX_ACK_PATIENCE: Duration = Duration::from_millis(250);
 
 impl Lockstep {
     /// Writes what a player lacks, in at most this many bits. False where there is nothing to say.

@@ -45,6 +45,11 @@ impl PendingAck {
         self.patient = (patience > Duration::ZERO).then_some((channel, patience));
     }
 
+    /// How long acks of one channel's messages may wait; zero: none do.
+    pub(super) fn patience(&self) -> Duration {
+        self.patient.map_or(Duration::ZERO, |(_, patience)| patience)
+    }
+
     /// Whether acks of this channel's messages may wait.
     pub(super) fn is_patient(&self, channel: u8) -> bool {
         self.patient.is_some_and(|(patient, _)| patient == channel)

@@ -81,7 +81,7 @@ impl Connection {
 
         let line = if self.adaptive { self.window.next() } else { Instant::ZERO };
         let channels = self.channels_deadline().max(tick_over).max(self.budget.next()).max(line);
-        let keep_alive = self.last_sent.map_or(now, |sent| sent + KEEP_ALIVE);
+        let keep_alive = self.last_sent.map_or(now, |sent| sent + self.keep_alive());
         let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
         let packets = channels.min(keep_alive).min(self.pending_ack.due_at()).min(chunks);
         let allowed = if self.controller_allows(now) { now } else { self.next_send() };
@@ -145,8 +145,13 @@ impl Connection {
         }
     }
 
+    /// How often a packet goes out at least: where a feature's packets come regularly, they are that.
+    fn keep_alive(&self) -> Duration {
+        KEEP_ALIVE.max(self.pending_ack.patience())
+    }
+
     pub(super) fn transmit_keep_alive(&mut self, now: Instant, out: &mut Packets) {
-        let kept_alive = self.last_sent.is_some_and(|sent| now - sent < KEEP_ALIVE);
+        let kept_alive = self.last_sent.is_some_and(|sent| now - sent < self.keep_alive());
         if !kept_alive && self.can_send_packet(now) {
             self.begin_packet(now);
             let bytes = self.packet_bytes();
@@ -195,7 +200,7 @@ impl Connection {
         if busy || !self.streams.are_idle() {
             return Instant::ZERO;
         }
-        let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE);
+        let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + self.keep_alive());
         keep_alive.min(self.endpoint.acks().next_loss()).min(owed)
     }
 
@@ -208,7 +213,7 @@ impl Connection {
     /// drivers that can wake then. Ticks may come at any time.
     pub fn next_deadline(&self) -> Instant {
         let owed = self.pending_ack.next_tick();
-        let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE);
+        let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + self.keep_alive());
         let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
         self.channels_deadline().min(keep_alive).min(chunks).min(self.slices_deadline()).min(owed)
     }
