@@ -323,7 +323,7 @@ class Lockstep:
             raise ValueError("peer must be in a game that has started")
         if peer.time - started.at > MAX_LATE:
             late = (
-                f"{peer.time - started.at:.1f} s: whoever comes after the start can't take part in its turns"
+                f"{peer.time - started.at:.1f} s: one who comes after the start can't take part in its turns"
             )
             raise ValueError(
                 f"started.at must be at most {MAX_LATE:g} s ago, not {late}; host with late_joining=False"
