@@ -15,6 +15,7 @@ from tickwire.demo.display import LiveTable
 from tickwire.demo.options import Options
 from tickwire.demo.referee import play
 from tickwire.samples.arena.__main__ import main as arena
+from tickwire.samples.rts.__main__ import main as rts
 
 HERE = Path(__file__).parent
 
@@ -43,4 +44,5 @@ def demo() -> None:
 if __name__ == "__main__":
     # The demo starts processes, which import this module again.
     demo()
+    rts(["play", "--auto", "--seconds", "90", "--screenshot", str(HERE / "rts.png")])
     sys.exit(arena(["play", "--auto", "--seconds", "12", "--screenshot", str(HERE / "arena.png")]))

@@ -18,6 +18,7 @@ from tickwire.lockstep import Desync, DesyncReport, Turn
 
 FOLDER = Path(__file__).parent
 UNITS = 300
+IP_AND_UDP = 28
 
 
 @tw.message
@@ -61,7 +62,10 @@ class Game:
 
 
 class Match:
-    def __init__(self, count: int, loss: float, rate: float, folder: Path | None = None) -> None:
+    def __init__(
+        self, count: int, loss: float, rate: float, folder: Path | None = None, steps: int = 3
+    ) -> None:
+        self.steps = steps
         conditions = tw.Conditions(latency=0.08, jitter=0.02, loss=loss)
         self.network = tw.SimulatedNetwork(conditions=conditions, seed=1)
         protocol = tw.Protocol(7, [Move], peers=True)
@@ -87,7 +91,7 @@ class Match:
                         if isinstance(event, tw.Started):
                             record = self.folder and self.folder / f"{i}.twrec"
                             self.locksteps[i] = tw.Lockstep(
-                                peer, event, [Move], objects=FIELDS, record=record
+                                peer, event, [Move], objects=FIELDS, record=record, steps=self.steps
                             )
                     if i in self.locksteps:
                         self.play(i, self.locksteps[i])
@@ -121,25 +125,37 @@ def waiting(minutes: float) -> dict[str, Any]:
     }
 
 
-def said(minutes: float) -> dict[str, Any]:
-    match = Match(4, 0.05, 5.0)
+def said(minutes: float, steps: int = 3) -> dict[str, Any]:
+    match = Match(4, 0.05, 5.0, steps=steps)
     match.run(30)
     before = [lockstep.stats["bytes_sent"] for lockstep in match.locksteps.values()]
-    match.run(minutes * 60)
+    packets, rates_now = [sent(peer) for peer in match.peers], [0.0] * 4
+    for _ in range(round(minutes * 60)):
+        match.run(1)
+        rates_now = [rate + sealed(peer) for rate, peer in zip(rates_now, match.peers, strict=True)]
+    whole = max(rates_now) / round(minutes * 60)
+    most = max(sent(peer) - then for peer, then in zip(match.peers, packets, strict=True)) / minutes / 60
     after = [lockstep.stats["bytes_sent"] for lockstep in match.locksteps.values()]
     rates = [(now - then) * 8 / minutes / 60 for now, then in zip(after, before, strict=True)]
     return {
         "players": 4,
         "units": UNITS,
         "commands a second and player": 5,
+        "steps of a turn": steps,
         "kbit/s of payloads a player, to all others": round(max(rates) / 1000, 2),
-        "kbit/s of sealed packets a player, to all others": round(max(map(sealed, match.peers)), 2),
+        "packets a second and player": round(most, 1),
+        "kbit/s of UDP payloads a player, to all others": round(whole - most * IP_AND_UDP * 8 / 1000, 2),
+        "kbit/s with IP and UDP headers a player, to all others": round(whole, 2),
     }
 
 
 def sealed(peer: tw.Peer[Any]) -> float:
-    """With what netcode and the transport add, without UDP's and IP's headers."""
+    """With what netcode, the transport, UDP and IP add."""
     return sum(peer.stats(player).sent_kbps for player in peer.players if player != peer.me)
+
+
+def sent(peer: tw.Peer[Any]) -> int:
+    return sum(peer.stats(player).packets_sent for player in peer.players if player != peer.me)
 
 
 def found() -> dict[str, Any]:

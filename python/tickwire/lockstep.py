@@ -49,6 +49,8 @@ __all__ = [
 MAX_TURNS = 8
 """Turns that :meth:`Lockstep.turns` gives at once where nothing else is said."""
 
+# Seconds after the start: later than any hitch, sooner than a game waits for somebody who isn't there.
+MAX_LATE = 5.0
 MAX_KEPT_TURNS = 128
 """Turns that can be run again after :meth:`Lockstep.load_state`."""
 
@@ -313,7 +315,8 @@ class Lockstep:
         snapshot_every: turns between two snapshots in the recording; 0: none.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: naming the argument, its value and its bound; or the game started more than 5 s ago:
+            who joins late can't take part.
     """
 
     def __init__(
@@ -358,6 +361,13 @@ class Lockstep:
         me, master = peer.me, peer.master
         if me is None or master is None:
             raise ValueError("peer must be in a game that has started")
+        if peer.time - started.at > MAX_LATE:
+            late = (
+                f"{peer.time - started.at:.1f} s: one who comes after the start can't take part in its turns"
+            )
+            raise ValueError(
+                f"started.at must be at most {MAX_LATE:g} s ago, not {late}; host with late_joining=False"
+            )
         self._me = me.number
         self._peer = peer
         self._commands = _Commands(commands)

@@ -128,7 +128,7 @@ struct Inquiry {
 pub struct Checks {
     logs: VecDeque<TurnLog>,
     log_turns: usize,
-    theirs: Vec<(TurnNumber, [Option<TurnCheck>; MAX_PLAYERS])>,
+    theirs: Vec<(TurnNumber, [Option<u32>; MAX_PLAYERS])>,
     reviewed: TurnNumber,
     /// Differences were found: nothing is compared until the game is healed.
     is_open: bool,
@@ -173,17 +173,17 @@ impl Checks {
     }
 
     /// Notes another player's check.
-    pub(super) fn note(&mut self, player: u8, turn: TurnNumber, check: TurnCheck) {
+    pub(super) fn note(&mut self, player: u8, turn: TurnNumber, crc: u32) {
         let place = &mut self.theirs[turn.rem_euclid(KEPT as TurnNumber) as usize];
         if place.0 < turn {
             *place = (turn, [None; MAX_PLAYERS]);
         }
         if place.0 == turn {
-            place.1[usize::from(player)] = Some(check);
+            place.1[usize::from(player)] = Some(crc);
         }
     }
 
-    fn check_of(&self, player: u8, turn: TurnNumber) -> Option<TurnCheck> {
+    fn crc_of(&self, player: u8, turn: TurnNumber) -> Option<u32> {
         let place = &self.theirs[turn.rem_euclid(KEPT as TurnNumber) as usize];
         if place.0 == turn { place.1[usize::from(player)] } else { None }
     }
@@ -195,7 +195,7 @@ impl Checks {
         }
         for log in self.logs.iter().filter(|log| log.turn > self.reviewed) {
             for player in members(players & !self.noted & !(1 << me)) {
-                if self.check_of(player, log.turn).is_some_and(|check| check != log.check) {
+                if self.crc_of(player, log.turn).is_some_and(|crc| crc != log.check.crc) {
                     self.noted |= 1 << player;
                     return Some((log.turn, player));
                 }
@@ -210,23 +210,22 @@ impl Checks {
         while !self.is_open && self.reviewed < newest {
             let turn = self.reviewed + 1;
             let players = needed(turn);
-            let Some(mine) = self.log(turn).map(|log| log.check) else {
+            let Some(mine) = self.log(turn).map(|log| log.check.crc) else {
                 self.reviewed = turn;
                 continue;
             };
-            let check = |player| if player == me { Some(mine) } else { self.check_of(player, turn) };
+            let check = |player| if player == me { Some(mine) } else { self.crc_of(player, turn) };
             if members(players).any(|player| check(player).is_none()) && turn > newest - OVERDUE {
                 return None;
             }
-            let given: Vec<(u8, TurnCheck)> =
+            let given: Vec<(u8, u32)> =
                 members(players).filter_map(|player| Some((player, check(player)?))).collect();
             self.reviewed = turn;
             if given.iter().all(|(_, check)| *check == mine) {
                 continue;
             }
             self.is_open = true;
-            let group =
-                |of: TurnCheck| given.iter().filter(|it| it.1 == of).fold(0u16, |all, it| all | 1 << it.0);
+            let group = |of: u32| given.iter().filter(|it| it.1 == of).fold(0u16, |all, it| all | 1 << it.0);
             let all = given.iter().fold(0u16, |all, it| all | 1 << it.0);
             let half = given.len() as u32;
             let right =

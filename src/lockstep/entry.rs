@@ -4,7 +4,7 @@
 //! |---|---|
 //! | commands | 0; or 1, 6: how many, and each 0 and 4 or 1 and 10: its bytes, and those |
 //! | control | 0; or 1 and 2: 0 pace (4: steps - 1, 4: delay - 1), 1 pause (1), 2 speed (6: in 10 %, less 1) |
-//! | checks | 2: how many; where there are some 6: how many turns the newest is before this; each 32 (CRC) and 16 (draw), oldest first |
+//! | checks | 2: how many; where there are some 6: how many turns the newest is before this; each 32 (CRC, also over the draw), oldest first |
 
 use super::config::{MAX_COMMAND_BYTES, MAX_COMMANDS, MAX_DELAY, MAX_ENTRY_BYTES, MAX_STEPS, Pace};
 use super::fault::Fault;
@@ -25,7 +25,7 @@ pub enum Control {
     Speed(u8),
 }
 
-/// The world after a turn, in short.
+/// The world after a turn, in short. Only the CRC goes to others: the draw is among what it is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TurnCheck {
     /// Over the world's values.
@@ -39,8 +39,8 @@ pub struct TurnCheck {
 pub struct TurnEntry {
     pub commands: Vec<Box<[u8]>>,
     pub control: Option<Control>,
-    /// Of turns one behind the other, oldest first.
-    pub checks: Vec<TurnCheck>,
+    /// CRCs of turns one behind the other, oldest first.
+    pub checks: Vec<u32>,
     /// How many turns the newest check is before this entry.
     pub back: u8,
 }
@@ -55,7 +55,7 @@ impl TurnEntry {
             Control::Pause(_) => 3,
             Control::Speed(_) => 8,
         });
-        let checks = if self.checks.is_empty() { 0 } else { 6 + 48 * self.checks.len() };
+        let checks = if self.checks.is_empty() { 0 } else { 6 + 32 * self.checks.len() };
         1 + usize::from(!self.commands.is_empty()) * 6 + commands + 1 + control + 2 + checks
     }
 
@@ -91,8 +91,7 @@ impl TurnEntry {
             writer.bits(u64::from(self.back), 6);
         }
         for check in &self.checks {
-            writer.bits(u64::from(check.crc), 32);
-            writer.bits(u64::from(check.draw), 16);
+            writer.bits(u64::from(*check), 32);
         }
     }
 
@@ -136,8 +135,7 @@ impl TurnEntry {
             }
         }
         for _ in 0..checks {
-            let (crc, draw) = (reader.bits(32)? as u32, reader.bits(16)? as u16);
-            entry.checks.push(TurnCheck { crc, draw });
+            entry.checks.push(reader.bits(32)? as u32);
         }
         Ok(entry)
     }

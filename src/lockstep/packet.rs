@@ -4,8 +4,7 @@
 //! |---|---|
 //! | waiting | 1: the turn that is due here lacks the receiver's data |
 //! | ack | 8: the low bits of the newest turn up to which all of the receiver's data came |
-//! | margin | 8: how long before its turn the receiver's data comes here, in 8 ms; 127: unknown |
-//! | worst | 8: the same of all players' data, of the worst turns; 127: unknown |
+//! | margins | 0, as before; or 1, and 8: how long before its turn the receiver's data comes here, in 8 ms; 8: the same of all players' data, of the worst turns; 127: unknown |
 //! | entries | 4: how many; where there are some 8: the low bits of the first one's turn, and the entries |
 //! | more | 0; or 1 and the parts below |
 //! | against | 0; or 1 and 16: players that this one can't reach or wants out |
@@ -22,7 +21,7 @@ use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 /// Entries of a payload, and of a run of copies, at most.
 pub const MAX_ENTRIES: usize = 15;
 /// Bits of what is in front of the entries.
-pub const HEADER_BITS: usize = 1 + 8 + 8 + 8 + 4 + 8;
+pub const HEADER_BITS: usize = 1 + 8 + 17 + 4 + 8;
 /// Rows of an answer, at most.
 pub const MAX_ROWS: usize = 100;
 /// Fields of an object, at most.
@@ -73,8 +72,8 @@ pub enum LogReply {
 pub struct Payload {
     pub waiting: bool,
     pub ack: u8,
-    pub margin: i8,
-    pub worst: i8,
+    /// Of the receiver's data and of all, where they are said.
+    pub margins: Option<(i8, i8)>,
     pub first: u8,
     pub entries: Vec<TurnEntry>,
     pub against: u16,
@@ -96,8 +95,11 @@ impl Payload {
     pub(super) fn write(&self, writer: &mut BitWriter) {
         writer.bool(self.waiting);
         writer.bits(u64::from(self.ack), 8);
-        writer.bits(u64::from(self.margin as u8), 8);
-        writer.bits(u64::from(self.worst as u8), 8);
+        writer.bool(self.margins.is_some());
+        if let Some((margin, worst)) = self.margins {
+            writer.bits(u64::from(margin as u8), 8);
+            writer.bits(u64::from(worst as u8), 8);
+        }
         writer.bits(self.entries.len() as u64, 4);
         if !self.entries.is_empty() {
             writer.bits(u64::from(self.first), 8);
@@ -177,13 +179,10 @@ impl Payload {
     pub fn read(bytes: &[u8]) -> Result<Self, Fault> {
         let mut reader = BitReader::new(bytes);
         let r = &mut reader;
-        let mut payload = Payload {
-            waiting: r.bool()?,
-            ack: r.bits(8)? as u8,
-            margin: r.bits(8)? as i8,
-            worst: r.bits(8)? as i8,
-            ..Payload::default()
-        };
+        let mut payload = Payload { waiting: r.bool()?, ack: r.bits(8)? as u8, ..Payload::default() };
+        if r.bool()? {
+            payload.margins = Some((r.bits(8)? as i8, r.bits(8)? as i8));
+        }
         let count = r.bits(4)?;
         if count > 0 {
             payload.first = r.bits(8)? as u8;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Carried, Setting};
 use crate::lockstep::Lockstep;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::wire::BitWriter;
 
 /// A lockstep game that the session and the game share. The session locks it for single calls only.
@@ -48,5 +48,9 @@ impl Carried for SharedLockstep {
 
     fn note_left(&mut self, now: Instant, player: u8) {
         self.with(|core| core.note_left(now, player));
+    }
+
+    fn ack_patience(&self) -> Duration {
+        self.with(|core| core.ack_patience())
     }
 }

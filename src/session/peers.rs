@@ -35,6 +35,11 @@ pub trait Carried: Any + Send {
 
     /// The player isn't in the game any more.
     fn note_left(&mut self, now: Instant, player: u8);
+
+    /// How long the connections' own acks of its packets may wait for its next ones. Zero: they don't.
+    fn ack_patience(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// Stands in the user data of connect tokens that a master made, before the ticket.
@@ -449,10 +454,12 @@ impl PeerPart {
     /// Says for whom the core may have something.
     pub(super) fn want(&mut self, host: &mut Host) {
         self.unfilled = 0;
-        let (Some(channel), true) = (host.protocol().core_channel(), self.core.is_some()) else { return };
+        let (Some(channel), Some(core)) = (host.protocol().core_channel(), &self.core) else { return };
+        let patience = core.ack_patience();
         for player in self.players.iter().filter(|player| !player.over) {
             if host.want(player.handle, channel, MIN_CORE_BITS).is_ok() {
                 self.unfilled |= bit(player.player);
+                host.set_ack_patience(player.handle, channel, patience);
             }
         }
     }

@@ -535,8 +535,7 @@ fn lies_are_faults_and_harm_nobody() {
             let mut writer = BitWriter::new();
             writer.bits(0, 1);
             writer.bits(u64::from(ack as u8), 8);
-            writer.bits(127, 8);
-            writer.bits(127, 8);
+            writer.bits(0, 1);
             writer.bits(entries.len() as u64, 4);
             if !entries.is_empty() {
                 writer.bits(u64::from(first as u8), 8);

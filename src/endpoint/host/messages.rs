@@ -3,7 +3,7 @@
 use super::Host;
 use crate::endpoint::error::{BudgetError, SendError};
 use crate::endpoint::handle::PeerHandle;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::transport::{
     self, Attribute, BudgetConfig, Column, CongestionConfig, Message, ScoreError, SendOptions, candidates,
 };
@@ -58,6 +58,14 @@ impl Host {
     pub fn want(&mut self, peer: PeerHandle, channel: usize, least_bits: usize) -> Result<(), SendError> {
         let peer = self.peers.live_mut(peer).ok_or(SendError::NotConnected)?;
         Ok(peer.connection.want(channel, least_bits)?)
+    }
+
+    /// Lets acks of what comes on this channel alone wait so long for a packet to carry them: see
+    /// [`crate::transport::Connection::set_ack_patience`].
+    pub fn set_ack_patience(&mut self, peer: PeerHandle, channel: usize, patience: Duration) {
+        if let (Some(peer), Ok(channel)) = (self.peers.live_mut(peer), u8::try_from(channel)) {
+            peer.connection.set_ack_patience(channel, patience);
+        }
     }
 
     /// How many bits of messages may go to a peer now, before packet headers; 0 if it is not connected.

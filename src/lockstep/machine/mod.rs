@@ -268,7 +268,9 @@ impl Lockstep {
         }
         let remote = &mut self.remotes[at];
         remote.acked = remote.acked.max(ack);
-        (remote.their_margin, remote.their_worst) = (payload.margin, payload.worst);
+        if let Some(margins) = payload.margins {
+            (remote.their_margin, remote.their_worst) = margins;
+        }
         remote.waiting = payload.waiting;
         remote.against = payload.against & self.config.players;
         if payload.waiting && remote.acked < mine {

@@ -7,11 +7,17 @@ use crate::lockstep::packet::{
     CopiedEntries, HEADER_BITS, LogQuery, LogReply, MAX_ENTRIES, MAX_FIELDS, MAX_ROWS, Payload, near,
 };
 use crate::lockstep::remote::coded;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::wire::BitWriter;
 
 /// Bits kept free for what comes behind the entries.
 const MORE_BITS: usize = 64;
+
+/// Margins are said once in as many turns.
+const MARGIN_TURNS: TurnNumber = 4;
+
+/// The longest time for which the connections' acks wait: what else goes over them notices losses by those.
+const MAX_ACK_PATIENCE: Duration = Duration::from_millis(250);
 
 impl Lockstep {
     /// Writes what a player lacks, in at most this many bits. False where there is nothing to say.
@@ -70,6 +76,11 @@ impl Lockstep {
         has_news && self.send(payload, at, writer)
     }
 
+    /// How long acks of the connections below may wait for the next payload: one goes each turn.
+    pub fn ack_patience(&self) -> Duration {
+        (self.length + self.length / 4).min(MAX_ACK_PATIENCE)
+    }
+
     fn reply(&self, turn: u16, query: LogQuery, room: usize) -> LogReply {
         let max_rows = ((room - 64) / 72).min(MAX_ROWS);
         self.checks.reply(turn, query, max_rows, ((room - 64) / 64).min(MAX_FIELDS))
@@ -80,10 +91,14 @@ impl Lockstep {
         Payload {
             waiting: self.waiting.is_some_and(|waiting| waiting.players >> player & 1 == 1),
             ack: remote.have as u8,
-            margin: coded(remote.margin()),
-            worst: coded(self.adapter.worst()),
+            margins: self.says_margins(player).then(|| (coded(remote.margin()), coded(self.adapter.worst()))),
             ..Payload::default()
         }
+    }
+
+    /// Whether a player hears in this turn how early data comes: means change slowly.
+    fn says_margins(&self, player: u8) -> bool {
+        (self.turn + TurnNumber::from(player)).rem_euclid(MARGIN_TURNS) == 0
     }
 
     /// Entries of a player from a turn on that fit.

@@ -88,7 +88,7 @@ impl Lockstep {
                 && (1..=MAX_BACK).contains(&back)
             {
                 entry.back = back;
-                entry.checks = self.unsent.drain(..).map(|(_, check)| check).collect();
+                entry.checks = self.unsent.drain(..).map(|(_, check)| check.crc).collect();
             }
             self.remotes[me].push(now, entry);
             for (player, remote) in self.remotes.iter_mut().enumerate() {

@@ -248,6 +248,12 @@ impl Connection {
         if self.streams.want(channel, least_bits) { Ok(()) } else { Err(SendError::WrongKind) }
     }
 
+    /// Acks of packets with messages of this channel only may wait so long for a packet to carry them: for features
+    /// with acks of their own that say something that often. Zero: none waits.
+    pub fn set_ack_patience(&mut self, channel: u8, patience: Duration) {
+        self.pending_ack.set_patience(channel, patience);
+    }
+
     /// How many bits of messages may go out now, before packet headers: the rest of the budget, and the line's known
     /// room. The last packet may overdraw.
     pub fn budget_bits(&mut self, now: Instant) -> usize {

@@ -20,6 +20,10 @@ const MAX_CREDIT: usize = 2 * MAX_DATAGRAM;
 #[derive(Debug, Default)]
 pub(super) struct PendingAck {
     packets: u32,
+    /// One of them has more than what `patient` is about.
+    hasty: bool,
+    /// The channel whose messages' acks may wait for the next packet, and how long.
+    patient: Option<(u8, Duration)>,
     /// When the first of them came.
     since: Instant,
     /// An ack alone would have been larger than what it acks.
@@ -35,27 +39,53 @@ impl PendingAck {
         self.blocked_by_credit = false;
     }
 
-    /// A packet came that wants to be acked.
-    pub(super) fn count(&mut self, now: Instant) {
+    /// Acks of what comes on this channel alone may wait so long: the feature that fills it has acks of its own, and
+    /// will say something by then.
+    pub(super) fn set_patience(&mut self, channel: u8, patience: Duration) {
+        self.patient = (patience > Duration::ZERO).then_some((channel, patience));
+    }
+
+    /// How long acks of one channel's messages may wait; zero: none do.
+    pub(super) fn patience(&self) -> Duration {
+        self.patient.map_or(Duration::ZERO, |(_, patience)| patience)
+    }
+
+    /// Whether acks of this channel's messages may wait.
+    pub(super) fn is_patient(&self, channel: u8) -> bool {
+        self.patient.is_some_and(|(patient, _)| patient == channel)
+    }
+
+    /// A packet came that wants to be acked; soon if `hasty`.
+    pub(super) fn count(&mut self, now: Instant, hasty: bool) {
         if self.packets == 0 {
             self.since = now;
         }
+        self.hasty |= hasty;
         self.packets = self.packets.saturating_add(1);
     }
 
     /// A packet that acks everything went out.
     pub(super) fn clear(&mut self) {
-        (self.packets, self.blocked_by_credit) = (0, false);
+        (self.packets, self.hasty, self.blocked_by_credit) = (0, false, false);
     }
 
-    /// Whether packets wait for their ack.
-    pub(super) fn is_pending(&self) -> bool {
-        self.packets > 0
+    /// Until when packets may wait for their ack, if they may longer than a tick.
+    fn waits_until(&self) -> Option<Instant> {
+        let (_, patience) = self.patient.filter(|_| !self.hasty && self.packets < MAX_PENDING)?;
+        Some(self.since + patience)
     }
 
-    /// Whether packets wait for an ack that may go.
-    pub(super) fn may_go(&self) -> bool {
-        self.packets > 0 && !self.blocked_by_credit
+    /// Whether packets wait for an ack that this tick should send.
+    pub(super) fn is_pending(&self, now: Instant) -> bool {
+        self.packets > 0 && self.waits_until().is_none_or(|until| until <= now)
+    }
+
+    /// When a tick has an ack to send, if no other packet carries it.
+    pub(super) fn next_tick(&self) -> Instant {
+        if self.packets == 0 || self.blocked_by_credit {
+            return Instant::NEVER;
+        }
+        self.waits_until().unwrap_or(Instant::ZERO)
     }
 
     /// When an ack is due that no other packet carried.
@@ -64,7 +94,7 @@ impl PendingAck {
             0 => Instant::NEVER,
             _ if self.blocked_by_credit => Instant::NEVER,
             MAX_PENDING.. => Instant::ZERO,
-            _ => self.since + ACK_DELAY,
+            _ => self.waits_until().unwrap_or(Instant::ZERO).max(self.since + ACK_DELAY),
         }
     }
 

@@ -218,7 +218,10 @@ impl Connection {
         let messages_said = !messages.is_empty() || !placed.is_empty() || !fragments.is_empty();
         let said = control.hello.is_some() || !control.credits.is_empty() || messages_said;
         if said || !chunk_items.is_empty() {
-            self.pending_ack.count(now);
+            let is_quiet = control.hello.is_none() && control.credits.is_empty() && chunk_items.is_empty();
+            let can_wait = is_quiet && placed.is_empty() && fragments.is_empty();
+            let can_wait = can_wait && messages.iter().all(|it| self.pending_ack.is_patient(it.channel));
+            self.pending_ack.count(now, !can_wait);
         }
         for (channel, unread) in control.credits.drain(..) {
             let notifications = &mut self.notifications;

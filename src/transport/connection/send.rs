@@ -59,7 +59,7 @@ impl Connection {
     ) {
         self.begin_transmit(now);
         self.transmit_messages(now, true, out, fill);
-        self.transmit_others(now, self.pending_ack.is_pending(), out);
+        self.transmit_others(now, self.pending_ack.is_pending(now), out);
     }
 
     /// Appends the packets that needn't wait for the tick's [`Connection::transmit`], for drivers that are awake
@@ -81,7 +81,7 @@ impl Connection {
 
         let line = if self.adaptive { self.window.next() } else { Instant::ZERO };
         let channels = self.channels_deadline().max(tick_over).max(self.budget.next()).max(line);
-        let keep_alive = self.last_sent.map_or(now, |sent| sent + KEEP_ALIVE);
+        let keep_alive = self.last_sent.map_or(now, |sent| sent + self.keep_alive());
         let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
         let packets = channels.min(keep_alive).min(self.pending_ack.due_at()).min(chunks);
         let allowed = if self.controller_allows(now) { now } else { self.next_send() };
@@ -145,8 +145,13 @@ impl Connection {
         }
     }
 
+    /// How often a packet goes out at least: where a feature's packets come regularly, they are that.
+    fn keep_alive(&self) -> Duration {
+        KEEP_ALIVE.max(self.pending_ack.patience())
+    }
+
     pub(super) fn transmit_keep_alive(&mut self, now: Instant, out: &mut Packets) {
-        let kept_alive = self.last_sent.is_some_and(|sent| now - sent < KEEP_ALIVE);
+        let kept_alive = self.last_sent.is_some_and(|sent| now - sent < self.keep_alive());
         if !kept_alive && self.can_send_packet(now) {
             self.begin_packet(now);
             let bytes = self.packet_bytes();
@@ -189,14 +194,14 @@ impl Connection {
     }
 
     pub(super) fn next_tick(&mut self) -> Instant {
-        let owed = self.pending_ack.may_go();
+        let owed = self.pending_ack.next_tick();
         // Yojimbo's framing has a packet in each tick.
-        let busy = self.yojimbo.is_some() || owed || !self.chunks.is_idle();
+        let busy = self.yojimbo.is_some() || owed == Instant::ZERO || !self.chunks.is_idle();
         if busy || !self.streams.are_idle() {
             return Instant::ZERO;
         }
-        let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE);
-        keep_alive.min(self.endpoint.acks().next_loss())
+        let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + self.keep_alive());
+        keep_alive.min(self.endpoint.acks().next_loss()).min(owed)
     }
 
     /// When the next packet may have a number: at once unless nothing was acked for very long.
@@ -207,12 +212,10 @@ impl Connection {
     /// When [`Connection::transmit`] next has something to do if nothing arrives and nothing is sent before: for
     /// drivers that can wake then. Ticks may come at any time.
     pub fn next_deadline(&self) -> Instant {
-        if self.pending_ack.may_go() {
-            return Instant::ZERO;
-        }
-        let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + KEEP_ALIVE);
+        let owed = self.pending_ack.next_tick();
+        let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + self.keep_alive());
         let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
-        self.channels_deadline().min(keep_alive).min(chunks).min(self.slices_deadline())
+        self.channels_deadline().min(keep_alive).min(chunks).min(self.slices_deadline()).min(owed)
     }
 
     pub(super) fn channels_deadline(&self) -> Instant {

@@ -1,5 +1,13 @@
 """Rts: up to four players gather gold, build, train soldiers and fight, in lockstep and without a server.
 
+Against bots in a window, for others to join, and joining them, by an address or by a code::
+
+    python -m tickwire.samples.rts play
+    python -m tickwire.samples.rts play --host 0.0.0.0:40000
+    python -m tickwire.samples.rts play --join 192.0.2.7:40000
+    python -m tickwire.samples.rts play --host 0.0.0.0:0 --rendezvous meet.example.net:3478
+    python -m tickwire.samples.rts play --join KTRX7B --rendezvous meet.example.net:3478
+
 Four bots on a bad virtual network, faster than real time, and what they played::
 
     python -m tickwire.samples.rts headless --minutes 5 --record match.twrec
@@ -9,4 +17,5 @@ Four bots on a bad virtual network, faster than real time, and what they played:
 Read :mod:`~tickwire.samples.rts.messages` first (what players command), then
 :mod:`~tickwire.samples.rts.rules` (the world, in whole numbers only), :mod:`~tickwire.samples.rts.bot`, and
 :mod:`~tickwire.samples.rts.player` (lockstep on a peer).
+:mod:`~tickwire.samples.rts.play` opens the game, and :mod:`~tickwire.samples.rts.window` shows it.
 """

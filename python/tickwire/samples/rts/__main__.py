@@ -10,7 +10,9 @@ from pathlib import Path
 
 import tickwire as tw
 from tickwire.arguments import Parser
+from tickwire.samples import command
 from tickwire.samples.rts.messages import COMMANDS, MAX_PLAYERS, PROTOCOL
+from tickwire.samples.rts.play import add_play
 from tickwire.samples.rts.player import Player
 from tickwire.samples.rts.rules import FIELDS, Battlefield
 
@@ -60,19 +62,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     headless.add_argument("--minutes", type=float, default=5.0, help="of the match (default: 5)")
     headless.add_argument("--seed", type=int, default=1, help="of the match and of the network (default: 1)")
     headless.add_argument("--record", type=Path, help="write the match to this file")
+    headless.set_defaults(run=_headless)
+    add_play(commands)
     shown = commands.add_parser("replay", help="play a recorded match again")
     shown.add_argument("file", type=Path)
-    return _run(parser.parse_args(arguments))
+    shown.set_defaults(run=_replay)
+    return command.run(parser, arguments)
 
 
-def _run(parsed: argparse.Namespace) -> int:
-    if parsed.command == "headless":
-        players = match(parsed.minutes, parsed.seed, parsed.record)
-        for player in players:
-            assert player.lockstep is not None
-            assert player.world is not None
-            print(f"turn {player.lockstep.turn}, CRC {player.crc:08x}, alive {player.world.alive}")
-        return 0
+def _headless(parsed: argparse.Namespace) -> None:
+    for player in match(parsed.minutes, parsed.seed, parsed.record):
+        assert player.lockstep is not None
+        assert player.world is not None
+        print(f"turn {player.lockstep.turn}, CRC {player.crc:08x}, alive {player.world.alive}")
+
+
+def _replay(parsed: argparse.Namespace) -> int:
     try:
         began = time.perf_counter()
         world, turns, differ = replay(parsed.file)

@@ -28,6 +28,10 @@ class Player:
         self._bot: Bot | None = None
         self.crc = 0
         """Of the newest turn."""
+        self.paused = False
+        """Whether the newest turn was one of a pause."""
+        self.ended: tw.GameEnded | None = None
+        """Why this player is in no game any more."""
 
     def tick(self) -> None:
         """Takes what came, runs the turns that may run, and says what is to be said."""
@@ -35,6 +39,8 @@ class Player:
             for event in inbox.events:
                 if isinstance(event, tw.Started):
                     self._start(event)
+                elif isinstance(event, tw.GameEnded):
+                    self.ended = event
             if self.lockstep is not None and self.world is not None:
                 self._play(self.lockstep, self.world)
 
@@ -58,11 +64,30 @@ class Player:
     def _play(self, lockstep: tw.Lockstep, world: Battlefield) -> None:
         for turn in lockstep.turns():
             world.step(turn)
+            self.paused = turn.paused
             self.crc = lockstep.check(turn, world.objects()) or self.crc
             if self._bot is not None and turn.number % THINKING == 0 and not turn.again:
                 for command in self._bot.think(world):
                     lockstep.command(command)
         self.events += lockstep.events()
+
+    def status(self) -> list[str]:
+        """How the game does, in lines."""
+        if self.ended is not None:
+            return [f"over: {self.ended.reason}"]
+        if self.lockstep is None or self.world is None:
+            return ["waiting for players"]
+        steps, delay = self.lockstep.pace
+        lines = [f"turn {self.lockstep.turn}", f"pace {steps} x 33 ms, {delay} turns"]
+        if self.paused:
+            lines.append("paused")
+        names = {player.number: player.name for player in self.peer.players}
+        waiting = self.lockstep.waiting
+        if waiting is not None:
+            lines.append("waiting for " + ", ".join(names.get(it, str(it)) for it in waiting.players))
+        if len(self.world.purses) > 1 and len(self.world.alive) == 1:
+            lines.append(f"{names.get(self.world.alive[0], 'nobody')} has won")
+        return lines
 
     def close(self) -> None:
         """Ends the recording and leaves."""

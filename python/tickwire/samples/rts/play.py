@@ -1,0 +1,154 @@
+"""``play``: a window, others or bots in the other seats."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import tickwire as tw
+from tickwire.samples import command
+from tickwire.samples.rts.messages import MAX_PLAYERS, PROTOCOL
+from tickwire.samples.rts.player import Player
+
+# pygame greets on standard output unless told not to.
+os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+FRAMES = 60
+COUNTDOWN = 1.0
+DEFAULT = "0.0.0.0:40000"
+
+
+def add_play(commands: Any) -> None:
+    """Adds the command and its options."""
+    each: argparse.ArgumentParser = commands.add_parser("play", help="a window: against bots, or with others")
+    text = f"let others join there ({DEFAULT}); without --host and --join you play against bots"
+    each.add_argument("--host", nargs="?", const=DEFAULT, metavar="ADDRESS", help=text)
+    text = "join the game of a player there; with --rendezvous: the game that has this code"
+    each.add_argument("--join", metavar="CODE_OR_ADDRESS", help=text)
+    text = "a server that gives games codes, by which others join through their routers"
+    each.add_argument("--rendezvous", metavar="HOST:PORT", help=text)
+    count = command.number(int, 1, MAX_PLAYERS)
+    text = "people to wait for, you among them (1, with --host 2); bots take the other seats"
+    each.add_argument("--people", type=count, metavar="N", help=text)
+    each.add_argument("--name", default="you", help="yours, up to 32 bytes (you)")
+    each.add_argument("--record", type=Path, metavar="FILE", help="write the match to this file")
+    each.add_argument("--auto", action="store_true", help="let a bot play for you")
+    each.add_argument("--headless", action="store_true", help="no window: a bot plays for you")
+    text = "a picture of the window at its end, such as rts.png"
+    each.add_argument("--screenshot", type=Path, metavar="FILE", help=text)
+    seconds = command.number(float, 0.1, 1_000_000)
+    each.add_argument("--seconds", type=seconds, metavar="N", help="ends by itself after so long")
+    each.set_defaults(run=play)
+
+
+class Lobby:
+    """A game that waits for its players: bots take the seats that nobody else took, and then it starts.
+
+    Args:
+        host: the peer whose game it is.
+        people: how many to wait for, the host among them.
+        dial: where bots find the host; with a rendezvous server they come by its code.
+    """
+
+    def __init__(
+        self, host: tw.Peer, people: int, dial: tw.Address, rendezvous: tw.Address | None = None
+    ) -> None:
+        self.bots: list[Player] = []
+        self._host, self._people, self._dial, self._rendezvous = host, people, dial, rendezvous
+        self._is_open = True
+
+    def tick(self, is_enough: bool) -> None:
+        """Once a frame. ``is_enough``: wait for nobody else."""
+        present = len(self._host.players)
+        if self._is_open and (is_enough or present >= self._people) and present >= 1:
+            where = self._dial if self._rendezvous is None else self._host.code
+            if not self.bots and where is not None:
+                for number in range(1, MAX_PLAYERS - present + 1):
+                    peer = tw.Peer.join(where, PROTOCOL, name=f"bot {number}", rendezvous=self._rendezvous)
+                    self.bots.append(Player(peer, bot=True))
+            if present == MAX_PLAYERS:
+                self._host.start(countdown=COUNTDOWN)
+                self._is_open = False
+        for bot in self.bots:
+            bot.tick()
+
+    def close(self) -> None:
+        """The bots leave."""
+        for bot in self.bots:
+            bot.close()
+
+
+def play(parsed: argparse.Namespace) -> None:
+    """Opens or joins a game, and shows it until it ends or the player leaves."""
+    if parsed.host is not None and parsed.join is not None:
+        raise command.SampleError("give --host or --join, not both")
+    if parsed.headless:
+        os.environ["SDL_VIDEODRIVER"] = "dummy"
+    command.extra("pygame")
+    from tickwire.samples.rts.window import Window
+
+    with ExitStack() as stack:
+        peer, lobby = _open(parsed, stack)
+        player = Player(peer, bot=parsed.auto or parsed.headless, record=parsed.record)
+        stack.callback(player.close)
+        window = stack.enter_context(closing(Window(player)))
+        if parsed.screenshot is not None:
+            stack.callback(window.save, parsed.screenshot)
+        code = None
+        for _ in tw.ticks(FRAMES, parsed.seconds):
+            if not window.handle_events():
+                break
+            player.tick()
+            if lobby is not None:
+                lobby.tick(window.wants_start)
+            if player.ended is not None:
+                raise command.SampleError(f"the game is over: {player.ended.reason}")
+            if peer.code != code:
+                code = peer.code
+                print(f"Others join with --join {code} --rendezvous {parsed.rendezvous}", flush=True)
+            window.draw()
+        if parsed.headless and player.lockstep is not None and player.world is not None:
+            print(f"turn {player.lockstep.turn}, {len(player.world.alive)} players at the end")
+
+
+def _open(parsed: argparse.Namespace, stack: ExitStack) -> tuple[tw.Peer, Lobby | None]:
+    try:
+        rendezvous = None if parsed.rendezvous is None else tw.resolve(parsed.rendezvous).result()[0]
+        if parsed.join is not None:
+            where = parsed.join if rendezvous is not None else tw.resolve(parsed.join).result()[0]
+            return tw.Peer.join(where, PROTOCOL, name=parsed.name, rendezvous=rendezvous), None
+        bind = tw.Address(parsed.host or ("0.0.0.0:0" if rendezvous else "127.0.0.1:0"))
+        host = tw.Peer.host(
+            PROTOCOL,
+            name=parsed.name,
+            players=MAX_PLAYERS,
+            bind=bind,
+            rendezvous=rendezvous,
+            title="strategy" if rendezvous is not None else "",
+        )
+    except (OSError, ValueError) as error:
+        raise command.SampleError(f"can't open a game: {error}") from None
+    is_alone = parsed.host is None and rendezvous is None
+    if not is_alone:
+        print(f"A game on {host.address}, for others to join; Enter in the window starts it.", flush=True)
+    people = parsed.people or (1 if is_alone else 2)
+    lobby = Lobby(host, people, _reachable(host.address), rendezvous)
+    stack.callback(lobby.close)
+    return host, lobby
+
+
+def _reachable(address: tw.Address) -> tw.Address:
+    """Where bots dial: so that others find them where they come from, not at the loopback."""
+    if address.host != "0.0.0.0":
+        return address
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # Nothing is sent: the system only picks the address it would send from.
+            probe.connect(("192.0.2.1", 9))
+            own = probe.getsockname()[0]
+        except OSError:
+            own = "127.0.0.1"
+    return tw.Address((own, address.port))
