@@ -4,7 +4,7 @@ use super::links::{Election, LinkId, Role};
 use super::machine::{Mesh, MeshFault};
 use super::message::{Message, Stamp};
 use super::roster::{LeaveReason, bit};
-use super::{CLAIM_STAGGER, CLAIM_TIMEOUT, ELECTION_GRACE};
+use super::{CLAIM_STAGGER, CLAIM_TIMEOUT, ELECTION_GRACE, MAX_EPOCH_STEP};
 use crate::time::Instant;
 
 impl Mesh {
@@ -50,7 +50,6 @@ impl Mesh {
         &mut self,
         now: Instant,
         id: LinkId,
-        player: u8,
         epoch: u32,
         last: Stamp,
     ) -> Result<(), MeshFault> {
@@ -62,6 +61,9 @@ impl Mesh {
                 Ok(())
             };
         }
+        if self.uses_up_epochs(epoch) {
+            return Err(MeshFault::Impossible);
+        }
         let turn = self.turn(now);
         let (newer, same_or_newer) = (epoch > self.voted, last >= self.last);
         if newer && same_or_newer {
@@ -72,7 +74,6 @@ impl Mesh {
             self.send(id, Message::Grant { epoch });
             return Ok(());
         }
-        let _ = player;
         self.send(id, Message::Deny { epoch: self.voted.max(epoch) });
         if newer {
             // It knows less than we do, and can't be it: we may.
@@ -96,10 +97,14 @@ impl Mesh {
     }
 
     pub(super) fn handle_deny(&mut self, epoch: u32) {
-        // A number far away would use them up.
-        if self.election.is_some() && epoch > self.voted && epoch - self.voted < 1 << 16 {
+        if self.election.is_some() && epoch > self.voted && !self.uses_up_epochs(epoch) {
             self.voted = epoch;
         }
+    }
+
+    /// Whether an epoch is further away than elections bring it: nobody could be elected after some such.
+    fn uses_up_epochs(&self, epoch: u32) -> bool {
+        epoch.saturating_sub(self.voted.max(self.epoch)) >= MAX_EPOCH_STEP
     }
 
     pub(super) fn count_votes(&mut self, now: Instant) {
@@ -116,7 +121,7 @@ impl Mesh {
         let rosters = self.pending.iter().chain([&self.stable]);
         let highest = rosters.flat_map(|roster| &roster.members).map(|member| member.joined).max();
         // Some above may be those of newcomers of the old master's.
-        self.next_joined = highest.unwrap_or(0).saturating_add(257);
+        self.next_joined = highest.unwrap_or(0).wrapping_add(257);
         // What was proposed may count elsewhere: it comes first. All must know who the master is in any case.
         self.must_propose = true;
         if let Some(pending) = self.pending.take() {
@@ -152,8 +157,11 @@ impl Mesh {
             self.stale += 1;
             return Ok(());
         }
+        if self.uses_up_epochs(stamp.epoch) {
+            return Err(MeshFault::Impossible);
+        }
         self.follow(player, stamp.epoch);
-        self.handle_propose(now, id, stamp, stable, pending)
+        self.handle_propose(id, stamp, stable, pending)
     }
 
     /// There is a master again.
