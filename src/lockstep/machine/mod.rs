@@ -336,7 +336,7 @@ impl Lockstep {
                     if !is_copied {
                         return Err(Fault::Rewritten { turn });
                     }
-                    // Whoever left may have said one thing here and another there: who copies it isn't to blame.
+                    // A player who left may have said one thing here and another there: the one that copies it isn't to blame.
                     self.counters.odd += 1;
                 }
                 self.counters.repeated += 1;

@@ -251,7 +251,7 @@ mod tests {
     use crate::rendezvous::messages::Sighting;
 
     #[test]
-    fn whoever_forges_where_it_asks_from_has_two_answers_sent_there_and_no_more() {
+    fn a_peer_that_forges_where_it_asks_from_has_two_answers_sent_there_and_no_more() {
         let outside: SocketAddr = "1.1.1.1:9".parse().unwrap();
         let sighting = Sighting::default();
         let peer = Introduction { session: 1, key: [0; 16], leads: false, outside, sighting, relay: None };
