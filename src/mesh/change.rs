@@ -22,12 +22,10 @@ impl Mesh {
             return self.handle_from_another(now, id, player, message);
         }
         match message {
-            Message::Propose { stamp, stable, pending } => {
-                self.handle_propose(now, id, stamp, stable, pending)
-            }
+            Message::Propose { stamp, stable, pending } => self.handle_propose(id, stamp, stable, pending),
             Message::Commit { stamp, left } => {
                 if stamp == self.last && self.pending.is_some() {
-                    if let Some(left) = left {
+                    if let Some(left) = left.filter(|_| self.pends_start()) {
                         self.note_start(now, left, rtt);
                     }
                     self.commit(now);
@@ -67,7 +65,7 @@ impl Mesh {
                 }
                 Ok(())
             }
-            Message::Claim { epoch, last } => self.handle_claim(now, id, player, epoch, last),
+            Message::Claim { epoch, last } => self.handle_claim(now, id, epoch, last),
             Message::Grant { epoch } => {
                 self.handle_grant(now, player, epoch);
                 Ok(())
@@ -102,7 +100,6 @@ impl Mesh {
     /// The master's word on who is in the game.
     pub(super) fn handle_propose(
         &mut self,
-        now: Instant,
         id: LinkId,
         stamp: Stamp,
         stable: Roster,
@@ -124,7 +121,7 @@ impl Mesh {
         (self.stable, self.agreed) = (stable, None);
         (self.pending, self.last) = (Some(pending), stamp);
         self.send(id, Message::Ack { stamp });
-        self.admit(now);
+        self.admit();
         Ok(())
     }
 
@@ -224,7 +221,7 @@ impl Mesh {
         if self.is_master() {
             self.tell_commit(now, &before);
         }
-        self.admit(now);
+        self.admit();
         let gone: Vec<Member> = before
             .members
             .into_iter()
@@ -247,7 +244,7 @@ impl Mesh {
         }
         for member in gone {
             let reason = self.reason_of((member.player, member.joined));
-            self.part_with(now, member.player, member.joined, reason);
+            self.part_with(member.player, member.joined, reason);
         }
         if self.master.is_some_and(|master| self.stable.member(master).is_none()) {
             // It has proposed its own going.
@@ -259,12 +256,6 @@ impl Mesh {
             if let Some(player) = self.master.filter(|_| is_new) {
                 self.happenings.push_back(Happening::Master { player });
             }
-        }
-        if self.is_master()
-            && self.start_at.is_none()
-            && let Some(start) = self.stable.start
-        {
-            self.start_at = Some(now + Duration::from_micros(start.countdown.into()));
         }
     }
 
@@ -331,8 +322,7 @@ impl Mesh {
     }
 
     /// Lets those be heard who are in the game.
-    fn admit(&mut self, now: Instant) {
-        let _ = now;
+    fn admit(&mut self) {
         let in_it = |player, joined| self.stable.has(player, joined);
         let members = self.links.iter().filter_map(|link| Some((link.id, link.player()?)));
         let members = members.filter(|(_, (player, joined))| in_it(*player, *joined));
@@ -344,8 +334,7 @@ impl Mesh {
     }
 
     /// Ends the link to someone who isn't in the game any more.
-    fn part_with(&mut self, now: Instant, player: u8, joined: u32, reason: LeaveReason) {
-        let _ = now;
+    fn part_with(&mut self, player: u8, joined: u32, reason: LeaveReason) {
         let link = self.links.iter().find(|link| link.player() == Some((player, joined)));
         if let Some(id) = link.map(|link| link.id) {
             self.drop_link(id, reason);
@@ -372,9 +361,7 @@ impl Mesh {
             self.gone.push(who);
         }
         if self.is_master() {
-            if !self.going.iter().any(|going| (going.0, going.1) == who) {
-                self.going.push((player, joined, how.reason()));
-            }
+            self.note_going(player, joined, how.reason());
             self.reports.retain(|(from, of, _)| *from != player && *of != player);
         } else if from_master {
             self.lose_master(now);
@@ -392,6 +379,18 @@ impl Mesh {
 
     pub(super) fn pends(&self, player: u8, joined: u32) -> bool {
         self.pending.as_ref().is_some_and(|pending| pending.has(player, joined))
+    }
+
+    /// Whether what was proposed has a start.
+    fn pends_start(&self) -> bool {
+        self.pending.as_ref().is_some_and(|pending| pending.start.is_some())
+    }
+
+    /// A player is to be taken out, for the first reason there is.
+    pub(super) fn note_going(&mut self, player: u8, joined: u32, reason: LeaveReason) {
+        if !self.going.iter().any(|going| (going.0, going.1) == (player, joined)) {
+            self.going.push((player, joined, reason));
+        }
     }
 
     /// One player says that it doesn't reach another.
@@ -415,8 +414,8 @@ impl Mesh {
                 continue;
             };
             let later = if one.joined > other.joined { one } else { other };
-            let going = (later.player, later.joined, LeaveReason::Unreachable);
-            self.going.push(going);
+            let (player, joined) = (later.player, later.joined);
+            self.note_going(player, joined, LeaveReason::Unreachable);
         }
     }
 

@@ -4,7 +4,7 @@ use super::links::{Election, LinkId, Role};
 use super::machine::{Mesh, MeshFault};
 use super::message::{Message, Stamp};
 use super::roster::{LeaveReason, bit};
-use super::{CLAIM_STAGGER, CLAIM_TIMEOUT, ELECTION_GRACE, MAX_EPOCHS};
+use super::{CLAIM_STAGGER, CLAIM_TIMEOUT, ELECTION_GRACE, MAX_EPOCH_STEP};
 use crate::time::Instant;
 
 impl Mesh {
@@ -50,11 +50,10 @@ impl Mesh {
         &mut self,
         now: Instant,
         id: LinkId,
-        player: u8,
         epoch: u32,
         last: Stamp,
     ) -> Result<(), MeshFault> {
-        if epoch.saturating_sub(self.voted) >= MAX_EPOCHS {
+        if self.uses_up_epochs(epoch) {
             return Err(MeshFault::Impossible);
         }
         if self.master.is_some() {
@@ -75,7 +74,6 @@ impl Mesh {
             self.send(id, Message::Grant { epoch });
             return Ok(());
         }
-        let _ = player;
         self.send(id, Message::Deny { epoch: self.voted.max(epoch) });
         if newer {
             // It knows less than we do, and can't be it: we may.
@@ -99,9 +97,14 @@ impl Mesh {
     }
 
     pub(super) fn handle_deny(&mut self, epoch: u32) {
-        if self.election.is_some() && epoch > self.voted && epoch - self.voted < MAX_EPOCHS {
+        if self.election.is_some() && epoch > self.voted && !self.uses_up_epochs(epoch) {
             self.voted = epoch;
         }
+    }
+
+    /// Whether an epoch is further away than elections bring it: nobody could be elected after some such.
+    fn uses_up_epochs(&self, epoch: u32) -> bool {
+        epoch.saturating_sub(self.voted.max(self.epoch)) >= MAX_EPOCH_STEP
     }
 
     pub(super) fn count_votes(&mut self, now: Instant) {
@@ -118,7 +121,7 @@ impl Mesh {
         let rosters = self.pending.iter().chain([&self.stable]);
         let highest = rosters.flat_map(|roster| &roster.members).map(|member| member.joined).max();
         // Some above may be those of newcomers of the old master's.
-        self.next_joined = highest.unwrap_or(0).saturating_add(257);
+        self.next_joined = highest.unwrap_or(0).wrapping_add(257);
         // What was proposed may count elsewhere: it comes first. All must know who the master is in any case.
         self.must_propose = true;
         if let Some(pending) = self.pending.take() {
@@ -135,8 +138,7 @@ impl Mesh {
         player: u8,
         message: Message,
     ) -> Result<(), MeshFault> {
-        if matches!(&message, Message::Propose { stamp, .. } if stamp.epoch.saturating_sub(self.voted) >= MAX_EPOCHS)
-        {
+        if matches!(&message, Message::Propose { stamp, .. } if self.uses_up_epochs(stamp.epoch)) {
             return Err(MeshFault::Impossible);
         }
         let waits = self.links.iter().any(|link| link.id == id && !link.deferred.is_empty());
@@ -159,7 +161,7 @@ impl Mesh {
             return Ok(());
         }
         self.follow(player, stamp.epoch);
-        self.handle_propose(now, id, stamp, stable, pending)
+        self.handle_propose(id, stamp, stable, pending)
     }
 
     /// There is a master again.

@@ -36,7 +36,7 @@ impl Mesh {
             return self.refuse(now, id, LeaveReason::Full);
         };
         let joined = self.next_joined;
-        self.next_joined = self.next_joined.saturating_add(1);
+        self.next_joined = self.next_joined.wrapping_add(1);
         let (master, epoch) = (self.me, self.epoch);
         let Some(link) = self.link_mut(id) else { return };
         let mut known: Vec<SocketAddr> = link.address.into_iter().collect();

@@ -320,7 +320,11 @@ impl Mesh {
 
     /// When [`Mesh::update`] has something to do if nothing happens before.
     pub fn next_deadline(&self) -> Instant {
-        let mut next = self.start_at.filter(|_| !self.told_start).unwrap_or(Instant::NEVER);
+        if let Phase::Ended(_) = self.phase {
+            return Instant::NEVER;
+        }
+        let waits_for_start = self.stable.start.is_some() && !self.told_start;
+        let mut next = self.start_at.filter(|_| waits_for_start).unwrap_or(Instant::NEVER);
         if let Phase::Asking { again_at, .. } = self.phase {
             next = next.min(again_at);
         }
@@ -328,7 +332,7 @@ impl Mesh {
             let claims = if self.is_member() { election.next_at } else { Instant::NEVER };
             next = next.min(claims).min(election.until);
         }
-        if self.is_master() && self.start_at.is_some() && !self.told_start {
+        if self.is_master() && self.start_at.is_some() && waits_for_start {
             next = next.min(self.count_at);
         }
         for link in &self.links {
@@ -520,7 +524,8 @@ impl Mesh {
         else {
             return false;
         };
-        self.going.push((player, member.joined, LeaveReason::Kicked));
+        let joined = member.joined;
+        self.note_going(player, joined, LeaveReason::Kicked);
         self.decide(now);
         true
     }
@@ -654,6 +659,7 @@ impl Mesh {
                 let waits = link.is_up && !known && self.is_member();
                 if waits { link.since + JOIN_TIMEOUT } else { Instant::NEVER }
             }
+            Role::Contact if link.is_up => link.since + JOIN_TIMEOUT,
             Role::Contact => Instant::NEVER,
             Role::Over => link.since + FAREWELL,
         };
@@ -664,15 +670,13 @@ impl Mesh {
         let Some(link) = self.link_mut(id) else { return };
         match link.role {
             Role::Joiner(_) => self.refuse(now, id, LeaveReason::Unreachable),
+            Role::Contact => self.end(now, LeaveReason::NoAnswer),
             Role::Player { .. } if !link.deferred.is_empty() => {
                 // There is a master all the time: this one only says that it is one.
                 link.deferred.clear();
                 self.actions.push_back(Action::Refuse { link: id, fault: MeshFault::NotTheMaster });
             }
-            _ => {
-                self.links.retain(|link| link.id != id);
-                self.actions.push_back(Action::End { link: id, reason: LeaveReason::NoAnswer });
-            }
+            _ => self.drop_link(id, LeaveReason::NoAnswer),
         }
     }
 

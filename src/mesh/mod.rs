@@ -63,11 +63,11 @@ const CLAIM_TIMEOUT: Duration = Duration::from_millis(1000);
 /// How long after others an election may still go on: for those whose own timeout comes a little later.
 const ELECTION_GRACE: Duration = Duration::from_millis(2000);
 
+/// Epochs that one claim may be ahead of what is known: each claim of an election is one.
+const MAX_EPOCH_STEP: u32 = 1 << 16;
+
 /// Messages that wait until it is known who says them.
 const MAX_DEFERRED: usize = 64;
-
-/// How many masters further on a player may be than this one knows: numbers far away would use them up.
-const MAX_EPOCHS: u32 = 1 << 16;
 
 /// How often a newcomer is sent on to another master.
 const MAX_HOPS: u32 = 8;

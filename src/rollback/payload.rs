@@ -61,14 +61,24 @@ impl Rollback {
         let read = self.read_player(now, index, &mut reader);
         self.confirm();
         self.settle();
-        read?;
+        if !read? {
+            self.counters.stale += 1;
+            return Ok(());
+        }
         if reader.remaining_bits() >= 8 || !is_padding(reader) {
             return Err(Fault::Trailing);
         }
         Ok(())
     }
 
-    fn read_player(&mut self, now: Instant, player: usize, reader: &mut BitReader<'_>) -> Result<(), Fault> {
+    /// Reads a player's payload. False where it is so old that what its inputs are against may be gone: the rest of it can't be
+    /// read, and says nothing new.
+    fn read_player(
+        &mut self,
+        now: Instant,
+        player: usize,
+        reader: &mut BitReader<'_>,
+    ) -> Result<bool, Fault> {
         let own = self.logs[usize::from(self.config.me)].next();
         let acked = near(reader.bits(FRAME_BITS)?, FRAME_BITS, own);
         if acked > i64::from(own) {
@@ -76,8 +86,8 @@ impl Rollback {
         }
         let peer = &mut self.peers[player];
         peer.acked = peer.acked.max(u32::try_from(acked).unwrap_or(0));
-        if reader.bool()? {
-            self.read_inputs(player, true, reader)?;
+        if reader.bool()? && !self.read_inputs(player, true, reader)? {
+            return Ok(false);
         }
         if reader.bool()? {
             let told = reader.bits(PACE_BITS)? as u8;
@@ -96,19 +106,17 @@ impl Rollback {
         if reader.bool()? {
             self.read_fields(player, reader)?;
         }
-        if reader.bool()? {
-            self.read_leavers(player, reader)?;
-        }
-        Ok(())
+        Ok(!reader.bool()? || self.read_leavers(player, reader)?)
     }
 
-    /// Reads inputs of a player; `is_theirs`: the next ones are taken. Gives nothing where they follow one that isn't here.
+    /// Reads inputs of a player; `is_theirs`: the next ones are taken. False, and nothing is read, where they follow one that is
+    /// no longer here.
     fn read_inputs(
         &mut self,
         player: usize,
         is_theirs: bool,
         reader: &mut BitReader<'_>,
-    ) -> Result<(), Fault> {
+    ) -> Result<bool, Fault> {
         let next = self.logs[player].next();
         let start = near(reader.bits(FRAME_BITS)?, FRAME_BITS, next);
         if start > i64::from(next) && is_theirs {
@@ -121,8 +129,9 @@ impl Rollback {
         // Its window may be another one than here.
         let bound = (had + MAX_WINDOW + MAX_DELAY).min(self.confirmed.saturating_add(MAX_AHEAD));
         let start = u32::try_from(start).unwrap_or(0);
-        // Too long ago, or of no use: what it is against may be gone. It's read all the same.
-        let is_kept = is_theirs && start.saturating_add(super::config::MAX_BEHIND) > next;
+        if start.saturating_add(super::config::MAX_BEHIND) <= next {
+            return Ok(false);
+        }
         let mut held = core::mem::replace(&mut self.held, super::input_log::HeldInput::new());
         held.set(self.logs[player].before(start));
         let shape = self.config.input.clone();
@@ -131,7 +140,7 @@ impl Rollback {
             if frame >= bound {
                 return Err(Fault::FarAhead);
             }
-            if !is_kept {
+            if !is_theirs {
                 return Ok(());
             }
             if is_new && !shape.accepts(input.bytes, input.bits, &mut self.row) {
@@ -145,10 +154,8 @@ impl Rollback {
             Ok(())
         });
         self.held = held;
-        if !is_kept {
-            self.counters.stale += 1;
-        }
-        read
+        self.counters.stale += u64::from(!is_theirs);
+        read.map(|()| true)
     }
 
     fn hear_check(&mut self, now: Instant, player: usize, low: u64, sum: u32) {
@@ -224,7 +231,8 @@ impl Rollback {
         }
     }
 
-    fn read_leavers(&mut self, player: usize, reader: &mut BitReader<'_>) -> Result<(), Fault> {
+    /// As [`Rollback::read_player`], of what it says of those who left.
+    fn read_leavers(&mut self, player: usize, reader: &mut BitReader<'_>) -> Result<bool, Fault> {
         let gone = reader.bits(16)? as u16;
         let told = reader.bits(16)? as u16;
         if gone >> player & 1 == 1 || told & !gone != 0 || gone & !self.config.players != 0 {
@@ -251,13 +259,15 @@ impl Rollback {
             }
             if reader.bool()? {
                 let is_open = is_gone_here && self.leaving.settled >> leaver & 1 == 0;
-                self.read_inputs(leaver, is_open && !is_me, reader)?;
+                if !self.read_inputs(leaver, is_open && !is_me, reader)? {
+                    return Ok(false);
+                }
             }
         }
         if gone >> self.config.me & 1 == 1 {
             self.counters.odd += 1;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Writes what a player or a spectator lacks in at most `bits` bits; false where there is nothing to say now.

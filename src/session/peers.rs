@@ -414,7 +414,6 @@ impl PeerPart {
         for event in events {
             if let Some(player) = self.players.iter_mut().find(|player| player.handle == event.peer()) {
                 player.came = true;
-                player.over |= matches!(event, Event::Disconnected { .. });
                 if let Event::Disconnected { .. } = event {
                     player.over = true;
                     player.came = false;

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 import random
+import weakref
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -314,3 +316,41 @@ def test_a_wrong_call_is_named_and_loses_nothing() -> None:
     with pytest.raises(ValueError, match="player must be 0 to 15, not 16"):
         game.read(16, b"")
     assert game.frame == 1
+
+
+def test_what_a_save_held_may_look_at_it_when_it_goes() -> None:
+    """No lock is held while a state's own code runs."""
+
+    class Looking:
+        def __init__(self, request: tw.Save) -> None:
+            self.request = request
+
+        def __del__(self) -> None:
+            seen.append(self.request.state)
+
+    seen: list[object] = []
+    game = tw.Rollback(None, 2, players=1, me=0)
+    request = next(request for request in game.advance(0) if isinstance(request, tw.Save))
+    request.state = Looking(request)
+    request.state = 7
+    assert seen == [7]
+
+
+def test_a_game_that_holds_its_rollback_is_collected() -> None:
+    class Game:
+        def __init__(self) -> None:
+            self.rollback = tw.Rollback(None, 2, players=1, me=0, save=self.save, load=self.load)
+
+        def save(self) -> Game:
+            return self
+
+        def load(self, saved: object) -> None:
+            pass
+
+    game = Game()
+    for _ in game.rollback.advance(0):
+        pass
+    alive = weakref.ref(game)
+    del game
+    gc.collect()
+    assert alive() is None

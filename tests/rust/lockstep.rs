@@ -642,3 +642,50 @@ fn floods_and_noise_are_bounded() {
         peer.counters().flooded - before
     );
 }
+
+#[test]
+fn who_copies_what_a_leaver_said_otherwise_here_is_not_to_blame() {
+    use tickwire::wire::BitSink;
+    let mut game = two();
+    let now = game.now;
+    let peer = game.peers[0].as_mut().unwrap();
+    let turn = peer.turn();
+    peer.note_left(now, 2);
+    let mut writer = BitWriter::new();
+    writer.bits(0, 1 + 8);
+    writer.bits(127, 8);
+    writer.bits(127, 8);
+    writer.bits(0, 4);
+    // Nobody is said to be gone, and of player 2 there is one entry, with a command of no bytes.
+    writer.bits(1, 1);
+    writer.bits(0, 1 + 4);
+    writer.bits(1, 4);
+    writer.bits(2, 4);
+    writer.bits(u64::from(turn as u8), 8);
+    writer.bits(1, 4);
+    writer.bits(1, 1);
+    writer.bits(1, 6);
+    writer.bits(0, 5 + 3);
+    writer.bits(0, 2);
+    let before = peer.counters().odd;
+    assert_eq!(peer.read(now, 1, &writer.into_bytes()), Ok(()));
+    assert_eq!(peer.counters().odd, before + 1);
+}
+
+#[test]
+fn no_payload_is_larger_than_its_room_however_many_leave() {
+    let perfect = Conditions::perfect().latency(Duration::from_millis(20), Duration::ZERO);
+    let mut game = Game::new(12, &perfect, |_| ());
+    game.run(2.0);
+    let now = game.now + Duration::from_secs(1);
+    let peer = game.peers[0].as_mut().unwrap();
+    (2..12).for_each(|player| peer.note_left(now, player));
+    let mut written = 0;
+    for bits in 64..800 {
+        let mut writer = BitWriter::new();
+        let later = now + Duration::from_secs(bits as u64);
+        written += u32::from(peer.fill(later, 1, bits, &mut writer));
+        assert!(writer.bit_len() <= bits, "{} bits in {bits}", writer.bit_len());
+    }
+    assert!(written > 300, "{written}");
+}

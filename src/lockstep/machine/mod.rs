@@ -324,23 +324,24 @@ impl Lockstep {
         Ok(())
     }
 
-    /// Takes what a player gives to turns, one behind the other from `first` on; or a copy of that, before the turn `copied`.
+    /// Takes what a player gives to turns, one behind the other from `first` on. What others copy of it is before a turn.
     fn take_entries(
         &mut self,
         now: Instant,
         player: u8,
         first: TurnNumber,
         entries: Vec<TurnEntry>,
-        copied: Option<TurnNumber>,
+        copied_before: Option<TurnNumber>,
     ) -> Result<(), Fault> {
+        let (is_copied, before) = (copied_before.is_some(), copied_before.unwrap_or(TurnNumber::MAX));
         for (turn, entry) in (first..).zip(entries) {
             let remote = &mut self.remotes[usize::from(player)];
             if turn <= remote.have {
                 if remote.entry(turn).is_some_and(|held| *held != entry) {
-                    // The one who left may have said this to one and that to another: who copies it isn't to blame.
-                    if copied.is_none() {
+                    if !is_copied {
                         return Err(Fault::Rewritten { turn });
                     }
+                    // A player who left may have said one thing here and another there: the one that copies it isn't to blame.
                     self.counters.odd += 1;
                 }
                 self.counters.repeated += 1;
@@ -353,7 +354,7 @@ impl Lockstep {
                 self.counters.gaps += 1;
                 return Ok(());
             }
-            if copied.is_some_and(|before| turn >= before) {
+            if is_copied && turn >= before {
                 self.counters.copies_unused += 1;
                 return Ok(());
             }

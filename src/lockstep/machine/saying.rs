@@ -18,6 +18,8 @@ const MARGIN_TURNS: TurnNumber = 4;
 
 /// The longest time for which the connections' acks wait: what else goes over them notices losses by those.
 const MAX_ACK_PATIENCE: Duration = Duration::from_millis(250);
+/// Bits of what is said of one who leaves.
+const WORD_BITS: usize = 4 + 8 + 1 + 8;
 
 impl Lockstep {
     /// Writes what a player lacks, in at most this many bits. False where there is nothing to say.
@@ -29,7 +31,9 @@ impl Lockstep {
         }
         let mut payload = self.header(player);
         if self.departures.frozen >> player & 1 == 1 {
-            if core::mem::take(&mut self.answers[at]) == 0 || bits < HEADER_BITS + MORE_BITS * 4 {
+            if bits < HEADER_BITS + MORE_BITS + MAX_PLAYERS * WORD_BITS
+                || core::mem::take(&mut self.answers[at]) == 0
+            {
                 return false;
             }
             payload.departures = self.departures.words(player, self.turn, &self.remotes, u16::MAX);
@@ -37,7 +41,8 @@ impl Lockstep {
         }
         let remote = &self.remotes[at];
         let is_due = now >= remote.next_send;
-        if !is_due || bits < HEADER_BITS + MORE_BITS {
+        let leavers = self.departures.frozen.count_ones() as usize * WORD_BITS;
+        if !is_due || bits < HEADER_BITS + MORE_BITS + leavers {
             return false;
         }
         let mut room = bits - HEADER_BITS - MORE_BITS;
@@ -46,7 +51,7 @@ impl Lockstep {
         payload.against = members(self.departures.against()).filter(is_new).fold(0, |all, it| all | 1 << it);
         payload.departures =
             self.departures.words(player, self.turn, &self.remotes, core::mem::take(&mut self.answers[at]));
-        room = room.saturating_sub(payload.departures.len() * 21);
+        room = room.saturating_sub(payload.departures.len() * WORD_BITS);
         let lacking = self.remotes[usize::from(me)].have - remote.acked;
         (payload.first, payload.entries) = self.entries(me, remote.acked + 1, TurnNumber::MAX, &mut room);
         for word in &payload.departures {

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use pyo3::exceptions::PyTypeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyMapping, PyString, PyTuple};
 
@@ -85,7 +86,9 @@ impl Save {
 
     #[setter]
     fn set_state(&self, value: Py<PyAny>) {
-        *lock(&self.state) = Some(value);
+        // What was there may run code of the game when it goes, which may come back here.
+        let before = lock(&self.state).replace(value);
+        drop(before);
     }
 
     /// What is compared of it: an int, float, str, bytes or a buffer, or a mapping of up to 64 names to such; None: nothing.
@@ -98,8 +101,24 @@ impl Save {
     fn set_checksum(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let sums = if value.is_none() { None } else { Some(Sums::of(value)?) };
         *lock(&self.sums) = sums;
-        *lock(&self.checksum) = Some(value.clone().unbind());
+        let before = lock(&self.checksum).replace(value.clone().unbind());
+        drop(before);
         Ok(())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // What is being worked on is in use.
+        for held in [&self.state, &self.checksum] {
+            held.try_lock().map_or(Ok(()), |held| visit.call(&*held))?;
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        for held in [&self.state, &self.checksum] {
+            let before = lock(held).take();
+            drop(before);
+        }
     }
 
     fn __repr__(&self) -> String {

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyTuple};
 
@@ -192,8 +193,10 @@ impl Rollback {
                     let is_checked = Self::is_checked(inner, frame);
                     let request = Py::new(py, Save::new(frame, is_checked))?;
                     let place = Self::saved_place(inner, frame);
-                    inner.saved[place] = Some(request.clone_ref(py));
+                    let before = inner.saved[place].replace(request.clone_ref(py));
                     drop(guard);
+                    // The state in it may run code of the game when it goes.
+                    drop(before);
                     let StateKind::Calls { save, check, .. } = kind else {
                         return Ok(Some(request.into_any()));
                     };
@@ -483,6 +486,18 @@ impl Rollback {
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = lock(&self.inner).game.lock().counters();
         counts(py, counters.iter())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let StateKind::Calls { save, load, check } = &self.states {
+            visit.call(save)?;
+            visit.call(load)?;
+            visit.call(check)?;
+        }
+        visit.call(&self.peer)?;
+        // What is being worked on is in use.
+        let inner = self.inner.try_lock();
+        inner.map_or(Ok(()), |inner| inner.saved.iter().try_for_each(|saved| visit.call(saved)))
     }
 
     fn __repr__(&self) -> String {

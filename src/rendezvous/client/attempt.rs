@@ -154,7 +154,8 @@ impl Attempt {
             self.ask_at = now + ASK_INTERVAL;
             match self.state {
                 AttemptState::Asking => {
-                    let places = self.candidates.iter().map(|candidate| candidate.address);
+                    let told = self.candidates.iter().filter(|candidate| !candidate.is_learned);
+                    let places = told.map(|candidate| candidate.address);
                     for place in places.chain(self.relay).collect::<Vec<_>>() {
                         self.say(place, ProbeKind::Ask, self.number, says);
                     }
@@ -168,7 +169,8 @@ impl Attempt {
 
     pub(super) fn next_deadline(&self) -> Instant {
         match self.state {
-            AttemptState::Asking if self.replied_at != Instant::NEVER => {
+            // Only who leads decides anything then.
+            AttemptState::Asking if self.peer.leads && self.replied_at != Instant::NEVER => {
                 self.ask_at.min(self.replied_at + INSIDE_GRACE)
             }
             AttemptState::Taken(..) | AttemptState::Failed => self.ended_at + ANSWERED_FOR,
@@ -182,12 +184,18 @@ impl Attempt {
         says.push((to, bytes));
     }
 
-    /// Asks back at once where we were asked from, and goes on asking there.
+    /// Asks back where we were asked from: once for each question, as the peer may have forged where it asks from.
     fn meet(&mut self, from: SocketAddr, says: &mut Says) {
-        let known = self.relay == Some(from) || self.candidates.iter().any(|it| it.address == from);
-        if self.state == AttemptState::Asking && !known && self.candidates.len() < MAX_CANDIDATES {
+        if self.state != AttemptState::Asking || self.relay == Some(from) {
+            return;
+        }
+        let known = self.candidates.iter().find(|it| it.address == from);
+        if known.is_none() && self.candidates.len() < MAX_CANDIDATES {
             let is_inside = self.peer.sighting.inside.contains(&from);
-            self.candidates.push(Candidate { address: from, is_inside, replied: false });
+            let learned = Candidate { address: from, is_inside, is_learned: true, replied: false };
+            self.candidates.push(learned);
+            self.say(from, ProbeKind::Ask, self.number, says);
+        } else if known.is_some_and(|it| it.is_learned) {
             self.say(from, ProbeKind::Ask, self.number, says);
         }
     }
@@ -234,5 +242,33 @@ impl Attempt {
         } else {
             PathKind::Punched
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rendezvous::messages::Sighting;
+
+    #[test]
+    fn a_peer_that_forges_where_it_asks_from_has_two_answers_sent_there_and_no_more() {
+        let outside: SocketAddr = "1.1.1.1:9".parse().unwrap();
+        let sighting = Sighting::default();
+        let peer = Introduction { session: 1, key: [0; 16], leads: false, outside, sighting, relay: None };
+        let at = Instant::from_millis;
+        let mut attempt = Attempt::new(at(0), Ourselves::default(), peer, None, 7);
+        let victim: SocketAddr = "6.6.6.6:6".parse().unwrap();
+        let mut says = Says::new();
+        let ask = Probe { kind: ProbeKind::Ask, session: 1, number: 3 };
+        attempt.handle(at(1), victim, ask, &mut says);
+        for ms in 1..5_000 {
+            attempt.transmit(at(ms), &mut says);
+        }
+        assert_eq!(says.iter().filter(|(to, _)| *to == victim).count(), 2);
+        assert!(says.iter().filter(|(to, _)| *to == outside).count() > 50);
+        // It asks again: it is asked back again.
+        says.clear();
+        attempt.handle(at(4_999), victim, ask, &mut says);
+        assert_eq!(says.len(), 2);
     }
 }

@@ -25,6 +25,8 @@ pub(super) struct Candidate {
     pub(super) address: SocketAddr,
     /// Of the peer's own network, or of ours.
     pub(super) is_inside: bool,
+    /// Nobody told us of it: the peer asked from there.
+    pub(super) is_learned: bool,
     /// An answer came from there.
     pub(super) replied: bool,
 }
@@ -61,7 +63,7 @@ pub(super) fn candidates(us: &Ourselves, peer: &Introduction) -> Vec<Candidate> 
     let mut found: Vec<Candidate> = Vec::new();
     let mut add = |address: SocketAddr, is_inside| {
         if !found.iter().any(|known| known.address == address) {
-            found.push(Candidate { address, is_inside, replied: false });
+            found.push(Candidate { address, is_inside, is_learned: false, replied: false });
         }
     };
     let one_box = us.outside.is_some_and(|outside| outside.ip() == peer.outside.ip());

@@ -29,6 +29,7 @@ use super::messages::{Answer, GameInfo, Introduction, MAX_INSIDE};
 use super::probe::Probe;
 use super::relay::RelayPacket;
 use super::secrets::Secrets;
+use super::source_limit::source;
 use crate::rng::Entropy;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
@@ -39,6 +40,12 @@ use relay_line::RelayLine;
 
 /// Peers that a way is looked for to at a time.
 pub const MAX_ATTEMPTS: usize = 32;
+
+/// Of these, those that one source may cause: players behind one NAT.
+const MAX_ATTEMPTS_OF_A_SOURCE: usize = 8;
+
+/// Peers by way of the relay at a time.
+const MAX_LINES: usize = 64;
 
 /// Events that wait at most; what is more is counted.
 const MAX_EVENTS: usize = 256;
@@ -162,6 +169,11 @@ impl RendezvousClient {
         datagram: &'a [u8],
         out: &mut Datagrams,
     ) -> Handled<'a> {
+        if is_virtual(from) {
+            // Nothing that is carried comes from there as it is.
+            self.counters.unexpected += 1;
+            return Handled::Taken;
+        }
         if datagram.first() != Some(&MAGIC) {
             return Handled::NotOurs;
         }
@@ -259,13 +271,17 @@ impl RendezvousClient {
             return self.counters.forged += 1;
         }
         self.lobby.line.note_answered(now, None);
-        id.into_iter().for_each(|id| self.lobby.note_introduced(id));
         if self.attempts.iter().any(|attempt| attempt.peer.session == peer.session) {
             return;
         }
-        if self.attempts.len() >= MAX_ATTEMPTS {
+        let behind = source(peer.outside);
+        let of_source =
+            self.attempts.iter().filter(|it| it.id.is_none() && source(it.peer.outside) == behind);
+        let is_full = id.is_none() && of_source.count() >= MAX_ATTEMPTS_OF_A_SOURCE;
+        if is_full || self.attempts.len() >= MAX_ATTEMPTS {
             return self.counters.too_many += 1;
         }
+        id.into_iter().for_each(|id| self.lobby.note_introduced(id));
         self.counters.introduced += 1;
         let number = self.secrets.draw_u64() as u32;
         self.attempts.push(Attempt::new(now, self.lobby.line.us().clone(), peer, id, number));
@@ -286,6 +302,7 @@ impl RendezvousClient {
             let attempt = &mut self.attempts[place];
             if attempt.wants_relay(now)
                 && let Some((relay, token)) = attempt.peer.relay
+                && self.lines.len() < MAX_LINES
                 && !self.lines.iter().any(|line| line.relay.session == attempt.peer.session)
             {
                 let relay = RelayLine::new(now, attempt.peer.session, relay, token);

@@ -102,11 +102,13 @@ impl ServerLine {
     }
 
     pub(super) fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
-        let Some(second) = self.second_address().filter(|_| now >= self.observe_at) else { return };
-        if self.observe_tries == OBSERVE_TRIES {
-            self.observe_at = Instant::NEVER;
+        if now < self.observe_at {
             return;
         }
+        let Some(second) = self.second_address().filter(|_| self.observe_tries < OBSERVE_TRIES) else {
+            self.observe_at = Instant::NEVER;
+            return;
+        };
         self.observe_tries += 1;
         self.observe_at = now + OBSERVE_INTERVAL;
         out.push_with(second, |out| write_observe(self.observe_number, out));

@@ -39,10 +39,13 @@ impl PeerModels {
         PeerModels { slot: 0, snapshot, writing: None, sent: None, last_slot: 0 }
     }
 
-    /// Under which number the client is to keep what is written; none while that of another packet is under way.
+    /// Under which number the client is to keep what is written; none while that of another packet is under way. Never that
+    /// in use: a packet that counts as lost may have come all the same, and put other models in its place.
     fn next_slot(&self) -> Option<u8> {
         // At most 15.
-        self.sent.is_none().then_some(self.last_slot % SLOTS as u8 + 1)
+        let after = |slot: u8| slot % SLOTS as u8 + 1;
+        let next = after(self.last_slot);
+        self.sent.is_none().then_some(if next == self.slot { after(next) } else { next })
     }
 
     pub(super) fn track_sent(&mut self, record: u32) {

@@ -70,7 +70,7 @@ impl Scene {
                 self.mesh.update(self.now);
             }
             (4, _) => match op >> 3 & 3 {
-                0 => drop(self.mesh.start(now, Start { seed: 3, countdown: 100_000 })),
+                0 => drop(self.mesh.start(now, Start { seed: 3, countdown: 100_000, players: 0 })),
                 1 => drop(self.mesh.kick(now, op >> 5)),
                 2 if op >> 5 == 7 => self.mesh.end(now, LeaveReason::Left),
                 _ => self.mesh.set_address("10.0.0.7:7".parse().unwrap()),

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 
 use tickwire::mesh::{
-    Action, LeaveReason, LinkEnd, Member, Mesh, MeshFault, Message, Phase, Roster, Stamp, Start,
+    Action, LeaveReason, LinkEnd, Member, Mesh, MeshConfig, MeshFault, Message, Phase, Roster, Stamp, Start,
 };
 use tickwire::rng::Rng;
-use tickwire::time::Duration;
+use tickwire::time::{Duration, Instant};
 
 use super::world::{World, address};
 
@@ -273,4 +273,64 @@ fn a_member_does_not_use_up_the_numbers_of_masters() {
         }
         assert!(mesh.epoch() < 9);
     }
+}
+
+#[test]
+fn nothing_is_due_once_a_peer_is_out_or_where_there_is_no_start() {
+    let mut world = World::of(2);
+    assert!(world.start(0));
+    world.settle();
+    let now = world.now;
+    world.mesh(0).end(now, LeaveReason::Closed);
+    assert_eq!(world.mesh(0).next_deadline(), Instant::NEVER, "its driver would never sleep again");
+    // The master says when the game begins, and not that it does.
+    let mut world = World::of(2);
+    let (now, master) = (world.now, link(&world, 1, 0));
+    let mesh = world.mesh(1);
+    let stable = mesh.roster().clone();
+    let stamp = Stamp { epoch: 1, revision: 1_000 };
+    let proposed = Message::Propose { stamp, stable: stable.clone(), pending: stable };
+    assert_eq!(mesh.handle_message(now, master, proposed, Duration::ZERO), Ok(()));
+    let agreed = Message::Commit { stamp, left: Some(-9) };
+    assert_eq!(mesh.handle_message(now, master, agreed, Duration::ZERO), Ok(()));
+    mesh.update(now);
+    assert_eq!((mesh.agreed().map(|it| it.0), mesh.start_at()), (Some(stamp), None));
+    assert!(mesh.next_deadline() > now);
+}
+
+#[test]
+fn nobody_uses_up_the_epochs() {
+    let world = World::of(3);
+    let far = Stamp { epoch: u32::MAX, revision: 1 };
+    let claim = Message::Claim { epoch: u32::MAX, last: far };
+    let behind = Message::Claim { epoch: u32::MAX, last: Stamp::default() };
+    let roster = world.clone().mesh(1).roster().clone();
+    let proposal = Message::Propose { stamp: far, stable: roster.clone(), pending: roster };
+    for message in [claim, behind, proposal] {
+        let mut world = world.clone();
+        let (now, master, liar) = (world.now, link(&world, 1, 0), link(&world, 1, 2));
+        let mesh = world.mesh(1);
+        mesh.handle_end(now, master, LinkEnd::Lost);
+        let said = mesh.handle_message(now, liar, message, Duration::ZERO);
+        assert_eq!(said, Err(MeshFault::Impossible), "nobody could be elected after it");
+    }
+}
+
+#[test]
+fn a_contact_that_says_nothing_is_given_up() {
+    let config = MeshConfig {
+        name: "newcomer".into(),
+        key: [1; 32],
+        addresses: vec![],
+        places: 0,
+        late: false,
+        timeout: Duration::from_secs(5),
+    };
+    let now = Instant::from_millis(1_000);
+    let mut mesh = Mesh::join(config, vec![address(0)]);
+    mesh.note_dialling(now, 1, None);
+    mesh.handle_dialled(now, 1, address(0));
+    assert!(mesh.next_deadline() < Instant::NEVER);
+    mesh.update(now + Duration::from_secs(16));
+    assert_eq!(mesh.phase(), Phase::Ended(LeaveReason::NoAnswer));
 }

@@ -6,7 +6,7 @@ use tickwire::netsim::{Conditions, NatKind};
 use tickwire::rendezvous::relay::{RelayTerms, RelayToken};
 use tickwire::rendezvous::{
     Handled, LobbyCode, MAGIC, RelayServer, RelayServerConfig, RendezvousClient, RendezvousEvent,
-    RendezvousServer, RendezvousServerConfig,
+    RendezvousServer, RendezvousServerConfig, lobby_address,
 };
 use tickwire::rng::{Entropy, Rng};
 use tickwire::store::Datagrams;
@@ -378,4 +378,45 @@ fn nobody_is_introduced_without_being_there_to_hear_it() {
     assert_eq!((net.counters().0.introduced, net.peers[0].counters().introduced), (0, 0));
     assert!(matches!(net.peers[1].events[..], [(_, RendezvousEvent::NoPath { .. })]));
     assert!(net.asked >= net.answered);
+}
+
+#[test]
+fn one_source_has_a_few_attempts_of_a_host_and_leaves_room_for_others() {
+    let mut server = server();
+    let at_host = address("30.0.0.1:7");
+    let mut host = RendezvousClient::new(address(SERVER), vec![], &mut Rng::seeded(3));
+    host.register(at(0), game());
+    talk(&mut server, &mut host, at(0), at_host);
+    let code = host.code().unwrap();
+    let mut knock = |host: &mut RendezvousClient, n: u64, from: SocketAddr| {
+        let mut joiner = RendezvousClient::new(address(SERVER), vec![], &mut Rng::seeded(100 + n));
+        joiner.join(at(n), code, game().protocol_id);
+        let mut out = Datagrams::new();
+        joiner.transmit(at(n), &mut out);
+        for _ in 0..2 {
+            let mut back = Datagrams::new();
+            out.iter().for_each(|(_, bytes)| server.handle_datagram(at(n), UNIX, from, bytes, &mut back));
+            out.clear();
+            for (to, bytes) in back.iter() {
+                let mut said = Datagrams::new();
+                let (client, said) =
+                    if to == from { (&mut joiner, &mut out) } else { (&mut *host, &mut said) };
+                client.handle_datagram(at(n), address(SERVER), bytes, said);
+            }
+        }
+    };
+    (0..30).for_each(|n| knock(&mut host, n, address("6.6.6.6:6")));
+    let counters = host.counters();
+    assert_eq!((counters.introduced, counters.too_many > 10), (8, true), "{counters:?}");
+    knock(&mut host, 40, address("7.7.7.7:7"));
+    assert_eq!(host.counters().introduced, 9);
+}
+
+#[test]
+fn no_datagram_comes_from_an_address_that_stands_for_a_peer() {
+    let mut client = RendezvousClient::new(address(SERVER), vec![], &mut Rng::seeded(3));
+    let mut out = Datagrams::new();
+    let from = lobby_address("BCDFGX".parse().unwrap());
+    assert_eq!(client.handle_datagram(at(0), from, &[1; 40], &mut out), Handled::Taken);
+    assert_eq!((client.counters().unexpected, out.len()), (1, 0));
 }

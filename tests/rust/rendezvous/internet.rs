@@ -217,6 +217,7 @@ impl Internet {
                 }
             }
             peer.client.transmit(now, &mut out);
+            assert!(peer.client.next_deadline() > now, "what is due was done");
             peer.events.extend(core::iter::from_fn(|| peer.client.poll_event()).map(|event| (now, event)));
             self.carry(self.peers[number].address, &out);
         }

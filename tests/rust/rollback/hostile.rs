@@ -127,3 +127,34 @@ fn noise_and_floods_change_nothing_that_is_confirmed() {
     table.run(2);
     table.check(180);
 }
+
+#[test]
+fn what_comes_very_late_is_dropped_and_its_sender_stays() {
+    let mut seat = Seat::new(Config::new(2, 0, InputShape::of_bits(4)));
+    let of = |acked: u64, first: u64, input: Option<u64>| {
+        payload(|writer| {
+            writer.bits(acked & 0xFFF, 12);
+            writer.bool(true);
+            writer.bits(first & 0xFFF, 12);
+            match input {
+                Some(input) => {
+                    writer.bits(0b11, 2);
+                    writer.bits(input, 4);
+                    writer.bits(0b1, 2);
+                }
+                None => writer.bits(0b0010, 4),
+            }
+            flags(writer, 4);
+        })
+    };
+    for frame in 0..300 {
+        let input = [Some(1), Some(5)].get(frame as usize).copied().flatten();
+        assert_eq!(seat.game.read(Instant::ZERO, 1, &of(frame, frame, input)), Ok(()), "{frame}");
+        seat.advance(Instant::ZERO, GameInput { bytes: &[1], bits: 4 });
+    }
+    assert!(seat.game.confirmed() >= 290);
+    // Frame 256 has taken the place of frame 0, against which this says a change.
+    let before = seat.game.counters().stale;
+    assert_eq!(seat.game.read(Instant::ZERO, 1, &of(1, 1, Some(5))), Ok(()), "an honest one, seconds late");
+    assert_eq!(seat.game.counters().stale, before + 1);
+}
