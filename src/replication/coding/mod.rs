@@ -11,11 +11,13 @@
 //! Promises: what [`Encoder`] was given is what [`Decoder`] gives, through the same calls. Any bytes are decisions: behind the
 //! last lie zeros, and [`Decoder::is_beyond`] says that these were taken.
 
+mod decoder;
 mod guess;
 mod heads;
 mod snapshot;
 mod words;
 
+pub(super) use decoder::Decoder;
 pub(super) use guess::{GUESSES, Guess, States, WINDOW, guesses};
 pub(super) use heads::{Op, Place};
 pub(super) use snapshot::{SLOT_BITS, SLOTS, Snapshot};
@@ -286,96 +288,6 @@ impl Coder for Encoder {
         self.range >>= bits;
         self.low += u64::from(self.range) * u64::from(value);
         self.spent += u64::from(bits) << 16;
-        self.refill();
-        value
-    }
-}
-
-/// Reads what an encoder wrote.
-#[derive(Debug)]
-pub(super) struct Decoder<'a> {
-    /// Of the section that is read.
-    models: &'a mut Vec<Model>,
-    bytes: &'a [u8],
-    taken: usize,
-    code: u32,
-    range: u32,
-}
-
-impl<'a> Decoder<'a> {
-    /// Of all of these bytes. `models` are lent.
-    pub(super) fn new(bytes: &'a [u8], models: &'a mut Vec<Model>) -> Self {
-        let mut decoder = Decoder { models, bytes, taken: 0, code: 0, range: u32::MAX };
-        (0..4).for_each(|_| decoder.take());
-        decoder
-    }
-
-    /// Begins a section with these models.
-    pub(super) fn load(&mut self, models: &[Model]) {
-        self.models.clear();
-        self.models.extend_from_slice(models);
-    }
-
-    /// The models as they are.
-    pub(super) fn models(&self) -> &[Model] {
-        self.models
-    }
-
-    /// Bytes that were taken: an encoder ends with three zeros that aren't sent.
-    fn taken(&self) -> usize {
-        self.taken - 3
-    }
-
-    /// Bytes that are left.
-    pub(super) fn left(&self) -> usize {
-        self.bytes.len().saturating_sub(self.taken())
-    }
-
-    /// Whether more was taken than there is.
-    #[inline]
-    pub(super) fn is_beyond(&self) -> bool {
-        self.taken() > self.bytes.len()
-    }
-
-    #[inline]
-    fn take(&mut self) {
-        let byte = self.bytes.get(self.taken).copied().unwrap_or(0);
-        self.code = self.code << 8 | u32::from(byte);
-        self.taken += 1;
-    }
-
-    #[inline]
-    fn refill(&mut self) {
-        while self.range < SMALL {
-            self.range <<= 8;
-            self.take();
-        }
-    }
-}
-
-impl Coder for Decoder<'_> {
-    #[inline]
-    fn code(&mut self, at: usize, _: bool) -> bool {
-        let model = &mut self.models[at];
-        let bound = (self.range >> SCALE) * model.probability();
-        let bit = self.code < bound;
-        model.learn(bit);
-        if bit {
-            self.range = bound;
-        } else {
-            self.code -= bound;
-            self.range -= bound;
-        }
-        self.refill();
-        bit
-    }
-
-    #[inline]
-    fn raw_few(&mut self, _: u32, bits: u32) -> u32 {
-        self.range >>= bits;
-        // What no encoder writes may be beyond the last.
-        let value = (self.code / self.range).min((1 << bits) - 1);
-        self.code -= self.range * value;
         self.refill();
         value
     }
