@@ -22,8 +22,9 @@ fn number<'py, T: FromPyObjectOwned<'py>>(name: &str, given: &Bound<'py, PyAny>,
     argument(name, given, what)
 }
 
+/// What is raised in place of an error of the conversion of an argument.
 #[cold]
-fn wrong(name: &str, given: &Bound<'_, PyAny>, what: &str, error: PyErr) -> PyErr {
+pub(super) fn wrong(name: &str, given: &Bound<'_, PyAny>, what: &str, error: PyErr) -> PyErr {
     let py = given.py();
     match () {
         () if error.is_instance_of::<PyUnicodeEncodeError>(py) => {

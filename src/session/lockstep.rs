@@ -10,7 +10,7 @@ use crate::wire::BitWriter;
 /// A lockstep game that the session and the game share. The session locks it for single calls only.
 #[derive(Clone, Debug)]
 pub struct SharedLockstep {
-    /// The game itself.
+    /// The game that is carried.
     pub game: Arc<Mutex<Lockstep>>,
     /// Marks of the classes of commands, and of what is compared; 0: whatever others have.
     pub classes: [u16; 2],

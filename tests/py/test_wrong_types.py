@@ -131,8 +131,25 @@ VALID_HERE: dict[str, Any] = {
     "World.spawn_rows(count)": 1,
     "Server.implement(call)": hide,
     "World.priority(hook)": len,
+    "Random.choice(items)": [1],
+    "Random.shuffle(items)": [1],
+    "Random.fill(array)": bytearray(8),
     "Inputs.set_policy(missing)": "none",
 }
+PLAYING: dict[str, Any] = {
+    "peer": None,
+    "inputs": 8,
+    "players": 2,
+    "me": 0,
+    "player": 1,
+    "payload": b"",
+    "input": 1,
+    "save": bytes,
+    "load": len,
+    "state": None,
+    "check": None,
+}
+"""Of games of rollback."""
 VALID: dict[str, Any] = {
     "message": Say("hi"),
     "messages": [Say],
@@ -229,6 +246,10 @@ class Stage:
             "World": lambda: self.server.world,
             "ClientWorld": lambda: self.client.world,
             "Peer": lambda: self.peer,
+            "Rollback": lambda: tw.Rollback(None, 8, players=2, me=0),
+            "Spectator": lambda: tw.Spectator(None, 8, players=2),
+            "SyncTest": lambda: tw.SyncTest(8),
+            "Random": lambda: tw.Random(1),
             "Inputs": lambda: self.server.inputs,
             "WorldView": lambda: self.client.world.view(),
             "GhostArrays": lambda: self.server.world.arrays(Tank),
@@ -240,6 +261,8 @@ class Stage:
         mine = {"client": self.handle, "token": self.token, "server": self.server, "clients": [self.handle]}
         if place.name == "protocol" and place.owner == "Peer":
             return PEERS
+        if place.owner in {"Rollback", "Spectator", "SyncTest"} and place.name in PLAYING:
+            return PLAYING[place.name]
         if place.name == "player":
             return self.peer.players[1]
         if place.name == "path":
@@ -281,6 +304,8 @@ class Stage:
                 positional.append(value)
             else:
                 named[each.name] = value
+        if str(place).startswith("Rollback.__new__"):
+            named = {"players": 2, "me": 0} | named
         if place.owner == "Stream":
             written(lambda stream: getattr(stream, place.function)(*positional, **named))
             return
@@ -313,7 +338,7 @@ def wrong_for(place: Place) -> Iterator[object]:
         yield "yes"
         return
     yield Thing()
-    if not re.search(r"str|AddressLike|Like\[", note):
+    if not re.search(r"str|AddressLike|Like\[|\[_[IT]\]", note):
         yield "text"
     if re.match(r"str|AddressLike", note):
         yield 5

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::lockstep::SharedRandom;
+use crate::python::arguments::wrong;
 use crate::python::fields::bounded;
 use crate::python::lock;
 
@@ -117,7 +118,7 @@ impl Random {
     ///     IndexError: it is empty.
     #[pyo3(signature = (items, /))]
     fn choice<'py>(&self, items: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let count = items.len()? as u64;
+        let count = items.len().map_err(|error| wrong("items", items, "a sequence", error))? as u64;
         if count == 0 {
             return Err(PyIndexError::new_err("items must have one at least"));
         }
@@ -151,7 +152,8 @@ impl Random {
     #[allow(unsafe_code)] // The buffer protocol hands over addresses.
     fn fill(&self, array: &Bound<'_, PyAny>, bound: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let flags = ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_FORMAT | ffi::PyBUF_WRITABLE;
-        let buffer = crate::python::buffers::Raw::get(array, flags)?;
+        let buffer = crate::python::buffers::Raw::get(array, flags)
+            .map_err(|error| wrong("array", array, "an array that can be written to", error))?;
         let (size, format) = (buffer.item_size(), buffer.format().to_bytes());
         let (signed, float) = (is_code(format, b"bhilq"), is_code(format, b"d"));
         let fits = matches!(size, 1 | 2 | 4 | 8) && cfg!(target_endian = "little");

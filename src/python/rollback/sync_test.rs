@@ -9,6 +9,7 @@ use super::inputs::{InputKind, InputObjects};
 use super::requests::{Advance, Load, Save};
 use super::states::{StateKind, differing};
 use crate::python::arguments::int;
+use crate::python::arguments::wrong;
 use crate::python::errors::SyncTestError;
 use crate::python::fields::within;
 use crate::python::lock;
@@ -182,7 +183,7 @@ impl SyncTest {
     fn advance(slf: Bound<'_, Self>, inputs: &Bound<'_, PyAny>) -> PyResult<TestSteps> {
         let this = slf.get();
         let mut encoded = Vec::new();
-        for input in inputs.try_iter()? {
+        for input in inputs.try_iter().map_err(|error| wrong("inputs", inputs, "a sequence", error))? {
             let mut writer = BitWriter::new();
             this.kind.write(&input?, &mut writer)?;
             encoded.push((writer.bit_len(), writer.into_bytes()));
