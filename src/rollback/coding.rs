@@ -211,7 +211,7 @@ mod tests {
                 }
                 let bits = shape.min_bits + rng.below((shape.max_bits - shape.min_bits + 1) as u64) as usize;
                 let mut bytes: Vec<u8> = (0..bits.div_ceil(8)).map(|_| rng.next_u64() as u8).collect();
-                if bits % 8 > 0 {
+                if !bits.is_multiple_of(8) {
                     *bytes.last_mut().unwrap() &= (1 << (bits % 8)) - 1;
                 }
                 inputs.push((bytes, bits));

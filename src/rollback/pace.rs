@@ -68,7 +68,8 @@ mod tests {
             // A is 4 frames ahead, and packets take 6.
             a.measure(4 + 6);
             b.measure(-4 + 6);
-            (a.hear(b.told()), b.hear(a.told()));
+            a.hear(b.told());
+            b.hear(a.told());
         }
         assert!((a.ahead() - 4.0).abs() < 0.3, "{}", a.ahead());
         assert!((b.ahead() + 4.0).abs() < 0.3, "{}", b.ahead());
