@@ -200,7 +200,13 @@ def replayed(minutes: float) -> dict[str, Any]:
 
 def measure(minutes: float) -> dict[str, dict[str, Any]]:
     """All of it, with so many minutes of waiting and of the match that is replayed."""
-    return {"waiting": waiting(minutes), "said": said(2), "found": found(), "replayed": replayed(minutes)}
+    return {
+        "waiting": waiting(minutes),
+        "said": said(2),
+        "said in turns of 200 ms": said(2, 6),
+        "found": found(),
+        "replayed": replayed(minutes),
+    }
 
 
 def main() -> None:

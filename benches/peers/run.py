@@ -41,7 +41,8 @@ def rows(minutes: float, found: dict[str, Any]) -> list[tuple[str, str, str, boo
     several, known = master["games with two masters or none"], odd["turns until it was known"]
     late, out = master["games beyond timeout + 1 s"], master["games that another player falls out of"]
     payloads = said["kbit/s of payloads a player, to all others"]
-    sealed = said["kbit/s of sealed packets a player, to all others"]
+    sealed = said["kbit/s of UDP payloads a player, to all others"]
+    longer = found["lockstep"]["said in turns of 200 ms"]["kbit/s of UDP payloads a player, to all others"]
     limit = master["timeout, s"] + 1
     speed, same = replayed["times real speed, in thread CPU"], replayed["every CRC equal"]
     table = [
@@ -112,8 +113,8 @@ def rows(minutes: float, found: dict[str, Any]) -> list[tuple[str, str, str, boo
         (
             f"{said['units']} units, 4 players, {said['commands a second and player']} commands a second",
             "<= 10 kbit/s a player",
-            f"{payloads} of payloads; {sealed} of sealed packets, all connections and headers",
-            payloads <= 10,
+            f"{sealed} of sealed packets in turns of 100 ms ({payloads} of it lockstep's own), {longer} in turns of 200 ms",
+            sealed <= 10,
         ),
         (
             f"replay of {replayed['minutes']:g} min",
