@@ -113,7 +113,8 @@ def rows(minutes: float, found: dict[str, Any]) -> list[tuple[str, str, str, boo
         (
             f"{said['units']} units, 4 players, {said['commands a second and player']} commands a second",
             "<= 10 kbit/s a player",
-            f"{sealed} of sealed packets in turns of 100 ms ({payloads} of it lockstep's own), {longer} in turns of 200 ms",
+            f"{sealed} of sealed packets in turns of 100 ms ({payloads} of it lockstep's own), "
+            f"{longer} in turns of 200 ms",
             sealed <= 10,
         ),
         (

@@ -129,7 +129,10 @@ def run_files(folder: Path, page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_the_other_blocks_of_a_page_run_one_behind_the_other(page: Path) -> None:
+def test_the_other_blocks_of_a_page_run_one_behind_the_other(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where they may write
     names: dict[str, object] = {"__name__": "example"}
     for number, (name, code) in enumerate(BLOCK.findall(page.read_text("utf-8"))):
         if not name:
