@@ -2807,7 +2807,7 @@ class Server(Generic[_P]):
 
         Args:
             client (ClientHandle | Iterable[ClientHandle]): the client or clients that run it,
-            such as a :class:`Room`.
+                such as a :class:`Room`.
             call (ClientCall): a call of the protocol; its arguments follow.
 
         Raises:
