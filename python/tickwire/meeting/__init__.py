@@ -6,13 +6,11 @@ The servers themselves are :class:`tickwire.RendezvousServer` and :class:`tickwi
 from __future__ import annotations
 
 import json
-import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import tickwire as tw
+from tickwire.interrupts import until_interrupted
 from tickwire.meeting.options import RelayOptions, RendezvousOptions, Running
 
 __all__ = ["RelayOptions", "RendezvousOptions", "run_relay", "run_rendezvous"]
@@ -55,7 +53,7 @@ def run_relay(options: RelayOptions) -> int:
 def _run(service: tw.RendezvousServer | tw.Relay, greeting: str, running: Running) -> int:
     # With --json, standard output is for the machine.
     out = sys.stderr if running.json else sys.stdout
-    with service, _interrupted():
+    with service, until_interrupted():
         if running.metrics is not None:
             from tickwire.metrics import serve_meeting
 
@@ -69,15 +67,3 @@ def _run(service: tw.RendezvousServer | tw.Relay, greeting: str, running: Runnin
         counted = {name: count for name, count in service.counters.items() if count}
         print("  ".join(f"{name} {count}" for name, count in counted.items()), flush=True)
     return 0
-
-
-@contextmanager
-def _interrupted() -> Iterator[None]:
-    """Ends its block at Ctrl-C, and at SIGTERM as well."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    except KeyboardInterrupt:
-        pass
-    finally:
-        signal.signal(signal.SIGTERM, before)

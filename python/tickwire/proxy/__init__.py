@@ -6,13 +6,12 @@ The proxy itself is :class:`tickwire.Proxy`.
 from __future__ import annotations
 
 import json
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import tickwire as tw
+from tickwire.interrupts import until_interrupted
 from tickwire.proxy.display import LiveLine, summary
 from tickwire.proxy.options import Options
 
@@ -47,7 +46,7 @@ def run(options: Options) -> int:
         print(f"tickwire proxy: {error}", file=sys.stderr)
         return 1
     start = time.monotonic()
-    with proxy, _interrupted():
+    with proxy, until_interrupted():
         say(f"{proxy.address} -> {proxy.to}, seed {options.seed}; Ctrl-C ends it")
         _watch(proxy, options, LiveLine(out) if out.isatty() and not options.quiet else None)
     seconds = time.monotonic() - start
@@ -67,18 +66,6 @@ def _watch(proxy: tw.Proxy, options: Options, line: LiveLine | None) -> None:
     finally:
         if line is not None:
             line.end()
-
-
-@contextmanager
-def _interrupted() -> Iterator[None]:
-    """Ends its block at Ctrl-C, and at SIGTERM as well."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    except KeyboardInterrupt:
-        pass
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _result(proxy: tw.Proxy, options: Options, seconds: float) -> dict[str, object]:
