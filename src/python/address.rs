@@ -73,7 +73,7 @@ impl Address {
     }
 }
 
-/// What stands for an address in an argument: an [`Address`], its text, or `(host, port)`.
+/// An address as a caller may pass it: an [`Address`], its text, or `(host, port)`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AddressLike(pub(crate) SocketAddr);
 
@@ -111,7 +111,7 @@ impl<'py> FromPyObject<'_, 'py> for AddressLike {
     }
 }
 
-/// A list of them.
+/// Addresses as a caller passes them, in a list.
 #[derive(Clone, Debug)]
 pub(crate) struct AddressList(pub(crate) Vec<SocketAddr>);
 
@@ -119,7 +119,7 @@ impl<'py> FromPyObject<'_, 'py> for AddressList {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        // A text is a sequence, of letters.
+        // A str is a sequence too, of letters.
         if object.is_instance_of::<PyString>() || object.is_instance_of::<Address>() {
             return Err(PyTypeError::new_err(format!(
                 "addresses must be in a list, as [{}], not alone",

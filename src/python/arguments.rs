@@ -1,11 +1,12 @@
-//! Arguments that are of a wrong type, named in the sentence itself: PyO3's own name them in a note, which only tracebacks show.
+//! Arguments of a wrong type: the error sentence itself names them. PyO3 names them in a note, which only
+//! tracebacks show.
 
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyTuple};
 
-/// An argument as what it is to be, in words too.
+/// Extracts an argument; `what` says in words what it must be.
 pub(super) fn argument<'py, T: FromPyObjectOwned<'py>>(
     name: &str,
     given: &Bound<'py, PyAny>,
@@ -14,7 +15,7 @@ pub(super) fn argument<'py, T: FromPyObjectOwned<'py>>(
     given.extract().map_err(|error: T::Error| wrong(name, given, what, error.into()))
 }
 
-/// [`argument`], where True and False are no numbers.
+/// [`argument`] for numbers, which refuses True and False.
 fn number<'py, T: FromPyObjectOwned<'py>>(name: &str, given: &Bound<'py, PyAny>, what: &str) -> PyResult<T> {
     if given.is_instance_of::<PyBool>() {
         return Err(PyTypeError::new_err(format!("{name} must be {what}, not bool")));
@@ -22,7 +23,7 @@ fn number<'py, T: FromPyObjectOwned<'py>>(name: &str, given: &Bound<'py, PyAny>,
     argument(name, given, what)
 }
 
-/// What is raised in place of an error of the conversion of an argument.
+/// Replaces the error that an argument's conversion raised.
 #[cold]
 pub(super) fn wrong(name: &str, given: &Bound<'_, PyAny>, what: &str, error: PyErr) -> PyErr {
     let py = given.py();
@@ -33,7 +34,7 @@ pub(super) fn wrong(name: &str, given: &Bound<'_, PyAny>, what: &str, error: PyE
         () if error.is_instance_of::<PyOverflowError>(py) => {
             PyValueError::new_err(format!("{name} must be a number of at most 128 bits"))
         }
-        // Raised by the object itself.
+        // The object's own code raised it.
         () if !error.is_instance_of::<PyTypeError>(py) => error,
         () if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() => {
             PyTypeError::new_err(format!("{name} must be {what}: {}", error.value(py)))
@@ -45,7 +46,7 @@ pub(super) fn wrong(name: &str, given: &Bound<'_, PyAny>, what: &str, error: PyE
     }
 }
 
-/// A function for each name, to stand in `from_py_with`: it gives the argument's type its name.
+/// Defines a function per name for `from_py_with`, which isn't told the argument's name.
 macro_rules! named {
     ($($kind:ident by $extract:ident: $type:ty = $what:literal { $($name:ident)* })*) => {$(
         pub(super) mod $kind {

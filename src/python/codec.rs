@@ -3,8 +3,9 @@
 //! Promises: a declared class is converted without running Python code; a class with its own `serialize` is
 //! called once.
 //!
-//! Bodies come from the core, which checked declared ones whole; those of a class with its own `serialize` are bits of a
-//! bounded number that only it can judge, and it must use them up. What it raises then is judged by [`super::refusals`].
+//! The core checks the bodies of declared classes whole. Of a class with its own `serialize` it hands over a
+//! bounded number of bits that only the class can judge, and must use up. [`super::refusals`] judges what
+//! `serialize` raises.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -25,11 +26,11 @@ use crate::transport::protocol::MAX_MESSAGE_BYTES;
 use crate::transport::{Block, Body, MessageType, OpaqueBody};
 use crate::wire::{self, BitWriter, Encoded};
 
-/// Most bytes of memory that a thread keeps for the next message it writes.
+/// Bytes of the buffer that a thread keeps for its next message.
 const MAX_KEPT: usize = 4096;
 
 thread_local! {
-    /// What messages are written with; nothing while one is.
+    /// The thread's buffer for writing; empty while a message uses it.
     static WRITER: Cell<Option<BitWriter>> = const { Cell::new(None) };
 }
 
@@ -39,7 +40,7 @@ pub(super) struct Class {
     slots: Slots,
     name: Arc<str>,
     kind: Kind,
-    /// Its objects have a block.
+    /// Whether its objects have a block.
     block: bool,
 }
 
@@ -50,7 +51,7 @@ enum Kind {
 }
 
 impl Class {
-    /// A class made by `@message` or derived from `Message`; `position` is its place in the list of messages.
+    /// A class made by `@message` or derived from `Message`; `position` is its index in the list of messages.
     pub(super) fn new(class: &Bound<'_, PyAny>, position: usize) -> PyResult<Self> {
         let py = class.py();
         let refuse = |why: &str| {
@@ -126,11 +127,11 @@ impl Class {
         MessageType { name: self.name.to_string(), body }
     }
 
-    /// The object's body, to be placed in any packet.
+    /// The object's body, ready for any packet.
     pub(super) fn encode(&self, message: &Bound<'_, PyAny>) -> PyResult<Encoded> {
         match &self.kind {
             Kind::Declared(schema) => {
-                // Whatever the object's own code does meanwhile, it gets another.
+                // A message that the object's own code writes meanwhile gets another writer.
                 let mut writer = WRITER.take().unwrap_or_default();
                 writer.clear();
                 let written = schema.get().write(message, Some(&self.slots), &mut writer);
@@ -157,7 +158,7 @@ impl Class {
         }
     }
 
-    /// Writes the fields of a declared class's object behind what is there.
+    /// Appends the fields of a declared class's object.
     pub(super) fn write(&self, message: &Bound<'_, PyAny>, writer: &mut BitWriter) -> PyResult<()> {
         match &self.kind {
             Kind::Declared(schema) => schema.get().write(message, Some(&self.slots), writer),
@@ -177,7 +178,7 @@ impl Class {
         }
     }
 
-    /// Makes an object of a body that the core received.
+    /// Makes an object from a body that the core received.
     ///
     /// # Errors
     /// What the factory or `serialize` raised.
@@ -217,7 +218,8 @@ impl Class {
         Err(StreamError::new_err(format!("{name}: serialize() leaves bits of the message unread")))
     }
 
-    /// Where the body ends that begins at bit `start`: its own `serialize` reads it, into an object that nobody sees.
+    /// Where the body that begins at bit `start` ends. Its own `serialize` reads it, into an object that is
+    /// dropped.
     ///
     /// # Errors
     /// What `serialize` raised.
@@ -233,28 +235,28 @@ impl Class {
         Ok(first * 8 + source.position())
     }
 
-    /// As [`Class::run`], for a stream that reads.
+    /// [`Class::run`] for a reading stream; attributes that the object hasn't got yet are None meanwhile.
     fn run_reading(&self, message: &Bound<'_, PyAny>, source: wire::Stream) -> PyResult<wire::Stream> {
         while_reading(message, || self.run(message, source))
     }
 
-    /// Calls the object's own `serialize` with a stream, and gives back what became of the stream.
+    /// Calls the object's own `serialize` with a stream, and returns the stream.
     fn run(&self, message: &Bound<'_, PyAny>, core: wire::Stream) -> PyResult<wire::Stream> {
         let py = message.py();
         let stream = Bound::new(py, Stream::new(self.name.clone(), core))?;
         let result = message.call_method1(intern!(py, "serialize"), (&stream,));
-        // Also when it raised: a stream that the game kept must not be used any more.
+        // Taken after an exception too: a stream that the game kept must not be used any more.
         let core = stream.get().take();
         result?;
         core.ok_or_else(|| PyValueError::new_err("a stream is taken once"))
     }
 }
 
-/// Does this while attributes that the object doesn't have yet are None.
+/// Runs `read` while attributes that the object doesn't have yet are None.
 pub(super) fn while_reading<T>(object: &Bound<'_, PyAny>, read: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let py = object.py();
     let marker = reading_marker(py);
-    // Objects of other classes, as serialize_object may be given, have no such attributes.
+    // Objects of other classes, as serialize_object may be given, don't look for the marker.
     let Some(attributes) = object.getattr_opt(intern!(py, "__dict__"))? else { return read() };
     let attributes = attributes.cast_into::<PyDict>()?;
     attributes.set_item(marker, true)?;
@@ -263,7 +265,7 @@ pub(super) fn while_reading<T>(object: &Bound<'_, PyAny>, read: impl FnOnce() ->
     result
 }
 
-/// See `READING` in `tickwire/message.py`.
+/// The marker of objects that are being read: `READING` in `tickwire/message.py`.
 fn reading_marker(py: Python<'_>) -> &Bound<'_, PyString> {
     intern!(py, "_tickwire_reading")
 }

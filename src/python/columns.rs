@@ -1,5 +1,5 @@
-//! Columns handed to Python without copying: each is a read-only memoryview, which ``numpy.asarray`` takes as it
-//! is. A view keeps the columns it belongs to alive, and nothing changes them.
+//! Columns handed to Python without copying: each is a read-only memoryview that ``numpy.asarray`` takes as
+//! it is. A view keeps its columns alive, and nothing changes them.
 
 use core::ffi::{c_char, c_int, c_void};
 use std::ffi::CStr;
@@ -10,12 +10,12 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 
-/// Some columns of equal length, by index.
+/// Columns of equal length, by index.
 pub(super) trait Columns: Send + Sync {
-    /// The column of this index: the same memory each time.
+    /// The column of this index, at the same memory each time.
     fn column(&self, index: usize) -> Slice<'_>;
 
-    /// The index of the column that the cells of these point into, if they do.
+    /// The index of the column that the cells of this one point into, if they do.
     fn arena(&self) -> Option<usize> {
         None
     }
@@ -30,10 +30,10 @@ pub(super) enum Slice<'a> {
     U32(&'a [u32]),
     U64(&'a [u64]),
     F32(&'a [f32]),
-    /// Rows of several columns.
+    /// Rows of several fields.
     Rows {
         rows: &'a [u8],
-        /// Bytes of each.
+        /// Bytes of a row.
         size: usize,
         count: usize,
         format: &'a CStr,
@@ -41,7 +41,7 @@ pub(super) enum Slice<'a> {
 }
 
 impl<'a> Slice<'a> {
-    /// Where the entries are, how many, the bytes of each, and their format in the terms of Python's `struct`.
+    /// Address, count, bytes of an entry, and format in the terms of Python's `struct`.
     fn parts(self) -> (*const c_void, usize, usize, &'a CStr) {
         match self {
             Slice::Bool(entries) => (entries.as_ptr().cast(), entries.len(), 1, c"?"),
@@ -60,7 +60,7 @@ impl<'a> Slice<'a> {
 pub(super) struct ColumnView {
     owner: Arc<dyn Columns>,
     index: usize,
-    /// Entries; the buffer protocol wants it to have an address.
+    /// How many entries; the buffer protocol needs it at an address.
     shape: [ffi::Py_ssize_t; 1],
     strides: [ffi::Py_ssize_t; 1],
 }
@@ -77,7 +77,7 @@ pub(super) fn view<'py>(
 }
 
 impl ColumnView {
-    /// What the cells of these rows point into.
+    /// The bytes that the cells of these rows point into.
     pub(super) fn arena<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         let index =
             self.owner.arena().ok_or_else(|| PyValueError::new_err("this column points to nothing"))?;
@@ -106,12 +106,12 @@ impl ColumnView {
     }
 }
 
-/// What a buffer of one dimension is made of.
+/// What describes a buffer of one dimension.
 pub(super) struct Parts<'a> {
     pub(super) buf: *const c_void,
     /// Bytes of all entries.
     pub(super) len: usize,
-    /// Bytes of each.
+    /// Bytes of an entry.
     pub(super) size: usize,
     pub(super) format: &'a CStr,
     pub(super) shape: *const ffi::Py_ssize_t,
@@ -119,11 +119,11 @@ pub(super) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Fills in what the interpreter asked for.
+    /// Fills in the parts of the view that the interpreter asked for.
     ///
     /// # Safety
-    /// `view` is null or the interpreter's. All that the parts point to stays as it is while `owner` is alive; with strides
-    /// other than `size`, it is within what `owner` keeps.
+    /// `view` is null or the interpreter's. All that the parts point to stays unchanged while `owner` is
+    /// alive; if the stride isn't `size`, every entry lies in memory that `owner` keeps.
     #[allow(unsafe_code)] // The buffer protocol hands over addresses.
     pub(super) unsafe fn fill(
         self,
@@ -161,7 +161,7 @@ impl Parts<'_> {
     }
 }
 
-/// A class whose attributes are the columns of `$Core`, in this order.
+/// Defines a class whose attributes are the columns of `$Core`, in this order.
 macro_rules! columns_class {
     ($(#[$meta:meta])* $Class:ident of $Core:ty { $($(#[$doc:meta])* $name:ident: $kind:ident,)* }) => {
         $(#[$meta])*

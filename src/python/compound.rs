@@ -1,8 +1,10 @@
-//! Values made of others: tuples, sets, dicts by key, one of several messages, literals, and types of the game's own.
+//! Values made of other values: tuples, sets, dicts by key, unions of messages, literals, and the game's own
+//! types.
 //!
-//! Promises: as `shape`. A type of the game's own runs the game's code, to the wire and back: what it raises on the way out
-//! is the caller's mistake and names the field; on the way in, [`super::refusals`] judges it. Items and keys that were
-//! chosen to have one hash are refused: a set of them takes the square of its size in time.
+//! Promises: those of `shape`. A type of the game's own runs the game's code, to the wire and back: an
+//! exception on the way out is the caller's mistake and names the field; on the way in, [`super::refusals`]
+//! judges it. Items and keys that were chosen to share a hash are refused: a set of them takes quadratic
+//! time.
 
 use std::sync::Arc;
 
@@ -17,10 +19,10 @@ use crate::wire::node::{Leaf, List, Union};
 use crate::wire::order::ItemsError;
 use crate::wire::{BitSink, BitWriter, Node, Schema, Value};
 
-/// Items of a set that may have the same hash.
+/// How many items of a set may share a hash.
 const MAX_OF_ONE_HASH: usize = 16;
 
-/// A type of the game's own: how its objects become such that a field takes, and the way back.
+/// A type of the game's own, with its conversions to and from a type that a field takes.
 #[derive(Debug)]
 pub(crate) struct Converted {
     class: Py<PyType>,
@@ -42,13 +44,13 @@ impl Converted {
     ) -> Result<(), Refusal> {
         let (item, converted) = self.to_wire(object)?;
         match item.write(node, &converted, sink) {
-            // What was made of the object says more than the object.
+            // The converted value says more than the object.
             Err(refusal) => Err(refusal.within(" (to_wire)", &converted)),
             written => written,
         }
     }
 
-    /// What is on the wire for an object, and its shape.
+    /// The shape on the wire, and how an object is converted to it.
     pub(super) fn to_wire<'py>(
         &self,
         object: &Bound<'py, PyAny>,
@@ -74,7 +76,7 @@ impl Converted {
     }
 }
 
-/// The values that a field can have, with the integers that stand for them.
+/// The values of a literal field, with their numbers on the wire.
 #[derive(Debug)]
 pub(crate) struct Literals {
     values: Vec<(i64, Py<PyAny>)>,
@@ -92,7 +94,7 @@ impl Literals {
         }
         for (number, value) in &self.values {
             let value = value.bind(py);
-            // 1, 1.0 and True are equal, and not the same literal.
+            // 1, 1.0 and True are equal but different literals.
             if value.get_type().is(object.get_type()) && value.eq(object).map_err(Refusal::Raised)? {
                 return Ok(Value::Int(*number));
             }
@@ -113,7 +115,7 @@ impl Literals {
     }
 }
 
-/// Which literal the row at `at` holds.
+/// The literal that the row at `at` holds.
 pub(super) fn literal(leaf: &Leaf, body: &[u8], at: usize) -> PyResult<Value<'static>> {
     match leaf.load(body, at) {
         Some(Value::Int(value)) => Ok(Value::Int(value)),
@@ -122,7 +124,7 @@ pub(super) fn literal(leaf: &Leaf, body: &[u8], at: usize) -> PyResult<Value<'st
     }
 }
 
-/// Writes a tuple whose parts each have a field of their own.
+/// Writes a tuple whose parts have fields of their own.
 pub(super) fn write_tuple<S: BitSink>(
     shapes: &[Arc<Shape>],
     schema: &Schema,
@@ -153,7 +155,7 @@ pub(super) fn load_tuple<'py, const CONVERT: bool>(
     Ok(PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
 }
 
-/// Writes a set, in the order of the wire.
+/// Writes a set, in wire order.
 pub(super) fn write_set<S: BitSink>(
     shape: &Shape,
     list: &List,
@@ -197,7 +199,7 @@ pub(super) fn load_set<'py, const CONVERT: bool>(
     Ok(PySet::new(py, objects)?.into_any())
 }
 
-/// Writes a dict, in the order of its keys on the wire.
+/// Writes a dict, in the wire order of its keys.
 pub(super) fn write_map<S: BitSink>(
     shapes: &(Arc<Shape>, Arc<Shape>),
     list: &List,
@@ -208,7 +210,7 @@ pub(super) fn write_map<S: BitSink>(
     let Node::Nested(entry) = list.item() else { return Err(Refusal::Raised(broken())) };
     let [key_field, value_field] = entry.fields() else { return Err(Refusal::Raised(broken())) };
     let (mut keys, mut written) = (Vec::with_capacity(dict.len()), Vec::with_capacity(dict.len()));
-    // As they are now: the objects' own code may change the dict.
+    // A copy: the objects' own code may change the dict.
     for entry in dict.items() {
         let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = entry.extract().map_err(Refusal::Raised)?;
         let mut writer = BitWriter::new();
@@ -249,7 +251,8 @@ pub(super) fn load_map<'py, const CONVERT: bool>(
     Ok(objects.into_any())
 }
 
-/// Refuses items of which more than a few have one hash: those of Python's numbers, and of tuples of them, are no secret.
+/// Refuses items that share a hash, more than a few of them: hashes of Python's numbers, and of tuples of
+/// them, are predictable.
 fn check_hashes(objects: &[Bound<'_, PyAny>]) -> PyResult<()> {
     if objects.len() <= MAX_OF_ONE_HASH {
         return Ok(());
@@ -275,7 +278,7 @@ fn same(error: ItemsError, parts: &[Bound<'_, PyAny>]) -> Refusal {
     }
 }
 
-/// Writes an object of one of these classes, and which.
+/// Writes the number of an object's class, then the object.
 pub(super) fn write_union<S: BitSink>(
     classes: &[Nested],
     union: &Union,
@@ -314,7 +317,7 @@ pub(super) fn is_hashable(class: &Bound<'_, PyType>) -> PyResult<bool> {
     Ok(!class.getattr(intern!(class.py(), "__hash__"))?.is_none())
 }
 
-/// What a list holds.
+/// The item type of a list's schema.
 #[inline]
 pub(super) fn load_items<'py, const CONVERT: bool>(
     py: Python<'py>,

@@ -1,6 +1,6 @@
-//! The one place where what the core refuses becomes a Python exception.
+//! Turns refusals of the core into Python exceptions, all in one place.
 //!
-//! The classes are declared in `tickwire/errors.py`; they are imported when the first of them is raised.
+//! The classes are declared in `tickwire/errors.py` and imported when the first of them is raised.
 
 use core::fmt::Display;
 use core::net::SocketAddr;
@@ -32,7 +32,7 @@ mod classes {
 
 pub(crate) use classes::*;
 
-/// ValueError with the sentence of a core error.
+/// A ValueError with a core error's sentence.
 pub(crate) fn value_error(error: impl Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
@@ -56,7 +56,7 @@ pub(crate) fn closed_error(kind: &str) -> PyErr {
     ClosedError::new_err(format!("the {kind} is closed: make a new one to go on"))
 }
 
-/// The exception for a message that a channel doesn't take.
+/// The exception for a message that a channel refuses.
 pub(crate) fn channel_error(class: &str, channel: usize, error: &SendError) -> PyErr {
     let sentence = format!("{class} on channel {channel}: {error}");
     match error {
@@ -72,7 +72,7 @@ pub(crate) fn channel_error(class: &str, channel: usize, error: &SendError) -> P
     }
 }
 
-/// The exception for a chunk that a connection doesn't take.
+/// The exception for a chunk that a connection refuses.
 pub(crate) fn chunk_error(label: &str, error: &ChunkError) -> PyErr {
     let sentence = format!("chunk {label:?}: {error}");
     match error {
@@ -83,7 +83,7 @@ pub(crate) fn chunk_error(label: &str, error: &ChunkError) -> PyErr {
     }
 }
 
-/// OSError, of the class that fits, with its errno and the file it is about.
+/// An OSError of the fitting class, with errno and file.
 pub(crate) fn file_error(py: Python<'_>, error: &io::Error, path: &Path) -> PyErr {
     let described = || -> PyResult<PyErr> {
         let Some(number) = error.raw_os_error() else {
@@ -98,7 +98,7 @@ fn error_text(py: Python<'_>, number: i32) -> PyResult<String> {
     py.import("os")?.call_method1("strerror", (number,))?.extract()
 }
 
-/// OSError with its errno, and the address it is about.
+/// An OSError with errno and the address.
 pub(crate) fn os_error(py: Python<'_>, error: &io::Error, address: SocketAddr) -> PyErr {
     let described = || -> PyResult<PyErr> {
         let number = match error.raw_os_error() {

@@ -1,4 +1,4 @@
-//! Fixed-point numbers of more bits than a float has: as integers within, as `Fraction` outside.
+//! Fixed-point numbers with more bits than a float: integers inside, `Fraction` outside.
 
 use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyValueError};
 use pyo3::intern;
@@ -14,12 +14,12 @@ pub(super) fn raw(object: &Bound<'_, PyAny>, format: &FixedPoint) -> Result<i128
     let py = object.py();
     let ratio = match object.call_method0(intern!(py, "as_integer_ratio")) {
         Ok(ratio) => ratio,
-        // Something else with __float__, or nothing of the kind: that is said there.
+        // Another object with __float__, or no number at all: `float` gives the error.
         Err(error) if error.is_instance_of::<PyAttributeError>(py) => {
             let number = float(object)?;
             return format.raw(number).ok_or_else(|| beyond(number, format));
         }
-        // NaN and infinities have none.
+        // NaN and infinities have no ratio.
         Err(error)
             if error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyOverflowError>(py) =>
         {
@@ -28,7 +28,7 @@ pub(super) fn raw(object: &Bound<'_, PyAny>, format: &FixedPoint) -> Result<i128
         Err(error) => return Err(Refusal::Raised(error)),
     };
     match scaled(&ratio, format.fraction_bits()) {
-        // Too large for the integer is too large for the format.
+        // A number too large for the integer is too large for the format.
         Ok(raw) => raw.extract().map_err(|_| beyond(float(object).unwrap_or(f64::INFINITY), format)),
         Err(error) => Err(Refusal::Raised(error)),
     }
@@ -47,7 +47,7 @@ fn beyond(value: f64, format: &FixedPoint) -> Refusal {
     ValueError::FloatOutOfRange { value, lo, hi }.into()
 }
 
-/// The number that a raw integer stands for.
+/// The number that a raw integer represents.
 pub(super) fn number(py: Python<'_>, raw: i128, fraction_bits: u32) -> PyResult<Bound<'_, PyAny>> {
     static FRACTION: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     FRACTION.import(py, "fractions", "Fraction")?.call1((raw, 1u128 << fraction_bits))

@@ -1,6 +1,6 @@
-//! What is closed when the interpreter exits: all that has a thread.
+//! Closes what has a thread when the interpreter exits.
 //!
-//! Promises: it is closed once, if it is still there then.
+//! Promises: each is closed once, if it still exists then.
 
 use std::mem;
 use std::sync::{Mutex, Weak};
@@ -10,15 +10,15 @@ use pyo3::sync::PyOnceLock;
 
 use super::lock;
 
-/// What has a thread.
+/// An object that has a thread.
 pub(super) trait Exit: Send + Sync {
-    /// Ends it. Once is enough.
+    /// Ends the thread; called at most once.
     fn close(&self, py: Python<'_>);
 }
 
 static OPEN: Mutex<Vec<Weak<dyn Exit>>> = Mutex::new(Vec::new());
 
-/// Has this closed when the interpreter exits.
+/// Registers an object to be closed when the interpreter exits.
 pub(super) fn close_at_exit(py: Python<'_>, closing: Weak<dyn Exit>) -> PyResult<()> {
     static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
     REGISTERED.get_or_try_init(py, || {

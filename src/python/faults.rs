@@ -1,5 +1,4 @@
-//! Ways to break things on purpose, for tests of what comes then. Only in modules built for development, by the Cargo
-//! feature `faults`.
+//! Breaks things on purpose, to test the recovery. Only in development builds, by the Cargo feature `faults`.
 
 use pyo3::prelude::*;
 
@@ -12,7 +11,7 @@ pub(super) enum Threaded<'py> {
     Client(Bound<'py, Client>),
 }
 
-/// Has the thread of a server or a client panic in its next turn.
+/// Makes the thread of a server or client panic at its next turn.
 #[pyfunction]
 pub(super) fn _break_thread(endpoint: Threaded<'_>) -> PyResult<()> {
     match endpoint {

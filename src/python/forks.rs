@@ -1,7 +1,7 @@
-//! Which side of a fork this is.
+//! Tells a process from its forks.
 //!
-//! Promises: asking is one read of memory. Refuses to know of forks that `os.fork` has no part in: no Python runs in
-//! their children.
+//! Promises: asking reads one integer. Doesn't notice forks made without `os.fork`: no Python runs in such
+//! children.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,12 +11,12 @@ use pyo3::sync::PyOnceLock;
 /// How many forks lie between the first process and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// A process, told from its children.
+/// A process, distinguishable from its forks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process(u32);
 
 impl Process {
-    /// The process that this is.
+    /// The current process.
     pub(super) fn current(py: Python<'_>) -> PyResult<Self> {
         static REGISTERED: PyOnceLock<()> = PyOnceLock::new();
         REGISTERED.get_or_try_init(py, || {
@@ -32,7 +32,7 @@ impl Process {
         Ok(Process(FORKS.load(Ordering::Relaxed)))
     }
 
-    /// Whether this is still that process, and no child of it.
+    /// Whether this process is the same one, not its child.
     pub(super) fn is_here(self) -> bool {
         self.0 == FORKS.load(Ordering::Relaxed)
     }

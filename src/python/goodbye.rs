@@ -1,7 +1,8 @@
-//! The end of a connection as the game asks for it: at once or lingering, with words or without, and the wait for it.
+//! The end of a connection at the game's request: at once or lingering, with a reason or without, and waiting
+//! for it.
 //!
-//! Promises: the wait is for the linger at most, detached from the interpreter, and an interrupt ends it. On a simulated
-//! network nobody waits: there time passes only when the game lets it.
+//! Promises: waits for the linger at most, detached from the interpreter, and an interrupt ends the wait. On
+//! a simulated network nothing waits: there the game advances time.
 
 use std::thread;
 
@@ -15,10 +16,10 @@ use crate::driver::Next;
 use crate::endpoint::{Detail, Goodbye, MAX_LINGER};
 use crate::time::Duration;
 
-/// How often it is looked whether something arrived or the thread is through.
+/// How often a linger checks for arrivals and the thread's end.
 const POLL: Duration = Duration::from_millis(2);
 
-/// What the game gave as `linger` and `reason`.
+/// Reads the arguments `linger` and `reason`.
 pub(super) fn goodbye(
     protocol: &Protocol,
     linger: f64,
@@ -30,14 +31,15 @@ pub(super) fn goodbye(
     let detail = reason.as_deref().map(Detail::new).transpose().map_err(value_error)?;
     if detail.is_some() && protocol.core.yojimbo().is_some() {
         return Err(value_error(
-            "reason can't be sent in yojimbo's framing: leave it out, or send a message and linger",
+            "reason must be None in yojimbo's framing, which sends none: send a message and linger",
         ));
     }
     Ok(Goodbye { linger, detail })
 }
 
 impl Endpoint {
-    /// Ends the connections and closes the driver, after a linger that is waited for unless the game has time pass itself.
+    /// Ends the connections and closes the driver, after waiting for the linger unless the game advances time
+    /// itself.
     pub(super) fn close(
         &self,
         py: Python<'_>,
@@ -47,7 +49,7 @@ impl Endpoint {
     ) -> PyResult<()> {
         let goodbye = goodbye(self.protocol.get(), linger, reason)?;
         let linger = goodbye.linger;
-        // Where the state can't be had there is nothing to say, and closing is fine.
+        // Without the state there is nobody to tell; closing is still fine.
         let begun = self.state.lock().ok().and_then(|mut state| {
             let lingers = state.begin_close(goodbye);
             let real = state.carrier.driver().is_some_and(|driver| driver.socket().is_some());
@@ -74,7 +76,7 @@ impl Endpoint {
         interrupted
     }
 
-    /// A little more of a linger; false when it is over.
+    /// Lingers a little longer; false when it is over.
     fn linger_on(&self) -> bool {
         let Ok(mut state) = self.state.lock() else { return false };
         let turn = match () {

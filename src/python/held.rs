@@ -1,8 +1,8 @@
-//! Packets that the core holds because only the game's code can read the messages in them: yojimbo's framing doesn't say how
-//! long those are.
+//! Packets that the core holds until the game's code has read their messages: yojimbo's framing doesn't say
+//! how long messages are.
 //!
-//! Promises: no lock is held while `serialize` runs. A peer whose bytes make it raise is disconnected, also when what it
-//! raises ends the program: nobody can say where the message ends, and its packet was acked.
+//! Promises: no lock is held while `serialize` runs. A peer whose bytes make it raise is disconnected, even
+//! if the exception ends the program: the message's end is unknown, and its packet was acked.
 
 use pyo3::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::endpoint::PeerHandle;
 use crate::transport::{Read, Unread};
 
 impl Endpoint {
-    /// Reads the packets of each peer; with the first error that ends the program.
+    /// Reads the held packets of each peer; returns the first error that ends the program.
     pub(super) fn read_held(
         &self,
         py: Python<'_>,

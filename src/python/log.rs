@@ -1,7 +1,7 @@
-//! What endpoints tell the logger "tickwire" of Python's `logging`.
+//! An endpoint's lines to the logger "tickwire" of Python's `logging`.
 //!
-//! Promises: at most one line a second per endpoint about dropped datagrams, whatever arrives: a flood costs its
-//! counting. A line is made only when its level is enabled, and never while a lock is held.
+//! Promises: at most one line a second per endpoint about dropped datagrams: a flood costs only its counting.
+//! A line is formatted only if its level is enabled, and never while a lock is held.
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::intern;
@@ -15,11 +15,11 @@ use crate::endpoint::DisconnectReason;
 use crate::time::{Duration, Instant};
 use crate::transport::Violation;
 
-/// How often dropped datagrams are looked at.
+/// How often dropped datagrams are reported.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Copies, and packets under way while a connection begins or ends: any network brings some. A packet refused is
-/// a goodbye, or ends a connection, which has a line of its own.
+/// Drops that any network brings: duplicates, and packets in flight while a connection begins or ends. A
+/// refused packet is a goodbye, or ends a connection, which is logged by itself.
 const ORDINARY: [(&str, &str); 10] = [
     ("netcode", "replayed"),
     ("netcode", "unknown_source"),
@@ -33,10 +33,10 @@ const ORDINARY: [(&str, &str); 10] = [
     ("packets", "fragment_duplicates"),
 ];
 
-/// Ordinary drops in a period from which on they are worth a warning all the same.
+/// This many ordinary drops in a period are worth a warning all the same.
 const WARN_AFTER: u64 = 100;
 
-/// Counts of the packet layer that are drops; of netcode all are.
+/// The packet layer's counters that are drops; all of netcode's are.
 const PACKET_DROPS: [&str; 10] = [
     "too_large_to_receive",
     "invalid",
@@ -59,12 +59,12 @@ pub(super) enum Level {
     Error = 40,
 }
 
-/// Tells the logger. What goes wrong there is no reason to lose what was received; an interrupt comes again.
+/// Logs a line. An error in the logger doesn't lose what was received; an interrupt comes again.
 pub(super) fn log(py: Python<'_>, level: Level, line: impl FnOnce() -> String) {
     log_with(py, level, line, None);
 }
 
-/// Tells the logger of an error, with the traceback of this exception.
+/// Logs an error with its traceback.
 pub(super) fn log_traceback(py: Python<'_>, error: &PyErr, line: impl FnOnce() -> String) {
     log_with(py, Level::Error, line, Some(error));
 }
@@ -79,7 +79,7 @@ fn log_with(py: Python<'_>, level: Level, line: impl FnOnce() -> String, error: 
         if logger.call_method1(intern!(py, "isEnabledFor"), (level,))?.is_truthy()? {
             let options = PyDict::new(py);
             if let Some(error) = error {
-                // The exception alone doesn't always have its traceback: it is beside it until Python has both.
+                // The exception doesn't hold its traceback until Python raises it.
                 let exc_info = (error.get_type(py), error.value(py), error.traceback(py));
                 options.set_item(intern!(py, "exc_info"), exc_info)?;
             }
@@ -96,7 +96,7 @@ fn log_with(py: Python<'_>, level: Level, line: impl FnOnce() -> String, error: 
     error.write_unraisable(py, None);
 }
 
-/// Tells the logger that a connection ended, why, how its peer broke the protocol if it did, and in which words.
+/// Logs that a connection ended, why, how its peer broke the protocol if it did, and the reason's text.
 pub(super) fn log_end(
     py: Python<'_>,
     reason: DisconnectReason,
@@ -104,19 +104,19 @@ pub(super) fn log_end(
     detail: Option<&str>,
     who: impl FnOnce() -> String,
 ) {
-    // Of the others the game has its own opinion; this is the library's doing, by a setting.
+    // The game expects the other reasons; this one is the library's decision, by a setting.
     let level = if reason == DisconnectReason::Stalled { Level::Warning } else { Level::Info };
     log(py, level, || {
         let reason = reason_to_python(py, reason).and_then(|reason| reason.str()?.extract::<String>());
         let reason = reason.unwrap_or_default();
         let how = violation.map(|violation| format!(" ({violation})")).unwrap_or_default();
-        // Escaped: it may be the peer's.
+        // Escaped, as it may come from the peer.
         let detail = detail.map(|detail| format!(", {detail:?}")).unwrap_or_default();
         format!("{} disconnected: {reason}{how}{detail}", who())
     });
 }
 
-/// Notices dropped datagrams, once a period.
+/// Reports dropped datagrams, once a period.
 #[derive(Debug, Default)]
 pub(super) struct DropLog {
     next: Instant,
@@ -129,19 +129,19 @@ pub(super) struct DropLog {
 pub(super) struct Dropped {
     period: Duration,
     reasons: Vec<(&'static str, &'static str, u64)>,
-    /// Peers that were turned away before the game heard of them.
+    /// Peers that were turned away before the game had an event of them.
     mismatched: u64,
-    /// The version of netcode of the last peer that had another.
+    /// The netcode version of the last peer whose version differed.
     wrong_version: Option<String>,
 }
 
 impl DropLog {
-    /// Whether it is time for a look.
+    /// Whether a report is due.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         now >= self.next
     }
 
-    /// What was dropped since the last look, if anything was.
+    /// What was dropped since the last report, if anything.
     pub(super) fn look(&mut self, now: Instant, counted: Counted) -> Option<Dropped> {
         let counts = counted.iter().zip(self.known.iter());
         let increases = counts.map(|((layer, name, now), (_, _, then))| (layer, name, now - then));
@@ -167,7 +167,7 @@ fn is_drop(layer: &str, name: &str) -> bool {
 }
 
 impl Dropped {
-    /// Tells the logger, as a warning unless it is no more than networks do.
+    /// Logs the drops, as a warning unless any network brings as many.
     pub(super) fn log(&self, py: Python<'_>, endpoint: impl Fn() -> String) {
         if self.mismatched > 0 {
             log(py, Level::Warning, || {
@@ -191,7 +191,7 @@ impl Dropped {
                 endpoint(),
                 grouped(total),
                 if total == 1 { "" } else { "s" },
-                // Nobody looked for longer, when the game didn't tick.
+                // The period is longer if the game didn't tick.
                 match self.period.as_secs_f64().round() {
                     0.0..2.0 => "second".to_owned(),
                     seconds => format!("{seconds} seconds"),

@@ -1,7 +1,7 @@
 //! Rendezvous servers and relays, for Python and its command line.
 //!
 //! Promises: the thread never enters Python, and nobody waits for it while attached; it ends with `close`, with its
-//! object, and with the interpreter, whichever comes first.
+//! object, or with the interpreter, whichever comes first.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,16 +22,16 @@ use crate::driver::VirtualNetwork;
 use crate::driver::meeting::{self, Lookout, Meeting, RelayService, RendezvousService};
 use crate::rendezvous::{RelayOffer, RelayServerConfig, RendezvousServerConfig};
 
-/// Games or channels that may be asked for.
+/// The upper bound of games or channels at a time.
 const MAX_PLACES: usize = 1_000_000;
 
-/// Bytes a second that a relay may carry: 100 Gbit/s.
+/// The upper bound of a relay's rate in bytes a second: 100 Gbit/s.
 const MAX_RATE: f64 = 12.5e9;
 
-/// What also the end of the interpreter reaches.
+/// The service and its thread, which the exit of the interpreter must reach too.
 struct Running {
     state: Mutex<Services>,
-    /// A fork's child has no thread: it must not wait for one.
+    /// A fork's child has no thread and must not wait for one.
     process: Process,
 }
 
@@ -52,7 +52,7 @@ impl Running {
     fn with<T>(&self, ask: impl FnOnce(&Services) -> T) -> T {
         let mut state = lock(&self.state);
         if !self.process.is_here() {
-            // Its threads are another process's.
+            // The threads belong to another process.
             std::mem::forget(std::mem::take(&mut *state));
         }
         ask(&state)
@@ -100,7 +100,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Waits for the thread without detaching: for the rest of a turn, some milliseconds at most.
+        // Waits for the thread while attached: until its turn ends, some milliseconds at most.
         self.close();
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Promises: every name, signature and doc of `python/tickwire/_core.pyi`. Classes are frozen with one lock
 //! inside where state changes, and no lock is held while Python code runs. Calls stay attached to the
-//! interpreter: all of them take bounded time, also where they wait for a turn of the driver's thread, which never
-//! waits for Python. Only those detach that hash a large chunk, and the proxy's, which wait for its thread.
+//! interpreter, as all of them take bounded time, waiting for a turn of the driver's thread included, which
+//! never waits for Python. Only two kinds detach: hashing a large chunk, and the proxy's calls, which wait
+//! for its thread.
 
 mod address;
 mod arguments;
@@ -60,8 +61,8 @@ mod value;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks what a class keeps inside. A panic elsewhere leaves state that is still consistent: no lock is held
-/// across more than one call of the core.
+/// Locks a class's state. A panic elsewhere leaves that consistent: no lock is held across more than one call
+/// of the core.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -147,7 +148,7 @@ pub mod module {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        // Not by `add`, which has all know of it.
+        // Set directly: `add` would list it in `__all__`.
         #[cfg(feature = "faults")]
         module.setattr("_break_thread", wrap_pyfunction!(super::faults::_break_thread, module)?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))

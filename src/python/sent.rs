@@ -1,7 +1,7 @@
-//! What `send` says: whether a message was queued, and if not, what its player did.
+//! The answers of `send`: whether a message was queued, and if not, what its player did.
 //!
-//! Promises: the five answers are made once and handed out again, so an answer costs no allocation. What only the caller can
-//! have got wrong is never among them: that raises.
+//! Promises: the five answers are made once, so that none costs an allocation. A mistake that only the caller
+//! can have made is never an answer: it raises.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -22,8 +22,8 @@ pub(super) enum Sent {
 }
 
 impl Sent {
-    /// What becomes of a message that is refused for this, if it is a player's doing; `absent` is what a peer is called here
-    /// that isn't connected.
+    /// The answer to a refusal that is a player's doing; `absent` is the answer for a peer that isn't
+    /// connected.
     pub(super) fn of_refusal(error: &SendError, absent: Sent) -> Option<Sent> {
         match error {
             SendError::NotConnected => Some(absent),
@@ -34,7 +34,7 @@ impl Sent {
         }
     }
 
-    /// The member.
+    /// The member of the Python enum.
     pub(super) fn to_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         static MEMBERS: PyOnceLock<[Py<PyAny>; 5]> = PyOnceLock::new();
         let members = MEMBERS.get_or_try_init(py, || {
@@ -54,10 +54,10 @@ impl Sent {
 }
 
 impl Endpoint {
-    /// The answer to a `send`: `what` was given to a channel, which said this of it.
+    /// The answer to a `send` of `what`, from a channel's result.
     ///
     /// # Errors
-    /// When it was the caller's mistake, and when all is to be raised.
+    /// It was the caller's mistake, or the endpoint is strict.
     pub(super) fn answer(
         &self,
         py: Python<'_>,

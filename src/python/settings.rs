@@ -1,6 +1,6 @@
-//! The settings that servers and clients have in common: named, read and checked once.
+//! The settings that servers and clients share: named, read and checked once.
 //!
-//! Promises: what is wrong is said before anything was made, and as if each setting were a parameter of its own.
+//! Promises: mistakes raise before anything is made, with the sentences of ordinary parameters.
 
 use std::path::PathBuf;
 
@@ -24,21 +24,21 @@ use crate::driver::VirtualNetwork;
 use crate::limits::DEFAULT_MTU;
 use crate::transport::ConnectionConfig;
 
-/// Keyword arguments that were given.
+/// The keyword arguments of a call.
 struct Given<'py> {
     function: &'static str,
     left: Bound<'py, PyDict>,
 }
 
 impl<'py> Given<'py> {
-    /// One of them, which is to be `what`, or the default.
+    /// Takes one argument, or the default; `what` says what it must be.
     fn take<T: FromPyObjectOwned<'py>>(&self, name: &str, what: &str, default: T) -> PyResult<T> {
         let Some(value) = self.left.get_item(name)? else { return Ok(default) };
         self.left.del_item(name)?;
         argument(name, &value, what)
     }
 
-    /// Refuses those that nobody took.
+    /// Refuses arguments that nobody took.
     fn finish(self) -> PyResult<()> {
         match self.left.keys().get_item(0) {
             Err(_) => Ok(()),
@@ -50,21 +50,21 @@ impl<'py> Given<'py> {
     }
 }
 
-/// What an endpoint is made with, whichever it is.
+/// The settings of an endpoint, server or client.
 pub(super) struct Settings<'py> {
     pub(super) threaded: bool,
-    /// What players do raises, too.
+    /// Whether a player's doings raise too.
     pub(super) strict: bool,
     pub(super) factory: Option<Py<PyAny>>,
     pub(super) priority: Option<Py<PyAny>>,
     pub(super) hooks: HookClock,
-    /// With tables for the classes that come as columns.
+    /// Received messages, with tables for the classes that come as columns.
     pub(super) pending: Pending,
     pub(super) arrivals: Arrivals,
     /// The classes that a client makes of the protocol's ghosts.
     pub(super) made: Vec<(usize, Py<PyType>)>,
     pub(super) network: Option<VirtualNetwork>,
-    /// The same, as the game has it.
+    /// The network as Python's object.
     pub(super) simulated: Option<Py<SimulatedNetwork>>,
     pub(super) conditions: Option<Bound<'py, Conditions>>,
     pub(super) seed: Option<i128>,
@@ -73,7 +73,7 @@ pub(super) struct Settings<'py> {
 }
 
 impl<'py> Settings<'py> {
-    /// Those that `function` was given, with this bound on chunks in memory if none was.
+    /// Reads the arguments of `function`; `memory` bounds chunks in memory by default.
     pub(super) fn new(
         py: Python<'py>,
         function: &'static str,

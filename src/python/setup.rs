@@ -1,4 +1,4 @@
-//! How servers and clients come by a driver and by randomness, and read what they are given.
+//! How servers and clients get a driver and randomness, and read their arguments.
 
 use core::net::SocketAddr;
 
@@ -14,10 +14,10 @@ use crate::rng::Entropy;
 use crate::transport::ack_endpoint::AckEndpointConfig;
 use crate::transport::{ConnectionConfig, SendOptions};
 
-/// Packets that may arrive late without being taken for replays: a second of a fast connection.
+/// How late packets may arrive without counting as replays: a second's worth on a fast connection.
 pub(super) const REPLAY_WINDOW: usize = 1024;
 
-/// A driver on a socket or on a simulated network, with a simulated link in front if there are conditions.
+/// Opens a driver on a socket or on a simulated network, behind a simulated link if there are conditions.
 pub(super) fn open_driver(py: Python<'_>, address: SocketAddr, settings: &Settings<'_>) -> PyResult<Driver> {
     let driver = match &settings.network {
         None => Driver::udp(address, UdpConfig::default()),
@@ -34,19 +34,19 @@ pub(super) fn open_driver(py: Python<'_>, address: SocketAddr, settings: &Settin
     Ok(driver)
 }
 
-/// Packets that fit IP packets of `mtu` bytes.
+/// The packet sizes that fit IP packets of `mtu` bytes.
 pub(super) fn packets_within(mtu: i128) -> PyResult<AckEndpointConfig> {
     let mtu = within("mtu", mtu, MIN_MTU, DEFAULT_MTU)?;
     ConnectionConfig::default().packets.with_mtu(mtu).map_err(value_error)
 }
 
-/// Whether a driver of this name has a thread.
+/// Whether a driver's name means one with a thread.
 pub(super) fn is_threaded(driver: &str, network: Option<&VirtualNetwork>) -> PyResult<bool> {
     match (driver, network) {
         ("polled", _) => Ok(false),
         ("thread", None) => Ok(true),
         ("thread", Some(_)) => Err(value_error(
-            "driver must be 'polled' on a simulated network: its time passes when it is told to, and for no thread",
+            "driver must be 'polled' on a simulated network: a thread would not see its time",
         )),
         (other, _) => Err(value_error(format!("driver must be 'polled' or 'thread', not '{other}'"))),
     }
@@ -67,9 +67,10 @@ pub(super) fn random(entropy: &mut dyn Entropy) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// The seed by which a client leaves out numbers: see [`ConnectionConfig::skip_seed`](crate::transport::ConnectionConfig).
-/// None where a capture is replayed, whose peers may ack anything. On a simulated network nobody is to be kept from knowing it,
-/// and what is drawn there stays as it is.
+/// The seed by which a client skips sequence numbers: see
+/// [`ConnectionConfig::skip_seed`](crate::transport::ConnectionConfig). None where a capture is replayed,
+/// whose peers may ack anything, and on a simulated network, where nobody attacks and other draws must stay
+/// as they are.
 pub(super) fn skip_seed(network: Option<&VirtualNetwork>) -> Option<u64> {
     match network {
         None => Some(random(&mut OsEntropy)),
@@ -82,7 +83,7 @@ pub(super) fn class_name(message: &Bound<'_, PyAny>) -> String {
     message.get_type().name().map_or_else(|_| "the message".into(), |name| name.to_string())
 }
 
-/// What a message is sent with.
+/// Reads a message's options.
 pub(super) fn send_options(key: i128, tag: i128, notify: bool) -> PyResult<SendOptions> {
     Ok(SendOptions { key: within("key", key, 0, u32::MAX)?, tag: within("tag", tag, 0, u32::MAX)?, notify })
 }

@@ -1,7 +1,7 @@
-//! What a field's value is in Python: one object, or objects within objects.
+//! The Python form of a field's value: one object, or objects within objects.
 //!
-//! Promises: what a [`Shape`] writes, the field's node reads, and the other way round; no Python code runs but that of
-//! an object's own conversions and of flag classes of many bits. A refusal says where in the value it was.
+//! Promises: the field's node reads what a [`Shape`] writes, and the other way round; no Python code runs
+//! except an object's own conversions and large flag classes. A refusal says where in the value it is.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::wire::node::Leaf;
 use crate::wire::transform::NUMBERS;
 use crate::wire::{BitSink, Node, Value};
 
-/// A shape and the [`Node`] it belongs to are made of one kind, so they have the same parts.
+/// A shape and its [`Node`] are made of one kind, so they have the same parts.
 #[derive(Debug)]
 pub(crate) enum Shape {
     /// An object of a builtin type.
@@ -39,7 +39,7 @@ pub(crate) enum Shape {
     List(Arc<Shape>),
     /// A dict by slot.
     Sparse(Arc<Shape>),
-    /// A tuple of parts that each have a field of their own.
+    /// A tuple of parts that have fields of their own.
     Tuple(Vec<Arc<Shape>>),
     /// A tuple of any length.
     Items(Arc<Shape>),
@@ -61,9 +61,9 @@ pub(crate) enum Shape {
 #[derive(Debug)]
 pub(crate) struct Members {
     class: Py<PyType>,
-    /// Rising by integer.
+    /// In rising order of the integers.
     members: Vec<(i64, Py<PyAny>)>,
-    /// By the address of the member, which `members` keeps alive.
+    /// By the member's address, which `members` keeps alive.
     by_member: HashMap<usize, i64>,
 }
 
@@ -71,18 +71,18 @@ pub(crate) struct Members {
 #[derive(Debug)]
 pub(crate) struct FlagClass {
     class: Py<PyType>,
-    /// The flags of every integer, where that are not too many.
+    /// The flag of every integer, if they are few.
     known: Vec<Py<PyAny>>,
 }
 
-/// A message class within another.
+/// A message class inside another.
 #[derive(Debug)]
 pub(crate) struct Nested {
     slots: Slots,
     schema: Py<Schema>,
 }
 
-/// Bits up to which all combinations of flags are made beforehand.
+/// Up to this many bits, all combinations of flags are made in advance.
 const KNOWN_FLAG_BITS: usize = 8;
 
 impl Members {
@@ -200,7 +200,7 @@ impl Shape {
         Ok(leaf.write(value, sink)?)
     }
 
-    /// The value of an object that is one value, not yet checked against any bound; numbers of a vector are put into `floats`.
+    /// The value of a single object, not yet checked against any bound; a vector's numbers go into `floats`.
     pub(super) fn leaf_value<'a>(
         &self,
         object: &'a Bound<'_, PyAny>,
@@ -273,8 +273,8 @@ impl Shape {
         }
     }
 
-    /// The object of the value at `at` of a body that the core read. Without `CONVERT`, types of the game's own come as what
-    /// is on the wire.
+    /// The object for the value at `at` in a body that the core read. Without `CONVERT`, the game's own types
+    /// stay what is on the wire.
     #[inline]
     pub(super) fn load<'py, const CONVERT: bool>(
         &self,
@@ -351,7 +351,7 @@ fn value<'a>(leaf: &Leaf, body: &'a [u8], at: usize) -> PyResult<Value<'a>> {
     leaf.load(body, at).ok_or_else(broken)
 }
 
-/// What can't be: the core made the body, and one kind made both shape and node.
+/// An internal error: the core made the body, and one kind made shape and node.
 #[cold]
 pub(super) fn broken() -> PyErr {
     PyValueError::new_err("the body is not one of its schema's")
@@ -363,7 +363,7 @@ pub(super) fn instance_of(class: &Py<PyType>, py: Python<'_>) -> Refusal {
     Refusal::Instance(name)
 }
 
-/// The objects of a list or tuple, as they are now: their own code may change the list.
+/// A copy of a list's or tuple's objects: their own code may change the list.
 pub(super) fn items<'py>(
     object: &Bound<'py, PyAny>,
     expected: &'static str,
@@ -374,7 +374,7 @@ pub(super) fn items<'py>(
     object.cast::<PyList>().map(|list| list.to_tuple()).map_err(|_| Refusal::Type(expected))
 }
 
-/// The slots of a dict and what they hold, by slot.
+/// The slots of a dict with their objects, in slot order.
 fn entries<'py>(object: &Bound<'py, PyAny>) -> Result<Vec<(i128, Bound<'py, PyAny>)>, Refusal> {
     let Ok(dict) = object.cast::<PyDict>() else { return Err(Refusal::Type("a dict")) };
     let mut entries = Vec::with_capacity(dict.len());
@@ -389,7 +389,7 @@ fn entries<'py>(object: &Bound<'py, PyAny>) -> Result<Vec<(i128, Bound<'py, PyAn
     Ok(entries)
 }
 
-/// Takes exactly as many floats as there is room for from a tuple, a list or whatever else has an order.
+/// Takes exactly `floats.len()` floats from a tuple, a list or another sequence.
 fn fill(floats: &mut [f64], object: &Bound<'_, PyAny>) -> Result<(), Refusal> {
     let count = floats.len();
     let wrong = |length| Refusal::Components { length, count };
@@ -415,7 +415,7 @@ fn component(object: &Bound<'_, PyAny>, i: usize) -> Result<f64, Refusal> {
     float(object).map_err(|refusal| refusal.within(&format!("[{i}]"), object))
 }
 
-/// Takes the translation, the rotation and the scale of a `Transform`.
+/// Takes translation, rotation and scale of a `Transform`.
 fn fill_transform(numbers: &mut [f64; NUMBERS], object: &Bound<'_, PyAny>) -> Result<(), Refusal> {
     let expected = "a Transform";
     let parts = items(object, expected)?;
@@ -431,7 +431,7 @@ fn fill_transform(numbers: &mut [f64; NUMBERS], object: &Bound<'_, PyAny>) -> Re
     Ok(())
 }
 
-/// A `Transform` of a row's numbers.
+/// Makes a `Transform` of a row's numbers.
 fn transform<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let Value::Cells(cells) = value else { return Err(broken()) };
@@ -441,8 +441,8 @@ fn transform<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAn
     class.call1((part(0, 3)?, part(3, 7)?, part(7, NUMBERS)?))
 }
 
-/// The names and objects of an enumeration's members, and the integers that stand for them: their own values where all
-/// are integers, else their places.
+/// Names and objects of an enumeration's members with the integers that stand for them: their values if all
+/// are integers, otherwise their positions.
 pub(super) fn members_of<'py>(class: &Bound<'py, PyType>) -> PyResult<Vec<(String, i64, Bound<'py, PyAny>)>> {
     let py = class.py();
     let members = class.try_iter()?.collect::<PyResult<Vec<_>>>()?;

@@ -1,7 +1,7 @@
-//! Python objects to values of the wire and back.
+//! Converts Python objects to wire values and back.
 //!
-//! Promises: an object is converted as its field asks, or refused with the reason in words; exact builtin
-//! types take a short way. Integers are whatever has `__index__`, floats whatever has `__float__`.
+//! Promises: an object is converted as its field asks, or refused with a reason; exact builtin types take a
+//! fast path. Integers are objects with `__index__`, floats objects with `__float__`.
 
 use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
@@ -10,13 +10,13 @@ use pyo3::types::{PyBool, PyBytes, PyFloat, PyString, PyTuple};
 use super::errors::{FieldError, FieldTypeError};
 use crate::wire::{Kind, Value, ValueError};
 
-/// What Python objects a field takes.
+/// The Python objects that a field takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Takes {
     Bool,
-    /// Integers of an i64.
+    /// Integers within an i64.
     Int,
-    /// Integers that may be beyond an i64.
+    /// Integers that may exceed an i64.
     WideInt,
     Float,
     Text,
@@ -24,7 +24,7 @@ pub(crate) enum Takes {
 }
 
 impl Takes {
-    /// What fields of this kind take; nothing for kinds that are more than one builtin object.
+    /// The objects for fields of this kind; none if the kind is more than one builtin object.
     pub(super) fn of(kind: &Kind) -> Option<Self> {
         Some(match *kind {
             Kind::Bool => Takes::Bool,
@@ -91,7 +91,7 @@ pub(super) fn integer(object: &Bound<'_, PyAny>) -> Result<i128, Refusal> {
     }
 }
 
-/// Integers that the short way doesn't take.
+/// Integers that the fast path doesn't take.
 #[cold]
 fn wide_int<'a>(object: &Bound<'_, PyAny>) -> Result<Value<'a>, Refusal> {
     if let Ok(value) = object.extract::<i128>() {
@@ -105,37 +105,37 @@ fn wide_int<'a>(object: &Bound<'_, PyAny>) -> Result<Value<'a>, Refusal> {
     }
 }
 
-/// Why an object is not what a field takes.
+/// Why a field refuses an object.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// The wrong type; the right one in words.
+    /// The wrong type; holds the right one in words.
     Type(&'static str),
-    /// Not an object of the class of this name.
+    /// Not an object of the class with this name.
     Instance(String),
     /// Not a vector of this many numbers.
     Components {
-        /// How many there are, where that is known.
+        /// The vector's length, where known.
         length: Option<usize>,
         count: usize,
     },
-    /// A part of the value, and not the whole, is refused.
+    /// A part of the value is refused, not the whole.
     Within {
-        /// The part, as it is written behind the field's name.
+        /// The part, as it is written after the field's name.
         path: String,
         part: Py<PyAny>,
         refusal: Box<Refusal>,
     },
     /// The right type, out of the field's bounds.
     Value(ValueError),
-    /// A number that no field of any range takes.
+    /// A number beyond the range of every field.
     Beyond,
     /// Text with half of a surrogate pair, which has no encoding.
     Surrogates,
-    /// None of these, in words.
+    /// None of these values, in words.
     OneOf(String),
     /// A tuple of another length.
     Length { length: usize, count: usize },
-    /// Two items of a set, or two keys of a dict, that are the same on the wire.
+    /// Two items of a set, or two keys of a dict, that are equal on the wire.
     Same(String, String),
     /// The game's `to_wire` raised.
     ToWire(PyErr),
@@ -150,13 +150,13 @@ impl From<ValueError> for Refusal {
 }
 
 impl Refusal {
-    /// What `to_wire` raised. What ends programs, such as `KeyboardInterrupt`, is no word about the field.
+    /// An exception of `to_wire`. One that ends programs, such as `KeyboardInterrupt`, is passed on instead.
     #[cold]
     pub(super) fn to_wire(py: Python<'_>, error: PyErr) -> Self {
         if error.is_instance_of::<PyException>(py) { Refusal::ToWire(error) } else { Refusal::Raised(error) }
     }
 
-    /// The refusal of what has this part: of the part, by its path.
+    /// The refusal of the whole value, which names the part by its path.
     #[cold]
     pub(super) fn within(self, step: &str, part: &Bound<'_, PyAny>) -> Self {
         match self {
@@ -203,7 +203,7 @@ impl Refusal {
             Refusal::Components { length: Some(length), count } => {
                 FieldError::new_err(args(format!("{count} numbers, and these are {length}")))
             }
-            // One of many numbers: which one.
+            // One of many numbers: say which.
             Refusal::Value(
                 error @ (ValueError::FloatOutOfRange { value, .. } | ValueError::NotFinite { value }),
             ) if object.extract::<f64>().is_err() => {
@@ -216,7 +216,7 @@ impl Refusal {
     }
 }
 
-/// What a value must be, in words.
+/// A field's bound in words.
 pub(super) fn bound(error: &ValueError) -> String {
     match error {
         ValueError::Type { expected, .. } => (*expected).into(),
@@ -243,7 +243,7 @@ pub(super) fn bound(error: &ValueError) -> String {
     }
 }
 
-/// A float in as few digits as tell it apart; those of a single, if it is one.
+/// A float in the fewest digits that identify it; a single's digits if it is one.
 fn short(value: f64) -> String {
     let single = value as f32;
     if f64::from(single) == value { single.to_string() } else { value.to_string() }

@@ -158,7 +158,7 @@ def test_the_own_avatar_is_found() -> None:
     second = client.world.owned(Tank)
     assert second is not None
     assert second.label == "second"
-    with pytest.raises(tw.GhostError, match="Steer is no class made by"):
+    with pytest.raises(tw.GhostError, match="Steer must be one of the protocol's ghost classes"):
         client.world.owned(Steer)
 
 

@@ -1,4 +1,4 @@
-//! Rows that were received, on their way up.
+//! Received rows on their way to the game.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::endpoint::Table;
 use crate::python::columns::{Columns, Slice, view};
 use crate::python::schema::Schema;
 
-/// Rows, and the arena in which their texts, data and lists lie.
+/// Rows, and the arena that holds their strings, bytes and lists.
 #[derive(Debug)]
 pub(in crate::python) struct Received {
     pub(super) rows: Vec<u8>,
@@ -43,20 +43,20 @@ impl Columns for Received {
 }
 
 impl Received {
-    /// The messages of a class that came in a tick.
+    /// The messages of one class that arrived in a tick.
     pub(in crate::python) fn new(schema: &Schema, table: Table, arena: Arc<Vec<u8>>) -> Self {
         let (stride, count) = (table.stride(), table.count());
         let format = schema.rows.headed_format(&schema.core);
         Received { rows: table.into_rows(), stride, count, format, arena, headed: true }
     }
 
-    /// As an array with NumPy, else as [`Rows`].
+    /// A NumPy array where NumPy is installed, otherwise [`Rows`].
     pub(in crate::python) fn array<'py>(
         this: &Arc<Self>,
         schema: &Bound<'py, Schema>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = schema.py();
-        // Looked up once: to import what is imported already takes longer than to make an array.
+        // Looked up once: importing a loaded module takes longer than making an array.
         static NDARRAY: PyOnceLock<Option<Py<PyAny>>> = PyOnceLock::new();
         let ndarray =
             NDARRAY.get_or_try_init(py, || Ok::<_, PyErr>(numpy(py, "ndarray")?.map(Bound::unbind)))?;
@@ -72,7 +72,7 @@ impl Received {
     }
 }
 
-/// Rows that were read by themselves.
+/// An array of rows that were read outside a tick.
 pub(super) fn array<'py>(
     schema: &Bound<'py, Schema>,
     rows: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Rows of the game, on their way down.
+//! The game's rows on their way to the core.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -29,7 +29,7 @@ pub(super) fn take(
             )));
         }
         let raw = Raw::get(rows, ffi::PyBUF_STRIDED_RO)?;
-        // Arrays do what they say; other objects may say anything.
+        // Only arrays are sure to describe themselves truthfully.
         if raw.item_size() != core.row_size() {
             return Err(PyTypeError::new_err(format!(
                 "rows of {name} must take {} bytes each, not {}",
@@ -81,7 +81,7 @@ pub(super) fn take(
     Ok(Rows::new(bytes, arena_bytes, count))
 }
 
-/// Refuses an array that holds neither bytes nor what lists of the class do.
+/// Refuses an array whose items are neither bytes nor of a type that the class's lists hold.
 fn check_arena(schema: &Schema, arena: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = arena.py();
     let Some(dtype) = arena.getattr_opt(intern!(py, "dtype"))? else { return Ok(()) };
@@ -95,7 +95,7 @@ fn check_arena(schema: &Schema, arena: &Bound<'_, PyAny>) -> PyResult<()> {
     }
     let parts = schema.rows.parts(py, &schema.core)?;
     for part in &parts {
-        // Of a vector, whose rows are arrays themselves.
+        // A vector's rows are arrays themselves: their base counts too.
         if dtype.eq(part)? || dtype.eq(part.getattr(intern!(py, "base"))?)? {
             return Ok(());
         }
@@ -109,7 +109,7 @@ fn check_arena(schema: &Schema, arena: &Bound<'_, PyAny>) -> PyResult<()> {
     Err(PyTypeError::new_err(format!("arena of {} must be bytes{or}, not of {dtype}", schema.name())))
 }
 
-/// How many rows a buffer holds that is no array: it has the format of rows, or is bytes.
+/// How many rows a buffer holds that isn't an array: its items are rows or bytes.
 fn count_of(raw: &Raw, name: &str, core: &crate::wire::Schema) -> PyResult<usize> {
     let size = core.row_size();
     let format = raw.format().to_string_lossy();

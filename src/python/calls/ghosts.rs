@@ -1,7 +1,8 @@
 //! Ghosts as arguments: numbers on the wire, objects in the game.
 //!
-//! Promises: a client's call on a ghost that isn't its own never runs, where the call is for owners. A server's call that names a
-//! ghost which isn't there yet waits for it, for a bounded time and among a bounded number, on channels that lose nothing.
+//! Promises: a call that only owners may make never runs for a client that doesn't own the ghost. A server's
+//! call that names a ghost the client doesn't have yet waits for it, for a bounded time and among a bounded
+//! number, on reliable channels.
 
 use std::collections::VecDeque;
 
@@ -19,19 +20,19 @@ use crate::python::lock;
 use crate::time::{Duration, Instant};
 use crate::transport::ChannelKind;
 
-/// How many calls may wait for their ghosts: more than a server makes in the time that ghosts take.
+/// How many calls may wait for their ghosts: more than a server makes while a ghost is on its way.
 const MAX_WAITING: usize = 256;
 
-/// How long: a ghost that takes longer has no use for what happened to it then.
+/// After this wait, what happened to the ghost is of no interest any more.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
-/// What a call's ghosts are where it runs.
+/// The ghosts among a call's arguments, where the call runs.
 pub(super) enum Ghosts<'py> {
-    /// All are here, in the order of the parameters.
+    /// All ghosts are here, in the order of the parameters.
     Here(Vec<Bound<'py, PyAny>>),
-    /// One isn't here, or isn't the caller's.
+    /// A ghost isn't here, or isn't the caller's.
     Missing(Outcome),
-    /// One isn't here yet.
+    /// A ghost hasn't arrived yet.
     Awaited,
 }
 
@@ -46,10 +47,11 @@ impl Endpoint {
         declared.ghosts.iter().map(|parameter| object.getattr(parameter.name.bind(py))).collect()
     }
 
-    /// Puts the numbers by which a peer knows them in their places. False where it isn't to have one of them.
+    /// Replaces ghosts by the numbers under which a peer knows them. False if the peer isn't sent one of
+    /// them.
     ///
     /// # Errors
-    /// One is no ghost of its class, or not in this world.
+    /// An argument is no ghost of its class, or not in this world.
     pub(in crate::python) fn number_ghosts<'py>(
         &self,
         declared: &Declared,
@@ -79,7 +81,7 @@ impl Endpoint {
 }
 
 impl Desk {
-    /// The ghosts that a call that came names.
+    /// The ghosts that a received call names.
     pub(super) fn find_ghosts<'py>(
         &self,
         declared: &Declared,
@@ -107,7 +109,7 @@ impl Desk {
         Ok(Ghosts::Here(found))
     }
 
-    /// Has a call wait for its ghosts; gives it back where it may not.
+    /// Lets a call wait for its ghosts; gives it back if there is no room for it.
     pub(super) fn await_ghosts(&self, py: Python<'_>, arrived: Arrived) -> PyResult<Option<Arrived>> {
         let protocol = self.protocol.get();
         let channel = self.channel_of(py, arrived.call)?;
@@ -122,8 +124,8 @@ impl Desk {
         Ok(None)
     }
 
-    /// The calls that need wait no longer, in their order. Those whose time is over are counted and dropped, as are those whose
-    /// ghosts can't be made.
+    /// The calls whose ghosts have arrived, in their order. Drops and counts calls that waited too long, and
+    /// those whose ghosts can't be made.
     pub(super) fn take_ready(&self, py: Python<'_>, now: Instant, raised: &mut FirstError) -> Vec<Arrived> {
         let waiting = core::mem::take(&mut *lock(&self.waiting));
         let (mut ready, mut still) = (Vec::new(), Vec::new());
@@ -147,7 +149,7 @@ impl Desk {
         ready
     }
 
-    /// Drops the calls of a connection that ended: what they name is another's ghosts by the next one.
+    /// Drops the calls of a connection that ended: on the next one, the same numbers are other ghosts.
     pub(super) fn discard_waiting(&self, peer: PeerHandle) {
         let theirs: VecDeque<(Instant, Arrived)> = {
             let mut waiting = lock(&self.waiting);

@@ -1,8 +1,8 @@
 //! Calls for Python: functions that the other side runs.
 //!
-//! Promises: a call is a message of its function's parameters, and what holds for messages holds for it. The game's functions run
-//! where the game takes its tick, in the order in which their channel brought them, and never under a lock; what they raise ends
-//! the call and nothing else.
+//! Promises: a call is a message of its function's parameters, and follows the rules of messages. The game's
+//! functions run where the game takes its tick, in the order of their channel, and never under a lock; an
+//! exception ends that call and nothing else.
 
 mod counts;
 mod declared;

@@ -1,4 +1,4 @@
-//! The Python classes that calls are made and answered with, found when the first is needed.
+//! The Python classes of calls and replies, looked up when first needed.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -10,7 +10,7 @@ pub(super) fn request_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     CLASS.import(py, "tickwire.requests", "Request")
 }
 
-/// Why a request gets no value, as the members of `tickwire.requests.Outcome` are called.
+/// Why a request has no value, under the names of `tickwire.requests.Outcome`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Failed,

@@ -1,4 +1,4 @@
-//! What an endpoint does for its calls around a tick.
+//! An endpoint's work for its calls around a tick.
 
 use std::sync::{Arc, Weak};
 
@@ -11,12 +11,12 @@ use crate::python::endpoint::Endpoint;
 use crate::time::Instant;
 
 impl Endpoint {
-    /// Runs the calls that the game has left in its last tick's inbox.
+    /// Runs the calls that the game left unread in its last tick's inbox.
     pub(in crate::python) fn run_calls(&self, py: Python<'_>) -> PyResult<()> {
         self.desk.as_ref().map_or(Ok(()), |desk| desk.run(py, None, None).map(drop))
     }
 
-    /// Takes over what a tick brought of calls: where they wait, and behind which tick.
+    /// Takes over the calls of a tick; they run after this tick's messages are read.
     pub(in crate::python) fn take_calls(
         &self,
         py: Python<'_>,
@@ -35,7 +35,7 @@ impl Endpoint {
         }
     }
 
-    /// Ends what waits for an endpoint that is closed.
+    /// Ends the calls and requests of an endpoint that is closed.
     pub(in crate::python) fn end_calls(&self, py: Python<'_>) -> PyResult<()> {
         match &self.desk {
             Some(desk) if self.closed().unwrap_or(true) => desk.close(py),

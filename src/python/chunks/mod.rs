@@ -1,7 +1,7 @@
-//! Large blocks of data for Python: what is sent, how far it is, and what came in.
+//! Chunks for Python: sending them, their progress, and received ones.
 //!
-//! Promises: one content is hashed and held once, however many clients it goes to; how far a transfer is can be read
-//! without waiting for the endpoint, which writes it down once a tick; nothing here keeps an endpoint alive.
+//! Promises: a content is hashed and held once, however many clients it goes to; progress can be read without
+//! waiting for the endpoint, which notes it once a tick; nothing here keeps an endpoint alive.
 
 mod content;
 mod progress;
@@ -29,7 +29,7 @@ use crate::driver::Driver;
 use crate::endpoint::{PeerHandle, SendChunkError};
 use crate::transport::chunks::{ChunkError, Offer};
 
-/// The number of a transfer that never was one: those of the core count from 0.
+/// Stands for a transfer that never existed: the core counts from 0.
 const NEVER_QUEUED: u64 = u64::MAX;
 
 impl Endpoint {
@@ -55,7 +55,7 @@ impl Endpoint {
                 }
                 (number, transfers.add(session.host(), now, peer, number))
             }
-            // What a player does is no reason to end the game.
+            // A player's doing is no reason to end the game.
             Err(error @ (SendChunkError::NotConnected | SendChunkError::Chunk(ChunkError::Full)))
                 if !self.strict =>
             {
@@ -74,16 +74,17 @@ impl Endpoint {
         Ok(transfer)
     }
 
-    /// Whether a chunk can be sent at all.
+    /// Whether chunks can be sent at all.
     ///
     /// # Errors
-    /// Before all is read and hashed in vain: when the endpoint is closed, or strict and without this peer.
+    /// Raised before the content is read and hashed in vain: the endpoint is closed, or strict and without
+    /// this peer.
     pub(super) fn check_open(&self, peer: PeerHandle) -> PyResult<()> {
         let connected = self.with(|core, _| core.is_connected(peer))?;
         if connected || !self.strict { Ok(()) } else { Err((self.kind.missing)()) }
     }
 
-    /// The chunks of a peer that are under way.
+    /// A peer's chunks in transfer.
     pub(super) fn incoming_chunks(
         &self,
         py: Python<'_>,
@@ -91,7 +92,7 @@ impl Endpoint {
         client: Option<&Py<ClientHandle>>,
     ) -> PyResult<Vec<IncomingChunk>> {
         let state = self.state.lock()?;
-        // Once closed, no connection is left.
+        // A closed endpoint has no connections.
         let Some(now) = state.carrier.driver().map(Driver::now) else { return Ok(Vec::new()) };
         let chunks = state.host().incoming_chunks(now, peer);
         drop(state);
@@ -104,32 +105,33 @@ impl Endpoint {
 }
 
 impl State {
-    /// Writes down how far transfers are: after all that changes it.
+    /// Notes the progress of transfers; called after everything that changes it.
     pub(in crate::python) fn note_transfers(&mut self) {
         let State { carrier, transfers, .. } = self;
         let now = carrier.now();
         transfers.note(carrier.session.change(), now);
     }
 
-    /// Whether a chunk of a peer is under way: ids come again after a while.
+    /// Whether a peer's chunk is in transfer: ids are reused after a while.
     fn is_incoming(&self, peer: PeerHandle, offer: &Offer) -> bool {
         let Some(now) = self.carrier.driver().map(Driver::now) else { return false };
         self.host().incoming_chunks(now, peer).iter().any(|(open, _)| open == offer)
     }
 }
 
-/// Where chunks are paused and cancelled: an endpoint, which raises as all its calls do where it can't be used.
+/// An endpoint as chunks see it, to pause and cancel them. It raises like the endpoint's own methods if it
+/// can't be used.
 pub(super) trait Canceller: Send + Sync {
-    /// Ends a chunk of ours; false when it is over already.
+    /// Ends a chunk of ours; false if it has ended already.
     fn cancel(&self, peer: PeerHandle, number: u64) -> PyResult<bool>;
 
-    /// Ends a chunk of the peer; false when it is over already.
+    /// Ends a chunk of the peer; false if it has ended already.
     fn reject(&self, peer: PeerHandle, offer: &Offer) -> PyResult<bool>;
 
-    /// Pauses or resumes a chunk of ours; false when it is over already.
+    /// Pauses or resumes a chunk of ours; false if it has ended already.
     fn pause(&self, peer: PeerHandle, number: u64, paused: bool) -> PyResult<bool>;
 
-    /// Pauses or resumes a chunk of the peer; false when it is over already.
+    /// Pauses or resumes a chunk of the peer; false if it has ended already.
     fn pause_incoming(&self, peer: PeerHandle, offer: &Offer, paused: bool) -> PyResult<bool>;
 }
 

@@ -1,4 +1,4 @@
-//! Which chunks an endpoint takes, and where they go.
+//! Which chunks an endpoint accepts, and where it stores them.
 
 use std::path::PathBuf;
 
@@ -11,22 +11,22 @@ use crate::python::errors::file_error;
 use crate::python::fields::within;
 use crate::transport::chunks::MAX_CHUNK_BYTES;
 
-/// The largest file that is taken if nothing is said: 1 GiB, which a game hardly has and a disk does.
+/// The default limit of a file, 1 GiB: larger than games send, smaller than any disk.
 const FILE_LIMIT: u64 = 1 << 30;
 
-/// How many of the largest files a directory takes if nothing is said.
+/// How many files of the largest size a directory takes by default.
 const FILES: u64 = 8;
 
-/// Which chunks an endpoint takes, and where they go.
+/// Which chunks an endpoint accepts, and where it stores them.
 #[derive(Debug)]
 pub(in crate::python) struct Arrivals {
     pub(in crate::python) limits: ChunkLimits,
-    /// None: memory.
+    /// Memory if none.
     pub(in crate::python) directory: Option<DirectoryStore>,
 }
 
 impl Arrivals {
-    /// As the arguments of an endpoint say.
+    /// Reads an endpoint's arguments.
     pub(in crate::python) fn new(
         py: Python<'_>,
         memory: i128,

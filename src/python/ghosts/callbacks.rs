@@ -1,7 +1,8 @@
-//! Methods of a ghost class that a client calls as things happen to its ghosts.
+//! Methods of a ghost class that a client calls when something happens to its ghosts.
 //!
-//! Promises: all of a tick's are called, in the order of its events, when the columns are of that tick and before the game sees
-//! the events. What the first of them raised that did is raised by the tick; what others raised goes to `sys.unraisablehook`.
+//! Promises: all of a tick's methods are called, in the order of its events, after the columns were updated
+//! and before the game sees the events. The tick raises the first exception; later ones go to
+//! `sys.unraisablehook`.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -11,7 +12,7 @@ use pyo3::types::PyType;
 use super::events::{GhostChanged, GhostDespawned, GhostOwned, GhostSpawned};
 use super::properties::{Properties, Property};
 
-/// Which of them a class has.
+/// Which of the methods a class has.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::python) struct Callbacks {
     spawned: bool,
@@ -39,7 +40,7 @@ impl Callbacks {
         self.first().is_some()
     }
 
-    /// The name of the first that there is.
+    /// The name of its first method.
     fn first(self) -> Option<&'static str> {
         let all = [
             (self.spawned, "on_spawned"),
@@ -50,7 +51,7 @@ impl Callbacks {
         all.into_iter().find_map(|(has, name)| has.then_some(name))
     }
 
-    /// Calls the one that an event is for, if there is one.
+    /// Calls the event's method, if the class has it.
     fn call(self, event: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = event.py();
         if let Ok(event) = event.cast::<GhostChanged>() {
@@ -74,7 +75,7 @@ impl Callbacks {
     }
 }
 
-/// Refuses to take ghosts as columns whose class waits for calls: of columns there are none.
+/// Refuses columns of a class with callbacks: nothing is called for ghosts that come as columns.
 ///
 /// # Errors
 /// Naming the class and its method.
@@ -98,7 +99,7 @@ pub(in crate::python) fn check_columns(
     Ok(())
 }
 
-/// Calls those of these events, each with what its class has.
+/// Calls the methods for these events.
 pub(in crate::python) fn call_all(py: Python<'_>, events: &[(Callbacks, Py<PyAny>)]) -> PyResult<()> {
     let mut raised = Ok(());
     for (callbacks, event) in events {

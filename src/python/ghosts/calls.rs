@@ -11,17 +11,18 @@ use crate::python::state::State;
 
 /// A ghost that a peer named.
 pub(in crate::python) enum GhostArgument<'py> {
-    /// This one; and whether it is the peer's own.
+    /// The ghost, and whether the peer owns it.
     Here(Bound<'py, Ghost>, bool),
     Gone,
     Awaited,
 }
 
 impl Population {
-    /// The number by which a peer knows a ghost: none where it isn't to have it. Outside: it is of another class.
+    /// The number by which a peer knows a ghost; the inner None: the peer isn't sent it. The outer None: it
+    /// is of another class.
     ///
     /// # Errors
-    /// It is not in this world.
+    /// The ghost is not in this world.
     pub(in crate::python) fn number_for(
         &self,
         shared: &Shared<State>,
@@ -42,7 +43,7 @@ impl Population {
         }))
     }
 
-    /// The ghost that a peer calls by this number.
+    /// The ghost that a peer knows by this number.
     pub(in crate::python) fn named_by<'py>(
         &self,
         py: Python<'py>,

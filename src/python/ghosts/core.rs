@@ -1,4 +1,5 @@
-//! What the bindings ask of the core's ghosts, all behind the endpoint's lock. Of an endpoint whose protocol has none, nothing.
+//! The bindings' access to the core's ghosts, behind the endpoint's lock. Does nothing if the protocol has no
+//! ghosts.
 
 use pyo3::prelude::*;
 
@@ -12,7 +13,7 @@ use crate::replication::{
 };
 use crate::session::Ghosts;
 
-/// An endpoint's part in the ghosts of its protocol.
+/// The ghosts' half that an endpoint has: a server's publisher or a client's mirror.
 pub(in crate::python) fn part(protocol: &Protocol, is_server: bool) -> Ghosts {
     let (Some(classes), Some(channel)) = (&protocol.ghost_classes, protocol.core.ghost_channel()) else {
         return Ghosts::None;
@@ -48,7 +49,7 @@ pub(super) fn despawn(state: &mut State, class: usize, row: u32) -> bool {
     publisher(state).is_some_and(|publisher| publisher.despawn(class, row))
 }
 
-/// Sets a property without words, whose value was checked.
+/// Sets a property without words to a checked value.
 pub(super) fn set_value(state: &mut State, class: usize, row: u32, property: usize, body: &[u8]) {
     if let Some(publisher) = publisher(state) {
         let _ = publisher.set_cell(class, row, property, body);
@@ -66,7 +67,7 @@ pub(super) fn set_relevancy(state: &mut State, class: usize, rule: Relevancy) ->
     state.interests.as_mut().map_or(Ok(()), |interests| interests.set_rule(&classes, class, rule))
 }
 
-/// Whether the rule of a class is like one.
+/// Whether the rule of a class satisfies `is_it`.
 pub(super) fn has_rule(state: &State, class: usize, is_it: impl FnOnce(Relevancy) -> bool) -> bool {
     state.interests.as_ref().is_some_and(|interests| is_it(interests.rule(class)))
 }
@@ -83,9 +84,9 @@ pub(super) fn show(state: &mut State, client: PeerHandle, class: usize, mask: Ve
     }
 }
 
-/// By which name a client knows a row.
+/// The network id by which a client knows a row.
 pub(super) fn name(state: &mut State, client: PeerHandle, class: usize, row: u32) -> Option<GhostName> {
-    // The endpoint has them beside each other.
+    // An endpoint with interests has a publisher.
     let Ghosts::Publisher(publisher) = state.carrier.session.ghosts() else { return None };
     state.interests.as_mut()?.name(publisher, client, class, row)
 }
@@ -104,7 +105,7 @@ pub(super) fn client_bits(state: &mut State, client: PeerHandle) -> u64 {
     publisher(state).map_or(0, |publisher| publisher.peer_bits(client))
 }
 
-/// Remembers this many ticks of the world.
+/// Sets how many ticks of the world are remembered.
 pub(super) fn remember(state: &mut State, ticks: u32) {
     if let Some(publisher) = publisher(state) {
         publisher.remember(ticks);
@@ -119,14 +120,15 @@ pub(super) fn server_tick(state: &mut State) -> u32 {
     publisher(state).map_or(0, |publisher| publisher.tick())
 }
 
-/// The oldest and the newest tick that is remembered.
+/// The oldest and newest remembered tick.
 pub(super) fn past_ticks(state: &mut State) -> Option<(u32, u32)> {
     let publisher = publisher(state)?;
     Some((publisher.oldest_past()?, publisher.tick()))
 }
 
-/// The low bits of the newest tick that arrived; how many ticks before that the state is that the client has of a ghost which it
-/// owns, and that of the newest of all of these. None where it isn't its own.
+/// Of the newest tick that arrived, the low bits. Then two ages in ticks, counted back from it: of the state
+/// of a ghost that the client owns (None if it doesn't own it), and of the newest state of all ghosts it
+/// owns.
 pub(in crate::python) fn owned_ages(
     state: &mut State,
     population: &Population,
@@ -146,7 +148,7 @@ pub(in crate::python) fn begin_tick(
 ) {
     if let Some(publisher) = publisher(state) {
         publisher.begin_tick(columns, wrong);
-        // The endpoint has them beside each other.
+        // An endpoint with interests has a publisher.
         let Ghosts::Publisher(publisher) = state.carrier.session.ghosts() else { return };
         if let Some(interests) = &mut state.interests {
             interests.update(publisher);

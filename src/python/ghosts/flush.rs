@@ -1,6 +1,6 @@
-//! A server's columns on their way to the core, once a flush.
+//! Copies a server's columns for the core, once a flush.
 //!
-//! Promises: what other threads write meanwhile is some mixture, checked like any other. Nothing is copied of what rests.
+//! Promises: what other threads write meanwhile is checked like any other value. Idle columns are not copied.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -26,11 +26,11 @@ pub(super) struct Copied {
 #[derive(Default)]
 pub(in crate::python) struct Copies(Mutex<Vec<Copied>>);
 
-/// As the core takes them.
+/// The copied columns, in the form that the core takes.
 pub(in crate::python) struct Copying<'a>(MutexGuard<'a, Vec<Copied>>);
 
 impl Copies {
-    /// Copies what may have changed since it was last called.
+    /// Copies the columns that may have changed since the last call.
     pub(in crate::python) fn take(&self, population: &Population) -> Copying<'_> {
         let mut copies = lock(&self.0);
         copies.resize_with(population.classes.len(), Copied::default);
@@ -42,7 +42,7 @@ impl Copies {
 }
 
 impl Copying<'_> {
-    /// By class and property.
+    /// The columns, by class and property.
     pub(in crate::python) fn columns(&self) -> Vec<Vec<Column<'_>>> {
         self.0.iter().map(Copied::columns).collect()
     }
@@ -56,7 +56,7 @@ impl Copied {
 }
 
 impl Population {
-    /// The exception for the first of what can't be sent.
+    /// The exception for the first value that can't be sent.
     #[cold]
     pub(in crate::python) fn error(&self, py: Python<'_>, wrong: &[(usize, Wrong)]) -> Option<PyErr> {
         let (class, wrong) = wrong.first()?;

@@ -1,4 +1,4 @@
-//! The base of all ghosts' classes: it has their values, or knows where these are.
+//! The base class of all ghosts: it holds their values, or where these are.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,11 +22,11 @@ pub(crate) struct Ghost {
 pub(super) type Values = Vec<Option<Py<PyAny>>>;
 
 enum Life {
-    /// It is in no world.
+    /// In no world.
     Plain(Values),
-    /// It is a row.
+    /// A row of a world.
     Live(Live),
-    /// It was one, whose last values these are.
+    /// A row that was despawned, with its last values.
     Over { values: Values, row: u32 },
 }
 
@@ -116,7 +116,7 @@ impl Ghost {
         }
     }
 
-    /// Where it lives, if it does.
+    /// The row it is, if it is live.
     pub(super) fn live(&self) -> Option<Live> {
         match &*lock(&self.life) {
             Life::Live(live) => Some(live.clone()),
@@ -124,7 +124,7 @@ impl Ghost {
         }
     }
 
-    /// The row that it had, if it was live once and is no more.
+    /// The row that it was, if it was despawned.
     pub(super) fn was(&self) -> Option<u32> {
         match &*lock(&self.life) {
             Life::Over { row, .. } => Some(*row),
@@ -132,7 +132,7 @@ impl Ghost {
         }
     }
 
-    /// Makes it a row. What it had before is given back, to be dropped where no lock is held.
+    /// Makes it a row. Returns its former values, to be dropped where no lock is held.
     pub(super) fn enter(&self, live: Live) -> Values {
         match core::mem::replace(&mut *lock(&self.life), Life::Live(live)) {
             Life::Plain(values) | Life::Over { values, .. } => values,
@@ -140,7 +140,7 @@ impl Ghost {
         }
     }
 
-    /// Ends its life in the world, with these last values.
+    /// Ends its life in the world; it keeps these values.
     pub(super) fn leave(&self, values: Values, row: u32) {
         let old = core::mem::replace(&mut *lock(&self.life), Life::Over { values, row });
         drop(old);

@@ -1,7 +1,8 @@
-//! What a game decides of its world itself, once a flush: which rows each client is to have, and how much each row matters.
+//! The game's hooks on its world, called once a flush: which rows each client gets, and how much each row
+//! matters.
 //!
-//! Promises: no lock is held while a hook runs. A hook that raises, or gives what can't be used, changes nothing: what it gave last
-//! holds, all is sent, and then the flush raises.
+//! Promises: no lock is held while a hook runs. A hook that raises or returns something unusable changes
+//! nothing: its last answer holds, everything is sent, and then the flush raises.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -34,12 +35,13 @@ impl Hooks {
 }
 
 impl World {
-    /// Whether there is anyone to ask.
+    /// Whether any class has a hook.
     pub(in crate::python) fn has_hooks(&self) -> bool {
         lock(&self.hooks).iter().any(|hooks| hooks.relevancy.is_some() || hooks.priority.is_some())
     }
 
-    /// Asks all hooks; `clock` runs one and is told its name. Gives the first error, after all were asked.
+    /// Calls all hooks, each by way of `clock`, which gets its name. Returns the first error after all were
+    /// called.
     pub(in crate::python) fn ask_hooks(
         &self,
         py: Python<'_>,
@@ -61,7 +63,7 @@ impl World {
             }
         };
         for (rows, [relevancy, priority]) in self.population.classes.iter().zip(hooks) {
-            // Nobody is there to have anything.
+            // Without clients there is nothing to decide.
             if let Some(hook) = relevancy.filter(|_| !clients.is_empty()) {
                 let mut done = Ok(());
                 clock("relevancy", &mut || done = self.ask_relevancy(rows, hook.bind(py), clients));
@@ -96,7 +98,7 @@ impl World {
         Ok(())
     }
 
-    /// A mask for each client.
+    /// Reads a mask for each client.
     fn masks(
         &self,
         rows: &GhostRows,
@@ -175,7 +177,7 @@ impl World {
     }
 }
 
-/// An error of the same class that says whose it is.
+/// The same error, with the hook's name in its sentence.
 fn said_of(py: Python<'_>, error: &PyErr, whose: &str) -> PyErr {
     let sentence = format!("{whose}: {}", error.value(py));
     PyErr::from_type(error.get_type(py), sentence)

@@ -1,10 +1,10 @@
-//! The memory of a column: a cell a row, of which Python has views.
+//! The memory of a column, one cell a row, which Python views share.
 //!
-//! Promises: a column never moves, so that views of it stay good while rows come and go; pages that nobody wrote to take no
+//! Promises: a column never moves, so views stay valid while rows come and go; untouched pages take no
 //! memory. What views may have changed is known: [`Memory::take_exported`].
 //!
-//! Views are written to without Tickwire's knowledge, by NumPy also while other threads run. So cells are copied before they are
-//! looked at, as bytes of any value, and never referred to.
+//! Views are written to without Tickwire's knowledge, by NumPy even while other threads run. So cells are
+//! copied before they are read, as bytes of any value, and never referenced.
 
 use core::alloc::Layout;
 use core::ffi::{c_char, c_int, c_void};
@@ -18,18 +18,18 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// What cells are aligned to: all that any of their numbers needs.
+/// Enough alignment for every number in a cell.
 const ALIGNMENT: usize = 64;
 
-/// A cell for each row that there may be.
+/// A cell for every row there can be.
 pub(super) struct Memory {
     cells: NonNull<u8>,
     layout: Layout,
     /// Bytes of a cell.
     size: usize,
-    /// Views that can be written to.
+    /// How many writable views exist.
     exports: AtomicUsize,
-    /// There were some since the last [`Memory::take_exported`].
+    /// Whether any existed since the last [`Memory::take_exported`].
     exported: AtomicBool,
 }
 
@@ -39,9 +39,9 @@ unsafe impl Send for Memory {}
 #[allow(unsafe_code)]
 unsafe impl Sync for Memory {}
 
-#[allow(unsafe_code)] // Memory that views share is no slice.
+#[allow(unsafe_code)] // Views share the memory, so it can't be a slice.
 impl Memory {
-    /// Zeros.
+    /// Allocates zeroed cells.
     pub(super) fn new(size: usize, capacity: usize) -> Self {
         let bytes = size.saturating_mul(capacity).clamp(1, isize::MAX as usize - ALIGNMENT);
         let layout = Layout::from_size_align(bytes, ALIGNMENT).unwrap_or(Layout::new::<u64>());
@@ -62,43 +62,43 @@ impl Memory {
         self.cells.as_ptr().wrapping_add(at)
     }
 
-    /// Copies from the cells from `row` on.
+    /// Copies the cells that begin at `row` into `to`.
     pub(super) fn read(&self, row: usize, to: &mut [u8]) {
         let from = self.start(row, to.len());
         // SAFETY: this many bytes are within the memory, which is this value's while it lives.
         unsafe { core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) }
     }
 
-    /// Copies to the cells from `row` on.
+    /// Overwrites the cells that begin at `row`.
     pub(super) fn write(&self, row: usize, from: &[u8]) {
         let to = self.start(row, from.len());
         // SAFETY: as for reading.
         unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }
     }
 
-    /// Makes `to` a copy of the first cells.
+    /// Makes `to` a copy of the first `rows` cells.
     pub(super) fn copy_to(&self, to: &mut Vec<u8>, rows: usize) {
         to.resize(rows * self.size, 0);
         self.read(0, to);
     }
 
-    /// All cells, for the core to write what arrived. Of columns that Python only reads; the caller is attached to the
-    /// interpreter and has the only such slice.
-    #[allow(clippy::mut_from_ref)] // Memory that views share is no value of this.
+    /// All cells, for the core to write what arrived. Only for columns that Python doesn't write to; the
+    /// caller is attached to the interpreter and has the only such slice.
+    #[allow(clippy::mut_from_ref)] // The memory is shared with views, not borrowed from `self`.
     pub(super) fn bytes_mut(&self) -> &mut [u8] {
         let bytes = if self.size == 0 { 0 } else { self.layout.size() };
-        // SAFETY: this many bytes are within the memory, which is this value's while it lives. Views of it are addresses, by which
-        // nobody writes, and Python reads them between ticks.
+        // SAFETY: this many bytes are within the memory, which lives as long as this value. Views of it are
+        // raw addresses that nobody writes by, and Python reads them only between ticks.
         unsafe { core::slice::from_raw_parts_mut(self.cells.as_ptr(), bytes) }
     }
 
-    /// Whether the cells may have been written to by views since it was last asked.
+    /// Whether views may have written to the cells since the last call.
     pub(super) fn take_exported(&self) -> bool {
         let exported = self.exported.swap(false, Ordering::Relaxed);
         exported || self.exports.load(Ordering::Relaxed) > 0
     }
 
-    /// Where the cells are.
+    /// The address of the cells.
     pub(super) fn address(&self) -> usize {
         self.cells.as_ptr() as usize
     }
@@ -121,13 +121,14 @@ pub(super) struct Cells {
     /// Bytes of a number.
     item: usize,
     dimensions: c_int,
-    /// Rows, and numbers in a row; the buffer protocol wants them to have an address.
+    /// Rows, and numbers in a row; the buffer protocol needs them at an address.
     shape: [ffi::Py_ssize_t; 2],
     strides: [ffi::Py_ssize_t; 2],
 }
 
 impl Cells {
-    /// Of this many rows; a cell is `count` numbers of this format, and an item of more dimensions if that isn't 1.
+    /// Views this many rows. A cell is `count` numbers of this format, with a dimension of its own unless
+    /// that is 1.
     pub(super) fn new(
         memory: &Arc<Memory>,
         rows: usize,

@@ -1,7 +1,7 @@
 //! Ghosts for Python: classes and their properties, a server's world and a client's, as objects and as columns.
 //!
-//! Promises: the columns' memory is Python's and never moves; the core copies what may have changed once a flush. Objects are made
-//! of those ghosts only that the game asks for, or hears of by events.
+//! Promises: the columns' memory belongs to Python and never moves; the core copies once a flush what may
+//! have changed. Objects are made only of ghosts that the game asks for, or that events mention.
 
 mod arrays;
 mod callbacks;

@@ -1,7 +1,7 @@
-//! Ghosts as numbers that a message can carry: the receiver's, or the sender's own on the way to a server.
+//! Ghosts as numbers in messages: the receiver's number, or on the way to a server the sender's own.
 //!
-//! Promises: a number means one ghost for ever; when that is gone it means none. What a peer sends as one is looked up, and at worst
-//! there is no such ghost.
+//! Promises: a number means the same ghost forever; when that is gone it means none. A number from a peer is
+//! looked up, and at worst there is no such ghost.
 
 use pyo3::prelude::*;
 
@@ -12,19 +12,19 @@ use crate::endpoint::PeerHandle;
 use crate::python::state::State;
 use crate::replication::{GhostName, Named};
 
-/// What a number is of, on a client.
+/// What a number names, on a client.
 pub(in crate::python) enum Found<'py> {
     Here(Bound<'py, Ghost>),
     Gone,
     Awaited,
 }
 
-/// The number by which a server tells a client of a ghost; none when the client isn't to have it.
+/// The number by which a server names a ghost to a client; none if the client isn't sent it.
 pub(in crate::python) fn for_client(state: &mut State, client: PeerHandle, live: &Live) -> Option<u32> {
     core::name(state, client, live.rows.index, live.row).map(GhostName::number)
 }
 
-/// The row that a client calls so.
+/// The row that a client names by this number.
 pub(in crate::python) fn from_client(
     state: &mut State,
     client: PeerHandle,
@@ -34,13 +34,13 @@ pub(in crate::python) fn from_client(
     core::publisher(state)?.named(client, class, GhostName::from_number(number))
 }
 
-/// The number by which a client tells its server of a ghost.
+/// The number by which a client names a ghost to its server.
 pub(in crate::python) fn for_server(state: &mut State, live: &Live) -> Option<u32> {
     core::mirror(state).map(|mirror| mirror.name(live.row).number())
 }
 
 impl Population {
-    /// The ghost that the server calls so.
+    /// The ghost that the server names by this number.
     pub(in crate::python) fn named_by_server<'py>(
         &self,
         py: Python<'py>,

@@ -1,4 +1,5 @@
-//! What arrived of a client's ghosts: into the columns, and as events of those classes that come as objects.
+//! What arrived for a client's ghosts: written to the columns, and as events of those classes that come as
+//! objects.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -29,8 +30,8 @@ pub(super) struct News {
 type Bodies = Vec<(usize, u32, usize, Vec<u8>)>;
 
 impl Population {
-    /// Brings a client's columns up to date, and appends what happened to ghosts of all but these classes. Gives of these events those
-    /// whose class wants to be called.
+    /// Updates a client's columns, and appends the events of all but these classes. Returns those of the
+    /// events whose class has callbacks.
     pub(in crate::python) fn take_news(
         &self,
         py: Python<'_>,
@@ -42,7 +43,7 @@ impl Population {
         if self.classes.is_empty() {
             return Ok(called);
         }
-        // An id may be another ghost's in one take, and then its cells are.
+        // An id may be reused within one tick, and its cells with it.
         let ended: Vec<(usize, u32)> = {
             let mut state = state.lock()?;
             core::mirror(&mut state).map(|mirror| mirror.ended().collect()).unwrap_or_default()
@@ -89,12 +90,12 @@ impl Population {
         let is_spawn = |event: &&GhostEvent| any_owned && event.kind == GhostEventKind::Spawned;
         let spawned: HashSet<(u16, u32)> =
             events.iter().filter(is_spawn).map(|event| (event.class, event.id)).collect();
-        // Whose a new ghost is, its spawn says.
+        // A spawn event says whether the ghost is owned.
         let is_known = |event: &GhostEvent| {
             matches!(event.kind, GhostEventKind::Owned { .. }) && spawned.contains(&(event.class, event.id))
         };
         let mut owned = owned.into_iter();
-        // An id that was given away meanwhile is another ghost's from its spawn on.
+        // A reused id is the new ghost's from its spawn on.
         let mut bodies = bodies.into_iter().peekable();
         for event in &events {
             let (class, row) = (usize::from(event.class), event.id);
@@ -137,7 +138,7 @@ impl Population {
     }
 }
 
-/// What the game is told.
+/// The ghost or event object that the game gets.
 fn object(
     py: Python<'_>,
     rows: &Arc<GhostRows>,

@@ -1,7 +1,7 @@
-//! What ghosts were before a tick changed them.
+//! The values that ghosts had before a tick changed them.
 //!
-//! Promises: cells are copied, and no object is made before somebody asks. What a game never looks at costs a copy of the cells that
-//! changed, and their memory as long as an event of that tick is kept.
+//! Promises: cells are copied, and objects made only on demand. A game that never looks pays for a copy of
+//! the cells that changed, and their memory as long as an event of that tick is kept.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ type Body = Option<Arc<[u8]>>;
 #[derive(Default)]
 pub(super) struct Before {
     cells: Vec<u8>,
-    /// Where those of a row begin, by class and row.
+    /// Where a row's values begin, by class and row.
     starts: HashMap<(usize, u32), usize>,
-    /// Of properties without words.
+    /// Values of properties without words.
     bodies: HashMap<(usize, u32, usize), Body>,
 }
 
 impl Before {
-    /// Copies what the mirror is about to change of a class.
+    /// Copies what the mirror is about to change in a class.
     pub(super) fn copy(&mut self, rows: &GhostRows, mirror: &Mirror) {
         for (row, mask) in mirror.changing(rows.index) {
             self.starts.insert((rows.index, row), self.cells.len());
@@ -43,7 +43,7 @@ impl Before {
         }
     }
 
-    /// The values of the properties of a mask, which is that of the row's change, by name.
+    /// The values of the properties in a mask (the row's change mask), by name.
     pub(super) fn values<'py>(
         &self,
         py: Python<'py>,

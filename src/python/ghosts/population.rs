@@ -1,4 +1,4 @@
-//! The classes of a world, by type.
+//! A world's ghost classes, by type.
 
 use std::sync::{Arc, Weak};
 
@@ -17,11 +17,11 @@ use crate::python::state::State;
 /// The ghosts of all classes of a protocol, on one side.
 pub(in crate::python) struct Population {
     pub(super) classes: Vec<Arc<GhostRows>>,
-    /// What has it, for sentences.
+    /// "server" or "client", for error sentences.
     side: &'static str,
 }
 
-/// The classes that a client makes of the protocol's: a dict of ghost classes to classes derived from them.
+/// Reads a dict of ghost classes to derived classes that a client makes instead.
 pub(in crate::python) fn made_classes(
     given: &Bound<'_, PyDict>,
     classes: &[(Py<PyType>, Py<Properties>)],
@@ -53,7 +53,8 @@ pub(in crate::python) fn made_classes(
 }
 
 impl Population {
-    /// With nobody in it; `server` is where a server's goes, and `made` which classes a client makes of the protocol's, by number.
+    /// An empty population. `server` is a server's endpoint; `made` are a client's derived classes, by class
+    /// number.
     pub(in crate::python) fn new(
         py: Python<'_>,
         classes: &[(Py<PyType>, Py<Properties>)],
@@ -66,7 +67,7 @@ impl Population {
         Population::as_seen(py, each, server, false)
     }
 
-    /// The same classes with nobody in them, to show another time in.
+    /// The same classes without ghosts, to show another time in.
     pub(super) fn empty_copy(&self, py: Python<'_>) -> PyResult<Self> {
         Population::as_seen(
             py,
@@ -95,10 +96,10 @@ impl Population {
         self.classes.is_empty()
     }
 
-    /// The rows of a ghost class.
+    /// The rows of one ghost class.
     ///
     /// # Errors
-    /// Saying that it is none of these.
+    /// The class is none of the protocol's.
     pub(super) fn rows_of(&self, class: &Bound<'_, PyAny>) -> PyResult<&Arc<GhostRows>> {
         if let Some(rows) = self.classes.iter().find(|rows| rows.is_of(class)) {
             return Ok(rows);
@@ -113,14 +114,14 @@ impl Population {
             Some(_) => {
                 format!("{shown} is not among the protocol's ghosts ({names}): add it there, on both sides")
             }
-            None => format!("{shown} is no class made by @tickwire.ghost, of which the protocol has {names}"),
+            None => format!("{shown} must be one of the protocol's ghost classes ({names})"),
         }))
     }
 
-    /// Where a ghost lives in this world.
+    /// A ghost's row in this world.
     ///
     /// # Errors
-    /// Saying that it doesn't: it was never spawned, was despawned, or is another world's.
+    /// The ghost was never spawned, was despawned, or lives in another world.
     pub(super) fn live(&self, ghost: &Bound<'_, Ghost>) -> PyResult<Live> {
         let name = ghost.get_type().name()?;
         let Some(live) = ghost.get().live() else {

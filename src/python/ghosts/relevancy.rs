@@ -1,4 +1,4 @@
-//! Which clients are sent which ghosts, as the game says it.
+//! Relevancy rules as the game gives them: which clients are sent which ghosts.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -11,12 +11,11 @@ use crate::python::buffers::Raw;
 use crate::python::hooks;
 use crate::replication::{GridConfig, Relevancy};
 
-/// The default of a grid's cells, and of the distance at which it lets go, by the radius.
+/// The default size of a grid's cells, and of its hysteresis, as a share of the radius.
 const CELLS: f64 = 1.0 / 4.0;
 const LEAVES: f64 = 1.125;
 
-/// One of the classes of `tickwire.ghost`, as the core's rule.
-/// And the function to ask, of one that has one.
+/// Reads a rule, one of the classes of `tickwire.ghost`, and a `Hook`'s function.
 pub(super) fn rule(
     properties: &Properties,
     given: &Bound<'_, PyAny>,
@@ -52,7 +51,7 @@ pub(super) fn rule(
     let linger: i128 = given.getattr(intern!(py, "linger"))?.extract()?;
     let grid = Relevancy::Grid(GridConfig {
         property,
-        // Of a radius that is none, the error is the radius.
+        // If the radius is no number either, the error names the radius.
         cell: number("cell")?.unwrap_or(if radius > 0.0 { radius * CELLS } else { 1.0 }),
         radius,
         leave_radius: number("leave_radius")?.unwrap_or(radius * LEAVES),
@@ -61,7 +60,7 @@ pub(super) fn rule(
     Ok((grid, None))
 }
 
-/// Places of two or three numbers each.
+/// Reads places of two or three numbers each.
 pub(super) fn places(given: &Bound<'_, PyAny>) -> PyResult<Vec<[f64; 3]>> {
     let wrong = || PyTypeError::new_err("places must be tuples of 2 or 3 numbers");
     let each = given.try_iter().map_err(|_| wrong())?;
@@ -79,7 +78,7 @@ pub(super) fn places(given: &Bound<'_, PyAny>) -> PyResult<Vec<[f64; 3]>> {
     each.map(place).collect()
 }
 
-/// A byte a row, of a buffer of bools or bytes.
+/// Reads a buffer of bools or bytes, one for each row.
 pub(super) fn mask(given: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let wrong =
         |what: &str| PyTypeError::new_err(format!("rows must be a buffer of bool, a row each, not {what}"));
@@ -94,7 +93,7 @@ pub(super) fn mask(given: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Weights of rows, of a buffer of float32.
+/// Reads a buffer of float32 weights, one for each row.
 pub(super) fn weights(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
     let wrong = |what: &str| {
         PyTypeError::new_err(format!("weights must be a buffer of float32, a row each, not {what}"))

@@ -1,8 +1,9 @@
-//! The ghosts of one class in one world: columns of cells by row, values that have none, and the objects of those rows that
-//! the game asked for.
+//! The ghosts of one class in one world: columns of cells by row, values without words, and objects for the
+//! rows that the game asked for.
 //!
-//! Promises: a row keeps its number as long as it lives, and one object has it. What objects or views may have changed since the
-//! last flush is known by property, so that what rests costs nothing. No lock is held while Python runs.
+//! Promises: a row keeps its number as long as it lives, and has one object. What objects or views may have
+//! changed since the last flush is known by property, so idle properties cost nothing. No lock is held while
+//! Python runs.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -24,7 +25,7 @@ use crate::python::shared::Shared;
 use crate::python::slots::Slots;
 use crate::python::state::State;
 
-/// Whose a row is, where it is nobody's.
+/// The owner of rows that have none.
 pub(super) const NOBODY: u64 = u64::MAX;
 
 pub(in crate::python) struct GhostRows {
@@ -32,29 +33,28 @@ pub(in crate::python) struct GhostRows {
     pub(super) index: usize,
     pub(super) class: Py<PyType>,
     pub(super) properties: Py<Properties>,
-    /// Of the class, or the one that a client makes of it.
+    /// The slots of the class, or of the derived class that a client makes of it.
     slots: Slots,
     pub(super) callbacks: Callbacks,
-    /// By property; of those without words there is nothing in them.
+    /// By property; empty for properties without words.
     columns: Box<[Arc<Memory>]>,
     /// A byte a row: 1 while it lives.
     pub(super) alive: Arc<Memory>,
-    /// On a server the number of the client that owns it; on a client 1 where it is that client's.
+    /// On a server the number of the owning client; on a client 1 if that client owns the row.
     pub(super) owners: Arc<Memory>,
-    /// One more than the highest row there ever was.
+    /// One more than the highest row ever used.
     count: AtomicUsize,
-    /// How many live.
     living: AtomicUsize,
-    /// The properties that objects have written since the last flush.
+    /// Properties that objects have written since the last flush.
     written: AtomicU64,
-    /// Rows came since the last flush.
+    /// Whether rows were added since the last flush.
     grown: AtomicBool,
-    /// Where a server's world goes; None on a client, whose world is only read.
+    /// The server's endpoint; None on a client, whose world is only read.
     server: Option<Weak<Shared<State>>>,
-    /// It shows a world at another time.
+    /// Whether it shows the world at another time.
     is_view: bool,
     held: Mutex<Held>,
-    /// What the last tick brought, of a class that comes as columns.
+    /// The last tick's changes, for a class that comes as columns.
     pub(super) news: Mutex<News>,
 }
 
@@ -65,7 +65,7 @@ struct Held {
     bodies: HashMap<(u32, usize), Arc<[u8]>>,
 }
 
-/// A cell, copied: most fit without memory of their own.
+/// A copied cell; most fit without an allocation.
 enum Copied {
     Small([u8; 32], usize),
     Large(Vec<u8>),
@@ -84,7 +84,7 @@ impl Copied {
     }
 }
 
-/// The values of a row to be, checked: its cells, and bodies of what has none.
+/// The checked values of a future row: cells, and bodies of properties without words.
 pub(super) struct Checked(Vec<Vec<u8>>);
 
 impl GhostRows {
@@ -123,7 +123,7 @@ impl GhostRows {
         }))
     }
 
-    /// The class of its objects: its own, or the one that a client makes of it.
+    /// The class of its objects: its own, or the derived class that a client makes of it.
     pub(super) fn made(&self) -> &Py<PyType> {
         self.slots.class()
     }
@@ -132,17 +132,17 @@ impl GhostRows {
         self.properties.get().name()
     }
 
-    /// Whether the game writes to it.
+    /// Whether the game may write to it.
     pub(super) fn is_servers(&self) -> bool {
         self.server.is_some()
     }
 
-    /// One more than the highest row there ever was: as many cells as views have.
+    /// One more than the highest row ever used: the length of views.
     pub(super) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// How many live.
+    /// How many rows live.
     pub(super) fn living(&self) -> usize {
         self.living.load(Ordering::Relaxed)
     }
@@ -177,12 +177,12 @@ impl GhostRows {
         }
         match self.body(row, property) {
             Some(body) => properties.load::<true>(py, property, &body, core.field().offset()),
-            // One that this client isn't sent, or hasn't got yet.
+            // The client isn't sent this value, or hasn't got it yet.
             None => Ok(py.None().into_bound(py)),
         }
     }
 
-    /// The value of a property with words, without conversions to types of the game's own.
+    /// The value of a property with words, without conversion to the game's own types.
     pub(super) fn plain_value<'py>(
         &self,
         py: Python<'py>,
@@ -195,7 +195,7 @@ impl GhostRows {
         self.properties.get().load::<false>(py, property, cell.bytes(), 0)
     }
 
-    /// Changes the value of a property, on a server.
+    /// Changes a property, on a server.
     pub(super) fn assign(&self, row: u32, property: usize, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let properties = self.properties.get();
         let Some(server) = &self.server else {
@@ -220,7 +220,7 @@ impl GhostRows {
             return Ok(());
         }
         let body = properties.body(property, value)?;
-        // After its end the world goes nowhere, and is a plain one.
+        // A world whose server is gone is plain memory.
         if let Some(shared) = server.upgrade() {
             core::set_value(&mut *shared.lock()?, self.index, row, property, &body);
         }
@@ -233,17 +233,17 @@ impl GhostRows {
         lock(&self.held).bodies.get(&(row, property)).cloned()
     }
 
-    /// Whether this is its class, or the one that a client makes of it.
+    /// Whether this is its class, or derived from it by a client.
     pub(super) fn is_of(&self, class: &Bound<'_, PyAny>) -> bool {
         self.class.is(class) || self.slots.class().is(class)
     }
 
-    /// Keeps the value of a property without words.
+    /// Stores the value of a property without words.
     pub(super) fn keep_body(&self, row: u32, property: usize, body: Vec<u8>) {
         lock(&self.held).bodies.insert((row, property), body.into());
     }
 
-    /// Gives a row the class's values of what has no words.
+    /// Gives a row the class's default values of properties without words.
     pub(super) fn keep_default_bodies(&self, row: u32) {
         let properties = self.properties.get();
         for (property, value) in properties.defaults().iter().enumerate() {
@@ -253,7 +253,7 @@ impl GhostRows {
         }
     }
 
-    /// Gives a row what an object without a row has of what has no words.
+    /// Gives a row the values without words of an object that isn't live.
     pub(super) fn keep_bodies_of(&self, row: u32, ghost: &Bound<'_, Ghost>) {
         self.keep_default_bodies(row);
         let properties = self.properties.get();
@@ -265,14 +265,14 @@ impl GhostRows {
         }
     }
 
-    /// Checks the values of an object that may become a row.
+    /// Checks the values of an object that is to become a row.
     pub(super) fn check(&self, ghost: &Bound<'_, PyAny>) -> PyResult<Checked> {
         self.properties.get().values(ghost).map(Checked)
     }
 
     // --- rows --------------------------------------------------------------------------------------------
 
-    /// Makes a row live, with these values; `set` has the core know of those without words.
+    /// Makes a row live, with these values; `set` hands the core those without words.
     pub(super) fn begin(&self, row: u32, values: &Checked, owner: u64, mut set: impl FnMut(usize, &[u8])) {
         for (property, value) in values.0.iter().enumerate() {
             if self.properties.get().core(property).has_words() {
@@ -287,7 +287,7 @@ impl GhostRows {
         self.grown.store(true, Ordering::Relaxed);
     }
 
-    /// Gives the properties that this client isn't sent the values of the class.
+    /// Fills the properties that this client isn't sent with the class's defaults.
     pub(super) fn begin_unsent(&self, row: u32, owner: bool) {
         let properties = self.properties.get();
         let sent = properties.class.created(owner);
@@ -303,7 +303,7 @@ impl GhostRows {
         }
     }
 
-    /// Notes that a row lives.
+    /// Marks a row as living.
     pub(super) fn appear(&self, row: u32) {
         self.count.fetch_max(row as usize + 1, Ordering::Relaxed);
         if !self.is_alive(row) {
@@ -312,7 +312,7 @@ impl GhostRows {
         }
     }
 
-    /// Shows these rows, a byte each, and no others. Objects of rows that are no more have their last values.
+    /// Shows the rows of a mask (a byte each) and no others. Objects of rows that end keep their last values.
     pub(super) fn show(&self, py: Python<'_>, alive: &[u8]) {
         if alive.is_empty() {
             return;
@@ -327,24 +327,24 @@ impl GhostRows {
         self.living.store(alive.iter().map(|alive| usize::from(*alive)).sum(), Ordering::Relaxed);
     }
 
-    /// The values without words of a row.
+    /// A row's values without words.
     pub(super) fn bodies_of(&self, row: u32) -> Vec<(usize, Arc<[u8]>)> {
         let (held, without) = (lock(&self.held), self.without_words());
         let each = (0..64).filter(|property| without >> property & 1 == 1);
         each.filter_map(|property| Some((property, held.bodies.get(&(row, property))?.clone()))).collect()
     }
 
-    /// The values of a row that has an object.
+    /// The last values of a row that has an object.
     pub(super) fn last_values(&self, py: Python<'_>, row: u32) -> Option<Values> {
         if !lock(&self.held).objects.contains_key(&row) {
             return None;
         }
         let each = 0..self.properties.get().len();
-        // Types of the game's own may refuse what they are made of.
+        // The game's own types may refuse their value.
         Some(each.map(|property| self.value(py, row, property).ok().map(Bound::unbind)).collect())
     }
 
-    /// Ends a row's life. Its object keeps its last values: these, or those that the row has now.
+    /// Ends a row's life. Its object keeps `last`, or the row's current values.
     pub(super) fn end(&self, py: Python<'_>, row: u32, last: Option<Values>) {
         if let Some(values) = last.or_else(|| self.last_values(py, row)) {
             let object = lock(&self.held).objects.get(&row).map(|object| object.clone_ref(py));
@@ -368,7 +368,7 @@ impl GhostRows {
         drop(removed);
     }
 
-    /// Whose the row is: on a server a client's number, on a client 1 for its own.
+    /// The row's owner: on a server a client's number, on a client 1 if it owns the row.
     pub(super) fn owner(&self, row: u32) -> u64 {
         let mut bytes = [0; 8];
         self.owners.read(row as usize, &mut bytes[..self.owners.size()]);
@@ -383,7 +383,7 @@ impl GhostRows {
         }
     }
 
-    /// The object of a row, made if there is none.
+    /// The row's object, made if there is none.
     pub(super) fn object<'py>(self: &Arc<Self>, py: Python<'py>, row: u32) -> PyResult<Bound<'py, Ghost>> {
         if let Some(object) = lock(&self.held).objects.get(&row) {
             return Ok(object.bind(py).clone());
@@ -393,14 +393,14 @@ impl GhostRows {
         Ok(self.adopt(row, &object))
     }
 
-    /// Has the row be this object, unless it has one; gives the row's.
+    /// Makes this object the row's, unless it has one; returns the row's object.
     pub(super) fn adopt<'py>(&self, row: u32, object: &Bound<'py, Ghost>) -> Bound<'py, Ghost> {
         let mut held = lock(&self.held);
         let kept = held.objects.entry(row).or_insert_with(|| object.clone().unbind());
         kept.bind(object.py()).clone()
     }
 
-    /// The rows that live, rising.
+    /// The living rows, in rising order.
     pub(super) fn alive_rows(&self) -> Vec<u32> {
         let mut alive = Vec::new();
         self.alive.copy_to(&mut alive, self.count());
@@ -413,15 +413,15 @@ impl GhostRows {
         properties.all() & !properties.with_words()
     }
 
-    /// The cells of all columns, for what arrived; none of properties without words.
+    /// The cells of all columns, for received values; empty for properties without words.
     pub(super) fn cells_to_write(&self) -> Vec<&mut [u8]> {
         self.columns.iter().map(|memory| memory.bytes_mut()).collect()
     }
 
     // --- a flush -----------------------------------------------------------------------------------------
 
-    /// Copies the columns that may have changed since the last flush, into as many buffers, in which the others are as they
-    /// were then. Gives their mask.
+    /// Copies the columns that may have changed since the last flush; the other buffers keep their former
+    /// copy. Returns the mask of the copied ones.
     pub(super) fn copy_changed(&self, cells: &mut Vec<Vec<u8>>) -> u64 {
         cells.resize_with(self.columns.len(), Vec::new);
         let grown = self.grown.swap(false, Ordering::Relaxed);
@@ -439,7 +439,7 @@ impl GhostRows {
 
     // --- the garbage collector ---------------------------------------------------------------------------
 
-    /// For the world, which has the objects.
+    /// Visits the objects, for the world that owns them.
     pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.class)?;
         self.slots.traverse(visit)?;
@@ -450,7 +450,7 @@ impl GhostRows {
         }
     }
 
-    /// Lets go of all objects, which know of this and are known to it.
+    /// Drops all objects: they refer to this, and this to them.
     pub(super) fn forget_objects(&self) {
         let objects = ::core::mem::take(&mut lock(&self.held).objects);
         drop(objects);

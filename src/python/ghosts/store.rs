@@ -1,6 +1,8 @@
-//! Python's values to cells, as they are: the game goes on with the numbers that it set, however coarse the wire has them.
+//! Python's values to cells, unquantised: the game goes on with the numbers it set, however coarse the wire
+//! is.
 //!
-//! Promises: a value is in its cell if and only if it can be written. No Python code runs but an object's own conversions.
+//! Promises: a value is stored if and only if it can be written. No Python code runs except an object's own
+//! conversions.
 
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ use crate::wire::node::Leaf;
 use crate::wire::transform::NUMBERS;
 use crate::wire::{Column, Measure, Node, Schema, Value};
 
-/// Puts a value into a cell of its property, which has words.
+/// Stores a value in a cell of its property, which has words.
 pub(super) fn store(
     shape: &Shape,
     node: &Node,
@@ -60,7 +62,7 @@ fn store_leaf(shape: &Shape, leaf: &Leaf, object: &Bound<'_, PyAny>, cell: &mut 
         (_, Value::Bool(value)) => whole(value.into(), cell),
         (_, Value::Int(value)) => whole(value.cast_unsigned(), cell),
         (_, Value::Uint(value)) => whole(value, cell),
-        // Within the bounds, so its low bits are all of it.
+        // The value is within the bounds, so its low bits are all of it.
         (_, Value::Int128(value)) => whole(value as u64, cell),
         (_, Value::Uint128(value)) => whole(value as u64, cell),
         _ => return Err(Refusal::Raised(broken())),
@@ -84,7 +86,7 @@ fn store_converted(
     cell: &mut [u8],
 ) -> Result<(), Refusal> {
     let (shape, wire) = converted.to_wire(object)?;
-    // What was made of the object says more than the object.
+    // The converted value says more than the object.
     store(shape, node, &wire, cell).map_err(|refusal| refusal.within(" (to_wire)", &wire))
 }
 

@@ -1,11 +1,11 @@
-//! The building blocks by themselves, for people who write their own protocols.
+//! The building blocks on their own, for people who write their own protocols.
 //!
-//! Promises: none of the classes here needs another; where time matters it is an argument, in seconds of a clock
-//! that the caller chose and that doesn't go back. A caller's mistake raises, naming argument, value and bound;
-//! what the network brings is dropped and counted.
+//! Promises: no class here needs another; time is an argument, in seconds of a monotonic clock of the
+//! caller's choice. A caller's mistake raises and names argument, value and bound; bad bytes from the network
+//! are dropped and counted.
 //!
-//! Bytes that a caller passes in are doubted as a peer's are: the core's readers count or refuse them, and only what the
-//! caller itself got wrong raises ValueError.
+//! Bytes that a caller passes in are as untrusted as a peer's: the core counts or refuses them, and only the
+//! caller's own mistakes raise ValueError.
 
 mod ack_endpoint;
 mod bit_reader;
@@ -37,21 +37,21 @@ use pyo3::types::PyDict;
 use super::protocol::seconds;
 use crate::time::Instant;
 
-/// Two hundred years: later times are mistakes (milliseconds, nanoseconds).
+/// Two hundred years: a later time is a mistake of unit (milliseconds, nanoseconds).
 const LATEST: f64 = 200.0 * 366.0 * 86_400.0;
 
-/// An argument `now`.
+/// Reads an argument `now`.
 fn instant(now: f64) -> PyResult<Instant> {
     seconds("now", now, LATEST).map(|since| Instant::ZERO + since)
 }
 
-/// An instant as the float that [`instant`] takes for it, or for the next nanosecond: never for one before.
+/// Seconds that [`instant`] turns into this instant or the next nanosecond, never an earlier one.
 fn to_seconds(at: Instant) -> f64 {
     let nearest = at.as_secs_f64();
     if instant(nearest).is_ok_and(|taken| taken < at) { nearest.next_up() } else { nearest }
 }
 
-/// Counts by name.
+/// Counters by name, as a dict.
 pub(super) fn counts<'py>(
     py: Python<'py>,
     counters: impl Iterator<Item = (&'static str, u64)>,

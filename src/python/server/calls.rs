@@ -28,7 +28,7 @@ impl Server {
             if !error.is_instance_of::<PyTypeError>(py) {
                 return error;
             }
-            // Of a list, it is one of its items that is none.
+            // The wrong type may be that of one item of a list.
             let item = client.try_iter().ok().and_then(|mut items| {
                 items.find_map(|item| item.ok().filter(|item| !item.is_instance_of::<ClientHandle>()))
             });
@@ -43,7 +43,7 @@ impl Server {
         Ok(left_out.into_pyobject(py)?.into_any().unbind())
     }
 
-    /// Has these clients run a call, or all of them.
+    /// Makes these clients, or all, run a call.
     pub(super) fn call_several<'py>(
         &self,
         py: Python<'py>,
@@ -69,7 +69,7 @@ impl Server {
         };
         let mut left_out = Vec::new();
         for client in clients {
-            // Each client has its own numbers of ghosts.
+            // Each client knows the ghosts by other numbers.
             if !self.endpoint.number_ghosts(declared, client, &object, &ghosts)? {
                 continue;
             }
@@ -87,7 +87,7 @@ impl Server {
         Ok(left_out)
     }
 
-    /// Those that the game knows of.
+    /// The clients that the game has had a Connected event of.
     fn known(&self, core: &Host) -> Vec<PeerHandle> {
         let players = lock(&self.players);
         core.connected().filter(|client| players.handles.contains_key(client)).collect()

@@ -1,7 +1,8 @@
-//! The newest values of latest channels, for newcomers.
+//! The newest values of latest channels, kept for newcomers.
 //!
-//! Promises: a newcomer is sent every value that everybody was, or everybody in a room, and never one older than one it
-//! was sent. Refuses values that take more bytes than the channel's bound, before anybody is sent one of them.
+//! Promises: a newcomer is sent every value that was sent to everybody, or to everybody in its room, and
+//! never one older than a value it was sent. Refuses values beyond the channel's bound before any of them is
+//! sent.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +13,14 @@ use crate::python::errors::{MessageTooLargeError, channel_error};
 use crate::python::protocol::Protocol;
 use crate::transport::{Message, SendOptions};
 
-/// What is kept of one channel.
+/// The kept values of one channel.
 #[derive(Debug, Default)]
 struct Kept {
     values: BTreeMap<u32, (Message, SendOptions)>,
     bytes: usize,
 }
 
-/// See the module.
+/// The kept values of all channels.
 #[derive(Debug, Default)]
 pub(super) struct Retained(BTreeMap<usize, Kept>);
 
@@ -28,10 +29,11 @@ fn size(message: &Message) -> usize {
 }
 
 impl Retained {
-    /// Keeps messages, the newest of each key, if the channel retains.
+    /// Keeps the newest message of each key, if the channel retains.
     ///
     /// # Errors
-    /// When they take more bytes than the channel may keep, or it doesn't take them at all. Nothing is kept then.
+    /// The values take more bytes than the channel may keep, or the channel refuses them. Then nothing is
+    /// kept.
     pub(super) fn put(
         &mut self,
         protocol: &Protocol,
@@ -44,7 +46,7 @@ impl Retained {
             check_message(protocol, channel, message, *options).map_err(|error| {
                 channel_error(protocol.class_of(message.message_type).name(), channel, &error)
             })?;
-            // Of those who come later, nobody asked.
+            // Nobody asked for notifications from newcomers.
             newest.insert(options.key, (message.clone(), SendOptions { notify: false, ..*options }));
         }
         let kept = self.0.entry(channel).or_default();
@@ -64,7 +66,7 @@ impl Retained {
         Ok(())
     }
 
-    /// Keeps the value of a key no longer, or those of all keys; gives how many that were.
+    /// Drops the value of a key, or of all keys; returns how many.
     pub(super) fn forget(&mut self, channel: usize, key: Option<u32>) -> usize {
         let Some(kept) = self.0.get_mut(&channel) else { return 0 };
         match key {
@@ -77,7 +79,7 @@ impl Retained {
         }
     }
 
-    /// What a newcomer is sent: of each channel, by key.
+    /// What a newcomer is sent, by channel and key.
     pub(super) fn values(&self) -> impl Iterator<Item = (usize, &Message, SendOptions)> {
         let of = |(channel, kept)| {
             let (channel, kept): (&usize, &Kept) = (channel, kept);
