@@ -1,4 +1,4 @@
-//! How the roster changes: the master proposes, the players know it, it counts.
+//! Changes of the roster: the master proposes one, players ack it, and it counts once a quorum has.
 
 use super::links::{Expected, LinkEnd, LinkId, Role};
 use super::machine::{Action, Happening, Mesh, MeshFault, Phase, left_until};
@@ -8,7 +8,7 @@ use super::{MAX_PLAYERS, REPORT_GRACE};
 use crate::time::{Duration, Instant};
 
 impl Mesh {
-    /// A player says something.
+    /// Handles a message from a player.
     pub(super) fn handle_from_player(
         &mut self,
         now: Instant,
@@ -74,7 +74,7 @@ impl Mesh {
                 self.handle_deny(epoch);
                 Ok(())
             }
-            // Of a newcomer that was let in meanwhile.
+            // Late, from a newcomer that has become a member.
             Message::Reached { .. } | Message::Unreached { .. } => Ok(()),
             Message::Hello { .. } | Message::NotMaster { .. } | Message::Welcome { .. } => {
                 Err(MeshFault::OutOfPlace)
@@ -82,7 +82,7 @@ impl Mesh {
         }
     }
 
-    /// Whether only a master says this.
+    /// Whether only a master may send this.
     fn is_of_a_master(&self, message: &Message) -> bool {
         use Message::{Commit, Count, Expect, Intro, Out, Propose, Refused};
         matches!(
@@ -97,7 +97,7 @@ impl Mesh {
         )
     }
 
-    /// The master's word on who is in the game.
+    /// Handles the master's proposal of a roster.
     pub(super) fn handle_propose(
         &mut self,
         id: LinkId,
@@ -113,11 +113,11 @@ impl Mesh {
         if self.phase == Phase::Joining && !pending.has(self.me.0, self.me.1) {
             return Err(MeshFault::Impossible);
         }
-        // Its own going may be what it proposes.
+        // The proposal may be its own departure.
         if master == self.me.0 || stable.member(master).is_none() && pending.member(master).is_none() {
             return Err(MeshFault::Impossible);
         }
-        // Of those who were never told of one here, nothing was agreed on here.
+        // A roster that isn't known here can't have been agreed on with this peer.
         (self.stable, self.agreed) = (stable, None);
         (self.pending, self.last) = (Some(pending), stamp);
         self.send(id, Message::Ack { stamp });
@@ -125,7 +125,7 @@ impl Mesh {
         Ok(())
     }
 
-    /// Someone knows our proposal.
+    /// A player has acked our proposal.
     pub(super) fn handle_ack(&mut self, id: LinkId, stamp: Stamp) {
         let player = self.links.iter().find(|link| link.id == id).and_then(|link| link.player());
         if let (Some((player, _)), true) = (player, self.is_master() && stamp == self.last) {
@@ -133,9 +133,9 @@ impl Mesh {
         }
     }
 
-    /// What a master has to decide, and whether what it proposed counts.
+    /// The master's decisions: what to propose, and whether the proposal counts.
     pub(super) fn decide(&mut self, now: Instant) {
-        // Each proposal may let the next one be made.
+        // Each agreed proposal may allow the next.
         while self.is_master() {
             self.introduce();
             if self.pending.is_some() {
@@ -162,7 +162,7 @@ impl Mesh {
         self.send_all(&Message::Propose { stamp, stable, pending: wanted });
     }
 
-    /// Who should be in the game, by all that the master knows.
+    /// The roster as it should be, by all that the master knows.
     fn wanted(&self) -> Roster {
         let mut roster = Roster { left: Vec::new(), ..self.stable.clone() };
         let why = |member: &Member| {
@@ -193,7 +193,7 @@ impl Mesh {
                     name: joiner.name.clone(),
                     addresses: joiner.addresses.clone(),
                 });
-                // The next one must reach this one, too.
+                // The proposal of its removal must reach this member first.
                 break;
             }
         }
@@ -213,7 +213,7 @@ impl Mesh {
         roster.member(player).is_none() && self.stable.member(player).is_none()
     }
 
-    /// What was proposed counts from now on.
+    /// Makes the proposal the roster that counts.
     pub(super) fn commit(&mut self, now: Instant) {
         let Some(roster) = self.pending.take() else { return };
         self.agreed = Some(self.last);
@@ -235,7 +235,7 @@ impl Mesh {
         let (stable, me) = (&self.stable, self.me.0);
         self.gone.retain(|(player, joined)| stable.has(*player, *joined));
         if !self.is_master() {
-            // Whoever came while the link to it was lost.
+            // Members whose link was lost while they were joining.
             let others = stable.members.iter().filter(|member| member.player != me);
             let lost = others.filter(|member| self.link_of(member.player).is_none());
             for (player, joined) in lost.map(|member| (member.player, member.joined)).collect::<Vec<_>>() {
@@ -247,7 +247,7 @@ impl Mesh {
             self.part_with(member.player, member.joined, reason);
         }
         if self.master.is_some_and(|master| self.stable.member(master).is_none()) {
-            // It has proposed its own going.
+            // The master has proposed its own departure.
             return self.lose_master(now);
         }
         if self.told_master != self.master {
@@ -259,7 +259,7 @@ impl Mesh {
         }
     }
 
-    /// Tells all that it counts, those included who are out of it by that.
+    /// Tells all members that the proposal counts, including those it removes.
     fn tell_commit(&mut self, now: Instant, before: &Roster) {
         if let Some(start) = self.stable.start
             && self.start_at.is_none()
@@ -294,7 +294,7 @@ impl Mesh {
         }
     }
 
-    /// Tells the game who came and who went.
+    /// Tells the game who joined and who left.
     fn tell_members(&mut self) {
         if !self.stable.has(self.me.0, self.me.1) {
             return;
@@ -321,7 +321,7 @@ impl Mesh {
         found.map_or(LeaveReason::Lost, |(_, _, reason)| *reason)
     }
 
-    /// Lets those be heard who are in the game.
+    /// Opens the links of members to the game's messages.
     fn admit(&mut self) {
         let in_it = |player, joined| self.stable.has(player, joined);
         let members = self.links.iter().filter_map(|link| Some((link.id, link.player()?)));
@@ -333,7 +333,7 @@ impl Mesh {
         }
     }
 
-    /// Ends the link to someone who isn't in the game any more.
+    /// Ends the link to a player that isn't in the game any more.
     fn part_with(&mut self, player: u8, joined: u32, reason: LeaveReason) {
         let link = self.links.iter().find(|link| link.player() == Some((player, joined)));
         if let Some(id) = link.map(|link| link.id) {
@@ -341,13 +341,13 @@ impl Mesh {
         }
     }
 
-    /// The link to a player is over.
+    /// The link to a player ended.
     pub(super) fn lose_player(&mut self, now: Instant, who: (u8, u32), was_up: bool, how: LinkEnd) {
         let (player, joined) = who;
         let from_master = self.master == Some(player);
         if self.phase == Phase::Joining {
             match from_master {
-                // It may have proposed this peer already: the next master knows.
+                // The old master may have proposed this peer already: the next one knows.
                 true if how != LinkEnd::Violation => self.lose_master(now),
                 true => self.end(now, LeaveReason::Violation),
                 false => self.say_unreached(player),
@@ -370,7 +370,7 @@ impl Mesh {
         }
     }
 
-    /// Tells the master that another member isn't reached from here.
+    /// Tells the master that another member can't be reached from here.
     pub(super) fn say_lost(&mut self, player: u8, joined: u32) {
         if let Some(master) = self.master.and_then(|master| self.link_of(master)).map(|link| link.id) {
             self.send(master, Message::Lost { player, joined });
@@ -381,19 +381,19 @@ impl Mesh {
         self.pending.as_ref().is_some_and(|pending| pending.has(player, joined))
     }
 
-    /// Whether what was proposed has a start.
+    /// Whether the pending proposal contains the start.
     fn pends_start(&self) -> bool {
         self.pending.as_ref().is_some_and(|pending| pending.start.is_some())
     }
 
-    /// A player is to be taken out, for the first reason there is.
+    /// Notes that a player is to be removed; its first reason stays.
     pub(super) fn note_going(&mut self, player: u8, joined: u32, reason: LeaveReason) {
         if !self.going.iter().any(|going| (going.0, going.1) == (player, joined)) {
             self.going.push((player, joined, reason));
         }
     }
 
-    /// One player says that it doesn't reach another.
+    /// Handles a player's report that it can't reach another.
     fn report(&mut self, now: Instant, from: u8, of: u8) {
         let same = |(a, b, _): &(u8, u8, Instant)| (*a, *b) == (from, of) || (*a, *b) == (of, from);
         if !self.reports.iter().any(same) && self.reports.len() < MAX_PLAYERS * MAX_PLAYERS {
@@ -401,7 +401,7 @@ impl Mesh {
         }
     }
 
-    /// Of two who don't reach each other the one goes that came later.
+    /// Of two players that can't reach each other, removes the one that joined later.
     pub(super) fn settle_reports(&mut self, now: Instant) {
         if !self.is_master() {
             return self.reports.clear();
@@ -419,7 +419,7 @@ impl Mesh {
         }
     }
 
-    /// Ends this peer's part if those that it reaches are too few to go on.
+    /// Leaves the game if this peer reaches too few players to go on.
     pub(super) fn check_minority(&mut self, now: Instant) {
         let decides = self.is_master() || self.election.is_some() && self.is_member();
         if decides && !self.is_quorum(self.reached()) {

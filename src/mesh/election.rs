@@ -1,4 +1,4 @@
-//! A new master in place of one that is gone: the player of the lowest number, of those that see each other, asks for votes.
+//! Elects a new master after the old one is gone: of the players that see each other, the lowest number asks for votes.
 
 use super::links::{Election, LinkId, Role};
 use super::machine::{Mesh, MeshFault};
@@ -8,7 +8,7 @@ use super::{CLAIM_STAGGER, CLAIM_TIMEOUT, ELECTION_GRACE, MAX_EPOCH_STEP};
 use crate::time::Instant;
 
 impl Mesh {
-    /// The link to the master is over.
+    /// The link to the master ended.
     pub(super) fn lose_master(&mut self, now: Instant) {
         self.master = None;
         let until = now + self.config.timeout + ELECTION_GRACE;
@@ -18,7 +18,7 @@ impl Mesh {
         self.replay(now, None);
     }
 
-    /// When it is this player's turn to claim: after those that it sees with lower numbers.
+    /// When this player may claim: after those with lower numbers that it sees.
     fn turn(&self, now: Instant) -> Instant {
         let lower = self.reached() & (bit(self.me.0) - 1);
         now + CLAIM_STAGGER * lower.count_ones()
@@ -30,7 +30,7 @@ impl Mesh {
             let reason = if self.is_member() { LeaveReason::Minority } else { LeaveReason::NoAnswer };
             return self.end(now, reason);
         }
-        // Who is only about to be a player has a vote and no more.
+        // A newcomer that is only proposed has a vote but can't claim.
         if election.next_at > now || !self.is_member() {
             return;
         }
@@ -45,7 +45,7 @@ impl Mesh {
         self.count_votes(now);
     }
 
-    /// Another player wants to be the master.
+    /// Handles another player's claim to be the master.
     pub(super) fn handle_claim(
         &mut self,
         now: Instant,
@@ -57,7 +57,7 @@ impl Mesh {
             return Err(MeshFault::Impossible);
         }
         if self.master.is_some() {
-            // Its own link to the master ended. Ours may, too, a little later: it is asked again then.
+            // Its own link to the master ended. Ours may end a little later: it asks again then.
             return if epoch > self.epoch {
                 self.defer(now, id, Message::Claim { epoch, last })
             } else {
@@ -76,7 +76,7 @@ impl Mesh {
         }
         self.send(id, Message::Deny { epoch: self.voted.max(epoch) });
         if newer {
-            // It knows less than we do, and can't be it: we may.
+            // It knows less than we do and can't be the master; we may.
             self.voted = self.voted.max(epoch);
             if let Some(election) = &mut self.election {
                 election.next_at = election.next_at.min(turn);
@@ -102,7 +102,8 @@ impl Mesh {
         }
     }
 
-    /// Whether an epoch is further away than elections bring it: nobody could be elected after some such.
+    /// Whether an epoch is further ahead than elections can bring it. After a few such claims, no epochs would be left
+    /// to elect anybody.
     fn uses_up_epochs(&self, epoch: u32) -> bool {
         epoch.saturating_sub(self.voted.max(self.epoch)) >= MAX_EPOCH_STEP
     }
@@ -120,9 +121,10 @@ impl Mesh {
         self.reports.clear();
         let rosters = self.pending.iter().chain([&self.stable]);
         let highest = rosters.flat_map(|roster| &roster.members).map(|member| member.joined).max();
-        // Some above may be those of newcomers of the old master's.
+        // Newcomers of the old master may have had higher numbers.
         self.next_joined = highest.unwrap_or(0).wrapping_add(257);
-        // What was proposed may count elsewhere: it comes first. All must know who the master is in any case.
+        // The old master's last proposal may count elsewhere, so it comes first. Even an unchanged roster is proposed,
+        // to name the master.
         self.must_propose = true;
         if let Some(pending) = self.pending.take() {
             self.propose(pending);
@@ -130,7 +132,7 @@ impl Mesh {
         self.decide(now);
     }
 
-    /// Someone who isn't the master here says what a master says.
+    /// Handles a master's message from a player that isn't the master here.
     pub(super) fn handle_from_another(
         &mut self,
         now: Instant,
@@ -152,7 +154,7 @@ impl Mesh {
             };
         }
         let Message::Propose { stamp, stable, pending } = message else {
-            // Of a master that was not to be.
+            // From a candidate that lost.
             self.stale += 1;
             return Ok(());
         };
@@ -164,7 +166,7 @@ impl Mesh {
         self.handle_propose(id, stamp, stable, pending)
     }
 
-    /// There is a master again.
+    /// Accepts a new master.
     fn follow(&mut self, player: u8, epoch: u32) {
         self.election = None;
         (self.master, self.epoch, self.voted) = (Some(player), epoch, epoch);
@@ -178,7 +180,7 @@ impl Mesh {
         for message in lost {
             self.send(master, message);
         }
-        // Newcomers of the old master's ask the new one.
+        // The old master's newcomers ask the new one.
         let strangers: Vec<LinkId> = self
             .links
             .iter()

@@ -1,4 +1,4 @@
-//! How newcomers come in: they ask the master, reach all others with what it gives them, and are proposed by it.
+//! Joining: a newcomer asks the master, connects to all members with the connect tokens it gets, and is then proposed.
 
 use core::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use super::{ASK_AGAIN, MAX_ADDRESSES, MAX_HOPS, MAX_PLAYERS};
 use crate::time::Instant;
 
 impl Mesh {
-    /// Someone wants to be let in.
+    /// Handles a newcomer's request to join.
     pub(super) fn handle_hello(
         &mut self,
         now: Instant,
@@ -49,14 +49,14 @@ impl Mesh {
         self.send(id, Message::Welcome { player, joined, master, master_joined, epoch });
     }
 
-    /// The numbers that nobody else can have now.
+    /// The numbers that a newcomer can't get now.
     fn taken(&self) -> Players {
         let pending = self.pending.as_ref().map_or(0, |pending| pending.players());
         let linked = self.links.iter().filter_map(|link| link.player());
         linked.fold(self.stable.players() | pending, |taken, (player, _)| taken | bit(player))
     }
 
-    /// Tells newcomers of those whom they are still to reach.
+    /// Introduces newcomers to members that they have yet to reach.
     pub(super) fn introduce(&mut self) {
         let mut found = Vec::new();
         let roster = self.pending.as_ref().unwrap_or(&self.stable);
@@ -88,13 +88,13 @@ impl Mesh {
         }
     }
 
-    /// Says no to a newcomer, which then leaves by itself.
+    /// Refuses a newcomer, which then leaves by itself.
     pub(super) fn refuse(&mut self, now: Instant, id: LinkId, reason: LeaveReason) {
         self.send(id, Message::Refused { reason });
         self.close_soon(now, id);
     }
 
-    /// The game begins: those who are not even proposed come too late.
+    /// The game begins: refuses newcomers that aren't even proposed.
     pub(super) fn refuse_joiners(&mut self, now: Instant) {
         let late: Vec<LinkId> = self
             .links
@@ -116,7 +116,7 @@ impl Mesh {
         }
     }
 
-    /// The one that was asked answers.
+    /// Handles the answer of the peer that was asked.
     pub(super) fn handle_from_contact(
         &mut self,
         now: Instant,
@@ -159,7 +159,7 @@ impl Mesh {
         }
     }
 
-    /// A newcomer is told whom to dial.
+    /// A newcomer learns which member to dial.
     pub(super) fn handle_intro(&mut self, player: u8, joined: u32, pass: Vec<u8>) -> Result<(), MeshFault> {
         if self.phase != Phase::Joining {
             return Err(MeshFault::OutOfPlace);
@@ -172,7 +172,7 @@ impl Mesh {
         Ok(())
     }
 
-    /// A member is told who will dial.
+    /// A member learns which newcomer will dial.
     pub(super) fn handle_expect(&mut self, now: Instant, expected: Expected) -> Result<(), MeshFault> {
         let Expected { player, joined, ticket, .. } = expected;
         if player == self.me.0 || self.stable.member(player).is_some() {
@@ -192,7 +192,7 @@ impl Mesh {
         Ok(())
     }
 
-    /// Tells the master who is reached, while this peer joins.
+    /// Tells the master which players this newcomer reaches.
     pub(super) fn say_reached(&mut self) {
         if self.phase != Phase::Joining {
             return;
@@ -204,7 +204,7 @@ impl Mesh {
         }
     }
 
-    /// Tells the master that a player isn't reached.
+    /// Tells the master that a player can't be reached.
     pub(super) fn say_unreached(&mut self, player: u8) {
         if self.phase != Phase::Joining {
             return;
@@ -214,7 +214,7 @@ impl Mesh {
         }
     }
 
-    /// Ends a link of which nothing more is expected.
+    /// Ends a link from which nothing more is expected.
     pub(super) fn drop_link(&mut self, id: LinkId, reason: LeaveReason) {
         self.links.retain(|link| link.id != id);
         self.admitted.retain(|other| *other != id);

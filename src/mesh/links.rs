@@ -1,4 +1,4 @@
-//! The connections to others, and what is known of who they are.
+//! The connections to other peers, and what is known about who they are.
 
 use core::net::SocketAddr;
 
@@ -6,23 +6,23 @@ use super::message::{Key, Message, Ticket};
 use super::roster::{LeaveReason, Players};
 use crate::time::Instant;
 
-/// A connection, by the number that the layer above has for it.
+/// A connection, by the number that the layer above gave it.
 pub type LinkId = u64;
 
-/// How a connection ended, or why it never was.
+/// How a connection ended, or why it was never made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkEnd {
-    /// The other side left the game: it said so.
+    /// The other side left the game and said so.
     Left,
-    /// The other side is done with us, in whatever part of the game it is.
+    /// The other side removed us, or ended the connection for another reason of its own.
     Parted,
-    /// It fell silent, or nobody was there.
+    /// It fell silent, or nobody answered.
     Lost,
-    /// It was ended for what the other side sent.
+    /// It was ended because of what the other side sent.
     Violation,
     /// The two speak different protocols.
     Mismatch,
-    /// All connections that the other side has are taken.
+    /// The other side has no free connection.
     Full,
 }
 
@@ -38,7 +38,7 @@ impl LinkEnd {
     }
 }
 
-/// A newcomer, as the master sees it.
+/// A newcomer, from the master's point of view.
 #[derive(Clone, Debug)]
 pub(super) struct Joiner {
     pub(super) player: u8,
@@ -46,23 +46,23 @@ pub(super) struct Joiner {
     pub(super) name: String,
     pub(super) key: Key,
     pub(super) addresses: Vec<SocketAddr>,
-    /// Whom it was told to dial, and whom it has reached: with this joining of each.
+    /// The players (with their joinings) that it was told to dial, and those it has reached.
     pub(super) introduced: Vec<(u8, u32)>,
     pub(super) reached: Players,
 }
 
-/// Who is at the other end.
+/// Who is at the other end of a link.
 #[derive(Clone, Debug)]
 pub(super) enum Role {
-    /// Whoever dialled; perhaps with a ticket that the master will tell of.
+    /// A peer that dialled us, perhaps with a ticket that the master will announce.
     Stranger { ticket: Option<Ticket> },
-    /// The one that is asked to be let in.
+    /// The peer that we ask to let us in.
     Contact,
-    /// Someone that the master lets in, seen by the master.
+    /// A newcomer that this master lets in.
     Joiner(Box<Joiner>),
-    /// A player, or someone that is about to be one.
+    /// A player, or a newcomer that is proposed as one.
     Player { player: u8, joined: u32 },
-    /// Nobody any more: it is about to end.
+    /// Nobody any more: the link is about to end.
     Over,
 }
 
@@ -70,12 +70,12 @@ pub(super) enum Role {
 #[derive(Clone, Debug)]
 pub struct Link {
     pub(super) id: LinkId,
-    /// Where the other side is.
+    /// The other side's address.
     pub(super) address: Option<SocketAddr>,
     pub(super) since: Instant,
     pub(super) is_up: bool,
     pub(super) role: Role,
-    /// What it said before it is known who says it, or before its time.
+    /// Messages that came before the sender was known, or before their time.
     pub(super) deferred: Vec<Message>,
     pub(super) deferred_since: Instant,
 }
@@ -85,7 +85,7 @@ impl Link {
         Link { id, address, since, is_up: true, role, deferred: Vec::new(), deferred_since: since }
     }
 
-    /// Which player it is, with its joining.
+    /// The player and its joining.
     pub(super) fn player(&self) -> Option<(u8, u32)> {
         match &self.role {
             Role::Player { player, joined } => Some((*player, *joined)),
@@ -95,7 +95,7 @@ impl Link {
     }
 }
 
-/// A newcomer that will dial.
+/// A newcomer that will dial this member.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected {
     pub(super) player: u8,
@@ -104,13 +104,13 @@ pub(super) struct Expected {
     pub(super) since: Instant,
 }
 
-/// There is no master: who is to be the next one.
+/// An election, while there is no master.
 #[derive(Clone, Debug)]
 pub(super) struct Election {
-    /// When to claim next.
+    /// The next time to claim.
     pub(super) next_at: Instant,
-    /// When to give up.
+    /// The time to give up.
     pub(super) until: Instant,
-    /// The epoch of our claim, and who is for it.
+    /// The epoch of our claim, and the votes for it.
     pub(super) claim: Option<(u32, Players)>,
 }

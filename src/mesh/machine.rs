@@ -1,4 +1,4 @@
-//! The machine: what comes in, and what is to be done.
+//! The state machine: handles links, messages and time, and queues actions.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -11,32 +11,33 @@ use super::{ASK_AGAIN, COUNT_INTERVAL, ELECTION_GRACE, FAREWELL, HELLO_TIMEOUT, 
 use super::{MAX_PLAYERS, REPORT_GRACE};
 use crate::time::{Duration, Instant};
 
-/// What a peer is made with.
+/// The settings of a peer.
 #[derive(Clone, Debug)]
 pub struct MeshConfig {
     pub name: String,
-    /// With which connect tokens for this peer are sealed.
+    /// The key that seals connect tokens for this peer.
     pub key: Key,
-    /// Where it knows itself to be.
+    /// The addresses that the peer knows it has.
     pub addresses: Vec<SocketAddr>,
-    /// Players, of a host; the others learn it.
+    /// The maximum of players, set by the host; the others learn it.
     pub places: u8,
-    /// Whether players may come after the start, of a host.
+    /// Whether players may join after the start, set by the host.
     pub late: bool,
-    /// The silence after which links end.
+    /// The silence that ends a link.
     pub timeout: Duration,
 }
 
-/// What is to be done.
+/// An action for the layer above to carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Tell a peer something.
+    /// Send a message to a peer.
     Send { link: LinkId, message: Message },
-    /// Ask at one of these addresses to be let in; [`Mesh::note_dialling`] says which link it is.
+    /// Ask at these addresses to be let in; [`Mesh::note_dialling`] then says which link it is.
     Ask { addresses: Vec<SocketAddr> },
-    /// Dial a player with what the master gave.
+    /// Dial a player with the connect token from the master.
     Dial { player: u8, joined: u32, pass: Vec<u8> },
-    /// Give a newcomer what it takes to dial a member, whose key and addresses these are, and tell the member of it.
+    /// Make a connect token by which a newcomer can dial a member with this key and these addresses, and announce the
+    /// ticket to the member.
     Introduce {
         newcomer: LinkId,
         player: u8,
@@ -47,18 +48,18 @@ pub enum Action {
         key: Key,
         addresses: Vec<SocketAddr>,
     },
-    /// The game may hear this player, and be heard.
+    /// Let the game exchange messages with this player.
     Admit { link: LinkId, player: u8, joined: u32 },
-    /// End a link: the game is done with whoever it was.
+    /// End a link that the game needs no more.
     End { link: LinkId, reason: LeaveReason },
-    /// End a link for what was said there.
+    /// End a link because of what was sent on it.
     Refuse { link: LinkId, fault: MeshFault },
 }
 
-/// What happened, for the game.
+/// An event for the game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
-    /// A player is in the game, this one included.
+    /// A player is in the game; this peer is one too.
     Joined {
         player: u8,
         joined: u32,
@@ -68,7 +69,7 @@ pub enum Happening {
         joined: u32,
         reason: LeaveReason,
     },
-    /// Another player is the master.
+    /// Another player has become the master.
     Master {
         player: u8,
     },
@@ -77,24 +78,24 @@ pub enum Happening {
         seed: u64,
         players: Players,
     },
-    /// This peer is out of the game, or never got in.
+    /// This peer has left the game, or never got in.
     Ended {
         reason: LeaveReason,
     },
 }
 
-/// What a peer must not say.
+/// How a peer broke the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MeshFault {
     /// The bytes are no message.
     Malformed,
-    /// It is for the master to say.
+    /// Only the master may send this.
     NotTheMaster,
-    /// It is not for whoever is at that end to say, or not now.
+    /// Whoever is at that end may not send this, or not now.
     OutOfPlace,
-    /// It names what can't be.
+    /// It names a player or state that can't exist.
     Impossible,
-    /// It says too much before its time.
+    /// It sent too much before its time.
     Flood,
 }
 
@@ -115,12 +116,12 @@ impl core::error::Error for MeshFault {}
 /// How far this peer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It asks to be let in; this many others have sent it on.
+    /// It asks to be let in; it was sent on to another peer `hops` times.
     Asking {
         hops: u32,
         again_at: Instant,
     },
-    /// It was given a number, and reaches for the others.
+    /// It has a number, and connects to the other members.
     Joining,
     Member,
     Ended(LeaveReason),
@@ -131,45 +132,45 @@ pub enum Phase {
 pub struct Mesh {
     pub(super) config: MeshConfig,
     pub(super) phase: Phase,
-    /// This player and its joining, from the welcome on.
+    /// This player and its joining, once welcomed.
     pub(super) me: (u8, u32),
     pub(super) links: Vec<Link>,
     pub(super) expected: Vec<Expected>,
-    /// Whom to ask again.
+    /// The addresses to ask again.
     pub(super) contact: Vec<SocketAddr>,
-    /// What was agreed on, and what was proposed after it.
+    /// The roster that was agreed on, and the proposed one after it.
     pub(super) stable: Roster,
     pub(super) pending: Option<Roster>,
-    /// The newest proposal, and the one that was agreed on last, while it is known which that is.
+    /// The stamps of the newest proposal, and of the one agreed on last if that is known.
     pub(super) last: Stamp,
     pub(super) agreed: Option<Stamp>,
-    /// Who is the master, and since which epoch. None: it is gone.
+    /// The master, and since which epoch. None: it is gone.
     pub(super) master: Option<u8>,
     pub(super) epoch: u32,
     pub(super) election: Option<Election>,
-    /// The highest epoch that is known, in which this peer has given its vote.
+    /// The highest epoch in which this peer has voted.
     pub(super) voted: u32,
-    /// The master that the game knows of.
+    /// The master that the game was told of.
     pub(super) told_master: Option<u8>,
-    /// Of a master: who knows the proposal, the keys of the others, what there is to decide.
+    /// Of a master: acks of its proposal, the others' keys, and what there is to decide.
     pub(super) acks: Players,
     pub(super) keys: [Option<Key>; MAX_PLAYERS],
     pub(super) next_joined: u32,
     pub(super) going: Vec<(u8, u32, LeaveReason)>,
     pub(super) reports: Vec<(u8, u8, Instant)>,
     pub(super) start: Option<Start>,
-    /// Those of the rosters who said goodbye: they are for neither side.
+    /// Members of either roster that said goodbye: they count for neither side of a quorum.
     pub(super) gone: Vec<(u8, u32)>,
-    /// Whom the game knows of, and whose links carry what it says.
+    /// The players that the game knows, whose links carry its messages.
     pub(super) told: Vec<(u8, u32)>,
     pub(super) admitted: Vec<LinkId>,
-    /// The proposal must be made though nothing changes, so that all know the new master.
+    /// A proposal is due even if nothing changes, so that all learn of the new master.
     pub(super) must_propose: bool,
     pub(super) count_at: Instant,
-    /// When the game begins, once that is agreed on, and whether the game was told.
+    /// When the game begins, once agreed on, and whether the game was told.
     pub(super) start_at: Option<Instant>,
     pub(super) told_start: bool,
-    /// Messages that weren't taken, of which nobody is to blame.
+    /// Messages ignored because they came too late, through nobody's fault.
     pub(super) stale: u64,
     pub(super) actions: VecDeque<Action>,
     pub(super) happenings: VecDeque<Happening>,
@@ -212,7 +213,7 @@ impl Mesh {
         }
     }
 
-    /// The first peer of a game: its master.
+    /// The first peer of a game, its master.
     pub fn host(config: MeshConfig) -> Self {
         let member =
             Member { player: 0, joined: 0, name: config.name.clone(), addresses: config.addresses.clone() };
@@ -236,7 +237,7 @@ impl Mesh {
         mesh
     }
 
-    /// Tells others of this address before those that it was made with.
+    /// Puts this address first among those that others are told.
     pub fn set_address(&mut self, address: SocketAddr) {
         let known = &mut self.config.addresses;
         if known.first() != Some(&address) {
@@ -245,7 +246,7 @@ impl Mesh {
         }
     }
 
-    /// A peer that joins a game: one of its members is at these addresses.
+    /// A peer that joins a game; `contact` are the addresses of one of its members.
     pub fn join(config: MeshConfig, contact: Vec<SocketAddr>) -> Self {
         let mut mesh = Mesh::new(config, Phase::Asking { hops: 0, again_at: Instant::NEVER });
         mesh.actions.push_back(Action::Ask { addresses: contact.clone() });
@@ -259,12 +260,12 @@ impl Mesh {
         self.phase
     }
 
-    /// This player, once it is in the game.
+    /// This player's number, once it is in the game.
     pub fn me(&self) -> Option<u8> {
         self.is_member().then_some(self.me.0)
     }
 
-    /// Whether it is in the game.
+    /// Whether this peer is in the game.
     pub fn is_member(&self) -> bool {
         self.phase == Phase::Member
     }
@@ -278,22 +279,22 @@ impl Mesh {
         self.is_member() && self.master == Some(self.me.0)
     }
 
-    /// Who is in the game.
+    /// The players in the game.
     pub fn roster(&self) -> &Roster {
         &self.stable
     }
 
-    /// Who was in the game when its start was agreed on, the same for all; before that, who is in it.
+    /// The players that were in the game when its start was agreed on, the same for all; before that, those in it now.
     pub fn at_start(&self) -> Players {
         self.stable.start.map_or_else(|| self.stable.players(), |start| start.players)
     }
 
-    /// Which proposal the roster is of, where that is known.
+    /// The stamp of the proposal that made the roster, if known.
     pub fn agreed(&self) -> Option<(Stamp, &Roster)> {
         Some((self.agreed?, &self.stable))
     }
 
-    /// Counts masters, as far as is known here.
+    /// The number of the current master, as far as known here.
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
@@ -303,22 +304,22 @@ impl Mesh {
         self.start_at
     }
 
-    /// Messages that came too late to mean anything.
+    /// How many messages came too late to matter.
     pub fn stale(&self) -> u64 {
         self.stale
     }
 
-    /// What is to be done next.
+    /// The next action to carry out.
     pub fn poll_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// What happened next, for the game.
+    /// The next event for the game.
     pub fn poll_happening(&mut self) -> Option<Happening> {
         self.happenings.pop_front()
     }
 
-    /// When [`Mesh::update`] has something to do if nothing happens before.
+    /// When [`Mesh::update`] must be called if nothing happens before.
     pub fn next_deadline(&self) -> Instant {
         if let Phase::Ended(_) = self.phase {
             return Instant::NEVER;
@@ -343,7 +344,7 @@ impl Mesh {
 
     // --- what comes in -----------------------------------------------------------------------------------
 
-    /// Someone dialled; with a ticket, as a newcomer that the master has introduced.
+    /// A peer has dialled; it brings a ticket if the master has introduced it.
     pub fn handle_accepted(&mut self, now: Instant, id: LinkId, from: SocketAddr, ticket: Option<Ticket>) {
         if let Phase::Ended(_) = self.phase {
             return self.actions.push_back(Action::End { link: id, reason: LeaveReason::NoAnswer });
@@ -358,13 +359,13 @@ impl Mesh {
         self.after_links(now);
     }
 
-    /// What [`Action::Ask`] or [`Action::Dial`] asked for is under way; `player` is that of the latter.
+    /// The layer above has dialled for [`Action::Ask`], or for [`Action::Dial`] of `player`.
     pub fn note_dialling(&mut self, now: Instant, id: LinkId, player: Option<(u8, u32)>) {
         let role = player.map_or(Role::Contact, |(player, joined)| Role::Player { player, joined });
         self.links.push(Link { is_up: false, ..Link::new(id, None, now, role) });
     }
 
-    /// It can't be dialled at all.
+    /// The layer above couldn't dial.
     pub fn note_undialled(&mut self, now: Instant, player: Option<u8>) {
         match player {
             Some(player) => self.say_unreached(player),
@@ -372,7 +373,7 @@ impl Mesh {
         }
     }
 
-    /// A link that was dialled is up; the other side is at this address.
+    /// A dialled link is up; the other side has this address.
     pub fn handle_dialled(&mut self, now: Instant, id: LinkId, address: SocketAddr) {
         let Some(link) = self.link_mut(id) else { return };
         (link.is_up, link.since, link.address) = (true, now, Some(address));
@@ -387,7 +388,7 @@ impl Mesh {
         }
     }
 
-    /// A link is over, or never came up.
+    /// A link ended, or could not be made.
     pub fn handle_end(&mut self, now: Instant, id: LinkId, how: LinkEnd) {
         let Some(place) = self.links.iter().position(|link| link.id == id) else { return };
         let link = self.links.remove(place);
@@ -415,10 +416,10 @@ impl Mesh {
         self.after_links(now);
     }
 
-    /// A message came over a link, whose round trip takes this long.
+    /// Handles a message from a link with this round-trip time.
     ///
     /// # Errors
-    /// What is wrong with it: the link is to be ended.
+    /// The message breaks a rule: the caller must end the link.
     pub fn handle_bytes(
         &mut self,
         now: Instant,
@@ -430,10 +431,10 @@ impl Mesh {
         self.handle_message(now, id, message, rtt)
     }
 
-    /// As [`Mesh::handle_bytes`], of a message that was read.
+    /// [`Mesh::handle_bytes`] for a message that is parsed already.
     ///
     /// # Errors
-    /// As that.
+    /// Those of [`Mesh::handle_bytes`].
     pub fn handle_message(
         &mut self,
         now: Instant,
@@ -461,7 +462,7 @@ impl Mesh {
                 self.refuse(now, id, LeaveReason::Unreachable);
                 Ok(())
             }
-            // It knows of its joining before we have decided: the proposal says so.
+            // The proposal has told it of its joining before we decided.
             (Role::Joiner(_), Message::Ack { stamp }) if is_master => {
                 self.handle_ack(id, stamp);
                 Ok(())
@@ -477,7 +478,7 @@ impl Mesh {
         handled
     }
 
-    /// Time has passed, up to now.
+    /// Does what is due at `now`.
     pub fn update(&mut self, now: Instant) {
         if let Phase::Ended(_) = self.phase {
             return;
@@ -505,7 +506,7 @@ impl Mesh {
         }
     }
 
-    /// Has the game begin after a countdown. False if this isn't the master, or it has begun.
+    /// Begins the game after a countdown. False if this isn't the master, or the game has begun.
     pub fn start(&mut self, now: Instant, start: Start) -> bool {
         if !self.is_master() || self.start.is_some() || self.stable.start.is_some() {
             return false;
@@ -518,7 +519,7 @@ impl Mesh {
         true
     }
 
-    /// Sends a player away. False if this isn't the master, or there is no such player.
+    /// Removes a player. False if this isn't the master, or there is no such player.
     pub fn kick(&mut self, now: Instant, player: u8) -> bool {
         let Some(member) = self.stable.member(player).filter(|_| self.is_master() && player != self.me.0)
         else {
@@ -558,7 +559,7 @@ impl Mesh {
         self.links.iter().find(is_it)
     }
 
-    /// The players that are reached from here, this one included: those of the rosters alone.
+    /// The roster's players that are reached from here, this one included.
     pub(super) fn reached(&self) -> Players {
         let known = |player, joined| {
             self.stable.has(player, joined)
@@ -572,7 +573,7 @@ impl Mesh {
         players.fold(bit(self.me.0), |all, player| all | player)
     }
 
-    /// Whether these are enough to decide, of those that were agreed on and of those proposed.
+    /// Whether these players are a quorum of both the agreed and the proposed roster.
     pub(super) fn is_quorum(&self, players: Players) -> bool {
         let reached = self.reached();
         let enough = |roster: &Roster| {
@@ -582,7 +583,7 @@ impl Mesh {
         enough(&self.stable) && self.pending.as_ref().is_none_or(enough)
     }
 
-    /// Whether it has a part in what the players decide: from the welcome on, as it may be proposed without knowing yet.
+    /// Whether this peer takes part in decisions: from its welcome on, as it may be proposed before it knows.
     pub(super) fn takes_part(&self) -> bool {
         self.is_member() || self.phase == Phase::Joining
     }
@@ -591,7 +592,7 @@ impl Mesh {
         self.actions.push_back(Action::Send { link, message });
     }
 
-    /// Tells all that are in the roster or are to be.
+    /// Sends to all members of both rosters.
     pub(super) fn send_all(&mut self, message: &Message) {
         let all: Vec<LinkId> = self.member_links().map(|link| link.id).collect();
         for link in all {
@@ -610,7 +611,7 @@ impl Mesh {
         })
     }
 
-    /// Keeps a message until it is known who says it, or until its time has come.
+    /// Keeps a message until its sender is known, or its time has come.
     pub(super) fn defer(&mut self, now: Instant, id: LinkId, message: Message) -> Result<(), MeshFault> {
         let Some(link) = self.link_mut(id) else { return Ok(()) };
         if link.deferred.len() >= MAX_DEFERRED {
@@ -623,7 +624,7 @@ impl Mesh {
         Ok(())
     }
 
-    /// Takes what was kept, of all players or of one link.
+    /// Handles the kept messages, of all players or of one link.
     pub(super) fn replay(&mut self, now: Instant, only: Option<LinkId>) {
         let ready: Vec<LinkId> = self
             .links
@@ -643,7 +644,7 @@ impl Mesh {
         }
     }
 
-    /// Until when this link may be as it is.
+    /// How long this link may stay in its state.
     fn patience(&self, link: &Link) -> Instant {
         let deferred = if link.deferred.is_empty() {
             Instant::NEVER
@@ -672,7 +673,7 @@ impl Mesh {
             Role::Joiner(_) => self.refuse(now, id, LeaveReason::Unreachable),
             Role::Contact => self.end(now, LeaveReason::NoAnswer),
             Role::Player { .. } if !link.deferred.is_empty() => {
-                // There is a master all the time: this one only says that it is one.
+                // There was a master all along: the sender only claims to be one.
                 link.deferred.clear();
                 self.actions.push_back(Action::Refuse { link: id, fault: MeshFault::NotTheMaster });
             }
@@ -680,7 +681,7 @@ impl Mesh {
         }
     }
 
-    /// Asks somebody else, or the same one later.
+    /// Asks another peer, or the same one later.
     pub(super) fn ask_again(&mut self, now: Instant, hops: u32) {
         if hops >= super::MAX_HOPS {
             return self.end(now, LeaveReason::NoAnswer);
@@ -694,7 +695,7 @@ impl Mesh {
         self.actions.push_back(Action::Ask { addresses: self.contact.clone() });
     }
 
-    /// Says how long it is until the start.
+    /// Sends the time left until the start.
     fn count(&mut self, now: Instant) {
         let Some(at) = self.start_at.filter(|at| self.is_master() && now < *at) else { return };
         if self.count_at <= now {
@@ -703,7 +704,7 @@ impl Mesh {
         }
     }
 
-    /// A peer says when the game begins: the earliest word is the best, as nothing comes before it was sent.
+    /// A peer says when the game begins. The earliest estimate is the best: delay only makes one later.
     pub(super) fn note_start(&mut self, now: Instant, left: i64, rtt: Duration) {
         let half = rtt.as_nanos() as u64 / 2;
         let then = i128::from(now.as_nanos()) + i128::from(left) * 1_000 - i128::from(half);
@@ -712,7 +713,7 @@ impl Mesh {
             Some(self.start_at.map_or(at, |known| if self.told_start { known } else { known.min(at) }));
     }
 
-    /// Someone came or went.
+    /// Looks again at what changes with the links: a quorum, a vote, a decision.
     pub(super) fn after_links(&mut self, now: Instant) {
         self.check_minority(now);
         self.count_votes(now);
@@ -720,8 +721,8 @@ impl Mesh {
     }
 }
 
-/// Microseconds from now until then, below zero if it is past.
+/// Microseconds from now until then, negative if it is past.
 pub(super) fn left_until(at: Instant, now: Instant) -> i64 {
-    // Microseconds of 64 bits of nanoseconds.
+    // Times are 64 bits of nanoseconds, so their microseconds fit.
     (at.as_nanos() / 1_000) as i64 - (now.as_nanos() / 1_000) as i64
 }

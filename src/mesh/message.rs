@@ -1,68 +1,69 @@
-//! What peers say to each other about the game they are in, as bytes.
+//! The messages in which peers agree on who is in the game, and their bytes.
 //!
-//! Promises: what [`Message::write`] writes reads back; [`Message::read`] takes any bytes, and memory by what they hold.
+//! Promises: [`Message::read`] reads back whatever [`Message::write`] wrote; it takes any bytes, with memory in
+//! proportion.
 
 use core::net::{IpAddr, SocketAddr};
 
 use super::roster::{LeaveReason, Member, Players, Roster, Start};
 use super::{MAX_ADDRESSES, MAX_NAME_BYTES, MAX_PASS_BYTES, MAX_PLAYERS};
 
-/// Which proposal it is: by which master, and which of that master's. Later ones are larger.
+/// Identifies a proposal, by the master's epoch and that master's count. Later ones are larger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp {
-    /// Counts masters, one after the other.
+    /// Counts masters.
     pub epoch: u32,
     pub revision: u32,
 }
 
-/// By which a member knows the newcomer that the master has announced.
+/// By this a member recognises the newcomer that the master has announced.
 pub type Ticket = [u8; 16];
 
-/// The key with which connect tokens for a peer are sealed.
+/// The key that seals connect tokens for a peer.
 pub type Key = [u8; 32];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// A newcomer's first word.
+    /// A newcomer's request to join.
     Hello { name: String, key: Key, addresses: Vec<SocketAddr> },
-    /// The one asked isn't the master; where that one is, if it is known.
+    /// The peer that was asked isn't the master; the master's addresses, if known.
     NotMaster { addresses: Vec<SocketAddr> },
     /// The newcomer can't join.
     Refused { reason: LeaveReason },
-    /// It can, when it has reached all others: its number, and the master's.
+    /// The newcomer can join once it reaches all members: its number, and the master's.
     Welcome { player: u8, joined: u32, master: u8, master_joined: u32, epoch: u32 },
-    /// To a newcomer: dial this member, with this.
+    /// To a newcomer: dial this member, with this connect token.
     Intro { player: u8, joined: u32, pass: Vec<u8> },
-    /// To a member: a newcomer will dial, with this.
+    /// To a member: a newcomer will dial, with this ticket.
     Expect { player: u8, joined: u32, ticket: Ticket },
-    /// A newcomer has reached these.
+    /// The newcomer has reached these members.
     Reached { players: Players },
-    /// It can't reach this one.
+    /// The newcomer can't reach this member.
     Unreached { player: u8 },
-    /// The master's word on who is in the game: what was agreed on before, and what is to be now.
+    /// The master's proposal: the roster agreed on before, and the one to be.
     Propose { stamp: Stamp, stable: Roster, pending: Roster },
-    /// It is known here.
+    /// The sender knows this proposal.
     Ack { stamp: Stamp },
-    /// Enough know it: it counts. Microseconds until the start, if there is one; below zero after it.
+    /// A quorum knows the proposal: it counts. Microseconds until the start, if there is one; negative after it.
     Commit { stamp: Stamp, left: Option<i64> },
-    /// Microseconds until the start again, for whom this comes sooner than the last.
+    /// Microseconds until the start, repeated for members whom an earlier message reached late.
     Count { left: i64 },
-    /// Another member isn't reached from here any more.
+    /// The sender can't reach another member any more.
     Lost { player: u8, joined: u32 },
-    /// The master is gone, and this one wants to be it; the newest proposal that it knows.
+    /// The master is gone and the sender wants to be it; the newest proposal it knows.
     Claim { epoch: u32, last: Stamp },
-    /// It may be it, as far as this one is concerned.
+    /// The sender votes for the claim.
     Grant { epoch: u32 },
-    /// It may not; the highest epoch known here.
+    /// The sender votes against it; the highest epoch it knows.
     Deny { epoch: u32 },
-    /// The key for connect tokens, for a new master.
+    /// The sender's key for connect tokens, for a new master.
     SealedWith { key: Key },
-    /// You are out of the game.
+    /// The receiver is out of the game.
     Out { reason: LeaveReason },
 }
 
 impl Message {
-    /// The most bytes that one takes.
+    /// The largest message.
     pub const MAX_BYTES: usize =
         64 + 2 * (MAX_PLAYERS * (16 + MAX_NAME_BYTES + MAX_ADDRESSES * 20) + 32) + MAX_PLAYERS * 8 * 2;
 
@@ -146,7 +147,7 @@ impl Message {
         to.0
     }
 
-    /// None of bytes that are no message, or more than one.
+    /// None if the bytes aren't exactly one message.
     pub fn read(bytes: &[u8]) -> Option<Message> {
         let mut from = Reader(bytes);
         let message = match from.u8()? {
@@ -213,7 +214,7 @@ impl Writer {
         self.u32(stamp.revision);
     }
 
-    /// Behind its length: names are short.
+    /// Writes a short string after its length.
     fn text(&mut self, text: &str) {
         self.u8(text.len() as u8);
         self.0.extend_from_slice(text.as_bytes());

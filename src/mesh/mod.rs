@@ -1,16 +1,16 @@
-//! Who is in a game of peers, and which of them is the master: joining, introductions, the start, and a master that dies.
+//! Membership of a game of peers: joining, introductions, the start, and electing a new master.
 //!
-//! A sans-IO machine: links come up and end, messages come in, time passes, and [`Mesh::poll_action`] says what is to be done:
-//! send this, dial that peer, let this one's messages through, end that link. Each pair of players has a link of its own. The
-//! newcomer dials those who are there: of each pair the one that joined later. The master alone says who is in the game and when
-//! it begins, and what it says counts when enough of the players know it ([`Roster::is_quorum`]); so it does for a new master,
-//! which enough of the players must have voted for. It is Raft's idea (Ongaro and Ousterhout, "In search of an understandable
-//! consensus algorithm", 2014) with one entry, the roster, and with changes of it agreed on by both the old and the new one.
+//! A sans-IO machine: it takes links, messages and time, and [`Mesh::poll_action`] says what to do: send a message,
+//! dial a peer, admit a link, end a link. Each pair of players has a link of its own, which the later one to join
+//! dials. Only the master changes the roster and sets the start, and a change counts when a quorum of the players has
+//! acked it ([`Roster::is_quorum`]); a new master needs the votes of a quorum as well. The idea is Raft's (Ongaro and
+//! Ousterhout, "In search of an understandable consensus algorithm", 2014) with one entry, the roster, whose changes
+//! both the old and the new roster must agree on.
 //!
-//! Promises: of parts of a game that don't see each other at most one goes on (of two players each does); all who go on learn of
-//! the same players, in the same order, and of one start; whatever peers send takes bounded memory.
-//! Refuses: what only the master may say from anybody else, while there is a master. A member that lies in an election may become
-//! the master, as it may by being the first to ask: a member is trusted with that and with no more.
+//! Promises: of parts of a game that don't see each other at most one goes on (of two players, each does); all who go
+//! on see the same players join and leave, in one order, and one start; hostile peers cost bounded memory.
+//! Refuses: a master's messages from anybody else, while there is a master. A member that lies in an election may
+//! become the master, as it could by asking first: members are trusted that far and no further.
 
 mod change;
 mod election;
@@ -27,50 +27,51 @@ pub use roster::{LeaveReason, Member, Players, Roster, Start, bit};
 
 use crate::time::Duration;
 
-/// Players that a game may have: their links grow with the square.
+/// The maximum of players: the number of links grows with its square.
 pub const MAX_PLAYERS: usize = 16;
 
 /// Bytes of a player's name.
 pub const MAX_NAME_BYTES: usize = 32;
 
-/// Addresses by which a player may be known.
+/// The maximum of addresses known of a player.
 pub const MAX_ADDRESSES: usize = 4;
 
-/// Bytes of what a newcomer dials with: netcode's connect token.
+/// Bytes of the netcode connect token that a newcomer dials with.
 pub const MAX_PASS_BYTES: usize = 2048;
 
-/// How long someone may be connected and say nothing.
+/// How long a peer may be connected without a hello.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a newcomer may take to reach all others.
+/// How long a newcomer may take to reach all members.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How long whoever was refused has time to hear so.
+/// How long a refused newcomer's link stays up to deliver the refusal.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How long to wait when two players say that they don't reach each other: one of them may be gone, as the master will see.
+/// How long to wait after two players report each other unreachable: one of them may be gone, which the master notices
+/// by then.
 const REPORT_GRACE: Duration = Duration::from_millis(1500);
 
-/// How often the time until the start is said.
+/// How often the time left until the start is sent.
 const COUNT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How much later the next player claims to be the master than the one before it.
+/// How long a player waits for the claim of the next lower number.
 const CLAIM_STAGGER: Duration = Duration::from_millis(250);
 
-/// How long a claim is waited for.
+/// How long a claim waits for votes.
 const CLAIM_TIMEOUT: Duration = Duration::from_millis(1000);
 
-/// How long after others an election may still go on: for those whose own timeout comes a little later.
+/// How long an election goes on for members whose own timeout comes later.
 const ELECTION_GRACE: Duration = Duration::from_millis(2000);
 
-/// Epochs that one claim may be ahead of what is known: each claim of an election is one.
+/// How far ahead of the known epoch a claim may be: each claim of an election raises it by one.
 const MAX_EPOCH_STEP: u32 = 1 << 16;
 
-/// Messages that wait until it is known who says them.
+/// How many messages wait until their sender is known.
 const MAX_DEFERRED: usize = 64;
 
 /// How often a newcomer is sent on to another master.
 const MAX_HOPS: u32 = 8;
 
-/// How long a newcomer waits that came during an election.
+/// How long a newcomer waits before it asks again during an election.
 const ASK_AGAIN: Duration = Duration::from_millis(1000);

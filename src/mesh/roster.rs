@@ -1,4 +1,4 @@
-//! Who is in the game, as all peers agree on it, and how many of them it takes to agree.
+//! The roster: who is in the game, as all peers agree on it, and how many it takes to agree.
 
 use core::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use super::{MAX_ADDRESSES, MAX_NAME_BYTES, MAX_PLAYERS};
 /// A set of players: a bit each.
 pub type Players = u16;
 
-/// The bit of a player; none of a number that no player has.
+/// A player's bit; 0 if no player can have the number.
 pub fn bit(player: u8) -> Players {
     1_u16.checked_shl(player.into()).unwrap_or(0)
 }
@@ -15,39 +15,39 @@ pub fn bit(player: u8) -> Players {
 /// Someone in the game.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// The number by which the game knows it, below [`MAX_PLAYERS`].
+    /// The player's number in the game, below [`MAX_PLAYERS`].
     pub player: u8,
-    /// Which joining it was, counted over the whole game: the next one with this number has another.
+    /// Counts joinings over the whole game, to tell players who had the same number apart.
     pub joined: u32,
     pub name: String,
-    /// Where it may be reached, the likeliest first.
+    /// The addresses to reach the player at, the likeliest first.
     pub addresses: Vec<SocketAddr>,
 }
 
-/// Why someone isn't in the game any more, or never was.
+/// Why a player left the game, or never got in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LeaveReason {
-    /// It said so itself.
+    /// It left by itself.
     Left = 0,
     /// It was silent for too long.
     Lost = 1,
-    /// The master sent it away.
+    /// The master removed it.
     Kicked = 2,
-    /// It and another player didn't reach each other.
+    /// It and another player couldn't reach each other.
     Unreachable = 3,
     /// It broke the protocol.
     Violation = 4,
-    /// Fewer than half of the players still reached each other here: the game is where the others are.
+    /// Fewer than half of the players could still reach each other here: the game goes on elsewhere.
     Minority = 5,
-    /// All places are taken.
+    /// The game has no free place.
     Full = 6,
-    /// The game has begun, and takes nobody in any more.
+    /// The game has begun and takes nobody in any more.
     Started = 7,
     /// The two speak different protocols.
     Mismatch = 8,
-    /// Nobody answered, or whoever answered is gone.
+    /// Nobody answered, or the peer that answered is gone.
     NoAnswer = 9,
-    /// This end closed it.
+    /// This peer closed it.
     Closed = 10,
 }
 
@@ -62,27 +62,28 @@ impl LeaveReason {
     }
 }
 
-/// That the game begins.
+/// The agreed start of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     pub seed: u64,
-    /// How long before, in microseconds.
+    /// The countdown in microseconds.
     pub countdown: u32,
-    /// Who is there when it is agreed on: the same for all, whoever leaves before it. The master fills it in as it proposes.
+    /// The players at the time of the agreement: the same for all, whoever leaves later. The master fills it in with
+    /// the proposal.
     pub players: Players,
 }
 
-/// What all peers agree on.
+/// The roster that all peers agree on.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Roster {
-    /// By player, with rising numbers.
+    /// In rising order of the players' numbers.
     pub members: Vec<Member>,
-    /// How many there may be.
+    /// How many players there may be.
     pub places: u8,
-    /// Whether players may come after the start.
+    /// Whether players may join after the start.
     pub late: bool,
     pub start: Option<Start>,
-    /// Why those left who are not in it and were in the one before: player, joining, reason.
+    /// The members of the previous roster that left: player, joining, reason.
     pub left: Vec<(u8, u32, LeaveReason)>,
 }
 
@@ -91,7 +92,7 @@ impl Roster {
         self.members.iter().find(|member| member.player == player)
     }
 
-    /// Whether just this joining of the player is in it.
+    /// Whether the player is in the roster with this very joining.
     pub fn has(&self, player: u8, joined: u32) -> bool {
         self.member(player).is_some_and(|member| member.joined == joined)
     }
@@ -100,9 +101,9 @@ impl Roster {
         self.members.iter().fold(0, |players, member| players | bit(member.player))
     }
 
-    /// Whether these are enough of its players to decide something: more than half, or just half with the one of the lowest
-    /// number, so that two parts that don't see each other never both are. Of two players each is that doesn't reach the other: the
-    /// one that remains goes on. Those who are `gone` for good, as they said themselves, don't count.
+    /// Whether these players may decide: more than half of them, or exactly half including the lowest number, so that
+    /// of two parts that don't see each other at most one decides. Of two players each may, if it doesn't reach the
+    /// other: the survivor goes on. Members that said goodbye (`gone`) don't count.
     pub fn is_quorum(&self, players: Players, reached: Players, gone: Players) -> bool {
         let all = self.players() & !gone;
         let (here, count) = ((all & players).count_ones(), all.count_ones());
@@ -111,7 +112,7 @@ impl Roster {
         2 * here > count || 2 * here == count && (players & lowest != 0 || is_left)
     }
 
-    /// Whether a roster from a peer can be one.
+    /// Whether a peer's roster could be one.
     pub fn is_valid(&self) -> bool {
         let rising = self.members.windows(2).all(|pair| pair[0].player < pair[1].player);
         let fine = |member: &Member| {
