@@ -698,7 +698,7 @@ impl Client {
     fn __repr__(&self) -> String {
         let asked = self.asked(|dial| (dial.server_address(), dial.state()));
         let (Ok((address, state)), Ok(closed)) = (asked, self.endpoint.closed()) else {
-            return "<Client, of no use here>".into();
+            return "<Client (unusable after fork)>".into();
         };
         let closed = if closed { ", closed" } else { "" };
         format!("<Client of {address}, {state:?}{closed}>")

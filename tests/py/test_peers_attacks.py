@@ -150,7 +150,7 @@ def test_who_joins_late_is_told_that_it_has_no_part() -> None:
             return lockstep(peer, started)
         with pytest.raises(ValueError, match="there at the start, not of player 2"):
             lockstep(peer, started)
-        with pytest.raises(ValueError, match="the peer's own number, 2, which is none of those at the start"):
+        with pytest.raises(ValueError, match="the peer's own number, 2, which did not play at the start"):
             rollback(peer, started)
         found.append(started.players)
         return None

@@ -388,7 +388,7 @@ def test_a_panic_of_the_thread_is_an_exception_and_harms_nothing_else(
         for call in calls:
             with pytest.raises(RuntimeError, match=re.escape(lost)):
                 call()
-        assert repr(server) == "<Server, of no use here>"
+        assert repr(server) == "<Server (unusable after fork)>"
         # Its client's thread goes on, and so do other servers.
         assert client.connected
         others_client.send(Move(7))

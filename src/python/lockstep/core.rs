@@ -1,4 +1,4 @@
-//! The machine itself, as `tickwire.lockstep` uses it.
+//! The lockstep machine, as `tickwire.lockstep` uses it.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,12 +22,12 @@ use crate::session::SharedLockstep;
 use crate::time::Instant;
 use crate::wire::BitWriter;
 
-/// A turn as Python has it: number, steps, delay, speed, paused, players, left, commands.
+/// A turn as a Python tuple: number, steps, delay, speed, paused, players, left, commands.
 pub(super) type TurnTuple = (i32, u8, u8, u8, bool, u16, u16, Vec<(u8, Vec<u8>)>);
 
 /// Two hundred years: later times are mistakes.
 const LATEST: f64 = 200.0 * 366.0 * 86_400.0;
-/// What stands for None in a log.
+/// Represents None in a log.
 const NOTHING: i64 = i64::MIN + 1;
 
 fn instant(now: f64) -> PyResult<Instant> {
@@ -278,7 +278,7 @@ impl LockstepCore {
     }
 }
 
-/// The rows of [`LockstepCore::check`].
+/// Reads the rows of [`LockstepCore::check`].
 fn read_rows(rows: &Bound<'_, PyList>) -> PyResult<TurnLog> {
     let mut log = TurnLog::default();
     let mut words = Vec::new();
@@ -321,14 +321,14 @@ pub(crate) fn replayed_crc(turn: TurnTuple, draw: u16, rows: &Bound<'_, PyList>)
     Ok(replayed_check(&started(turn), draw, &read_rows(rows)?).crc)
 }
 
-/// A turn as the core has it.
+/// A turn tuple as the core's type.
 pub(super) fn started(turn: TurnTuple) -> StartedTurn {
     let (turn, steps, delay, speed, paused, players, left, commands) = turn;
     let commands = commands.into_iter().map(|(player, command)| (player, command.into())).collect();
     StartedTurn { turn, steps, delay, speed, paused, players, left, commands }
 }
 
-/// A value in 64 bits that are equal where the values are; None for those that have no such.
+/// A value in 64 bits that are equal if the values are; None for types without such a form.
 fn word(value: &Bound<'_, PyAny>) -> Option<i64> {
     if let Ok(number) = value.extract::<i64>() {
         return Some(number);

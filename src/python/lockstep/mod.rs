@@ -1,6 +1,6 @@
-//! Lockstep for Python: the machine, the generator that all share, recordings.
+//! Lockstep for Python: the machine, the shared random generator, recordings.
 //!
-//! Promises: a caller's mistake raises and names argument, value and bound; what peers send never does.
+//! Promises: a caller's mistake raises and names argument, value and bound; nothing that peers send raises.
 
 mod core;
 mod random;

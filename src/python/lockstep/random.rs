@@ -1,4 +1,4 @@
-//! The generator that all players share.
+//! The random generator that all players share.
 
 use std::sync::Mutex;
 
@@ -120,7 +120,7 @@ impl Random {
     fn choice<'py>(&self, items: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let count = items.len().map_err(|error| wrong("items", items, "a sequence", error))? as u64;
         if count == 0 {
-            return Err(PyIndexError::new_err("items must have one at least"));
+            return Err(PyIndexError::new_err("items must not be empty"));
         }
         let at = lock(&self.core).below(count);
         items.get_item(at)
@@ -174,7 +174,7 @@ impl Random {
                 None => core.next_u64() >> (64 - size * 8),
             };
             let to = (buffer.address() + item * size) as *mut u8;
-            // SAFETY: the buffer is writable, contiguous, held, and has `size` bytes here.
+            // SAFETY: the buffer is writable, contiguous and held, with `size` bytes at this address.
             unsafe { core::ptr::copy_nonoverlapping(word.to_le_bytes().as_ptr(), to, size) };
         }
         Ok(())

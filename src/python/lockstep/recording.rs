@@ -1,4 +1,4 @@
-//! Recordings as bytes, and back.
+//! Recordings to bytes and back.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! What happens in a game of peers, and whom it is about.
+//! The events of a game of peers, and the players they are about.
 
 use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
@@ -18,13 +18,13 @@ use crate::python::lock;
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Player {
-    /// Tells the peers of one process apart.
+    /// Tells the peers of a process apart.
     pub(super) peer: u64,
     pub(super) number: u8,
     pub(super) joined: u32,
     pub(super) name: String,
     pub(super) address: Option<Address>,
-    /// Whatever the game keeps of the player.
+    /// The game's own data for the player.
     pub(super) data: Mutex<Option<Py<PyAny>>>,
 }
 
@@ -56,7 +56,7 @@ impl Player {
 
     #[setter]
     fn set_data(&self, data: Option<Py<PyAny>>) {
-        // What was there may run code of the game when it goes.
+        // Dropping the old object may run code of the game, so it happens after the lock is released.
         let before = core::mem::replace(&mut *lock(&self.data), data);
         drop(before);
     }
@@ -227,7 +227,7 @@ impl GameEnded {
     }
 }
 
-/// The name of a reason's member in `tickwire.connection.LeaveReason`.
+/// The name of a reason in `tickwire.connection.LeaveReason`.
 fn reason_name(reason: LeaveReason) -> &'static str {
     match reason {
         LeaveReason::Left => "LEFT",

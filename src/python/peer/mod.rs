@@ -1,4 +1,4 @@
-//! A peer of a game without a server for Python: it hosts or joins, and plays with all others directly.
+//! A peer of a game without a server, for Python: it hosts or joins, and is connected to all other players.
 
 mod events;
 mod open;
@@ -35,7 +35,7 @@ use crate::rendezvous::{LobbyCode, MAX_TITLE_BYTES, is_title, lobby_address};
 use crate::session::PeerPart;
 use crate::time::Instant;
 
-/// Seconds before a start, at most.
+/// The longest countdown, in seconds.
 const MAX_COUNTDOWN: f64 = 60.0;
 
 /// A peer of a game without a server: one UDP port on which it listens and dials. Made by :meth:`host` or :meth:`join`.
@@ -44,14 +44,14 @@ const MAX_COUNTDOWN: f64 = 60.0;
 /// the game. When it is gone, the players elect another one by themselves.
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Peer {
-    /// Tells the peers of one process apart.
+    /// Tells the peers of a process apart.
     id: u64,
     pub(super) endpoint: Endpoint,
-    /// Locked last, where the endpoint is locked too.
+    /// Locked after the endpoint where both are.
     players: Mutex<Known>,
 }
 
-/// The players that the game knows of.
+/// The players that events have told the game of.
 #[derive(Default)]
 struct Known {
     by_number: HashMap<u8, Py<Player>>,
@@ -476,7 +476,7 @@ impl Peer {
                     Err(SendError::Channel(Refused::Full { .. } | Refused::TickFull { .. })) => {
                         left_out.push(player);
                     }
-                    // Too large: for the first player and for all others.
+                    // The message is too large, for this and all other players.
                     Err(error) => return Err(error),
                 }
             }
@@ -548,7 +548,7 @@ impl Peer {
     fn __repr__(&self) -> String {
         let (Ok(phase), Ok(closed)) = (self.part(|part, _| part.mesh().phase()), self.endpoint.closed())
         else {
-            return "<Peer, of no use here>".into();
+            return "<Peer (unusable after fork)>".into();
         };
         let count = lock(&self.players).by_number.len();
         let state = match phase {
@@ -561,7 +561,7 @@ impl Peer {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // What is being worked on is in use.
+        // A locked mutex is in use, so its objects are reachable anyway.
         if let Ok(known) = self.players.try_lock() {
             known
                 .by_number
@@ -591,7 +591,7 @@ impl Peer {
         Peer { id: PEERS.fetch_add(1, Ordering::Relaxed), endpoint, players: Mutex::default() }
     }
 
-    /// Has the part in a game do something, at this time.
+    /// Runs `work` on the mesh part at the current time.
     pub(super) fn part<T>(&self, work: impl FnOnce(&mut PeerPart, Instant) -> T) -> PyResult<T> {
         let mut state = self.endpoint.state.lock()?;
         let now = state.carrier.now();
@@ -599,33 +599,33 @@ impl Peer {
         Ok(work(part, now))
     }
 
-    /// The player of this number that the game knows of.
+    /// The player with this number, if the game knows it.
     pub(super) fn player(&self, py: Python<'_>, number: u8) -> Option<Py<Player>> {
         lock(&self.players).by_number.get(&number).map(|player| player.clone_ref(py))
     }
 
-    /// See [`Endpoint::run_calls`].
+    /// [`Endpoint::run_calls`] for this peer.
     pub(super) fn run_calls(&self, py: Python<'_>) -> PyResult<()> {
         self.endpoint.run_calls(py)
     }
 
-    /// See [`Endpoint::transmit`].
+    /// [`Endpoint::transmit`] for this peer.
     pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
         self.endpoint.transmit(py)
     }
 
-    /// A player of this peer's game.
+    /// Checks that a player belongs to this peer's game.
     fn check<'a>(&self, player: &'a Player) -> PyResult<&'a Player> {
         if player.peer == self.id {
             return Ok(player);
         }
         Err(value_error(format!(
-            "player must be one that this peer told of, and {} is another peer's",
+            "player must be from this peer's events, and {} is another peer's",
             player.__repr__()
         )))
     }
 
-    /// The connection to a player; one to nobody if it is gone.
+    /// The connection to a player; a handle without a connection if the player is gone.
     fn handle_of(&self, player: &Player) -> PyResult<PeerHandle> {
         let (is_me, handle) = self.part(|part, _| {
             let is_here = part.mesh().roster().has(player.number, player.joined);
@@ -638,7 +638,7 @@ impl Peer {
         Ok(handle.unwrap_or(PeerHandle { slot: u32::MAX, generation: u32::MAX }))
     }
 
-    /// Makes Python objects of what was taken. The lock is held for moments only, never while Python runs.
+    /// Makes Python objects of a tick's arrivals. Locks are held briefly, never while Python runs.
     fn make_objects(&self, py: Python<'_>, pending: &mut Pending, ends: &[Event]) -> PyResult<()> {
         for event in ends {
             let Event::Disconnected { peer, violation: Some(how), .. } = event else {
@@ -669,7 +669,7 @@ impl Peer {
             Ok(Some(PyTuple::new(py, all)?.into_any().unbind()))
         });
         for (peer, why) in refused {
-            // Closed by the game meanwhile, there is nobody to refuse.
+            // If the game has closed the peer meanwhile, the connection is gone anyway.
             let _ = self.endpoint.with(|core, driver| {
                 driver.transmit(|now, out| core.refuse_message(now, peer, &why, out));
             });
@@ -735,7 +735,7 @@ impl Peer {
     }
 }
 
-/// A rendezvous server that datagrams can be sent to, and a title that all can be shown.
+/// Checks the rendezvous server's address and the game's title in its list.
 fn server(address: Option<AddressLike>, title: &str) -> PyResult<Option<(core::net::SocketAddr, String)>> {
     if !is_title(title) {
         let complaint =

@@ -1,4 +1,4 @@
-//! How a peer is made: a host that listens and dials on one port, and its mesh.
+//! Makes a peer: a host that listens and dials on one port, and its mesh.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -24,13 +24,13 @@ use crate::rng::Entropy;
 use crate::session::{PeerConfig, PeerPart};
 use crate::time::Duration;
 
-/// Connections beside those of players: newcomers that ask.
+/// Connections kept free for newcomers, beside those of players.
 const GUESTS: usize = 8;
 
-/// Seconds of silence that end a link, at most.
+/// The longest silence that may end a link, in seconds.
 const MAX_TIMEOUT: i128 = 60;
 
-/// What is asked of a peer besides the settings of all endpoints.
+/// A peer's settings beyond those of all endpoints.
 pub(super) struct Opening<'a, 'py> {
     pub(super) bind: Option<AddressLike>,
     pub(super) key: Option<&'a Bound<'py, PyAny>>,
@@ -38,9 +38,9 @@ pub(super) struct Opening<'a, 'py> {
     pub(super) timeout: i128,
     pub(super) places: i128,
     pub(super) late: bool,
-    /// Where a member of the game is; None: this is the first.
+    /// An address of a member; None: this is the game's first peer.
     pub(super) contact: Option<SocketAddr>,
-    /// Where codes are known, and under which title the game is listed.
+    /// The rendezvous server, and the title under which it lists the game.
     pub(super) rendezvous: Option<(SocketAddr, String)>,
 }
 
@@ -95,9 +95,9 @@ pub(super) fn open(
     let mut listener = netcode::ServerConfig::new(protocol.get().id, join_key, slots, names);
     listener.second_key = Some(own_key);
     listener.replay_window = REPLAY_WINDOW;
-    // Of two connections with one id the first stays: nobody takes a player's place by its number.
+    // If two connections have one id, the first stays: nobody takes a player's place by its number.
     listener.replace_duplicates = false;
-    // Players' clocks are set by nobody.
+    // Players' clocks may be wrong.
     listener.clock_skew = Duration::from_secs(3600);
     listener.explains = !has_key;
     listener.spoken = protocol.get().spoken();
@@ -150,7 +150,7 @@ pub(super) fn open(
     Ok(endpoint)
 }
 
-/// Refuses what has no place in a game without a server.
+/// Refuses protocols with features that need a server.
 fn check_protocol(protocol: &Protocol) -> PyResult<()> {
     if protocol.core.peer_channel().is_none() {
         return Err(value_error("protocol must be made with peers=True for a game without a server"));

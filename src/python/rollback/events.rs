@@ -1,4 +1,4 @@
-//! What happened in a rollback game.
+//! The events of a rollback game.
 
 use pyo3::prelude::*;
 

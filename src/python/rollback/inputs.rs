@@ -1,4 +1,4 @@
-//! What players give each frame, as bits and as objects: small ints, or objects of a message class.
+//! The players' inputs, as bits and as objects: small ints, or objects of a message class.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::rollback::{GameInput, InputShape, MAX_INPUT_BITS};
 use crate::transport::{Body, MessageType};
 use crate::wire::{BitReader, BitWriter, Schema};
 
-/// Objects that are kept for each player, so that an input that comes again needn't be made again.
+/// How many objects are kept for each player: an input that comes again is the same object.
 const KEPT: usize = 4;
 
-/// The kind of a game's inputs.
+/// The type of a game's inputs.
 #[derive(Debug)]
 pub(super) enum InputKind {
     Int { bits: u32 },
@@ -23,7 +23,7 @@ pub(super) enum InputKind {
 }
 
 impl InputKind {
-    /// Of a number of bits, or of a message class.
+    /// Reads `inputs`: a number of bits, or a message class.
     pub(super) fn new(inputs: &Bound<'_, PyAny>) -> PyResult<Self> {
         if inputs.is_instance_of::<PyInt>() && !inputs.is_instance_of::<PyBool>() {
             let bits = bounded("inputs", inputs, 1, 64)?;
@@ -57,14 +57,14 @@ impl InputKind {
     pub(super) fn shape(&self) -> InputShape {
         match self {
             InputKind::Int { bits } => InputShape::of_bits(*bits as usize),
-            // It was made of a class that is short enough.
+            // The class was checked to be short enough.
             InputKind::Class { schema, .. } => {
                 InputShape::of_schema(schema.clone()).unwrap_or_else(|| InputShape::of_bits(MAX_INPUT_BITS))
             }
         }
     }
 
-    /// An object as bits, in a writer that is empty.
+    /// Writes an object as bits to an empty writer.
     pub(super) fn write(&self, input: &Bound<'_, PyAny>, writer: &mut BitWriter) -> PyResult<()> {
         use crate::wire::BitSink;
         match self {
@@ -86,7 +86,7 @@ impl InputKind {
             InputKind::Class { class, .. } => {
                 if !input.get_type().is(class.class()) {
                     return Err(PyTypeError::new_err(format!(
-                        "input must be of the game's inputs, {}, not {}",
+                        "input must be of class {}, not {}",
                         class.name(),
                         input.get_type().name()?
                     )));
@@ -105,7 +105,7 @@ impl InputKind {
             InputKind::Class { class, schema } => {
                 let mut row = Vec::with_capacity(schema.row_size());
                 let mut reader = BitReader::with_range(input.bytes, 0, input.bits);
-                // What came was read once before it was taken. The neutral one may be none of the class.
+                // Received inputs were checked when they came. But the neutral input may not be valid for the class.
                 if schema.read(&mut reader, &mut row).is_err() {
                     return Ok(py.None());
                 }
@@ -115,7 +115,7 @@ impl InputKind {
     }
 }
 
-/// Objects of the inputs that players gave last.
+/// The objects of the players' latest inputs.
 #[derive(Debug, Default)]
 pub(super) struct InputObjects(Vec<KeptInputs>);
 
@@ -130,7 +130,7 @@ impl InputObjects {
         InputObjects((0..players).map(|_| KeptInputs::default()).collect())
     }
 
-    /// An input as an object; the same one for the same bits, as long as it is kept.
+    /// An input's object; the same one for the same bits while it is kept.
     pub(super) fn get(
         &mut self,
         py: Python<'_>,
@@ -158,7 +158,7 @@ impl InputObjects {
         Ok(object)
     }
 
-    /// The inputs of a frame, player by player.
+    /// The inputs of a frame, in the order of players.
     pub(super) fn row<'a>(
         &mut self,
         py: Python<'_>,

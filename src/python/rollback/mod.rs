@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 
 use crate::time::Instant;
 
-/// A moment that the caller gave in seconds, or that of the clock.
+/// The caller's time in seconds, or the clock's.
 fn moment(now: Option<f64>) -> Instant {
     static ORIGIN: OnceLock<std::time::Instant> = OnceLock::new();
     let nanos = match now {

@@ -1,4 +1,4 @@
-//! What a game is asked to do.
+//! The requests that a rollback game gets: save, load, advance.
 
 use std::sync::Mutex;
 
@@ -25,7 +25,7 @@ pub(crate) struct Save {
     checksum: Mutex<Option<Py<PyAny>>>,
 }
 
-/// Checksums by field.
+/// A state's checksums by field.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
     pub(super) names: Vec<String>,
@@ -33,7 +33,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Of one value, or of a mapping of names to values.
+    /// Reads one value, or a mapping of names to values.
     pub(super) fn of(value: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(mapping) = value.cast::<PyMapping>() {
             let mut sums = Sums::default();
@@ -86,7 +86,7 @@ impl Save {
 
     #[setter]
     fn set_state(&self, value: Py<PyAny>) {
-        // What was there may run code of the game when it goes, which may come back here.
+        // Dropping the old state may run code of the game, which may come back here: not under the lock.
         let before = lock(&self.state).replace(value);
         drop(before);
     }
@@ -107,7 +107,7 @@ impl Save {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // What is being worked on is in use.
+        // A locked mutex is in use, so its objects are reachable anyway.
         for held in [&self.state, &self.checksum] {
             held.try_lock().map_or(Ok(()), |held| visit.call(&*held))?;
         }
@@ -189,7 +189,7 @@ impl Advance {
     }
 }
 
-/// A dict of counts by name.
+/// Counters by name, as a dict.
 pub(super) fn counts<'py>(
     py: Python<'py>,
     counts: impl Iterator<Item = (&'static str, u64)>,

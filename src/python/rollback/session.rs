@@ -1,4 +1,4 @@
-//! A rollback game for Python: converts, copies states, and runs through the core's requests.
+//! A rollback game for Python: converts inputs, copies states, and carries out the core's requests.
 
 use std::sync::Mutex;
 
@@ -62,13 +62,13 @@ pub(crate) struct Rollback {
 struct Inner {
     game: SharedRollback<core::Rollback>,
     ring: StateRing,
-    /// States that the game gave, by frame.
+    /// The states that the game saved, by frame.
     saved: Vec<Option<Py<Save>>>,
     objects: InputObjects,
-    /// What is to be done, and how much of it was given.
+    /// The requests of this frame, and how many were handed out.
     queue: Vec<Request>,
     given: usize,
-    /// A frame before this one runs again.
+    /// Frames below this one run again.
     newest: u32,
     now: crate::time::Instant,
     writer: BitWriter,
@@ -78,7 +78,7 @@ struct Inner {
     check_every: u32,
 }
 
-/// Who plays: bit by number; and which of them is here.
+/// The players, a bit each, and which of them is local.
 pub(super) fn seats(
     peer: Option<&Py<Peer>>,
     players: Option<&Bound<'_, PyAny>>,
@@ -108,9 +108,9 @@ pub(super) fn seats(
         (Some(me), _) => within("me", me, 0, most - 1)?,
         (None, Some((_, Some(me)))) if mask >> me & 1 == 1 => *me,
         (None, Some((_, Some(me)))) => {
-            let why = "who came later or doesn't play watches with Spectator";
+            let why = "players who joined later or don't play use Spectator";
             return Err(PyValueError::new_err(format!(
-                "players must have the peer's own number, {me}, which is none of those at the start: {why}"
+                "players must contain the peer's own number, {me}, which did not play at the start: {why}"
             )));
         }
         (None, Some((_, None))) => {
@@ -126,7 +126,7 @@ pub(super) fn seats(
 }
 
 impl Rollback {
-    /// The moment that the caller says, or that of the peer's clock, or of the machine's.
+    /// The time that the caller gave, or the peer's clock, or the machine's.
     fn now(&self, now: Option<f64>) -> PyResult<crate::time::Instant> {
         match (&self.peer, now) {
             (Some(peer), None) => peer.get().part(|_, now| now),
@@ -134,7 +134,7 @@ impl Rollback {
         }
     }
 
-    /// A callable raised: what it was called for is still to be done.
+    /// Puts the request back whose callable raised.
     fn put_back(&self, error: PyErr) -> PyErr {
         let mut inner = lock(&self.inner);
         inner.given = inner.given.saturating_sub(1);
@@ -166,7 +166,7 @@ impl Rollback {
         inner.check_every > 0 && frame.is_multiple_of(inner.check_every)
     }
 
-    /// The next thing that the game itself must do.
+    /// The next request for the game itself.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         loop {
             let mut guard = lock(&self.inner);
@@ -184,7 +184,7 @@ impl Rollback {
                 }
                 (Request::Save(frame), StateKind::Arrays(arrays)) => arrays.save(inner.ring.save(frame)),
                 (Request::Load(frame), StateKind::Arrays(arrays)) => {
-                    // The core only asks for what it had saved.
+                    // The core only loads what it has saved.
                     if let Some(saved) = inner.ring.get(frame) {
                         arrays.load(saved);
                     }
@@ -195,7 +195,7 @@ impl Rollback {
                     let place = Self::saved_place(inner, frame);
                     let before = inner.saved[place].replace(request.clone_ref(py));
                     drop(guard);
-                    // The state in it may run code of the game when it goes.
+                    // The old state's destructor may run code of the game.
                     drop(before);
                     let StateKind::Calls { save, check, .. } = kind else {
                         return Ok(Some(request.into_any()));
@@ -219,7 +219,7 @@ impl Rollback {
                     let StateKind::Calls { load, .. } = kind else {
                         let Some(state) = state else {
                             return Err(PyRuntimeError::new_err(format!(
-                                "state must be set of each Save, and that of frame {frame} wasn't: request.state = copy"
+                                "state must be set for each Save, which frame {frame} misses: request.state = copy"
                             )));
                         };
                         return Ok(Some(Py::new(py, Load { frame, state: Some(state) })?.into_any()));
@@ -230,7 +230,7 @@ impl Rollback {
         }
     }
 
-    /// Gives the core the checksums of what is confirmed now.
+    /// Gives the core the checksums of frames that are confirmed by now.
     fn finish(&self, inner: &mut Inner, py: Python<'_>) {
         loop {
             let Some(frame) = inner.game.lock().poll_check() else { return };
@@ -495,7 +495,7 @@ impl Rollback {
             visit.call(check)?;
         }
         visit.call(&self.peer)?;
-        // What is being worked on is in use.
+        // A locked mutex is in use, so its objects are reachable anyway.
         let inner = self.inner.try_lock();
         inner.map_or(Ok(()), |inner| inner.saved.iter().try_for_each(|saved| visit.call(saved)))
     }

@@ -1,4 +1,4 @@
-//! The states of a game: arrays that are copied here, callables, or nothing, where the game keeps them itself.
+//! How a game's states are kept: arrays copied here, callables, or by the game itself.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -43,24 +43,24 @@ impl StateKind {
             (None, Some(save), Some(load)) => Ok(StateKind::Calls { save, load, check }),
             (None, None, None) => Ok(StateKind::Requests),
             (Some(_), ..) => {
-                Err(PyValueError::new_err("state must be None with save and load: give one or the other"))
+                Err(PyValueError::new_err("state must be None if save and load are given"))
             }
-            _ => Err(PyValueError::new_err("save and load must be given both, or neither")),
+            _ => Err(PyValueError::new_err("save and load must be given together, or neither of them")),
         }
     }
 
-    /// Bytes of a state, if they are copied here.
+    /// Bytes of a state that is copied here.
     pub(super) fn size(&self) -> usize {
         if let StateKind::Arrays(arrays) = self { arrays.size } else { 0 }
     }
 }
 
-/// A buffer that is held as long as the game.
+/// A buffer that is held while the game lives.
 struct Held(Raw);
 
-// SAFETY: the address and the length are only read; releasing the buffer needs a thread that is attached, which is so where a
-// Python object is freed. The memory is the game's own: it's copied by threads that are attached, and the game is told to change
-// its state in one thread.
+// SAFETY: the address and length are only read. Releasing the buffer needs an attached thread, which is given where a
+// Python object is freed. The memory is the game's: attached threads copy it, and the docs tell the game to change its
+// state in one thread.
 #[allow(unsafe_code)]
 unsafe impl Send for Held {}
 // SAFETY: as above.
@@ -77,7 +77,7 @@ struct StateField {
     stride: usize,
 }
 
-/// Arrays that are a state together.
+/// Arrays that together are the state.
 pub(super) struct Arrays {
     held: Vec<Held>,
     fields: Vec<StateField>,
@@ -119,7 +119,7 @@ impl Arrays {
                 "{shown} must be a C-contiguous array that can be written to: {why}"
             ))
         })?;
-        // A copy of bytes that point to objects would own what it doesn't count.
+        // Copies of object pointers would not be counted as references.
         let has_objects = match &dtype {
             Some(dtype) => dtype.getattr_opt("hasobject")?.is_some_and(|has| has.is_truthy().unwrap_or(true)),
             None => raw.format().to_bytes().contains(&b'O'),
@@ -168,26 +168,26 @@ impl Arrays {
         let mut start = 0;
         for Held(raw) in &self.held {
             let from = &from[start..start + raw.len()];
-            // SAFETY: as above, and the buffer was asked for to write to it.
+            // SAFETY: as for saving, and the buffer was requested as writable.
             unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), raw.address() as *mut u8, from.len()) };
             start += raw.len();
         }
     }
 
-    /// Whether the state is as one that was saved.
+    /// Whether the current state equals a saved one.
     #[allow(unsafe_code)]
     pub(super) fn equals(&self, saved: &[u8]) -> bool {
         let mut start = 0;
         self.held.iter().all(|Held(raw)| {
             let saved = &saved[start..start + raw.len()];
             start += raw.len();
-            // SAFETY: as above.
+            // SAFETY: as for saving.
             let own = unsafe { core::slice::from_raw_parts(raw.address() as *const u8, raw.len()) };
             own == saved
         })
     }
 
-    /// The checksum of each field of a saved state.
+    /// The checksums of a saved state's fields.
     pub(super) fn sums(&self, saved: &[u8], sums: &mut Vec<u32>) {
         sums.clear();
         sums.extend(self.fields.iter().map(|field| {
@@ -203,7 +203,7 @@ impl Arrays {
         self.fields.iter().map(|field| field.name.clone()).collect()
     }
 
-    /// Where the state first differs from a saved one, field by field: the names, with the row.
+    /// The names of the fields that differ from a saved state, with the first differing row.
     pub(super) fn differences(&self, saved: &[u8]) -> Vec<String> {
         let mut own = vec![0; self.size];
         self.save(&mut own);
@@ -223,13 +223,13 @@ impl Arrays {
     }
 }
 
-/// The names of what differs between two states of a game's own.
+/// The names of what differs between two states of the game's own type.
 pub(super) fn differing(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     let equal = |one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>| -> PyResult<bool> {
         let same = one.eq(other);
         match same {
             Ok(same) => Ok(same),
-            // Arrays say it of each item.
+            // Arrays compare item by item.
             Err(_) => one.try_iter()?.zip(other.try_iter()?).try_fold(true, |all, (one, other)| {
                 Ok(all && one?.repr()?.to_string() == other?.repr()?.to_string())
             }),

@@ -1,4 +1,4 @@
-//! The sync test for Python.
+//! The sync test of rollback, for Python.
 
 use std::sync::Mutex;
 
@@ -48,7 +48,7 @@ struct TestInner {
     steps: Vec<ReplayStep>,
     given: usize,
     newest: u32,
-    /// What is to be compared, with what was asked for.
+    /// The frame to compare, with its request.
     compare: Option<(u32, Py<Save>)>,
     players: usize,
 }
@@ -61,12 +61,12 @@ impl SyncTest {
     fn state_of(py: Python<'_>, save: &Py<Save>, frame: u32) -> PyResult<Py<PyAny>> {
         lock(&save.get().state).as_ref().map(|state| state.clone_ref(py)).ok_or_else(|| {
             PyRuntimeError::new_err(format!(
-                "state must be set of each Save, and that of frame {frame} wasn't: request.state = copy"
+                "state must be set for each Save, which frame {frame} misses: request.state = copy"
             ))
         })
     }
 
-    /// Compares what the game saved again.
+    /// Compares the state that the game saved again.
     fn judge(&self, py: Python<'_>) -> PyResult<()> {
         let (frame, again, before) = {
             let mut inner = lock(&self.inner);

@@ -1,4 +1,4 @@
-//! Spectators of rollback games for Python.
+//! Spectators of rollback games, for Python.
 
 use std::sync::Mutex;
 

@@ -955,7 +955,7 @@ impl Server {
     }
 
     fn __repr__(&self) -> String {
-        let Ok(state) = self.endpoint.state.lock() else { return "<Server, of no use here>".into() };
+        let Ok(state) = self.endpoint.state.lock() else { return "<Server (unusable after fork)>".into() };
         let clients = state.host().connected().count();
         let closed = if state.is_closed() { ", closed" } else { "" };
         format!(
