@@ -1,25 +1,25 @@
-//! Delay and length that follow the network: quickly longer when data comes too late, slowly shorter when it comes long before
-//! its turn.
+//! Adapts delay and turn length to the network: quickly longer when data comes too late, slowly shorter when it comes
+//! long before its turn.
 //!
-//! Each player measures, turn by turn, how long before the turn the last of its data came; the worst of these but one is told
-//! to all. The player whose part it is decides, and its decision rides in its data of a turn.
+//! Each player measures, turn by turn, how long before the turn the last of its data came (the margin), and tells all
+//! others its second worst. The player who decides on the pace puts its decision into its own data of a turn.
 
 use std::collections::VecDeque;
 
 use super::config::Pace;
 use crate::time::{Duration, Instant};
 
-/// Turns that are looked at.
+/// How many turns are measured.
 const WINDOW: usize = 64;
-/// As long as there are fewer, nothing is said.
+/// With fewer samples no margin is reported.
 const MIN_SAMPLES: usize = 20;
-/// How long all must be well before the delay becomes shorter, at first and at most.
+/// How long the margins must be good before the delay becomes shorter, at first and at most.
 const FIRST_PATIENCE: Duration = Duration::from_secs(10);
 const MAX_PATIENCE: Duration = Duration::from_secs(300);
-/// Milliseconds by which data should be early.
+/// The margin to aim for, in milliseconds.
 const SPARE_MS: f64 = 12.0;
 
-/// Margins of this player, and the decision on the pace.
+/// This player's margins, and the decision on the pace.
 #[derive(Clone, Debug)]
 pub struct Adapter {
     margins: VecDeque<i32>,
@@ -33,7 +33,7 @@ impl Adapter {
         Adapter { margins: VecDeque::new(), well_since: None, patience: FIRST_PATIENCE, lowered: false }
     }
 
-    /// Notes by how many milliseconds all of a turn's data was early.
+    /// Notes a turn's margin in milliseconds.
     pub fn note(&mut self, ms: f64) {
         if self.margins.len() == WINDOW {
             self.margins.pop_front();
@@ -41,13 +41,13 @@ impl Adapter {
         self.margins.push_back(ms as i32);
     }
 
-    /// Begins to measure anew, after a change of pace.
+    /// Starts new measurements, after a change of pace.
     pub fn clear(&mut self) {
         self.margins.clear();
         self.well_since = None;
     }
 
-    /// The margin of the worst turn but one, in milliseconds.
+    /// The second worst margin, in milliseconds.
     pub fn worst(&self) -> Option<f64> {
         if self.margins.len() < MIN_SAMPLES {
             return None;
@@ -63,8 +63,8 @@ impl Adapter {
         Some(second.into())
     }
 
-    /// A better pace, if there is one. `worst` is the worst margin of any player, unknown while one's is; `turn_ms` the length
-    /// of a turn, of which there are `pace.steps` parts.
+    /// A better pace, if there is one. `worst` is the worst margin of any player, None while one is unknown; `turn_ms`
+    /// is the length of a turn of `pace.steps` sub-turns.
     pub fn decide(
         &mut self,
         now: Instant,
@@ -85,7 +85,7 @@ impl Adapter {
             } else {
                 return None;
             };
-            // Too short again: the next try comes later.
+            // The last step down was too short: the next try comes later.
             if core::mem::take(&mut self.lowered) {
                 self.patience = (self.patience * 2).min(MAX_PATIENCE);
             }
@@ -133,7 +133,7 @@ mod tests {
         let long = Pace { steps: 3, delay: 3 };
         assert_eq!(decide(&mut adapter, 0, 120.0, long), None);
         assert_eq!(decide(&mut adapter, 10_000, 120.0, long), Some(min));
-        // It was too short: the next try takes twice as long.
+        // The shorter pace failed: the next try takes twice as long.
         assert_eq!(decide(&mut adapter, 11_000, -5.0, min), Some(long));
         assert_eq!(decide(&mut adapter, 12_000, 120.0, long), None);
         assert_eq!(decide(&mut adapter, 23_000, 120.0, long), None);

@@ -1,5 +1,5 @@
-//! What the world was after each turn: checks of all players compared by vote, and the log in which a difference is found down
-//! to the field.
+//! Checks of the world after each turn: CRCs compared by vote, and the log by which a difference is found down to the
+//! field.
 
 use std::collections::VecDeque;
 
@@ -8,32 +8,32 @@ use super::entry::TurnCheck;
 use super::packet::{LogQuery, LogReply, MAX_FIELDS};
 use crate::time::{Duration, Instant};
 
-/// Turns of which others' checks are kept: as many as can be under way.
+/// How many turns' checks of the others are kept: enough for all turns in flight.
 const KEPT: usize = 128;
-/// A turn this far back isn't waited for: someone left its check out.
+/// How many turns to wait for a check: after that, someone left it out.
 const OVERDUE: TurnNumber = 48;
-/// Values of a turn's log, at most.
+/// The maximum of values in a turn's log.
 pub const MAX_WORDS: usize = 1 << 20;
-/// Objects of a turn's log, at most.
+/// The maximum of objects in a turn's log.
 pub const MAX_OBJECTS: usize = 60_000;
-/// Differences that a report has, at most.
+/// The maximum of differences in a report.
 pub const MAX_DIFFERENCES: usize = 16;
-/// Objects whose fields are compared, at most.
+/// The maximum of objects whose fields are compared.
 const MAX_COMPARED: usize = 4;
 /// How long a player may take to answer.
 const COMPARE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Classes of rows that every log begins with: the commands of each player, and the draw.
+/// The classes of rows that every log begins with: each player's commands, and the draw.
 pub const COMMANDS_CLASS: u8 = 0;
 pub const DRAW_CLASS: u8 = 1;
-/// The first class of the game's own.
+/// The first of the game's own classes.
 pub const FIRST_CLASS: u8 = 2;
 
-/// Where an object's values are in a log.
+/// An object's place in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogRow {
     pub class: u8,
-    /// The network id: rows are in order of class and id.
+    /// The network id: rows are sorted by class and id.
     pub id: u32,
     pub start: u32,
     pub count: u8,
@@ -49,7 +49,7 @@ pub struct TurnLog {
 }
 
 impl TurnLog {
-    /// Adds an object's values, in order.
+    /// Appends an object's values.
     pub fn push(&mut self, class: u8, id: u32, words: &[i64]) {
         debug_assert!(words.len() <= MAX_FIELDS);
         self.rows.push(LogRow { class, id, start: self.words.len() as u32, count: words.len() as u8 });
@@ -90,28 +90,28 @@ impl TurnLog {
     }
 }
 
-/// How players' checks of a turn compare.
+/// The outcome of comparing all players' checks of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub turn: TurnNumber,
-    /// More than half of all say the same, and these are they; nobody where no such half is.
+    /// The players of a majority that agrees; 0 if there is none.
     pub right: u16,
-    /// The others; all where there is no such half.
+    /// The other players; all if there is no majority.
     pub odd: u16,
 }
 
-/// A value that differs.
+/// One differing value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
     pub class: u8,
     pub id: u32,
-    /// Which field of the object; None: one side doesn't have the object.
+    /// The index of the field; None: one side lacks the object.
     pub field: Option<u8>,
     pub mine: Option<i64>,
     pub theirs: Option<i64>,
 }
 
-/// Questions to one player about a turn.
+/// The questions to one player about a turn.
 #[derive(Clone, Debug)]
 struct Inquiry {
     with: u8,
@@ -123,14 +123,14 @@ struct Inquiry {
     found: Vec<Difference>,
 }
 
-/// All checks, of this player and the others.
+/// All players' checks.
 #[derive(Clone, Debug)]
 pub struct Checks {
     logs: VecDeque<TurnLog>,
     log_turns: usize,
     theirs: Vec<(TurnNumber, [Option<u32>; MAX_PLAYERS])>,
     reviewed: TurnNumber,
-    /// Differences were found: nothing is compared until the game is healed.
+    /// A difference was found: nothing is compared until the game is repaired.
     is_open: bool,
     noted: u16,
     inquiries: VecDeque<(u8, TurnNumber)>,
@@ -151,17 +151,17 @@ impl Checks {
         }
     }
 
-    /// The newest of this player's own checks.
+    /// The newest log of this player.
     pub fn newest(&self) -> Option<&TurnLog> {
         self.logs.back()
     }
 
-    /// The log of a turn, as long as it is kept.
+    /// The log of a turn, while it is kept.
     pub fn log(&self, turn: TurnNumber) -> Option<&TurnLog> {
         self.logs.iter().rev().find(|log| log.turn == turn)
     }
 
-    /// Takes the log of a turn that this player ran.
+    /// Adds the log of a turn that this player ran.
     pub(super) fn push(&mut self, log: TurnLog) {
         if self.reviewed == TurnNumber::MIN {
             self.reviewed = log.turn - 1;
@@ -188,7 +188,7 @@ impl Checks {
         if place.0 == turn { place.1[usize::from(player)] } else { None }
     }
 
-    /// A player whose check of a turn isn't ours, said once of each.
+    /// A player whose check differs from ours, reported once for each.
     pub(super) fn first_difference(&mut self, me: u8, players: u16) -> Option<(TurnNumber, u8)> {
         if self.is_open {
             return None;
@@ -204,7 +204,7 @@ impl Checks {
         None
     }
 
-    /// Compares turns of which all checks are there, up to the first in which someone differs.
+    /// Compares turns for which all checks have arrived, up to the first that differs.
     pub(super) fn review(&mut self, me: u8, needed: impl Fn(TurnNumber) -> u16) -> Option<Verdict> {
         let newest = self.logs.back()?.turn;
         while !self.is_open && self.reviewed < newest {
@@ -231,7 +231,7 @@ impl Checks {
             let right =
                 given.iter().map(|it| group(it.1)).find(|group| group.count_ones() * 2 > half).unwrap_or(0);
             let verdict = Verdict { turn, right, odd: all & !right };
-            // Who is right asks each of the others; who isn't asks one who is.
+            // A player in the right asks each of the others; one in the wrong asks one that is right.
             let asked = if right >> me & 1 == 1 || right == 0 {
                 verdict.odd & !(1 << me)
             } else {
@@ -244,7 +244,7 @@ impl Checks {
         None
     }
 
-    /// Compares again, from the turn after this one.
+    /// Compares again, beginning after this turn.
     pub(super) fn resume(&mut self, turn: TurnNumber) {
         self.is_open = false;
         self.noted = 0;
@@ -254,7 +254,7 @@ impl Checks {
         self.logs.retain(|log| log.turn <= turn);
     }
 
-    /// What is to be asked of a player.
+    /// The next question to a player.
     pub(super) fn question(&self, player: u8) -> Option<(u16, LogQuery)> {
         let inquiry = self.inquiry.as_ref().filter(|it| it.with == player)?;
         let query = match &inquiry.compared {
@@ -266,7 +266,7 @@ impl Checks {
         Some((inquiry.turn as u16, query))
     }
 
-    /// What is in the log of a turn, for a player who asks.
+    /// The answer to a player's question about a turn.
     pub(super) fn reply(&self, low: u16, query: LogQuery, max_rows: usize, max_words: usize) -> LogReply {
         let log = self.logs.iter().find(|log| log.turn as u16 == low);
         match query {
@@ -284,7 +284,7 @@ impl Checks {
         }
     }
 
-    /// Takes an answer. Whether it was of use.
+    /// Handles an answer; returns whether it was useful.
     pub(super) fn answer(&mut self, player: u8, low: u16, reply: &LogReply) -> bool {
         let Some(inquiry) = self.inquiry.as_mut() else { return false };
         if inquiry.with != player || inquiry.turn as u16 != low {
@@ -323,7 +323,7 @@ impl Checks {
         }
     }
 
-    /// Goes on with the next player to ask, and gives what was found with one: who it is, the turn, and the differences.
+    /// Moves on to the next player to ask, and returns the result of the last: player, turn and differences.
     pub(super) fn poll_report(&mut self, now: Instant) -> Option<(u8, TurnNumber, Vec<Difference>)> {
         if self.inquiry.is_none() {
             let (with, turn) = self.inquiries.pop_front()?;
@@ -356,7 +356,7 @@ impl Inquiry {
                     compared.push_back((mine[i].0, mine[i].1));
                 }
             } else if self.found.len() < MAX_DIFFERENCES {
-                // Which of them has it, said as 1.
+                // Reported as the value 1 on the side that has the object.
                 let (class, id) =
                     if a < b { (mine[i].0, mine[i].1) } else { (self.rows[j].0, self.rows[j].1) };
                 let (ours, theirs) = ((a < b).then_some(1), (b < a).then_some(1));

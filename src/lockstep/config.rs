@@ -1,68 +1,68 @@
-//! Settings of a lockstep game, and the bounds of all that a peer may say.
+//! Settings of a lockstep game, and the bounds of everything that a peer may send.
 
 use core::fmt;
 
 use crate::time::Duration;
 
-/// The number of a turn; the first is below zero, so that turn 0 is the first that has commands.
+/// A turn's number; it starts below zero, so that turn 0 is the first with commands.
 pub type TurnNumber = i32;
 
-/// Players of a game, at most: they are bits of a mask.
+/// The maximum of players, which are bits of a mask.
 pub const MAX_PLAYERS: usize = 16;
-/// Sub-turns of a turn, at most.
+/// The maximum of sub-turns in a turn.
 pub const MAX_STEPS: u8 = 16;
-/// Turns between giving a command and running it, at most.
+/// The maximum of turns between giving a command and running it.
 pub const MAX_DELAY: u8 = 16;
-/// Turns whose data is kept: those that may come early, and as many that others may still lack.
+/// How many turns' data is kept: what may come early, and as much that others may still lack.
 pub const WINDOW: usize = 128;
-/// How far in front of the turn that runs here a peer's data may be: it runs as much ahead as it gets data from here.
+/// How far ahead of the local turn a peer's data may be: it can't run further ahead than the data it has from here.
 pub const MAX_AHEAD: TurnNumber = 2 * MAX_DELAY as TurnNumber + 4;
-/// Commands that a player gives to one turn, at most.
+/// The maximum of commands that a player gives to one turn.
 pub const MAX_COMMANDS: usize = 63;
-/// Bytes of one command, at most.
+/// The maximum of bytes in a command.
 pub const MAX_COMMAND_BYTES: usize = 480;
-/// Bytes of a player's commands of one turn, at most: they fit one payload.
+/// The maximum of bytes of a player's commands in a turn: they fit one payload.
 pub const MAX_ENTRY_BYTES: usize = 512;
-/// Commands that wait for a turn with room.
+/// The maximum of commands that wait for a turn with room.
 pub const MAX_PENDING: usize = 4096;
-/// Speed in steps of 10 %, at most: 640 %.
+/// The maximum speed, in steps of 10 %: 640 %.
 pub const MAX_SPEED: u8 = 64;
-/// The usual speed, in steps of 10 %.
+/// Normal speed, in steps of 10 %.
 pub const NORMAL_SPEED: u8 = 10;
 
-/// How long turns are, and how much later commands run.
+/// The length of turns, and the delay of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// Sub-turns of a turn.
+    /// Sub-turns in a turn.
     pub steps: u8,
-    /// Commands given in turn x run at x + this.
+    /// Commands given in turn x run in turn x + delay.
     pub delay: u8,
 }
 
-/// Settings, the same on all sides except `me`.
+/// Settings; the same for all players except `me`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LockstepConfig {
-    /// Which player this is.
+    /// This player.
     pub me: u8,
-    /// All players, a bit each.
+    /// The mask of all players.
     pub players: u16,
-    /// The master at the start: it decides how turns run, and who is dropped.
+    /// The master at the start: it decides on the pace, and on dropping players.
     pub master: u8,
-    /// Real time of a sub-turn.
+    /// The real time of a sub-turn.
     pub step: Duration,
     pub pace: Pace,
-    /// Whether length and delay follow the network.
+    /// Whether length and delay adapt to the network.
     pub adapt: bool,
-    /// Neither goes above this.
+    /// The bounds of length and delay.
     pub max_pace: Pace,
-    /// After this long without an ack an entry is sent again, beside the times at which a new one is; None: a turn.
+    /// Resends an entry without ack after this time, besides whenever a new one is sent; None: a turn.
     pub resend: Option<Duration>,
-    /// Turns of which the world's values are kept, to find differences.
+    /// How many turns' values are kept to find differences.
     pub log_turns: usize,
 }
 
 impl LockstepConfig {
-    /// The article's: turns of 3 sub-turns of 33 ms, run 2 turns later.
+    /// The article's settings: turns of 3 sub-turns of 33 ms, run 2 turns later.
     pub fn new(me: u8, players: u16, master: u8) -> Self {
         LockstepConfig {
             me,
@@ -77,10 +77,10 @@ impl LockstepConfig {
         }
     }
 
-    /// Refuses what can't be run.
+    /// Refuses settings out of their bounds.
     ///
     /// # Errors
-    /// Which setting is out of its bounds.
+    /// Names the setting that is out of its bounds.
     pub fn check(&self) -> Result<(), LockstepConfigError> {
         let is_in = |name, value: usize, low: usize, high: usize| {
             if (low..=high).contains(&value) {
@@ -105,7 +105,7 @@ impl LockstepConfig {
     }
 }
 
-/// Which setting is out of its bounds.
+/// A setting that is out of its bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockstepConfigError {
     name: &'static str,
@@ -126,7 +126,7 @@ impl fmt::Display for LockstepConfigError {
 
 impl core::error::Error for LockstepConfigError {}
 
-/// The players of a mask, lowest first.
+/// The players of a mask, the lowest first.
 pub fn members(mask: u16) -> impl Iterator<Item = u8> + Clone {
     (0..MAX_PLAYERS as u8).filter(move |player| mask >> player & 1 == 1)
 }

@@ -1,43 +1,43 @@
-//! How all agree from which turn on a player isn't waited for, though each may have got another part of its data.
+//! How all players agree on the last turn of a departing player, though each may have got another part of its data.
 //!
-//! Whoever proposes it (the master; where it is itself the one to go, the lowest other) stops taking that player's data, and
-//! so do all who hear of it; each says up to which turn it has that data. When all have said it, the player is out from the turn
-//! after the newest that any of them has: nobody can have run a turn without its commands that another ran with them. What
-//! some lack, the others copy to them. It is safe to decide again after the proposer itself is gone: data that nobody has
-//! was run by nobody.
+//! The proposer (the master, or the lowest other player if the master itself departs) stops accepting that player's
+//! data, and so does everyone who hears of the proposal; each reports the newest turn for which it has that data. Once
+//! all have reported, the player is out from the turn after the newest of these: nobody can have run a turn without its
+//! commands that another ran with them. Players copy to each other the data that some lack. A new proposer can decide
+//! again safely: data that nobody has was run by nobody.
 
 use super::config::{MAX_PLAYERS, TurnNumber, members};
 use super::packet::{DepartureWord, near};
 use super::remote::RemotePlayer;
 
-/// Turns after which all have gone on without a player, as nobody runs further ahead. Words have 8 bits of a turn: of one
-/// that far back they would mean another one.
+/// After this many turns all have gone on without a player, as nobody runs further ahead. Also a bound for the reports'
+/// 8 bits of a turn, which would mean another turn further on.
 const SETTLED: TurnNumber = 60;
 
-/// Who leaves and who is out.
+/// The players that are departing or out.
 #[derive(Clone, Debug)]
 pub struct Departures {
     players: u16,
     me: u8,
-    /// The master, as the caller knows it.
+    /// The master, as reported by the caller.
     pub master: u8,
-    /// Can't be reached from here.
+    /// Players that can't be reached from here.
     pub gone: u16,
-    /// This player wants them out.
+    /// Players that this player votes out.
     pub votes: u16,
-    /// Their own data isn't taken any more.
+    /// Players whose own data isn't accepted any more.
     pub frozen: u16,
     out: [Option<TurnNumber>; MAX_PLAYERS],
 }
 
-/// What became of an evaluation.
+/// The result of an evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DepartureNews {
-    /// Of these it was decided anew.
+    /// Players newly decided to be out.
     pub decided: u16,
     /// The others go on without this player.
     pub me: bool,
-    /// A decision can't be right.
+    /// A peer's decision is impossible.
     pub odd: bool,
 }
 
@@ -46,34 +46,34 @@ impl Departures {
         Departures { players, me, master, gone: 0, votes: 0, frozen: 0, out: [None; MAX_PLAYERS] }
     }
 
-    /// The turn from which on a player is out, if that is decided.
+    /// The first turn without a player, if decided.
     pub fn out(&self, player: u8) -> Option<TurnNumber> {
         self.out.get(usize::from(player)).copied().flatten()
     }
 
-    /// Whether a player has been out for so long that there is nothing more to be said of it.
+    /// Whether a player has been out so long that nothing more needs to be reported about it.
     pub fn is_settled(&self, player: u8, turn: TurnNumber) -> bool {
         self.out(player).is_some_and(|out| out.saturating_add(SETTLED) < turn)
     }
 
-    /// Who takes part in a turn.
+    /// The players of a turn.
     pub fn needed(&self, turn: TurnNumber) -> u16 {
         members(self.players)
             .filter(|it| self.out(*it).is_none_or(|out| out > turn))
             .fold(0, |all, it| all | 1 << it)
     }
 
-    /// Those who stay, as far as is known.
+    /// The players who stay, as far as known.
     pub fn live(&self) -> u16 {
         self.players & !self.frozen
     }
 
-    /// Whom this player says it can't reach or wants out.
+    /// The players that this one can't reach or votes out.
     pub fn against(&self) -> u16 {
         (self.gone | self.votes) & self.players
     }
 
-    /// Whether more than half of the others want a player out.
+    /// Whether more than half of the others vote a player out.
     fn is_voted_out(&self, player: u8, remotes: &[RemotePlayer]) -> bool {
         let others = self.live() & !(1 << player);
         let against = |it: &u8| {
@@ -83,7 +83,7 @@ impl Departures {
         members(others).filter(against).count() * 2 > others.count_ones() as usize
     }
 
-    /// Who proposes, as this player sees it.
+    /// The proposer, as this player sees it.
     pub fn proposer(&self, remotes: &[RemotePlayer]) -> u8 {
         let fits = |it: &u8| {
             self.live() >> it & 1 == 1
@@ -93,7 +93,7 @@ impl Departures {
         Some(self.master).filter(fits).or_else(|| members(self.live()).find(fits)).unwrap_or(self.me)
     }
 
-    /// Looks whether someone is to go, and whether all have said what is needed to decide it.
+    /// Decides whether someone departs, and on which turn once all have reported.
     pub(super) fn evaluate(&mut self, turn: TurnNumber, remotes: &[RemotePlayer]) -> DepartureNews {
         let mut news = DepartureNews::default();
         let others = self.live() & !(1 << self.me);
@@ -112,8 +112,8 @@ impl Departures {
                 }
                 self.frozen |= 1 << word.player & self.players;
                 let Some(out) = word.out.map(|out| near(out, turn)) else { continue };
-                // Where turns ran without the player already, no decision is another one: an old word's 8 bits would come to
-                // mean a later turn.
+                // Once turns ran without the player, no other decision is accepted: the 8 bits of an old report would
+                // come to mean a later turn.
                 if self.out(word.player).is_some_and(|known| known == out || known <= turn) {
                     continue;
                 }
@@ -131,8 +131,8 @@ impl Departures {
                 self.frozen |= 1 << player;
             }
         }
-        // Of all that leave: what one said of the first before it stopped taking the second's data may be old, as the second
-        // may have copied it some.
+        // Reports about all departing players count: one about the first may be older than the freezing of the second,
+        // which may have copied data to others meanwhile.
         let said = |it: u8, of: u8| remotes[usize::from(it)].departures[usize::from(of)];
         let others = self.live() & !(1 << self.me);
         let open =
@@ -156,7 +156,7 @@ impl Departures {
         self.out(player).is_some_and(|out| have >= out - 1)
     }
 
-    /// What is to be said to a player of those that leave.
+    /// The reports about departing players that are due to a player.
     pub(super) fn words(
         &self,
         to: u8,
@@ -165,7 +165,7 @@ impl Departures {
         answers: u16,
     ) -> Vec<DepartureWord> {
         let mut words = Vec::new();
-        // To one who is out itself it is the newest news there is.
+        // A player that is itself out has to hear so.
         let is_open = |player: &u8| self.frozen >> to & 1 == 1 || !self.is_settled(*player, turn);
         for player in members(self.frozen).filter(is_open) {
             let have = remotes[usize::from(player)].have;

@@ -1,4 +1,4 @@
-//! What one player gives to one turn: its commands, perhaps a word on how turns run, and checks of turns that it has run.
+//! One player's data for one turn: its commands, perhaps a control of pace or speed, and checks of turns it has run.
 //!
 //! | part | bits |
 //! |---|---|
@@ -10,43 +10,43 @@ use super::config::{MAX_COMMAND_BYTES, MAX_COMMANDS, MAX_DELAY, MAX_ENTRY_BYTES,
 use super::fault::Fault;
 use crate::wire::{BitReader, BitSink, BitWriter};
 
-/// Checks that ride in an entry, at most.
+/// The maximum of checks in an entry.
 pub const MAX_CHECKS: usize = 3;
-/// How many turns before its entry a check may be, at most.
+/// The maximum distance in turns from a check to its entry.
 pub const MAX_BACK: u8 = 63;
 
-/// What decides how turns run, from the turn in whose data it is.
+/// A control of how turns run, valid from the turn that it is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Length and delay; only the player whose part it is may say it.
+    /// Length and delay; only the deciding player may set them.
     Pace(Pace),
     Pause(bool),
     /// In steps of 10 %, 1 to 64.
     Speed(u8),
 }
 
-/// The world after a turn, in short. Only the CRC goes to others: the draw is among what it is over.
+/// A check of the world after a turn. Only the CRC is sent; it covers the draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TurnCheck {
-    /// Over the world's values.
+    /// Covers the world's values and the draw.
     pub crc: u32,
-    /// Of the generator that all share.
+    /// A draw of the shared generator.
     pub draw: u16,
 }
 
-/// What one player gives to one turn.
+/// One player's data for one turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TurnEntry {
     pub commands: Vec<Box<[u8]>>,
     pub control: Option<Control>,
-    /// CRCs of turns one behind the other, oldest first.
+    /// CRCs of consecutive turns, the oldest first.
     pub checks: Vec<u32>,
-    /// How many turns the newest check is before this entry.
+    /// How many turns the newest check is older than this entry.
     pub back: u8,
 }
 
 impl TurnEntry {
-    /// Bits that it takes.
+    /// Its size in bits.
     pub fn bits(&self) -> usize {
         let command = |command: &[u8]| (if command.len() < 16 { 5 } else { 11 }) + 8 * command.len();
         let commands: usize = self.commands.iter().map(|it| command(it)).sum();

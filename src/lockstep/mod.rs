@@ -1,24 +1,24 @@
 //! Lockstep: all players run the same commands in the same turns, so that only commands travel. After the book's
 //! RoboCat RTS and "1500 Archers on a 28.8".
 //!
-//! Promises: a function of payloads and of time, which come from outside. Nobody runs a turn with a player's commands that
-//! another runs without them, also where a player leaves. What decides how turns run (their length, the delay, pause and
-//! speed) rides in the turns' own data, so that it changes at the same turn everywhere. Memory is bounded whatever a peer sends:
-//! what breaks the protocol is a [`Fault`], what is only old or odd is counted.
+//! Promises: a function of payloads and time, both inputs. Nobody runs a turn with a player's commands that another
+//! runs without them, even when a player departs. Controls (turn length, delay, pause and speed) are part of the turns'
+//! own data, so they change at the same turn everywhere. Memory is bounded whatever a peer sends: a violation is a
+//! [`Fault`], and old or odd data is counted.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | [`config`] | settings and bounds |
-//! | [`entry`] | what one player gives to one turn |
-//! | [`packet`], [`fault`] | the payloads, and what is wrong with some |
-//! | [`remote`] | what is known of a player |
+//! | [`entry`] | one player's data for one turn |
+//! | [`packet`], [`fault`] | the payloads, and the ways they can be wrong |
+//! | [`remote`] | the state kept about a player |
 //! | [`schedule`] | when the next turn is due |
-//! | [`adapt`] | the delay and the length that the margins ask for |
-//! | [`departure`] | how all agree from which turn on a player is not waited for |
-//! | [`checks`] | what the world was after each turn, and who differs |
-//! | [`machine`] | [`Lockstep`], which puts them together |
-//! | [`random`] | the generator that all share |
-//! | [`recording`] | a match as bytes, and back |
+//! | [`adapt`] | delay and length adapted to the margins |
+//! | [`departure`] | agreement on a departing player's last turn |
+//! | [`checks`] | checks of the world after each turn, and who differs |
+//! | [`machine`] | [`Lockstep`], which puts these together |
+//! | [`random`] | the shared random generator |
+//! | [`recording`] | a match as bytes and back |
 
 pub mod adapt;
 pub mod checks;

@@ -1,4 +1,4 @@
-//! The payloads: what one player says to another, again and again until it is acked.
+//! The payloads: what one player sends another, repeated until it is acked.
 //!
 //! | part | bits |
 //! |---|---|
@@ -18,30 +18,30 @@ use super::entry::TurnEntry;
 use super::fault::Fault;
 use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 
-/// Entries of a payload, and of a run of copies, at most.
+/// The maximum of entries in a payload, and in a run of copies.
 pub const MAX_ENTRIES: usize = 15;
-/// Bits of what is in front of the entries.
+/// Bits in front of the entries.
 pub const HEADER_BITS: usize = 1 + 8 + 17 + 4 + 8;
-/// Rows of an answer, at most.
+/// The maximum of rows in an answer.
 pub const MAX_ROWS: usize = 100;
-/// Fields of an object, at most.
+/// The maximum of fields in an object.
 pub const MAX_FIELDS: usize = 63;
-/// A margin that isn't known.
+/// The coded margin that means unknown.
 pub const UNKNOWN: i8 = 127;
-/// Milliseconds of a step of a margin.
+/// A margin's unit in milliseconds.
 pub const MARGIN_MS: i64 = 8;
 
-/// What a peer says of a player that leaves.
+/// A peer's report on a departing player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DepartureWord {
     pub player: u8,
-    /// The newest turn of which its data is there.
+    /// The newest turn for which the peer has its data.
     pub have: u8,
-    /// The turn from which on it is out, once that is decided.
+    /// The first turn without it, once decided.
     pub out: Option<u8>,
 }
 
-/// Entries of a player that leaves.
+/// Entries of a departing player.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopiedEntries {
     pub player: u8,
@@ -49,30 +49,30 @@ pub struct CopiedEntries {
     pub entries: Vec<TurnEntry>,
 }
 
-/// Which values of a turn's log are asked for.
+/// A question about a turn's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogQuery {
-    /// Hashes of objects, from the one of this index.
+    /// Hashes of objects, from this index on.
     Objects { from: u16 },
-    /// The fields of one of them.
+    /// The fields of one object.
     Fields { class: u8, id: u32 },
 }
 
-/// What is in a turn's log.
+/// The answer to a question about a turn's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogReply {
-    /// (class, id, hash) of objects, from the one of this index, of this many.
+    /// (class, id, hash) of objects, from this index on, of `total`.
     Objects { from: u16, total: u16, rows: Vec<(u8, u32, u32)> },
-    /// One object's fields, if it is there.
+    /// One object's fields, if it exists.
     Fields { class: u8, id: u32, words: Option<Vec<i64>> },
 }
 
-/// A payload as it was read, or as it will be written.
+/// A parsed payload, or one to write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Payload {
     pub waiting: bool,
     pub ack: u8,
-    /// Of the receiver's data and of all, where they are said.
+    /// The margins of the receiver's data and of all players', if sent.
     pub margins: Option<(i8, i8)>,
     pub first: u8,
     pub entries: Vec<TurnEntry>,
@@ -175,7 +175,7 @@ impl Payload {
     /// Reads a whole payload.
     ///
     /// # Errors
-    /// How it breaks the protocol.
+    /// Says how the payload breaks the protocol.
     pub fn read(bytes: &[u8]) -> Result<Self, Fault> {
         let mut reader = BitReader::new(bytes);
         let r = &mut reader;
@@ -249,7 +249,7 @@ impl Payload {
     }
 }
 
-/// The turn with these low bits that is nearest to one.
+/// The turn with these low bits that is nearest to `turn`.
 pub(super) fn near(low: u8, turn: TurnNumber) -> TurnNumber {
     turn.wrapping_add(TurnNumber::from(low.wrapping_sub(turn as u8) as i8))
 }

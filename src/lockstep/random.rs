@@ -1,8 +1,8 @@
-//! The generator that all players share: xoshiro256** seeded through SplitMix64, integers without bias.
+//! The shared random generator: xoshiro256** seeded through SplitMix64, integers without bias.
 
 use crate::rng::Rng;
 
-/// A generator whose whole sequence is given by its seed, the same on every platform; its state can be kept and set.
+/// A generator whose sequence follows from its seed, the same on every platform; its state can be saved and restored.
 #[derive(Clone, Debug)]
 pub struct SharedRandom {
     rng: Rng,
@@ -14,7 +14,7 @@ impl SharedRandom {
         SharedRandom { rng: Rng::seeded(seed) }
     }
 
-    /// All there is to it, in 32 bytes.
+    /// The complete state, in 32 bytes.
     pub fn state(&self) -> [u8; 32] {
         let mut bytes = [0; 32];
         for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(self.rng.state()) {
@@ -23,7 +23,7 @@ impl SharedRandom {
         bytes
     }
 
-    /// The generator that was kept, or nothing for all zeros, which is no state of one.
+    /// The generator with this state; None for all zeros, which no generator has.
     pub fn from_state(bytes: &[u8; 32]) -> Option<Self> {
         let mut state = [0; 4];
         for (word, bytes) in state.iter_mut().zip(bytes.as_chunks::<8>().0) {

@@ -1,9 +1,9 @@
-//! A match as bytes: what was settled at its start, then turn by turn what ran and what the world was after it; now and then a
-//! snapshot, from which a replay may begin.
+//! A match as bytes: the settings at its start, then for every turn what ran and the world's check after it; now and
+//! then a snapshot, from which a replay can begin.
 //!
-//! A file is `TWREC` and a version byte, then records: kind (1 byte), length (4, little-endian), body, CRC-32 of all that (4). The
-//! first one is the match's settings. Whatever a file holds, reading it takes memory of its own size at most; where it is cut
-//! short or changed, the records before that are whole and the error says where.
+//! A file is `TWREC` and a version byte, then records: kind (1 byte), length (4, little-endian), body, CRC-32 of all
+//! that (4). The first record holds the match's settings. Reading takes at most as much memory as the file has bytes;
+//! if the file is truncated or damaged, the records before that are whole and the error says where it is.
 //!
 //! | kind | body |
 //! |---|---|
@@ -17,27 +17,27 @@ use super::config::{MAX_COMMAND_BYTES, MAX_COMMANDS, MAX_PLAYERS, TurnNumber};
 use super::entry::TurnCheck;
 use super::machine::StartedTurn;
 
-/// What every recording begins with; the last byte is the version.
+/// The bytes that every recording begins with; the last is the version.
 pub const MAGIC: [u8; 6] = *b"TWREC\x01";
 const PREFIX: usize = 1 + 4;
 const SUFFIX: usize = 4;
-/// Bytes of a record, at most: a snapshot's.
+/// The maximum size of a record, which a snapshot needs.
 pub const MAX_RECORD: usize = 64 << 20;
 
 const SETTINGS: u8 = 1;
 const TURN: u8 = 2;
 const SNAPSHOT: u8 = 3;
 
-/// What is settled before the first turn.
+/// The settings of a match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MatchSettings {
     pub seed: u64,
-    /// Of the commands' classes.
+    /// The hash of the commands' classes.
     pub hash: u64,
-    /// Real time of a sub-turn, in microseconds.
+    /// The real time of a sub-turn in microseconds.
     pub step_us: u32,
     pub players: u16,
-    /// Names of players, and the game's own bytes (a map, options).
+    /// The players' names, and bytes of the game's own (a map, options).
     pub names: Vec<u8>,
     pub about: Vec<u8>,
 }
@@ -58,13 +58,13 @@ pub enum MatchRecord {
 /// Why a recording can't be read, or not to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordingError {
-    /// It doesn't begin as recordings do.
+    /// The first bytes aren't a recording's.
     NotARecording,
-    /// Of another version than this.
+    /// The recording is of another version.
     Version(u8),
-    /// It ends within a record.
+    /// The file ends inside a record.
     CutShort { at: usize },
-    /// A record's bytes aren't those that were written.
+    /// A record's bytes have changed since they were written.
     Damaged { at: usize },
     /// A record that no writer makes.
     Forged { at: usize, what: &'static str },
@@ -173,10 +173,10 @@ impl<'a> BodyFields<'a> {
 }
 
 impl<'a> RecordingReader<'a> {
-    /// Of a whole recording's bytes.
+    /// A reader of a whole recording's bytes.
     ///
     /// # Errors
-    /// It is none, or of another version.
+    /// It is no recording, or of another version.
     pub fn new(bytes: &'a [u8]) -> Result<Self, RecordingError> {
         let magic = bytes.first_chunk::<6>().ok_or(RecordingError::NotARecording)?;
         if magic[..5] != MAGIC[..5] {
@@ -188,7 +188,7 @@ impl<'a> RecordingReader<'a> {
         Ok(RecordingReader { bytes, at: MAGIC.len(), newest: None, has_settings: false })
     }
 
-    /// Where the next record begins.
+    /// The offset of the next record.
     pub fn position(&self) -> usize {
         self.at
     }
@@ -293,7 +293,7 @@ fn read_turn(fields: &mut BodyFields<'_>) -> Option<MatchRecord> {
 
 fn read_snapshot(fields: &mut BodyFields<'_>) -> Option<MatchRecord> {
     let turn = fields.array().map(TurnNumber::from_le_bytes)?;
-    // No generator ever comes to zeros alone, and it would stay there.
+    // A generator's state is never all zeros, which it would never leave.
     let random = fields.array().filter(|state| *state != [0; 32])?;
     Some(MatchRecord::Snapshot { turn, random, state: core::mem::take(&mut fields.bytes).to_vec() })
 }

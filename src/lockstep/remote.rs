@@ -1,11 +1,11 @@
-//! What is known of one player: its data by turn, what it has of ours, and how it fares.
+//! The state kept about one player: its data by turn, its acks, and its timing.
 
 use super::config::{MAX_PLAYERS, TurnNumber, WINDOW};
 use super::entry::TurnEntry;
 use super::packet::{DepartureWord, LogQuery, LogReply, MARGIN_MS, UNKNOWN};
 use crate::time::Instant;
 
-/// How fast the mean margin follows.
+/// The share of a new margin in the mean.
 const MARGIN_GAIN: f64 = 0.1;
 
 #[derive(Clone, Debug)]
@@ -15,38 +15,38 @@ struct HeldEntry {
     entry: TurnEntry,
 }
 
-/// One player, also this one.
+/// One player; the local one has one too.
 #[derive(Clone, Debug)]
 pub struct RemotePlayer {
-    /// By turn modulo the window.
+    /// Its entries, by turn modulo the window.
     held: Vec<Option<HeldEntry>>,
-    /// Up to here all of its data is there.
+    /// All of its data up to this turn has arrived.
     pub have: TurnNumber,
-    /// Up to here it has all of ours.
+    /// It has all of our data up to this turn.
     pub acked: TurnNumber,
-    /// Milliseconds before its turn that its data comes, in the mean.
+    /// How many milliseconds before its turn the player's data arrives, on average.
     margin: Option<f64>,
-    /// The same of ours there, and of all there in the worst turns, in its own words.
+    /// The player's own report: the margin of our data there, and its second worst of all data.
     pub their_margin: i8,
     pub their_worst: i8,
-    /// It waits for us, and since when that was not answered.
+    /// The player waits for us; and since when it hasn't been answered.
     pub waiting: bool,
-    /// When something must be said to it again.
+    /// When the next payload to it is due.
     pub next_send: Instant,
-    /// Whom it can't reach or wants out.
+    /// The players it can't reach or votes out.
     pub against: u16,
-    /// What it says of those that leave.
+    /// Its reports on departing players.
     pub departures: [Option<DepartureWord>; MAX_PLAYERS],
-    /// What it asked and gets with the next payload.
+    /// Its question, answered with the next payload.
     pub question: Option<(u16, LogQuery)>,
-    /// What it answered, until it is used.
+    /// Its answer, until it is used.
     pub answer: Option<(u16, LogReply)>,
-    /// Payloads that it may send now: a bucket that fills with time.
+    /// The payloads it may send now: a token bucket.
     tokens: f64,
     filled: Instant,
 }
 
-/// Payloads a second of one player, and at once.
+/// A player's payloads a second, and its burst.
 const PAYLOADS_A_SECOND: f64 = 250.0;
 const PAYLOADS_AT_ONCE: f64 = 250.0;
 
@@ -70,12 +70,12 @@ impl RemotePlayer {
         }
     }
 
-    /// Its data of a turn.
+    /// Its entry for a turn.
     pub fn entry(&self, turn: TurnNumber) -> Option<&TurnEntry> {
         self.slot(turn).map(|held| &held.entry)
     }
 
-    /// When its data of a turn came.
+    /// When its entry for a turn arrived.
     pub fn arrived(&self, turn: TurnNumber) -> Option<Instant> {
         self.slot(turn).map(|held| held.arrived)
     }
@@ -85,7 +85,7 @@ impl RemotePlayer {
         held.filter(|held| held.turn == turn)
     }
 
-    /// Takes the data of the turn after the newest.
+    /// Adds its entry for the turn after the newest.
     pub(super) fn push(&mut self, now: Instant, entry: TurnEntry) -> TurnNumber {
         self.have += 1;
         let place = self.have.rem_euclid(WINDOW as TurnNumber) as usize;
@@ -93,7 +93,7 @@ impl RemotePlayer {
         self.have
     }
 
-    /// Notes how long before its turn data came, in milliseconds.
+    /// Notes a margin in milliseconds.
     pub(super) fn note_margin(&mut self, ms: f64) {
         let margin = self.margin.get_or_insert(ms);
         *margin += (ms - *margin) * MARGIN_GAIN;
@@ -104,13 +104,13 @@ impl RemotePlayer {
         self.margin
     }
 
-    /// Begins to measure anew.
+    /// Starts new measurements.
     pub(super) fn forget_margin(&mut self) {
         self.margin = None;
         (self.their_margin, self.their_worst) = (UNKNOWN, UNKNOWN);
     }
 
-    /// Whether it may send one more payload now.
+    /// Takes a token for a payload; false if there is none.
     pub(super) fn take_token(&mut self, now: Instant) -> bool {
         let more = (now - self.filled).as_secs_f64() * PAYLOADS_A_SECOND;
         self.tokens = (self.tokens + more).min(PAYLOADS_AT_ONCE);
@@ -121,12 +121,12 @@ impl RemotePlayer {
     }
 }
 
-/// A margin as payloads carry it.
+/// A margin in the units of payloads.
 pub(super) fn coded(margin: Option<f64>) -> i8 {
     margin.map_or(UNKNOWN, |ms| (ms / MARGIN_MS as f64).round().clamp(-127.0, 126.0) as i8)
 }
 
-/// Milliseconds of a margin as payloads carry it.
+/// The milliseconds of a payload's margin.
 pub(super) fn decoded(margin: i8) -> Option<f64> {
     (margin != UNKNOWN).then(|| f64::from(margin) * MARGIN_MS as f64)
 }

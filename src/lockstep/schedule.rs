@@ -1,12 +1,12 @@
-//! When the next turn is due: turns follow each other by their length; who is late hurries a little, who runs ahead of the
-//! others waits a little, and after a long halt time begins anew.
+//! When the next turn is due. A late player hurries a little, one that runs ahead of the others waits a little, and
+//! after a long stop the clock starts again.
 
 use super::config::{NORMAL_SPEED, Pace};
 use crate::time::{Duration, Instant};
 
-/// The part of a turn by which it may be shortened or drawn out to be in step with the others.
+/// How much a turn may be shortened or lengthened to stay in step with the others, as a share of it.
 const MAX_CORRECTION: f64 = 0.125;
-/// The part of its lead that a turn gives back.
+/// The share of its lead that a player gives up in a turn.
 const LEAD_GAIN: f64 = 0.25;
 
 /// The real time of a turn.
@@ -14,16 +14,16 @@ pub fn length(step: Duration, pace: Pace, speed: u8) -> Duration {
     step * u32::from(pace.steps) * u32::from(NORMAL_SPEED) / u32::from(speed.max(1))
 }
 
-/// When the turn after one is due.
+/// When the next turn is due.
 ///
-/// `due` was the time of the one that starts `now`, `stalled` whether it waited for data; `lead` is how many milliseconds
-/// this player runs ahead of the others in the mean.
+/// `due` was the due time of the turn that starts `now`, `stalled` whether it waited for data; `lead` is the mean
+/// number of milliseconds that this player runs ahead of the others.
 pub fn next_due(due: Instant, now: Instant, stalled: bool, length: Duration, lead: f64) -> Instant {
     let late = now - due;
     let whole = length.as_secs_f64();
     let correction = (lead / 1000.0 * LEAD_GAIN).clamp(-whole * MAX_CORRECTION, whole * MAX_CORRECTION);
     let begins = if stalled && late > length / 4 {
-        // What was waited for isn't run after: the others waited too.
+        // Time lost to a stall isn't made up: the others waited too.
         Instant::ZERO + (now - (Instant::ZERO + length / 4))
     } else if late > length * 4 {
         now

@@ -1,4 +1,4 @@
-//! [`Lockstep`]: turns that start when all players' data is there.
+//! [`Lockstep`]: starts a turn once all players' data for it has arrived.
 
 mod questions;
 mod saying;
@@ -22,95 +22,95 @@ use super::schedule;
 use crate::store::counters::counters;
 use crate::time::{Duration, Instant};
 
-/// Events that wait to be taken, at most.
+/// The maximum of waiting events.
 const MAX_EVENTS: usize = 256;
-/// Controls that wait for a turn, at most.
+/// The maximum of controls waiting for a turn.
 const MAX_CONTROLS: usize = 8;
 
 counters! {
-    /// What happened, under names.
+    /// Counters of a lockstep game.
     pub struct LockstepCounters {
         turns,
-        /// Turns that were due before their data was there.
+        /// Turns that were due before their data arrived.
         stalls,
-        /// Microseconds by which they started later.
+        /// Microseconds lost to stalls.
         stalled_us,
         payloads_sent,
         payloads_received,
         bytes_sent,
-        /// Data that had come before.
+        /// Data that had arrived before.
         repeated,
         /// Payloads dropped because a player sent too many.
         flooded,
-        /// Payloads of players that leave or are out.
+        /// Payloads from players that are departing or out.
         from_departed,
-        /// Data with a gap in front of it.
+        /// Data after a gap.
         gaps,
-        /// A pace from a player whose part it isn't.
+        /// A pace from a player that isn't the deciding one.
         forged_pace,
-        /// Copies for which there is no use.
+        /// Useless copies of others' data.
         copies_unused,
-        /// Decisions and answers that can't be right or weren't asked for.
+        /// Impossible decisions, and answers to no question.
         odd,
-        /// Events dropped because nobody took them.
+        /// Events dropped because the game took none.
         events_dropped,
     }
 }
 
-/// A turn that may run now.
+/// A turn to run now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StartedTurn {
     pub turn: TurnNumber,
-    /// Sub-turns to simulate; none while the game is paused.
+    /// Sub-turns to simulate; 0 while the game is paused.
     pub steps: u8,
     pub delay: u8,
     /// In steps of 10 %.
     pub speed: u8,
     pub paused: bool,
-    /// Who takes part, a bit each.
+    /// The mask of the players in this turn.
     pub players: u16,
-    /// Who takes no part from this turn on.
+    /// The mask of players that take no part from this turn on.
     pub left: u16,
-    /// By player, in the order given.
+    /// By player, in the order they were given.
     pub commands: Vec<(u8, Box<[u8]>)>,
 }
 
-/// What is missing for the turn that is due.
+/// Why the due turn can't start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     pub turn: TurnNumber,
-    /// Whose data isn't there.
+    /// The players whose data is missing.
     pub players: u16,
     pub since: Instant,
 }
 
-/// What the game should hear of.
+/// An event for the game.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockstepEvent {
     /// A player is out from this turn on.
     Dropped { player: u8, turn: TurnNumber },
-    /// The others go on without this player: there will be no more turns.
+    /// The others go on without this player: no more turns will come.
     Excluded,
-    /// From this turn on the pace is another.
+    /// The pace changes with this turn.
     PaceChanged { turn: TurnNumber, pace: Pace },
-    /// A player's check of this turn isn't ours.
+    /// A player's check of this turn differs from ours.
     Mismatch { turn: TurnNumber, player: u8 },
-    /// All checks of the first such turn, compared.
+    /// The first differing turn, with all players' checks compared.
     Desync(Verdict),
-    /// What differs between this player and another.
+    /// The values that differ between this player and another.
     Report { turn: TurnNumber, player: u8, differences: Vec<Difference> },
 }
 
-/// Why a command isn't taken.
+/// Why a command is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandError {
-    /// This many bytes are more than a command has.
+    /// The command has this many bytes, which is too many.
     TooLarge(usize),
-    /// As many commands as may wait do.
+    /// Too many commands wait already.
     Full,
 }
 
-/// One player's part in the game.
+/// One player's side of the game.
 #[derive(Clone, Debug)]
 pub struct Lockstep {
     config: LockstepConfig,
@@ -118,12 +118,12 @@ pub struct Lockstep {
     departures: Departures,
     checks: Checks,
     adapter: Adapter,
-    /// Whose part the pace is.
+    /// The player who decides on the pace.
     decider: u8,
-    /// The pace it asked for, and from which turn on it may ask for another.
+    /// The pace that it asked for, and the turn from which it may ask again.
     settled_at: TurnNumber,
     turn: TurnNumber,
-    /// The turn at whose end this player's data was closed last.
+    /// The turn at whose end this player's entries were last closed.
     closed_after: TurnNumber,
     due: Instant,
     length: Duration,
@@ -133,10 +133,10 @@ pub struct Lockstep {
     pending: VecDeque<Box<[u8]>>,
     controls: VecDeque<Control>,
     unsent: VecDeque<(TurnNumber, TurnCheck)>,
-    /// Of the turn that runs: what each player gave to it.
+    /// What each player gave to the current turn.
     given: Vec<(u8, i64, i64)>,
     waiting: Option<Waiting>,
-    /// Acks that were said, who is answered on departures, and who is to learn that it is out.
+    /// Per player: the turn last acked, whether a departure report is due, whether it must hear that it is out.
     said: [TurnNumber; MAX_PLAYERS],
     answers: [u16; MAX_PLAYERS],
     excluded: bool,
@@ -148,7 +148,7 @@ impl Lockstep {
     /// A game whose first turn starts at `start`.
     ///
     /// # Errors
-    /// Which setting is out of its bounds.
+    /// Names the setting that is out of its bounds.
     pub fn new(config: LockstepConfig, start: Instant) -> Result<Self, LockstepConfigError> {
         config.check()?;
         let first = -TurnNumber::from(config.pace.delay);
@@ -180,10 +180,10 @@ impl Lockstep {
         })
     }
 
-    /// Gives a command, for the next turn with room.
+    /// Adds a command to the next turn with room.
     ///
     /// # Errors
-    /// It is too large, or too many wait.
+    /// The command is too large, or too many wait.
     pub fn command(&mut self, command: &[u8]) -> Result<(), CommandError> {
         if command.len() > MAX_COMMAND_BYTES {
             return Err(CommandError::TooLarge(command.len()));
@@ -195,12 +195,12 @@ impl Lockstep {
         Ok(())
     }
 
-    /// Pauses the game or goes on, at the same turn everywhere.
+    /// Pauses or resumes the game, at the same turn everywhere.
     pub fn pause(&mut self, paused: bool) {
         self.control(Control::Pause(paused));
     }
 
-    /// How fast turns follow each other, in steps of 10 %, at the same turn everywhere.
+    /// Sets the speed in steps of 10 %, at the same turn everywhere.
     pub fn set_speed(&mut self, speed: u8) {
         self.control(Control::Speed(speed.clamp(1, MAX_SPEED)));
     }
@@ -213,14 +213,14 @@ impl Lockstep {
         }
     }
 
-    /// Who is the master now, as the game's peers agreed.
+    /// Sets the master that the peers have agreed on.
     pub fn set_master(&mut self, player: u8) {
         if self.config.players >> player & 1 == 1 {
             self.departures.master = player;
         }
     }
 
-    /// A player isn't reachable any more.
+    /// A player can't be reached any more.
     pub fn note_left(&mut self, now: Instant, player: u8) {
         if usize::from(player) < MAX_PLAYERS && player != self.config.me {
             self.departures.gone |= 1 << player & self.config.players;
@@ -228,7 +228,7 @@ impl Lockstep {
         }
     }
 
-    /// This player wants another out, or no longer wants it; it goes when more than half of the others want it.
+    /// Votes a player out, or takes the vote back. It is out once more than half of the others vote so.
     pub fn vote(&mut self, now: Instant, player: u8, out: bool) {
         if usize::from(player) >= MAX_PLAYERS || player == self.config.me {
             return;
@@ -238,10 +238,10 @@ impl Lockstep {
         self.evaluate(now);
     }
 
-    /// Takes a payload of a player.
+    /// Handles a player's payload.
     ///
     /// # Errors
-    /// It breaks the protocol: its connection should end.
+    /// The payload breaks the protocol: its connection should end.
     pub fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), Fault> {
         let me = self.config.me;
         if usize::from(player) >= MAX_PLAYERS || player == me || self.config.players >> player & 1 == 0 {
@@ -255,7 +255,7 @@ impl Lockstep {
         self.counters.payloads_received += 1;
         if self.departures.frozen >> player & 1 == 1 {
             self.counters.from_departed += 1;
-            // It hears once for each payload that it is out.
+            // Each of its payloads is answered once with the news that it is out.
             self.answers[at] |= 1 << player;
             return Ok(());
         }
@@ -324,7 +324,7 @@ impl Lockstep {
         Ok(())
     }
 
-    /// Takes what a player gives to turns, one behind the other from `first` on. What others copy of it is before a turn.
+    /// Accepts a player's entries for consecutive turns from `first` on; copies are limited to turns before `before`.
     fn take_entries(
         &mut self,
         now: Instant,
@@ -341,7 +341,8 @@ impl Lockstep {
                     if !is_copied {
                         return Err(Fault::Rewritten { turn });
                     }
-                    // A player who left may have said one thing here and another there: the one that copies it isn't to blame.
+                    // A departed player may have told players different things: the one that copies its data isn't to
+                    // blame.
                     self.counters.odd += 1;
                 }
                 self.counters.repeated += 1;
@@ -367,7 +368,7 @@ impl Lockstep {
         Ok(())
     }
 
-    /// Who leaves, and from which turn on.
+    /// Evaluates who departs, and from which turn on.
     fn evaluate(&mut self, now: Instant) {
         if self.excluded {
             return;
@@ -386,7 +387,7 @@ impl Lockstep {
         }
     }
 
-    /// Compares checks, and goes on with what was asked of others.
+    /// Compares checks, and continues the questions to others.
     fn review(&mut self, now: Instant) {
         let departures = &self.departures;
         let live = departures.live();
@@ -410,7 +411,7 @@ impl Lockstep {
         self.events.push_back(event);
     }
 
-    /// The next event, oldest first.
+    /// The oldest event not yet taken.
     pub fn poll_event(&mut self) -> Option<LockstepEvent> {
         self.events.pop_front()
     }

@@ -1,4 +1,4 @@
-//! What the game asks.
+//! Read access to the machine's state.
 
 use super::{Lockstep, LockstepCounters, Waiting};
 use crate::lockstep::checks::TurnLog;
@@ -6,12 +6,12 @@ use crate::lockstep::config::{LockstepConfig, Pace, TurnNumber, members};
 use crate::time::{Duration, Instant};
 
 impl Lockstep {
-    /// The settings with which it began.
+    /// The settings it was made with.
     pub fn config(&self) -> &LockstepConfig {
         &self.config
     }
 
-    /// What the due turn waits for, if it does.
+    /// What the due turn waits for, if it waits.
     pub fn waiting(&self) -> Option<Waiting> {
         self.waiting
     }
@@ -26,7 +26,7 @@ impl Lockstep {
         self.due
     }
 
-    /// The real time of the turn that runs.
+    /// The real time of the current turn.
     pub fn length(&self) -> Duration {
         self.length
     }
@@ -35,12 +35,12 @@ impl Lockstep {
         self.pace
     }
 
-    /// Who takes part in the turn that runs.
+    /// The mask of the players in the current turn.
     pub fn players(&self) -> u16 {
         self.departures.needed(self.turn)
     }
 
-    /// Who decides on the pace.
+    /// The player who decides on the pace.
     pub fn decider(&self) -> u8 {
         self.decider
     }
@@ -59,12 +59,12 @@ impl Lockstep {
         self.counters
     }
 
-    /// The log of a turn, as long as it is kept.
+    /// The log of a turn, while it is kept.
     pub fn log(&self, turn: TurnNumber) -> Option<&TurnLog> {
         self.checks.log(turn)
     }
 
-    /// When something is to be done next: a turn is due, or something is to be said.
+    /// The time at which a turn or a payload is due next.
     pub fn next_event(&self) -> Instant {
         let others = members(self.departures.live() & !(1 << self.config.me));
         let next_send = others.map(|it| self.remotes[usize::from(it)].next_send).min();

@@ -1,4 +1,4 @@
-//! What is said to each player, and when.
+//! Writes payloads: what each player lacks, and when it is due.
 
 use super::Lockstep;
 use crate::lockstep::config::{MAX_PLAYERS, TurnNumber, members};
@@ -10,19 +10,19 @@ use crate::lockstep::remote::coded;
 use crate::time::{Duration, Instant};
 use crate::wire::BitWriter;
 
-/// Bits kept free for what comes behind the entries.
+/// Bits reserved for the parts after the entries.
 const MORE_BITS: usize = 64;
 
-/// Margins are said once in as many turns.
+/// Margins are sent once in this many turns.
 const MARGIN_TURNS: TurnNumber = 4;
 
-/// The longest time for which the connections' acks wait: what else goes over them notices losses by those.
+/// The maximum time that the connections' acks may wait: other traffic on them detects its losses by them.
 const MAX_ACK_PATIENCE: Duration = Duration::from_millis(250);
-/// Bits of what is said of one who leaves.
+/// Bits of a report on a departing player.
 const WORD_BITS: usize = 4 + 8 + 1 + 8;
 
 impl Lockstep {
-    /// Writes what a player lacks, in at most this many bits. False where there is nothing to say.
+    /// Writes what a player lacks, in at most `bits` bits. False if there is nothing to send.
     pub fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool {
         let at = usize::from(player);
         let me = self.config.me;
@@ -46,7 +46,7 @@ impl Lockstep {
             return false;
         }
         let mut room = bits - HEADER_BITS - MORE_BITS;
-        // Until all have long gone on without them.
+        // Resent until all have long gone on without the player.
         let is_new = |it: &u8| self.departures.out(*it).is_none_or(|out| out > self.turn - 100);
         payload.against = members(self.departures.against()).filter(is_new).fold(0, |all, it| all | 1 << it);
         payload.departures =
@@ -81,7 +81,7 @@ impl Lockstep {
         has_news && self.send(payload, at, writer)
     }
 
-    /// How long acks of the connections below may wait for the next payload: one goes each turn.
+    /// How long the connections' acks may wait for the next payload, one of which goes each turn.
     pub fn ack_patience(&self) -> Duration {
         (self.length + self.length / 4).min(MAX_ACK_PATIENCE)
     }
@@ -101,12 +101,12 @@ impl Lockstep {
         }
     }
 
-    /// Whether a player hears in this turn how early data comes: means change slowly.
+    /// Whether a player is sent margins in this turn: they change slowly.
     fn says_margins(&self, player: u8) -> bool {
         (self.turn + TurnNumber::from(player)).rem_euclid(MARGIN_TURNS) == 0
     }
 
-    /// Entries of a player from a turn on that fit.
+    /// A player's entries from a turn on, as many as fit.
     fn entries(
         &self,
         of: u8,

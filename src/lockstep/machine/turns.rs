@@ -1,4 +1,4 @@
-//! Turns: closed, started and checked.
+//! Closing, starting and checking turns.
 
 use super::{Lockstep, LockstepEvent, StartedTurn, Waiting};
 use crate::lockstep::LogRow;
@@ -9,7 +9,7 @@ use crate::lockstep::remote::{RemotePlayer, decoded};
 use crate::lockstep::schedule;
 use crate::time::Instant;
 
-/// What each player gave to a turn: how many commands, and the CRC over them.
+/// Each player's commands of a turn, as their count and CRC.
 fn given(turn: &StartedTurn) -> Vec<(u8, i64, i64)> {
     let of = |player: u8| {
         let (mut hasher, mut count) = (crc32fast::Hasher::new(), 0);
@@ -36,13 +36,13 @@ fn whole_log(turn: TurnNumber, given: &[(u8, i64, i64)], draw: u16, rows: &TurnL
     log
 }
 
-/// The check of a turn as [`Lockstep::check`] gives it, for one that runs again.
+/// The check of a turn that runs again in a replay, equal to [`Lockstep::check`]'s.
 pub fn replayed_check(turn: &StartedTurn, draw: u16, rows: &TurnLog) -> TurnCheck {
     whole_log(turn.turn, &given(turn), draw, rows).check
 }
 
 impl Lockstep {
-    /// The next turn, if it is due and all its data is there.
+    /// The next turn, if it is due and all its data has arrived.
     pub fn poll_turn(&mut self, now: Instant) -> Option<StartedTurn> {
         if self.excluded || now < self.due {
             return None;
@@ -59,7 +59,7 @@ impl Lockstep {
         if missing != 0 && next >= 0 {
             let since = self.waiting.map_or(now, |waiting| waiting.since);
             if self.waiting.is_none() {
-                // Whoever is waited for hears of it at once.
+                // Players that are waited for hear so at once.
                 members(missing).for_each(|it| self.remotes[usize::from(it)].next_send = now);
             }
             self.waiting = Some(Waiting { turn: next, players: missing, since });
@@ -68,7 +68,7 @@ impl Lockstep {
         Some(self.start(now, next, needed))
     }
 
-    /// Closes what this player gives to the turns that may now get no more.
+    /// Closes this player's entries for the turns that accept no more commands.
     fn close(&mut self, now: Instant) {
         self.closed_after = self.turn;
         let me = usize::from(self.config.me);
@@ -156,7 +156,7 @@ impl Lockstep {
         started
     }
 
-    /// Milliseconds by which this player runs ahead of the others, in the mean.
+    /// Milliseconds by which this player runs ahead of the others, on average.
     fn lead(&self, players: u16) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
         for player in members(players & !(1 << self.config.me)) {
@@ -169,7 +169,7 @@ impl Lockstep {
         if count > 0.0 { sum / count } else { 0.0 }
     }
 
-    /// Asks for another pace, where that is this player's part.
+    /// Asks for another pace, if this player decides on it.
     fn decide(&mut self, now: Instant, turn: TurnNumber) {
         if self.decider != self.config.me || !self.config.adapt || turn < self.settled_at || self.paused {
             return;
@@ -177,7 +177,7 @@ impl Lockstep {
         let mut worst = self.adapter.worst();
         for player in members(self.departures.needed(turn) & !(1 << self.config.me)) {
             let theirs = decoded(self.remotes[usize::from(player)].their_worst);
-            // One who knows that it is too little is enough.
+            // One player that knows its margin to be too small is enough.
             worst = match (worst, theirs) {
                 (Some(a), Some(b)) => Some(a.min(b)),
                 (a, b) => a.or(b).filter(|ms| *ms < 0.0),
@@ -191,8 +191,8 @@ impl Lockstep {
         }
     }
 
-    /// Takes the world's values after the newest turn, objects in order of class and id, and a draw of the generator that all
-    /// share. Gives the check, or nothing where it isn't of this turn, is out of order or too large.
+    /// Takes the world's values after the newest turn, objects sorted by class and id, and a draw of the shared
+    /// generator. Returns the check; None if the log is of another turn, unsorted or too large.
     pub fn check(&mut self, now: Instant, turn: TurnNumber, draw: u16, rows: &TurnLog) -> Option<TurnCheck> {
         let is_sorted = rows.rows.is_sorted_by(|a, b| (a.class, a.id) < (b.class, b.id));
         let is_small = rows.rows.len() <= MAX_OBJECTS && rows.words.len() <= MAX_WORDS;
@@ -214,7 +214,7 @@ impl Lockstep {
         Some(check)
     }
 
-    /// The worlds are one again from after this turn on: checks are compared again.
+    /// The worlds are equal again after this turn: comparing resumes.
     pub fn resume(&mut self, turn: TurnNumber) {
         self.checks.resume(turn);
         self.unsent.clear();
