@@ -1,13 +1,13 @@
-//! Checksums of confirmed frames, compared: by frame, and by field where they differ.
+//! Checksums of confirmed frames, compared by frame, and by field where they differ.
 
-/// Fields of a state that are told apart; those after them count as the last one.
+/// Fields that are compared separately; any beyond count as the last.
 pub const MAX_FIELDS: usize = 64;
 
-/// Frames of which checksums are kept.
+/// How many frames' checksums are kept.
 const KEPT: usize = 16;
 
-/// A fast 32-bit checksum, the same on every platform: words are mixed by multiplication and rotation. It finds mistakes and is
-/// no protection from whoever wants a collision.
+/// A fast 32-bit checksum, the same on every platform: mixes words by multiplication and rotation. It finds mistakes;
+/// an attacker can construct collisions.
 pub fn hash(seed: u32, bytes: &[u8]) -> u32 {
     let mut mix = Mix::new(seed);
     let (words, rest) = bytes.as_chunks::<8>();
@@ -18,7 +18,7 @@ pub fn hash(seed: u32, bytes: &[u8]) -> u32 {
     mix.finish(bytes.len() as u64)
 }
 
-/// The checksum of `size` bytes at `offset` of each `stride` bytes: of one field of an array's rows.
+/// The checksum of `size` bytes at `offset` in every `stride` bytes: one field of an array's rows.
 pub fn hash_strided(seed: u32, bytes: &[u8], offset: usize, size: usize, stride: usize) -> u32 {
     let mut mix = Mix::new(seed);
     let rows = bytes.chunks_exact(stride.max(1));
@@ -86,7 +86,7 @@ impl FrameCheck {
         &self.fields[..usize::from(self.count)]
     }
 
-    /// Which fields differ from another's of the same number, by bit.
+    /// The fields that differ from another frame check of the same frame, a bit each.
     pub(super) fn differing(&self, others: &[u32]) -> u64 {
         if others.len() != self.fields().len() {
             return 0;
@@ -96,7 +96,7 @@ impl FrameCheck {
     }
 }
 
-/// The checksums of the newest confirmed frames that were checked.
+/// The checksums of the newest confirmed frames.
 #[derive(Debug)]
 pub(super) struct CheckHistory {
     kept: Vec<FrameCheck>,
@@ -109,7 +109,7 @@ impl CheckHistory {
         CheckHistory { kept: Vec::with_capacity(KEPT), newest: None, every }
     }
 
-    /// The next frame to be checked; it is a state before that frame.
+    /// The next frame to check; its state is the one before it runs.
     pub(super) fn next(&self) -> Option<u32> {
         let every = (self.every > 0).then_some(self.every)?;
         Some(self.newest.map_or(0, |newest| newest + every))
@@ -119,7 +119,7 @@ impl CheckHistory {
         self.every > 0 && frame.is_multiple_of(self.every)
     }
 
-    /// Keeps a frame's checksums, in the place of the oldest.
+    /// Keeps a frame's checksums in place of the oldest.
     pub(super) fn note(&mut self, frame: u32, values: &[u32]) {
         let check = FrameCheck::new(frame, values);
         self.newest = Some(frame);
@@ -127,7 +127,7 @@ impl CheckHistory {
         match self.kept.get_mut(place) {
             Some(kept) => *kept = check,
             None => {
-                // The first ones of a game that begins elsewhere than at 0.
+                // The first entries of a game that doesn't begin at frame 0.
                 let empty = FrameCheck { frame: u32::MAX, ..check };
                 self.kept.resize(place, empty);
                 self.kept.push(check);
@@ -144,7 +144,7 @@ impl CheckHistory {
         self.kept.get(place).filter(|check| check.frame == frame)
     }
 
-    /// The number of a check by its low 8 bits.
+    /// The check's frame, from the low 8 bits of its number.
     pub(super) fn frame_of(&self, low: u64) -> Option<u32> {
         let around = self.newest.unwrap_or(0).checked_div(self.every)?;
         u32::try_from(super::config::near(low, 8, around)).ok()?.checked_mul(self.every)

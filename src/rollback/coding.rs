@@ -1,4 +1,4 @@
-//! Inputs of frames in a row, as changes against the one before.
+//! Inputs of consecutive frames, coded as changes against the frame before.
 //!
 //! | part | bits |
 //! |---|---|
@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::input_log::{GameInput, HeldInput};
 use crate::wire::{BitReader, BitSink, BitWriter};
 
-/// Runs and counts in a payload, at most.
+/// The maximum of runs and counts in a payload.
 const MAX_RUN: u64 = 1 << 12;
 
 fn gamma_bits(value: u64) -> usize {
@@ -108,7 +108,7 @@ fn read_change(shape: &InputShape, reader: &mut BitReader<'_>, held: &mut HeldIn
             differs |= value != *byte;
             *byte = value;
         } else if width < 8 && *byte >> width != 0 {
-            // A shorter one than before ends within a group that is said to be as it was.
+            // A shorter input than the last ends within a group marked as unchanged.
             return Err(Fault::NotAnInput);
         }
     }
@@ -117,8 +117,8 @@ fn read_change(shape: &InputShape, reader: &mut BitReader<'_>, held: &mut HeldIn
     if differs { Ok(()) } else { Err(Fault::NoChange) }
 }
 
-/// Writes inputs that follow `base` in at most `room` bits, and gives how many of them went in; None where there is no room even
-/// for none.
+/// Writes inputs that follow `base` in at most `room` bits, and returns how many fitted; None if there isn't room for
+/// zero.
 pub(super) fn write_runs<'a>(
     shape: &InputShape,
     base: GameInput<'a>,
@@ -151,7 +151,8 @@ pub(super) fn write_runs<'a>(
     Some(count)
 }
 
-/// Reads inputs that follow the one in `held`, and gives each to `each` with its place in the row; it says whether to go on.
+/// Reads inputs that follow the one in `held`, and passes each with its index to `each`, which returns whether to go
+/// on.
 pub(super) fn read_runs(
     shape: &InputShape,
     reader: &mut BitReader<'_>,
@@ -254,7 +255,7 @@ mod tests {
         writer.bits(0, 8);
         let bits = writer.bit_len();
         assert_eq!(read_back(&shape, writer.as_bytes(), bits), Err(Fault::NoChange));
-        // A run of more than any frames.
+        // A run longer than any number of frames.
         assert_eq!(read_back(&shape, &[0; 8], 64), Err(Fault::FarAhead));
         let mut rng = Rng::seeded(8);
         for _ in 0..20_000 {

@@ -1,27 +1,28 @@
-//! What all players of a rollback game agree on before it starts, and the bounds of it.
+//! The settings that all players of a rollback game share, and their bounds.
 
 use std::sync::Arc;
 
 use crate::wire::{BitReader, Schema};
 
-/// Players of a game, at most; spectators have an index of the same 16.
+/// The maximum of players; spectators share the 16 indices.
 pub const MAX_PLAYERS: usize = 16;
-/// Frames that run ahead of confirmed inputs, at most.
+/// The maximum of frames that run ahead of confirmed inputs.
 pub const MAX_WINDOW: u32 = 32;
-/// Frames by which a player's own input is delayed, at most.
+/// The maximum delay of a player's own input, in frames.
 pub const MAX_DELAY: u32 = 32;
-/// Bits of an input, at most.
+/// The maximum of bits in an input.
 pub const MAX_INPUT_BITS: usize = 1024;
 
-/// Frames whose inputs are kept. A peer runs at most a window and a delay ahead of what it has, which is at most as much ahead of
-/// what this side confirmed; what is left of the ring is the past that spectators and peers that lack something are given.
+/// How many frames' inputs are kept. A peer runs at most a window and a delay ahead of what it has, which is at most as
+/// far ahead of what this side has confirmed; the rest of the ring is the past, for spectators and for peers that lack
+/// inputs.
 pub(super) const RING: u32 = 256;
-/// An input this many frames ahead of what is confirmed can't be of an honest peer.
+/// An honest peer's inputs are never further ahead of the confirmed frame than this.
 pub(super) const MAX_AHEAD: u32 = 2 * (MAX_WINDOW + MAX_DELAY) + 2;
-/// Of confirmed frames, this many are kept for who lacks them.
+/// How many confirmed frames are kept for peers that lack them.
 pub(super) const MAX_BEHIND: u32 = RING - MAX_AHEAD - 2;
 
-/// The bits of an input, and what they must be.
+/// The number of bits in an input, and which are valid.
 #[derive(Clone, Debug)]
 pub struct InputShape {
     pub(super) min_bits: usize,
@@ -30,24 +31,24 @@ pub struct InputShape {
 }
 
 impl InputShape {
-    /// Inputs that are any pattern of this many bits, 1 to [`MAX_INPUT_BITS`].
+    /// Inputs of this many arbitrary bits, 1 to [`MAX_INPUT_BITS`].
     pub fn of_bits(bits: usize) -> Self {
         let bits = bits.clamp(1, MAX_INPUT_BITS);
         InputShape { min_bits: bits, max_bits: bits, schema: None }
     }
 
-    /// Inputs of a declared class, of at most [`MAX_INPUT_BITS`].
+    /// Inputs of a declared class, with at most [`MAX_INPUT_BITS`].
     pub fn of_schema(schema: Arc<Schema>) -> Option<Self> {
         let (min_bits, max_bits) = (schema.min_bits(), schema.max_bits());
         (max_bits <= MAX_INPUT_BITS).then_some(InputShape { min_bits, max_bits, schema: Some(schema) })
     }
 
-    /// Bits that an input takes at least, and at most.
+    /// The minimum and maximum of bits in an input.
     pub fn bounds(&self) -> (usize, usize) {
         (self.min_bits, self.max_bits)
     }
 
-    /// Bits that an input takes at most.
+    /// The maximum of bits in an input.
     pub fn max_bits(&self) -> usize {
         self.max_bits
     }
@@ -60,7 +61,7 @@ impl InputShape {
         self.min_bits == self.max_bits
     }
 
-    /// Whether bits of a peer are an input: all of them, and each value in its bounds. `row` is memory to read into.
+    /// Whether a peer's bits are a valid input, every value in its bounds. `row` is scratch memory.
     pub(super) fn accepts(&self, bytes: &[u8], bits: usize, row: &mut Vec<u8>) -> bool {
         if !(self.min_bits..=self.max_bits).contains(&bits) {
             return false;
@@ -72,38 +73,38 @@ impl InputShape {
     }
 }
 
-/// How a rollback game is played. All but `me` and `delay` must be the same for all.
+/// The settings of a rollback game; the same for all sides except `me` and `delay`.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Which of the 16 indices are players: bit by index.
+    /// The mask of the players, of 16 indices.
     pub players: u16,
-    /// This side's own index of these.
+    /// This side's index.
     pub me: u8,
     pub input: InputShape,
-    /// Frames by which this side's own input is delayed.
+    /// The delay of this side's own input, in frames.
     pub delay: u32,
-    /// Frames that may run ahead of confirmed inputs, at least one.
+    /// How many frames may run ahead of confirmed inputs, at least one.
     pub window: u32,
-    /// Frames between two states that are compared; 0 compares none.
+    /// Frames between compared states; 0 compares none.
     pub check_every: u32,
-    /// Frames that run in a second.
+    /// Frames a second.
     pub rate: u32,
 }
 
 impl Config {
-    /// A game of this many players with usual numbers: two frames of delay, a window of eight, 60 frames a second.
+    /// A game with usual settings: two frames of delay, a window of eight, 60 frames a second.
     pub fn new(players: u8, me: u8, input: InputShape) -> Self {
         let players = u16::MAX >> (MAX_PLAYERS - usize::from(players).clamp(1, MAX_PLAYERS));
         Config { players, me, input, delay: 2, window: 8, check_every: 16, rate: 60 }
     }
 }
 
-/// The indices of a mask, rising.
+/// The indices of a mask, in rising order.
 pub(super) fn indices(mask: u16) -> impl Iterator<Item = usize> {
     (0..MAX_PLAYERS).filter(move |index| mask >> index & 1 == 1)
 }
 
-/// The number next to `around` that has these low bits.
+/// The number nearest to `around` with these low bits.
 pub(super) fn near(low: u64, bits: u32, around: u32) -> i64 {
     let span = 1i64 << bits;
     let difference = (low.cast_signed() - i64::from(around)).rem_euclid(span);

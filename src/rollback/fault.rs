@@ -4,26 +4,26 @@ use core::fmt;
 
 use crate::wire::ReadError;
 
-/// What no honest peer sends: it ends the peer's connection.
+/// A violation, which ends the peer's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The payload ends too soon, or a value in it is none.
+    /// The payload ends too soon, or holds an invalid value.
     Read(ReadError),
-    /// Inputs that were never sent are said to be here.
+    /// An ack of inputs that were never sent.
     ForgedAck,
-    /// Inputs begin behind the first one that lacks.
+    /// Inputs begin after the first missing one.
     Gap,
-    /// An input is for a frame that the peer can't have reached.
+    /// An input for a frame that the peer can't have reached.
     FarAhead,
     /// Bits that are no input of the game's class.
     NotAnInput,
     /// A change that changes nothing.
     NoChange,
-    /// It speaks for a player whose inputs aren't its to say.
+    /// Inputs of a player that this peer may not speak for.
     NotItsPlayer,
     /// Bits after the end.
     Trailing,
-    /// The index is none of the game's.
+    /// The game has no player with this index.
     Unknown,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Fault {
             Fault::FarAhead => "an input for a frame that the peer can't have reached",
             Fault::NotAnInput => "bits that are no input",
             Fault::NoChange => "a change of an input that changes nothing",
-            Fault::NotItsPlayer => "inputs of a player that are not the peer's to say",
+            Fault::NotItsPlayer => "inputs of a player that the peer may not speak for",
             Fault::Trailing => "bits after the end",
             Fault::Unknown => "a player that the game doesn't have",
         };

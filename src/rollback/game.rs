@@ -1,4 +1,4 @@
-//! One player's side of a rollback game: which frames are to run, on which inputs.
+//! One player's side of a rollback game: which frames to run, on which inputs.
 
 use std::collections::VecDeque;
 
@@ -11,43 +11,43 @@ use super::peer::{FieldSums, PeerState, Watcher};
 use crate::store::counters::counters;
 use crate::time::Instant;
 
-/// Events that nobody took: more are dropped, and counted.
+/// The maximum of waiting events: more are dropped and counted.
 const MAX_EVENTS: usize = 64;
 
-/// What the game is to do, in order.
+/// A request to the game; they come in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Save the state, which is that before this frame.
+    /// Save the state as it is before this frame.
     Save(u32),
-    /// Go back to the state that was saved before this frame.
+    /// Load the state saved before this frame.
     Load(u32),
-    /// Run a frame, whose inputs [`Rollback::input`] has until the next call of [`Rollback::read`].
+    /// Run a frame. [`Rollback::input`] has its inputs until the next call of [`Rollback::read`].
     Advance(u32),
 }
 
-/// Where an input comes from.
+/// The origin of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// The player gave it.
     Confirmed,
-    /// It hasn't come: it's guessed to be as the one before.
+    /// It hasn't arrived; the previous input is assumed again.
     Predicted,
-    /// The player is no longer there, and all agree from which frame on: nothing is pressed.
+    /// The player has left, from a frame that all agree on: the input is zero.
     Left,
 }
 
-/// What happened in a game.
+/// An event of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GameEvent {
     /// A player is out from this frame on, in every player's game.
     Left { player: u8, frame: u32 },
-    /// States before a frame differ.
+    /// The states before a frame differ.
     Desync {
         player: u8,
         frame: u32,
-        /// The newest frame before whose states were equal.
+        /// The newest frame before which the states were equal.
         last_equal: Option<u32>,
-        /// Which fields, by bit; 0 where that isn't known.
+        /// The fields that differ, a bit each; 0 if unknown.
         fields: u64,
     },
     /// A spectator lacks frames that are no longer kept.
@@ -55,33 +55,33 @@ pub enum GameEvent {
 }
 
 counters! {
-    /// What a game did, and what was odd.
+    /// Counters of a rollback game.
     pub struct Counters {
         /// Frames that ran, without repeats.
         frames,
-        /// Calls that ran no frame, as the window was full.
+        /// Calls that ran no frame because the window was full.
         stalls,
         /// Corrections: how often a state was loaded.
         rollbacks,
-        /// Frames that ran again for that.
+        /// Frames that ran again in corrections.
         replayed,
-        /// The most of them in one correction.
+        /// The maximum of frames in one correction.
         max_replayed,
         /// States that were saved.
         saves,
-        /// Inputs given that no frame ran with, as the delay became shorter.
+        /// Inputs that no frame used, as the delay became shorter.
         skipped_inputs,
-        /// Payloads of others that were read.
+        /// Payloads that were read.
         payloads,
-        /// Inputs that were here already.
+        /// Inputs that had arrived before.
         repeats,
-        /// Payloads of those who left, and what else came too late to be of use.
+        /// Payloads of departed players, and others too late to be useful.
         stale,
-        /// What an honest peer wouldn't send, and harms nobody.
+        /// Values that no honest peer sends, but that do no harm.
         odd,
         /// Checksums that were compared.
         compared,
-        /// Events that nobody took.
+        /// Events dropped because the game took none.
         lost_events,
     }
 }
@@ -92,12 +92,12 @@ pub struct Rollback {
     pub(super) config: Config,
     /// The frame that runs next.
     pub(super) frame: u32,
-    /// Frames before it have all inputs.
+    /// Frames below this have all inputs.
     pub(super) confirmed: u32,
-    /// The first frame that ran on a wrong guess; `u32::MAX` where none did.
+    /// The first frame that ran on a wrong guess; `u32::MAX` if none did.
     incorrect: u32,
     pub(super) delay: u32,
-    /// Before it all players are in.
+    /// The first frame without each player.
     pub(super) left_at: [u32; MAX_PLAYERS],
     pub(super) logs: Vec<InputLog>,
     pub(super) peers: Vec<PeerState>,
@@ -107,14 +107,14 @@ pub struct Rollback {
     requests: Vec<Request>,
     pub(super) events: VecDeque<GameEvent>,
     pub(super) counters: Counters,
-    // Memory to read into.
+    // Scratch memory for reading.
     pub(super) held: HeldInput,
     pub(super) row: Vec<u8>,
     pub(super) sums: FieldSums,
 }
 
 impl Rollback {
-    /// A game at its first frame. Numbers beyond their bounds are brought within.
+    /// A game at its first frame. Settings out of their bounds are clamped.
     pub fn new(config: Config) -> Self {
         let mut config = config;
         config.delay = config.delay.min(MAX_DELAY);
@@ -142,7 +142,7 @@ impl Rollback {
         }
     }
 
-    /// How the game is played.
+    /// The settings of the game.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -152,23 +152,23 @@ impl Rollback {
         self.frame
     }
 
-    /// Frames before it have all inputs, and will not run again once they ran with them.
+    /// Frames below this have all inputs, and never run again after they ran with them.
     pub fn confirmed(&self) -> u32 {
         self.confirmed
     }
 
-    /// Who takes part now: bit by player.
+    /// The mask of the players that take part now.
     pub fn present(&self) -> u16 {
         indices(self.config.players)
             .fold(0, |mask, player| mask | u16::from(self.left_at[player] == u32::MAX) << player)
     }
 
-    /// The players but this side's that are still reached.
+    /// The other players that can still be reached.
     pub(super) fn others(&self) -> u16 {
         self.config.players & !(1 << self.config.me) & !self.leaving.gone
     }
 
-    /// Whose inputs the game waits for, or would if its window were full: bit by player.
+    /// The mask of the players whose inputs the game waits for, or would wait for if its window were full.
     pub fn waiting_for(&self) -> u16 {
         let lacks =
             |player: &usize| self.left_at[*player] == u32::MAX && self.logs[*player].next() <= self.confirmed;
@@ -189,7 +189,7 @@ impl Rollback {
         others.map(|player| self.known(player)).min().unwrap_or(u32::MAX - MAX_WINDOW)
     }
 
-    /// The first frame for which something of a player lacks.
+    /// The first frame for which a player's input is missing.
     fn known(&self, player: usize) -> u32 {
         if self.left_at[player] == u32::MAX { self.logs[player].next() } else { u32::MAX - MAX_WINDOW }
     }
@@ -198,18 +198,18 @@ impl Rollback {
         self.confirmed = self.others_confirmed().min(self.logs[usize::from(self.config.me)].next());
     }
 
-    /// Frames by which this side's own input is delayed from now on.
+    /// Changes the delay of this side's own input, in frames.
     pub fn set_delay(&mut self, delay: u32) {
         self.delay = delay.min(MAX_DELAY);
     }
 
-    // Frames of input delay.
+    // The input delay in frames.
     pub fn delay(&self) -> u32 {
         self.delay
     }
 
-    /// Takes this side's input, and says what is to be done: corrections first, then the next frame, where the window has room
-    /// for it. Where it hasn't, the input is not taken, and no frame runs.
+    /// Takes this side's input and returns the requests: corrections first, then the next frame. If the window is full,
+    /// no frame runs and the input is not taken.
     pub fn advance(&mut self, now: Instant, input: GameInput<'_>) -> &[Request] {
         self.requests.clear();
         for player in indices(self.others()) {
@@ -267,7 +267,7 @@ impl Rollback {
         }
     }
 
-    /// A state from which nobody will go on again isn't worth saving, but for its checksum.
+    /// Saves a state unless nobody can load it again and it isn't checked.
     fn save(&mut self, frame: u32) {
         if frame >= self.confirmed || self.history.is_checked(frame) {
             self.requests.push(Request::Save(frame));
@@ -288,17 +288,17 @@ impl Rollback {
         own.push(input);
     }
 
-    /// A player's next input came: a frame that ran on another one will run again.
+    /// Takes a player's next input: a frame that ran on a wrong guess will run again.
     pub(super) fn take(&mut self, player: usize, input: GameInput<'_>) {
         let frame = self.logs[player].next();
-        // What is in the place of a frame that hasn't run is of long ago.
+        // For a frame that hasn't run, the ring holds an old input.
         let differs = self.logs[player].push(input);
         if differs && frame < self.frame {
             self.incorrect = self.incorrect.min(frame);
         }
     }
 
-    /// A frame's input of a player, and where it comes from: of frames that ran, and of the one that runs.
+    /// A player's input for a frame and its origin: for frames that ran, and for the one that runs.
     pub fn input(&self, player: usize, frame: u32) -> (GameInput<'_>, Status) {
         let log = &self.logs[player];
         let status = if self.left_at[player] <= frame {
@@ -311,7 +311,7 @@ impl Rollback {
         (log.get(frame), status)
     }
 
-    /// A player is no longer reached: those who stay agree from which frame on it is out.
+    /// A player can't be reached any more: the others agree from which frame on it is out.
     pub fn note_left(&mut self, _now: Instant, player: u8) {
         let index = usize::from(player);
         if index >= MAX_PLAYERS || player == self.config.me {
@@ -341,14 +341,14 @@ impl Rollback {
         self.confirm();
     }
 
-    /// The next frame whose state is confirmed and was saved: its checksums are asked for, field by field, with
-    /// [`Rollback::note_check`], after the requests of a call were done and before the next call.
+    /// The next frame whose saved state is confirmed. The game passes its checksums, field by field, to
+    /// [`Rollback::note_check`] after it has carried out a call's requests and before the next call.
     pub fn poll_check(&self) -> Option<u32> {
         let frame = self.history.next()?;
         (frame <= self.confirmed.min(self.incorrect) && frame < self.frame).then_some(frame)
     }
 
-    /// The checksums of a frame of [`Rollback::poll_check`], by field; they are compared with those of the others.
+    /// Takes a frame's checksums by field, for [`Rollback::poll_check`], and compares them with those of the others.
     pub fn note_check(&mut self, now: Instant, frame: u32, fields: &[u32]) {
         self.history.note(frame, fields);
         for player in indices(self.others()) {
@@ -364,18 +364,18 @@ impl Rollback {
         }
     }
 
-    /// Frames by which this side is ahead of the player whom it is most ahead of.
+    /// By how many frames this side is ahead of the player that is furthest behind it.
     pub fn ahead(&self) -> f64 {
         indices(self.others()).map(|player| self.peers[player].advantage.ahead()).fold(0.0, f64::max)
     }
 
-    /// Frames a second at which this side should go on: below its rate as long as it is ahead of others.
+    /// The rate to run at: below the game's rate while this side is ahead of others.
     pub fn pace(&self) -> f64 {
         let rate = f64::from(self.config.rate);
         rate * pace::speed(self.ahead(), rate)
     }
 
-    /// What happened, the oldest first.
+    /// The oldest event not yet taken.
     pub fn poll_event(&mut self) -> Option<GameEvent> {
         self.events.pop_front()
     }
@@ -392,7 +392,7 @@ impl Rollback {
         self.counters
     }
 
-    /// Frames that a peer's inputs are behind this side's frame: how many are guessed.
+    /// How many frames of a peer's inputs are guessed.
     pub fn guessed(&self, player: usize) -> u32 {
         self.frame.saturating_sub(self.known(player))
     }

@@ -1,8 +1,8 @@
-//! One player's inputs by frame: those that are known, and what was guessed for the frames after them.
+//! One player's inputs by frame: the known ones, and guesses for the frames after them.
 
 use super::config::{InputShape, MAX_INPUT_BITS, RING};
 
-/// An input as bits, its unused ones zero.
+/// An input as bits; unused bits are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GameInput<'a> {
     /// Lowest bit first; zero above `bits`.
@@ -10,7 +10,7 @@ pub struct GameInput<'a> {
     pub bits: usize,
 }
 
-/// An input in memory of its own, as long as the longest.
+/// An owned input, with room for the longest.
 #[derive(Clone, Debug)]
 pub(super) struct HeldInput {
     bytes: [u8; MAX_INPUT_BITS / 8],
@@ -40,25 +40,25 @@ impl HeldInput {
         GameInput { bytes: &self.bytes[..self.bytes_len()], bits: self.bits.into() }
     }
 
-    /// Its bytes for changes: longer ones are zero, and `bits` is set after.
+    /// The bytes to change: those past the old end are zero. The caller sets `bits` afterwards.
     pub(super) fn parts(&mut self) -> (&mut [u8; MAX_INPUT_BITS / 8], &mut u16) {
         (&mut self.bytes, &mut self.bits)
     }
 }
 
-/// A player's inputs. Of the ring's frames before `next` they are what the player gave, of those after it what was guessed.
+/// A player's inputs in a ring: known ones for frames before `next`, guesses after it.
 #[derive(Debug)]
 pub(super) struct InputLog {
     stride: usize,
     bytes: Vec<u8>,
     bits: Vec<u16>,
-    /// The first frame whose input isn't known.
+    /// The first frame with an unknown input.
     next: u32,
     neutral_bits: u16,
 }
 
 impl InputLog {
-    /// Nothing known; `neutral` is what everyone does until known otherwise.
+    /// A log without known inputs; until some are known, the guess is neutral.
     pub(super) fn new(shape: &InputShape) -> Self {
         let stride = shape.max_bytes();
         InputLog {
@@ -78,7 +78,7 @@ impl InputLog {
         (frame % RING) as usize
     }
 
-    /// What is in a frame's place.
+    /// The input stored for a frame.
     #[inline]
     pub(super) fn get(&self, frame: u32) -> GameInput<'_> {
         let place = Self::place(frame);
@@ -86,7 +86,7 @@ impl InputLog {
         GameInput { bytes: &self.bytes[place * self.stride..][..bits.div_ceil(8)], bits }
     }
 
-    /// What changes of this frame are against: the input before it, or the neutral one.
+    /// The base of a frame's changes: the previous input, or the neutral one.
     #[inline]
     pub(super) fn before(&self, frame: u32) -> GameInput<'_> {
         match frame.checked_sub(1) {
@@ -95,7 +95,7 @@ impl InputLog {
         }
     }
 
-    /// All zeros: what a player does before the first input.
+    /// The input before the first one: all zeros.
     pub(super) fn neutral(&self) -> GameInput<'_> {
         let bits = usize::from(self.neutral_bits);
         GameInput { bytes: &ZEROS[..bits.div_ceil(8)], bits }
@@ -110,7 +110,7 @@ impl InputLog {
         self.bits[place] = input.bits as u16;
     }
 
-    /// The next frame's input. False where it is what the frame's place holds.
+    /// Adds the next frame's input. False if it equals the stored one.
     pub(super) fn push(&mut self, input: GameInput<'_>) -> bool {
         let is_new = self.get(self.next) != input;
         if is_new {
@@ -120,13 +120,13 @@ impl InputLog {
         is_new
     }
 
-    /// The next frame's input is as the one before it.
+    /// Adds a repetition of the previous input.
     pub(super) fn push_repeat(&mut self) {
         self.repeat_into(self.next);
         self.next += 1;
     }
 
-    /// Guesses a frame's input, if it isn't known: the newest known one again.
+    /// Guesses the input of a frame, if it isn't known: the newest known one.
     #[inline]
     pub(super) fn guess(&mut self, frame: u32) -> bool {
         let is_guess = frame >= self.next;
@@ -157,14 +157,14 @@ impl InputLog {
         self.bits[to] = self.bits[from];
     }
 
-    /// The neutral input into a frame's place, of a player who is no longer there.
+    /// Stores the neutral input for a frame, as the player is gone.
     pub(super) fn clear(&mut self, frame: u32) {
         let place = Self::place(frame);
         self.bytes[place * self.stride..][..self.stride].fill(0);
         self.bits[place] = self.neutral_bits;
     }
 
-    /// Begins at a frame, with nothing known before it.
+    /// Starts at a frame, with nothing known before it.
     pub(super) fn start_at(&mut self, frame: u32) {
         self.next = frame;
         if let Some(before) = frame.checked_sub(1) {

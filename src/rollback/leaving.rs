@@ -1,22 +1,23 @@
-//! Who left, and after which of its frames: agreed by all who stay.
+//! Departed players: the ones who stay agree on each one's last frame.
 //!
-//! What the leaver sent last may have reached some and not others. So each who stays says which players it no longer reaches and
-//! up to where it has their inputs, and gives those inputs to whoever has less. When all who stay have named the same leavers, and
-//! have the same of one, nothing of it can come any more: the next frame is the first without it. That is never before a frame
-//! which somebody confirmed, so no confirmed frame is undone. Who leaves meanwhile is one more leaver, for whom the others wait too.
+//! A leaver's last inputs may have reached some players and not others. So each of the others reports which players it
+//! can't reach any more and up to which frame it has their inputs, and forwards those inputs to whoever has fewer. When
+//! all who stay have named the same leavers and have the same inputs of one, no more of its inputs can come: the next
+//! frame is the first without it. That frame is never below one that somebody confirmed, so no confirmed frame is
+//! undone. A player that leaves meanwhile is one more leaver.
 
 use super::config::{MAX_PLAYERS, indices};
 
-/// What one peer said of the leavers.
+/// One peer's report on the leavers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LeaverReport {
-    /// Whom it no longer reaches.
+    /// The players it can't reach any more.
     pub(super) gone: u16,
-    /// By player: the first frame that it lacks of a leaver, if it said so.
+    /// The first missing frame of each leaver, if reported.
     pub(super) have: [Option<u32>; MAX_PLAYERS],
-    /// For whom it agreed.
+    /// The leavers for which it has agreed.
     pub(super) settled: u16,
-    /// Whom it asked about, not knowing that this side agreed: it is answered once.
+    /// The leavers it asks about, unaware that this side has agreed: answered once.
     pub(super) asks: u16,
 }
 
@@ -29,13 +30,14 @@ pub(super) struct Leaving {
 }
 
 impl Leaving {
-    /// Of which leavers a peer is told something.
+    /// The leavers that a peer must be told about.
     pub(super) fn due(&self, peer: usize) -> u16 {
         let report = &self.reports[peer];
         self.gone & (!report.settled | report.asks | !self.settled)
     }
 
-    /// Which players are agreed on now: bit by player. `have` is the first frame that lacks here, by player, and `stay` who is left.
+    /// The mask of the leavers agreed on now. `have` is the first frame missing here, by player; `stay` are the players
+    /// who stay.
     pub(super) fn agreed(&self, stay: u16, have: impl Fn(usize) -> u32) -> u16 {
         let mut agreed = 0;
         for player in indices(self.gone & !self.settled) {

@@ -1,16 +1,16 @@
-//! Rollback: every player's game runs at once, on inputs that it guesses, and is run again from where a guess was wrong.
+//! Rollback: every player's game runs at once on guessed inputs, and runs again from where a guess was wrong.
 //!
-//! The idea is that of GGPO (Tony Cannon, "Fight the Lag", 2012): inputs are delayed by some frames, those that haven't come are
-//! predicted to be as the ones before, and what was predicted wrong is corrected by loading a state that was saved and running the
-//! frames since again.
+//! The idea is GGPO's (Tony Cannon, "Fight the Lag", 2012): inputs are delayed by some frames; a missing input is
+//! predicted to equal the previous one; a wrong prediction is corrected by loading a saved state and running the frames
+//! since then again.
 //!
-//! Promises: all players' confirmed frames ran with the same inputs, whatever the network does; nothing that was confirmed is
-//! ever undone, also where a player leaves; a full window stalls and loses neither an input nor a correction. Sans-IO: the game
-//! is asked for by [`Request`]s, payloads come by [`Rollback::read`] and go by [`Rollback::fill`]. In the steady state nothing is
-//! allocated.
+//! Promises: all players' confirmed frames ran with the same inputs, whatever the network does; nothing confirmed is
+//! ever undone, even when a player leaves; a full window stalls the game and loses neither inputs nor corrections.
+//! Sans-IO: the game carries out [`Request`]s, payloads come in by [`Rollback::read`] and go out by [`Rollback::fill`].
+//! The steady state allocates nothing.
 //!
-//! Refuses, as a [`Fault`] that ends the peer's connection: payloads that are cut, acks of inputs that were never sent, inputs
-//! beyond what the sender may have run. What may come of an honest peer is counted.
+//! Refuses, as a [`Fault`] that ends the peer's connection: truncated payloads, acks of inputs that were never sent,
+//! and inputs beyond what the sender can have run. Oddities that an honest peer may cause are counted.
 
 mod checks;
 mod coding;

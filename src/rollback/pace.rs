@@ -1,23 +1,23 @@
-//! Who is ahead of whom: the one who is slows down, so that all guess equally much.
+//! Time sync: the side that runs ahead slows down, so that all guess equally much.
 //!
-//! Each side measures by how many frames it is ahead of the newest frame that it has heard of, which is too much by what the
-//! packet took. Half the difference of the two sides' measures is by how much the one is ahead: what both directions take is in
-//! both, and falls out (GGPO's time sync).
+//! Each side measures how many frames it is ahead of the newest frame it has heard of, which is too many by the
+//! packet's travel time. Half the difference of both sides' measurements is the true lead: the travel times of both
+//! directions are in both, and cancel out (GGPO's time sync).
 
-/// A measure enters the average by this part.
+/// The divisor of a measurement's share in the average.
 const PART: i32 = 16;
-/// An average is held in this part of a frame.
+/// Averages are held in this fraction of a frame.
 const SCALE: i32 = 256;
-/// What goes over the wire is in this part of a frame, in 8 bits.
+/// Sent values are in this fraction of a frame, in 8 bits.
 const SENT_SCALE: i32 = 4;
-/// Seconds in which the one ahead gives up what it is ahead.
+/// Seconds in which the leading side gives up its lead.
 const CATCH_SECONDS: f64 = 1.0;
-/// The rate is lowered by this part at most.
+/// The maximum reduction of the rate.
 const MAX_SLOWER: f64 = 0.1;
-/// Less than this is noise of frames that are counted whole.
+/// Leads below this are noise: frames are counted whole.
 const DEAD_FRAMES: f64 = 0.5;
 
-/// How far ahead of one peer this side is.
+/// How far this side is ahead of one peer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Advantage {
     // In 1/SCALE frames.
@@ -27,32 +27,32 @@ pub(super) struct Advantage {
 }
 
 impl Advantage {
-    /// Measured: own frame less the newest that was heard of.
+    /// Takes a measurement: the own frame less the newest one heard of.
     pub(super) fn measure(&mut self, frames: i64) {
         let value = frames.clamp(-100, 100) as i32 * SCALE;
-        // The first ones count more, as an average of all.
+        // The first measurements count more, as in a plain average.
         self.measures = (self.measures + 1).min(PART.cast_unsigned());
         self.own += (value - self.own) / self.measures.cast_signed();
     }
 
-    /// What is told the peer, in 8 bits.
+    /// The measurement for the peer, in 8 bits.
     pub(super) fn told(&self) -> u8 {
         (self.own * SENT_SCALE / SCALE).clamp(-127, 127) as i8 as u8
     }
 
-    /// What the peer told.
+    /// Takes the peer's measurement.
     pub(super) fn hear(&mut self, told: u8) {
         self.theirs = Some(i32::from(told.cast_signed()) * SCALE / SENT_SCALE);
     }
 
-    /// Frames by which this side is ahead of the peer.
+    /// By how many frames this side is ahead of the peer.
     pub(super) fn ahead(&self) -> f64 {
         let Some(theirs) = self.theirs else { return 0.0 };
         f64::from(self.own - theirs) / f64::from(2 * SCALE)
     }
 }
 
-/// The part of its rate at which a side that is this much ahead should go on.
+/// The share of its rate at which a side with this lead should run.
 pub(super) fn speed(ahead: f64, rate: f64) -> f64 {
     if ahead <= DEAD_FRAMES { 1.0 } else { 1.0 - (ahead / CATCH_SECONDS / rate).min(MAX_SLOWER) }
 }

@@ -1,4 +1,4 @@
-//! What players tell each other.
+//! The payloads that players exchange.
 //!
 //! | part | bits |
 //! |---|---|
@@ -23,28 +23,28 @@ const PACE_BITS: u32 = 8;
 const DELAY_BITS: u32 = 6;
 const CHECK_BITS: u32 = 8;
 
-/// The parts before the inputs and the flags of the others.
+/// Bits of the parts before the inputs, and of the others' flags.
 const MIN_ROOM: usize = 64;
 const PACE_ROOM: usize = (PACE_BITS + DELAY_BITS) as usize;
 const CHECK_ROOM: usize = CHECK_BITS as usize + 32;
 const LEAVERS_ROOM: usize = 32 + MAX_PLAYERS * (FRAME_BITS as usize + 3);
 
-/// Payloads between two that tell how far ahead the writer is.
+/// The lead is sent once in this many payloads.
 const PACE_EVERY: u32 = 8;
 
-/// How long the fields of a state that differs are waited for.
+/// How long to wait for the fields of a differing state.
 const SUSPICION: Duration = Duration::from_secs(1);
 
 impl Rollback {
-    /// Takes what a player or a spectator sent.
+    /// Handles a payload of a player or spectator.
     ///
     /// # Errors
-    /// How it breaks the rules: its connection is to end.
+    /// The payload breaks the rules: its connection must end.
     pub fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), Fault> {
         self.read_bits(now, player, BitReader::new(payload))
     }
 
-    /// As [`Rollback::read`], of a payload that begins and ends at any bit.
+    /// [`Rollback::read`] for a payload that begins and ends at any bit.
     pub fn read_bits(&mut self, now: Instant, player: u8, mut reader: BitReader<'_>) -> Result<(), Fault> {
         let index = usize::from(player);
         if index >= MAX_PLAYERS || player == self.config.me {
@@ -71,8 +71,8 @@ impl Rollback {
         Ok(())
     }
 
-    /// Reads a player's payload. False where it is so old that what its inputs are against may be gone: the rest of it can't be
-    /// read, and says nothing new.
+    /// Reads a player's payload. False if it is so old that the base of its inputs may be gone: the rest can't be read,
+    /// and has nothing new.
     fn read_player(
         &mut self,
         now: Instant,
@@ -109,8 +109,8 @@ impl Rollback {
         Ok(!reader.bool()? || self.read_leavers(player, reader)?)
     }
 
-    /// Reads inputs of a player; `is_theirs`: the next ones are taken. False, and nothing is read, where they follow one that is
-    /// no longer here.
+    /// Reads a player's inputs and, if `is_theirs`, takes the next ones. False if they follow an input that isn't kept
+    /// any more: then nothing is read.
     fn read_inputs(
         &mut self,
         player: usize,
@@ -122,11 +122,11 @@ impl Rollback {
         if start > i64::from(next) && is_theirs {
             return Err(Fault::Gap);
         }
-        // Who runs ahead does so of what it has of this side; a leaver did of what it may have had.
+        // A peer runs ahead on what it has of this side; a leaver, on what it may have had.
         let own = self.logs[usize::from(self.config.me)].next();
         let had =
             if is_theirs && self.leaving.gone >> player & 1 == 0 { self.peers[player].acked } else { own };
-        // Its window may be another one than here.
+        // The peer's window may differ from ours.
         let bound = (had + MAX_WINDOW + MAX_DELAY).min(self.confirmed.saturating_add(MAX_AHEAD));
         let start = u32::try_from(start).unwrap_or(0);
         if start.saturating_add(super::config::MAX_BEHIND) <= next {
@@ -166,7 +166,7 @@ impl Rollback {
         if self.history.of(frame).is_some() {
             self.compare(now, player, frame, sum);
         } else if self.history.next().is_some_and(|next| frame >= next) {
-            // The place of the oldest, if there is none left: of one that never comes.
+            // Without a free place it takes the oldest, whose frame is least likely to come.
             let early = &mut self.peers[player].early;
             let free = early.iter().position(Option::is_none).unwrap_or(0);
             early[free] = Some(EarlyCheck { frame, sum });
@@ -222,7 +222,7 @@ impl Rollback {
         self.push_event(GameEvent::Desync { player: player as u8, frame, last_equal, fields });
     }
 
-    /// Reports states that differ, whose fields don't come.
+    /// Reports differing states whose fields didn't arrive in time.
     pub(super) fn report_suspicions(&mut self, now: Instant) {
         for player in indices(self.others()) {
             if let Some(suspicion) = self.peers[player].suspicion.filter(|suspicion| suspicion.until <= now) {
@@ -231,14 +231,14 @@ impl Rollback {
         }
     }
 
-    /// As [`Rollback::read_player`], of what it says of those who left.
+    /// [`Rollback::read_player`] for its reports on leavers.
     fn read_leavers(&mut self, player: usize, reader: &mut BitReader<'_>) -> Result<bool, Fault> {
         let gone = reader.bits(16)? as u16;
         let told = reader.bits(16)? as u16;
         if gone >> player & 1 == 1 || told & !gone != 0 || gone & !self.config.players != 0 {
             return Err(Fault::NotItsPlayer);
         }
-        // Of an older payload than the newest that was read: what it says of others was said better.
+        // Not of a payload older than the newest one read: its reports are outdated.
         let is_newest = gone & self.leaving.reports[player].gone == self.leaving.reports[player].gone;
         self.leaving.reports[player].gone |= gone;
         for leaver in indices(told) {
@@ -270,7 +270,7 @@ impl Rollback {
         Ok(true)
     }
 
-    /// Writes what a player or a spectator lacks in at most `bits` bits; false where there is nothing to say now.
+    /// Writes what a player or spectator lacks in at most `bits` bits; false if there is nothing to send now.
     pub fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool {
         let index = usize::from(player);
         if index >= MAX_PLAYERS || player == self.config.me || bits < MIN_ROOM {
@@ -286,7 +286,7 @@ impl Rollback {
         true
     }
 
-    /// Whether a player is to be told something now: a new frame at once, all else as often as frames.
+    /// Whether a payload to a player is due: at once for a new frame, otherwise at the frame rate.
     fn is_due(&self, now: Instant, player: usize) -> bool {
         let peer = &self.peers[player];
         let own = self.logs[usize::from(self.config.me)].next();
@@ -310,7 +310,7 @@ impl Rollback {
         let log = &self.logs[me];
         let acked = self.peers[player].acked;
         let leavers_room = if due == 0 { 0 } else { LEAVERS_ROOM };
-        // What is left for inputs is what no other part may want, the fields of a state that differs excepted.
+        // Inputs get the room that no other part can need, except for the fields of a differing state.
         let room = bits.saturating_sub(MIN_ROOM + PACE_ROOM + CHECK_ROOM + leavers_room);
         let has_inputs = log.next() > acked && room > 64;
         writer.bool(has_inputs);
@@ -393,7 +393,7 @@ impl Rollback {
     }
 }
 
-/// Whether what is left are the zero bits of the last byte.
+/// Whether only zero bits of the last byte are left.
 pub(super) fn is_padding(mut reader: BitReader<'_>) -> bool {
     let left = reader.remaining_bits();
     left == 0 || left < 8 && reader.bits(left as u32) == Ok(0)

@@ -1,8 +1,8 @@
-//! Spectators: they run confirmed frames only, and any player can serve them.
+//! Spectators: they run only confirmed frames, and any player can serve them.
 //!
-//! A spectator says which frame it lacks first: 32 bits, and 1 where it has nothing before it. The player answers 0 where that
-//! frame is no longer kept, or 1, 12 low bits of that frame, how many frames follow (gamma code as in `coding`), and of each
-//! player 0, or 1 and 12 low bits of the frame from which on it left, and its inputs.
+//! A spectator sends the first frame that it lacks: 32 bits, and 1 if it has nothing before it. The player answers 0 if
+//! that frame is no longer kept; or 1, the frame's 12 low bits, how many frames follow (gamma code as in `coding`), and
+//! for each player 0, or 1 and 12 low bits of its first frame out, and its inputs.
 
 use super::coding;
 use super::config::{Config, MAX_BEHIND, MAX_PLAYERS, RING, indices, near};
@@ -13,12 +13,12 @@ use super::peer::Watcher;
 use crate::time::{Duration, Instant};
 use crate::wire::{BitReader, BitSink, BitWriter};
 
-/// Frames in one payload, at most.
+/// The maximum of frames in one payload.
 const MAX_FRAMES: u32 = 96;
 const FRAME_BITS: u32 = 12;
 
 impl Rollback {
-    /// What a spectator asks for.
+    /// Reads a spectator's request.
     pub(super) fn read_watcher(&mut self, index: usize, mut reader: BitReader<'_>) -> Result<(), Fault> {
         let next = reader.bits(32)? as u32;
         let is_fresh = reader.bool()?;
@@ -90,7 +90,7 @@ impl Rollback {
             writer.bool(has_left);
             if has_left {
                 writer.bits(u64::from(left_at & 0xFFF), FRAME_BITS);
-                // Long ago: nothing of it comes any more.
+                // The player left long ago: no more of its inputs come.
                 writer.bool(left_at <= frames.start);
             }
             let base = if watcher.is_fresh { log.neutral() } else { log.before(watcher.next) };
@@ -106,7 +106,7 @@ impl Rollback {
     }
 }
 
-/// A game that is watched: its confirmed frames, some time after the players' own.
+/// A watched game: its confirmed frames, some time after the players' own.
 #[derive(Debug)]
 pub struct Spectator {
     config: Config,
@@ -114,25 +114,25 @@ pub struct Spectator {
     next: u32,
     is_fresh: bool,
     is_lost: bool,
-    /// Frames that stay between what is here and what is shown, so that it runs smoothly.
+    /// How many frames are kept back, so that the game runs smoothly.
     buffer: u32,
     left_at: [u32; MAX_PLAYERS],
     logs: Vec<InputLog>,
     held: HeldInput,
     row: Vec<u8>,
     asked_at: Option<Instant>,
-    /// Which player is asked.
+    /// The player that is asked.
     source: Option<u8>,
     reached: u16,
 }
 
 impl Spectator {
-    /// The settings with which it began.
+    /// The settings it was made with.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Watches from a frame on, whose state the game has.
+    /// Watches from a frame on; the game has the state before it.
     pub fn new(config: Config, frame: u32, buffer: u32) -> Self {
         let mut logs: Vec<_> = (0..MAX_PLAYERS).map(|_| InputLog::new(&config.input)).collect();
         logs.iter_mut().for_each(|log| log.start_at(frame));
@@ -153,22 +153,22 @@ impl Spectator {
         }
     }
 
-    // The frame that runs next.
+    // The next frame to run.
     pub fn frame(&self) -> u32 {
         self.frame
     }
 
-    /// Frames that are here and haven't run.
+    /// How many frames have arrived and haven't run.
     pub fn behind(&self) -> u32 {
         self.next - self.frame
     }
 
-    /// It lacks frames that no player keeps any more: it needs a newer state, and a new start.
+    /// Whether frames are missing that no player keeps any more: the game needs a newer state and a new start.
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// The frames that are to run now, at most `limit`: one of those that are here, and more as long as there are too many.
+    /// The frames to run now, at most `limit`: one if any arrived, more while there are too many.
     pub fn advance(&mut self, limit: u32) -> core::ops::Range<u32> {
         let here = self.behind();
         let count = here.saturating_sub(self.buffer).max(u32::from(here > 0 && self.buffer == 0));
@@ -178,7 +178,7 @@ impl Spectator {
         first..self.frame
     }
 
-    /// A frame's input of a player, of those that ran last.
+    /// A player's input in one of the frames that ran last.
     pub fn input(&self, player: usize, frame: u32) -> (GameInput<'_>, Status) {
         let log = &self.logs[player];
         if self.left_at[player] <= frame {
@@ -188,7 +188,7 @@ impl Spectator {
         }
     }
 
-    /// A player is no longer reached: another one is asked.
+    /// A player can't be reached any more: another is asked.
     pub fn note_left(&mut self, _now: Instant, player: u8) {
         self.reached &= !1u16.unbounded_shl(player.into());
         if self.source == Some(player) {
@@ -196,7 +196,8 @@ impl Spectator {
         }
     }
 
-    /// Asks a player for what lacks; false where another one is asked, or was just now.
+    /// Writes a request for missing frames to a player; false if another player is asked, or this one was asked just
+    /// now.
     pub fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool {
         let source = *self.source.get_or_insert_with(|| self.reached.trailing_zeros() as u8);
         let interval = Duration::from_secs(1) / self.config.rate.max(1);
@@ -210,15 +211,15 @@ impl Spectator {
         true
     }
 
-    /// Takes a player's answer.
+    /// Handles a player's answer.
     ///
     /// # Errors
-    /// How it breaks the rules: the player's connection is to end.
+    /// The answer breaks the rules: the player's connection must end.
     pub fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), Fault> {
         self.read_bits(now, player, BitReader::new(payload))
     }
 
-    /// As [`Spectator::read`], of a payload that begins and ends at any bit.
+    /// [`Spectator::read`] for a payload that begins and ends at any bit.
     pub fn read_bits(&mut self, _now: Instant, player: u8, mut reader: BitReader<'_>) -> Result<(), Fault> {
         if player >= MAX_PLAYERS as u8 || self.config.players >> player & 1 == 0 {
             return Err(Fault::Unknown);
@@ -234,7 +235,7 @@ impl Spectator {
         }
         let start = u32::try_from(start).unwrap_or(0);
         let end = start + count;
-        // What has not run is not overwritten; what it's against must be here.
+        // Frames that haven't run must not be overwritten, and the base of the inputs must be kept.
         if end > self.frame + RING - 2
             || start + MAX_BEHIND <= self.next
             || (start != self.next && self.is_fresh)

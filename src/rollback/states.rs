@@ -1,6 +1,6 @@
-//! A ring of saved states: bytes of fixed size, copied in and out.
+//! A ring of saved states: bytes of a fixed size, copied in and out.
 
-/// States of the newest frames, in one piece of memory that is never asked for again.
+/// The states of the newest frames, in one block of memory that is allocated once.
 #[derive(Debug)]
 pub struct StateRing {
     size: usize,
@@ -24,14 +24,14 @@ impl StateRing {
         frame as usize % self.frames.len()
     }
 
-    /// A place for the state of a frame, whose content is to be replaced: the oldest one's.
+    /// The memory for a frame's state, which replaces the oldest.
     pub fn save(&mut self, frame: u32) -> &mut [u8] {
         let place = self.place(frame);
         self.frames[place] = Some(frame);
         &mut self.bytes[place * self.size..][..self.size]
     }
 
-    /// The state of a frame, if it is there.
+    /// The state of a frame, if it is still kept.
     pub fn get(&self, frame: u32) -> Option<&[u8]> {
         let place = self.place(frame);
         (self.frames[place] == Some(frame)).then(|| &self.bytes[place * self.size..][..self.size])

@@ -1,21 +1,21 @@
-//! The sync test: each frame is run again `k` times on the same inputs, from states that were saved, and must give the same.
+//! The sync test: runs each frame `k` times more on the same inputs, from saved states, and expects the same result.
 //!
-//! A step that reads a clock, an unseeded generator, memory that isn't saved or a set's order is found so on one machine,
-//! before it parts two.
+//! This finds on one machine what would desync two: a step that reads a clock, an unseeded generator, memory that isn't
+//! saved, or a set's order.
 
 use super::config::InputShape;
 use super::input_log::{GameInput, InputLog};
 
-/// What the game is to do next.
+/// A request to the game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayStep {
-    /// Save the state, which is that before this frame.
+    /// Save the state as it is before this frame.
     Save(u32),
-    /// Go back to the state before this frame.
+    /// Load the state before this frame.
     Load(u32),
-    /// Run a frame, whose inputs [`SyncTest::input`] has.
+    /// Run a frame with the inputs of [`SyncTest::input`].
     Advance(u32),
-    /// Compare the state with the one that was saved of this frame, and don't save it.
+    /// Compare the state with the saved one of this frame, without saving it.
     Compare(u32),
 }
 
@@ -28,23 +28,23 @@ pub struct SyncTest {
 }
 
 impl SyncTest {
-    /// Every frame is gone back by `back` frames, at least one.
+    /// Goes back `back` frames, at least one, after each frame.
     pub fn new(players: usize, shape: &InputShape, back: u32) -> Self {
         let back = back.clamp(1, super::config::MAX_WINDOW);
         SyncTest { frame: 0, back, logs: (0..players).map(|_| InputLog::new(shape)).collect() }
     }
 
-    // The frame that runs next.
+    // The next frame to run.
     pub fn frame(&self) -> u32 {
         self.frame
     }
 
-    /// States that must be kept.
+    /// How many states must be kept.
     pub fn states(&self) -> usize {
         self.back as usize + 1
     }
 
-    /// The next frame's input of the next player in turn; all of them before [`SyncTest::advance`].
+    /// Takes the next frame's input of the next player; give all of them before [`SyncTest::advance`].
     pub fn give(&mut self, player: usize, input: GameInput<'_>) {
         self.logs[player].push(input);
     }
@@ -54,18 +54,18 @@ impl SyncTest {
         self.logs[player].get(frame)
     }
 
-    /// One frame: runs it, goes back and runs again what was run before.
+    /// One frame: runs it, goes back, and runs the frames since then again.
     pub fn advance(&mut self, steps: &mut Vec<ReplayStep>) {
         steps.clear();
         let frame = self.frame;
-        // Of later ones the frame before saved it.
+        // A later frame's state was saved by the frame before.
         if frame == 0 {
             steps.push(ReplayStep::Save(frame));
         }
         steps.push(ReplayStep::Advance(frame));
         self.frame += 1;
         let first = self.frame.saturating_sub(self.back);
-        // The newest state is the one that the game goes on with: it's saved to compare the replayed one with.
+        // The game goes on with the newest state: it is saved to be compared with the replayed one.
         steps.extend([ReplayStep::Save(self.frame), ReplayStep::Load(first)]);
         for again in first..self.frame {
             steps.extend([ReplayStep::Advance(again), ReplayStep::Compare(again + 1)]);
@@ -78,7 +78,7 @@ mod tests {
     use super::super::states::StateRing;
     use super::*;
 
-    /// Runs a game of one number; `fault` is a frame after which its step is not the same each time.
+    /// Runs a game with one number as its state; from frame `fault` on, its step isn't deterministic.
     fn first_difference(fault: u32) -> Option<u32> {
         let mut test = SyncTest::new(1, &InputShape::of_bits(8), 7);
         let mut ring = StateRing::new(8, test.states());
