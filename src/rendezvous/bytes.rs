@@ -1,14 +1,14 @@
-//! Fixed fields of bytes, as everything here is written: little-endian, addresses of one length whatever their family.
+//! Fixed fields in bytes for all packets here: little-endian, addresses of one length for both families.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// The first byte of every datagram here. Netcode's first byte has a kind up to 6 in its low half.
+/// The first byte of every datagram here. Netcode's has a kind up to 6 in its low half.
 pub const MAGIC: u8 = 0xF7;
 
-/// Bytes of an address, or of none: the family, 16 of IP, 2 of port.
+/// Bytes of an address, present or not: the family, 16 of IP, 2 of port.
 pub(super) const ADDRESS_BYTES: usize = 1 + 16 + 2;
 
-/// What is left to read. Every question gives None at an early end.
+/// The rest of a datagram; every read gives None at an early end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
@@ -41,7 +41,7 @@ impl<'a> Fields<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// An address, or none where none was written. One that nothing can be sent to is refused.
+    /// An address, or none if none was written. Refuses addresses that can't be sent to.
     pub(super) fn maybe_address(&mut self) -> Option<Option<SocketAddr>> {
         let (family, ip, port) = (self.u8()?, self.array::<16>()?, self.u16()?);
         let ip: IpAddr = match family {
@@ -58,7 +58,7 @@ impl<'a> Fields<'a> {
         self.maybe_address()?
     }
 
-    /// A count of at most `bound`, then this many addresses.
+    /// A count of at most `bound`, then that many addresses.
     pub(super) fn addresses(&mut self, bound: usize) -> Option<Vec<SocketAddr>> {
         let count = usize::from(self.u8()?);
         if count > bound {

@@ -1,22 +1,22 @@
-//! Lobby codes: six letters that people read out to each other.
+//! Lobby codes: six letters that people read to each other.
 //!
-//! Promises: no vowels, so that no code is a word, and none of two letters that look or sound alike. 19 letters six times
-//! are 47 million codes: with 10,000 games, one guess in 4,700 hits.
+//! Promises: no vowels, so that no code is a word, and no two letters that look or sound alike. Six of 19 letters give
+//! 47 million codes: with 10,000 games, one guess in 4,700 hits.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// The letters of codes: neither vowels nor those easily taken for others.
+/// The letters of codes: no vowels, and none that is easily taken for another.
 const LETTERS: &[u8; 19] = b"BCDFGHJKLMNPQRSTVWX";
 
 /// Letters of a code.
 pub const CODE_LETTERS: usize = 6;
 
-/// A code, checked to be one.
+/// A valid lobby code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LobbyCode([u8; CODE_LETTERS]);
 
-/// What was given is no lobby code.
+/// The text that isn't a lobby code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeError {
     text: String,
@@ -32,7 +32,7 @@ impl fmt::Display for CodeError {
 impl core::error::Error for CodeError {}
 
 impl LobbyCode {
-    /// A code out of random bits.
+    /// Makes a code of random bits.
     pub(super) fn random(mut bits: u64) -> Self {
         let mut letters = [0; CODE_LETTERS];
         for letter in &mut letters {
@@ -46,7 +46,7 @@ impl LobbyCode {
         &self.0
     }
 
-    /// The code that these bytes spell, as they come from the network.
+    /// The code that these bytes from the network spell.
     pub(super) fn from_bytes(bytes: [u8; CODE_LETTERS]) -> Option<Self> {
         bytes.iter().all(|letter| LETTERS.contains(letter)).then_some(LobbyCode(bytes))
     }

@@ -1,7 +1,7 @@
-//! What a peer and the rendezvous server say to each other.
+//! The messages between a peer and the rendezvous server.
 //!
-//! Promises: what is written is read back; a request has one length, whatever it says, above that of everything that it is
-//! answered with, all receivers together. What isn't exactly a message is none.
+//! Promises: messages read back as written; all requests have one length, above that of their answers to all receivers
+//! together. A datagram that isn't exactly a message is none.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -10,13 +10,13 @@ use super::code::LobbyCode;
 use super::relay::token::{RelayToken, TOKEN_BYTES};
 use super::secrets::{ShortTag, TAG_BYTES, same, short_tag};
 
-/// Addresses of its own that a peer may name: a few networks of each family.
+/// Addresses of its own that a peer may send: a few networks of each family.
 pub const MAX_INSIDE: usize = 4;
 
 /// Bytes of a game's title, in UTF-8.
 pub const MAX_TITLE_BYTES: usize = 48;
 
-/// Games in one answer to a question for the list.
+/// Games in one answer of the list.
 pub(super) const GAMES_A_PAGE: usize = 14;
 
 const HEADER_BYTES: usize = 1 + 1 + 4 + TAG_BYTES;
@@ -26,7 +26,7 @@ const INTRODUCTION_BYTES: usize =
 const GAME_BYTES: usize = 6 + 8 + 1 + 1 + 1 + MAX_TITLE_BYTES;
 
 const REGISTER_BYTES: usize = 256;
-/// Answered to two peers.
+/// An introduction goes to two peers.
 const JOIN_BYTES: usize = 2 * INTRODUCTION_BYTES;
 const LIST_BYTES: usize = 2 + 4 + 2 + 2 + 1 + GAMES_A_PAGE * GAME_BYTES;
 const OBSERVE_BYTES: usize = 48;
@@ -47,17 +47,17 @@ mod kind {
     pub(super) const OBSERVED: u8 = 0x26;
 }
 
-/// Where else a peer may be reached, as it says itself.
+/// Further addresses of a peer, by its own account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sighting {
-    /// As what the server's second port saw it: the same as its first, or what its box does for each destination.
+    /// The address that the server's second port saw: equal to the first, or another if the NAT is symmetric.
     pub second: Option<SocketAddr>,
-    /// Addresses of its own.
+    /// The peer's own addresses.
     pub inside: Vec<SocketAddr>,
 }
 
 impl Sighting {
-    /// Leaves out what a peer behind `outside` can't have: others would be sent datagrams there.
+    /// Removes addresses that a peer behind `outside` can't have: others would be made to send there.
     pub(super) fn plausible(mut self, outside: SocketAddr) -> Self {
         self.second = self.second.filter(|second| second.ip() == outside.ip());
         self.inside.retain(|inside| inside.ip() == outside.ip() || is_private(inside.ip()));
@@ -65,7 +65,7 @@ impl Sighting {
     }
 }
 
-/// Whether an address means something in one network only.
+/// Whether an address is meaningful in one network only.
 pub(super) fn is_private(ip: IpAddr) -> bool {
     match ip.to_canonical() {
         IpAddr::V4(ip) => ip.is_private() || ip.is_loopback() || ip.is_link_local(),
@@ -77,16 +77,16 @@ pub(super) fn is_private(ip: IpAddr) -> bool {
     }
 }
 
-/// What a host says of its game.
+/// A host's description of its game.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GameInfo {
     pub title: String,
-    /// Who may join must have the same.
+    /// Joining peers must have the same protocol id.
     pub protocol_id: u64,
     pub players: u8,
-    /// When there are as many, nobody is introduced any more; 0 for no such bound.
+    /// With this many players nobody is introduced any more; 0: no limit.
     pub max_players: u8,
-    /// Whether it is in the list, or reached by its code alone.
+    /// Whether the game is in the list, or reachable by its code alone.
     pub listed: bool,
 }
 
@@ -113,14 +113,14 @@ pub(super) enum Request {
         nonce: [u8; 16],
         sighting: Sighting,
     },
-    /// The listed games of a protocol from this place on.
+    /// The listed games of a protocol from this index on.
     List {
         protocol_id: u64,
         first: u16,
     },
 }
 
-/// A request with what goes before it.
+/// A request with its header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) number: u32,
@@ -138,16 +138,16 @@ pub enum LobbyRefusal {
     Protocol = 2,
     /// The game has all its players.
     GameFull = 3,
-    /// The server has all the games it may have, or all of one source.
+    /// The server, or the peer's source, has its maximum of games.
     ServerFull = 4,
 }
 
-/// What a peer learns of another one, at the same time as the other of it.
+/// An introduction, sent to both peers at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Introduction {
     pub(super) session: u64,
     pub(super) key: [u8; 16],
-    /// It asked for the other, and decides which way is taken.
+    /// Whether the receiver asked for the other one, and so chooses the path.
     pub(super) leads: bool,
     pub(super) outside: SocketAddr,
     pub(super) sighting: Sighting,
@@ -198,7 +198,7 @@ impl Asked {
         out.resize(start + length, 0);
     }
 
-    /// The number and the cookie of what has the length of a request, to be looked at before anything else.
+    /// Number and cookie of a datagram with a request's length, to be checked before anything else.
     pub(super) fn peek(datagram: &[u8]) -> Option<(u32, ShortTag)> {
         let length = match *datagram.get(1)? {
             kind::REGISTER => REGISTER_BYTES,
@@ -233,7 +233,7 @@ impl Asked {
     }
 }
 
-/// Asks as what a port of the server sees this peer.
+/// Asks which address a port of the server sees.
 pub(super) fn write_observe(number: u32, out: &mut Vec<u8>) {
     let end = out.len() + OBSERVE_BYTES;
     out.extend_from_slice(&[MAGIC, kind::OBSERVE]);
@@ -248,7 +248,7 @@ pub(super) fn read_observe(datagram: &[u8]) -> Option<u32> {
 }
 
 impl Answer {
-    /// Writes it. An introduction is signed with the receiver's key.
+    /// Writes the answer. An introduction is signed with the receiver's key.
     pub(super) fn write(&self, number: u32, key: &[u8], out: &mut Vec<u8>) {
         let start = out.len();
         let kind = match self {
@@ -335,7 +335,7 @@ impl Answer {
         fields.0.is_empty().then_some((number, answer))
     }
 
-    /// Whether an introduction, as it came, was written by who has the key.
+    /// Whether an introduction was signed by someone with the key.
     pub(super) fn is_signed(datagram: &[u8], key: &[u8]) -> bool {
         let Some((signed, tag)) = datagram.split_last_chunk::<TAG_BYTES>() else { return false };
         same(tag, &short_tag(key, &[b"introduction", signed]))
@@ -366,7 +366,7 @@ impl Introduction {
             Some(address) => Some((address, RelayToken::from_bytes(fields.array()?))),
             None => None,
         };
-        // Not only the server looks: whoever has taken its place shall have no more of it.
+        // The server filters these too, but an impostor in its place would not.
         let sighting = sighting.plausible(outside);
         Some(Introduction { session, key, leads, outside, sighting, relay })
     }
@@ -398,7 +398,7 @@ fn read_info(fields: &mut Fields<'_>) -> Option<GameInfo> {
     is_title(title).then(|| GameInfo { title: title.into(), protocol_id, players, max_players, listed })
 }
 
-/// Whether others can be shown this as a title.
+/// Whether a title may be shown to others.
 pub fn is_title(title: &str) -> bool {
     title.len() <= MAX_TITLE_BYTES && !title.chars().any(char::is_control)
 }

@@ -1,16 +1,17 @@
-//! How peers behind boxes that translate addresses (NATs) find and reach each other: a lobby, punching, a relay.
+//! How peers behind NATs find and reach each other: a lobby, hole punching, a relay.
 //!
-//! Promises: sans-IO, all three parts; no part answers who didn't prove its address with more than it got, and keeps
-//! anything of it; what is read is exactly a message or dropped under a name; the game's datagrams are carried as they are,
-//! sealed by netcode from end to end.
-//! Refuses to hide who plays with whom: the server and all on the way to it see the addresses, and who can change
-//! datagrams on their way can keep peers apart. Nobody reads or forges a game by it.
+//! Promises: all three parts are sans-IO; no part sends an unproven address more than it got from there, or keeps
+//! anything for it; a datagram is exactly a message or dropped under a name; the game's datagrams are carried
+//! unchanged, sealed by netcode from end to end.
+//! Refuses to hide who plays with whom: the server and everyone on the path to it sees the addresses, and an attacker
+//! who can change datagrams on their way can keep peers apart. Nobody can read or forge a game that way.
 //!
 //! ## The three parts
 //!
-//! [`RendezvousServer`] gives a game a code and tells who asks for it, and the game's host, of each other at the same time.
-//! [`RendezvousClient`] is a peer's part and shares the game's port: its datagrams begin with [`MAGIC`], which netcode's
-//! never do. It tries the other side's addresses and takes one that answers. [`RelayServer`] carries for the rest.
+//! [`RendezvousServer`] gives a game a code, and introduces a peer that asks for the code and the game's host to each
+//! other at the same time. [`RendezvousClient`] is a peer's half and shares the game's port: its datagrams begin with
+//! [`MAGIC`], which netcode's never do. It probes the other side's addresses and takes one that answers.
+//! [`RelayServer`] carries datagrams for the rest.
 //!
 //! ## On the wire
 //!
@@ -23,11 +24,12 @@
 //! | 13 join | joiner | server | number, cookie, code, protocol id, nonce, addresses |
 //! | 14 list | anybody | server | number, cookie, protocol id, first |
 //! | 15 observe | anybody | a port of the server | number |
-//! | 21 challenge | server | who has no cookie | number, cookie, second port, address seen |
-//! | 22 registered, 23 refused, 25 games, 26 observed | server | who asked | number, and what was asked for |
-//! | 24 introduction | server | both | number (0 for the host), session, key, who leads, addresses, relay and token; signed |
+//! | 21 challenge | server | a peer without cookie | number, cookie, second port, address seen |
+//! | 22 registered, 23 refused, 25 games, 26 observed | server | the peer that asked | number, and the answer |
+//! | 24 introduction | server | both | number (0 for the host), session, key, which one leads, addresses, relay and
+//! token; signed |
 //! | 31 bind | peer | relay | cookie, token |
-//! | 32 challenge, 33 bound | relay | who binds | channel, cookie |
+//! | 32 challenge, 33 bound | relay | the peer that binds | channel, cookie |
 //! | 34 data | peer, relay | relay, peer | channel, the datagram |
 //! | 41 ask, 42 reply, 43 take, 44 taken | peer | peer | session, number; signed |
 

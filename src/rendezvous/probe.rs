@@ -1,6 +1,6 @@
-//! What two peers who were introduced say to each other, to find out which way is open.
+//! The probes by which two introduced peers find an open path.
 //!
-//! Promises: only who was given the session's key writes one that is read; an answer is as long as its question.
+//! Promises: only peers with the session's key can write one that is accepted; a reply is as long as its probe.
 
 use super::bytes::{Fields, MAGIC};
 use super::secrets::{TAG_BYTES, same, short_tag};
@@ -10,13 +10,13 @@ const PROBE_BYTES: usize = 2 + 8 + 4 + TAG_BYTES;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum ProbeKind {
-    /// Asks whether the other one is there.
+    /// Asks whether the other peer is there.
     Ask = 0x41,
-    /// The answer, with the number of the question.
+    /// The reply, with the probe's number.
     Reply = 0x42,
-    /// This is the way: only who leads says so.
+    /// Chooses this path; only the leading side sends it.
     Take = 0x43,
-    /// The other one takes it too.
+    /// The other side takes this path too.
     Taken = 0x44,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// Writes it, as who leads or the other one: a peer doesn't take its own for the other's.
+    /// Writes the probe, marked as the leading side's or the other's: a peer doesn't accept its own.
     pub(super) fn write(&self, key: &[u8; 16], leads: bool, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[MAGIC, self.kind as u8]);
@@ -38,7 +38,7 @@ impl Probe {
         out.extend_from_slice(&tag);
     }
 
-    /// What a datagram says, not proven yet.
+    /// Reads a probe that isn't proven yet.
     pub(super) fn read(datagram: &[u8]) -> Option<Self> {
         let mut fields = Fields((datagram.len() == PROBE_BYTES).then_some(datagram)?);
         let [magic, kind] = fields.array()?;
@@ -52,7 +52,7 @@ impl Probe {
         (magic == MAGIC).then_some(Probe { kind, session: fields.u64()?, number: fields.u32()? })
     }
 
-    /// Whether who leads, or who doesn't, wrote it.
+    /// Whether the leading side, or the other, wrote it.
     pub(super) fn is_of(datagram: &[u8], key: &[u8; 16], leads: bool) -> bool {
         let Some((said, tag)) = datagram.split_last_chunk::<TAG_BYTES>() else { return false };
         same(tag, &short_tag(key, &[b"probe", &[u8::from(leads)], said]))

@@ -1,6 +1,6 @@
-//! What proves something without being kept: HMAC-SHA256 (RFC 2104), and cookies and random numbers made of it.
+//! Proofs without stored state: HMAC-SHA256 (RFC 2104), and cookies and random numbers made of it.
 //!
-//! Promises: a comparison with bytes from outside takes the same time wherever they differ.
+//! Promises: comparisons with bytes from outside take constant time.
 
 use core::net::SocketAddr;
 
@@ -10,16 +10,16 @@ use super::bytes::write_address;
 use crate::rng::Entropy;
 use crate::time::{Duration, Instant};
 
-/// Bytes of a cookie, and of what proves a probe.
+/// Bytes of a cookie, and of a probe's tag.
 pub(super) const TAG_BYTES: usize = 8;
 
 /// Proves a source address, or the knowledge of a key.
 pub(super) type ShortTag = [u8; TAG_BYTES];
 
-/// How long a cookie is made anew for; the one before it holds for as long.
+/// How long a cookie is issued; it stays valid as long again.
 const COOKIE_EPOCH: Duration = Duration::from_secs(60);
 
-/// HMAC-SHA256 of the parts, one after the other, under a key of at most 64 bytes.
+/// HMAC-SHA256 of the concatenated parts, under a key of at most 64 bytes.
 pub(super) fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     let mut block = [0; 64];
     block[..key.len()].copy_from_slice(key);
@@ -33,19 +33,19 @@ pub(super) fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     outer.finalize().into()
 }
 
-/// The beginning of an HMAC.
+/// The first bytes of an HMAC.
 pub(super) fn short_tag(key: &[u8], parts: &[&[u8]]) -> ShortTag {
     let mut tag = [0; TAG_BYTES];
     tag.copy_from_slice(&hmac(key, parts)[..TAG_BYTES]);
     tag
 }
 
-/// Whether two tags are the same, in a time that says nothing.
+/// Whether two tags are equal, in constant time.
 pub(super) fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
 
-/// A secret, and what is drawn from it.
+/// A secret, and the random numbers drawn from it.
 pub(super) struct Secrets {
     key: [u8; 32],
     drawn: u64,
@@ -64,28 +64,28 @@ impl Secrets {
         hmac(&self.key, &[b"draw", &self.drawn.to_le_bytes()])
     }
 
-    /// As [`Secrets::draw`], the first 16 of them.
+    /// The first 16 bytes of [`Secrets::draw`].
     pub(super) fn draw_key(&mut self) -> [u8; 16] {
         let mut key = [0; 16];
         key.copy_from_slice(&self.draw()[..16]);
         key
     }
 
-    /// As [`Secrets::draw`], as a number.
+    /// The first 8 bytes of [`Secrets::draw`], as a number.
     pub(super) fn draw_u64(&mut self) -> u64 {
         let mut word = [0; 8];
         word.copy_from_slice(&self.draw()[..8]);
         u64::from_le_bytes(word)
     }
 
-    /// The same bytes for the same parts, unknown to everybody else.
+    /// The same bytes for the same parts, unpredictable for everybody else.
     pub(super) fn derive(&self, parts: &[&[u8]]) -> [u8; 32] {
         let mut all = vec![&b"derive"[..]];
         all.extend_from_slice(parts);
         hmac(&self.key, &all)
     }
 
-    /// What only who receives at `address` can know at this time.
+    /// A cookie that only the receiver at `address` can know at this time.
     pub(super) fn cookie(&self, now: Instant, address: SocketAddr) -> ShortTag {
         self.cookie_of(epoch(now), address)
     }

@@ -1,7 +1,8 @@
-//! How often a source may ask: a token bucket for each, in constant memory.
+//! Rate limits by source: a token bucket for each, in constant memory.
 //!
-//! Promises: a source gets its burst, then its rate, however many ports it has; a table of one size whoever comes. Sources
-//! share a bucket by a secret hash. Only proven addresses are charged, so nobody drains another's bucket by forging it.
+//! Promises: a source gets its burst, then its rate, however many ports it uses; the table's size is fixed. Sources
+//! share buckets by a secret hash. Only proven addresses are charged, so nobody drains another's bucket by forging its
+//! address.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -11,9 +12,9 @@ use crate::time::{Duration, Instant};
 /// Buckets of a table: 32 KiB.
 const BUCKETS: usize = 4096;
 
-/// A source, as limits and bounds know it: a host, or the /64 that one host of IPv6 commands.
+/// A source, for limits and bounds: an IPv4 host, or the /64 that one IPv6 host commands.
 pub(super) fn source(address: SocketAddr) -> u64 {
-    // Canonical: else all IPv4 sources of a dual-stack socket would be one.
+    // Canonical, or all IPv4 sources of a dual-stack socket would be one.
     match address.ip().to_canonical() {
         IpAddr::V4(ip) => u64::from(ip.to_bits()),
         IpAddr::V6(ip) => (ip.to_bits() >> 64) as u64,
@@ -22,7 +23,7 @@ pub(super) fn source(address: SocketAddr) -> u64 {
 
 pub(super) struct AskLimit {
     key: u64,
-    /// The time in which one charge is regained.
+    /// The time that refills one charge.
     cost: Duration,
     burst: u32,
     /// When each bucket will be full again.
@@ -30,12 +31,12 @@ pub(super) struct AskLimit {
 }
 
 impl AskLimit {
-    /// A table that gives each source `burst` at once and then one each `cost`.
+    /// A table that gives each source `burst` charges at once and then one per `cost`.
     pub(super) fn new(secrets: &mut Secrets, cost: Duration, burst: u32) -> Self {
         AskLimit { key: secrets.draw_u64(), cost, burst, full_at: vec![Instant::ZERO; BUCKETS].into() }
     }
 
-    /// Charges once; false, without a charge, when the bucket is empty.
+    /// Takes a charge; false if the bucket is empty.
     pub(super) fn charge(&mut self, now: Instant, from: SocketAddr) -> bool {
         let (cost, burst, full_at) = (self.cost, self.burst, self.bucket(from));
         let charged = (*full_at).max(now) + cost;
@@ -53,7 +54,7 @@ impl AskLimit {
     }
 
     fn bucket(&mut self, from: SocketAddr) -> &mut Instant {
-        // SplitMix64's finish: who doesn't know the key doesn't know who shares a bucket with whom.
+        // SplitMix64's finisher: without the key nobody can predict who shares a bucket.
         let mut x = source(from) ^ self.key;
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

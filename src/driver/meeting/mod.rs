@@ -1,7 +1,7 @@
-//! A rendezvous server or a relay on a port, and a peer's part in a rendezvous on a port of its own.
+//! Rendezvous servers and relays on real ports, and a peer's half of a rendezvous on its game's port.
 //!
-//! Promises: a turn reads a bounded number of datagrams and never fails for one of them; what happened at the socket is
-//! counted beside what the service counts.
+//! Promises: a turn reads a bounded number of datagrams and survives a bad one; the socket's counters are reported
+//! beside the service's.
 
 mod services;
 
@@ -19,11 +19,11 @@ use super::udp::UdpConfig;
 use crate::rendezvous::{RelayServer, RelayServerConfig, RendezvousServer, RendezvousServerConfig};
 use services::MeetingService;
 
-/// A service of this kind at work on a thread. Dropping it ends it.
+/// A rendezvous service or relay on a thread. Dropping it ends the thread.
 pub struct Meeting<S: Counted> {
     address: SocketAddr,
     shared: Shared<MeetingService<S>>,
-    /// What was counted when it was closed.
+    /// The counters when it was closed.
     last: Mutex<Option<Vec<(&'static str, u64)>>>,
 }
 
@@ -35,7 +35,7 @@ impl<S: Counted> Meeting<S> {
         Ok(Meeting { address, shared, last: Mutex::new(None) })
     }
 
-    /// Where datagrams are sent to.
+    /// The address that datagrams are sent to.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -46,12 +46,12 @@ impl<S: Counted> Meeting<S> {
         last.unwrap_or_else(|| self.shared.lock().map_or_else(|_| Vec::new(), |service| service.counters()))
     }
 
-    /// Whether it was closed, or fell over.
+    /// Whether it was closed, or its thread panicked.
     pub fn is_closed(&self) -> bool {
         self.shared.lock().map_or(true, |service| service.is_closed())
     }
 
-    /// Answers what has come, where there is no thread.
+    /// Answers the waiting datagrams, if there is no thread.
     pub fn pump(&self) {
         if !self.shared.is_threaded()
             && let Ok(mut service) = self.shared.lock()
@@ -60,14 +60,14 @@ impl<S: Counted> Meeting<S> {
         }
     }
 
-    /// Ends it. Once is enough.
+    /// Ends it; later calls do nothing.
     pub fn close(&self) {
         let counters = self.counters();
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(counters);
         self.shared.close();
     }
 
-    /// For a fork's child, where there is no thread.
+    /// Lets go in a fork's child, where there is no thread.
     pub fn abandon(&mut self) {
         self.shared.abandon();
     }
@@ -80,18 +80,18 @@ fn open(address: SocketAddr, network: Option<&VirtualNetwork>) -> io::Result<Dri
     }
 }
 
-/// Addresses of a port of this machine, as others in its network see it.
+/// The addresses of a local port, as others in its network see them.
 pub fn own_addresses(local: SocketAddr, server: SocketAddr) -> Vec<SocketAddr> {
     if !local.ip().is_unspecified() {
         return vec![local];
     }
-    // Nothing is sent: the system says which address it would send from.
+    // Sends nothing: the system picks the address it would send from.
     let socket = std::net::UdpSocket::bind(SocketAddr::new(local.ip(), 0));
     let own = socket.and_then(|socket| socket.connect(server).and_then(|()| socket.local_addr()));
     own.map(|own| SocketAddr::new(own.ip(), local.port())).into_iter().collect()
 }
 
-/// A rendezvous server on a port, with its second one beside it, if it has one.
+/// A rendezvous server on a port, with its second port if it has one.
 ///
 /// # Errors
 /// When an address can't be bound or the system has no thread to spare; errno is kept.
@@ -117,7 +117,7 @@ pub fn rendezvous(
 /// A relay on a port.
 ///
 /// # Errors
-/// As [`rendezvous`].
+/// Those of [`rendezvous`].
 pub fn relay(
     address: SocketAddr,
     config: RelayServerConfig,

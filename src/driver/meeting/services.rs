@@ -1,4 +1,4 @@
-//! What a thread keeps going: a port, and who answers there.
+//! The services that a thread runs: a port and the code that answers there.
 
 use std::net::SocketAddr;
 
@@ -10,10 +10,10 @@ use crate::rendezvous::{RelayServer, RendezvousServer};
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
 
-/// Datagrams read in one turn: whoever asks for the counts doesn't wait for a flood.
+/// Datagrams read in one turn: a caller that wants the counters doesn't wait for a flood.
 const READ_BOUND: usize = 256;
 
-/// Who answers datagrams, and counts.
+/// Answers datagrams and counts them.
 pub trait Counted: Send + 'static {
     /// Answers a datagram, or drops it.
     fn handle_datagram(
@@ -25,10 +25,10 @@ pub trait Counted: Send + 'static {
         out: &mut Datagrams,
     );
 
-    /// Forgets what fell silent too long ago.
+    /// Forgets peers that have been silent too long.
     fn sweep(&mut self, now: Instant);
 
-    /// All its counts by name.
+    /// All counters by name.
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }
 
@@ -108,7 +108,7 @@ impl Counted for Lookout {
     }
 }
 
-/// A port with who answers there.
+/// A port with its service.
 pub(super) struct MeetingService<S> {
     driver: Option<Driver>,
     service: S,

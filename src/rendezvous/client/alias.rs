@@ -1,6 +1,6 @@
-//! Addresses that stand for codes: who sends there reaches whoever has the code, once a way is found.
+//! Addresses that stand for codes: datagrams to one reach the code's host once a path is found.
 //!
-//! Promises: a bounded number; one that nothing is sent to is let go.
+//! Promises: a bounded number; unused ones are dropped.
 
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -9,22 +9,22 @@ use super::relay_line::is_relayed;
 use crate::rendezvous::code::LobbyCode;
 use crate::time::{Duration, Instant};
 
-/// The network of these addresses: beside the one of peers by way of the relay.
+/// The network of these addresses, next to the one of relayed peers.
 const NETWORK: [u16; 4] = [0xFD3C, 0x9A57, 0xE1D4, 0x7278];
 
 /// The port of all of them.
 const PORT: u16 = 7777;
 
-/// When one that nothing is sent to is let go.
+/// An alias that nothing is sent to is dropped after this time.
 pub(super) const ALIAS_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Between two questions for a code that had no answer, or no way.
+/// Between two questions about a code after one without answer or path.
 pub(super) const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// A way that is older than this is looked for again when somebody dials anew: the box may have lost it.
+/// A path older than this is looked for again when the game dials anew: the NAT may have dropped it.
 pub(super) const STALE_AFTER: Duration = Duration::from_secs(6);
 
-/// The address that stands for whoever has this code.
+/// The address that stands for the host with this code.
 pub fn lobby_address(code: LobbyCode) -> SocketAddr {
     let [a, b, c, d] = NETWORK;
     let [one, two, three, four, five, six] = code.bytes().map(u16::from);
@@ -32,7 +32,7 @@ pub fn lobby_address(code: LobbyCode) -> SocketAddr {
     SocketAddr::new(ip.into(), PORT)
 }
 
-/// The code that an address stands for, if it is such.
+/// The code that an address stands for, if any.
 pub fn lobby_code(address: SocketAddr) -> Option<LobbyCode> {
     let IpAddr::V6(ip) = address.ip() else { return None };
     let (segments, octets) = (ip.segments(), ip.octets());
@@ -40,14 +40,14 @@ pub fn lobby_code(address: SocketAddr) -> Option<LobbyCode> {
     LobbyCode::from_bytes(octets[10..].try_into().ok()?).filter(|_| is_such)
 }
 
-/// Whether an address stands for a peer: no datagram can be sent there as it is.
+/// Whether an address stands for a peer: the socket can't send there.
 pub fn is_virtual(address: SocketAddr) -> bool {
     is_relayed(address) || lobby_code(address).is_some()
 }
 
 pub(super) struct Alias {
     pub(super) code: LobbyCode,
-    /// The question for it that is open.
+    /// The open question about it.
     pub(super) join: Option<u64>,
     pub(super) path: Option<SocketAddr>,
     pub(super) found_at: Instant,
@@ -55,7 +55,7 @@ pub(super) struct Alias {
     pub(super) used: Instant,
 }
 
-/// Has a code's address know what became of the question for it.
+/// Updates an alias by the event about its question.
 pub(super) fn note_event(now: Instant, aliases: &mut [Alias], event: &RendezvousEvent) {
     let (join, path) = match event {
         RendezvousEvent::Path { join: Some(join), address, .. } => (join, Some(*address)),

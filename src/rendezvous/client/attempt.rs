@@ -1,7 +1,7 @@
-//! The way to one peer, looked for: both sides ask at each other's addresses until one answers.
+//! Finding the path to one peer: both sides probe each other's addresses until one answers.
 //!
-//! Promises: a way is one that carried a question and its answer; both sides take the same one, which who asked for the
-//! other decides; a bounded number of datagrams, for a bounded time.
+//! Promises: a path has carried a probe and its reply; both sides take the same one, chosen by the side that asked for
+//! the other; a bounded number of datagrams for a bounded time.
 
 use core::net::SocketAddr;
 
@@ -10,40 +10,40 @@ use crate::rendezvous::messages::Introduction;
 use crate::rendezvous::probe::{Probe, ProbeKind};
 use crate::time::{Duration, Instant};
 
-/// Between two questions at the same address.
+/// Between two probes of one address.
 const ASK_INTERVAL: Duration = Duration::from_millis(60);
 
-/// How long a way through a box waits for one inside, where there may be such.
+/// How long a path through a NAT waits for one inside the network, if there may be one.
 const INSIDE_GRACE: Duration = Duration::from_millis(60);
 
-/// When the relay is got ready, if no way is open yet.
+/// When the relay is prepared if no path is open yet.
 const RELAY_READY_AFTER: Duration = Duration::from_millis(350);
 
 /// When the relay is taken.
 const RELAY_TAKEN_AFTER: Duration = Duration::from_millis(800);
 
-/// When it is given up.
+/// When the attempt fails.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the other side's last question is still answered.
+/// How long the other side's last probes are still answered.
 const ANSWERED_FOR: Duration = Duration::from_secs(5);
 
 /// How a peer is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
-    /// At an address of its own, or we at one of ours.
+    /// At the peer's own address, or the peer at ours.
     Direct,
-    /// Through a hole in a box.
+    /// Through a hole in a NAT.
     Punched,
-    /// By the relay, at a virtual address.
+    /// Over the relay, at a virtual address.
     Relayed,
 }
 
-/// Where an attempt stands.
+/// The state of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AttemptState {
     Asking,
-    /// We lead, and told the other side.
+    /// We lead and have told the other side the path.
     Taking(SocketAddr),
     Taken(SocketAddr, PathKind),
     Failed,
@@ -51,11 +51,11 @@ pub(super) enum AttemptState {
 
 pub(super) struct Attempt {
     pub(super) peer: Introduction,
-    /// What whoever asked for it knows it by.
+    /// The join it is for, as the caller knows it.
     pub(super) id: Option<u64>,
     us: Ourselves,
     candidates: Vec<Candidate>,
-    /// The relay's address for the peer, once both can use it.
+    /// The virtual address of the peer, once both sides can use the relay.
     relay: Option<SocketAddr>,
     relay_replied: bool,
     number: u32,
@@ -64,11 +64,11 @@ pub(super) struct Attempt {
     ask_at: Instant,
     ended_at: Instant,
     state: AttemptState,
-    /// The other side was heard, so it was introduced.
+    /// Whether the other side was heard, which proves it was introduced.
     pub(super) heard: bool,
 }
 
-/// What to say, where.
+/// Datagrams to send, with their receivers.
 pub(super) type Says = Vec<(SocketAddr, Vec<u8>)>;
 
 impl Attempt {
@@ -94,14 +94,14 @@ impl Attempt {
         self.state
     }
 
-    /// Whether the relay is to be got ready.
+    /// Whether the relay should be prepared.
     pub(super) fn wants_relay(&self, now: Instant) -> bool {
         let soon = self.candidates.is_empty() || needs_relay(&self.us, &self.peer);
         let waits = self.state == AttemptState::Asking && self.replied_at == Instant::NEVER;
         waits && self.peer.relay.is_some() && (soon || now - self.started >= RELAY_READY_AFTER)
     }
 
-    /// The peer is asked at this virtual address too.
+    /// Probes the peer at this virtual address too.
     pub(super) fn add_relay(&mut self, now: Instant, address: SocketAddr) {
         if self.relay.is_none() {
             self.relay = Some(address);
@@ -109,13 +109,13 @@ impl Attempt {
         }
     }
 
-    /// Nothing is left to do or to answer.
+    /// Whether nothing is left to do or answer.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         matches!(self.state, AttemptState::Taken(..) | AttemptState::Failed)
             && now - self.ended_at >= ANSWERED_FOR
     }
 
-    /// Takes what came for this session, already proven to be the other side's. True when the state is another one.
+    /// Handles a probe of this session, already proven to be the other side's. True if the state changed.
     pub(super) fn handle(&mut self, now: Instant, from: SocketAddr, probe: Probe, says: &mut Says) -> bool {
         self.heard = true;
         let before = self.state;
@@ -142,7 +142,7 @@ impl Attempt {
         self.state != before
     }
 
-    /// Says what is due. True when the state is another one.
+    /// Sends what is due. True if the state changed.
     pub(super) fn transmit(&mut self, now: Instant, says: &mut Says) -> bool {
         let before = self.state;
         let goes_on = matches!(self.state, AttemptState::Asking | AttemptState::Taking(_));
@@ -169,7 +169,7 @@ impl Attempt {
 
     pub(super) fn next_deadline(&self) -> Instant {
         match self.state {
-            // Only who leads decides anything then.
+            // By now only the leading side decides.
             AttemptState::Asking if self.peer.leads && self.replied_at != Instant::NEVER => {
                 self.ask_at.min(self.replied_at + INSIDE_GRACE)
             }
@@ -184,7 +184,7 @@ impl Attempt {
         says.push((to, bytes));
     }
 
-    /// Asks back where we were asked from: once for each question, as the peer may have forged where it asks from.
+    /// Probes the address that a probe came from: once for each probe, as its source may be forged.
     fn meet(&mut self, from: SocketAddr, says: &mut Says) {
         if self.state != AttemptState::Asking || self.relay == Some(from) {
             return;
@@ -209,7 +209,7 @@ impl Attempt {
         }
     }
 
-    /// Who leads takes a way when one is good enough for the time.
+    /// The leading side takes a path when one is good enough for the time that has passed.
     fn decide(&mut self, now: Instant, says: &mut Says) {
         if !self.peer.leads || self.state != AttemptState::Asking {
             return;
@@ -266,7 +266,7 @@ mod tests {
         }
         assert_eq!(says.iter().filter(|(to, _)| *to == victim).count(), 2);
         assert!(says.iter().filter(|(to, _)| *to == outside).count() > 50);
-        // It asks again: it is asked back again.
+        // A repeated probe is answered with one again.
         says.clear();
         attempt.handle(at(4_999), victim, ask, &mut says);
         assert_eq!(says.len(), 2);

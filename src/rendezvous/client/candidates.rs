@@ -1,37 +1,37 @@
-//! Where a peer may be reached, in the order in which it is tried.
+//! The addresses at which a peer may be reached, in the order of trying.
 //!
-//! Promises: a bounded list; addresses inside are tried only where both are seen from one box, so that no stranger makes us
-//! send into our own network.
+//! Promises: a bounded list; inside addresses are tried only if both peers are seen behind one NAT, so that no stranger
+//! makes us send into our own network.
 //!
-//! A box that takes a port for each destination (symmetric) is recognised by two ports of the server seeing two addresses
-//! of one peer. The difference says which port comes next, if the box hands them out in order. One side alone may guess: when
-//! both boxes are of that kind, each guess moves what the other side guesses, and the relay is the way.
+//! A NAT that takes a port for each destination (symmetric) is recognised when two ports of the server see two
+//! addresses of one peer. The difference predicts the next port if the NAT assigns ports in order. Only one side may
+//! guess: when both NATs are symmetric, each guess shifts the other side's, and the relay is the way.
 
 use core::net::{IpAddr, SocketAddr};
 
 use crate::rendezvous::messages::{Introduction, Sighting, is_private};
 
-/// Ports guessed of a box that takes one for each destination.
+/// How many ports are guessed of a symmetric NAT.
 pub(super) const GUESSED_PORTS: u16 = 12;
 
-/// The widest step between two ports of a box that is taken for an order.
+/// The largest step between two ports that still counts as an order.
 const MAX_STEP: i32 = 8;
 
-/// Addresses of one peer, those learned from its datagrams too.
+/// Addresses of one peer, including those learned from its datagrams.
 pub(super) const MAX_CANDIDATES: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) address: SocketAddr,
-    /// Of the peer's own network, or of ours.
+    /// In the peer's own network or in ours.
     pub(super) is_inside: bool,
-    /// Nobody told us of it: the peer asked from there.
+    /// Learned from a probe, not from an introduction.
     pub(super) is_learned: bool,
-    /// An answer came from there.
+    /// A reply came from there.
     pub(super) replied: bool,
 }
 
-/// As what we are seen ourselves.
+/// The addresses that we are seen with.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ourselves {
     pub(super) outside: Option<SocketAddr>,
@@ -43,18 +43,18 @@ impl Ourselves {
         self.outside.is_some_and(|outside| takes_ports(outside, &self.sighting))
     }
 
-    /// Nothing translates our address.
+    /// Whether no NAT translates our address.
     fn is_public(&self) -> bool {
         self.outside.is_some_and(|outside| self.sighting.inside.contains(&outside))
     }
 }
 
-/// Whether a box takes a port for each destination.
+/// Whether a NAT takes a port for each destination.
 fn takes_ports(outside: SocketAddr, sighting: &Sighting) -> bool {
     sighting.second.is_some_and(|second| second != outside)
 }
 
-/// Whether both boxes are such that only a relay is left, unless the peers are in one network.
+/// Whether both NATs are symmetric, so that only a relay works unless the peers share a network.
 pub(super) fn needs_relay(us: &Ourselves, peer: &Introduction) -> bool {
     us.takes_ports() && takes_ports(peer.outside, &peer.sighting)
 }
@@ -69,7 +69,7 @@ pub(super) fn candidates(us: &Ourselves, peer: &Introduction) -> Vec<Candidate> 
     let one_box = us.outside.is_some_and(|outside| outside.ip() == peer.outside.ip());
     let is_public = peer.sighting.inside.contains(&peer.outside);
     let relayed = needs_relay(us, peer);
-    // First what needs a port of our box that the other side may be guessing.
+    // First the addresses that need a port of our NAT which the other side may be guessing.
     if !relayed {
         add(peer.outside, is_public);
         if !us.takes_ports() {
@@ -82,7 +82,7 @@ pub(super) fn candidates(us: &Ourselves, peer: &Introduction) -> Vec<Candidate> 
     found
 }
 
-/// The ports that the peer's box takes next, if it hands them out in order.
+/// The next ports of the peer's NAT, if it assigns them in order.
 fn guesses(peer: &Introduction) -> impl Iterator<Item = SocketAddr> {
     let (outside, second) = (peer.outside, peer.sighting.second.unwrap_or(peer.outside));
     let step = i32::from(second.port()) - i32::from(outside.port());
@@ -92,7 +92,7 @@ fn guesses(peer: &Introduction) -> impl Iterator<Item = SocketAddr> {
     ports.filter(|port| *port != 0).map(move |port| SocketAddr::new(outside.ip(), port))
 }
 
-/// Whether a way between two peers needed no hole in a box: both sides come to the same answer.
+/// Whether a path needed no hole in a NAT: both sides come to the same answer.
 pub(super) fn is_direct(us: &Ourselves, peer: &Introduction, address: SocketAddr) -> bool {
     let theirs = peer.sighting.inside.contains(&address) || peer.sighting.inside.contains(&peer.outside);
     theirs || us.is_public() || is_own_network(address.ip())

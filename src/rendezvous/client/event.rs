@@ -1,4 +1,4 @@
-//! What a peer learns of a rendezvous, and what it counts.
+//! The events and counters of a peer's half.
 
 use core::net::SocketAddr;
 
@@ -7,46 +7,46 @@ use crate::rendezvous::code::LobbyCode;
 use crate::rendezvous::messages::{ListedGame, LobbyRefusal};
 use crate::store::counters::counters;
 
-/// Names a question for a code.
+/// Identifies a question about a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JoinId(pub u64);
 
-/// What a peer learns.
+/// An event for the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RendezvousEvent {
-    /// Our game has this code, and we are seen so; again when that has changed.
+    /// Our game has this code, and we are seen at this address; repeated when either changes.
     Registered { code: LobbyCode, outside: SocketAddr },
-    /// The server doesn't take our game now; it is asked again.
+    /// The server refuses our game for now; registration goes on.
     NotRegistered(LobbyRefusal),
-    /// The server has not answered for some time; it is asked on.
+    /// The server hasn't answered for some time; asking goes on.
     ServerSilent,
-    /// The listed games, all of them.
+    /// All listed games.
     Games(Vec<ListedGame>),
-    /// There is no introduction.
+    /// The server refuses an introduction.
     Refused { join: JoinId, refusal: LobbyRefusal },
-    /// The server didn't answer, or no way to the peer was found. Without `join`: the other side had asked.
+    /// The server didn't answer, or no path to the peer was found. Without `join`: the other side had asked.
     NoPath { join: Option<JoinId>, server_answered: bool },
-    /// This is the way to a peer. Without `join`: the other side had asked.
+    /// The path to a peer. Without `join`: the other side had asked.
     Path { join: Option<JoinId>, address: SocketAddr, kind: PathKind },
 }
 
 counters! {
-    /// What a peer's part did, and what it dropped.
+    /// Counters of a peer's half.
     pub struct PeerCounters {
-        /// Introductions, ours and others', that began an attempt.
+        /// Introductions that began an attempt, ours and others'.
         introduced,
         direct,
         punched,
         relayed,
-        /// Attempts that found no way.
+        /// Attempts that found no path.
         no_path,
-        /// Datagrams with our first byte that nobody was asked for.
+        /// Datagrams with our first byte that nobody asked for.
         unexpected,
-        /// Introductions and probes of who hasn't their key.
+        /// Introductions and probes by senders without their key.
         forged,
-        /// Introductions while there were as many attempts as may be.
+        /// Introductions beyond the maximum of attempts.
         too_many,
-        /// Events that nobody took.
+        /// Events dropped because the game took none.
         events_lost,
     }
 }

@@ -1,7 +1,7 @@
-//! What a peer wants of the server: its game registered, codes looked up, the list.
+//! A peer's questions to the server: registering its game, looking codes up, listing games.
 //!
-//! Promises: each question is asked until it is answered or too old; a game is registered again and again, which keeps the
-//! box's mapping and finds a new one.
+//! Promises: each question is repeated until it is answered or expires; repeated registration keeps the NAT's mapping
+//! alive and finds a new one.
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
@@ -14,23 +14,23 @@ use crate::rendezvous::secrets::Secrets;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
 
-/// Between two questions that wait for an answer.
+/// Between two repetitions of a question.
 const ASK_INTERVAL: Duration = Duration::from_millis(120);
 
-/// Between two registrations of a game: boxes keep a mapping for 30 seconds and more.
+/// Between two registrations of a game: NATs keep a mapping for 30 seconds and more.
 pub(super) const REGISTER_INTERVAL: Duration = Duration::from_secs(10);
 
-/// When a question is given up.
+/// When a question expires.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Registrations without an answer after which the server counts as silent.
+/// Registrations without answer after which the server counts as silent.
 const SILENT_AFTER: u32 = 25;
 
 struct Hosted {
     secret: [u8; 16],
     number: u32,
     info: GameInfo,
-    /// As it was told last.
+    /// The code and address last reported.
     known: Option<(LobbyCode, SocketAddr)>,
     ask_at: Instant,
     unanswered: u32,
@@ -131,7 +131,7 @@ impl Lobby {
         self.listing = Some(Listing { protocol_id, number, games: Vec::new(), started: now, ask_at: now });
     }
 
-    /// The attempt of a join is over.
+    /// The attempt for a join ended.
     pub(super) fn end_join(&mut self, id: u64) {
         self.joins.retain(|join| join.id != id);
     }
@@ -140,7 +140,7 @@ impl Lobby {
         self.events.pop_front()
     }
 
-    /// Whose an introduction with this number is: of a join, with its nonce, or of our game, with its secret.
+    /// The owner of an introduction with this number: a join and its nonce, or our game and its secret.
     pub(super) fn introduced(&mut self, number: u32) -> Option<(Option<u64>, [u8; 16])> {
         if number == 0 {
             return self.hosted.as_ref().map(|hosted| (None, hosted.secret));
@@ -149,12 +149,12 @@ impl Lobby {
         Some((Some(join.id), join.nonce))
     }
 
-    /// An introduction for a join was proven: it is asked on only so that the other side hears of it too.
+    /// The introduction for a join is proven; its question is repeated only so that the other side gets its own.
     pub(super) fn note_introduced(&mut self, id: u64) {
         self.joins.iter_mut().filter(|join| join.id == id).for_each(|join| join.is_introduced = true);
     }
 
-    /// Takes an answer that is no introduction; false when nobody asked.
+    /// Handles an answer other than an introduction; false if nobody asked.
     pub(super) fn handle(&mut self, now: Instant, from: SocketAddr, number: u32, answer: Answer) -> bool {
         if let Answer::Observed(seen) = answer {
             let is_answer = self.line.handle_observed(from, number, seen);
@@ -209,7 +209,7 @@ impl Lobby {
     fn note_games(&mut self, now: Instant, total: u16, first: u16, games: Vec<ListedGame>) {
         self.line.note_answered(now, None);
         let Some(listing) = self.listing.as_mut() else { return };
-        // One that is asked for again, or lost on its way.
+        // A page that was asked for twice, or came out of order.
         if usize::from(first) != listing.games.len() {
             return;
         }
@@ -227,7 +227,7 @@ impl Lobby {
         self.listing.iter_mut().for_each(|listing| listing.ask_at = now);
     }
 
-    /// Asks what is due. `heard` says of a join whether the other side was heard already.
+    /// Sends the questions that are due. `heard` says of a join whether the other side was heard already.
     pub(super) fn transmit(&mut self, now: Instant, heard: impl Fn(u64) -> bool, out: &mut Datagrams) {
         let Lobby { line, hosted, joins, listing, events, .. } = self;
         line.transmit(now, out);
@@ -278,13 +278,13 @@ impl Lobby {
         let joins = self.joins.iter().map(|join| join.ask_at);
         let listing = self.listing.iter().map(|listing| listing.ask_at);
         let asks = hosted.chain(joins).chain(listing).fold(Instant::NEVER, Instant::min);
-        // What waits until we are known goes on when that is.
+        // Questions that need our addresses wait until those are known.
         let asks = if self.line.may_ask() { asks } else { Instant::NEVER };
         asks.min(self.line.next_deadline())
     }
 }
 
-/// The number of a question; 0 is for what nobody asked.
+/// A question's number; 0 is for unrequested answers.
 fn number(secrets: &mut Secrets) -> u32 {
     (secrets.draw_u64() as u32).max(1)
 }

@@ -1,12 +1,14 @@
-//! A peer's part: it registers its game, looks codes up, and finds a way to each peer that it learns of.
+//! A peer's half of the rendezvous: registers its game, looks codes up, and finds a path to each peer it is introduced
+//! to.
 //!
-//! Promises: a [`RendezvousEvent::Path`] within three seconds where there is a way; what starts with [`MAGIC`] is ours and
-//! nothing else is, so that the game's port serves both; datagrams go only where the server, or a peer that has the key of
-//! an introduction, was seen, and to addresses inside our own network; bounded attempts, lines and events.
+//! Promises: a [`RendezvousEvent::Path`] within three seconds if there is a path; datagrams that start with [`MAGIC`]
+//! are ours and no others are, so the game's port serves both; datagrams go only to the server, to peers with the key
+//! of an introduction, to addresses named in one, and to addresses inside our own network; bounded attempts, lines and
+//! events.
 //!
-//! Whoever owns it gives it what the port receives ([`RendezvousClient::handle_datagram`]), calls
-//! [`RendezvousClient::transmit`] at least each 50 ms while something is looked for, and takes the events. What goes to a
-//! virtual address ([`is_virtual`]) goes through [`RendezvousClient::wrap`] first.
+//! The owner passes in what the port receives ([`RendezvousClient::handle_datagram`]), calls
+//! [`RendezvousClient::transmit`] at least every 50 ms during an attempt, and takes the events. Datagrams to a virtual
+//! address ([`is_virtual`]) go through [`RendezvousClient::wrap`] first.
 
 mod alias;
 mod attempt;
@@ -38,28 +40,28 @@ use attempt::{Attempt, AttemptState, Says};
 use lobby::Lobby;
 use relay_line::RelayLine;
 
-/// Peers that a way is looked for to at a time.
+/// Attempts at a time.
 pub const MAX_ATTEMPTS: usize = 32;
 
-/// Of these, those that one source may cause: players behind one NAT.
+/// Attempts that one source may cause: players behind one NAT.
 const MAX_ATTEMPTS_OF_A_SOURCE: usize = 8;
 
-/// Peers by way of the relay at a time.
+/// Relayed peers at a time.
 const MAX_LINES: usize = 64;
 
-/// Events that wait at most; what is more is counted.
+/// The maximum of waiting events; more are dropped and counted.
 const MAX_EVENTS: usize = 256;
 
-/// The silence after which a way by the relay is let go.
+/// The silence after which a relayed path is dropped.
 const LINE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a datagram was.
+/// What a received datagram was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled<'a> {
-    /// The game's: it has nothing to do with this.
+    /// The game's own, unrelated to the rendezvous.
     NotOurs,
     Taken,
-    /// The game's, by way of the relay: it came from this virtual address.
+    /// The game's, over the relay: it came from this virtual address.
     Relayed(SocketAddr, &'a [u8]),
 }
 
@@ -68,23 +70,23 @@ struct Line {
     used: Instant,
 }
 
-/// A peer's part in a rendezvous.
+/// A peer's half of a rendezvous.
 pub struct RendezvousClient {
     secrets: Secrets,
     lobby: Lobby,
     attempts: Vec<Attempt>,
     lines: Vec<Line>,
     aliases: Vec<Alias>,
-    /// Of games that are dialled by their code's address.
+    /// The protocol id of games dialled by their code's address.
     protocol_id: u64,
-    /// Codes are dialled only once we have one ourselves, to be told to those whom we meet.
+    /// Codes are dialled only once we have one ourselves, which the peers we meet are told.
     code_first: bool,
     events: VecDeque<RendezvousEvent>,
     counters: PeerCounters,
 }
 
 impl RendezvousClient {
-    /// A peer's part towards a server. `inside` are the port's own addresses, of which a few are told.
+    /// A peer's half, with the server's address. `inside` are the port's own addresses, a few of which are sent.
     pub fn new(server: SocketAddr, mut inside: Vec<SocketAddr>, entropy: &mut dyn Entropy) -> Self {
         inside.truncate(MAX_INSIDE);
         let mut secrets = Secrets::new(entropy);
@@ -110,44 +112,44 @@ impl RendezvousClient {
         self.lobby.code()
     }
 
-    /// As what the server sees us.
+    /// Our address as the server sees it.
     pub fn outside(&self) -> Option<SocketAddr> {
         self.lobby.line.us().outside
     }
 
-    /// Has a game registered from now on, or changes what is said of it.
+    /// Registers a game from now on, or changes its description.
     pub fn register(&mut self, now: Instant, info: GameInfo) {
         self.lobby.register(now, info, &mut self.secrets);
     }
 
-    /// Has codes be dialled by their addresses ([`lobby_address`]): games of this protocol, and only once our own game has
-    /// a code.
+    /// Enables dialling codes by their addresses ([`lobby_address`]), for games of this protocol and once our own game
+    /// has a code.
     pub fn dial_codes(&mut self, protocol_id: u64) {
         (self.protocol_id, self.code_first) = (protocol_id, true);
     }
 
-    /// The address by which the game knows whoever sends from `from`.
+    /// The address by which the game knows the sender at `from`.
     pub fn known_as(&self, from: SocketAddr) -> SocketAddr {
         let alias = self.aliases.iter().find(|alias| alias.path == Some(from));
         alias.map_or(from, |alias| lobby_address(alias.code))
     }
 
-    /// Says how many play, when that has changed.
+    /// Sets the number of players of the registered game.
     pub fn set_players(&mut self, now: Instant, players: u8) {
         self.lobby.set_players(now, players);
     }
 
-    /// Takes the game away, at once as far as one datagram goes.
+    /// Removes the game from the server, with one unacked datagram.
     pub fn unregister(&mut self, out: &mut Datagrams) {
         self.lobby.unregister(out);
     }
 
-    /// Looks a code up and finds a way to its host. None while too many are looked for.
+    /// Looks a code up and finds a path to its host. None while there are too many attempts.
     pub fn join(&mut self, now: Instant, code: LobbyCode, protocol_id: u64) -> Option<JoinId> {
         self.lobby.join(now, code, protocol_id, &mut self.secrets)
     }
 
-    /// Asks for the listed games of a protocol, 0 for any; a question before it is forgotten.
+    /// Asks for the listed games of a protocol, 0 for any; an earlier question is forgotten.
     pub fn list(&mut self, now: Instant, protocol_id: u64) {
         self.lobby.list(now, protocol_id, &mut self.secrets);
     }
@@ -156,12 +158,12 @@ impl RendezvousClient {
         self.events.pop_front()
     }
 
-    /// Lets a way by the relay go; nothing else has anything to let go.
+    /// Drops a relayed path; other paths need no dropping.
     pub fn forget(&mut self, address: SocketAddr) {
         self.lines.retain(|line| line.relay.address() != address);
     }
 
-    /// Takes what the port received.
+    /// Handles a datagram that the port received.
     pub fn handle_datagram<'a>(
         &mut self,
         now: Instant,
@@ -170,7 +172,7 @@ impl RendezvousClient {
         out: &mut Datagrams,
     ) -> Handled<'a> {
         if is_virtual(from) {
-            // Nothing that is carried comes from there as it is.
+            // Real datagrams never come from virtual addresses.
             self.counters.unexpected += 1;
             return Handled::Taken;
         }
@@ -287,7 +289,7 @@ impl RendezvousClient {
         self.attempts.push(Attempt::new(now, self.lobby.line.us().clone(), peer, id, number));
     }
 
-    /// Says what is due.
+    /// Sends what is due.
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
         let RendezvousClient { lobby, events, attempts, counters, aliases, .. } = self;
         aliases.retain(|alias| now - alias.used < ALIAS_TIMEOUT);
@@ -318,14 +320,15 @@ impl RendezvousClient {
         self.send(&says, out);
     }
 
-    /// When [`RendezvousClient::transmit`] has something to do, if nothing comes before.
+    /// When [`RendezvousClient::transmit`] is due if nothing arrives before.
     pub fn next_deadline(&self) -> Instant {
         let attempts = self.attempts.iter().map(Attempt::next_deadline);
         let lines = self.lines.iter().map(|line| line.relay.next_deadline());
         attempts.chain(lines).fold(self.lobby.next_deadline(), Instant::min)
     }
 
-    /// Sends a datagram of the game to a virtual address. False, and nothing is sent, when it is no such, or gone.
+    /// Sends a datagram of the game to a virtual address. False, and nothing is sent, if the address isn't virtual, or
+    /// its path is gone.
     pub fn wrap(&mut self, now: Instant, to: SocketAddr, datagram: &[u8], out: &mut Datagrams) -> bool {
         if let Some(code) = lobby_code(to) {
             return match self.path_to(now, code, datagram) {
@@ -344,7 +347,7 @@ impl RendezvousClient {
         true
     }
 
-    /// The way to whoever has a code, which is looked for if there is none.
+    /// The path to a code's host, which is looked for if there is none.
     fn path_to(&mut self, now: Instant, code: LobbyCode, datagram: &[u8]) -> Option<SocketAddr> {
         let place = match self.aliases.iter().position(|alias| alias.code == code) {
             Some(place) => place,
@@ -358,7 +361,7 @@ impl RendezvousClient {
         };
         let alias = &mut self.aliases[place];
         alias.used = now;
-        // Netcode's request, which begins with a zero: whoever is dialled anew may have moved.
+        // A netcode request begins with a zero: a host that is dialled anew may have moved.
         if datagram.first() == Some(&0) && now - alias.found_at >= STALE_AFTER {
             alias.path = None;
         }
@@ -370,7 +373,7 @@ impl RendezvousClient {
         alias.path
     }
 
-    /// Sends those of a batch by the relay that go to virtual addresses; the others stay as they are, in order.
+    /// Sends those datagrams of a batch over the relay that go to virtual addresses; the others stay, in order.
     pub fn wrap_all(&mut self, now: Instant, batch: &mut Datagrams) {
         if !batch.entries().iter().any(|(to, _)| is_virtual(*to)) {
             return;

@@ -1,4 +1,4 @@
-//! A peer by way of the relay: its virtual address, and what goes around its datagrams.
+//! A relayed peer: its virtual address, and the header around its datagrams.
 
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -7,7 +7,7 @@ use crate::rendezvous::secrets::{ShortTag, TAG_BYTES};
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
 
-/// The network of virtual addresses: a unique local one (RFC 4193) of random bits, which nothing outside this process sees.
+/// The network of virtual addresses: a unique local one (RFC 4193) with random bits, never seen outside this process.
 const NETWORK: [u16; 4] = [0xFD3C, 0x9A57, 0xE1D4, 0x7277];
 
 /// The port of all virtual addresses.
@@ -16,17 +16,17 @@ const PORT: u16 = 7777;
 /// Between two binds until one is answered.
 const BIND_INTERVAL: Duration = Duration::from_millis(120);
 
-/// Between two binds after that: it keeps the box's mapping, and finds another one again.
+/// Between two binds afterwards, which keep the NAT's mapping alive or find a new one.
 const REBIND_INTERVAL: Duration = Duration::from_secs(8);
 
-/// The address that stands for the peer at the other side of a channel.
+/// The address that stands for the peer at the other end of a channel.
 pub(super) fn virtual_address(channel: u64) -> SocketAddr {
     let [a, b, c, d] = NETWORK;
     let low = |shift: u32| (channel >> shift) as u16;
     SocketAddr::new(Ipv6Addr::new(a, b, c, d, low(48), low(32), low(16), low(0)).into(), PORT)
 }
 
-/// Whether an address stands for a peer by way of the relay.
+/// Whether an address stands for a relayed peer.
 pub(super) fn is_relayed(address: SocketAddr) -> bool {
     matches!(address.ip(), IpAddr::V6(ip) if ip.segments()[..4] == NETWORK)
 }
@@ -39,7 +39,7 @@ pub(super) struct RelayLine {
     cookie: ShortTag,
     pub(super) is_bound: bool,
     bind_at: Instant,
-    /// A cookie was taken and tried at once: a relay that gives nothing but cookies isn't asked faster for it.
+    /// A cookie was taken and used at once. A relay that sends only cookies doesn't make us ask faster.
     has_hurried: bool,
 }
 

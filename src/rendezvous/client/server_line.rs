@@ -1,6 +1,6 @@
-//! What a peer knows of the server, and of itself by the server: its cookie, and as what it is seen.
+//! What a peer knows about the server, and about itself from the server: its cookie, and the addresses it is seen with.
 //!
-//! Promises: an answer counts only with the number of a question that is open, which nobody knows who can't read the way.
+//! Promises: an answer counts only with the number of an open question, which nobody knows who can't read the path.
 
 use core::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use crate::time::{Duration, Instant};
 /// Between two questions to the second port.
 const OBSERVE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Questions to the second port before we go on without it.
+/// Questions to the second port before going on without it.
 const OBSERVE_TRIES: u32 = 4;
 
 pub(super) struct ServerLine {
@@ -21,7 +21,7 @@ pub(super) struct ServerLine {
     cookie: Option<ShortTag>,
     second_port: u16,
     us: Ourselves,
-    /// A cookie was taken and tried at once: a server that gives nothing but cookies isn't asked faster for it.
+    /// A cookie was taken and used at once. A server that sends only cookies doesn't make us ask faster.
     has_hurried: bool,
     observe_number: u32,
     observe_tries: u32,
@@ -46,7 +46,7 @@ impl ServerLine {
         &self.us
     }
 
-    /// Whether a question may go out: the first, for a cookie, or one that says all that can be known of us.
+    /// Whether a question may be sent: the first one gets a cookie, later ones wait until both our addresses are known.
     pub(super) fn may_ask(&self) -> bool {
         self.cookie.is_none() || self.observe_at == Instant::NEVER
     }
@@ -56,7 +56,7 @@ impl ServerLine {
         out.push_with(self.server, |out| Asked { number, cookie, request }.write(out));
     }
 
-    /// Takes a cookie. True when what was asked with another one is to be asked again now.
+    /// Handles a cookie. True if questions with an old cookie are to be repeated now.
     pub(super) fn handle_challenge(
         &mut self,
         now: Instant,
@@ -70,7 +70,7 @@ impl ServerLine {
         !core::mem::replace(&mut self.has_hurried, true)
     }
 
-    /// The server took a cookie of ours, and saw us so. True when that is news.
+    /// The server accepted our cookie and saw us at this address. True if that is new.
     pub(super) fn note_answered(&mut self, now: Instant, seen: Option<SocketAddr>) -> bool {
         self.has_hurried = false;
         seen.is_some_and(|seen| self.note_seen(now, seen))
@@ -86,7 +86,7 @@ impl ServerLine {
         is_news
     }
 
-    /// True when this answers our question to the second port.
+    /// True if this answers our question to the second port.
     pub(super) fn handle_observed(&mut self, from: SocketAddr, number: u32, seen: SocketAddr) -> bool {
         let asked = self.observe_at != Instant::NEVER && number == self.observe_number;
         let is_answer = asked && Some(from) == self.second_address();

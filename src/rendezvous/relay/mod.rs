@@ -1,8 +1,9 @@
-//! The last resort: a server that carries datagrams between two peers who can't reach each other.
+//! The last resort: a server that carries datagrams between two peers that can't reach each other.
 //!
-//! Promises: it carries for who shows a token of its rendezvous server from a proven address, to the other side of that
-//! channel and nowhere else; as much as the token allows; nothing longer than what came. Memory is bounded by the channels
-//! allowed, and none is taken before an address is proven. What it carries it can't read: netcode sealed it.
+//! Promises: it carries for a peer that shows a token of its rendezvous server from a proven address, to the other side
+//! of that channel and nowhere else; at the token's rate; nothing longer than it received. Memory is bounded by the
+//! number of channels, and none is used before an address is proven. Netcode sealed the datagrams, so the relay can't
+//! read them.
 
 mod packets;
 pub mod token;
@@ -22,16 +23,16 @@ use crate::store::Datagrams;
 use crate::store::counters::counters;
 use crate::time::{Duration, Instant, UnixSeconds};
 
-/// Channels at a time, unless set otherwise.
+/// The default maximum of channels.
 pub const DEFAULT_MAX_CHANNELS: usize = 4096;
 
-/// The silence after which a channel is forgotten: three of a peer's repeated binds.
+/// The silence after which a channel is forgotten: three times a peer's rebind interval.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often idle channels are looked for.
+/// How often idle channels are forgotten.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Channels that one source may have a side of: players behind one box.
+/// Sides of channels that one source may hold: players behind one NAT.
 const MAX_OF_A_SOURCE: u32 = 256;
 
 /// Settings of a [`RelayServer`].
@@ -39,16 +40,16 @@ const MAX_OF_A_SOURCE: u32 = 256;
 pub struct RelayServerConfig {
     pub key: RelayKey,
     pub max_channels: usize,
-    /// Bytes a second that all channels together may carry, headers below UDP not counted.
+    /// The rate in bytes a second for all channels together, UDP payloads only.
     pub max_bytes_per_second: u64,
 }
 
 counters! {
-    /// What a relay did, and what it dropped.
+    /// Counters of a relay.
     pub struct RelayCounters {
-        /// Channels with a side of a peer.
+        /// Channels with at least one bound side.
         channels,
-        /// Times a peer got its side of a channel, or got it again from another address.
+        /// Times a peer bound its side of a channel, first or again from another address.
         bound,
         /// Channels forgotten after a silence.
         forgotten,
@@ -56,18 +57,18 @@ counters! {
         challenged,
         forwarded,
         forwarded_bytes,
-        /// Datagrams that are no packet of a relay.
+        /// Datagrams that aren't a relay's packet.
         malformed,
-        /// Tokens that somebody else wrote.
+        /// Tokens not written by the rendezvous server.
         forged_token,
         expired_token,
-        /// Binds refused because there are as many channels as may be.
+        /// Binds refused because the relay has its maximum of channels.
         full,
-        /// Binds refused because their source has as many channels as it may.
+        /// Binds refused because their source has its maximum of channels.
         source_full,
-        /// Datagrams from who has no side of their channel.
+        /// Datagrams from a sender that isn't bound to their channel.
         unbound,
-        /// Datagrams whose receiver isn't there yet, or not any more.
+        /// Datagrams whose receiver isn't bound, or not any more.
         other_side_missing,
         /// Datagrams beyond their channel's rate.
         over_rate,
@@ -76,7 +77,7 @@ counters! {
     }
 }
 
-/// Bytes that may go now: regained with time, up to half a second's.
+/// A byte budget that refills with time, up to half a second's worth.
 #[derive(Clone, Copy, Debug)]
 struct ByteBucket {
     per_second: u64,
@@ -107,7 +108,7 @@ pub struct RelayServer {
     config: RelayServerConfig,
     secrets: Secrets,
     channels: BTreeMap<u64, Channel>,
-    /// How many sides a source has.
+    /// How many sides each source holds.
     sources: BTreeMap<u64, u32>,
     total: ByteBucket,
     sweep_at: Instant,
@@ -132,7 +133,7 @@ impl RelayServer {
         RelayCounters { channels: self.channels.len() as u64, ..self.counters }
     }
 
-    /// Takes a datagram, and answers or forwards it.
+    /// Handles a datagram: answers or forwards it.
     pub fn handle_datagram(
         &mut self,
         now: Instant,
@@ -212,7 +213,7 @@ impl RelayServer {
         out.push(to, datagram);
     }
 
-    /// Forgets channels that fell silent: to be called now and then where no datagram comes.
+    /// Forgets idle channels; call it now and then even if no datagram comes.
     pub fn sweep(&mut self, now: Instant) {
         if now < self.sweep_at {
             return;

@@ -1,10 +1,10 @@
-//! What peers and a relay say to each other.
+//! The packets between peers and a relay.
 
 use crate::rendezvous::bytes::{Fields, MAGIC};
 use crate::rendezvous::relay::token::{RelayToken, TOKEN_BYTES};
 use crate::rendezvous::secrets::{ShortTag, TAG_BYTES};
 
-/// What carrying adds to a datagram.
+/// Bytes that the relay's header adds to a datagram.
 pub const RELAY_HEADER_BYTES: usize = 1 + 1 + 8;
 
 const BIND_BYTES: usize = 2 + TAG_BYTES + TOKEN_BYTES;
@@ -18,17 +18,17 @@ mod kind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::rendezvous) enum RelayPacket<'a> {
-    /// A peer wants its side of a channel, with the relay's cookie once it has one.
+    /// A peer claims its side of a channel, with the relay's cookie once it has one.
     Bind {
         cookie: ShortTag,
         token: RelayToken,
     },
-    /// What proves the peer's address, of its channel.
+    /// The cookie that proves the peer's address, and its channel.
     Challenge {
         channel: u64,
         cookie: ShortTag,
     },
-    /// The side is the peer's for now.
+    /// The side is bound to the peer for now.
     Bound {
         channel: u64,
     },

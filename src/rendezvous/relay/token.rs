@@ -1,7 +1,8 @@
-//! What a relay is shown: that the rendezvous server wants it to carry for this peer, how much, and until when.
+//! Relay tokens: the rendezvous server's permission to carry for a peer, with rate and expiry.
 //!
-//! Promises: only who has the key that server and relay share makes one. A token is of one channel and one of its two
-//! sides. It is not secret: who reads a peer's datagrams on their way can take its side, and gets what is sealed.
+//! Promises: only holders of the key that server and relay share can make one. A token is for one channel and one of
+//! its two sides. It isn't secret: an attacker who reads a peer's datagrams can take its side, and gets sealed
+//! datagrams.
 
 use crate::rendezvous::secrets::{hmac, same};
 use crate::time::UnixSeconds;
@@ -15,23 +16,23 @@ const MAC_BYTES: usize = 16;
 /// Bytes of a relay token.
 pub const TOKEN_BYTES: usize = BODY_BYTES + MAC_BYTES;
 
-/// A relay token, as bytes: a peer needn't look into it.
+/// A relay token as bytes, opaque to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelayToken([u8; TOKEN_BYTES]);
 
-/// What a token says.
+/// The contents of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelayTerms {
     pub channel: u64,
-    /// Which of the two: false or true.
+    /// Which of the two sides.
     pub side: bool,
     pub expires: UnixSeconds,
-    /// Bytes a second that the channel may carry, both ways together.
+    /// The channel's rate in bytes a second, both directions together.
     pub bytes_per_second: u32,
 }
 
 impl RelayToken {
-    /// A token that says this.
+    /// Signs a token with these terms.
     pub fn new(key: &RelayKey, terms: RelayTerms) -> Self {
         let mut bytes = [0; TOKEN_BYTES];
         let (body, mac) = bytes.split_at_mut(BODY_BYTES);
@@ -47,7 +48,7 @@ impl RelayToken {
         RelayToken(bytes)
     }
 
-    /// The token as a relay is shown it.
+    /// The token's bytes, as shown to a relay.
     pub fn to_bytes(&self) -> [u8; TOKEN_BYTES] {
         self.0
     }
@@ -56,14 +57,14 @@ impl RelayToken {
         &self.0
     }
 
-    /// The channel it is for, whoever wrote it.
+    /// The channel of the token, unverified.
     pub(in crate::rendezvous) fn channel(&self) -> u64 {
         let mut channel = [0; 8];
         channel.copy_from_slice(&self.0[..8]);
         u64::from_le_bytes(channel)
     }
 
-    /// What it says; None when somebody else than the key's owners wrote it.
+    /// The token's terms; None unless it was signed with the key.
     pub(in crate::rendezvous) fn open(&self, key: &RelayKey) -> Option<RelayTerms> {
         let (body, mac) = self.0.split_at(BODY_BYTES);
         if !same(mac, &hmac(key, &[b"relay", body])[..MAC_BYTES]) || body[8] > 1 {

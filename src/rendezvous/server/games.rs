@@ -1,6 +1,6 @@
-//! The games of a server: by code and by the secret of their host.
+//! A server's games, by code and by their host's secret.
 //!
-//! Promises: bounded in all and by source; a game that isn't registered again is forgotten.
+//! Promises: bounded in all and by source; a game that isn't registered again expires.
 
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use crate::rendezvous::messages::{GameInfo, ListedGame, Sighting};
 use crate::rendezvous::source_limit::source;
 use crate::time::{Duration, Instant};
 
-/// A game that isn't registered again for so long is gone: three of a host's repeats.
+/// A game that isn't registered again for this long expires: three times a host's interval.
 pub const GAME_LIFETIME: Duration = Duration::from_secs(30);
 
-/// How often games that are gone are looked for.
+/// How often expired games are removed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug)]
@@ -28,14 +28,14 @@ pub(super) struct Game {
 pub(super) struct Games {
     by_code: BTreeMap<LobbyCode, Game>,
     codes: BTreeMap<[u8; 16], LobbyCode>,
-    /// How many games a source has.
+    /// How many games each source has.
     sources: BTreeMap<u64, usize>,
     max: usize,
     max_of_a_source: usize,
     sweep_at: Instant,
 }
 
-/// Why a game has no place.
+/// Why a game is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoPlace {
     Server,
@@ -62,7 +62,7 @@ impl Games {
         self.by_code.get(&code)
     }
 
-    /// Registers a game, or has it as it is now.
+    /// Registers a game, or updates its description.
     pub(super) fn put(
         &mut self,
         now: Instant,
@@ -104,7 +104,7 @@ impl Games {
         game.into_iter().for_each(|game| self.leave(source(game.host)));
     }
 
-    /// The listed games of a protocol (0 for any) from a place on, and how many there are.
+    /// The listed games of a protocol (0 for any) from an index on, and how many there are.
     pub(super) fn listed(&self, protocol_id: u64, first: usize, count: usize) -> (usize, Vec<ListedGame>) {
         let is_meant =
             |game: &Game| game.info.listed && (protocol_id == 0 || game.info.protocol_id == protocol_id);
@@ -114,7 +114,7 @@ impl Games {
         (meant.count(), games.map(listed).collect())
     }
 
-    /// Forgets games that are gone; how many.
+    /// Removes expired games; returns how many.
     pub(super) fn sweep(&mut self, now: Instant) -> u64 {
         if now < self.sweep_at {
             return 0;

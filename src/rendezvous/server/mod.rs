@@ -1,13 +1,13 @@
-//! Where peers meet: it keeps a list of games by code, and tells two peers of each other. It sees no data of a game.
+//! The meeting point: keeps games by code, and introduces peers to each other. It sees none of a game's data.
 //!
-//! Promises: nothing is kept for, and nothing but a cookie sent to, an address that didn't prove that it receives there;
-//! never more bytes go out for a question than came with it, those to a host included. Memory is bounded by the games
-//! allowed. Introductions take none: all that they need comes again with a repeated question.
+//! Promises: an address that hasn't proven that it receives there gets nothing but a cookie, and nothing is kept for
+//! it; a question never causes more bytes than it has, those to a host included. Memory is bounded by the number of
+//! games. Introductions need no memory: a repeated question brings everything they need.
 //!
-//! | from the network | checked, in this order | bounded by |
+//! | datagram | checks, in this order | bounds |
 //! |---|---|---|
 //! | any request | its exact length, its cookie | an answer of 35 bytes |
-//! | the same, proven | its source's rate, then every field | 64 at once, 16 a second and source |
+//! | the same, with a cookie | its source's rate, then every field | 64 at once, 16 a second and source |
 //! | a wrong code | its source's rate of wrong codes | 10 at once, one in 2 seconds and source |
 
 mod games;
@@ -26,28 +26,28 @@ use crate::store::counters::counters;
 use crate::time::{Duration, Instant, UnixSeconds};
 use games::{Game, Games, NoPlace};
 
-/// Games at a time, unless set otherwise.
+/// The default maximum of games.
 pub const DEFAULT_MAX_GAMES: usize = 10_000;
 
-/// Games of one source, unless set otherwise: players behind one box.
+/// The default maximum of games from one source: players behind one NAT.
 pub const DEFAULT_MAX_GAMES_OF_A_SOURCE: usize = 64;
 
-/// How long a relay token may be shown: a match that lasts an evening binds again and again.
+/// How long a relay token is valid: a match that lasts an evening rebinds again and again.
 const RELAY_TOKEN_LIFETIME: u64 = 12 * 3600;
 
-/// A relay that peers are sent to.
+/// A relay that peers are given.
 #[derive(Clone, Copy, Debug)]
 pub struct RelayOffer {
     pub address: SocketAddr,
     pub key: RelayKey,
-    /// Bytes a second for each pair, both ways together.
+    /// The rate of each pair in bytes a second, both directions together.
     pub bytes_per_second: u32,
 }
 
 /// Settings of a [`RendezvousServer`].
 #[derive(Clone, Copy, Debug)]
 pub struct RendezvousServerConfig {
-    /// A second port at the server's address, which lets peers find out what their box does; 0 for none.
+    /// A second port at the server's address, by which peers learn how their NAT assigns ports; 0 for none.
     pub second_port: u16,
     pub relay: Option<RelayOffer>,
     pub max_games: usize,
@@ -66,22 +66,22 @@ impl Default for RendezvousServerConfig {
 }
 
 counters! {
-    /// What a rendezvous server did, and what it dropped.
+    /// Counters of a rendezvous server.
     pub struct RendezvousCounters {
-        /// Games there are now.
+        /// Current games.
         games,
         /// Registrations of new games.
         registered,
-        /// Registrations of games that were there already.
+        /// Registrations of known games.
         refreshed,
         unregistered,
         /// Games forgotten because their host fell silent.
         forgotten,
-        /// Pairs of peers that were told of each other, repeats counted.
+        /// Pairs of peers that were introduced, including repeats.
         introduced,
         /// Questions for the list.
         listed,
-        /// Questions as what a peer is seen.
+        /// Questions about the address that a port sees.
         observed,
         /// Requests answered with a cookie.
         challenged,
@@ -92,18 +92,18 @@ counters! {
         unknown_code,
         /// Questions of sources with too many wrong codes, not looked up.
         guessing,
-        /// Lookups of games of another protocol.
+        /// Lookups of a game with another protocol.
         other_protocol,
-        /// Lookups of games with all their players.
+        /// Lookups of a game that is full.
         game_full,
-        /// Registrations refused because there are as many games as may be.
+        /// Registrations refused because the server has its maximum of games.
         server_full,
-        /// Registrations refused because their source has as many games as it may.
+        /// Registrations refused because their source has its maximum of games.
         source_full,
     }
 }
 
-/// A rendezvous server: its first port.
+/// A rendezvous server's first port.
 pub struct RendezvousServer {
     config: RendezvousServerConfig,
     secrets: Secrets,
@@ -131,12 +131,12 @@ impl RendezvousServer {
         RendezvousCounters { games: self.games.len() as u64, ..self.counters }
     }
 
-    /// Forgets games whose host fell silent: to be called now and then where no datagram comes.
+    /// Removes expired games; call it now and then even if no datagram comes.
     pub fn sweep(&mut self, now: Instant) {
         self.counters.forgotten += self.games.sweep(now);
     }
 
-    /// Takes a datagram of the first port, and answers it.
+    /// Handles a datagram of the first port, and answers it.
     pub fn handle_datagram(
         &mut self,
         now: Instant,
@@ -229,7 +229,7 @@ impl RendezvousServer {
         Ok(game)
     }
 
-    /// Tells both of each other. A repeated question gives the same session.
+    /// Introduces two peers. A repeated question gives the same session.
     #[expect(clippy::too_many_arguments, reason = "what both sides are told, each once")]
     fn introduce(
         &mut self,
@@ -274,7 +274,8 @@ impl RendezvousServer {
     }
 }
 
-/// Answers as what a port sees a peer; false when that was not the question. All that a second port does.
+/// Tells a peer the address that this port sees; false if the datagram isn't that question. A second port does nothing
+/// else.
 pub fn observe(from: SocketAddr, datagram: &[u8], out: &mut Datagrams) -> bool {
     let Some(number) = read_observe(datagram) else { return false };
     out.push_with(from, |out| Answer::Observed(from).write(number, &[], out));
