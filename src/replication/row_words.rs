@@ -1,11 +1,11 @@
-//! The words of many rows, in half the memory where they are small.
+//! The words of many rows, in half the memory if they are small.
 //!
 //! Trusted: a narrow class's words have 32 bits.
 
-/// Words of many rows.
+/// The words of many rows.
 #[derive(Clone, Debug)]
 pub(super) enum RowWords {
-    /// Where no word of the class has more than 32 bits.
+    /// If no word of the class has more than 32 bits.
     Narrow(Vec<u32>),
     Wide(Vec<u64>),
 }
@@ -24,7 +24,7 @@ impl RowWords {
         }
     }
 
-    /// Keeps words from `at` on.
+    /// Stores words from `at` on.
     #[inline]
     pub(super) fn store(&mut self, at: usize, words: &[u64]) {
         match self {
@@ -36,7 +36,7 @@ impl RowWords {
         }
     }
 
-    /// Gives the words from `at` on.
+    /// Loads the words from `at` on.
     #[inline]
     pub(super) fn load(&self, at: usize, words: &mut [u64]) {
         match self {
@@ -48,7 +48,7 @@ impl RowWords {
         }
     }
 
-    /// Bytes of memory that they take.
+    /// Bytes of memory in use.
     pub(super) fn bytes(&self) -> usize {
         match self {
             RowWords::Narrow(all) => all.capacity() * size_of::<u32>(),

@@ -2,10 +2,10 @@
 
 use super::{Coder, Model, SCALE, SMALL};
 
-/// Reads what an encoder wrote.
+/// Decodes an encoder's bytes.
 #[derive(Debug)]
 pub(in crate::replication) struct Decoder<'a> {
-    /// Of the section that is read.
+    /// The models of the current section.
     models: &'a mut Vec<Model>,
     bytes: &'a [u8],
     taken: usize,
@@ -14,35 +14,35 @@ pub(in crate::replication) struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// Of all of these bytes. `models` are lent.
+    /// A decoder of these bytes; `models` is scratch memory.
     pub(in crate::replication) fn new(bytes: &'a [u8], models: &'a mut Vec<Model>) -> Self {
         let mut decoder = Decoder { models, bytes, taken: 0, code: 0, range: u32::MAX };
         (0..4).for_each(|_| decoder.take());
         decoder
     }
 
-    /// Begins a section with these models.
+    /// Starts a section with these models.
     pub(in crate::replication) fn load(&mut self, models: &[Model]) {
         self.models.clear();
         self.models.extend_from_slice(models);
     }
 
-    /// The models as they are.
+    /// The current state of the models.
     pub(in crate::replication) fn models(&self) -> &[Model] {
         self.models
     }
 
-    /// Bytes that were taken: an encoder ends with three zeros that aren't sent.
+    /// How many bytes were consumed: an encoder ends with three zeros that aren't sent.
     fn taken(&self) -> usize {
         self.taken - 3
     }
 
-    /// Bytes that are left.
+    /// How many bytes are left.
     pub(in crate::replication) fn left(&self) -> usize {
         self.bytes.len().saturating_sub(self.taken())
     }
 
-    /// Whether more was taken than there is.
+    /// Whether more was consumed than there is.
     #[inline]
     pub(in crate::replication) fn is_beyond(&self) -> bool {
         self.taken() > self.bytes.len()
@@ -84,7 +84,7 @@ impl Coder for Decoder<'_> {
     #[inline]
     fn raw_few(&mut self, _: u32, bits: u32) -> u32 {
         self.range >>= bits;
-        // What no encoder writes may be beyond the last.
+        // A forged input may lie beyond the last value.
         let value = (self.code / self.range).min((1 << bits) - 1);
         self.code -= self.range * value;
         self.refill();

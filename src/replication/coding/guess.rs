@@ -1,43 +1,43 @@
-//! What words are predicted to be.
+//! The predictions of words.
 
 use core::ops::Range;
 
 use crate::wire::Property;
 
-/// The most states that words are predicted from.
+/// The maximum of states that a prediction uses.
 pub(in crate::replication) const WINDOW: usize = 3;
 
-/// How the words of a property are predicted from the states that the client has.
+/// How a property's words are predicted from the states that the client has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::replication) enum Guess {
-    /// They are as they were.
+    /// The words stay the same.
     #[default]
     Stay,
-    /// They go on: each as the last three states do, as nearly as these lie on a line, or, where they don't, as the last two.
+    /// Linear: each word continues the last three states if these lie roughly on a line, otherwise the last two.
     GoOn,
-    /// They go on as the last three states do, on a parabola.
+    /// Quadratic: the words continue the last three states on a parabola.
     Bend,
 }
 
-/// The guesses by number.
+/// The predictions by number.
 pub(in crate::replication) const GUESSES: [Guess; WINDOW] = [Guess::Stay, Guess::GoOn, Guess::Bend];
 
-/// How many guesses there are with this many states before the newest.
+/// How many predictions are possible with this many states before the newest.
 #[inline]
 pub(in crate::replication) fn guesses(depth: u8) -> usize {
     usize::from(depth).min(WINDOW - 1) + 1
 }
 
-/// Three states lie on a line where none is farther from it than a step: what rounding makes of motion that is even. Behind
-/// a bounce they don't.
+/// Three states count as a line if none is off by more than this step, which rounding makes of uniform motion. After a
+/// bounce they don't.
 const STRAIGHT: u64 = 2;
 
-/// The states that words are predicted from, the newest first: rows of `width` words.
+/// The states to predict from, the newest first: rows of `width` words.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::replication) struct States<'s> {
     pub(in crate::replication) rows: &'s [u64],
     pub(in crate::replication) width: usize,
-    /// States before the newest.
+    /// How many states there are before the newest.
     pub(in crate::replication) depth: u8,
     /// Ticks between the first two, and from the newest on.
     pub(in crate::replication) past: u16,
@@ -45,7 +45,7 @@ pub(in crate::replication) struct States<'s> {
 }
 
 impl Guess {
-    /// What a property's words, which lie there in a row, are predicted to be.
+    /// The prediction of a property's words, which are consecutive in a row.
     #[inline]
     pub(in crate::replication) fn predict(
         self,

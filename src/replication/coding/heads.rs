@@ -1,11 +1,11 @@
-//! What stands before the properties of records, coded.
+//! The heads of records, coded.
 
 use super::super::packet::{Base, MAX_AGE, MAX_DEPTH, MAX_OLDER};
 use super::{Coder, NUMBER, code_number};
 
-/// Where the models are. These are there twice, for ghosts that are listed and for others.
+/// The layout of the models. These first ones exist twice, for listed ghosts and for others.
 const MORE: usize = 0;
-/// Whether places lie apart, after places that did or didn't; and how far.
+/// Whether places are apart, by whether the last two were; and the distance.
 const APART: usize = MORE + 1;
 const GAPS: usize = APART + 2;
 const PLACES: usize = GAPS + NUMBER;
@@ -20,16 +20,16 @@ const OLDER: usize = AGES + NUMBER;
 const OLDER_AGES: usize = OLDER + 1;
 const WHOLE: usize = OLDER_AGES + NUMBER;
 const SAME_MASK: usize = WHOLE + 1;
-/// By property, and whether the mask before had it.
+/// By property, and whether the previous mask had it.
 const MASK: usize = SAME_MASK + 1;
 pub(super) const BODIES: usize = MASK + 2 * u64::BITS as usize;
-/// How many there are.
+/// How many models heads need.
 pub(super) const HEADS: usize = BODIES + NUMBER;
 
-/// What a record says.
+/// The operation of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::replication) enum Op {
-    /// What changed, against states that the client has; its words whole or against them.
+    /// A change against states that the client has; the words whole or against them.
     Update {
         base: Base,
         whole: bool,
@@ -41,12 +41,12 @@ pub(in crate::replication) enum Op {
     Destroy,
 }
 
-/// Where a section is: what the next record is told against.
+/// The position in a section, which the next record is coded against.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::replication) struct Place {
     tick: u32,
     properties: u32,
-    /// Models of places begin here.
+    /// The index of the first model of places.
     places: usize,
     next: u32,
     was_apart: bool,
@@ -55,24 +55,24 @@ pub(in crate::replication) struct Place {
 }
 
 impl Place {
-    /// At the beginning, where records are by their place in a list of ids, or by their ids.
+    /// The start of a section; records name ghosts by their place in a list of ids, or by id.
     pub(in crate::replication) fn new(tick: u32, properties: u32, is_listed: bool) -> Self {
         let (base, places) = (Base::Newest { depth: 0 }, if is_listed { 0 } else { PLACES });
         Place { tick, properties, places, next: 0, was_apart: false, base, mask: 0 }
     }
 
-    /// Whether records are by their place in a list.
+    /// Whether records name ghosts by their place in a list.
     pub(in crate::replication) fn is_listed(&self) -> bool {
         self.places == 0
     }
 
-    /// From now on records are by their ids.
+    /// From here on records name ghosts by id.
     pub(in crate::replication) fn leave_list(&mut self) {
         (self.places, self.next, self.was_apart) = (PLACES, 0, false);
     }
 
-    /// A record's place or id, and op; none at the end of these. What is read may be of any id, mask and age: no op where that is
-    /// before all ticks.
+    /// Codes a record's place or id, and its op; None at the end of the list or section. A decoded id, mask or age may
+    /// be out of bounds; an age from before all ticks gives no op.
     pub(in crate::replication) fn code(
         &mut self,
         coder: &mut impl Coder,
@@ -85,7 +85,7 @@ impl Place {
         let gap = u64::from(id.wrapping_sub(self.next));
         let apart = coder.code(self.places + APART + usize::from(self.was_apart), gap > 0);
         let gap = if apart { code_number(coder, self.places + GAPS, gap) } else { 0 };
-        // One that is too far is beyond all capacities.
+        // A gap that is too far is beyond all capacities.
         let id = self.next.saturating_add(gap.min(1 << 20) as u32);
         (self.next, self.was_apart) = (id.saturating_add(1), apart);
         if coder.code(UPDATE, matches!(op, Op::Update { .. })) {

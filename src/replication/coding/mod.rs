@@ -1,15 +1,15 @@
-//! Entropy coding of ghosts: a binary range coder for a packet's records of the classes that ask for it.
+//! Entropy coding of ghosts: a binary range coder for a packet's records of coded classes.
 //!
-//! The coder is the one of LZMA (Pavlov 1999, after Martin 1979) with probabilities of 12 bits. A model's estimate moves by
-//! 1 / (n + 1.5) of the way at its n-th decision, so that a few tell it much and many make it firm.
+//! The coder is LZMA's (Pavlov 1999, after Martin 1979) with 12-bit probabilities. A model's estimate moves by 1 / (n +
+//! 1.5) of the way at its n-th decision, so that it learns fast and then settles.
 //!
-//! What a decision's model is follows from the packet alone, and never from a ghost's states: a record of a ghost that the
-//! client doesn't have is passed over like any other. The models begin as a [`Snapshot`] that the packet names: the first one,
-//! or how they stood at the end of a packet that the client has acked. So nothing that is lost or late changes what another
-//! packet says.
+//! The choice of models depends on the packet alone, never on a ghost's states: a record about a ghost that the client
+//! doesn't have can be skipped like any other. The models start as a [`Snapshot`] that the packet names: the initial
+//! one, or their state at the end of a packet that the client has acked. So a lost or late packet never changes the
+//! meaning of another.
 //!
-//! Promises: what [`Encoder`] was given is what [`Decoder`] gives, through the same calls. Any bytes are decisions: behind the
-//! last lie zeros, and [`Decoder::is_beyond`] says that these were taken.
+//! Promises: the same calls on a [`Decoder`] give what an [`Encoder`] was given. Any bytes decode: after the last,
+//! zeros follow, and [`Decoder::is_beyond`] says that they were used.
 
 mod decoder;
 mod guess;
@@ -23,23 +23,24 @@ pub(super) use heads::{Op, Place};
 pub(super) use snapshot::{SLOT_BITS, SLOTS, Snapshot};
 pub(super) use words::{Layout, Off};
 
-/// Bits of a probability, and the least one: no decision takes more than 8 bits.
+/// Bits of a probability, and its minimum: no decision takes more than 8 bits.
 const SCALE: u32 = 12;
 const LEAST: u32 = 1 << (SCALE - 8);
 
-/// The most bits that a decision takes.
+/// The maximum of bits that a decision takes.
 pub(super) const MAX_DECISION_BITS: usize = 8;
 
-/// The most records of a coded payload: a likely one may take next to nothing, and what a payload costs to read is bounded.
+/// The maximum of records in a coded payload. A likely record may take next to no bits, so this bounds the cost of
+/// reading.
 pub(super) const MAX_RECORDS: usize = 2048;
 
-/// The range is refilled below this.
+/// The range is refilled when it is below this.
 const SMALL: u32 = 1 << 24;
 
-/// After this many decisions an estimate gets no firmer.
+/// After this many decisions the rate of adaptation stays the same.
 const FIRM: usize = 60;
 
-/// By how many 2^-16 of the way an estimate moves.
+/// The adaption rates in units of 2^-16.
 const RATES: [u32; FIRM + 1] = {
     let mut rates = [0; FIRM + 1];
     let mut n = 0;
@@ -50,17 +51,17 @@ const RATES: [u32; FIRM + 1] = {
     rates
 };
 
-/// How likely a decision is.
+/// An estimated probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Model {
-    /// That it is 1, of 2^16.
+    /// The probability of a 1, in units of 2^-16.
     one: u16,
     /// Decisions so far, at most [`FIRM`].
     seen: u8,
 }
 
 impl Model {
-    /// That of which nothing is known.
+    /// The model of which nothing is known.
     pub(super) const EVEN: Model = Model { one: 1 << 15, seen: 0 };
 
     #[inline]
@@ -71,22 +72,22 @@ impl Model {
     #[inline]
     fn learn(&mut self, bit: bool) {
         let (one, rate) = (u32::from(self.one), RATES[usize::from(self.seen)]);
-        // Both below 2^16.
+        // Both are below 2^16.
         self.one =
             if bit { one + (((0xFFFF - one) * rate) >> 16) } else { one - ((one * rate) >> 16) } as u16;
         self.seen += u8::from(usize::from(self.seen) < FIRM);
     }
 }
 
-/// One side of the coder: what is written is given, what is read is found.
+/// Either half of the coder: an encoder takes the values, a decoder returns them.
 pub(super) trait Coder {
-    /// A decision of the model at this place. An encoder gives back `bit`; a decoder doesn't look at it.
+    /// Codes a decision by the model at this index. An encoder returns `bit`; a decoder ignores it.
     fn code(&mut self, at: usize, bit: bool) -> bool;
 
-    /// At most 16 bits of which nothing is known.
+    /// Codes up to 16 bits without a model.
     fn raw_few(&mut self, value: u32, bits: u32) -> u32;
 
-    /// Bits of which nothing is known, the lowest 16 first.
+    /// Codes bits without a model, the lowest 16 first.
     #[inline]
     fn raw(&mut self, value: u64, bits: u32) -> u64 {
         let (mut found, mut at) = (0, 0);
@@ -101,18 +102,18 @@ pub(super) trait Coder {
     }
 }
 
-/// Lengths of numbers that have models of their own.
+/// Lengths of numbers that have models.
 const LENGTHS: usize = 12;
 
 /// Models of a number.
 const NUMBER: usize = 2 * LENGTHS;
 
-/// The most bits that a number of this many takes.
+/// The maximum of bits that a number below 2^`bits` takes.
 pub(super) const fn number_bits(bits: usize) -> usize {
     (bits + 1) * MAX_DECISION_BITS + bits
 }
 
-/// A number from 1 on: its length in ones and a zero, then its bits. The one behind the highest has a model.
+/// Codes a number from 1 on: its length in unary, then its bits. The bit after the highest has a model.
 fn code_number(coder: &mut impl Coder, models: usize, number: u64) -> u64 {
     let of = |length: u32| models + (length as usize).min(LENGTHS - 1);
     let (last, mut length) = (number.max(1).ilog2(), 0);
@@ -127,26 +128,26 @@ fn code_number(coder: &mut impl Coder, models: usize, number: u64) -> u64 {
     1 << length | u64::from(second) << (length - 1) | rest
 }
 
-/// What is coded, as bytes.
+/// The encoder: collects the coded bytes.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
-    /// Of the section that is written.
+    /// The models of the current section.
     models: Vec<Model>,
-    /// What decisions since the last mark changed.
+    /// The changes by decisions since the last mark.
     undo: Vec<(u32, Model)>,
     low: u64,
     range: u32,
     cache: u8,
-    /// Bytes that a carry may still change, the first of them being `cache`.
+    /// How many bytes a carry may still change; the first of them is `cache`.
     pending: usize,
-    /// What no carry changes any more. The first byte is always 0, and isn't sent.
+    /// Bytes that no carry can change any more. The first is always 0 and isn't sent.
     bytes: Vec<u8>,
     shifts: usize,
-    /// What was spent, in 2^-16 of bits, each decision rounded down.
+    /// The cost so far in units of 2^-16 bits, each decision rounded down.
     spent: u64,
 }
 
-/// Where an encoder was.
+/// A position to return to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     low: u64,
@@ -159,31 +160,31 @@ pub(super) struct Mark {
 }
 
 impl Encoder {
-    /// Begins a packet, with nothing written.
+    /// Starts a packet.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         (self.low, self.range, self.cache, self.pending) = (0, u32::MAX, 0, 1);
         (self.shifts, self.spent) = (0, 0);
     }
 
-    /// Begins a section with these models.
+    /// Starts a section with these models.
     pub(super) fn load(&mut self, models: &[Model]) {
         self.models.clear();
         self.models.extend_from_slice(models);
         self.undo.clear();
     }
 
-    /// The models as they are.
+    /// The current state of the models.
     pub(super) fn models(&self) -> &[Model] {
         &self.models
     }
 
-    /// Bits that it takes if it ends here.
+    /// The size in bits if the packet ends here.
     pub(super) fn bits(&self) -> usize {
         8 * (self.shifts + 1)
     }
 
-    /// What was spent so far, in 2^-16 of bits: no more than it takes.
+    /// The cost so far in units of 2^-16 bits, at most the true size.
     pub(super) fn spent(&self) -> u64 {
         self.spent
     }
@@ -194,7 +195,7 @@ impl Encoder {
         Mark { low, range, cache, pending, bytes: self.bytes.len(), shifts, spent }
     }
 
-    /// Goes back to the last mark.
+    /// Returns to the last mark.
     pub(super) fn restore(&mut self, mark: Mark) {
         let Mark { low, range, cache, pending, bytes, shifts, spent } = mark;
         (self.low, self.range, self.cache, self.pending) = (low, range, cache, pending);
@@ -205,10 +206,10 @@ impl Encoder {
         }
     }
 
-    /// Ends it and gives the bytes: as many as [`Encoder::bits`] says.
+    /// Ends the packet; returns as many bytes as [`Encoder::bits`] says.
     pub(super) fn finish(&mut self) -> &[u8] {
         let count = self.shifts + 1;
-        // Of the numbers in the range, one whose three last bytes are 0.
+        // Picks a number in the range whose last three bytes are 0.
         self.low = (self.low + u64::from(SMALL) - 1) & !u64::from(SMALL - 1);
         (0..5).for_each(|_| self.shift());
         &self.bytes[1..][..count]
@@ -237,9 +238,9 @@ impl Encoder {
     }
 }
 
-/// What a decision takes whose probability lies in this 256th of 1 or below, in 2^-16 of bits, rounded down.
+/// The cost of a decision, by its probability in 256ths, in units of 2^-16 bits, rounded down.
 const COSTS: [u32; 257] = {
-    // 2^16 * log2(256 / n), by squaring: a bit of the logarithm each time.
+    // 2^16 * log2(256 / n) by repeated squaring, one bit of the logarithm each time.
     let mut costs = [8 << 16; 257];
     let mut n = 1;
     while n <= 256 {

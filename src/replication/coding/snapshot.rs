@@ -1,31 +1,31 @@
-//! Models as both sides have them: those that packets begin with. And which ghosts the packet that they are of was about.
+//! Snapshots of the models that both sides have, from which packets start, and the ghosts of their packet.
 
 use std::sync::Arc;
 
 use super::super::class::Classes;
 use super::{Layout, Model};
 
-/// Bits of a snapshot's number, 0 being the first one, and how many others a client keeps.
+/// Bits of a snapshot's number (0 is the initial one), and how many others a client keeps.
 pub(in crate::replication) const SLOT_BITS: u32 = 4;
 pub(in crate::replication) const SLOTS: usize = (1 << SLOT_BITS) - 1;
 
-/// What a snapshot's models have seen at most, so that they still learn.
+/// The maximum of `seen` in a snapshot's models, so that they go on learning.
 const SEEN: u8 = 24;
 
-/// What is kept of a class.
+/// The kept state of a class.
 #[derive(Clone, Debug, Default)]
 struct Kept {
     models: Box<[Model]>,
-    /// The ghosts that its section updated or created, rising: about those that the next packets do.
+    /// The ghosts that its section updated or created, in rising order: the next packets are likely to be about them.
     ids: Box<[u32]>,
 }
 
-/// Of all classes, by class: nothing of those that aren't coded.
+/// The state of all classes, empty for classes that aren't coded.
 #[derive(Clone, Debug)]
 pub(in crate::replication) struct Snapshot(Box<[Arc<Kept>]>);
 
 impl Snapshot {
-    /// As all packets begin before anything is known.
+    /// The initial state.
     pub(in crate::replication) fn first(classes: &Classes) -> Self {
         let of =
             |layout: Layout| Kept { models: vec![Model::EVEN; layout.count()].into(), ids: Box::default() };
@@ -43,7 +43,7 @@ impl Snapshot {
         &self.0[class].ids
     }
 
-    /// Keeps the models of a class as they stand, and these ids, which are put in order.
+    /// Keeps the current models of a class and these ids, which it sorts.
     pub(in crate::replication) fn keep(&mut self, class: usize, models: &[Model], ids: &mut [u32]) {
         ids.sort_unstable();
         let models = models.iter().map(|model| Model { seen: model.seen.min(SEEN), ..*model }).collect();

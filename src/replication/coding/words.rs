@@ -1,18 +1,19 @@
-//! Words against what they were predicted to be.
+//! Words, coded against their predictions.
 
 use super::super::class::GhostClass;
 use super::heads::HEADS;
 use super::{Coder, code_number};
 use crate::wire::Property;
 
-/// Lengths of distances that have models of their own.
+/// Lengths of distances that have models.
 const LENGTHS: usize = 14;
 
-/// What is known of a word before it is read: how it was predicted, or how far those before it were off.
+/// Contexts of a word: how it is predicted, or how far the words before it were off.
 const FIRST: usize = 4;
 const CONTEXTS: usize = FIRST + 6;
 
-/// Of a word in a context: whether it is as predicted, on which side, how long its distance is, and two bits of that.
+/// Models in a context: whether the word is as predicted, on which side, the length of its distance, and two bits of
+/// that.
 const OTHER: usize = 0;
 const SIDE: usize = 1;
 const LENGTH: usize = 2;
@@ -20,20 +21,20 @@ const SECOND: usize = LENGTH + LENGTHS;
 const THIRD: usize = SECOND + LENGTHS;
 const CONTEXT: usize = THIRD + 2 * LENGTHS;
 
-/// Of a word: all contexts, and whether it is as in the create before.
+/// Models of a word: all contexts, and whether it equals the create before.
 const WORD: usize = CONTEXTS * CONTEXT + 1;
 
-/// Decisions about how a property is predicted: one with one state before the newest, two with two.
+/// Models of the choice of prediction: one with one state before the newest, two with two.
 const CHOICES: usize = 3;
 
-/// Where a class's models are: of heads, of predictions by property, of words.
+/// The layout of a class's models: heads, predictions by property, words.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::replication) struct Layout {
     properties: usize,
     words: usize,
 }
 
-/// How far words were off that were read before in a record.
+/// How far the words before this one in a record were off.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::replication) struct Off {
     context: usize,
@@ -41,11 +42,11 @@ pub(in crate::replication) struct Off {
 }
 
 impl Off {
-    /// Begins with a property that is predicted so: of the first it is all that is known.
+    /// Starts a property with this prediction, which is all the context that its first word has.
     #[inline]
     pub(in crate::replication) fn begin(&mut self, depth: u8, guess: usize) {
         if self.context < FIRST {
-            // 0 stays; 1 and 2 go on, from two states or three; 3 bends.
+            // 0 stays; 1 and 2 go on from two or three states; 3 bends.
             self.context = if guess == 1 { usize::from(depth.clamp(1, 2)) } else { guess.min(1) * 3 };
         }
     }
@@ -62,7 +63,7 @@ impl Layout {
         Layout { properties: class.properties.each().len(), words: class.properties.word_count() }
     }
 
-    /// How many models there are.
+    /// How many models the class has.
     pub(in crate::replication) fn count(self) -> usize {
         self.word(self.words)
     }
@@ -71,7 +72,7 @@ impl Layout {
         HEADS + CHOICES * self.properties + WORD * word
     }
 
-    /// The number of the guess by which a property is predicted, where there are this many states before the newest.
+    /// Codes the number of the prediction for a property, with this many states before the newest.
     #[inline]
     pub(in crate::replication) fn code_guess(
         self,
@@ -89,8 +90,8 @@ impl Layout {
         }
     }
 
-    /// A residual of the word at this place of a row: 0, or which side of the prediction it lies on, and how far. What is read
-    /// may be larger than any of the word's.
+    /// Codes the residual of the word at this index of a row: 0, or its side and distance. A decoded one may exceed the
+    /// word's bounds.
     #[inline]
     pub(in crate::replication) fn code_residual(
         self,
@@ -128,8 +129,8 @@ impl Layout {
         (found - 1).saturating_mul(2).saturating_add(1 + u64::from(below))
     }
 
-    /// The words of a property in a create: each as in the create before, or whole. What is read may be larger than any of the
-    /// word's.
+    /// Codes a property's words in a create: each equal to the create before, or whole. A decoded one may exceed the
+    /// word's bounds.
     pub(in crate::replication) fn code_created(
         self,
         coder: &mut impl Coder,
@@ -147,7 +148,7 @@ impl Layout {
         }
     }
 
-    /// The words of a property whole.
+    /// Codes a property's words whole.
     pub(in crate::replication) fn code_whole(
         self,
         coder: &mut impl Coder,
@@ -159,7 +160,7 @@ impl Layout {
         }
     }
 
-    /// How many bits are behind this, of what is neither a word nor a head.
+    /// Codes the number of bits of properties without words.
     pub(in crate::replication) fn code_length(self, coder: &mut impl Coder, bits: usize) -> u64 {
         code_number(coder, super::heads::BODIES, bits as u64 + 1) - 1
     }

@@ -1,7 +1,7 @@
-//! The part of a packet whose classes are coded, read.
+//! Reads the part of a packet with the coded classes.
 //!
-//! Promises: a record is read whether its ghost is there or not, so that what one packet says never depends on what became of
-//! another. A payload of any bytes has at most [`MAX_RECORDS`] records.
+//! Promises: a record is read whether its ghost exists or not, so a packet's meaning never depends on another packet's
+//! fate. A payload has at most [`MAX_RECORDS`] records, whatever its bytes.
 
 use super::super::class::{Classes, GhostClass};
 use super::super::coding::{
@@ -14,30 +14,30 @@ use super::source::{Bases, RecordSource};
 use super::{Mirror, note};
 use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 
-/// What is kept to read coded packets.
+/// The state to read coded packets.
 #[derive(Debug)]
 pub(super) struct CodedReader {
     first: Snapshot,
-    /// By number, less 1: of which tick, and the models.
+    /// The snapshots by number, less 1: their tick and models.
     kept: [Option<(u32, Snapshot)>; SLOTS],
     lent: Lent,
 }
 
-/// Memory that each packet uses anew.
+/// Scratch memory for each packet.
 #[derive(Debug, Default)]
 struct Lent {
     bytes: Vec<u8>,
     models: Vec<Model>,
-    /// The words of the create before, and of a property.
+    /// The words of the last create, and of a property.
     created: Vec<u64>,
     guessed: Vec<u64>,
     bodies: BitWriter,
-    /// The ghosts of the section that were updated or created.
+    /// The ghosts that the section updated or created.
     ids: Vec<u32>,
 }
 
 impl CodedReader {
-    /// None where no class is coded.
+    /// None if no class is coded.
     pub(super) fn of(classes: &Classes) -> Option<Box<Self>> {
         let has_coded = classes.iter().any(|class| class.coded);
         let new = || CodedReader {
@@ -77,7 +77,7 @@ impl Mirror {
         let [slot, keeps] = core::array::from_fn(|_| decoder.raw(0, SLOT_BITS) as usize);
         let begin = match slot.checked_sub(1).map(|slot| &kept[slot]) {
             None => &*first,
-            // What is later than the packet came in its place since: the server has given the packet up.
+            // A newer snapshot has taken this number, so the server has given the packet up.
             Some(Some((kept, _))) if *kept >= tick => {
                 self.counters.skipped += 1;
                 return Ok(());
@@ -158,7 +158,7 @@ impl Mirror {
     }
 }
 
-/// A coder, at the properties of a record.
+/// A coder, as the source of a record's properties.
 struct Coded<'s, 'a> {
     decoder: &'s mut Decoder<'a>,
     layout: Layout,
@@ -170,7 +170,7 @@ struct Coded<'s, 'a> {
 }
 
 impl Coded<'_, '_> {
-    /// Reads the words of an update's properties; without states to read them against to pass over them.
+    /// Reads the words of an update's properties; without states, skips them.
     fn read(
         &mut self,
         class: &GhostClass,
@@ -262,7 +262,7 @@ impl RecordSource for Coded<'_, '_> {
         }
         let mut left = self.layout.code_length(self.decoder, 0);
         let remaining = 8 * self.decoder.left() as u64;
-        // So that nothing is made of what isn't there; some of it was taken ahead.
+        // Nothing is made of bytes that don't exist; the decoder has read some ahead.
         if left > remaining + 64 {
             return Err(ReadError::PastEnd { needed: left, remaining }.into());
         }

@@ -1,4 +1,4 @@
-//! Where the properties of records come from: bits, or a coder.
+//! The sources of records' properties: plain bits, or a coder.
 
 use super::super::class::GhostClass;
 use super::super::packet::Violation;
@@ -7,24 +7,24 @@ use crate::wire::BitReader;
 /// The states that an update's words are predicted from, and the ticks between the first two and from the first on.
 #[derive(Debug)]
 pub(super) struct Bases<'b> {
-    /// The words of one after the other, the newest first. Is lent: it may be changed.
+    /// The words of one state after the other, the newest first. Scratch memory: the source may change it.
     pub(super) states: &'b mut [u64],
     pub(super) past: u16,
     pub(super) ahead: u16,
 }
 
-/// A payload, at the properties of a record.
+/// A payload positioned at the properties of a record.
 pub(super) trait RecordSource {
-    /// How many states are looked at, the newest among them.
+    /// How many states are used, including the newest.
     fn depth(&self) -> u8;
 
     /// Reads the words of a create's properties.
     ///
     /// # Errors
-    /// What no value has; so do all.
+    /// A word has no value; the other methods fail likewise.
     fn created(&mut self, class: &GhostClass, mask: u64, words: &mut [u64]) -> Result<(), Violation>;
 
-    /// Reads the words of an update's properties, with this many states before the newest. `words` are those of the newest.
+    /// Reads the words of an update's properties, with this many states before the newest, whose words are in `words`.
     fn updated(
         &mut self,
         class: &GhostClass,
@@ -34,10 +34,10 @@ pub(super) trait RecordSource {
         words: &mut [u64],
     ) -> Result<(), Violation>;
 
-    /// Passes over the words of an update's properties.
+    /// Skips the words of an update's properties.
     fn pass_over(&mut self, class: &GhostClass, mask: u64, depth: u8) -> Result<(), Violation>;
 
-    /// Lets the properties of a mask that have no words be read.
+    /// Reads the properties of a mask that have no words.
     fn others<R: Default>(
         &mut self,
         mask: u64,
@@ -45,7 +45,7 @@ pub(super) trait RecordSource {
     ) -> Result<R, Violation>;
 }
 
-/// Bits, as they are.
+/// Plain bits.
 pub(super) struct Plain<'s, 'a>(pub(super) &'s mut BitReader<'a>);
 
 impl RecordSource for Plain<'_, '_> {
@@ -77,7 +77,7 @@ impl RecordSource for Plain<'_, '_> {
             let range = class.properties.word_range(i);
             let (words, newest) = (&mut words[range.clone()], &mut newest[range.clone()]);
             if goes_on {
-                // What was the newest is in both.
+                // Both share the newest state.
                 property.extrapolate(&older[range], words, bases.past, bases.ahead, newest);
             }
             property.read_delta(newest, self.0, words)?;

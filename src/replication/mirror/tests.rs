@@ -6,7 +6,7 @@ fn mirror() -> Mirror {
     mirror_of(100)
 }
 
-/// One class of a byte and a text that only creates have.
+/// One class with a byte, and a text that only creates have.
 fn mirror_of(capacity: u32) -> Mirror {
     let fields = [("x", Kind::Bits { bits: 8 }), ("name", Kind::Text { max_bytes: 3 })];
     let properties = Properties::new(Schema::new(fields).unwrap()).unwrap();
@@ -26,14 +26,14 @@ fn packet(tick: u64, write: impl FnOnce(&mut BitWriter)) -> (usize, Vec<u8>) {
 }
 
 fn create(bits: &mut BitWriter, x: u64, name: &str) {
-    // The first id, a create, of another owner.
+    // The first id, a create, owned by another.
     bits.bits(0b01011, 5);
     bits.bits(x, 8);
     bits.string(name, 3);
 }
 
 fn update(bits: &mut BitWriter, age: u64, x: u64, base: u64) {
-    // The first id, an update, no older one, a mask of the first property.
+    // The first id, an update, no older state, a mask of the first property.
     bits.bits(0b111, 3);
     bits.bits(0b00, 2);
     bits.bits(age - 1, 6);
@@ -61,10 +61,10 @@ fn the_newest_tick_is_shown_however_packets_arrive() {
     feed(&mut mirror, packet(14, |bits| update(bits, 4, 7, 5))).unwrap();
     feed(&mut mirror, packet(12, |bits| update(bits, 2, 6, 5))).unwrap();
     assert_eq!((take(&mut mirror, &mut x), x), (vec![GhostEventKind::Changed { mask: 1 }], [7]));
-    // What came late is a baseline all the same.
+    // A late state can be a baseline all the same.
     feed(&mut mirror, packet(16, |bits| update(bits, 4, 9, 6))).unwrap();
     assert_eq!((take(&mut mirror, &mut x), x), (vec![GhostEventKind::Changed { mask: 1 }], [9]));
-    // Against the newest, and with the step before it: late, so that the one of 16 is none of them.
+    // Against the newest, with the step before it: it came late, so tick 16's isn't one of them.
     let newest = |bits: &mut BitWriter, depth: u64, linear: u64, x: u64, base: u64| {
         bits.bits(0b10111 | depth << 5, 7);
         bits.bits(0b010, 3);
@@ -77,7 +77,7 @@ fn the_newest_tick_is_shown_however_packets_arrive() {
     feed(&mut mirror, packet(15, |bits| newest(bits, 2, 0, 8, 7))).unwrap();
     feed(&mut mirror, packet(18, |bits| update(bits, 3, 20, 8))).unwrap();
     assert_eq!((take(&mut mirror, &mut x), x), (vec![GhostEventKind::Changed { mask: 1 }], [20]));
-    // The end, and what was sent before it.
+    // The end, and an update sent before it.
     feed(&mut mirror, packet(20, |bits| bits.bits(0b0011, 4))).unwrap();
     feed(&mut mirror, packet(19, |bits| create(bits, 1, "b"))).unwrap();
     feed(&mut mirror, packet(18, |bits| update(bits, 2, 1, 9))).unwrap();
@@ -119,7 +119,7 @@ fn what_breaks_the_protocol_is_named() {
     assert_eq!(broken(name), Violation::Read(ReadError::InteriorNul));
 }
 
-/// As many as ids there are, in no more time than that takes.
+/// As many ghosts as there are ids, in time linear in their number.
 #[test]
 fn what_came_and_went_is_not_told_of() {
     const IDS: u32 = 1 << 16;
@@ -133,7 +133,7 @@ fn what_came_and_went_is_not_told_of() {
     }
     mirror.take(&mut [[&mut x[..], &mut []]], &mut events);
     assert!(events.is_empty() && !mirror.has_news());
-    // Ids that become others' between two looks of the game, and one that comes and goes after that.
+    // Ids reused between two looks of the game, and one that comes and goes after that.
     feed(&mut mirror, creates(30, 2)).unwrap();
     mirror.take(&mut [[&mut x[..], &mut []]], &mut events);
     assert_eq!(

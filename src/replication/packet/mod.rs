@@ -23,35 +23,35 @@ pub(in crate::replication) use write::{Drafted, Writer};
 
 use crate::wire::ReadError;
 
-/// Bits of a packet's tick.
+/// The low bits of its tick that a packet carries.
 pub(in crate::replication) const TICK_BITS: u32 = 16;
 
-/// Tiers of a gap: bits, and the first gap of each.
+/// The tiers of a gap: bits, and the first gap.
 const GAP_TIERS: [(u32, u32); 4] = [(0, 0), (3, 1), (6, 9), (10, 73)];
 
-/// The first gap that is in none, and its bits.
+/// The first gap beyond all tiers, and its bits.
 const FAR_GAP: u32 = 1097;
 const FAR_GAP_BITS: u32 = 16;
 
-/// Bits of an age, and the number that says that another form follows.
+/// Bits of an age, and the number that announces another form.
 const AGE_BITS: u32 = 6;
 const FAR_AGE: u32 = (1 << AGE_BITS) - 1;
 
-/// Bits of the number of states before the newest, and the most there are.
+/// Bits of the number of states before the newest, and its maximum.
 const DEPTH_BITS: u32 = 2;
 pub(in crate::replication) const MAX_DEPTH: u8 = 2;
 
-/// Against which states an update is written.
+/// The states that an update is written against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::replication) enum Base {
-    /// The newest that the client has of an earlier tick than the packet's, and this many before it.
+    /// The client's newest state of an earlier tick than the packet's, and this many before it.
     Newest { depth: u8 },
-    /// That of a tick, and of an older one or 0.
+    /// The state of a tick, and of an older one or 0.
     Named { baseline: u32, older: u32 },
 }
 
 impl Base {
-    /// Whether there is an older state, so that words can go on.
+    /// Whether there is an older state to extrapolate from.
     #[inline]
     pub(in crate::replication) fn has_older(self) -> bool {
         match self {
@@ -60,7 +60,7 @@ impl Base {
         }
     }
 
-    /// How many states before the newest words may go on from.
+    /// From how many states before the newest words may be extrapolated.
     #[inline]
     pub(in crate::replication) fn depth(self) -> u8 {
         match self {
@@ -71,43 +71,43 @@ impl Base {
 }
 
 impl Default for Base {
-    /// None of any state.
+    /// No state.
     fn default() -> Self {
         Base::Named { baseline: 0, older: 0 }
     }
 }
 
-/// Oldest baseline that can be named.
+/// The oldest baseline that can be named.
 pub(in crate::replication) const MAX_AGE: u32 = u16::MAX as u32;
 
-/// How far an older state may lie before the baseline.
+/// How far an older state may be before the baseline.
 pub(in crate::replication) const MAX_OLDER: u32 = 1 << AGE_BITS;
 
-/// The most that stands before the properties of the first record of a packet, and behind the last: the tick; a section and
-/// its class; a record with its gap, op, ages and mask; and three ends.
+/// The maximum of bits in front of the properties of a packet's first record, and after the last: the tick; a section
+/// and its class; a record with its gap, op, ages and mask; and three ends.
 pub(in crate::replication) const MAX_OVERHEAD: usize =
     (TICK_BITS + (1 + 8) + (1 + 20 + 2 + 31 + 65) + 3) as usize;
 
 /// Why a packet of ghosts breaks the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Violation {
-    /// A value that can't be read.
+    /// A value can't be read.
     Read(ReadError),
-    /// A class id of no class.
+    /// No class has this id.
     Class { class: u32 },
-    /// A ghost's id beyond its class's capacity.
+    /// A ghost's id is beyond its class's capacity.
     Id { class: u32, id: u32 },
-    /// A gap or an age that has a shorter form, or no age before that it could be like.
+    /// A gap or an age has a shorter form, or repeats an age though there is none.
     Form,
-    /// A mask without properties, or of some that updates don't have, or none before that it could be like.
+    /// A mask is empty, has properties that updates don't have, or repeats a mask though there is none.
     Mask { class: u32, mask: u64 },
-    /// A baseline that the client never had.
+    /// The client never had this baseline.
     Baseline { class: u32, id: u32 },
-    /// Bits behind the end.
+    /// There are bits after the end.
     Trailing { bits: usize },
-    /// The tick is further ahead than a server can have come.
+    /// The tick is further ahead than a server can be.
     Tick,
-    /// Who sent this isn't the server whose world is shown here.
+    /// The sender isn't the server whose world is shown here.
     Forged,
 }
 
@@ -128,7 +128,7 @@ impl fmt::Display for Violation {
             }
             Violation::Trailing { bits } => write!(f, "{bits} bits are left behind the last section"),
             Violation::Tick => write!(f, "the tick is beyond the last one"),
-            Violation::Forged => write!(f, "ghosts come from the server that was dialled alone"),
+            Violation::Forged => write!(f, "only the server that was dialled may send ghosts"),
         }
     }
 }
@@ -147,7 +147,7 @@ mod tests {
     use crate::rng::Rng;
     use crate::wire::{BitReader, BitSink, BitWriter};
 
-    /// Records of one section, as they are written and read.
+    /// The position in a section, as its records are written and read.
     #[derive(Clone, Copy, Debug, PartialEq)]
     struct Said {
         id: u32,

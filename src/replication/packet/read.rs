@@ -1,14 +1,14 @@
-//! What stands before the properties of records, read.
+//! Reads the heads of records.
 
 use super::{
     AGE_BITS, Base, DEPTH_BITS, FAR_AGE, FAR_GAP, FAR_GAP_BITS, GAP_TIERS, MAX_DEPTH, TICK_BITS, Violation,
 };
 use crate::wire::BitReader;
 
-/// What a record says.
+/// The operation of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::replication) enum Op {
-    /// What changed, against states that the client has.
+    /// A change against states that the client has.
     Update {
         base: Base,
         mask: u64,
@@ -20,7 +20,7 @@ pub(in crate::replication) enum Op {
     Destroy,
 }
 
-/// Record flag, gap of 0, update, base and mask as before: the head of most records where much changes.
+/// The record flag, a gap of 0, an update with the previous base and mask: most records begin so where much changes.
 const USUAL: u64 = 0b11111;
 const USUAL_BITS: u32 = 5;
 
@@ -30,14 +30,14 @@ pub(in crate::replication) struct Heads {
     tick: u32,
     class: u32,
     next: u32,
-    /// Of the update before in the packet.
+    /// The previous update's, in the packet.
     base: Option<Base>,
-    /// Of the update before in the section, or 0.
+    /// The previous update's, in the section, or 0.
     mask: u64,
 }
 
 impl Heads {
-    /// Of a packet of this tick.
+    /// A reader for a packet of this tick.
     pub(in crate::replication) fn new(tick: u32) -> Self {
         Heads { tick, class: 0, next: 0, base: None, mask: 0 }
     }
@@ -46,8 +46,8 @@ impl Heads {
         (self.class, self.next, self.mask) = (class, 0, 0);
     }
 
-    /// The next record's id and op; none at the section's end. Of a class with this many properties, of which updates may have
-    /// those of `allowed`.
+    /// The next record's id and op, or None at the section's end. The class has this many properties, of which updates
+    /// may have those of `allowed`.
     #[inline]
     pub(in crate::replication) fn next(
         &mut self,
@@ -68,7 +68,7 @@ impl Heads {
             return Ok(None);
         }
         let gap = read_gap(reader)?;
-        // Both below 2^17.
+        // Both are below 2^17.
         let id = self.next + gap;
         if id >= capacity {
             return Err(Violation::Id { class: self.class, id });
@@ -95,7 +95,7 @@ impl Heads {
             let depth = reader.bits(DEPTH_BITS)? as u8;
             return if depth <= MAX_DEPTH { Ok(Base::Newest { depth }) } else { Err(Violation::Form) };
         }
-        // All of 16 bits at most.
+        // All have at most 16 bits.
         let age = match reader.bits(AGE_BITS)? as u32 {
             FAR_AGE => {
                 let low = reader.bits(TICK_BITS)? as u32;

@@ -1,17 +1,17 @@
-//! What stands before the properties of records, written.
+//! Writes the heads of records.
 //!
-//! A record is drafted first, so that its size is known before anything of it is written.
+//! A record is drafted first: its size must be known before any of it is written.
 
 use super::{AGE_BITS, Base, DEPTH_BITS, FAR_AGE, FAR_GAP, FAR_GAP_BITS, GAP_TIERS, TICK_BITS};
 use crate::wire::{BitSink, BitWriter};
 
-/// A record's head, not written yet.
+/// A record's head, not yet written.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::replication) struct Drafted {
     id: u32,
     head: u64,
     head_bits: u32,
-    /// A mask that is written behind the head: of as many bits, or none.
+    /// Bits of the mask to write after the head, or 0.
     mask_bits: u32,
     mask: u64,
     base: Base,
@@ -29,10 +29,10 @@ impl Drafted {
 pub(in crate::replication) struct Writer {
     tick: u32,
     class_bits: u32,
-    /// One more than the id before.
+    /// One more than the previous id.
     next: u32,
     base: Base,
-    /// That of the update before in the section, or 0.
+    /// The previous update's mask in the section, or 0.
     mask: u64,
 }
 
@@ -55,7 +55,7 @@ impl Writer {
         self.reset_section();
     }
 
-    /// As the writer is when a section begins.
+    /// The state of the writer at the start of a section.
     #[inline]
     pub(in crate::replication) fn reset_section(&mut self) {
         (self.next, self.mask) = (0, 0);
@@ -77,7 +77,7 @@ impl Writer {
         self.draft(id, 0b00, 2)
     }
 
-    /// An update, with a mask of this many properties.
+    /// Drafts an update, with a mask of this many properties.
     #[inline]
     pub(in crate::replication) fn update(&self, id: u32, base: Base, mask: u64, properties: u32) -> Drafted {
         let (mut rest, mut bits) = (1, 1);
@@ -118,7 +118,8 @@ impl Writer {
         drafted
     }
 
-    /// The head of an update that is like the one before in its section, and its bits; none of another.
+    /// The head of an update with the same base and mask as the one before in its section, and its bits; None for
+    /// others.
     #[inline]
     pub(in crate::replication) fn alike(&self, id: u32, base: Base, mask: u64) -> Option<(u64, u32)> {
         if base != self.base || mask != self.mask {
@@ -128,13 +129,13 @@ impl Writer {
         Some((1 | gap << 1 | 0b111 << (1 + gap_bits), 1 + gap_bits + 3))
     }
 
-    /// The head of this one was written elsewhere, and is like the one before.
+    /// Notes that such a head was written elsewhere.
     #[inline]
     pub(in crate::replication) fn skip_to(&mut self, id: u32) {
         self.next = id + 1;
     }
 
-    /// The record's flag and its gap, then `rest`.
+    /// Writes the record's flag and its gap, then `rest`.
     #[inline]
     fn draft(&self, id: u32, rest: u64, rest_bits: u32) -> Drafted {
         let (gap, gap_bits) = gap(id - self.next);

@@ -1,5 +1,5 @@
-//! How large a client's records are on average, to know how many fit. Each client has its own: what others have must change
-//! nothing that it gets.
+//! The average size of a client's records, to estimate how many fit. Each client has its own: what one client has must
+//! not influence what another gets.
 
 use super::scope::GhostState;
 
@@ -10,10 +10,10 @@ pub(super) struct Averages {
     create: f32,
 }
 
-/// How much a record changes the average.
+/// The weight of a record in the average.
 const GAIN: f32 = 1.0 / 64.0;
 
-/// A destroy takes about this many bits.
+/// The assumed bits of a destroy.
 const DESTROY: f32 = 8.0;
 
 impl Averages {

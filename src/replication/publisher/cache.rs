@@ -1,10 +1,10 @@
-//! What updates and creates of a tick are on the wire, made once for all clients that share it.
+//! A tick's encoded updates and creates, made once for all clients that share them.
 //!
-//! Two clients share the bits of an object when they have the same baseline (and older state) and may have the same
-//! properties. Entries are a list for each row; a row has few, and in the order of the rows they lie one behind the other.
+//! Two clients share an object's bits if they have the same baseline (and older state) and may see the same properties.
+//! Each row has a short list of entries.
 //!
-//! Promises: nothing is hashed, and nothing is allocated once a tick of the same size was. What a word costs is kept by
-//! property, for the costs of all who took it.
+//! Promises: no hashing, and no allocation once a tick of the same size was encoded. The cost of words is kept by
+//! property, for every client that took them.
 
 use super::super::class::GhostClass;
 use super::super::coding::{GUESSES, Guess, States, WINDOW, guesses};
@@ -15,29 +15,29 @@ use crate::wire::{BitSink, BitWriter, Property};
 
 const NONE: u32 = u32::MAX;
 
-/// Bits that are written without a baseline.
+/// Stands for bits written without a baseline.
 const WHOLE: Base = Base::Named { baseline: 0, older: 0 };
 
 /// The words of one object, encoded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CachedBits {
-    /// Against what; nothing of a create.
+    /// The base it is written against; none for a create.
     base: Base,
-    /// Properties, with and without words. 0: there is nothing to say, or no such baseline any more.
+    /// The mask of properties, with and without words. 0: there is nothing to send, or the baseline is gone.
     pub(super) mask: u64,
-    /// Where the bits begin: a word of the arena. Of a class that is coded: its residuals.
+    /// The index of the first word of its bits in the arena, or of a coded class's residuals.
     start: u32,
-    /// How many, of those with words.
+    /// Bits of the properties with words.
     pub(super) bits: u32,
     next: u32,
-    /// Where what each property costs begins.
+    /// The index of the first property's cost.
     costs: u32,
     /// How many clients took it.
     uses: u32,
     owner: bool,
-    /// Of a class that is coded: the words take fewer bits whole.
+    /// For coded classes: the words take fewer bits whole.
     pub(super) whole: bool,
-    /// The state of the baseline is forgotten.
+    /// The baseline's state is forgotten.
     pub(super) forgotten: bool,
 }
 
@@ -46,26 +46,26 @@ pub(super) struct CachedBits {
 struct Head {
     tick: u32,
     first: u32,
-    /// The tick in which something was last encoded, for those who don't own it, and for its owner.
+    /// The tick in which an entry was last encoded, for others and for the owner.
     encoded: [u32; 2],
 }
 
-/// What a tick's packets have of a class.
+/// The encoded entries of a class in a tick.
 #[derive(Debug)]
 pub(super) struct Cache {
     with_words: u64,
-    /// Whether owners may have other properties than others.
+    /// Whether owners may see other properties than others do.
     by_owner: bool,
     heads: Vec<Head>,
     entries: Vec<CachedBits>,
-    /// Bits of entries, each from a new word on.
+    /// The bits of entries, each beginning at a new word.
     arena: Vec<u64>,
     costs: Vec<u16>,
-    /// Of a class that is coded: for each property with words its guess, then the residuals of its words.
+    /// For coded classes: for each property with words its prediction, then its words' residuals.
     residuals: Vec<u64>,
     coded: bool,
     tick: u32,
-    // Lent.
+    // Scratch memory.
     states: Box<[u64]>,
     guesses: [Box<[u64]>; 2],
     base: Box<[u64]>,
@@ -94,7 +94,7 @@ impl Cache {
         }
     }
 
-    /// Begins a tick. Adds what the last one's words cost to `costs`, by property.
+    /// Starts a tick. Adds the costs of the last one's words to `costs`, by property.
     pub(super) fn begin_tick(&mut self, tick: u32, rows: usize, costs: &mut [u64]) {
         self.add_costs(costs);
         self.tick = tick;
@@ -107,7 +107,7 @@ impl Cache {
         }
     }
 
-    /// Adds what this tick's words cost so far.
+    /// Adds the costs of this tick's words so far.
     pub(super) fn add_costs(&self, costs: &mut [u64]) {
         for entry in &self.entries {
             let each = ones(entry.mask & self.with_words);
@@ -117,13 +117,13 @@ impl Cache {
         }
     }
 
-    /// The tick in which a row was last encoded, for those who don't own it, and for its owner.
+    /// The tick in which a row was last encoded, for others and for its owner.
     #[inline]
     pub(super) fn encoded_at(&self, row: usize) -> [u32; 2] {
         self.heads.get(row).map_or([0; 2], |head| head.encoded)
     }
 
-    /// The update of a row against these states, for its owner or another.
+    /// The update of a row against these states, for its owner or others.
     #[inline]
     pub(super) fn update(&mut self, table: &Table, row: u32, base: Base, owner: bool) -> usize {
         let owner = owner && self.by_owner;
@@ -142,12 +142,12 @@ impl Cache {
         &self.entries[entry]
     }
 
-    /// Notes that a client gets a row's state without an entry.
+    /// Notes that a client gets a row's state without using an entry.
     pub(super) fn note_encoded(&mut self, row: u32, owner: bool) {
         self.heads[row as usize].encoded[usize::from(owner && self.by_owner)] = self.tick;
     }
 
-    /// What an entry of a class that is coded has for its properties, and what lies behind.
+    /// A coded class's entry: its predictions and residuals.
     #[inline]
     pub(super) fn residuals(&self, entry: &CachedBits) -> &[u64] {
         &self.residuals[entry.start as usize..]
@@ -159,7 +159,7 @@ impl Cache {
         self.entries.iter().map(|entry| entry.uses).collect()
     }
 
-    /// Writes what stands before an entry and its bits, if both fit a word; else nothing.
+    /// Writes a head together with an entry's bits if both fit a word; otherwise nothing.
     #[inline]
     pub(super) fn copy_behind(
         &mut self,
@@ -267,8 +267,8 @@ impl Cache {
         self.push(row, CachedBits { mask, start, bits, costs, ..blank(base, owner, !known) })
     }
 
-    /// Puts the properties' guesses and residuals behind the others: by the guess that is nearest. Whether their words would take
-    /// fewer bits whole.
+    /// Appends the predictions and residuals of the properties, by the nearest prediction. Returns whether their words
+    /// would take fewer bits whole.
     fn encode_residuals(
         &mut self,
         table: &Table,
@@ -300,7 +300,7 @@ impl Cache {
             delta += least;
             whole += property.words().iter().map(|range| range.bits()).sum::<u32>();
         }
-        // About fourths of bits.
+        // Approximate, in quarters of bits.
         delta > 4 * whole
     }
 
@@ -322,7 +322,7 @@ impl Cache {
         let next = if head.tick == self.tick { head.first } else { NONE };
         self.entries.push(CachedBits { next, ..entry });
         head.encoded[usize::from(entry.owner)] = self.tick;
-        // A tick has fewer entries: each is of a row and an age.
+        // A tick has fewer entries: one for each row and age.
         (head.tick, head.first) = (self.tick, at as u32);
         at
     }
@@ -343,7 +343,7 @@ fn blank(base: Base, owner: bool, forgotten: bool) -> CachedBits {
     }
 }
 
-/// About how many fourths of bits words take against others when they are coded.
+/// The approximate cost of words against others when coded, in quarters of bits.
 fn about(property: &Property, words: &[u64], from: &[u64]) -> u32 {
     let each = property.words().iter().zip(words.iter().zip(from));
     let length = |residual: u64| u64::BITS - residual.div_ceil(2).leading_zeros();
@@ -351,10 +351,10 @@ fn about(property: &Property, words: &[u64], from: &[u64]) -> u32 {
     each.map(|(range, (word, from))| bits(range.residual(*word, *from))).sum()
 }
 
-/// By this many fourths of bits a parabola must be better: by chance it is nearer at times.
+/// How many quarters of bits a parabola must save: it is sometimes nearer by chance.
 const BENT: u32 = 16;
 
-/// Writes to the arena, from a new word on.
+/// Writes to the arena, beginning at a new word.
 struct ArenaSink<'a> {
     arena: &'a mut Vec<u64>,
     costs: &'a mut Vec<u16>,
@@ -367,12 +367,12 @@ struct ArenaSink<'a> {
 
 impl<'a> ArenaSink<'a> {
     fn new(arena: &'a mut Vec<u64>, costs: &'a mut Vec<u16>) -> Self {
-        // An arena of a tick has far fewer words.
+        // A tick's arena has far fewer words.
         let (start, first_cost) = (arena.len() as u32, costs.len() as u32);
         ArenaSink { arena, costs, start, first_cost, bits: 0, scratch: 0 }
     }
 
-    /// Notes what the property took that was written since there were `before` bits.
+    /// Notes the cost of the property that was written since there were `before` bits.
     fn cost(&mut self, before: u32) {
         // A record has fewer than 2^12.
         self.costs.push((self.bits - before) as u16);

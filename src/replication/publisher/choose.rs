@@ -1,24 +1,25 @@
-//! In which order a client's due ghosts go out in a tick that may have no room for all: destroys, then by priority.
+//! Chooses the order of a client's due ghosts in a tick that may lack room for all: destroys first, then by priority.
 //!
-//! A ghost's priority is the ticks since it was sent last (or since the client was to have it), by the weight of its row. It is
-//! told apart in steps of an eighth: the highest steps go, and of the step that has no room for all, the lowest ids. Who
-//! didn't go has a higher priority in the next tick, so each goes at some time, whatever its weight (if it has one above 0).
+//! A ghost's priority is the number of ticks since it was last sent (or since the client was to have it), times the
+//! weight of its row. Priorities are compared in steps of an eighth: the highest steps go, and the lowest ids of the
+//! step that doesn't fit completely. A ghost that isn't sent has a higher priority in the next tick, so each is sent at
+//! some time, whatever its weight (unless that is 0).
 //!
-//! How much fits is a guess, and how much of the line others take isn't known: so what was chosen isn't written by id at once, of
-//! which the highest would always be cut, but each packet gets as many of the next ones as it may have room for, and writes
-//! these by id. Only what is guessed to fit at all, and did in the tick before, goes by id without being put in order.
+//! How much fits is an estimate, and other streams' share of the link is unknown. Writing all chosen ghosts by id would
+//! always cut off the highest ids; so each packet takes as many of the next ones as it may have room for, and writes
+//! these by id. Only if all are expected to fit, and did in the tick before, they go by id without ordering.
 //!
-//! Promises: two passes over what is due, and one over what goes; no comparing.
+//! Promises: two passes over due ghosts and one over chosen ones, without comparisons.
 
 use super::averages::Averages;
 use super::peer::Peer;
 use super::scope::{GhostState, Scope};
 
-/// Priorities are told apart by these many of their bits: the exponent and three of the fraction.
+/// Priorities are compared by these bits: the exponent and three of the fraction.
 const STEP_SHIFT: u32 = 20;
 const STEPS: usize = 1 << (31 - STEP_SHIFT);
 
-/// A priority's step: priorities are positive, so that their patterns rise with them.
+/// The step of a priority: priorities are positive, so their bit patterns rise with them.
 fn step(age: u32, weight: f32) -> usize {
     let priority = (age + 1) as f32 * weight;
     if priority > 0.0 { (priority.to_bits() >> STEP_SHIFT) as usize } else { 0 }
@@ -31,7 +32,7 @@ fn step_of(state: GhostState, weights: &[f32], row: u32, age: u32) -> usize {
     }
 }
 
-/// A ghost that was chosen.
+/// A chosen ghost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Chosen {
     class: u8,
@@ -41,10 +42,10 @@ pub(super) struct Chosen {
 /// The ghosts of a step.
 #[derive(Clone, Copy, Debug, Default)]
 struct Step {
-    /// Bits that they may take.
+    /// Their estimated cost in bits.
     cost: f32,
     count: u32,
-    /// Where the next one goes among those that are chosen.
+    /// Where the next of them goes in the list of chosen ghosts.
     next: u32,
 }
 
@@ -54,8 +55,8 @@ pub(super) struct Chooser {
 }
 
 impl Chooser {
-    /// Chooses what of a client's due ghosts fits this many bits, and at least one where these are any. `weights` are by class,
-    /// then by row.
+    /// Chooses which of a client's due ghosts fit this many bits, at least one if the budget isn't 0. `weights` are by
+    /// class, then by row.
     pub(super) fn choose(&mut self, peer: &mut Peer, tick: u32, budget: f32, weights: &[Vec<f32>]) {
         let Peer { scopes, averages, chosen, next_chosen, .. } = peer;
         chosen.clear();
@@ -75,7 +76,7 @@ impl Chooser {
                 step.count += 1;
             }
         }
-        // Those of the first step that has no room for all go as far as there is some.
+        // Part of the first step that doesn't fit completely goes too.
         let (mut left, mut count, mut last, mut short) = (budget, 0, 0, false);
         for (at, step) in self.steps.iter_mut().enumerate().rev() {
             if left <= 0.0 {
@@ -107,7 +108,7 @@ impl Chooser {
                     }
                     left -= averages.of(state);
                 }
-                // Classes are at most 256, and ids below 2^16.
+                // There are at most 256 classes, and ids are below 2^16.
                 chosen[step.next as usize] = Chosen { class: class as u8, id: id as u16 };
                 step.next += 1;
             }
@@ -117,8 +118,8 @@ impl Chooser {
 }
 
 impl Peer {
-    /// Makes ready as many of the next chosen ghosts as a packet of this many bits has room for, with those that an earlier one
-    /// had none for; at least one.
+    /// Makes ready as many of the next chosen ghosts as a packet of this many bits may hold, including those that an
+    /// earlier packet had no room for; at least one.
     pub(super) fn make_ready(&mut self, room: usize) {
         let Peer { scopes, averages, chosen, next_chosen, .. } = self;
         let Some(next) = chosen.get(*next_chosen..).filter(|next| !next.is_empty()) else { return };
@@ -136,7 +137,7 @@ impl Peer {
         }
     }
 
-    /// Whether something that was chosen had no room.
+    /// Whether some chosen ghosts had no room.
     pub(super) fn has_left(&self) -> bool {
         self.next_chosen < self.chosen.len() || self.scopes.iter().any(|scope| scope.has_ready())
     }

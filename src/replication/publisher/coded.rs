@@ -1,4 +1,4 @@
-//! A client's packet, the part of the classes that are coded: behind the others' sections.
+//! Writes the coded classes' part of a client's packet, after the other sections.
 
 use super::super::coding::{Coder, Off};
 use super::super::coding::{
@@ -14,21 +14,21 @@ use super::scope::{CarriedGhost, CarriedOp, Due, Scope};
 use crate::store::ones;
 use crate::wire::{BitReader, BitSink, BitWriter};
 
-/// Bits kept for the ends of a section and of the packet.
+/// Bits reserved for the ends of a section and of the packet.
 const ENDS: usize = 3 * MAX_DECISION_BITS + 16;
 
-/// The most that the first coded record of a packet takes besides its properties, whole: what the packet and its section begin
-/// and end with, some thirty decisions, a gap, two ages, a mask, and the length of what has no words.
+/// The maximum overhead of a packet's first coded record beyond its properties: the start and end of packet and
+/// section, some thirty decisions, a gap, two ages, a mask, and the length of properties without words.
 pub(super) const MAX_OVERHEAD: usize =
     40 * MAX_DECISION_BITS + 3 * number_bits(16) + number_bits(12) + 64 + 16 + ENDS;
 
-/// What a client's packets begin with.
+/// The models that a client's packets start with.
 #[derive(Debug)]
 pub(super) struct PeerModels {
-    /// That which the client is known to have, and its number.
+    /// The snapshot that the client is known to have, and its number.
     slot: u8,
     snapshot: Snapshot,
-    /// What it is to keep of the packet that is written, or of the one with this record.
+    /// The snapshot that it is to keep of the packet being written, or of the one in flight with this record.
     writing: Option<(u8, Snapshot)>,
     sent: Option<(u32, u8, Snapshot)>,
     last_slot: u8,
@@ -39,8 +39,8 @@ impl PeerModels {
         PeerModels { slot: 0, snapshot, writing: None, sent: None, last_slot: 0 }
     }
 
-    /// Under which number the client is to keep what is written; none while that of another packet is under way. Never that
-    /// in use: a packet that counts as lost may have come all the same, and put other models in its place.
+    /// The number under which the client is to keep the next snapshot; None while another packet with one is in flight.
+    /// Never the number in use: a packet that counts as lost may have arrived, and replaced the models there.
     fn next_slot(&self) -> Option<u8> {
         // At most 15.
         let after = |slot: u8| slot % SLOTS as u8 + 1;
@@ -64,41 +64,43 @@ impl PeerModels {
     }
 }
 
-/// What a packet is coded with.
+/// The coder of packets, and its scratch memory.
 #[derive(Debug, Default)]
 pub(super) struct PacketCoder {
     encoder: Encoder,
-    /// Lent: the words of the create before and of this one, properties without words, and what words took, by property.
+    /// Scratch: the words of the last create and of this one, properties without words, and the words' costs by
+    /// property.
     created: Vec<u64>,
     words: Vec<u64>,
     bodies: BitWriter,
     took: Vec<(usize, u64)>,
-    /// The ghosts of the section that were updated or created.
+    /// The ghosts that the section updated or created.
     ids: Vec<u32>,
 }
 
-/// A class's records, in a packet.
+/// A class's records in a packet.
 struct Section<'a> {
     table: &'a Table,
     cache: &'a mut Cache,
     coder: &'a mut PacketCoder,
     layout: Layout,
     place: Place,
-    /// The ghosts that are likely.
+    /// The ghosts that are likely to be in it.
     listed: &'a [u32],
     class: usize,
     tick: u32,
     begun: bool,
-    /// What was spent, in 2^-16 of bits: on heads of updates, creates and destroys, and by property.
+    /// Costs in units of 2^-16 bits: of the heads of updates, creates and destroys, and by property.
     heads: [u64; 3],
     properties: Box<[u64]>,
-    /// On updates and creates, and how many these were.
+    /// The cost and count of updates and creates.
     updates: (u64, usize),
     creates: (u64, usize),
 }
 
 impl TickData<'_> {
-    /// Writes what is ready of the classes that are coded, into `bits` bits with what there is. Gives what isn't any class's.
+    /// Writes the ready ghosts of coded classes, in `bits` bits with what is written already. Returns the bits of no
+    /// class.
     pub(super) fn fill_coded(&mut self, peer: &mut Peer, bits: usize, out: &mut BitWriter) -> usize {
         let Some(coder) = self.coder.as_deref_mut() else { return 0 };
         let Some(room) = bits.checked_sub(out.bit_len() + ENDS) else { return 0 };
@@ -170,7 +172,7 @@ impl TickData<'_> {
 }
 
 impl Section<'_> {
-    /// Writes what is ready: of the listed ghosts, then of others; whether the packet is full.
+    /// Writes the ready ghosts, listed ones first; returns whether the packet is full.
     fn fill(
         &mut self,
         scope: &mut Scope,
@@ -187,13 +189,13 @@ impl Section<'_> {
         self.fill_some(scope, room, carried, before)
     }
 
-    /// Ends the records of listed ghosts.
+    /// Ends the list's part.
     fn leave_list(&mut self) {
         self.place.code(&mut self.coder.encoder, None);
         self.place.leave_list();
     }
 
-    /// Writes what is ready of the ghosts that are listed, or of those that aren't, by id; whether the packet is full.
+    /// Writes the ready ghosts that are listed, or those that aren't, by id; returns whether the packet is full.
     fn fill_some(
         &mut self,
         scope: &mut Scope,
@@ -215,7 +217,7 @@ impl Section<'_> {
                 if carried.len() - before == MAX_RECORDS {
                     return true;
                 }
-                // At most as many as ids.
+                // The list is no longer than there are ids.
                 let at = listed.map_or(*id, |place| place as u32);
                 let (due, is_first) = (self.due(scope, *id), carried.len() == before);
                 let (op, base, written) = match due {
@@ -230,7 +232,7 @@ impl Section<'_> {
                         let mut written =
                             self.put(at, Op::Update { base, whole, mask }, Some((row, entry)), room);
                         if written.is_none() && is_first && !whole {
-                            // It has room when it is whole.
+                            // Whole words may take less room.
                             let said = Op::Update { base, whole: true, mask };
                             written = self.put(at, said, Some((row, entry)), room);
                         }
@@ -240,12 +242,12 @@ impl Section<'_> {
                         (op, base, written)
                     }
                     Due::Create { row, .. } if !self.table.has_state(row) => {
-                        // It is due again when it has one.
+                        // It is due again when it has a state.
                         scope.clear_due(*id);
                         continue;
                     }
                     Due::Create { row, owner } => {
-                        // What a client has is kept.
+                        // States that a client has are kept.
                         self.cache.note_encoded(row, owner);
                         let written = self.put(at, Op::Create { owner }, Some((row, 0)), room);
                         if let Some(bits) = written {
@@ -272,7 +274,7 @@ impl Section<'_> {
         }
     }
 
-    /// What is to be said of a ghost; a create where its baseline is forgotten.
+    /// The operation for a ghost: a create if its baseline is forgotten.
     fn due(&mut self, scope: &mut Scope, id: u32) -> Due {
         let due = scope.due(id, self.tick, self.table, MAX_DEPTH);
         if let Due::Update { row, base, owner, .. } = due {
@@ -284,7 +286,7 @@ impl Section<'_> {
         due
     }
 
-    /// Writes a record with its row's properties, if there is room; gives what it took, in 2^-16 of bits.
+    /// Writes a record with its row's properties, if there is room; returns its cost in units of 2^-16 bits.
     fn put(&mut self, at: u32, op: Op, of: Option<(u32, usize)>, room: usize) -> Option<u64> {
         let (class, layout, place) = (self.table.class(), self.layout, self.place);
         let properties = &class.properties;
@@ -367,7 +369,7 @@ impl Section<'_> {
         Some(encoder.spent() - before)
     }
 
-    /// Ends it; gives the bits of which it is known what they are for.
+    /// Ends the section; returns the bits whose purpose is known.
     fn end(&mut self, costs: &mut ClassCosts) -> u64 {
         if self.place.is_listed() {
             self.leave_list();

@@ -1,23 +1,23 @@
-//! What ghosts cost on the wire, in bits: the sum is what the payloads of their channel have.
+//! The cost of ghosts on the wire, in bits: the total equals their channel's payloads.
 
-// Of a class.
+// The costs of a class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassCosts {
     // By property.
     pub properties: Vec<u64>,
-    /// What stands before the properties of updates: gaps, ages, masks.
+    /// The heads of updates: gaps, ages, masks.
     pub updates: u64,
-    /// What stands before the properties of creates.
+    /// The heads of creates.
     pub creates: u64,
     pub destroys: u64,
 }
 
-// Of all.
+// The costs of all classes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// In the order of their ids.
+    /// In the order of class ids.
     pub classes: Vec<ClassCosts>,
-    /// Ticks of packets, and the beginnings and ends of their sections.
+    /// Ticks of packets, and starts and ends of sections.
     pub packets: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A client's packet, written.
+//! Writes a client's packet.
 
 use super::super::packet::{Base, Drafted, TICK_BITS, Writer};
 use super::super::table::Table;
@@ -10,41 +10,41 @@ use super::scope::{CarriedOp, Due, Scope};
 use crate::store::ones;
 use crate::wire::BitWriter;
 
-/// Bits that an align may take.
+/// The maximum of bits that an align takes.
 const MAX_ALIGN: usize = 7;
 
-/// States before the newest that words are predicted from.
+/// How many states before the newest words are predicted from.
 pub(super) const STEPS_BACK: u8 = 1;
 
-/// Ghosts whose records are looked at in one go.
+/// How many ghosts' records are loaded at a time.
 pub(super) const BATCH: usize = 64;
 
-/// What the world has, of which a client gets some.
+/// The tick's data of the world, from which a client gets a part.
 pub(super) struct TickData<'a> {
     pub(super) tick: u32,
     pub(super) class_bits: u32,
     pub(super) tables: &'a [Table],
     pub(super) caches: &'a mut [Cache],
     pub(super) costs: &'a mut [ClassCosts],
-    /// Where a class is coded.
+    /// Set if any class is coded.
     pub(super) coder: Option<&'a mut PacketCoder>,
 }
 
-/// Whether there was room for a record.
+/// The outcome of writing a record.
 enum Wrote {
     Record {
         bits: usize,
         op: CarriedOp,
         base: Base,
     },
-    /// There is nothing to say.
+    /// There is nothing to send.
     Nothing,
     /// Not in this tick.
     Later,
     NoRoom,
 }
 
-/// A class's records, in a packet.
+/// A class's records in a packet.
 struct Section<'a> {
     table: &'a Table,
     cache: &'a mut Cache,
@@ -57,13 +57,13 @@ struct Section<'a> {
     updates: (usize, usize),
     creates: (usize, usize),
     begun: bool,
-    /// Whether there is an align in it, whose padding differs with where the packet lies.
+    /// Whether the section has an align, whose padding depends on the packet's position.
     aligned: bool,
 }
 
 impl TickData<'_> {
-    /// Writes what is ready for a client into `bits` bits at most; false when that is nothing. Gives what sections and the
-    /// packet's head cost.
+    /// Writes a client's ready ghosts in at most `bits` bits; false if there are none. Returns the cost of the packet's
+    /// head and sections.
     pub(super) fn fill(&mut self, peer: &mut Peer, bits: usize, out: &mut BitWriter) -> Option<u64> {
         let mut writer = Writer::new(self.tick, self.class_bits);
         let mut left = bits.checked_sub(TICK_BITS as usize + 1)?;
@@ -117,7 +117,7 @@ impl TickData<'_> {
 }
 
 impl Section<'_> {
-    /// Writes what is ready, by id; whether the packet is full.
+    /// Writes the ready ghosts by id; returns whether the packet is full.
     fn fill(
         &mut self,
         scope: &mut Scope,
@@ -152,7 +152,7 @@ impl Section<'_> {
                 let at = self.cache.update(self.table, row, base, owner);
                 let op = if step { CarriedOp::Step } else { CarriedOp::Update };
                 let entry = self.cache.entry(at);
-                // Most records are like the one before, and short.
+                // Most records repeat the previous head and are short.
                 if self.begun
                     && entry.mask & self.without_words == 0
                     && let Some((head, head_bits)) = writer.alike(id, base, entry.mask)
@@ -187,10 +187,10 @@ impl Section<'_> {
         Wrote::Record { bits, op, base }
     }
 
-    /// Any update, of a row and its entry.
+    /// Writes any update, from a row and its entry.
     #[expect(
         clippy::too_many_arguments,
-        reason = "kept out of the way of those that are like the one before"
+        reason = "keeps the fast path for repeated heads small"
     )]
     #[inline(never)]
     fn write_update(
@@ -230,7 +230,7 @@ impl Section<'_> {
         out: &mut BitWriter,
     ) -> Wrote {
         if !self.table.has_state(row) {
-            // It is due again when it has one.
+            // It is due again when it has a state.
             return Wrote::Nothing;
         }
         let at = self.cache.create(self.table, row, owner);
@@ -241,7 +241,7 @@ impl Section<'_> {
         Wrote::Record { bits, op: CarriedOp::Create, base: Base::default() }
     }
 
-    /// The writer as it will be once the section has begun.
+    /// The state of the writer once the section has begun.
     #[inline]
     fn next<'w>(&self, writer: &'w mut Writer) -> &'w Writer {
         if !self.begun {
@@ -258,7 +258,7 @@ impl Section<'_> {
         }
     }
 
-    /// Writes a record with an entry's properties, if there is room; gives its bits.
+    /// Writes a record with an entry's properties, if there is room; returns its bits.
     #[inline]
     fn put(
         &mut self,
@@ -286,14 +286,14 @@ impl Section<'_> {
         }
         let bits = bits + self.write_others(row, others, out);
         if !self.aligned {
-            // Elsewhere the first align may take more, and those after it then lie the same.
+            // At another position the first align may take more; all later ones then keep their alignment.
             self.aligned = true;
             self.left = self.left.saturating_sub(MAX_ALIGN).max(bits);
         }
         Some(bits)
     }
 
-    /// The most that properties without words take, wherever the payload lies: no more than their class says.
+    /// The maximum size of properties without words at any position, at most the class's bound.
     fn most_of(&self, row: u32, mask: u64) -> usize {
         let each = ones(mask).filter_map(|property| self.table.value(row, property));
         each.map(|value| value.max_bits()).sum()

@@ -1,11 +1,12 @@
-//! The server's side: its objects, what each client has of them, and the packets that say what changed.
+//! The server's half: its objects, the state of each client, and the packets of changes.
 //!
-//! A tick is [`Publisher::begin_tick`], then for each client of [`Publisher::wants`] [`Publisher::choose`] within its budget;
-//! packets are written as [`Feature::fill`] asks for them. What became of each comes back to
-//! [`Publisher::handle_notification`].
+//! A tick is [`Publisher::begin_tick`], then for each client of [`Publisher::wants`] [`Publisher::choose`] within its
+//! budget; packets are written when [`Feature::fill`] asks for them. [`Publisher::handle_notification`] hears the fate
+//! of each.
 //!
-//! Promises: see [`super`]. What nobody has is quantised but never encoded; what many clients have is encoded once for all of
-//! them that acked the same. A tick in which nothing changed costs a look at each client and nothing a ghost.
+//! Promises: see [`super`]. An object that no client has is quantised but never encoded; what many clients have is
+//! encoded once for all that acked the same state. A tick without changes costs a little per client and nothing per
+//! ghost.
 
 mod averages;
 mod cache;
@@ -36,7 +37,7 @@ use crate::wire::{BitWriter, ValueError};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PublisherConfig {
-    /// The payload channel of ghosts.
+    /// The payload channel for ghosts.
     pub channel: usize,
 }
 
@@ -46,24 +47,24 @@ pub struct Publisher {
     classes: Arc<Classes>,
     config: PublisherConfig,
     tick: u32,
-    /// By class, as all that follow.
+    /// By class, as are all below.
     tables: Box<[Table]>,
     caches: Box<[Cache]>,
     weights: Box<[Vec<f32>]>,
     /// By class, then by row.
     owners: Box<[Vec<Option<PeerHandle>>]>,
     costs: Box<[ClassCosts]>,
-    /// Bits of packets besides records.
+    /// Bits of packets outside records.
     packets: u64,
     // By slot.
     peers: Vec<Option<Box<Peer>>>,
     chooser: Chooser,
-    /// Where a class is coded.
+    /// Set if any class is coded.
     coder: Option<Box<PacketCoder>>,
     models: Snapshot,
-    /// Rows that changed for those who don't own them, and for those who do.
+    /// The rows that changed for others, and for their owners.
     changed_for: Vec<(u32, [bool; 2])>,
-    /// What clients were shown, and the tick from which the world is remembered.
+    /// What clients were shown, and the first remembered tick.
     shown: ShownLog,
     remembered_since: u32,
 }
@@ -97,7 +98,7 @@ impl Publisher {
         &self.classes
     }
 
-    /// The tick that was begun last, 0 before the first.
+    /// The current tick, 0 before the first.
     pub fn tick(&self) -> u32 {
         self.tick
     }
@@ -105,14 +106,14 @@ impl Publisher {
     /// The objects of a class.
     ///
     /// # Panics
-    /// When there is no such class; so do all that take one.
+    /// If there is no such class; the other methods that take one panic too.
     pub fn table(&self, class: usize) -> &Table {
         &self.tables[class]
     }
 
     // --- clients -----------------------------------------------------------------------------------------
 
-    /// Begins to serve a client, which has nothing until it is let have something.
+    /// Adds a client, which has no ghosts at first.
     pub fn add_peer(&mut self, handle: PeerHandle) {
         let slot = handle.slot as usize;
         if self.peers.len() <= slot {
@@ -123,7 +124,7 @@ impl Publisher {
         }
     }
 
-    /// Forgets a client. What it owned has no owner any more.
+    /// Removes a client. Its objects have no owner any more.
     pub fn remove_peer(&mut self, handle: PeerHandle) {
         if self.peer(handle).is_none() {
             return;
@@ -148,11 +149,11 @@ impl Publisher {
 
     // --- objects -----------------------------------------------------------------------------------------
 
-    /// A new object, in the lowest free row. Its cells are to be written before the next tick; no client has it yet. Who is no
-    /// client owns nothing.
+    /// A new object, in the lowest free row. The caller writes its cells before the next tick; no client has it yet. An
+    /// unknown client as owner counts as none.
     ///
     /// # Errors
-    /// When there are as many as the class's capacity.
+    /// The class is at its capacity.
     pub fn spawn(&mut self, class: usize, owner: Option<PeerHandle>) -> Result<u32, Full> {
         let row = self.tables[class].spawn()?;
         let owner = owner.filter(|owner| self.peer(*owner).is_some());
@@ -164,7 +165,7 @@ impl Publisher {
         Ok(row)
     }
 
-    /// Ends an object, for all clients too; false when there is none.
+    /// Ends an object for all clients; false if there is none.
     pub fn despawn(&mut self, class: usize, row: u32) -> bool {
         if !self.tables[class].despawn(row) {
             return false;
@@ -175,17 +176,17 @@ impl Publisher {
             }
         }
         self.owners[class][row as usize] = None;
-        // Clients know it by an id of their own, which they keep until they know of the end.
+        // Clients know it by their own ids, which stay taken until they know of its end.
         self.tables[class].release(row);
         true
     }
 
-    /// Who owns an object.
+    /// The owner of an object.
     pub fn owner(&self, class: usize, row: u32) -> Option<PeerHandle> {
         self.owners[class].get(row as usize).copied().flatten()
     }
 
-    /// Gives an object to a client, or to none (nor to who is no client); false when there is no such object.
+    /// Gives an object to a client, or to none (nor to an unknown one); false if there is no such object.
     pub fn set_owner(&mut self, class: usize, row: u32, owner: Option<PeerHandle>) -> bool {
         if !self.tables[class].is_alive(row) {
             return false;
@@ -203,7 +204,7 @@ impl Publisher {
         true
     }
 
-    /// Sets a property without words, from the next tick on: see [`Table::set_cell`].
+    /// Sets a property without words from the next tick on: see [`Table::set_cell`].
     ///
     /// # Errors
     /// Why the value can't be written.
@@ -217,8 +218,8 @@ impl Publisher {
         self.tables[class].set_cell(row, property, body)
     }
 
-    /// Sets by how much the priorities of a class's objects are multiplied, by row, until they are set again. Rows beyond have 1;
-    /// what isn't above 0 goes last.
+    /// Sets the factors of a class's priorities by row, which stay until they are set again. Missing rows have 1; rows
+    /// with 0 or less go last.
     pub fn set_weights(&mut self, class: usize, weights: &[f32]) {
         let all = &mut self.weights[class];
         all.clear();
@@ -227,8 +228,8 @@ impl Publisher {
 
     // --- relevancy ---------------------------------------------------------------------------------------
 
-    /// Lets a client have an object; false when it has it, or there is no such client or object, or no id: ask again in a
-    /// later tick, when the client knows of ends.
+    /// Gives a client an object; false if it has it, or the client or object doesn't exist, or no id is free: ask again
+    /// in a later tick, when the client knows of ended ghosts.
     pub fn enter(&mut self, handle: PeerHandle, class: usize, row: u32) -> bool {
         let (tick, owner) = (self.tick, self.owner(class, row) == Some(handle));
         let capacity = self.tables[class].class().capacity;
@@ -243,7 +244,7 @@ impl Publisher {
         enters
     }
 
-    /// Takes an object from a client; false when it doesn't have it.
+    /// Takes an object from a client; false if it doesn't have it.
     pub fn leave(&mut self, handle: PeerHandle, class: usize, row: u32) -> bool {
         let leaves = self.peer_mut(handle).is_some_and(|peer| peer.scopes[class].leave(row));
         if leaves {
@@ -252,20 +253,20 @@ impl Publisher {
         leaves
     }
 
-    /// Whether a client has an object, or is about to get it.
+    /// Whether a client has an object, or will get it.
     pub fn has(&self, handle: PeerHandle, class: usize, row: u32) -> bool {
         self.ghost_id(handle, class, row).is_some()
     }
 
-    /// By which id a client knows an object.
+    /// The id by which a client knows an object.
     pub fn ghost_id(&self, handle: PeerHandle, class: usize, row: u32) -> Option<u32> {
         self.peer(handle)?.scopes[class].id_of(row)
     }
 
     // --- a tick ------------------------------------------------------------------------------------------
 
-    /// Begins the next tick: reads the columns, by class and then by property, and marks what changed for those who have it. Adds
-    /// to `errors` of each class the first value that can't be written; its row keeps the state that it had.
+    /// Begins the next tick: reads the columns by class and property, and marks changes for the clients that have them.
+    /// Adds the first invalid value of each class to `errors`; its row keeps its former state.
     pub fn begin_tick<'a, C: AsRef<[Column<'a>]>>(
         &mut self,
         columns: &[C],
@@ -293,7 +294,7 @@ impl Publisher {
                 }
                 continue;
             }
-            // What a client isn't told of changes nothing of what it gets.
+            // Properties that a client isn't sent don't affect its packets.
             let masks = [class_of.updated(false), class_of.updated(true)];
             self.changed_for.clear();
             self.changed_for.extend(changed.iter().map(|row| {
@@ -306,7 +307,7 @@ impl Publisher {
         }
     }
 
-    /// The clients for whom something is due, with the least room in which anything of it can be said.
+    /// The clients that have something due, each with the minimum of bits that a payload needs.
     pub fn wants(&self) -> impl Iterator<Item = (PeerHandle, usize)> {
         self.peers.iter().flatten().filter(|peer| peer.is_due(self.tick)).map(|peer| {
             let due = peer.scopes.iter().zip(self.classes.iter()).filter(|(scope, _)| scope.due_count() > 0);
@@ -318,8 +319,8 @@ impl Publisher {
         })
     }
 
-    /// Decides what of a client's due ghosts goes out in this tick, in about this many bits; where there are any, at least one
-    /// ghost does. Without it all do, as far as there is room.
+    /// Chooses which of a client's due ghosts go out in this tick, in about this many bits; at least one if any is due.
+    /// Without this call all go as far as there is room.
     pub fn choose(&mut self, handle: PeerHandle, budget_bits: usize) {
         let Publisher { peers, tick, weights, chooser, .. } = self;
         let peer = peers.get_mut(handle.slot as usize).and_then(|peer| peer.as_deref_mut());
@@ -329,7 +330,7 @@ impl Publisher {
         }
     }
 
-    /// What became of a packet, by the record that it was given.
+    /// Handles the fate of the packet with this record.
     pub fn handle_notification(&mut self, handle: PeerHandle, record: u32, delivered: bool) {
         let tick = self.tick;
         if let Some(peer) = self.peer_mut(handle) {
@@ -337,7 +338,7 @@ impl Publisher {
         }
     }
 
-    /// The tick in which anything changed last that each client owns and gets, by slot: 0 where it owns nothing.
+    /// By slot, the last tick in which an object changed that its client owns and gets; 0 if it owns none.
     pub fn owned_changes(&self, by_slot: &mut Vec<u32>) {
         by_slot.clear();
         by_slot.resize(self.peers.len(), 0);
@@ -353,7 +354,7 @@ impl Publisher {
 
     // --- questions ---------------------------------------------------------------------------------------
 
-    /// What all that was sent cost.
+    /// The cost of everything sent.
     pub fn costs(&self) -> Costs {
         let mut costs = Costs { classes: self.costs.to_vec(), packets: self.packets };
         for (cache, class) in self.caches.iter().zip(&mut costs.classes) {
@@ -367,7 +368,7 @@ impl Publisher {
         self.peer(handle).map_or(0, |peer| peer.bits)
     }
 
-    /// Ghosts that are due for a client.
+    /// How many ghosts are due for a client.
     pub fn due(&self, handle: PeerHandle) -> usize {
         self.peer(handle).map_or(0, |peer| peer.scopes.iter().map(|scope| scope.due_count()).sum())
     }

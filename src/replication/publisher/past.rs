@@ -1,7 +1,7 @@
 //! What clients were shown some ticks ago.
 //!
-//! Promises: nothing unless it is asked for; then the world's states of as many ticks, and what entered and left each
-//! client's view in them, at most [`MAX_SHOWN`] of these: what is older than them counts as shown if it is now.
+//! Promises: costs nothing unless asked for; then remembers that many ticks of the world, and what entered and left
+//! each client's view, at most [`MAX_SHOWN`] of these: beyond them, an object counts as shown if it is now.
 
 use std::collections::VecDeque;
 
@@ -10,10 +10,10 @@ use super::super::table::MAX_PAST;
 use super::Publisher;
 use crate::endpoint::PeerHandle;
 
-/// How many comings and goings are remembered.
+/// How many entries and exits are remembered.
 const MAX_SHOWN: usize = 1 << 18;
 
-/// A coming or a going.
+/// An object entering or leaving a client's view.
 #[derive(Clone, Copy, Debug)]
 struct ShownChange {
     tick: u32,
@@ -30,7 +30,7 @@ pub(super) struct ShownLog {
 }
 
 impl ShownLog {
-    /// Notes that from a tick on a client has a row, or hasn't.
+    /// Notes that a client has a row, or hasn't, from a tick on.
     pub(super) fn push(&mut self, tick: u32, peer: PeerHandle, class: usize, row: u32, entered: bool) {
         if self.ticks == 0 {
             return;
@@ -45,7 +45,7 @@ impl ShownLog {
 }
 
 impl Publisher {
-    /// Remembers the world from now on for this many ticks, at most [`MAX_PAST`]; 0 forgets.
+    /// Remembers this many ticks of the world from now on, at most [`MAX_PAST`]; 0 forgets all.
     pub fn remember(&mut self, ticks: u32) {
         let ticks = ticks.min(MAX_PAST);
         self.tables.iter_mut().for_each(|table| table.remember(ticks));
@@ -53,19 +53,19 @@ impl Publisher {
         self.remembered_since = self.tick + 1;
     }
 
-    /// The oldest tick that is remembered; None when none is.
+    /// The oldest remembered tick, if any.
     pub fn oldest_past(&self) -> Option<u32> {
         let oldest = self.remembered_since.max(self.tick.saturating_sub(self.shown.ticks));
         (self.shown.ticks > 0 && oldest <= self.tick).then_some(oldest)
     }
 
-    /// Bytes of memory of it.
+    /// Bytes of memory for the past.
     pub fn past_bytes(&self) -> usize {
         let shown = self.shown.changes.capacity() * size_of::<ShownChange>();
         self.tables.iter().map(|table| table.past_bytes()).sum::<usize>() + shown
     }
 
-    /// Puts what the world looked like at a time into columns, by class.
+    /// Writes the world's state at a time to columns, by class.
     pub fn show_past<'a, C: AsMut<[&'a mut [u8]]>>(
         &self,
         time: f64,
@@ -77,12 +77,12 @@ impl Publisher {
         }
     }
 
-    /// Whether what lives in a row now lived there at a tick.
+    /// Whether the object in a row now was there at a tick.
     pub fn lived_at(&self, class: usize, row: u32, tick: u32) -> bool {
         self.tables[class].lived_at(row, tick)
     }
 
-    /// Which rows of a class a client had at a tick: a byte a row.
+    /// The rows of a class that a client had at a tick: a byte for each row.
     pub fn shown_at(&self, handle: PeerHandle, class: usize, tick: u32, shown: &mut Vec<u8>) {
         shown.clear();
         let rows = self.tables[class].rows() as u32;

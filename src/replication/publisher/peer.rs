@@ -1,4 +1,4 @@
-//! What is known of a client: what it has of each class, and what packets in flight carry.
+//! The state kept about a client: what it has of each class, and what packets in flight carry.
 
 use std::collections::VecDeque;
 
@@ -10,11 +10,11 @@ use super::coded::PeerModels;
 use super::scope::{CarriedGhost, Scope};
 use crate::endpoint::PeerHandle;
 
-/// A client knows the low 16 bits of a tick, and takes it for the nearest to the newest one that it had: so it is sent one
-/// from time to time, also where nothing changes. Long before half of 16 bits, so that some may be lost.
+/// A client gets the low 16 bits of a tick and takes the nearest match to its newest one. So it is sent a tick from
+/// time to time even if nothing changes, long before half of 16 bits, as packets may be lost.
 const REMIND_AFTER: u32 = 1 << 13;
 
-/// How long to wait for the ack of that before it is said again.
+/// How long to wait for that packet's ack before it is repeated.
 const REMIND_INTERVAL: u32 = 1 << 8;
 
 /// A packet in flight.
@@ -22,7 +22,7 @@ const REMIND_INTERVAL: u32 = 1 << 8;
 struct SentPacket {
     record: u32,
     tick: u32,
-    /// How many of the carried records are its.
+    /// How many of the carried records are its own.
     count: u32,
 }
 
@@ -32,24 +32,24 @@ pub(super) struct Peer {
     // By class.
     pub(super) scopes: Box<[Scope]>,
     pub(super) averages: Box<[Averages]>,
-    /// Whether it was chosen what goes out in this tick.
+    /// Whether the ghosts of this tick were chosen.
     pub(super) has_chosen: bool,
-    /// What was, the most urgent first, and how many of these are or were ready.
+    /// The chosen ghosts, the most urgent first, and how many of them are or were ready.
     pub(super) chosen: Vec<Chosen>,
     pub(super) next_chosen: usize,
-    /// Whether what was chosen had no room in the last tick in which something was sent.
+    /// Whether chosen ghosts had no room in the last tick that sent any.
     pub(super) was_cut: bool,
-    /// Bits of all payloads.
+    /// Bits of all its payloads.
     pub(super) bits: u64,
     next_record: u32,
-    /// The newest tick that the client is known to have, and that of the last packet; 0 before the first.
+    /// The newest tick that the client is known to have, and the last packet's; 0 before the first.
     acked: u32,
     sent: u32,
     in_flight: VecDeque<SentPacket>,
     carried: VecDeque<CarriedGhost>,
-    /// Of the packet that is written.
+    /// The records of the packet being written.
     pub(super) writing: Vec<CarriedGhost>,
-    /// What packets of coded classes begin with.
+    /// The models that packets of coded classes start with.
     pub(super) models: PeerModels,
 }
 
@@ -90,12 +90,12 @@ impl Peer {
         self.is_to_be_reminded(tick) || self.scopes.iter().any(|scope| scope.due_count() > 0)
     }
 
-    /// Whether the client is to be told of the tick, if of nothing else.
+    /// Whether the client must be sent the tick, even without anything else.
     pub(super) fn is_to_be_reminded(&self, tick: u32) -> bool {
         self.sent > 0 && tick - self.acked > REMIND_AFTER && tick - self.sent > REMIND_INTERVAL
     }
 
-    /// Keeps what was written, under a record that it gives.
+    /// Moves the written records to those in flight, under a record number that it returns.
     pub(super) fn track_sent(&mut self, tick: u32) -> u32 {
         let record = self.next_record;
         self.sent = tick;
@@ -108,9 +108,10 @@ impl Peer {
         record
     }
 
-    /// What became of a packet. Packets are told of in their order; those before are lost, and one that was told of is unknown.
+    /// Handles a packet's fate. These come in packet order; packets skipped over are lost, and repeated ones are
+    /// ignored.
     pub(super) fn handle_notification(&mut self, record: u32, delivered: bool, tick: u32) {
-        // Their records follow one another.
+        // Record numbers are consecutive.
         let known = |first: &SentPacket| (record.wrapping_sub(first.record) as usize) < self.in_flight.len();
         if !self.in_flight.front().is_some_and(known) {
             return;
@@ -121,7 +122,7 @@ impl Peer {
             if is_it && delivered {
                 self.acked = self.acked.max(sent.tick);
             }
-            // Where the ring is in two pieces, the second one isn't loaded first.
+            // If the ring is split in two, its second part isn't prefetched.
             let (carried, _) = self.carried.as_slices();
             for carried in carried[..count.min(carried.len())].chunk_by(|a, b| a.class == b.class) {
                 self.scopes[usize::from(carried[0].class)].load(carried.iter().map(|it| it.id.into()));

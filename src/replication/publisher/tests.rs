@@ -28,7 +28,7 @@ fn tick(publisher: &mut Publisher, cells: &[u32]) {
     assert_eq!(errors, []);
 }
 
-/// What a client is sent in a tick, with the records.
+/// The packets that a client is sent in a tick, with their records.
 fn packets(publisher: &mut Publisher, peer: PeerHandle, room: usize) -> Vec<(u32, usize, Vec<u8>)> {
     let (mut found, mut writer) = (Vec::new(), BitWriter::new());
     while let Some(record) = publisher.fill(peer, 3, room, &mut writer) {
@@ -72,7 +72,7 @@ fn only_what_no_later_packet_carries_goes_again() {
     assert_eq!(publisher.due(ONE), 1, "the first row; the other is under way again");
     publisher.handle_notification(ONE, second, false);
     assert_eq!(publisher.due(ONE), 2);
-    // Told of once: another time, or of another client, it changes nothing.
+    // A fate counts once: repeated, or of another client, it changes nothing.
     publisher.handle_notification(ONE, second, true);
     publisher.handle_notification(OTHER, second, false);
     assert_eq!((publisher.due(ONE), publisher.due(OTHER)), (2, 0));
@@ -100,7 +100,7 @@ fn an_id_is_free_again_when_its_end_was_acked() {
     let c = publisher.spawn(0, None).unwrap();
     publisher.enter(ONE, 0, c);
     assert_eq!(publisher.ghost_id(ONE, 0, c), Some(0));
-    // What was never sent needs no end.
+    // An object that was never sent needs no destroy.
     assert!(publisher.leave(ONE, 0, c) && !publisher.leave(ONE, 0, c));
     assert_eq!(publisher.due(ONE), 0);
 }
@@ -112,7 +112,7 @@ fn a_short_budget_takes_turns_by_age_and_weight() {
         let row = publisher.spawn(0, None).unwrap();
         publisher.enter(ONE, 0, row);
     }
-    // One that matters ten times as much.
+    // A row with ten times the weight.
     let mut weights = vec![1.0; 200];
     weights[150] = 10.0;
     publisher.set_weights(0, &weights);
@@ -149,7 +149,7 @@ fn a_client_that_is_gone_takes_its_property_and_its_packets_along() {
     publisher.remove_peer(ONE);
     assert_eq!((publisher.owner(0, row), publisher.peers().count()), (None, 1));
     assert!(packets(&mut publisher, ONE, 9000).is_empty() && !publisher.enter(ONE, 0, row));
-    // The next one in its slot has nothing.
+    // The next client in its slot has nothing.
     let next = PeerHandle { generation: 1, ..ONE };
     publisher.add_peer(next);
     assert!(!publisher.has(next, 0, row) && publisher.set_owner(0, row, Some(next)));

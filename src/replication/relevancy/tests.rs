@@ -16,7 +16,7 @@ fn class(axes: u32, reach: f64) -> Arc<GhostClass> {
     Arc::new(GhostClass::new("Tank", properties, [Condition::Always; 2], 2000).unwrap())
 }
 
-/// A table whose rows are somewhere on quarters.
+/// A table of rows at random quarter positions.
 struct World {
     table: Table,
     position: Vec<f64>,
@@ -62,16 +62,16 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
-/// A client: what it has, its viewpoints, and the rows that it should have with the tick when each was last near.
+/// A client: its ghosts, its viewpoints, and the rows it should have with the tick when each was last near.
 type Watcher = (Interest, Vec<[f64; 3]>, BTreeMap<u32, u32>);
 
-/// Random walks, spawns and despawns; what each client has is what comparing all with all gives.
+/// Random walks, spawns and despawns: each client has exactly what a brute-force comparison gives.
 #[test]
 fn a_grid_finds_what_comparing_all_with_all_finds() {
     for seed in 0..40 {
         let mut rng = Rng::seeded(seed);
         let axes = 2 + seed as usize % 2;
-        // Some worlds are one cell, some have far more cells than rows may have.
+        // Some worlds are a single cell, some have far more cells than there may be rows.
         let reach = [10.0, 100.0, 50_000.0][seed as usize % 3];
         let cell = [5.0, 0.01, 70.0][(seed as usize / 3) % 3];
         let class = class(axes as u32, reach);
@@ -105,7 +105,7 @@ fn a_grid_finds_what_comparing_all_with_all_finds() {
             world.tick();
             rule.begin_tick(&world.table);
             for (client, (interest, views, expected)) in clients.iter_mut().enumerate() {
-                // The last one looks from what it owns; others from one or two places, which may be far outside.
+                // The last client looks from its own objects; the others from one or two places, possibly far outside.
                 let owned: Vec<u32> = if client == 3 {
                     (0..world.table.rows() as u32).step_by(97).collect()
                 } else {
@@ -232,7 +232,7 @@ fn what_comes_back_while_it_lingers_stays() {
     assert_eq!(told, [in_, no, no, no, no, no, no, no, no, out, no, in_]);
 }
 
-/// Many rows that linger and end cost no more than a look at each.
+/// Many rows that linger and end cost no more than one look each.
 #[test]
 fn rows_that_end_while_they_linger_are_others_when_they_come_again() {
     const ROWS: u32 = 2000;
@@ -254,7 +254,7 @@ fn rows_that_end_while_they_linger_are_others_when_they_come_again() {
         world.table.release(row);
         interest.forget(row);
     }
-    // Row 0 comes again, is seen, and lingers from then on: not from when the one before it did.
+    // Row 0 is reused, seen, and lingers from then on, not from when the former one did.
     (0..7).for_each(|_| assert_eq!(look(&mut world, &mut interest, 90.0), (vec![], vec![])));
     assert_eq!(world.spawn(&[0.0, 0.0]), 0);
     assert_eq!(look(&mut world, &mut interest, 0.0), (vec![0], vec![]));

@@ -1,13 +1,13 @@
 //! The server's objects of one class, as rows: what changed in a tick, and what each was at an earlier one.
 //!
-//! The cells belong to the caller, a column for each property that has words. [`Table::update`] compares them with those of
-//! the last tick, makes words of what differs, once for all peers, and notes which properties have other words than before.
+//! The cells belong to the caller, a column for each property with words. [`Table::update`] compares them with the last
+//! tick's, turns differences into words once for all peers, and notes which properties have new words.
 //!
-//! Promises: a row's number is its own until nobody has it any more (see [`Table::release`]), and new rows take the lowest.
-//! A row whose values can't be written keeps the state that it had, with all its properties, and is looked at again each tick
-//! until they can: an object is never half of one tick and half of another. A row that never had a good state has none. Nothing
-//! is allocated a tick but where there are more rows than ever. Refuses more rows than the class's capacity, and a despawn
-//! of what isn't alive. Trusted: rows are numbers that it gave, and ticks rise.
+//! Promises: a row keeps its number until no peer has it any more (see [`Table::release`]), and new rows take the
+//! lowest. A row with an invalid value keeps its former state in all properties and is checked again each tick: an
+//! object is never half of one tick and half of another. A row that was never valid has no state. A tick allocates
+//! nothing unless there are more rows than ever. Refuses more rows than the class's capacity, and a despawn of a row
+//! that isn't alive. Trusted: row numbers come from it, and ticks rise.
 
 mod past;
 mod reckoned;
@@ -25,15 +25,15 @@ use super::wordless::Wordless;
 use crate::store::ones;
 use crate::wire::{Encoded, ValueError};
 
-/// Rows that memory is first taken for.
+/// How many rows memory is first allocated for.
 const FIRST_ROWS: usize = BLOCK;
 
-/// The cells of a property of all rows, one after the other.
+/// The cells of a property for all rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Column<'a> {
-    /// As many as there are rows, or more. Not looked at for properties without words.
+    /// One for each row, or more. Ignored for properties without words.
     pub cells: &'a [u8],
-    /// Whether cells may have changed since the last tick. Those of new rows are looked at anyway.
+    /// Whether cells may have changed since the last tick. New rows are read anyway.
     pub scan: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct Full {
     pub capacity: u32,
 }
 
-/// A value that can't be written; the row keeps the state that it had.
+/// A value that can't be written; its row keeps its former state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wrong {
     pub row: u32,
@@ -53,7 +53,7 @@ pub struct Wrong {
     pub error: ValueError,
 }
 
-/// When a row changed last, and when before: from then on until `last` it was the same.
+/// The tick of a row's last change, and of the one before: it stayed the same in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
     pub before: u32,
@@ -64,30 +64,30 @@ pub struct Turn {
 #[derive(Debug)]
 pub struct Table {
     class: Arc<GhostClass>,
-    /// Properties with words, each with its index.
+    /// Properties with words, with their indices.
     scans: Box<[(usize, Scan)]>,
     wordless: Wordless,
-    /// Words of a row.
+    /// How many words a row has.
     width: usize,
-    /// Rows below are or were in use, and rows below `reserved` have memory.
+    /// Rows below this are or were in use; rows below `reserved` have memory.
     rows: usize,
     reserved: usize,
-    /// No row below is free.
+    /// No row below this is free.
     first_free: usize,
-    /// A bit a row: has a number that isn't given to others, is alive, has a state, is to be looked at whole.
+    /// A bit for each row: its number is taken, it is alive, it has a state, it must be read whole.
     held: Vec<u64>,
     alive: Vec<u64>,
     has_state: Vec<u64>,
     fresh: Vec<u64>,
     newest: Vec<u64>,
-    /// The tick from which the newest words hold.
+    /// The tick since which the newest words hold.
     newest_since: Vec<u32>,
     spawned_at: Vec<u32>,
-    /// Of what others may have of a row, and where it differs, of what its owner may.
+    /// For the properties that others may see, and for the owner's if they differ.
     turns: [Vec<Turn>; 2],
     /// By row and property: the tick of the last change.
     changed_at: Vec<u32>,
-    /// What those who don't own a row may have, and where it differs, what its owner may.
+    /// For the properties that others may see, and for the owner's if they differ.
     history: History,
     owners_history: History,
     past: Past,
@@ -98,7 +98,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without rows, which remembers this many replaced states of each.
+    /// A table without rows, which remembers this many former states of each.
     pub fn new(class: Arc<GhostClass>, history: u8) -> Self {
         let properties = &class.properties;
         let each = properties.each().iter().enumerate().filter(|(_, property)| property.has_words());
@@ -138,10 +138,10 @@ impl Table {
 
     // --- rows --------------------------------------------------------------------------------------------
 
-    /// A new row: the lowest that is free. Its cells are the caller's to write before the next tick.
+    /// A new row, the lowest free one. The caller writes its cells before the next tick.
     ///
     /// # Errors
-    /// When as many rows as the class's capacity are alive or not released.
+    /// As many rows as the class's capacity are alive or not released.
     pub fn spawn(&mut self) -> Result<u32, Full> {
         let full = Full { capacity: self.class.capacity };
         let row = self.lowest_free();
@@ -165,7 +165,7 @@ impl Table {
         Ok(number)
     }
 
-    /// Ends a row's life; false when it isn't alive. Its number stays taken until it is released.
+    /// Ends a row's life; false if it isn't alive. Its number stays taken until it is released.
     pub fn despawn(&mut self, row: u32) -> bool {
         let alive = self.is_alive(row);
         if alive {
@@ -178,7 +178,7 @@ impl Table {
         alive
     }
 
-    /// Gives a row's number to others, after its despawn, when no peer has it any more.
+    /// Frees a row's number after its despawn, once no peer has it any more.
     pub fn release(&mut self, row: u32) {
         if !self.is_alive(row) && contains(&self.held, row as usize) {
             clear(&mut self.held, row as usize);
@@ -191,17 +191,17 @@ impl Table {
         contains(&self.alive, row as usize)
     }
 
-    /// Whether the row has a state: not before the first update that found only good values.
+    /// Whether the row has a state: from the first update on that found only valid values.
     pub fn has_state(&self, row: u32) -> bool {
         contains(&self.has_state, row as usize)
     }
 
-    /// One more than the highest row that was ever in use: as many cells as a column must have.
+    /// One more than the highest row ever used: the required length of columns.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The rows in use that have a state, rising.
+    /// The living rows that have a state, in rising order.
     pub fn alive(&self) -> impl Iterator<Item = u32> {
         let blocks = self.alive.iter().zip(&self.has_state).enumerate();
         // Rows are below the capacity.
@@ -209,7 +209,7 @@ impl Table {
             .flat_map(|(block, (alive, has))| ones(alive & has).map(move |row| (block * BLOCK + row) as u32))
     }
 
-    /// As [`Table::alive`], a bit a row.
+    /// [`Table::alive`] as a bit for each row.
     pub(super) fn present(&self) -> impl Iterator<Item = u64> {
         self.alive.iter().zip(&self.has_state).map(|(alive, has)| alive & has)
     }
@@ -224,7 +224,7 @@ impl Table {
         block * BLOCK + taken.map_or(0, |taken| taken.trailing_ones() as usize)
     }
 
-    /// Takes memory for twice as many rows.
+    /// Doubles the memory for rows.
     fn reserve(&mut self) {
         let capacity = (self.class.capacity as usize).next_multiple_of(BLOCK);
         let rows = (self.reserved * 2).clamp(FIRST_ROWS, capacity);
@@ -257,12 +257,12 @@ impl Table {
 
     // --- questions ---------------------------------------------------------------------------------------
 
-    /// Rows that changed in the last tick, or got their first state, rising.
+    /// Rows that changed in the last tick or got their first state, in rising order.
     pub fn changed(&self) -> &[u32] {
         &self.changed
     }
 
-    /// As [`Table::changed`], a bit a row.
+    /// [`Table::changed`] as a bit for each row.
     pub fn changed_blocks(&self) -> &[u64] {
         &self.changed_blocks
     }
@@ -277,14 +277,14 @@ impl Table {
         &self.newest[row as usize * self.width..][..self.width]
     }
 
-    /// Gives the words that the row had at `tick`, as many as its properties have; false when these are forgotten, or it had none.
+    /// Copies the words that the row had at `tick`; false if these are forgotten, or it had none.
     #[inline]
     pub fn words_at(&self, row: u32, tick: u32, words: &mut [u64]) -> bool {
         self.words_for(false, row, tick, words)
     }
 
-    /// As [`Table::words_at`], of what was sent to the row's owner or to others. Only where owners get other properties than
-    /// others may it be asked for owners.
+    /// [`Table::words_at`] of what was sent to the row's owner or to others. Ask for owners only if they get other
+    /// properties than others do.
     #[inline]
     pub fn words_for(&self, owner: bool, row: u32, tick: u32, words: &mut [u64]) -> bool {
         let at = row as usize;
@@ -299,19 +299,20 @@ impl Table {
         history.words_at(at, tick, words)
     }
 
-    /// When the row changed in what updates for its owner, or for others, may have.
+    /// When the row changed in what its owner, or others, may see.
     #[inline]
     pub fn turn(&self, owner: bool, row: u32) -> Turn {
         self.turns[usize::from(owner && self.class.differs_by_owner())][row as usize]
     }
 
-    /// Whether the row got other words in its last change, and each of its states has other words than the one before, for all.
+    /// Whether the last change gave the row other words, and each of its states has other words than the one before,
+    /// for all.
     #[inline]
     pub fn has_stepped(&self, row: u32) -> bool {
         self.class.is_plain() && self.newest_since[row as usize] == self.turns[0][row as usize].last
     }
 
-    /// Gives the words of this many states before the newest, of a row that [`Table::has_stepped`]; false when these are
+    /// Copies the words of this many states before the newest, of a row that [`Table::has_stepped`]; false if these are
     /// forgotten.
     #[inline]
     pub fn words_back(&self, row: u32, back: u8, words: &mut [u64]) -> bool {
@@ -328,7 +329,7 @@ impl Table {
         self.tick.checked_sub(1).map_or(0, |before| self.changed_since(row, before))
     }
 
-    /// The tick in which any of these properties changed last, or the row began; 0 where it has no state.
+    /// The tick in which any of these properties last changed, or the row began; 0 if it has no state.
     pub fn last_change(&self, row: u32, mask: u64) -> u32 {
         if !self.is_alive(row) || !self.has_state(row) {
             return 0;

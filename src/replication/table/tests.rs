@@ -122,7 +122,7 @@ fn a_wrong_value_keeps_its_rows_last_good_state() {
     cells.update(&mut table, 4).unwrap();
     assert_eq!((table.changed(), table.newest(1), table.changed_since(1, 3)), (&[1][..], &[51, 999][..], 3));
     assert_eq!(cells.update(&mut table, 5), Ok(()));
-    // A row that isn't alive may hold anything.
+    // A row that isn't alive may hold any value.
     cells.set(0, 255, 7);
     assert!(table.despawn(0));
     assert_eq!((cells.update(&mut table, 6), table.changed()), (Ok(()), &[][..]));
@@ -221,7 +221,7 @@ fn a_row_whose_value_must_be_set_has_no_state_before() {
     assert_eq!((update(&mut table, 2), table.changed(), table.has_state(row)), (Ok(()), &[row][..], true));
 }
 
-/// Random writes, spawns, despawns and releases, beside a map that remembers all.
+/// Random writes, spawns, despawns and releases, compared with a map that remembers everything.
 #[test]
 fn every_tick_is_as_a_simple_table_has_it() {
     for seed in 0..30 {
@@ -287,7 +287,7 @@ fn what_others_are_not_told_of_is_no_turn_of_theirs() {
         cells.update(&mut table, tick).unwrap();
         cells.update(&mut plain, tick).unwrap();
         turns.push([false, true].map(|owner| table.turn(owner, row)).map(|turn| (turn.before, turn.last)));
-        // Of others the state before isn't that of the tick before.
+        // Other rows' previous state isn't that of the tick before.
         assert_eq!((table.has_stepped(row), plain.has_stepped(row)), (false, true), "tick {tick}");
     }
     let (others, owners): (Vec<_>, Vec<_>) = turns.into_iter().map(|[other, owner]| (other, owner)).unzip();

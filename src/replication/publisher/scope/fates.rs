@@ -1,11 +1,11 @@
-//! What became of a client's packets, ghost by ghost: which baselines it has, and what is due again.
+//! Handles the fate of a client's packets, ghost by ghost: which baselines it has, and what is due again.
 
 use super::super::super::class::HISTORY;
 use super::Scope;
 use super::record::{CarriedGhost, CarriedOp, GhostState};
 
 impl Scope {
-    /// The client has a packet of tick `sent` that carried this.
+    /// The client has received a packet of tick `sent` that carried this.
     #[inline]
     pub(in super::super) fn handle_delivered(&mut self, carried: CarriedGhost, sent: u32, tick: u32) {
         let id = u32::from(carried.id);
@@ -27,7 +27,7 @@ impl Scope {
             (CarriedOp::Create, GhostState::Live) if record.since(carried.count) < HISTORY => {
                 record.acknowledge(sent, carried.count, false);
             }
-            // Whatever the order was in which they arrived, the client had what it was written against.
+            // In any order of arrival, the client had the state that it was written against.
             (op @ (CarriedOp::Update | CarriedOp::Step), GhostState::Live)
                 if record.since(carried.base_count) < HISTORY =>
             {
@@ -54,7 +54,8 @@ impl Scope {
         }
     }
 
-    /// It is known of one record more of a ghost that waited: it goes on, or when there is none left to know of, begins again.
+    /// One more record's fate of a waiting ghost is known: it goes on, or starts again if there is none left to wait
+    /// for.
     fn go_on(&mut self, carried: CarriedGhost, tick: u32) {
         let record = &mut self.records[usize::from(carried.id)];
         let waits = record.waits();

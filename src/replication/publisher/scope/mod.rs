@@ -1,7 +1,8 @@
-//! What one client has of one class: the ghosts by id, which of them are due, and which states of each it is known to have.
+//! A client's state of one class: its ghosts by id, which of them are due, and which states of each it is known to
+//! have.
 //!
-//! Ids are the client's own, the lowest free one first, and free again when the destroy was acked: they say nothing of what
-//! others have.
+//! Ids belong to the client: the lowest free one comes first, and an id is free again when the destroy is acked. So
+//! they reveal nothing about other clients.
 
 mod fates;
 mod record;
@@ -15,14 +16,14 @@ use record::{Hold, Record};
 
 const NONE: u32 = u32::MAX;
 
-/// What is to be written of a ghost that is due.
+/// What to write of a due ghost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     Update {
         row: u32,
         base: Base,
         owner: bool,
-        /// Whether it goes out as a [`CarriedOp::Step`].
+        /// Whether it is sent as a [`CarriedOp::Step`].
         step: bool,
     },
     Create {
@@ -38,16 +39,16 @@ pub(super) enum Due {
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     records: Vec<Record>,
-    /// By id: from which tick on it is this ghost's.
+    /// By id: since which tick it is this ghost's.
     entered: Vec<u32>,
-    /// A bit an id: in use; has something to say; says it in this tick.
+    /// A bit for each id: in use; has something due; is sent in this tick.
     used: Vec<u64>,
     due: Vec<u64>,
     ready: Vec<u64>,
     due_count: usize,
-    /// No id in a block before is free.
+    /// No block before this one has a free id.
     free_block: usize,
-    /// By row; and a bit a row for those that there are.
+    /// By row; and a bit for each row that has a ghost.
     of_row: Vec<u32>,
     rows: Vec<u64>,
 }
@@ -63,18 +64,18 @@ impl Scope {
 
     // --- what the client is to have ----------------------------------------------------------------------
 
-    /// Whether there is an id below this capacity: those of ghosts whose end isn't acked are taken.
+    /// Whether an id below this capacity is free: ghosts keep theirs until their end is acked.
     pub(super) fn has_room(&mut self, capacity: u32) -> bool {
         self.lowest_free() < capacity as usize
     }
 
-    /// Lets the client have a row; false when it has it.
+    /// Gives the client a row; false if it has it.
     pub(super) fn enter(&mut self, row: u32, tick: u32, owner: bool) -> bool {
         if self.id_of(row).is_some() {
             return false;
         }
         let id = self.lowest_free();
-        // The client takes nothing for a new ghost that is of the tick of the last one's end.
+        // The client ignores a new ghost's records from the tick of the old one's end.
         let since = self.records.get(id).map_or(tick, |last| tick.max(last.sent + 1));
         let record = Record {
             sent: 0,
@@ -113,7 +114,7 @@ impl Scope {
         true
     }
 
-    /// Ends what the client has of a row; false when it has nothing.
+    /// Takes a row from the client; false if it doesn't have it.
     pub(super) fn leave(&mut self, row: u32) -> bool {
         let Some(id) = self.id_of(row) else { return false };
         self.of_row[row as usize] = NONE;
@@ -129,7 +130,7 @@ impl Scope {
         true
     }
 
-    /// Changes whether the client owns a row: what it has of it is sent whole.
+    /// Changes whether the client owns a row; its state is sent whole again.
     pub(super) fn set_owner(&mut self, row: u32, tick: u32, owner: bool) {
         let Some(id) = self.id_of(row) else { return };
         let record = &mut self.records[id as usize];
@@ -140,7 +141,7 @@ impl Scope {
         }
     }
 
-    /// Marks changed rows, a bit a row: what the client doesn't have of them costs nothing.
+    /// Marks changed rows, a bit each; rows that the client doesn't have cost nothing.
     #[inline]
     pub(super) fn mark_changed(&mut self, changed: &[u64]) {
         let rows = core::mem::take(&mut self.rows);
@@ -152,7 +153,7 @@ impl Scope {
         self.rows = rows;
     }
 
-    /// As [`Scope::mark_changed`], of rows that changed for owners or for others only.
+    /// [`Scope::mark_changed`] for rows that changed only for owners, or only for others.
     pub(super) fn mark_changed_for(&mut self, rows: &[(u32, [bool; 2])]) {
         for (row, changed) in rows {
             let Some(id) = self.id_of(*row) else { continue };
@@ -175,22 +176,22 @@ impl Scope {
         self.used[id as usize / 64] &= !(1 << (id % 64));
     }
 
-    /// Since which tick an id is that of the ghost which the client knows by it.
+    /// The tick since which an id has been its present ghost's.
     pub(super) fn entered_at(&self, id: u32) -> u32 {
         self.entered.get(id as usize).copied().unwrap_or_default()
     }
 
-    /// Notes that a message gives the client an id: it is not another's before the client knows of its end, even if it was never
-    /// sent.
+    /// Notes that a message names an id: it isn't reused before the client knows of the ghost's end, even if the ghost
+    /// was never sent.
     pub(super) fn note_named(&mut self, id: u32, tick: u32) {
         let record = &mut self.records[id as usize];
-        // Of what was sent the tick says which loss matters.
+        // For ghosts that were sent, the tick tells which losses matter.
         if record.sent == 0 {
             record.sent = tick;
         }
     }
 
-    /// The row of a ghost that the client has by this id, unless it is to end.
+    /// The row of the client's ghost with this id, unless it is ending.
     pub(super) fn row_of(&self, id: u32) -> Option<u32> {
         let (at, bit) = (id as usize / 64, 1 << (id % 64));
         let record = self.records.get(id as usize).filter(|_| self.used[at] & bit != 0)?;
@@ -206,7 +207,7 @@ impl Scope {
         *block |= bit;
     }
 
-    /// Takes a ghost out of what is due, and out of what is said in this tick.
+    /// Removes a ghost from those due and those sent in this tick.
     #[inline]
     pub(super) fn clear_due(&mut self, id: u32) {
         let (at, bit) = (id as usize / 64, 1 << (id % 64));
@@ -220,9 +221,9 @@ impl Scope {
         self.ready[id as usize / 64] &= !(1 << (id % 64));
     }
 
-    /// Gives the next ids that are ready, from `from` on, and how many these are. Their records are loaded, all at once: where a
-    /// tenth of many is due, each is in a line of memory of its own, and waiting for one after the other was two thirds of
-    /// the time that a packet took.
+    /// Returns the next ready ids from `from` on, and their number. Loads all their records at once: if a tenth of many
+    /// is due, each is in a cache line of its own, and waiting for one after the other took two thirds of a packet's
+    /// time.
     #[inline]
     pub(super) fn next_ready<const N: usize>(&self, from: &mut usize, ids: &mut [u32; N]) -> usize {
         let mut count = 0;
@@ -250,7 +251,7 @@ impl Scope {
         core::hint::black_box(loaded);
     }
 
-    /// Says all that is due in this tick.
+    /// Makes all due ghosts ready for this tick.
     pub(super) fn ready_all(&mut self) {
         self.ready.copy_from_slice(&self.due);
     }
@@ -259,7 +260,7 @@ impl Scope {
         self.ready.fill(0);
     }
 
-    /// Says what is due of a ghost in this tick; nothing if that is nothing any more.
+    /// Makes a due ghost ready for this tick; None if it isn't due any more.
     pub(super) fn make_ready(&mut self, id: u32) -> Option<GhostState> {
         let (block, bit) = (id as usize / 64, 1 << (id % 64));
         (self.due[block] & bit != 0).then(|| {
@@ -276,7 +277,7 @@ impl Scope {
         self.due_count > 0 && self.ready.iter().any(|ready| *ready != 0)
     }
 
-    /// What is due and doesn't wait, by id: the row, ticks since it was sent or since the client was to have it, and what it is to get.
+    /// The due ghosts that aren't waiting, by id: row, ticks since it was sent or was to be, and its state.
     pub(super) fn each_due(&self, tick: u32) -> impl Iterator<Item = (u32, u32, u32, GhostState)> {
         let blocks = self.due.iter().enumerate();
         blocks.flat_map(move |(block, bits)| {
@@ -293,21 +294,21 @@ impl Scope {
         })
     }
 
-    /// What is to be said of a ghost in this tick, against the newest state and at most this many before it where the client is
-    /// known to have these.
+    /// What to write of a ghost in this tick, against its newest state and at most this many before it, if the client
+    /// is known to have these.
     #[inline]
     pub(super) fn due(&mut self, id: u32, tick: u32, table: &Table, depth: u8) -> Due {
         let record = &mut self.records[id as usize];
         let (row, owner) = (record.row.into(), record.hold.owner());
         match record.state {
             _ if record.waits() => {
-                // It is due when it is known what became of them.
+                // It becomes due again when their fate is known.
                 self.clear_due(id);
                 Due::Later
             }
             GhostState::Live => {
                 let (since, turn) = (record.since(record.acked_count), table.turn(owner, row));
-                // It has no state but the one before the last change as its newest, whatever else of it is on its way.
+                // The state before the last change is its newest, whatever else of it is in flight.
                 if record.acked >= turn.before && record.acked < turn.last && record.sent < turn.last {
                     let step = since == 0 && table.has_stepped(row);
                     let depth = if step { record.hold.run().min(depth) } else { 0 };
@@ -316,14 +317,14 @@ impl Scope {
                 if tick - record.acked > MAX_AGE {
                     return self.create_again(id, tick);
                 }
-                // When the ack comes, about as many will have been sent once more.
+                // By the time of the ack, about as many more will have been sent.
                 let near = record.since(record.older_count).saturating_add(since) < HISTORY;
                 let older =
                     if record.older_age > 0 && near { record.acked - u32::from(record.older_age) } else { 0 };
                 let base = Base::Named { baseline: record.acked, older };
                 Due::Update { row, owner, base, step: false }
             }
-            // Its ack would say nothing.
+            // Its ack would prove nothing.
             GhostState::Creating if record.acked > tick => Due::Later,
             GhostState::Creating => Due::Create { row, owner },
             GhostState::Destroying if record.sent == tick => Due::Later,
@@ -331,7 +332,7 @@ impl Scope {
         }
     }
 
-    /// A baseline is forgotten by the table, or too old: all goes whole.
+    /// The table has forgotten the baseline, or it is too old: the ghost is sent whole.
     pub(super) fn create_again(&mut self, id: u32, tick: u32) -> Due {
         let record = &mut self.records[id as usize];
         record.create_again(tick);
@@ -341,7 +342,7 @@ impl Scope {
         }
     }
 
-    /// Something was written of a ghost; gives what its packet's record is to say.
+    /// Notes that a ghost was written; returns its record for the packet.
     #[inline]
     pub(super) fn track_sent(
         &mut self,
@@ -360,7 +361,7 @@ impl Scope {
             Base::Named { older: 0, .. } => record.acked_count,
             Base::Named { .. } => record.older_count,
         };
-        // Ids are below 2^16 and classes at most 256.
+        // Ids are below 2^16, and there are at most 256 classes.
         CarriedGhost { id: id as u16, class: class as u8, op, count: record.count, base_count }
     }
 }

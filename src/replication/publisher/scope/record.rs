@@ -1,33 +1,34 @@
-//! What is known of one ghost of a client, and what a packet in flight carries of it.
+//! The state kept about one ghost of a client, and what a packet in flight carries of it.
 //!
-//! A baseline is named only while the client is sure to keep it: it keeps the states with the newest [`HISTORY`] ticks, so
-//! fewer updates than that were sent since. The same must still hold when the ack comes: else the update may have arrived
-//! after such a number of later ones that it couldn't be read, and the ack says nothing. So that it does however long the line is, a
-//! ghost waits while [`MAX_IN_FLIGHT`] of its records are not told of.
+//! A baseline is named only while the client certainly keeps it: it keeps the states of the newest [`HISTORY`] ticks,
+//! so fewer updates than that may have been sent since. That must still hold when the ack comes: otherwise the update
+//! may have arrived after so many later ones that it couldn't be read, and its ack proves nothing. To guarantee this on
+//! any link, a ghost waits while [`MAX_IN_FLIGHT`] of its records are in flight.
 
 use super::super::super::class::HISTORY;
 use super::super::super::packet::{MAX_DEPTH, MAX_OLDER};
 
-/// Most records of a ghost after its baseline. As the last of them is acked, at most this many less one may have followed it.
+/// The maximum of a ghost's records after its baseline. When the last of them is acked, at most one less may have
+/// followed it.
 pub(super) const MAX_IN_FLIGHT: u8 = HISTORY / 2;
 
-/// A record has at most [`HISTORY`] numbers to its baseline, and at most [`MAX_IN_FLIGHT`] after it are sent before its fate is known: so
-/// the low 8 bits tell how many, whatever time that takes.
+/// A record has at most [`HISTORY`] numbers to its baseline, and at most [`MAX_IN_FLIGHT`] follow it before its fate is
+/// known: so the low 8 bits are unambiguous, however long that takes.
 const _: () = assert!(HISTORY as u32 + (MAX_IN_FLIGHT as u32) < 1 << u8::BITS);
 
-/// What a client is about to get, or has, of a ghost.
+/// What a client has or will get of a ghost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::replication::publisher) enum GhostState {
-    /// Nothing that it acked: it gets creates.
+    /// It has acked no state: it is sent creates.
     Creating,
-    /// A state that it acked.
+    /// It has acked a state.
     Live,
-    /// It is to end.
+    /// It is sent destroys.
     Destroying,
 }
 
-/// In one byte: whether the client owns the ghost, and how many of the records before that of the baseline are the states
-/// that the client has before it, one after the other, as the table has them.
+/// In one byte: whether the client owns the ghost, and how many of the records before the baseline's are consecutive
+/// states of the table that the client has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hold(u8);
 
@@ -54,18 +55,18 @@ impl Hold {
     }
 }
 
-/// A ghost of a client. One that is sent each tick is looked at each tick, so it is small.
+/// A client's ghost. Ghosts sent each tick are read each tick, so this is small.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
-    /// The tick of the last record that was sent, or 0.
+    /// The tick of the last record sent, or 0.
     pub(super) sent: u32,
-    /// Live: the tick of the baseline. Creating: creates since then count, those before were of another owner.
+    /// Live: the tick of the baseline. Creating: only creates since then count, as earlier ones were for another owner.
     pub(super) acked: u32,
     pub(super) row: u16,
-    /// How much older than the baseline another acked state is, or 0.
+    /// The age of another acked state relative to the baseline, or 0.
     pub(super) older_age: u8,
-    /// The number of that, of the baseline (Creating: of the last record before) and of the last record that was sent, in their
-    /// low bits.
+    /// The low bits of record numbers: of that state, of the baseline (Creating: of the last record before), and of the
+    /// last record sent.
     pub(super) older_count: u8,
     pub(super) acked_count: u8,
     pub(super) count: u8,
@@ -75,13 +76,13 @@ pub(super) struct Record {
 
 const _: () = assert!(size_of::<Record>() == 16);
 
-/// The records of packets in flight.
+/// A record in a packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::replication::publisher) struct CarriedGhost {
     pub(in crate::replication::publisher) id: u16,
     pub(in crate::replication::publisher) class: u8,
     pub(in crate::replication::publisher) op: CarriedOp,
-    /// The number of the record, and that of the oldest state which it was written against.
+    /// The record's number, and that of the oldest state it was written against.
     pub(in crate::replication::publisher) count: u8,
     pub(in crate::replication::publisher) base_count: u8,
 }
@@ -89,7 +90,7 @@ pub(in crate::replication::publisher) struct CarriedGhost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::replication::publisher) enum CarriedOp {
     Update,
-    /// An update that says the state behind the one which the client was known to have as its newest.
+    /// An update to the state right after the client's newest known one.
     Step,
     Create,
     Destroy,
@@ -102,13 +103,13 @@ impl Record {
         self.count.wrapping_sub(count)
     }
 
-    /// Whether as many records are under way as may be.
+    /// Whether the maximum of records is in flight.
     #[inline]
     pub(super) fn waits(&self) -> bool {
         self.state != GhostState::Destroying && self.since(self.acked_count) >= MAX_IN_FLIGHT
     }
 
-    /// From now on creates are sent, and only acks of these count.
+    /// Sends creates from now on, and only acks of these count.
     pub(super) fn create_again(&mut self, tick: u32) {
         self.state = GhostState::Creating;
         self.acked = if self.sent >= tick { tick + 1 } else { tick };

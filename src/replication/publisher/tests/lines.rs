@@ -1,4 +1,4 @@
-//! Whom a packet's room, a budget and a long line leave waiting, and for how long.
+//! How long ghosts wait under a small packet, a budget, or a long round trip.
 
 use std::collections::VecDeque;
 
@@ -22,8 +22,8 @@ fn two_classes(each: u32) -> (Publisher, Mirror) {
     (publisher, Mirror::new(classes))
 }
 
-/// Ticks in which each of many ghosts has another value, of which a packet has no room for all; gives how old the oldest
-/// state became that the client had.
+/// Runs ticks in which each of many ghosts changes, too many for a packet; returns the maximum age of the client's
+/// oldest state.
 fn worst_wait(each: u32, ticks: u32, room: usize, budget: Option<usize>) -> u32 {
     let (mut publisher, mut mirror) = two_classes(each);
     let (mut had, mut worst) = (vec![(0, 0); 2 * each as usize], 0);
@@ -55,7 +55,7 @@ fn worst_wait(each: u32, ticks: u32, room: usize, budget: Option<usize>) -> u32 
 
 #[test]
 fn what_a_packet_has_no_room_for_goes_first_in_the_next() {
-    // About a fifth goes in a packet, whatever was hoped for.
+    // About a fifth fits a packet, whatever was estimated.
     let room = 3_000;
     for budget in [Some(room / 2), Some(2 * room), Some(10 * room), Some(usize::MAX >> 8), None] {
         let worst = worst_wait(200, 200, room, budget);
@@ -70,10 +70,10 @@ fn a_budget_of_less_than_a_record_sends_one() {
     assert_eq!(worst_wait(5, 20, 3_000, Some(0)), 19, "nothing is nothing");
 }
 
-/// Bits of a create's head of the only ghost.
+/// Bits of the only ghost's create head.
 const CREATE: u64 = 5;
 
-/// How many creates and packets a ghost that always changes takes, when an ack comes after this many ticks.
+/// How many creates and packets an ever-changing ghost takes when acks come after this many ticks.
 fn creates_and_packets(rtt: u32, ticks: u32) -> (u64, u32) {
     let mut publisher = publisher(1);
     let row = publisher.spawn(0, None).unwrap();

@@ -1,8 +1,8 @@
-//! What a change of owner, and what owners have, is to others.
+//! What others see of a change of owner, and of properties that only owners get.
 
 use super::*;
 
-/// What a client that owns nothing is sent, while the owner's secret changes each tick or never.
+/// The bytes for a client that owns nothing, while the owner's secret changes each tick or never.
 fn bytes_of_others(secret: bool) -> Vec<(usize, Vec<u8>)> {
     let fields = [("x", Kind::Bits { bits: 32 }), ("secret", Kind::Bits { bits: 32 })];
     let properties = Properties::new(Schema::new(fields).unwrap()).unwrap();
@@ -37,7 +37,7 @@ fn an_owners_secret_is_nothing_that_others_could_tell() {
     assert_eq!(quiet, busy);
 }
 
-/// Hands a client all that is to be sent; gives how many packets that were.
+/// Delivers everything due to a client; returns the number of packets.
 fn deliver(publisher: &mut Publisher, mirror: &mut Mirror) -> usize {
     let packets = packets(publisher, ONE, 9000);
     for (record, bits, bytes) in &packets {
@@ -55,13 +55,13 @@ fn a_second_packet_of_a_tick_is_not_of_the_next_life() {
     publisher.enter(ONE, 0, row);
     tick(&mut publisher, &[1]);
     deliver(&mut publisher, &mut mirror);
-    // Another owner, with the tick's state under way.
+    // Another owner, while the tick's state is in flight.
     publisher.set_owner(0, row, Some(ONE));
     deliver(&mut publisher, &mut mirror);
     tick(&mut publisher, &[1]);
     deliver(&mut publisher, &mut mirror);
     assert!(mirror.owns(0, 0));
-    // The same id for the next one, in the tick of the end.
+    // The next ghost gets the same id, in the tick of the end.
     publisher.despawn(0, row);
     tick(&mut publisher, &[1]);
     deliver(&mut publisher, &mut mirror);
@@ -72,7 +72,7 @@ fn a_second_packet_of_a_tick_is_not_of_the_next_life() {
     tick(&mut publisher, &[9]);
     deliver(&mut publisher, &mut mirror);
     assert!(mirror.is_alive(0, 0) && mirror.tick_of(0, 0) == mirror.tick());
-    // It left and came again, with its state kept.
+    // It left and came back, and its state was kept.
     publisher.leave(ONE, 0, row);
     tick(&mut publisher, &[9]);
     deliver(&mut publisher, &mut mirror);
