@@ -1,4 +1,4 @@
-//! Lockstep carried by a session of peers: its payloads are the players' packets.
+//! Lockstep in a session of peers: its payloads are the packets that players exchange.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,12 +7,12 @@ use crate::lockstep::Lockstep;
 use crate::time::{Duration, Instant};
 use crate::wire::BitWriter;
 
-/// A lockstep game that the session and the game share. The session locks it for single calls only.
+/// A lockstep game shared by the session and the game. The session locks it for single calls only.
 #[derive(Clone, Debug)]
 pub struct SharedLockstep {
-    /// The game that is carried.
+    /// The shared game.
     pub game: Arc<Mutex<Lockstep>>,
-    /// Marks of the classes of commands, and of what is compared; 0: whatever others have.
+    /// Hashes of the commands' classes, and of those that are compared; 0 matches any.
     pub classes: [u16; 2],
 }
 

@@ -1,8 +1,10 @@
-//! Peers without a server in a session: the mesh over the endpoint's links, and the game core that players exchange.
+//! Peers without a server in a session: the mesh over the endpoint's links, and the game core whose packets players
+//! exchange.
 //!
-//! Promises: the mesh hears of links at once, whatever the application does; the application hears of a player before what that
-//! player says, and of its end after it. Of whoever isn't a player nothing reaches the application or the core.
-//! Refuses what a peer says that isn't for it to say: its connection is over.
+//! Promises: the mesh hears of links at once, whatever the application does; the application hears of a player before
+//! that player's messages, and of its end after them. Nothing from a peer that isn't a player reaches the application
+//! or the core.
+//! Refuses messages that the peer may not send: its connection ends.
 
 use std::any::Any;
 
@@ -19,91 +21,92 @@ use crate::time::{Duration, Instant, UnixSeconds};
 use crate::transport::{self, OpaqueBody, Received, SendOptions};
 use crate::wire::{BitReader, BitSink, BitWriter};
 
-/// A game core that players exchange packets of: lockstep, rollback. It carries its own acks, as its packets may be lost.
+/// A game core whose packets players exchange: lockstep or rollback. It has acks of its own, as its packets may be
+/// lost.
 pub trait Carried: Any + Send {
-    /// What kind of game it is, and what must be the same on all sides: it is compared with the first packets.
+    /// The kind of game, and the settings that must be the same on all sides: the first packets compare them.
     fn settings(&self) -> (&'static str, Vec<Setting>);
 
-    /// A player's packet came: padded with zero bits to whole bytes.
+    /// Handles a player's packet, padded with zero bits to whole bytes.
     ///
     /// # Errors
-    /// What is wrong with it: that player's connection is ended.
+    /// What is wrong with it: that player's connection ends.
     fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), String>;
 
-    /// Writes at most as many bits for a player, once a flush; false when there is nothing to say.
+    /// Writes at most `bits` bits for a player, once a flush; false if there is nothing to send.
     fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool;
 
-    /// The player isn't in the game any more.
+    /// The player has left the game.
     fn note_left(&mut self, now: Instant, player: u8);
 
-    /// How long the connections' own acks of its packets may wait for its next ones. Zero: they don't.
+    /// How long the connections' acks may wait for the core's next packet. Zero: not at all.
     fn ack_patience(&self) -> Duration {
         Duration::ZERO
     }
 }
 
-/// Stands in the user data of connect tokens that a master made, before the ticket.
+/// Precedes the ticket in the user data of connect tokens that a master made.
 const MARK: &[u8; 8] = b"TWPEER01";
 
-/// Seconds that a newcomer's own token lives: clocks of players differ.
+/// Seconds that a newcomer's own token is valid, long because players' clocks differ.
 const TOKEN_LIFETIME: u32 = 3600;
 
-/// How long whoever is out of the game has time to hear so.
+/// How long the link to a removed peer stays up to tell it so.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// The least room in which a core is asked to write.
+/// The minimum of bits in which a core is asked to write.
 const MIN_CORE_BITS: usize = 64;
 
-/// Before the reason, in the detail of a connection's end.
+/// Precedes the reason in the detail of a connection's end.
 const OUT: &str = "out of the game: ";
 
-/// A peer's part in its session.
+/// A peer's half of its session.
 pub struct PeerPart {
     mesh: Mesh,
     entropy: Box<dyn Entropy + Send>,
-    /// The wall clock at a moment.
+    /// The wall clock at some instant.
     unix: (Instant, UnixSeconds),
     config: PeerConfig,
     core: Option<Box<dyn Carried>>,
-    /// Its kind, and what must be the same on all sides.
+    /// The kind of game, and the settings that must be the same on all sides.
     kind: &'static str,
     settings: Vec<Setting>,
-    /// What it wrote last, before it is put behind them.
+    /// The core's last packet, before the settings are put in front.
     written: BitWriter,
-    /// Whose core packets are due in this flush: each is asked once.
+    /// The players whose core packets are due in this flush: each is asked once.
     unfilled: mesh::Players,
     players: Vec<PlayerLink>,
-    /// What the application is to be told.
+    /// Events that the application hasn't taken yet.
     told: Vec<Happening>,
     links: Vec<Event>,
     payloads: Vec<(PeerHandle, usize, Received)>,
 }
 
-/// What a peer dials with.
+/// The settings for dialling.
 pub struct PeerConfig {
-    /// What those are let in with who ask to join.
+    /// The key that newcomers' tokens are sealed with.
     pub key: Key,
     pub netcode: netcode::ClientConfig,
-    /// Seconds of silence after which connections end.
+    /// Seconds of silence that end a connection.
     pub timeout: u32,
-    /// A mark of what is spoken, where a refusal may say why.
+    /// A hash of the protocol, for refusals that say what differs.
     pub spoken: Option<u64>,
 }
 
-/// The connection to a player that was let in.
+/// The connection to an admitted player.
 struct PlayerLink {
     handle: PeerHandle,
     player: u8,
     joined: u32,
-    /// The application has its first event, and its last.
+    /// Whether the application has had its first event, and its last.
     came: bool,
     over: bool,
-    /// Packets of the core that said its settings.
+    /// How many of the core's packets carried the settings.
     said: u8,
 }
 
 impl PeerPart {
-    /// `entropy` makes keys: it is the system's.
+    /// `entropy` makes keys: it must be the system's.
     pub fn new(
         mesh: Mesh,
         config: PeerConfig,
@@ -131,17 +134,17 @@ impl PeerPart {
         part
     }
 
-    /// Who is in the game, and who is the master.
+    /// The mesh: who is in the game, and who is the master.
     pub fn mesh(&self) -> &Mesh {
         &self.mesh
     }
 
-    /// The mesh, to start or to send someone away; it shows at the next flush.
+    /// The mesh, to start the game or remove a player; takes effect at the next flush.
     pub fn mesh_mut(&mut self) -> &mut Mesh {
         &mut self.mesh
     }
 
-    /// Puts a game core in its place, and tells it of those who left since the start. What was there is returned.
+    /// Sets the game core, and tells it of players that left since the start. Returns the former one.
     pub fn set_core(&mut self, now: Instant, core: Option<Box<dyn Carried>>) -> Option<Box<dyn Carried>> {
         let mut core = core;
         (self.kind, self.settings) = core.as_ref().map(|core| core.settings()).unwrap_or_default();
@@ -167,22 +170,22 @@ impl PeerPart {
         core.downcast_mut()
     }
 
-    /// The connection to a player, while there is one.
+    /// The connection to a player, while it lasts.
     pub fn handle_of(&self, player: u8) -> Option<PeerHandle> {
         self.players.iter().find(|it| it.player == player && !it.over).map(|it| it.handle)
     }
 
-    /// Which player a connection is of, also one that is over and of which the application takes the last; and its joining.
+    /// The player and joining of a connection, even after it ended, until the application has taken its last event.
     pub fn player_of(&self, handle: PeerHandle) -> Option<(u8, u32)> {
         self.players.iter().find(|it| it.handle == handle).map(|it| (it.player, it.joined))
     }
 
-    /// Whether the application is to be told of something.
+    /// Whether there are events for the application.
     pub fn has_news(&self) -> bool {
         !self.told.is_empty()
     }
 
-    /// When [`PeerPart::run`] has something to do if nothing arrives before.
+    /// When [`PeerPart::run`] is due if nothing arrives before.
     pub fn next_deadline(&self) -> Instant {
         self.mesh.next_deadline()
     }
@@ -191,9 +194,9 @@ impl PeerPart {
         UnixSeconds(self.unix.1.0 + (now - self.unix.0).as_secs())
     }
 
-    /// Takes what came, and does what is to be done.
+    /// Handles what arrived, and carries out the mesh's actions.
     pub(super) fn run(&mut self, now: Instant, host: &mut Host, out: &mut Datagrams) {
-        // What is done may end links.
+        // Actions may end links, which causes further ones.
         for _ in 0..8 {
             host.take_link_events(&mut self.links);
             host.take_peer_payloads(&mut self.payloads);
@@ -223,7 +226,7 @@ impl PeerPart {
                 if let Some(player) = self.players.iter_mut().find(|player| player.handle == peer) {
                     player.over = true;
                 } else {
-                    // The application never knew of it.
+                    // The application never heard of it.
                     host.refuse(now, peer, None, out);
                 }
                 self.mesh.handle_end(now, peer.number(), how);
@@ -238,7 +241,7 @@ impl PeerPart {
         }
     }
 
-    /// Takes what a peer sent on one of the channels of peers.
+    /// Handles a message on one of the channels of peers.
     fn read(
         &mut self,
         now: Instant,
@@ -281,7 +284,7 @@ impl PeerPart {
                 Action::Introduce { newcomer, player, joined, member, of, of_joined, key, addresses } => {
                     let mut ticket = Ticket::default();
                     self.entropy.fill(&mut ticket);
-                    // One behind a box is reached by its code alone.
+                    // A peer behind a NAT is reached by its code alone.
                     let codes = addresses.iter().copied().filter(|address| lobby_code(*address).is_some());
                     let codes: Vec<_> = codes.collect();
                     let addresses = if codes.is_empty() { addresses } else { codes };
@@ -324,12 +327,12 @@ impl PeerPart {
         let handle = PeerHandle::from_number(link);
         let sent = host.send(now, handle, channel, message, SendOptions::default());
         if sent.is_err() && host.is_connected(handle) {
-            // It acks nothing, and all that it is told matters.
+            // It acks nothing, and messages to it must arrive.
             host.refuse_peers(now, handle, "it takes nothing of what it is told", out);
         }
     }
 
-    /// A token for one that knows itself by no address.
+    /// A token for a peer that doesn't know its own address.
     fn token(
         &mut self,
         now: Instant,
@@ -344,7 +347,7 @@ impl PeerPart {
             user_data[..MARK.len()].copy_from_slice(MARK);
             user_data[MARK.len()..MARK.len() + ticket.len()].copy_from_slice(ticket);
         }
-        // As many as there are addresses, at least; the last may say what is spoken.
+        // One entry for each address; the last may hold the protocol's hash.
         let spoken = self.config.spoken.filter(|_| ticket.is_none()).map(netcode::hash_address);
         let mut names = vec![DEVELOPMENT_ADDRESS; addresses.len()];
         names.extend(spoken);
@@ -399,7 +402,7 @@ impl PeerPart {
         }
     }
 
-    /// Takes what happened, for the core and the application.
+    /// Takes the mesh's events, for the core and the application.
     fn hear(&mut self, now: Instant) {
         while let Some(happening) = self.mesh.poll_happening() {
             if let (Happening::Left { player, .. }, Some(core)) = (happening, &mut self.core) {
@@ -409,7 +412,7 @@ impl PeerPart {
         }
     }
 
-    /// The application takes these events, and so what happened to those whose events they are.
+    /// The application takes these connection events, and with them the mesh's events about the same players.
     pub(super) fn take(&mut self, events: &[Event], out: &mut Vec<Happening>) {
         for event in events {
             if let Some(player) = self.players.iter_mut().find(|player| player.handle == event.peer()) {
@@ -420,7 +423,7 @@ impl PeerPart {
                 }
             }
         }
-        // Of one player one after the other; of others nothing waits for that.
+        // Events about one player stay in order; those about others don't wait for them.
         let mut waiting = 0;
         let players = &mut self.players;
         self.told.retain(|happening| {
@@ -450,7 +453,7 @@ impl PeerPart {
         });
     }
 
-    /// Says for whom the core may have something.
+    /// Marks the players for whom the core may have a packet.
     pub(super) fn want(&mut self, host: &mut Host) {
         self.unfilled = 0;
         let (Some(channel), Some(core)) = (host.protocol().core_channel(), &self.core) else { return };
@@ -463,7 +466,7 @@ impl PeerPart {
         }
     }
 
-    /// Has the core write for a player.
+    /// Lets the core write for a player.
     pub(super) fn fill(
         &mut self,
         now: Instant,
@@ -490,7 +493,7 @@ impl PeerPart {
     }
 }
 
-/// The ticket in a token's user data, if a master made it.
+/// The ticket in a token's user data, if a master made the token.
 fn ticket_in(user_data: &[u8; USER_DATA_BYTES]) -> Option<Ticket> {
     let ticket = user_data.strip_prefix(MARK)?.get(..size_of::<Ticket>())?;
     ticket.try_into().ok()
@@ -502,7 +505,7 @@ fn body_bytes(received: &Received) -> Vec<u8> {
     rest(&mut BitReader::with_range(body.bytes, body.start_bit as usize, body.bits))
 }
 
-/// The bits that are left, padded with zero bits to whole bytes.
+/// The remaining bits, padded with zero bits to whole bytes.
 fn rest(reader: &mut BitReader<'_>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(reader.remaining_bits().div_ceil(8));
     while let left @ 1.. = reader.remaining_bits() {
