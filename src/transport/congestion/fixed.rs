@@ -19,7 +19,7 @@ impl Fixed {
 impl Controller for Fixed {
     fn on_sent(&mut self, now: Instant, bytes: u32) -> SentStamp {
         self.budget.spend(bytes as usize);
-        // Messages go out whatever the rate: chunks must not wait for minutes after a flood of them.
+        // Messages are sent whatever the rate: chunks must not wait for minutes after a flood of them.
         self.budget.clear_debt();
         SentStamp { sent_at: now, bytes, bulk: false, sent_in_startup: false, app_limited: false }
     }
@@ -66,7 +66,7 @@ mod tests {
         assert!(fixed.can_send(Instant::from_millis(51)));
     }
 
-    /// Seed `long`, scenario 203 of the soak: messages in a flood, at 100 times the rate.
+    /// Scenario 203 of soak's seed `long`: a flood of messages at 100 times the rate.
     #[test]
     fn goes_on_soon_after_more_was_sent_than_the_rate_allows() {
         let mut fixed = Fixed::new(RateConfig { bytes_per_second: 10_000.0, burst_bytes: 1_000.0 });

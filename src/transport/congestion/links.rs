@@ -18,7 +18,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The links to be good on: with the most times the ideal that a block with a burst and a large one may take.
+/// The tested links, with the maximum of a block's time with a burst and of a large one, as multiples of the ideal.
 fn links() -> [(LinkSetup, f64, f64); 6] {
     let bursts = Loss::Bursts { mean: 5.0, share: 0.05 };
     let outages = Loss::Outages { mean: 0.005, share: 0.05 };
@@ -34,13 +34,13 @@ fn links() -> [(LinkSetup, f64, f64); 6] {
 
 struct Outcome {
     ratio: f64,
-    /// Bytes sent again beyond 1.3 times the lost ones, as a share of the block.
+    /// Bytes resent beyond 1.3 times the lost ones, as a share of the block.
     surplus: f64,
-    /// The 99th percentile of the seconds that game packets came late by.
+    /// The 99th percentile of game packets' lateness in seconds.
     game_delay: f64,
 }
 
-/// One block, over a connection a second old.
+/// Transfers one block over a connection that is a second old.
 fn transfer(link: LinkSetup, bytes: usize, tick: Duration, game: bool, seed: u64) -> Outcome {
     let mut world = World::new(link, tick, seed);
     world.add(adaptive(), adaptive());
@@ -101,7 +101,7 @@ fn large_blocks_take_little_more_than_the_ideal_time() {
 fn ends_that_act_sixty_times_a_second_fill_the_link_too() {
     for (link, _, most) in links() {
         let outcome = transfers(link, LARGE, SIXTY_HERTZ, false, 15);
-        // Acks once a tick tell no rate before a round lasts many ticks: some round trips more.
+        // With acks once a tick, rates are unknown until a round lasts many ticks: some more round trips.
         assert!(outcome.ratio <= 1.2 * most && outcome.surplus <= 0.02, "{link:?}");
     }
 }
@@ -110,13 +110,13 @@ fn ends_that_act_sixty_times_a_second_fill_the_link_too() {
 fn game_packets_hardly_wait() {
     for (link, ..) in links() {
         let outcome = transfers(link, LARGE, AT_ONCE, true, 9);
-        // A bulk packet that is just going out is in the way of any other.
+        // A bulk packet in transmission delays any other.
         assert!(outcome.game_delay <= 0.030 + 1215.0 / link.rate, "{link:?}");
     }
 }
 
-/// The first flow's share of what two flows get in the time that both blocks would take, when `newcomer` begins later by
-/// `head_start` times what one would take.
+/// The first flow's share of two flows' bytes in the time that both blocks need, when `newcomer` begins later by
+/// `head_start` times one block's time.
 fn share(link: LinkSetup, reno: bool, newcomer: usize, head_start: f64, seed: u64) -> f64 {
     let mut world = World::new(link, AT_ONCE, seed);
     world.add(adaptive(), adaptive());
@@ -157,14 +157,14 @@ fn neither_reno_nor_we_starve_beside_each_other() {
             let link = LinkSetup::new(mbits, rtt, Loss::None);
             let ours = median((1..=3).map(|seed| share(link, true, newcomer, head_start, seed)));
             println!("{mbits} Mbit/s {rtt} ms, newcomer {newcomer} after {head_start}: our share {ours:.3}");
-            // A newcomer's window takes some more seconds to grow, as Cubic's.
+            // A newcomer's window needs some seconds more to grow, as Cubic's does.
             let least = if (newcomer, head_start) == (0, 0.3) { 0.2 } else { 0.25 };
             assert!((least..=0.75).contains(&ours), "{link:?}");
         }
     }
 }
 
-/// Mbit/s delivered and the mean wait in the queue in milliseconds, for each second, on a link that changes.
+/// Mbit/s delivered and the mean queueing delay in milliseconds, for each second, on a changing link.
 fn each_second(link: LinkSetup, seconds: u64, mut change: impl FnMut(u64, &mut World)) -> Vec<(f64, f64)> {
     let mut world = World::new(link, AT_ONCE, 3);
     world.add(adaptive(), adaptive());
@@ -198,7 +198,7 @@ fn a_rate_that_falls_to_a_tenth_and_rises_again_is_followed() {
         _ => {}
     });
     assert!(seconds[1..5].iter().all(|(mbits, queue)| *mbits > 9.5 && *queue < 15.0));
-    // 127 kbit/s of game packets come on top.
+    // 127 kbit/s of game packets are added to these.
     assert!(seconds[6..21].iter().all(|(mbits, queue)| *mbits > 0.75 && *queue < 50.0));
     assert!(seconds[24..].iter().all(|(mbits, queue)| *mbits > 9.5 && *queue < 15.0));
 }
@@ -231,6 +231,6 @@ fn jitter_and_a_queue_of_four_packets_are_no_hindrance() {
     let seconds = each_second(ten_mbits(), 12, |_, world| world.wires[0].jitter = 0.010);
     assert!(seconds[1..].iter().all(|(mbits, queue)| *mbits > 9.3 && *queue < 25.0));
     let seconds = each_second(LinkSetup { queue: 5_000.0, ..ten_mbits() }, 12, |_, _| {});
-    // Nothing is sent into the queue beyond what it takes: a tenth of the rate, but hardly a loss.
+    // The queue is never filled beyond its capacity: this costs a tenth of the rate, but hardly any losses.
     assert!(seconds[4..].iter().all(|(mbits, _)| *mbits > 8.7));
 }

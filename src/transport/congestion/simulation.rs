@@ -1,4 +1,4 @@
-//! A link with a rate and a queue between two ends that send slices: what the controllers are tried on.
+//! A link with a rate and a queue between two ends that send slices, to try the controllers on.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -71,7 +71,7 @@ pub(super) struct Wire {
     delay_sum: f64,
     delay_count: f64,
     last_arrival: Instant,
-    /// Seconds, in one run of packets more, in another less.
+    /// Seconds, more in some runs of packets and less in others.
     pub(super) jitter: f64,
 }
 
@@ -179,7 +179,7 @@ pub(super) struct End {
     next_unsent: usize,
     oldest_open: usize,
     lost_slices: VecDeque<u32>,
-    /// Slices sent again, and when: sent once more if nothing else is left to send.
+    /// Resent slices, and when: they are sent once more if nothing else is left to send.
     doubtful: VecDeque<(u32, Instant)>,
     resent: usize,
     repeated: usize,
@@ -316,7 +316,7 @@ impl End {
             }
             self.doubtful.pop_front();
         }
-        // The tail: nothing later will be acked, so the last that is open is asked about again.
+        // The tail: no later ack will come, so the last open slice is sent again.
         if self.oldest_open < self.slices.len() && now - self.last_bulk >= self.acks.resend_timeout() {
             return self.slices.iter().rposition(|slice| *slice != Slice::Acked).map(|slice| slice as u32);
         }
@@ -428,7 +428,7 @@ impl World {
         receiver.started = now;
     }
 
-    /// One turn of whichever end is next.
+    /// A turn of the end that is due next.
     pub(super) fn turn(&mut self) {
         let end = usize::from(self.next[1] < self.next[0]);
         let now = self.next[end];
@@ -457,7 +457,7 @@ impl World {
         }
     }
 
-    /// Seconds until the flow's block is whole.
+    /// Seconds until the flow's block is complete.
     pub(super) fn run_to_finish(&mut self, flow: usize, give_up: f64) -> f64 {
         let started = self.flows[flow][1].started;
         while self.flows[flow][1].finished.is_none() {
@@ -470,7 +470,7 @@ impl World {
     }
 }
 
-/// TCP Reno, as far as it matters beside another flow.
+/// TCP Reno as a competing flow.
 #[derive(Debug)]
 pub(super) struct Reno {
     window: f64,
