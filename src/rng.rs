@@ -1,7 +1,7 @@
 //! Randomness as an input: a seeded generator for simulation and tests, and the trait through which the
 //! driver hands secrets to the core.
 
-/// A source of random bytes. The driver's is the operating system; tests use [`Rng`].
+/// A source of random bytes: the operating system for drivers, [`Rng`] for tests.
 pub trait Entropy {
     /// Fills `out` with random bytes.
     fn fill(&mut self, out: &mut [u8]);
@@ -15,7 +15,7 @@ pub struct Rng {
 }
 
 impl Rng {
-    /// A generator whose whole sequence is given by `seed`.
+    /// A generator whose sequence follows from `seed`.
     pub fn seeded(seed: u64) -> Self {
         let mut x = seed;
         let mut split_mix = || {
@@ -28,12 +28,12 @@ impl Rng {
         Rng { state: [split_mix(), split_mix(), split_mix(), split_mix()] }
     }
 
-    /// All there is to it, to be kept.
+    /// The complete state, to be saved.
     pub fn state(&self) -> [u64; 4] {
         self.state
     }
 
-    /// The generator that was kept; all zeros are no state of one.
+    /// The generator with this state; None for all zeros, which no generator has.
     pub fn from_state(state: [u64; 4]) -> Option<Self> {
         (state != [0; 4]).then_some(Rng { state })
     }
@@ -52,8 +52,8 @@ impl Rng {
         result
     }
 
-    /// A number in `0..bound`, without modulo bias worth speaking of (Lemire's multiply-shift; the bias is
-    /// below `bound / 2^64`). `bound` 0 gives 0.
+    /// A number in `0..bound` with negligible bias (Lemire's multiply-shift; the bias is below `bound / 2^64`). `bound`
+    /// 0 gives 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }

@@ -3,8 +3,8 @@
 use core::ops::{Add, AddAssign, Sub};
 pub use core::time::Duration;
 
-/// A monotonic instant: nanoseconds since an origin the driver chose (its start, or the start of virtual
-/// time). Only differences mean anything.
+/// A monotonic instant: nanoseconds since an origin that the driver chose (its start, or the start of virtual time).
+/// Only differences are meaningful.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
@@ -30,11 +30,11 @@ impl Instant {
 
     /// Seconds since the origin.
     pub fn as_secs_f64(self) -> f64 {
-        // Divided, the nearest float: 30 ms are 0.03.
+        // Division gives the nearest float: 30 ms are 0.03.
         self.0 as f64 / 1e9
     }
 
-    /// The time from `earlier` to `self`, or zero when `earlier` is later.
+    /// The time from `earlier` to `self`, or zero if `earlier` is later.
     pub const fn since(self, earlier: Instant) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -56,13 +56,13 @@ impl AddAssign<Duration> for Instant {
 
 impl Sub for Instant {
     type Output = Duration;
-    /// Saturates at zero, as [`Instant::since`].
+    /// Saturates at zero like [`Instant::since`].
     fn sub(self, rhs: Instant) -> Duration {
         self.since(rhs)
     }
 }
 
-/// Whole seconds of the wall clock since 1970, as connect tokens carry them. Nothing else uses the wall clock.
+/// Whole seconds of the wall clock since 1970, as in connect tokens. Nothing else uses the wall clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnixSeconds(pub u64);
 

@@ -1,5 +1,5 @@
-//! Hashing with a secret, so that nobody outside can choose addresses that collide, and the same secret gives
-//! the same table: the standard library's own secret is hidden randomness.
+//! Hashing with a secret, so that nobody outside can choose addresses that collide. The secret is an input: the
+//! standard library's is hidden randomness.
 
 use core::hash::{BuildHasher, Hasher};
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::hash::DefaultHasher;
 
 use crate::rng::Entropy;
 
-/// A map whose hash is keyed. Iterate it only where the order changes nothing.
+/// A map with a keyed hash. Iterate it only where the order doesn't matter.
 pub(crate) type KeyedMap<K, V> = HashMap<K, V, KeyedHash>;
 
 /// A SipHash that has absorbed 128 secret bits first.

@@ -1,11 +1,11 @@
 //! Secure connections: netcode 1.02.
 //!
-//! Promises: nobody without a connect token connects; what arrives as a payload was sent by the holder of that
-//! token, is unaltered and arrives at most once; nobody is answered with more bytes than they sent before they have
-//! proven their address, each by a challenge sent there. It promises neither arrival nor order: that is the transport's.
+//! Promises: nobody without a connect token connects; an arriving payload was sent by that token's holder, is unaltered
+//! and arrives at most once; nobody is answered with more bytes than they sent before they have proven their address by
+//! a challenge sent there. It promises neither arrival nor order, which are the transport's.
 //!
-//! Refuses everything else: dropped and counted under a [`DropReason`], never answered. But for a server of development mode, which
-//! tells who dials with another id or key what differs: see [`Refusal`].
+//! Refuses everything else: dropped and counted under a [`DropReason`], never answered. The exception is a server in
+//! development mode, which tells clients with another id or key what differs: see [`Refusal`].
 //!
 //! ## What is trusted, what is checked, what is bounded
 //!
@@ -18,10 +18,10 @@
 //! | the same, opened | its client, for its own connection | length of the kind | its slot |
 //! | packet to a client | nothing | address, kind, length, replay, then its seal | one decrypt |
 //!
-//! Each reader's module says the rest. What the standard leaves open stays open: all servers of a token share
-//! its keys, and each begins a connection's sequences at 0. Our client goes on to the next only from one that it has not
-//! answered, or that was full: one that may have accepted it, unheard, would use the same nonces as the next. Others don't
-//! mind, and two clients may have one token. A backend that minds gives out tokens for one server.
+//! What the standard leaves open stays open: all servers of a token share its keys, and each starts a connection's
+//! sequences at 0. Our client goes on to the next server only from one that it hasn't answered, or that was full: one
+//! that may have accepted it, unheard, would use the same nonces as the next. Other clients don't take this care, and
+//! two clients may have one token. A backend that must exclude this gives out tokens for one server.
 //!
 //! A sans-IO layer: [`Client`] and [`Server`] are functions of (state, bytes, now). `STATE_MACHINE.md` beside
 //! this file has their states. A connection costs a server under 400 bytes and its replay window.

@@ -15,12 +15,12 @@ pub const MAX_QUEUE: u64 = 1 << 30;
 /// The queue of a rate-limited link unless set otherwise, in bytes.
 pub const DEFAULT_QUEUE: u64 = 65_536;
 
-/// The narrowest place on a link's way.
+/// The slowest part of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bottleneck {
-    /// Bytes a second that pass.
+    /// The rate in bytes a second.
     pub rate: u64,
-    /// Bytes that may wait, the packet in transmission included; a packet that would be more is dropped.
+    /// Bytes that may wait, the packet in transmission included; a packet beyond them is dropped.
     pub queue: u64,
 }
 
@@ -31,14 +31,14 @@ impl Bottleneck {
     }
 }
 
-/// The packets that wait, and the one in transmission before them.
+/// The waiting packets, and the one in transmission.
 #[derive(Clone, Debug)]
 pub(super) struct Queue<T> {
     packets: VecDeque<(T, u64)>,
     bytes: u64,
-    /// Bytes a second; None while nothing limits them.
+    /// Bytes a second; None: unlimited.
     rate: Option<NonZeroU64>,
-    /// When the first packet has left.
+    /// When the first packet will have left.
     first_leaves: Instant,
 }
 
@@ -64,7 +64,7 @@ impl<T> Queue<T> {
         self.packets.iter().map(|(item, _)| item)
     }
 
-    /// When the next packet leaves.
+    /// The time of the next departure.
     pub(super) fn next_departure(&self) -> Option<Instant> {
         (!self.packets.is_empty()).then_some(self.first_leaves)
     }
@@ -77,7 +77,7 @@ impl<T> Queue<T> {
         self.packets.push_back((item, bytes));
     }
 
-    /// The first packet, when it has left by `now`, and when that was.
+    /// The first packet, if it has left by `now`, with the time it left.
     pub(super) fn pop_due(&mut self, now: Instant) -> Option<(Instant, T)> {
         let left = self.next_departure().filter(|at| *at <= now)?;
         let (item, bytes) = self.packets.pop_front()?;
@@ -88,7 +88,7 @@ impl<T> Queue<T> {
         Some((left, item))
     }
 
-    /// From `now` on; the packet in transmission is as far as it is.
+    /// Changes the rate from `now` on; the packet in transmission keeps its progress.
     pub(super) fn set_rate(&mut self, now: Instant, rate: Option<u64>) {
         let rate = rate.and_then(NonZeroU64::new);
         let left = self.first_leaves.since(now);
@@ -105,7 +105,7 @@ impl<T> Queue<T> {
     }
 }
 
-/// time * by / per, never less, so that no rounding lets more bytes pass than the rate.
+/// time * by / per, rounded up, so that rounding never lets more bytes pass than the rate.
 fn scale(time: Duration, by: u64, per: NonZeroU64) -> Duration {
     let nanos = time.as_nanos().saturating_mul(by.into()).div_ceil(per.get().into());
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))

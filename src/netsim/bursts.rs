@@ -3,13 +3,13 @@
 use super::conditions::{ConditionsError, probability};
 use crate::rng::Rng;
 
-/// A link that is good or bad. Each packet may meet a loss as likely as its state makes it, then the state may
-/// change: bursts are measured in packets, however fast those follow each other. Links begin good.
+/// A link that is good or bad. Each packet is lost with the state's probability, then the state may change: bursts are
+/// measured in packets, whatever the packet rate. Links start good.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bursts {
     /// The probability that a good link turns bad after a packet.
     pub to_bad: f64,
-    /// The probability that a bad link turns good after a packet: one in the mean length of a burst.
+    /// The probability that a bad link turns good after a packet: 1 / the mean length of a burst.
     pub to_good: f64,
     /// The probability of loss while the link is good.
     pub good_loss: f64,
@@ -19,10 +19,9 @@ pub struct Bursts {
 
 impl Bursts {
     /// Bursts that lose all their packets, `length` of them on average, and `loss` of all packets.
-    ///
     /// # Errors
-    /// When the length is below 1, or the loss is not below 1 or more than such bursts can take: between two of
-    /// them at least one packet passes.
+    /// The length is below 1, or the loss is not below 1, or more than such bursts can cause: between two of them at
+    /// least one packet passes.
     pub fn mean(loss: f64, length: f64) -> Result<Self, ConditionsError> {
         if !(1.0..=1e9).contains(&length) {
             return Err(ConditionsError::BurstLength { value: length });
@@ -34,15 +33,15 @@ impl Bursts {
         Ok(Self::of(loss, length))
     }
 
-    /// As [`mean`](Self::mean), of means that are known to go together.
+    /// [`mean`](Self::mean) of valid arguments.
     pub(super) fn of(loss: f64, length: f64) -> Self {
         let to_good = 1.0 / length;
-        // At the bound, rounding may reach above 1.
+        // Rounding may exceed 1 at the bound.
         let to_bad = (to_good * loss / (1.0 - loss)).min(1.0);
         Bursts { to_bad, to_good, good_loss: 0.0, bad_loss: 1.0 }
     }
 
-    /// Whether such bursts can be.
+    /// Whether the settings are valid.
     ///
     /// # Errors
     /// The first setting out of its bounds.

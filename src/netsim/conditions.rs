@@ -1,4 +1,4 @@
-//! How badly a link behaves.
+//! How a link misbehaves.
 
 use core::fmt;
 
@@ -8,47 +8,47 @@ pub use super::outages::Outages;
 pub use super::random_walk::RandomWalk;
 use crate::time::Duration;
 
-/// The longest latency, delay or mean time: an hour. A packet later than that is a mistake in the settings.
+/// The maximum of a latency, delay or mean time, an hour: a longer one is a mistake in the settings.
 pub const MAX_DELAY: Duration = Duration::from_secs(3600);
 
-/// What the headers of IPv4 (20) and UDP (8) add to each datagram.
+/// What the headers of IPv4 (20) and UDP (8) add to a datagram.
 const DEFAULT_OVERHEAD: u64 = 20 + 8;
 
-/// The most that headers may add.
+/// The maximum of bytes that headers add.
 pub const MAX_OVERHEAD: u64 = 65_535;
 
-/// The most bytes of a datagram that a link may be told to pass.
+/// The maximum of a datagram's size limit.
 pub const MAX_DATAGRAM: u64 = 65_535;
 
-/// What a link does to packets, one direction. The default is a perfect link.
+/// What a link does to packets in one direction. The default is a perfect link.
 ///
-/// A packet first waits its turn at the bottleneck. Then it meets the outages, the bursts and the independent
-/// losses, each of which may lose it: **also a lost packet has taken its time on the link.** Then it may be
-/// doubled; the copy takes no room at the bottleneck. Last it takes its time to arrive.
+/// A packet first waits at the bottleneck. Then outages, bursts and independent losses may drop it: **even a lost
+/// packet has taken its time on the link.** Then it may be duplicated; the copy takes no room at the bottleneck. Last
+/// it takes its time to arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Conditions {
-    /// The rate and the queue of the narrowest place; None: any number of bytes pass at once.
+    /// Rate and queue of the slowest part; None: any number of bytes pass at once.
     pub bottleneck: Option<Bottleneck>,
-    /// Bytes that each packet takes at the bottleneck beside its own: headers.
+    /// Bytes that headers add to each packet at the bottleneck.
     pub overhead: u64,
-    /// Bytes of the largest datagram that passes, without headers; larger ones vanish, and their sender isn't told, as on a
-    /// path whose MTU they don't fit and whose ICMP is filtered. None: any passes.
+    /// The largest datagram that passes, without headers; larger ones vanish and their sender isn't told, as on a path
+    /// with a smaller MTU and filtered ICMP. None: all pass.
     pub max_datagram: Option<u64>,
     /// Times at which nothing passes.
     pub outages: Option<Outages>,
     pub bursts: Option<Bursts>,
-    /// The probability that a packet is lost by itself.
+    /// The probability that a packet is lost independently.
     pub loss: f64,
     /// The probability that a packet arrives twice, each copy with its own jitter.
     pub duplicate: f64,
     /// The time a packet takes once it has left the queue.
     pub latency: Duration,
-    /// The most by which a packet's time differs from the latency: it is uniform in latency ± jitter, drawn
-    /// for each packet, so packets may overtake each other.
+    /// The maximum difference of a packet's time from the latency: drawn for each packet, uniform in latency ± jitter,
+    /// so packets may overtake each other.
     pub jitter: Duration,
-    /// Jitter in runs: a delay that is similar for neighbouring packets, beside the jitter. None overtakes for
-    /// it.
+    /// Correlated jitter: a delay that is similar for neighbouring packets, in addition to the jitter. It reorders
+    /// nothing.
     pub random_walk: Option<RandomWalk>,
     /// The probability that a packet is held back by `reorder_delay` more.
     pub reorder: f64,
@@ -81,22 +81,22 @@ impl Conditions {
         Self::default()
     }
 
-    /// With this many bytes a second passing, and this many that may wait for it.
+    /// With a rate in bytes a second, and a queue of this many bytes.
     pub fn rate(self, rate: u64, queue: u64) -> Self {
         Conditions { bottleneck: Some(Bottleneck { rate, queue }), ..self }
     }
 
-    /// With each packet that much larger at the bottleneck than its own bytes.
+    /// With this many bytes added to each packet at the bottleneck.
     pub fn overhead(self, bytes: u64) -> Self {
         Conditions { overhead: bytes, ..self }
     }
 
-    /// With datagrams above this many bytes vanishing.
+    /// With larger datagrams vanishing.
     pub fn max_datagram(self, bytes: u64) -> Self {
         Conditions { max_datagram: Some(bytes), ..self }
     }
 
-    /// With outages that take this long on average, and this fraction of all time.
+    /// With outages of this mean duration, for this fraction of the time.
     pub fn outages(self, duration: Duration, fraction: f64) -> Self {
         Conditions { outages: Some(Outages { duration, fraction }), ..self }
     }
@@ -106,7 +106,7 @@ impl Conditions {
         Conditions { bursts: Some(bursts), ..self }
     }
 
-    /// With this probability of loss, for each packet by itself.
+    /// With this probability of independent loss.
     pub fn loss(self, probability: f64) -> Self {
         Conditions { loss: probability, ..self }
     }
@@ -126,12 +126,12 @@ impl Conditions {
         Conditions { random_walk: Some(RandomWalk { range, memory }), ..self }
     }
 
-    /// With packets held back by `delay` more at this probability.
+    /// With this probability that a packet is delayed by `delay` more.
     pub fn reorder(self, probability: f64, delay: Duration) -> Self {
         Conditions { reorder: probability, reorder_delay: delay, ..self }
     }
 
-    /// Whether the conditions can be met.
+    /// Whether the conditions are valid.
     ///
     /// # Errors
     /// The first setting out of its bounds.
@@ -175,16 +175,16 @@ pub(super) fn within(field: &'static str, value: u64, least: u64, most: u64) -> 
     }
 }
 
-/// Conditions that can't be met.
+/// Conditions that are out of their bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ConditionsError {
     /// A time is too short, or longer than [`MAX_DELAY`].
     Time {
         /// The name of the setting.
         field: &'static str,
-        /// What it was set to.
+        /// Its value.
         value: Duration,
-        /// The least it may be.
+        /// The minimum.
         least: Duration,
     },
     /// A packet could arrive before it is sent.
@@ -192,33 +192,33 @@ pub enum ConditionsError {
         jitter: Duration,
         /// The range of the randomly walking delay.
         random_walk: Duration,
-        /// The most that both may be together.
+        /// The maximum of both together.
         latency: Duration,
     },
     /// A probability is not between 0 and 1.
     Probability {
         /// The name of the setting.
         field: &'static str,
-        /// What it was set to.
+        /// Its value.
         value: f64,
     },
     /// A number of bytes, or of bytes a second, is out of its bounds.
     Bytes {
         /// The name of the setting.
         field: &'static str,
-        /// What it was set to.
+        /// Its value.
         value: u64,
-        /// The least it may be.
+        /// The minimum.
         least: u64,
-        /// The most it may be.
+        /// The maximum.
         most: u64,
     },
     /// The mean length of bursts is not a number of packets.
     BurstLength {
-        /// What it was set to.
+        /// Its value.
         value: f64,
     },
-    /// Bursts of that length can't lose so much.
+    /// Bursts of that length can't lose this much.
     BurstLoss {
         /// What the loss was set to.
         value: f64,

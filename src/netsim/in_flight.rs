@@ -5,11 +5,11 @@ use std::collections::BinaryHeap;
 
 use crate::time::Instant;
 
-/// Packets of any kind under way, in the order they will arrive: by time, then by the order they were sent.
+/// Packets of any type in flight, in order of arrival: by time, then by the order of sending.
 #[derive(Clone, Debug)]
 pub(super) struct InFlight<T> {
     heap: BinaryHeap<Reverse<Flight<T>>>,
-    /// Orders packets of the same time, and so makes the order total.
+    /// Orders packets with the same time, which makes the order total.
     next_number: u64,
 }
 

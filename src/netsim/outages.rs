@@ -1,4 +1,4 @@
-//! Outages on the clock: for a while nothing passes, whatever is sent.
+//! Outages in time: for a while no packet passes.
 
 use super::conditions::{ConditionsError, probability, time};
 use crate::rng::Rng;
@@ -12,12 +12,12 @@ const MIN_DURATION: Duration = Duration::from_micros(1);
 pub struct Outages {
     /// The mean duration of an outage.
     pub duration: Duration,
-    /// The fraction of all time that they take.
+    /// The fraction of the time that they take.
     pub fraction: f64,
 }
 
 impl Outages {
-    /// Whether such outages can be.
+    /// Whether the settings are valid.
     ///
     /// # Errors
     /// The first setting out of its bounds.
@@ -27,17 +27,17 @@ impl Outages {
     }
 }
 
-/// Whether there is an outage, at the last time anybody looked.
+/// Whether the link was out when it was last asked.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OutageState {
     last: Option<(Instant, bool)>,
 }
 
 impl OutageState {
-    /// Whether there is an outage at `now`, which is not before the last time asked for.
+    /// Whether the link is out at `now`, which must not be before the last time asked for.
     ///
-    /// The process is memoryless, so that the state at one time and the time that passed since give the
-    /// probability of the state now: one draw, however long ago that was.
+    /// The process is memoryless, so the last state and the time since then give the probability of the present state:
+    /// one draw, however long ago that was.
     pub(super) fn is_out(&mut self, now: Instant, outages: &Outages, rng: &mut Rng) -> bool {
         let fraction = outages.fraction;
         let excess = self.last.map_or(0.0, |(at, out)| {
@@ -50,10 +50,10 @@ impl OutageState {
     }
 }
 
-/// exp(-time / memory), from additions and multiplications only, so that it is the same on every platform.
+/// exp(-time / memory) by additions and multiplications only, so that it is the same on every platform.
 fn fade(time: f64, memory: f64) -> f64 {
     const HALVINGS: i32 = 10;
-    // Neither a memory of 0 nor of less than can be told from it.
+    // The result can't be told from 0, nor can that of a memory of 0.
     if time >= memory * 700.0 {
         return 0.0;
     }

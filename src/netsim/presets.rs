@@ -1,9 +1,8 @@
-//! Conditions of well-known kinds of networks, for tests and for trying a game out.
+//! Conditions of well-known kinds of networks, for tests and for trying out a game.
 //!
-//! Promises: plausible numbers of an ordinary evening, not of a laboratory, and the same ones in each release.
-//! `up` is from the player, `down` to the player; latencies are one way, to a server that is near where it is
-//! not said otherwise. Rates are what a bulk transfer gets; the queues hold a fraction of a second of it, as
-//! such networks' queues do.
+//! Promises: plausible numbers of an ordinary evening, not of a laboratory, and the same in each release. `up` is from
+//! the player, `down` to the player; latencies are one way, to a nearby server unless stated. Rates are what a bulk
+//! transfer gets; the queues hold a fraction of a second at that rate, as in such networks.
 
 use super::conditions::{Bursts, Conditions};
 use crate::time::Duration;

@@ -1,4 +1,4 @@
-//! A hash of all that was sent: two runs with the same hash sent the same bytes at the same times.
+//! A hash of everything sent: two runs with the same hash sent the same bytes at the same times.
 
 use core::fmt;
 use core::net::SocketAddr;

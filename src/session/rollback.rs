@@ -1,4 +1,4 @@
-//! A rollback game that peers carry: the session hands it payloads, and the game runs it.
+//! Rollback in a session of peers: the session passes payloads, and the game runs the core.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,7 @@ use crate::rollback::{Rollback, Spectator};
 use crate::time::Instant;
 use crate::wire::BitWriter;
 
-/// A game, or one that is watched, that its owner and a session share.
+/// A game, or a watched one, shared by its owner and a session.
 #[derive(Debug)]
 pub struct SharedRollback<T>(Arc<Mutex<T>>);
 
@@ -19,12 +19,12 @@ impl<T> Clone for SharedRollback<T> {
 }
 
 impl<T> SharedRollback<T> {
-    /// Shares a game with whoever gets a clone.
+    /// Wraps a game to be shared by clones.
     pub fn new(game: T) -> Self {
         SharedRollback(Arc::new(Mutex::new(game)))
     }
 
-    /// The game; a panic elsewhere leaves one that is still consistent.
+    /// Locks the game; a panic elsewhere leaves it consistent.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

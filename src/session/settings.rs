@@ -1,21 +1,21 @@
-//! What must be the same on all sides of a game that peers carry, said before its first packets: where it isn't, the game would
-//! part, or stand still, and nothing would say why.
+//! Compares the settings that must be the same on all sides of a peers' game, in its first packets. If they differ, the
+//! game would desync or stall without saying why.
 //!
-//! A packet of a core begins with a bit. Where it is 1, a mark of the kind of game follows, and one of each setting, 16 bits
-//! each; then comes what the core wrote.
+//! A core's packet begins with a bit. If it is 1, a hash of the kind of game follows, and one of each setting, 16 bits
+//! each; then comes the core's part.
 
 use crate::wire::{BitReader, BitSink, BitWriter};
 
-/// As many packets to a player say the settings, as any of them may be lost.
+/// How many packets to a player carry the settings, as any of them may be lost.
 pub(super) const SAYINGS: u8 = 64;
 
-/// Bits of a mark.
+/// Bits of a hash.
 const MARK_BITS: u32 = 16;
 
-/// What a mark has no opinion about: it fits all.
+/// The hash that matches any other.
 const ANY: u16 = 0;
 
-/// A setting by its name, as a mark of its value.
+/// A setting's name, and a hash of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting(pub &'static str, pub u16);
 
@@ -25,25 +25,25 @@ impl Setting {
         Setting(name, mark(&value.to_le_bytes()))
     }
 
-    /// The setting that fits all others of its name.
+    /// The setting that matches every value.
     pub fn any(name: &'static str) -> Self {
         Setting(name, ANY)
     }
 }
 
-/// FNV-1a, folded; never the mark that fits all.
+/// FNV-1a, folded; never the hash that matches any.
 fn mark(bytes: &[u8]) -> u16 {
     let hash =
         bytes.iter().fold(0x811C_9DC5_u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
     ((hash >> 16) as u16 ^ hash as u16).max(1)
 }
 
-/// How many bits stand in front of a core's packet.
+/// How many bits precede a core's packet.
 pub(super) fn bits_of(settings: &[Setting], said: u8) -> usize {
     if said < SAYINGS { 1 + MARK_BITS as usize * (1 + settings.len()) } else { 1 }
 }
 
-/// Writes what stands in front of a core's packet.
+/// Writes the part in front of a core's packet.
 pub(super) fn write(kind: &str, settings: &[Setting], said: u8, writer: &mut BitWriter) {
     writer.bits(u64::from(said < SAYINGS), 1);
     if said < SAYINGS {
@@ -52,10 +52,10 @@ pub(super) fn write(kind: &str, settings: &[Setting], said: u8, writer: &mut Bit
     }
 }
 
-/// Reads what stands in front of a core's packet.
+/// Reads the part in front of a core's packet.
 ///
 /// # Errors
-/// Which settings are others there than here.
+/// The settings that differ.
 pub(super) fn read(kind: &str, settings: &[Setting], reader: &mut BitReader<'_>) -> Result<(), String> {
     let mut next = |bits| reader.bits(bits).map_err(|_| "a payload that ends too soon".to_owned());
     if next(1)? == 0 {
@@ -103,7 +103,7 @@ mod tests {
         let bits = writer.bit_len();
         let mut reader = BitReader::with_range(writer.as_bytes(), 0, bits);
         assert!(read("lockstep", &here, &mut reader).unwrap_err().starts_with("it plays another kind"));
-        // Cut short anywhere it is refused, and once all was said it is a bit.
+        // Truncated anywhere it is refused, and once all packets with settings were sent it is one bit.
         for bits in 0..bits {
             assert!(
                 read("rollback", &there, &mut BitReader::with_range(writer.as_bytes(), 0, bits)).is_err()

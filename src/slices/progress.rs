@@ -1,28 +1,29 @@
-//! How far a chunk is, at either end.
+//! The progress of a chunk, at either end.
 
 use super::SLICE_BYTES;
 use crate::time::Duration;
 
-/// How far a chunk is: acked, at the sender; received, at the receiver.
+/// The progress of a chunk: acked at the sender, received at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// Bytes that are across.
+    /// Bytes transferred.
     pub bytes: usize,
-    /// Bytes of the chunk. The receiver knows them only once it has the last slice; until then this is the most they can be.
+    /// Bytes of the chunk. The receiver knows them only once it has the last slice; until then, the maximum they can
+    /// be.
     pub total_bytes: usize,
-    /// Slices that are across.
+    /// Slices transferred.
     pub slices: usize,
     /// Slices of the chunk.
     pub total_slices: usize,
-    /// The mean rate since the chunk's first slice, in bytes of the chunk per second; 0 at first.
+    /// The mean rate since the chunk's first slice, in its bytes per second; 0 at first.
     pub bytes_per_second: f64,
     /// The time that the rest takes at this rate. `None` while the rate is 0.
     pub time_left: Option<Duration>,
 }
 
 impl Progress {
-    /// The progress of a chunk of which `slices` of `total_slices` are across, `elapsed` after it began. `last_bytes` are
-    /// those of the last slice when it is known, and `last` tells whether it is across.
+    /// The progress of a chunk with `slices` of `total_slices` transferred, `elapsed` after it began. `last_bytes` are
+    /// those of the last slice if known, and `last` says whether it is transferred.
     pub(super) fn new(
         slices: usize,
         total_slices: usize,

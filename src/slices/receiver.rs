@@ -1,16 +1,16 @@
-//! The receiving end: one chunk at a time, kept until it is read.
+//! The receiving half: one chunk at a time, kept until it is read.
 //!
 //! Promises:
-//! - Every slice of a chunk that is coming, complete or just read wants an ack, also when it came before: an ack may have
-//!   been lost, and a sender that hears none sends on for ever.
-//! - Acks are few: at most one each `ack_interval`, each with all that has come. Of one chunk, acks never amount to more
-//!   bytes than its slices did, headers of both counted: one that isn't paid for waits until it is.
-//! - The next chunk begins when this one was read; or, when this one is incomplete, with the first slice of the next,
-//!   because then the sender gave it up (see [`sender`](super::sender)). Nothing of one chunk ever gets into another.
-//! - Memory: one chunk, and only as its slices come.
+//! - Every slice of the chunk in transfer, complete or just read wants an ack, even a repeated slice: an ack may have
+//!   been lost, and a sender without acks goes on forever.
+//! - Acks are few: at most one each `ack_interval`, each with everything received. The acks of a chunk never have more
+//!   bytes than its slices, headers of both counted: an ack without credit waits.
+//! - The next chunk begins when this one was read; or, if this one is incomplete, with the first slice of the next,
+//!   because then the sender gave it up (see [`sender`](super::sender)). Chunks never mix.
+//! - Memory: one chunk, and only as its slices arrive.
 //!
-//! Refuses: every slice that isn't of the current chunk, the one just read, or the next where that is due; and within a
-//! chunk every slice whose count isn't that of the first.
+//! Refuses every slice that isn't of the current chunk, the one just read, or the next if that is due; and within a
+//! chunk every slice whose count differs from the first's.
 
 use super::assembly::{Acking, Assembly};
 use super::config::{ChunkReceiverConfig, SliceConfigError};
@@ -26,11 +26,11 @@ use crate::wire::BitWriter;
 pub struct ChunkReceiver {
     config: ChunkReceiverConfig,
     format: Format,
-    /// The id of the chunk that is coming or waits to be read.
+    /// The id of the chunk in transfer or waiting to be read.
     chunk_id: u16,
-    /// That chunk, once a slice of it has come.
+    /// That chunk, once a slice of it has arrived.
     assembly: Option<Assembly>,
-    /// The acks of the chunk before, when that was read and nothing of this one has come.
+    /// The acks of the last chunk, if it was read and no slice of this one has arrived.
     previous: Option<Acking>,
     last_ack: Option<Instant>,
     /// The latest time seen.
@@ -40,7 +40,7 @@ pub struct ChunkReceiver {
 }
 
 impl ChunkReceiver {
-    /// An end that has received nothing.
+    /// A receiver without chunks.
     ///
     /// # Errors
     /// When a setting is out of its bounds.
@@ -59,7 +59,7 @@ impl ChunkReceiver {
         })
     }
 
-    /// Takes a slice packet.
+    /// Handles a slice packet.
     ///
     /// # Errors
     /// The reason why the packet was dropped. It is counted.
@@ -90,7 +90,7 @@ impl ChunkReceiver {
         if slice.count != assembly.count() {
             return Err(SliceDrop::SliceCount);
         }
-        // The sender knows that the chunk before has arrived, or it would not send this one.
+        // The sender knows that the last chunk has arrived, or it would not send this one.
         self.previous = None;
         assembly.acking.slice_came(bytes);
         if assembly.is_complete() {
@@ -103,7 +103,7 @@ impl ChunkReceiver {
         Ok(())
     }
 
-    /// A slice of the chunk before: the sender missed the last ack, if that chunk was read.
+    /// A slice of the last chunk: if that was read, the sender missed its last ack.
     fn take_previous(&mut self, slice: &SlicePacket<'_>, bytes: usize) -> SliceDrop {
         let Some(previous) = &mut self.previous else { return SliceDrop::Old };
         if slice.count != previous.received.bound() {
@@ -113,8 +113,8 @@ impl ChunkReceiver {
         SliceDrop::AlreadyRead
     }
 
-    /// A slice of the next chunk: the sender gave this one up, if it is incomplete. A sender makes sure that we have
-    /// begun with a chunk before it sends the next.
+    /// A slice of the next chunk: the sender gave this one up, if it is incomplete. A sender makes sure that a chunk
+    /// has begun here before it sends the next.
     fn take_next(&mut self, slice: &SlicePacket<'_>, bytes: usize) -> Result<(), SliceDrop> {
         match &self.assembly {
             None => Err(SliceDrop::FarAhead),
@@ -128,7 +128,7 @@ impl ChunkReceiver {
         }
     }
 
-    /// Once a tick: appends an ack packet if slices came that ask for one, it is time, and they have paid for it.
+    /// Once a tick: appends an ack packet if slices want one, it is time, and there is credit for it.
     pub fn tick(&mut self, now: Instant, out: &mut Packets) {
         self.latest = self.latest.max(now);
         if self.last_ack.is_some_and(|last| now - last < self.config.ack_interval) {
@@ -151,7 +151,7 @@ impl ChunkReceiver {
         self.counters.bytes_sent += bytes as u64;
     }
 
-    /// The chunk that has come whole, once. The next one comes only after this was read.
+    /// The complete chunk, once. The next one comes only after this was read.
     pub fn read(&mut self) -> Option<Vec<u8>> {
         let (chunk, acking) = self.assembly.take_if(|assembly| assembly.is_complete())?.into_chunk();
         self.chunk_id = self.chunk_id.wrapping_add(1);
@@ -164,7 +164,7 @@ impl ChunkReceiver {
         self.assembly.as_ref().is_some_and(Assembly::is_complete)
     }
 
-    /// How far the chunk is that is coming or waits to be read.
+    /// The progress of the chunk in transfer or waiting to be read.
     pub fn progress(&self) -> Option<Progress> {
         self.assembly.as_ref().map(|assembly| assembly.progress(self.latest))
     }

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-/// A set of integers below a fixed bound, with its size at hand.
+/// A set of integers below a fixed bound that knows its size.
 #[derive(Clone, Debug)]
 pub struct BitSet {
     words: Box<[u64]>,
@@ -51,7 +51,7 @@ impl BitSet {
         index < self.bound && self.words[index / 64] >> (index % 64) & 1 == 1
     }
 
-    /// Adds `index`; true when it was not there before.
+    /// Adds `index`; true if it was new.
     ///
     /// # Panics
     /// When `index` is not below the bound.
@@ -65,7 +65,7 @@ impl BitSet {
         new
     }
 
-    /// Takes `index` out; true when it was there.
+    /// Removes `index`; true if it was in the set.
     pub fn remove(&mut self, index: usize) -> bool {
         let there = self.contains(index);
         if there {
@@ -90,7 +90,7 @@ impl BitSet {
         })
     }
 
-    /// The first integer from `start` on that is in the set, or is not. None when there is none below the bound.
+    /// The first integer from `start` on that is in the set, or isn't. None if there is none below the bound.
     fn next(&self, start: usize, contained: bool) -> Option<usize> {
         let flip = if contained { 0 } else { u64::MAX };
         let first = self.words.get(start / 64)? ^ flip;
@@ -103,7 +103,7 @@ impl BitSet {
     }
 }
 
-/// The numbers of an integer's bits that are set, rising.
+/// The indices of an integer's set bits, in rising order.
 #[inline]
 pub fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {

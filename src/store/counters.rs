@@ -1,6 +1,6 @@
-//! Named counts: everything that is dropped or done is counted under a name that people can read.
+//! Named counters: every drop and every action is counted under a readable name.
 
-/// Declares a struct of counts with a sum and an iterator over (name, count).
+/// Declares a struct of counters with a sum and an iterator over (name, count).
 macro_rules! counters {
     ($(#[$meta:meta])* $vis:vis struct $Name:ident { $($(#[$doc:meta])* $field:ident),* $(,)? }) => {
         $(#[$meta])*

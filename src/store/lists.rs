@@ -1,11 +1,11 @@
-//! Many short lists in one block of memory: an entry that is taken out makes room for the next one of any list.
+//! Many short lists in one block of memory: a removed entry makes room for a new one of any list.
 //!
-//! Promises: memory for the most entries that there were at once, and none asked for while there are fewer.
+//! Promises: memory for the maximum of simultaneous entries, and no allocation below it.
 
-/// Where there is no entry.
+/// Marks the absence of an entry.
 const END: u32 = u32::MAX;
 
-/// One list of a [`Lists`], and of no other. Dropping it with entries in it loses their memory: see [`Lists::clear`].
+/// One list of a [`Lists`]. Dropping it with entries in it leaks their memory: see [`Lists::clear`].
 #[derive(Debug)]
 pub struct List {
     last: u32,
@@ -27,7 +27,7 @@ impl List {
 /// The memory of many lists.
 #[derive(Debug)]
 pub struct Lists<T> {
-    /// Each with its successor: in its list, where the last one's is the first, or among the free ones.
+    /// Each with its successor: in its list, where the last is followed by the first, or among the free ones.
     entries: Vec<(T, u32)>,
     free: u32,
 }
@@ -49,7 +49,7 @@ impl<T: Copy> Lists<T> {
             }
             None => {
                 self.entries.push((entry, END));
-                // What lists are of is bounded far below.
+                // The number of listed things is bounded far below.
                 (self.entries.len() - 1) as u32
             }
         };

@@ -1,5 +1,5 @@
-//! Fixed-capacity containers that know nothing of networks: sequence arithmetic, the sequence buffer and set,
-//! bit sets, maps by id, many short lists, bytes that are few, and the batch of datagrams that every sender writes into.
+//! Fixed-capacity containers that know nothing of networks: sequence arithmetic, the sequence buffer and set, bit sets,
+//! maps by id, many short lists, short byte strings, and the batch of datagrams that every sender writes to.
 
 pub mod bit_set;
 pub(crate) mod counters;

@@ -1,12 +1,12 @@
 //! Bytes and bits: the serialize 1.0 bitstream and message schemas.
 //!
-//! Promises: what [`BitWriter`] writes is byte for byte the standard's, at any bit position; a [`Measure`]
-//! is never less than the write it stands for; a [`BitReader`] refuses everything the standard says to
-//! refuse, stops for good at the first refusal, and allocates nothing that its bytes don't hold.
-//! Refuses: to check writers twice. [`BitSink`] trusts its caller; [`Stream`] (a message class that
-//! serializes itself) and [`Schema`] (one that declares its fields) are the checked ways in.
+//! Promises: [`BitWriter`] writes byte for byte the standard's format, at any bit position; a [`Measure`] is never less
+//! than the write it measures; a [`BitReader`] refuses everything that the standard says to refuse, stops for good at
+//! the first refusal, and allocates nothing beyond the bytes it has.
+//! Refuses to check writers twice. [`BitSink`] trusts its caller; [`Stream`] (a message class that serializes itself)
+//! and [`Schema`] (one that declares its fields) are the checked entries.
 //!
-//! An [`Encoded`] message was written once and can be placed at any bit position of any packet later.
+//! An [`Encoded`] message is written once and can be placed at any bit position of any later packet.
 
 pub mod bit_reader;
 pub mod bit_sink;
@@ -58,32 +58,32 @@ pub use transform::Transform;
 pub use value::{Cells, Value};
 pub use words::{Metric, WordRange};
 
-/// Most bytes of a text or of data, and most UTF-16 units of a wide text: what a 16-bit length can say.
+/// The maximum of a 16-bit length: bytes of a string or bytes field, UTF-16 units of a wide string.
 pub const MAX_LENGTH: u32 = 65_535;
 
-/// The largest number that a relative integer may be: the standard's domain is 0..=2^31 - 1.
+/// The maximum of a relative integer: the standard's domain is 0..=2^31 - 1.
 pub const MAX_RELATIVE: u32 = i32::MAX.cast_unsigned();
 
-/// The bounded tiers of the relative integer, as inclusive ranges of the difference. Before them
-/// is one flag for a difference of 1; after them the number itself in 32 bits.
+/// The bounded tiers of the relative integer, as inclusive ranges of the difference. A flag for a difference of 1
+/// precedes them; after them comes the number itself in 32 bits.
 const RELATIVE_TIERS: [(i64, i64); 5] = [(2, 6), (7, 23), (24, 280), (281, 4377), (4378, 69_914)];
 
-/// Bits that tell the integers `0..=span` apart; none when there is only one.
+/// Bits to tell the integers `0..=span` apart; 0 if there is only one.
 pub const fn bit_len(span: u64) -> u32 {
     u64::BITS - span.leading_zeros()
 }
 
-/// As [`bit_len`], for spans beyond 64 bits.
+/// [`bit_len`] for spans beyond 64 bits.
 pub const fn bit_len128(span: u128) -> u32 {
     u128::BITS - span.leading_zeros()
 }
 
-/// How far `hi` is above `lo`; exact over the whole range of an `i64`.
+/// `hi - lo`, exact over the whole range of an `i64`.
 const fn span(lo: i64, hi: i64) -> u64 {
     hi.wrapping_sub(lo).cast_unsigned()
 }
 
-/// As [`span`], for 128 bits.
+/// [`span`] for 128 bits.
 const fn span128(lo: i128, hi: i128) -> u128 {
     hi.wrapping_sub(lo).cast_unsigned()
 }

@@ -1,8 +1,8 @@
-//! One value of a message's field, on its way between the application and a row or the wire.
+//! One value of a message's field, between the application and a row or the wire.
 
 use super::ValueError;
 
-/// A field's value. Integers come in whichever variant holds them; fields take any that fits their range.
+/// A field's value. Integers come in whichever variant holds them; fields accept all that fit their range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
     Bool(bool),
@@ -16,13 +16,13 @@ pub enum Value<'a> {
     Text(&'a str),
     // Bytes.
     Data(&'a [u8]),
-    /// The components of a vector, from the application.
+    /// The components of a vector from the application.
     Floats(&'a [f64]),
-    /// The components of a vector, as they lie in a row.
+    /// The components of a vector in a row.
     Cells(Cells<'a>),
 }
 
-/// The floats of a row's vector, little-endian.
+/// The floats of a vector in a row, little-endian.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cells<'a> {
     Singles(&'a [[u8; 4]]),
@@ -38,7 +38,7 @@ impl Cells<'_> {
         }
     }
 
-    /// How many there are.
+    /// How many floats there are.
     pub fn count(&self) -> usize {
         match self {
             Cells::Singles(cells) => cells.len(),
@@ -48,7 +48,7 @@ impl Cells<'_> {
 }
 
 impl Value<'_> {
-    /// What kind of value it is, for error messages.
+    /// The kind of value, for error messages.
     pub fn type_name(&self) -> &'static str {
         match self {
             Value::Bool(_) => "a boolean",
@@ -60,7 +60,7 @@ impl Value<'_> {
         }
     }
 
-    /// The integer, where it is one that an `i64` holds.
+    /// The integer, if an `i64` holds it.
     pub(super) fn as_i64(&self) -> Option<i64> {
         match *self {
             Value::Int(v) => Some(v),
@@ -71,7 +71,7 @@ impl Value<'_> {
         }
     }
 
-    /// The integer, where it is one that a `u64` holds.
+    /// The integer, if a `u64` holds it.
     pub(super) fn as_u64(&self) -> Option<u64> {
         match *self {
             Value::Int(v) => u64::try_from(v).ok(),
@@ -82,7 +82,7 @@ impl Value<'_> {
         }
     }
 
-    /// The integer, where it is one that an `i128` holds.
+    /// The integer, if an `i128` holds it.
     pub(super) fn as_i128(&self) -> Option<i128> {
         match *self {
             Value::Int(v) => Some(v.into()),
@@ -93,7 +93,7 @@ impl Value<'_> {
         }
     }
 
-    /// The integer, where it is one that a `u128` holds.
+    /// The integer, if a `u128` holds it.
     pub(super) fn as_u128(&self) -> Option<u128> {
         match *self {
             Value::Uint128(v) => Some(v),
@@ -101,7 +101,7 @@ impl Value<'_> {
         }
     }
 
-    /// The components, when there are `N` of them.
+    /// The components, if there are `N` of them.
     pub(super) fn as_floats<const N: usize>(&self) -> Result<[f64; N], ValueError> {
         let length = match self {
             Value::Floats(floats) => match (*floats).try_into() {

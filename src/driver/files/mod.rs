@@ -1,7 +1,7 @@
-//! Files that chunks come from and go to.
+//! Files as the sources and targets of chunks.
 //!
-//! Promises: a file is never in memory as a whole; one that is received is whole and verified under its name, and
-//! has another name before. Refuses: files above the limits, before anything is written.
+//! Promises: a file is never in memory as a whole; a received one is complete and verified once it has its name, and
+//! has another name before. Refuses files above the limits before anything is written.
 
 mod directory;
 mod kept;
@@ -24,7 +24,7 @@ fn failed(what: &str, path: &Path, error: &io::Error) -> StorageError {
 mod tests {
     use std::path::PathBuf;
 
-    /// A directory for a test, gone when it is over.
+    /// A directory for a test, deleted with it.
     pub(super) struct TestDirectory(pub(super) PathBuf);
 
     impl TestDirectory {
@@ -34,7 +34,7 @@ mod tests {
             TestDirectory(directory)
         }
 
-        /// The names of the files in it, sorted.
+        /// The sorted names of its files.
         pub(super) fn names(&self) -> Vec<String> {
             let entries = std::fs::read_dir(&self.0).unwrap();
             let mut names: Vec<_> =

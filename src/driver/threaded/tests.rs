@@ -1,10 +1,10 @@
-//! The thread over real sockets. `models` has each order of what it and the game do.
+//! The thread over real sockets. `models` checks every order of its steps and the game's.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::*;
 
-/// As good as for ever.
+/// Practically forever.
 const LONG: Duration = Duration::from_secs(20);
 
 struct Counting<F> {
@@ -31,7 +31,7 @@ fn start<F: FnMut() -> Next + Send + 'static>(
     (service, socket, thread)
 }
 
-/// A turn that reads everything and tells what.
+/// A turn that reads everything and reports the count.
 fn reading(socket: std::net::UdpSocket, counts: Sender<usize>) -> impl FnMut() -> Next {
     move || {
         let mut buffer = [0; 64];
@@ -94,12 +94,12 @@ fn a_pause_ends_when_the_thread_is_to_end() {
     assert!(turns.try_recv().is_err(), "no wake ends it");
 }
 
-/// Panics while somebody wants the lock.
+/// Panics while another thread waits for the lock.
 fn breaking(turns: Sender<()>, breaks: Receiver<()>) -> impl FnMut() -> Next {
     move || {
         turns.send(()).unwrap();
         breaks.recv_timeout(LONG).unwrap();
-        // Not printed, as a panic would be.
+        // Resumed, so that it isn't printed as a panic would be.
         std::panic::resume_unwind(Box::new("broken on purpose"))
     }
 }

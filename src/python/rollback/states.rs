@@ -42,9 +42,7 @@ impl StateKind {
             }
             (None, Some(save), Some(load)) => Ok(StateKind::Calls { save, load, check }),
             (None, None, None) => Ok(StateKind::Requests),
-            (Some(_), ..) => {
-                Err(PyValueError::new_err("state must be None if save and load are given"))
-            }
+            (Some(_), ..) => Err(PyValueError::new_err("state must be None if save and load are given")),
             _ => Err(PyValueError::new_err("save and load must be given together, or neither of them")),
         }
     }

@@ -188,10 +188,7 @@ impl Section<'_> {
     }
 
     /// Writes any update, from a row and its entry.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "keeps the fast path for repeated heads small"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "keeps the fast path for repeated heads small")]
     #[inline(never)]
     fn write_update(
         &mut self,

@@ -3,7 +3,7 @@ use crate::rng::Rng;
 
 const STEP: u64 = 1_000_000_000 / 60;
 
-/// A line of 100 +- 30 ms with a loss, and a game with its own frames.
+/// A link of 100 +- 30 ms with a loss, and a game with its own frame rate.
 struct Scene {
     rng: Rng,
     playout: Playout,
@@ -110,11 +110,11 @@ fn it_waits_for_what_is_late_and_goes_on_after_a_silence() {
     let mut scene = Scene::new(6, PlayoutConfig::default());
     scene.run(5.0, STEP, STEP, 0.0);
     let newest = f64::from(scene.playout.newest);
-    // 0.2 s without anything, then as before.
+    // 0.2 s without packets, then as before.
     scene.run(0.2, STEP, STEP, 1.0);
     assert!(scene.shown.last().is_some_and(|shown| *shown <= newest + 9.0));
     scene.run(2.0, STEP, STEP, 0.0);
-    // 3 s of silence: ticks go on, and nothing needs to be said.
+    // 3 s of silence: ticks go on, and nothing has to be sent.
     scene.run(3.0, STEP, STEP, 1.0);
     scene.run(1.0, STEP, STEP, 0.0);
     assert!(scene.steps().all(|step| step >= 0.0));
@@ -127,7 +127,7 @@ fn rests_of_the_whole_world_leave_no_delay_behind() {
     let mut scene = Scene::new(7, PlayoutConfig::default());
     for _ in 0..20 {
         scene.run(1.0, STEP, STEP, 0.0);
-        // Nothing changes for a while: its ticks aren't sent.
+        // Nothing changes for a while: ticks aren't sent.
         scene.run(0.6, STEP, STEP, 1.0);
     }
     scene.run(0.5, STEP, STEP, 0.0);
@@ -140,7 +140,7 @@ fn rests_of_the_whole_world_leave_no_delay_behind() {
 fn a_server_that_stood_still_is_followed() {
     let mut scene = Scene::new(7, PlayoutConfig::default());
     scene.run(5.0, STEP, STEP, 0.0);
-    // Its process was stopped: no ticks for 2 s.
+    // The server's process was stopped: no ticks for 2 s.
     let paused = scene.now + 2_000_000_000;
     scene.next_tick = paused;
     scene.run(2.0, STEP, STEP, 0.0);

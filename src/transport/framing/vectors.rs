@@ -1,4 +1,4 @@
-//! The pinned packets of `STANDARD.md`: written, read, and refused.
+//! The pinned packets of `STANDARD.md`: writes them, reads them, and refuses bad ones.
 
 use std::sync::{Arc, LazyLock};
 
@@ -78,7 +78,7 @@ fn control(packet: &Json) -> Control {
     }
 }
 
-/// A message as the vectors tell it: its kind and its value, behind its id on reliable channels.
+/// A message of the vectors: its kind and its value, after its id on reliable channels.
 fn message(told: &[Json]) -> Message {
     let mut writer = BitWriter::new();
     let message_type = match told[0].as_str().unwrap() {
@@ -106,7 +106,7 @@ fn message(told: &[Json]) -> Message {
     Message::new(message_type, writer.encoded())
 }
 
-/// A fragment as the vectors tell it, of the message that it is of.
+/// A fragment of the vectors, with its message.
 fn fragment(told: &Json) -> (usize, Selected) {
     let cells = (number(&told[3]) - 16) / 8;
     let mut writer = BitWriter::new();
@@ -117,7 +117,7 @@ fn fragment(told: &Json) -> (usize, Selected) {
     (number(&told[0]) as usize, Selected { prefix, message, mark: 0, fragment })
 }
 
-/// An item of chunks as the vectors tell it.
+/// A chunk item of the vectors.
 fn chunk_item(told: &Json, arena: &mut Vec<u8>) -> Item {
     let text = |index: usize| told[index].as_str().unwrap();
     let id = number(&told[1]) as u16;
@@ -354,7 +354,7 @@ fn a_message_alone_reads_back_and_nothing_may_follow_it() {
     assert!(native::read_alone(&protocol, &[0b11]).is_err(), "a map cut short");
 }
 
-/// The protocol of the vectors with types of layers, given in another order than that of their ids.
+/// The protocol of the vectors with layers' types, listed in another order than their ids.
 fn system_protocol() -> Protocol {
     let declared = |name: &str, fields: &[(&str, Kind)]| MessageType {
         name: name.into(),
@@ -391,7 +391,7 @@ fn types_of_layers_are_in_the_hash_and_go_on_the_channels_that_take_them() {
     for case in items(&system["refused"]) {
         assert_eq!(read(&case["packet"]).err(), Some(Refusal::Type), "{}", case["why"]);
     }
-    // By itself there is only the game's.
+    // A message alone must be the game's.
     assert_eq!(native::read_alone(&protocol, &[0b101]).err(), Some(Refusal::Type));
 }
 

@@ -1,4 +1,4 @@
-//! Packets as reliable 1.0 has them: their header, their fragments and the settings of both.
+//! Packets of reliable 1.0: header, fragments and their settings.
 
 pub mod config;
 pub mod fragment;

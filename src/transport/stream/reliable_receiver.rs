@@ -1,10 +1,10 @@
-//! The receiving half of the reliable channels: a window of messages from the first that the application has
-//! not taken, handed out in order or as they come, and the credit that tells the sender how far it may go.
+//! The receiving half of the reliable channels: a window of messages that starts at the first one not taken, handed out
+//! in order or as they arrive, and the credit that tells the sender how far it may go.
 //!
 //! Refuses (as violations of the peer): ids and bytes beyond the window that both sides know.
 //!
-//! Memory goes with the messages that are here, wherever in the window the peer puts them. What the peer is known to know of
-//! credit is its claim, and only decides how often credit is said.
+//! Memory is proportional to the stored messages, wherever in the window the peer puts them. What the peer is known to
+//! know of its credit only decides how often credit is sent.
 
 use std::collections::VecDeque;
 
@@ -17,61 +17,61 @@ use crate::store::sequence::distance;
 use crate::transport::ledger::Laps;
 use crate::transport::message::Received;
 
-/// Messages received and not taken.
+/// Messages received and not yet taken.
 #[derive(Debug)]
 pub(super) struct Receiver {
     ordered: bool,
     window: usize,
     window_bytes: usize,
-    /// The peer is told how far the application has read, and must not go beyond the window.
+    /// Whether the peer is told how far the application has read, and must stay within the window.
     grants: bool,
-    /// The block being received, which is the next message behind all that are here.
+    /// The block in transfer, which is the next message after all stored ones.
     block: Option<Box<ReceiveBlock>>,
-    /// By id, those from `unread` on that came.
+    /// The stored messages by id, from `unread` on.
     slots: IdMap<Slot>,
     /// One past the newest of them.
     end: u64,
-    /// Every message before this one was taken. Counted without wrapping: a peer that acks nothing may leave what is
-    /// known of credit behind by any distance.
+    /// Every message before this one was taken. Counted without wrapping: a peer that acks nothing may leave its known
+    /// credit behind by any distance.
     unread: u64,
-    /// Ids that can be taken, in the order they came; used when order doesn't matter.
+    /// Ids that can be taken, in order of arrival; used if order doesn't matter.
     ready: VecDeque<u16>,
     buffered_bytes: usize,
     credit: Credit,
-    /// The newest packet with messages, and where `unread` stood when packets came.
+    /// The newest packet with messages, and where `unread` was when packets arrived.
     newest: u64,
     laps: Laps,
 }
 
 #[derive(Debug)]
 enum Slot {
-    /// Of its fragments some are here, or all and there was no memory to read the message in.
+    /// Some of its fragments are stored, or all, and there was no memory to read the message.
     Partial(Box<PartialMessage>),
     Here(Received),
-    /// With the window bytes that it gives back once all before it were taken too.
+    /// It was taken; holds the window bytes that it gives back once all before it are taken too.
     Taken(usize),
 }
 
-/// How much of what the application has read the peer surely knows. Bytes are those of the messages before an id: the
-/// peer, who is told the id alone, can't know of what was read behind a gap.
+/// How much of what the application has read the peer surely knows. Counts the bytes of messages before an id: the peer
+/// is told only the id, so it can't know about messages read after a gap.
 #[derive(Debug, Default)]
 struct Credit {
-    /// Of all messages before [`Receiver::unread`].
+    /// The bytes of all messages before [`Receiver::unread`].
     unread_at: u64,
     known: u64,
     known_at: u64,
 }
 
-/// What a packet said of a channel's credit: given back when the packet is acked.
+/// A packet's record of the credit sent for a channel, returned when the packet is acked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CreditMark {
     unread: u64,
-    /// Bytes of all messages before it.
+    /// The bytes of all messages before it.
     unread_at: u64,
 }
 
 impl CreditMark {
-    /// The first message not taken, as the wire has it.
+    /// The first message not taken, as its id on the wire.
     pub(crate) fn id(self) -> u16 {
         self.unread as u16
     }
@@ -96,8 +96,8 @@ impl Receiver {
         }
     }
 
-    /// How far an id of a packet is from the first message not taken; None when it was taken. In a packet older than others,
-    /// an id beyond the window is one of long ago: the peer has not gone beyond it even since.
+    /// The distance from the first message not taken to a packet's id; None if it was taken. In an older packet, an id
+    /// beyond the window is from long ago: the peer hasn't passed the window even since.
     fn index(&self, id: u16, arrival: u64) -> Result<Option<usize>, WindowViolation> {
         let late = arrival < self.newest;
         if self.laps.is_old(arrival) {
@@ -111,7 +111,7 @@ impl Receiver {
         }
     }
 
-    /// Whether the window allows a message, behind others of its packet that claim this many bytes: see
+    /// Whether the window allows a message, after others of its packet that claim this many bytes: see
     /// [`super::Receiving::check`].
     pub(super) fn check(
         &self,
@@ -160,8 +160,7 @@ impl Receiver {
         Ok(None)
     }
 
-    /// Makes room for the message that the fragments under its id are of. While some are missing nothing but fragments is to
-    /// come under it.
+    /// Stores the assembly of a fragmented message. While some are missing, only fragments may come under its id.
     fn close_fragments(&mut self, id: u16) -> Result<(), WindowViolation> {
         if let Some(Slot::Partial(partial)) = self.slots.get(&id) {
             if !partial.is_whole() {
@@ -173,7 +172,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// Takes a fragment of a message; the message's body when it is whole and to be read, and whether the fragment is new.
+    /// Takes a fragment of a message; returns the body when it is complete and can be read, and whether the fragment is
+    /// new.
     pub(super) fn handle_message_fragment(
         &mut self,
         fragment: &MessageFragment,
@@ -199,8 +199,9 @@ impl Receiver {
         }
     }
 
-    /// Whether a message has room. Where the peer is told nothing, it can't know that the application reads too slowly: then
-    /// this is false until it did. A message that the window refuses whatever was read has room, to be refused.
+    /// Whether there is room for a message. If the peer isn't sent credit, it can't know that the application reads too
+    /// slowly: then this is false until it has read. A message that the window refuses in any case has room, to be
+    /// refused.
     pub(super) fn has_room(&self, id: u16) -> bool {
         let Ok(index) = usize::try_from(distance(id, self.unread as u16)) else { return true };
         if index < self.window {
@@ -210,7 +211,7 @@ impl Receiver {
         index >= waiting + self.window
     }
 
-    /// Takes a fragment of a block; true when the message is whole and new.
+    /// Takes a fragment of a block; true if the message is complete and new.
     pub(super) fn handle_fragment(
         &mut self,
         fragment: BlockFragment,
@@ -218,7 +219,7 @@ impl Receiver {
     ) -> Result<bool, Desync> {
         let id = fragment.id;
         let gap = self.slots.len() as u64 != self.end - self.unread;
-        // A block is sent when all before it was acked. What else comes is late.
+        // A block is sent once everything before it is acked. Any other fragment is late.
         if gap || id != self.end as u16 {
             return Ok(false);
         }
@@ -228,7 +229,7 @@ impl Receiver {
         Ok(self.handle(id, 0, message).map_err(|_| Desync::Window)?.is_none())
     }
 
-    /// Bytes of memory that messages take that were not taken.
+    /// Bytes of memory of messages not yet taken.
     pub(super) fn memory(&self) -> usize {
         let held = |slot: &Slot| match slot {
             Slot::Here(message) => message.held_memory(),
@@ -242,7 +243,7 @@ impl Receiver {
         matches!(self.slots.get(&(message as u16)), Some(Slot::Here(_)))
     }
 
-    /// Whether this is the message that all others here are behind.
+    /// Whether this is the message that all stored ones wait for.
     pub(super) fn awaits(&self, id: u16) -> bool {
         self.ordered && id == self.unread as u16 && !self.has_next()
     }
@@ -274,7 +275,7 @@ impl Receiver {
         Some(message)
     }
 
-    /// The first message not taken is now the next one.
+    /// Advances past the first message not taken.
     fn pass(&mut self, bytes: usize) {
         self.unread += 1;
         self.credit.unread_at += bytes as u64;

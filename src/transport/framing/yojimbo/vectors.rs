@@ -1,4 +1,4 @@
-//! Packets recorded from the C++ library, written and read; and what is refused.
+//! Packets recorded from the C++ library: writes them, reads them, and refuses bad ones.
 
 use std::sync::{Arc, LazyLock};
 
@@ -28,7 +28,7 @@ fn protocol(config: &str) -> Arc<Protocol> {
     let sequence = ("sequence", Kind::Bits { bits: 16 });
     let text = ("text", Kind::Text { max_bytes: 63 });
     let types = vec![
-        // It has a relative integer, so its own code reads it.
+        // It has a relative integer, so the class's own code reads it.
         MessageType { name: "Numbers".into(), body: Body::Opaque { max_bytes: 100 } },
         declared("Text", &[sequence.clone(), text, ("data", Kind::Data { max_bytes: 32 })]),
         declared("Blob", &[sequence]),
@@ -71,7 +71,7 @@ fn quantizer() -> Quantizer {
     Quantizer::new(0.0, 10.0, 0.01).unwrap()
 }
 
-/// A message filled as the vectors say.
+/// A message with the vectors' values.
 fn message(told: &Json) -> Message {
     let fill = number(&told["fill"]);
     let s = fill as u32;
@@ -103,7 +103,7 @@ fn block(fill: u64, bytes: u64) -> Vec<u8> {
     (0..bytes).map(|i| (fill * 13 + i * 7) as u8).collect()
 }
 
-/// Where a Numbers message ends.
+/// The end of a Numbers message.
 fn extent(message_type: u16, bytes: &[u8], start: usize) -> Result<usize, String> {
     assert_eq!(message_type, 0);
     end_of_numbers(bytes, start).ok_or_else(|| "no".to_owned())
@@ -131,7 +131,7 @@ fn read_all(config: &str, bytes: &[u8]) -> Result<Vec<Item>, Fault> {
     read(bytes, &protocol(config), context(), &mut extent, &mut items).map(|()| items)
 }
 
-/// What the vectors say is in a packet.
+/// The contents of a packet by the vectors.
 enum Told {
     Messages(Vec<Selected>),
     Fragment(Fragment),
@@ -175,7 +175,7 @@ fn written(config: &str, told: &[(usize, Told)]) -> Vec<u8> {
     writer.into_bytes()
 }
 
-/// The body of a message that was read, written again.
+/// A received message's body, written again.
 fn rewritten(protocol: &Protocol, received: &Received) -> (u16, Vec<u8>, Option<Vec<u8>>) {
     let mut writer = BitWriter::new();
     match &protocol.messages()[usize::from(received.message_type)].body {
@@ -274,7 +274,7 @@ fn refuses_what_yojimbo_calls_read_packet_failed() {
     let fragment = [(1, 2), (0, 1), (1, 1), (9, 16), (1, 8), (0, 1)];
     bits(fault("two", &[&fragment[..], &[(99, 10)]].concat()));
     bits(fault("two", &[&fragment[..], &[(0, 10), (1, 1), (0, 64)]].concat()));
-    // A fragment of 1,001 bytes where 1,000 are the most; the fourth of three.
+    // A fragment of 1,001 bytes with a maximum of 1,000; the fourth of three.
     bits(fault("small", &[(1, 2), (0, 2), (1, 1), (9, 16), (0, 2), (1000, 10), (0, 64)]));
     bits(fault("small", &[(1, 2), (0, 2), (1, 1), (9, 16), (2, 2), (3, 2), (0, 64)]));
     assert_eq!(
@@ -286,7 +286,7 @@ fn refuses_what_yojimbo_calls_read_packet_failed() {
         fault("two", &[(1, 2), (0, 1), (1, 1), (9, 16), (0, 8), (0, 10), (0, 2), (7, 8), (1, 2)]),
         Fault::Packet(PacketFault::NotABlock { message_type: 1 })
     );
-    // Its message is cut short.
+    // Its message is truncated.
     bits(fault("two", &[(1, 2), (0, 1), (1, 1), (9, 16), (0, 8), (0, 10), (0, 2), (7, 8), (2, 2)]));
 }
 
@@ -298,7 +298,7 @@ fn refuses_what_yojimbo_calls_failed_to_serialize() {
             "{fault:?}"
         );
     };
-    // A type beyond the last, a body cut short, a count beyond the most.
+    // A type beyond the last, a truncated body, a count beyond the maximum.
     messages(fault("two", &[(1, 2), (0, 1), (0, 1), (1, 1), (0, 8), (5, 16), (3, 2), (0, 64)]), 0);
     messages(fault("two", &[(1, 2), (1, 1), (0, 1), (1, 1), (0, 8), (1, 2)]), 1);
     let many = YojimboChannel { max_messages_per_packet: 5, ..Default::default() };
@@ -311,13 +311,13 @@ fn refuses_what_yojimbo_calls_failed_to_serialize() {
     let mut found = Vec::new();
     let fault_of_many = read(&bytes, &protocol, context(), &mut extent, &mut found).unwrap_err();
     messages(fault_of_many, 0);
-    // An id that is not behind the one before it.
+    // An id that doesn't follow the one before it.
     let equal = [(1, 2), (0, 1), (0, 1), (1, 1), (1, 8), (5, 16), (0, 6), (5, 32), (0, 64)];
     messages(fault("two", &equal), 0);
     // A message that its own code refuses: it ends too early.
     let own = read_all("two", &packet(&[(1, 2), (0, 1), (0, 1), (1, 1), (0, 8), (5, 16), (0, 2), (1, 16)]));
     assert_eq!(own.unwrap_err(), Fault::Messages { channel: 0, error: BodyFault::Own("no".to_owned()) });
-    // A block on an unreliable channel that is larger than the largest: of 4,096 bytes at most.
+    // A block above the maximum on an unreliable channel, of 4,096 bytes.
     let blob = [(1, 2), (1, 1), (0, 1), (1, 1), (0, 8), (2, 2), (7, 16), (4095, 12)];
     messages(fault("two", &blob), 1);
     assert_eq!(fault("two", &[(1, 2), (1, 1), (1, 1), (0, 64)]), Fault::UnreliableFragment { channel: 1 });
