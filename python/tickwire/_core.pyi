@@ -1764,7 +1764,7 @@ class GhostChanged:
 
 @final
 class GhostOwned:
-    """From now on this client owns a ghost that it had already, or no longer."""
+    """This client has become the owner of a ghost that it had already, or is no longer its owner."""
 
     __match_args__: Final = ("ghost", "owned")
     @property
@@ -1785,12 +1785,13 @@ class GhostDespawned:
 
 @final
 class GhostArrays:
-    """The ghosts of a class as columns, a row a ghost: :meth:`World.arrays` and :meth:`ClientWorld.arrays` give it.
+    """The ghosts of a class as columns, with a row for each ghost: from :meth:`World.arrays` and
+    :meth:`ClientWorld.arrays`.
 
-    ``arrays["position"]`` is the world's own memory: with NumPy an array, else a memoryview. On a server it is written to,
-    and the next flush finds what changed; on a client it is read. A row is one ghost's as long as that lives, so views stay
-    good; one that was made before the world grew has the rows that there were. Cells of rows in which nothing lives mean
-    nothing, and may be written to.
+    ``arrays["position"]`` is the world's own memory: with NumPy an array, otherwise a memoryview. Write to it
+    on a server, and the next flush finds what changed; on a client it is read-only. A row belongs to one
+    ghost as long as that lives, so views stay valid; a view made before the world grew has only the rows of
+    that time. Cells of rows without a ghost have no meaning, and may be written to.
     """
 
     @property
@@ -1798,7 +1799,8 @@ class GhostArrays:
         """The ghost class."""
     @property
     def names(self) -> list[str]:
-        """The names of those properties that have a column, in order: all but texts, bytes, lists and the like."""
+        """The names of the properties that have a column, in order: all except str, bytes, lists and the
+        like."""
     @property
     def capacity(self) -> int:
         """How many ghosts there may be at a time."""
@@ -1810,20 +1812,21 @@ class GhostArrays:
         """A column of bool that says which rows live."""
     @property
     def rows(self) -> Any:
-        """The rows that live, rising, as uint32."""
+        """The living rows in rising order, as uint32."""
     @property
     def owners(self) -> Any:
         """The owner of each row: on a server a client's :attr:`ClientHandle.number`, or 2^64 - 1
-        for none; on a client whether it is its own."""
+        for none; on a client whether it owns the row."""
     @property
     def spawned(self) -> Any:
         """The rows of ghosts that appeared in the last tick, on a client to which the class comes as columns."""
     @property
     def changed(self) -> Any:
-        """The rows of ghosts that changed in the last tick; as :attr:`spawned`."""
+        """The rows of ghosts that changed in the last tick; like :attr:`spawned`."""
     @property
     def despawned(self) -> Any:
-        """The rows of ghosts that went away in the last tick; as :attr:`spawned`. Their cells have the last values."""
+        """The rows of ghosts that disappeared in the last tick; like :attr:`spawned`. Their cells have the
+        last values."""
     def ghost(self, row: int, /) -> Any:
         """The object of a row, made when it is first asked for.
 
@@ -1854,7 +1857,7 @@ class World:
 
         Raises:
             FieldError: a property's value is not in its range.
-            GhostError: it lives already, or there are as many as the class's capacity.
+            GhostError: it lives already, or the class is at its capacity.
             StaleClientError: with ``strict=True``, the owner is gone.
         """
     def spawn_rows(self, ghost: object, count: int, /, *, owner: ClientHandle | None = None) -> Any:
@@ -1867,19 +1870,20 @@ class World:
             owner: the client that owns them.
 
         Raises:
-            As :meth:`spawn`; when there is no room for all of them none is there.
+            As :meth:`spawn`; if there isn't room for all of them, none is spawned.
         """
     def despawn(self, ghost: object, /) -> None:
-        """Takes a ghost out of the world, at all clients too. Its object keeps its last values, and is never live again.
+        """Removes a ghost from the world, and from all clients. Its object keeps its last values and is never
+        live again.
 
         Raises:
-            GhostError: it is not in this world, or not any more.
+            GhostError: the ghost is not in this world, or not any more.
         """
     def despawn_rows(self, class_: type, rows: Any, /) -> None:
-        """Takes many ghosts of a class out of the world, by row.
+        """Removes many ghosts of a class from the world, by row.
 
         Raises:
-            GhostError: nothing lives in one of these rows, or one is there twice; none was taken out.
+            GhostError: one of the rows has no ghost, or is given twice; none was removed.
         """
     def objects(self, class_: type[_T], /) -> list[_T]:
         """The ghosts of a class, as objects, by row.
@@ -1888,7 +1892,7 @@ class World:
             GhostError: the class is not among the protocol's ghosts.
         """
     def arrays(self, class_: type, /) -> GhostArrays:
-        """The ghosts of a class, as columns to write to: what changed is found at the flush.
+        """The ghosts of a class, as columns to write to: the flush finds what changed.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -1897,20 +1901,20 @@ class World:
         """The client that owns a ghost; None if nobody does, or its owner is gone.
 
         Raises:
-            GhostError: it is not in this world, or not any more.
+            GhostError: the ghost is not in this world, or not any more.
         """
     def set_owner(self, ghost: object, owner: ClientHandle | None, /) -> None:
         """Gives a ghost to a client, or to nobody.
 
         Raises:
-            GhostError: it is not in this world, or not any more.
+            GhostError: the ghost is not in this world, or not any more.
             StaleClientError: with ``strict=True``, the client has left.
         """
     def row(self, ghost: object, /) -> int:
         """The row of a ghost in the columns of its class.
 
         Raises:
-            GhostError: it is not in this world, or not any more.
+            GhostError: the ghost is not in this world, or not any more.
         """
     def relevancy(self, class_: type, rule: Always | Owner | Grid | Chosen | Hook, /) -> None:
         """Sets which clients get which ghosts of a class: :class:`Always`, the default, :class:`Owner`,
@@ -1923,11 +1927,11 @@ class World:
     def priority(self, class_: type, hook: Callable[[GhostArrays], Any] | None, /) -> None:
         """Sets a function that returns the weights of :meth:`set_weights` in each flush: it is
         called with the class's :class:`GhostArrays`, and returns a buffer of float32, one per row,
-        or None for the last ones. None instead of it: no function.
+        or None to keep the last ones. None as the hook removes it.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
-            TypeError: this can't be called.
+            TypeError: the hook can't be called.
         """
     def look_from(
         self, client: ClientHandle, class_: type, places: Iterable[Sequence[float]] | None, /
@@ -1941,19 +1945,20 @@ class World:
             StaleClientError: with ``strict=True``, the client has left.
         """
     def show(self, client: ClientHandle, class_: type, rows: _Array, /) -> bool:
-        """Says which ghosts of a class that is :class:`Chosen` a client is sent from now on: a buffer of bool, a row each;
-        rows beyond are not. False when the client is gone.
+        """Sets which ghosts of a :class:`Chosen` class a client is sent from now on: a buffer of bool, one
+        per row; missing rows are not sent. Returns False if the client is gone.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts, or has another rule.
             StaleClientError: with ``strict=True``, the client is gone.
         """
     def id_of(self, client: ClientHandle, ghost: object, /) -> int | None:
-        """The number by which a client knows a ghost, for a message to it: :meth:`ClientWorld.ghost_of` takes it. It means this ghost
-        and no other, for 32,768 flushes. None where the client isn't to have the ghost, or is gone.
+        """The number by which a client knows a ghost, for a message to it: :meth:`ClientWorld.ghost_of` takes
+        it. It means this ghost and no other, for 32,768 flushes. None if the client isn't sent the ghost, or
+        is gone.
 
         Raises:
-            GhostError: it is not in this world, or not any more.
+            GhostError: the ghost is not in this world, or not any more.
             StaleClientError: with ``strict=True``, the client is gone.
         """
     def ghost_of(self, client: ClientHandle, class_: type[_T], number: int, /) -> _T | None:
@@ -1965,25 +1970,24 @@ class World:
             StaleClientError: with ``strict=True``, the client has left.
         """
     def set_weights(self, class_: type, weights: _Array, /) -> None:
-        """Sets the factors of the priorities of a class's ghosts, for when not everything that is
-        due has room: a buffer of
-        float32, a row each; rows beyond have 1. They stay until they are set again.
+        """Sets the factors of the priorities of a class's ghosts, for ticks that have no room for everything
+        that is due: a buffer of float32, one per row; missing rows have 1. They stay until they are set
+        again.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def costs(self) -> dict[str, dict[str, int]]:
-        """The bits of all that ghosts have sent, by class and then by property. What is in parentheses is no class or
-        property: what records and packets need besides. The sum is the payloads' on the wire."""
+        """The bits that ghosts have sent, by class and then by property. Names in parentheses are the
+        overhead of records and packets. The sum equals the payloads on the wire."""
     def client_bits(self, client: ClientHandle, /) -> int:
-        """The bits of all that ghosts have sent to a client that is connected."""
+        """The bits that ghosts have sent to a connected client."""
     def remember(self, seconds: float, *, rate: float = 60.0) -> None:
-        """Remembers the world from now on, for :meth:`rewind`. Takes 4 bytes (8 where a value needs
-        more than
-        32 bits) a number and tick of each ghost.
+        """Remembers the world from now on, for :meth:`rewind`. Takes 4 bytes (8 if a value needs more than 32
+        bits) for each number, ghost and tick.
 
         Args:
-            seconds: how far back it can be looked at, at most 250 ticks; 0 forgets.
+            seconds: how far back :meth:`rewind` may go, at most 250 ticks; 0 forgets all.
             rate: ticks a second.
 
         Raises:
@@ -1994,28 +1998,30 @@ class World:
         """Bytes of memory that :meth:`remember` takes."""
     @property
     def tick(self) -> int:
-        """The tick that was sent last: :attr:`WorldView.tick` of a client counts the same ones, by their low 16 bits."""
+        """The tick that was sent last: a client's :attr:`WorldView.tick` counts the same ticks, by their low
+        16 bits."""
     def rewind(self, client: ClientHandle, /, *, seen: float | None = None) -> Past:
         """The world as a client saw it: a :class:`tickwire.past.Past`, for a ``with`` statement.
 
         Args:
-            client: the client whose view it is; ghosts that it was not shown are marked.
-            seen: the tick that it looked at, as its :attr:`WorldView.tick` said. None: what it saw as it gave its input of the
-                tick that runs (:meth:`Inputs.seen`), and the newest tick where it didn't say.
+            client: the client whose view it is; :meth:`WorldView.shown` says which ghosts it was shown.
+            seen: the tick that it looked at, by its :attr:`WorldView.tick`. None: the tick that it reported
+                with its input of the current tick (:meth:`Inputs.seen`), or the newest tick if it reported
+                none.
 
         Raises:
             GhostError: nothing is remembered.
-            ValueError: ``seen`` is no finite number, or None and the protocol has no inputs.
+            ValueError: ``seen`` is not a finite number, or None and the protocol has no inputs.
         """
     def rewind_to(self, tick: float, /) -> Past:
         """The world as it was at a tick, independent of clients; otherwise like :meth:`rewind`.
 
         Args:
-            tick: which, with its fraction; the newest is :attr:`tick`.
+            tick: the tick, with its fraction; the newest is :attr:`tick`.
 
         Raises:
             GhostError: nothing is remembered.
-            ValueError: it is no finite number.
+            ValueError: the tick is not a finite number.
         """
     @property
     def judgements(self) -> Judgements:
@@ -2026,9 +2032,9 @@ class World:
 class Clock:
     """A client's estimate of its server's time: it is :attr:`Client.clock`.
 
-    It shows nothing (None) before the first packets of both directions came, some two round trips after the connection came up,
-    then runs within a few per cent of the server's rate, and never back. See ``docs/time.md``. It raises ValueError where
-    the protocol has no ``tick_rate``.
+    Its values are None until packets of both directions have arrived, some two round trips after the
+    connection came up. From then on it runs within a few per cent of the server's rate, and never backwards.
+    It raises ValueError if the protocol has no ``tick_rate``. See ``docs/time.md``.
     """
 
     @property
@@ -2036,7 +2042,7 @@ class Clock:
         """The server's tick now, with its fraction; None before it is known."""
     @property
     def input_tick(self) -> int | None:
-        """The tick that an input is for which is sent now; None before it is known."""
+        """The tick of an input that is sent now; None before it is known."""
     @property
     def error(self) -> float | None:
         """Seconds by which ``tick`` may be off, except for the difference between the two
@@ -2046,10 +2052,10 @@ class Clock:
         """Whether ``tick`` has converged."""
     @property
     def rate(self) -> float:
-        """Ticks a second, as the protocol says."""
+        """Ticks a second, from the protocol."""
     @property
     def speed(self) -> float:
-        """How quickly it runs now: 1 where nothing is made up for."""
+        """How fast it runs now: 1 if it makes up for nothing."""
     @property
     def drift(self) -> float:
         """The drift of the server's clock against this one, as a fraction."""
@@ -2058,7 +2064,7 @@ class Clock:
         """Ticks by which inputs are ahead of ``tick``, besides their delay; None before it is known."""
     @property
     def delay(self) -> int:
-        """Ticks between when an input is sent and when it is predicted, as :meth:`Client.set_inputs` was given."""
+        """Ticks between sending an input and predicting it, as set by :meth:`Client.set_inputs`."""
     @property
     def server_tick(self) -> int | None:
         """The newest tick that the server has reported; None before."""
@@ -2067,7 +2073,7 @@ class Clock:
         """The newest tick whose input the server has acked; None before."""
     @property
     def restarts(self) -> int:
-        """How often it began again, as the server was more than a quarter of a second elsewhere."""
+        """How often it started again because it was off by more than a quarter of a second."""
 
 @final
 class InputColumns:
@@ -2081,10 +2087,10 @@ class InputColumns:
         """The :attr:`ClientHandle.number` of the client."""
     @property
     def here(self) -> memoryview:
-        """True: the tick's own input is there."""
+        """Whether the tick's own input has arrived."""
     @property
     def present(self) -> memoryview:
-        """True: there is an input to run with, its own or the one before again."""
+        """Whether there is an input to run with, its own or the previous one repeated."""
     @property
     def seen_tick(self) -> memoryview:
         """The tick that the player saw; 0 if the client didn't send it."""
@@ -2102,57 +2108,60 @@ class InputStatus:
         """The outcome of the current tick's input; None before there were any."""
     @property
     def early(self) -> float | None:
-        """Ticks by which inputs come before they are needed, smoothed; below 0 they are late. None before the first."""
+        """The smoothed number of ticks by which inputs are early; negative if they are late. None before the
+        first."""
     @property
     def here(self) -> int:
-        """Ticks whose input was there."""
+        """Ticks whose input had arrived."""
     @property
     def missing(self) -> int:
         """Ticks that ran without their input."""
     @property
     def repeated(self) -> int:
-        """Of these, ticks that repeated the input before."""
+        """Of these, ticks that repeated the previous input."""
     @property
     def late(self) -> int:
-        """Inputs that came after their tick had run without them."""
+        """Inputs that arrived after their tick had run without them."""
     @property
     def duplicates(self) -> int:
-        """Copies of inputs that were there already."""
+        """Copies of inputs that had arrived already."""
     @property
     def far_ahead(self) -> int:
-        """Inputs that were refused as their ticks were more than 128 ahead."""
+        """Inputs that were refused because their ticks were more than 128 ahead."""
     @property
     def far_behind(self) -> int:
-        """Inputs that were refused as their ticks were 128 or more ago."""
+        """Inputs that were refused because their ticks were 128 or more ago."""
     @property
     def skipped(self) -> int:
-        """Inputs of ticks in which the server flushed and didn't receive."""
+        """Inputs of ticks in which the server flushed without receiving."""
 
 @final
 class Inputs:
     """A server's inputs for the current tick, from ``receive`` until the next one after a flush:
-    :attr:`Server.inputs`. Iterating gives ``(client, input)`` of each client that ever sent one; the
-    input is None where it is missing and not
-    repeated. It raises ValueError where the protocol has no ``inputs``. See ``docs/time.md``."""
+    :attr:`Server.inputs`. Iterating gives ``(client, input)`` of each client that ever sent one; the input is
+    None if it is missing and not repeated. It raises ValueError if the protocol has no ``inputs``. See
+    ``docs/time.md``."""
 
     @property
     def tick(self) -> int:
-        """The number of the tick that runs, which the next flush sends: the same on clients and on the server."""
+        """The number of the current tick, which the next flush sends: the same on clients and on the
+        server."""
     def __iter__(self) -> Iterator[tuple[ClientHandle, Any]]: ...
     def __len__(self) -> int: ...
     def get(self, client: ClientHandle, /) -> Any:
         """The input of a client for the current tick; None if there is none."""
     def seen(self, client: ClientHandle, /) -> float | None:
-        """The tick that a client's player saw when it gave the input of the tick that runs, with its fraction; None where
-        the client didn't say (:meth:`Client.seen`). It is the client's word: bound it."""
+        """The tick, with its fraction, that the player saw when giving the input of the current tick; None if
+        the client didn't report it (:meth:`Client.seen`). The client may lie: bound it."""
     def status(self, client: ClientHandle, /) -> InputStatus:
-        """How a client's inputs come."""
+        """How a client's inputs arrive."""
     def set_policy(self, missing: Literal["repeat", "none"], *, ticks: int = 8) -> None:
         """Sets what a tick without an input gets.
 
         Args:
-            missing (Literal['repeat', 'none']): the newest one before again, or None.
-            ticks (int, default 8): for how many ticks in a row it is repeated, 1 to 64; None then.
+            missing (Literal['repeat', 'none']): ``"repeat"``: the newest earlier input; ``"none"``: None.
+            ticks (int, default 8): for how many ticks in a row it is repeated, 1 to 64; after them the input
+                is None.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
@@ -2161,8 +2170,7 @@ class Inputs:
         """The inputs of the current tick by client, as columns."""
     def rows(self) -> Any:
         """The inputs of the current tick as rows of their class, in the order of :meth:`columns`:
-        with NumPy an array. Zeros
-        where there is none."""
+        with NumPy an array. Zeros if there is no input."""
 
 @final
 class ClientWorld:
@@ -2176,8 +2184,8 @@ class ClientWorld:
             GhostError: the class is not among the protocol's ghosts.
         """
     def arrays(self, class_: type, /) -> GhostArrays:
-        """The ghosts of a class, as columns that can only be read. They are of the newest tick when :meth:`Client.receive`
-        returns, and change in place with the next.
+        """The ghosts of a class, as columns that can only be read. When :meth:`Client.receive` returns, they
+        show the newest tick; the next call changes them in place.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2186,11 +2194,11 @@ class ClientWorld:
         """Whether this client owns a ghost.
 
         Raises:
-            GhostError: it is gone, or another client's.
+            GhostError: the ghost is gone, or another client's.
         """
     def owned(self, class_: type[_T], /) -> _T | None:
-        """The ghost of a class that this client owns, such as its avatar; None where it owns none. Of several it is the one in
-        the first row: ask :meth:`owns` of each then.
+        """The ghost of a class that this client owns, such as its avatar; None if it owns none. If it owns
+        several, the one in the first row: find all by :meth:`owns`.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2199,14 +2207,14 @@ class ClientWorld:
         """The row of a ghost in the columns of its class.
 
         Raises:
-            GhostError: it is gone, or another client's.
+            GhostError: the ghost is gone, or another client's.
         """
     def id_of(self, ghost: object, /) -> int:
         """The number by which this client knows a ghost, for a message to its server: :meth:`World.ghost_of` takes it. It means this
         ghost and no other.
 
         Raises:
-            GhostError: it is gone, or another client's.
+            GhostError: the ghost is gone, or another client's.
             ClosedError: the client is closed.
         """
     def ghost_of(self, class_: type[_T], number: int, /) -> _T | None:
@@ -2217,15 +2225,16 @@ class ClientWorld:
             GhostError: the class is not among the protocol's ghosts.
         """
     def awaits(self, class_: type, number: int, /) -> bool:
-        """Whether the ghost that the server calls by this number isn't there yet.
+        """Whether the ghost with this number of the server's hasn't arrived yet.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def view(self) -> WorldView:
-        """The world as it is shown now, between two ticks of the server: the same object each time, brought up to date.
+        """The world to show now, between two ticks of the server: always the same object, brought up to date.
 
-        Where the protocol has inputs, those from now on say that this is what the player saw, as by :meth:`Client.seen`.
+        If the protocol has inputs, they report from now on that the player saw this, as by
+        :meth:`Client.seen`.
 
         Raises:
             ClosedError: the client is closed.
@@ -2237,11 +2246,10 @@ class ClientWorld:
 
         Args:
             delay: seconds between arrival and display; None: measured. Never below a tick.
-            extrapolation: seconds beyond the newest tick for which properties with a velocity go on.
-            rate: ticks a second of the server, until that is measured.
-            rest: seconds for which a ghost without updates is still drawn as moving, for worlds
-                that are larger than
-                the budget; 0: it rests.
+            extrapolation: for how many seconds beyond the newest tick properties with a velocity move on.
+            rate: ticks a second of the server, until they are measured.
+            rest: for how many seconds a ghost without updates keeps moving, for worlds that exceed the
+                budget; 0: it stands still.
 
         Raises:
             ValueError: naming the bound.
@@ -2254,8 +2262,8 @@ class WorldView:
     """The world at a time between two ticks: :meth:`ClientWorld.view` returns what to draw, and
     :meth:`World.rewind` what a client saw.
 
-    Between two states of a ghost its properties are shown by their rules. A ghost appears in its first tick and is gone in that
-    of its end. Columns belong to the view, and change in place with the next one.
+    Between two states of a ghost, each property is shown by its rule. A ghost appears in its first tick and
+    disappears in its last. Columns belong to the view, and the next view changes them in place.
     """
 
     def arrays(self, class_: type, /) -> GhostArrays:
@@ -2265,25 +2273,26 @@ class WorldView:
             GhostError: the class is not among the protocol's ghosts.
         """
     def objects(self, class_: type[_T], /) -> list[_T]:
-        """The ghosts of a class that are there at the view's tick, as objects, by row. Texts and the like are as they are now.
+        """The ghosts of a class that exist at the view's tick, as objects, by row. Strings and the like have
+        their present value.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def ghost(self, ghost: _T, /) -> _T | None:
-        """A ghost of the world as it is at the view's tick; None where it is not there yet, or not any more. Texts and the like
-        are as they are now.
+        """A ghost of the world as it is at the view's tick; None if it doesn't exist yet, or not any more.
+        Strings and the like have their present value.
 
         Raises:
-            GhostError: it was never in a world, or is another world's.
+            GhostError: the ghost was never in a world, or is in another one.
         """
     def at(self, tick: float, /) -> WorldView:
         """Moves the view to another tick, with its fraction, until the next
         :meth:`ClientWorld.view`. Returns the view.
 
         Raises:
-            ValueError: it is no tick.
-            GhostError: it is the view of a server, which is of one tick.
+            ValueError: this is not a tick.
+            GhostError: this is a server's view, which shows one tick only.
         """
     @property
     def tick(self) -> float:
@@ -3299,7 +3308,7 @@ class Client(Generic[_P]):
         None if that isn't known, or the ghost isn't this client's own.
 
         Raises:
-            GhostError: it is gone, or another client's.
+            GhostError: the ghost is gone, or another client's.
             ValueError: the protocol has no ``tick_rate``.
         """
     def set_inputs(
@@ -3500,18 +3509,18 @@ class Client(Generic[_P]):
 
 @final
 class Player:
-    """A player of a game without a server, as one :class:`Peer` knows it: the same object in every event and list. One who
-    left is never taken for the next one with that number."""
+    """A player of a game without a server, as one :class:`Peer` knows it: the same object in every event and
+    list. A later player with the same number is another object."""
 
     @property
     def number(self) -> int:
-        """Its number in the game, 0 to 15: the same on all peers. Those of players who left are given again."""
+        """Its number in the game, 0 to 15, the same on all peers. Numbers of players who left are reused."""
     @property
     def name(self) -> str:
-        """What it calls itself: any text of at most 32 bytes."""
+        """The name that the player chose: any text of at most 32 bytes."""
     @property
     def address(self) -> Address | None:
-        """Where it is, as the master sees it; None of this peer itself."""
+        """Its address as the master sees it; None for this peer itself."""
     @property
     def data(self) -> Any:
         """Anything the game keeps for this player; None until it is set."""
@@ -3522,29 +3531,29 @@ class Player:
 
 @final
 class PlayerJoined:
-    """A player is in the game from now on. A peer that gets in has this event of itself, too, with those of all who are
-    there."""
+    """A player has joined the game. A peer that joins gets this event for itself, too, and for all players
+    who are in the game already."""
 
     __match_args__ = ("player",)
     @property
     def player(self) -> Player:
-        """Who it is."""
+        """The new player."""
 
 @final
 class PlayerLeft:
-    """A player isn't in the game any more."""
+    """A player has left the game."""
 
     __match_args__ = ("player", "reason")
     @property
     def player(self) -> Player:
-        """Who it was."""
+        """The player who left."""
     @property
     def reason(self) -> LeaveReason:
-        """Why: the same on all peers."""
+        """The reason, the same on all peers."""
 
 @final
 class MasterChanged:
-    """Another player is the master, as the one before is gone."""
+    """Another player has become the master, as the former one is gone."""
 
     __match_args__ = ("player",)
     @property
@@ -3553,7 +3562,7 @@ class MasterChanged:
 
 @final
 class Started:
-    """The game begins: in the first tick after the countdown; with who joins late, as soon as it is in."""
+    """The game begins: in the first tick after the countdown; for a late player, as soon as it has joined."""
 
     __match_args__ = ("seed", "at")
     @property
@@ -3561,26 +3570,28 @@ class Started:
         """64 random bits: the same on all peers."""
     @property
     def at(self) -> float:
-        """When it began, as :attr:`Peer.time` has it: within milliseconds the same moment on all peers."""
+        """When the game began, in seconds of :attr:`Peer.time`; within milliseconds the same moment on all
+        peers."""
     @property
     def players(self) -> tuple[int, ...]:
-        """Numbers of those who were there when all agreed on the start: the same on all peers, whoever left since."""
+        """Numbers of the players at the time when all agreed on the start: the same on all peers, even if
+        some have left."""
 
 @final
 class GameEnded:
-    """This peer is out of the game, or never got in: its last event."""
+    """This peer has left the game, or never got in: its last event."""
 
     __match_args__ = ("reason",)
     @property
     def reason(self) -> LeaveReason:
-        """Why."""
+        """The reason."""
 
 @final
 class Peer(Generic[_P]):
     """A peer of a game without a server: one UDP port on which it listens and dials. Made by :meth:`host` or :meth:`join`.
 
-    All players are connected with each other. One of them, at first the host, is the master: it lets others in and starts
-    the game. When it is gone, the players elect another one by themselves.
+    Every player is connected to every other. One of them, at first the host, is the master, which lets others
+    in and starts the game. When it is gone, the players elect a new one by themselves.
     """
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
@@ -3617,17 +3628,19 @@ class Peer(Generic[_P]):
         """Begins a game: this peer is its first player and its master.
 
         Args:
-            protocol (Protocol): what all peers share, made with ``peers=True``.
-            name (str, default ''): what the player is called, up to 32 bytes in UTF-8.
-            players (int, default 4): how many may play, this one included, 1 to 16.
-            late_joining (bool, default False): whether players may come after the start.
+            protocol (Protocol): the protocol of all peers, made with ``peers=True``.
+            name (str, default ''): the player's name, up to 32 bytes in UTF-8.
+            players (int, default 4): the maximum of players, this one included, 1 to 16.
+            late_joining (bool, default False): whether players may join after the start.
             bind (AddressLike | None, default None): the local address; None: any free port.
-            key (bytes | None, default None): 32 bytes that all peers of the game have, and nobody else; None: development
+            key (bytes | None, default None): 32 bytes that only the game's peers have; None: development
                 mode, in which anyone can join.
             timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
-            rendezvous (AddressLike | None, default None): a rendezvous server (:class:`RendezvousServer`): the game gets a
-                :attr:`code`, by which players behind boxes (NATs) join; None: only by addresses.
-            title (str, default ''): shows the game in the rendezvous server's list, up to 48 bytes; '': by its code alone.
+            rendezvous (AddressLike | None, default None): a rendezvous server (:class:`RendezvousServer`):
+                the game gets a :attr:`code`, by which players behind NATs join; None: players join by address
+                only.
+            title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not
+                listed.
             factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
             priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
                 with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
@@ -3700,14 +3713,14 @@ class Peer(Generic[_P]):
         packet_notifications: bool = False,
         strict: bool = False,
     ) -> Peer[_Q]:
-        """Joins a game. What comes of it is among the first events: :class:`PlayerJoined` of each player and of this one, or
-        :class:`GameEnded` with the reason why not.
+        """Joins a game. The first events have the outcome: :class:`PlayerJoined` for each player and this
+        one, or :class:`GameEnded` with the reason.
 
         Args:
-            address (AddressLike): where any player of the game is: it sends newcomers on to the master. With ``rendezvous``: any
-                player's code.
-            protocol (Protocol): what all peers share, made with ``peers=True``.
-            name (str, default ''): what the player is called, up to 32 bytes in UTF-8.
+            address (AddressLike): the address of any player in the game, which sends newcomers on to the
+                master. With ``rendezvous``: any player's code.
+            protocol (Protocol): the protocol of all peers, made with ``peers=True``.
+            name (str, default ''): the player's name, up to 32 bytes in UTF-8.
             bind (AddressLike | None, default None): the local address; None: any free port.
             key (bytes | None, default None): the 32 bytes of the game; None: development mode.
             timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
@@ -3767,10 +3780,10 @@ class Peer(Generic[_P]):
         """The simulated network it is on; None on a real one."""
     @property
     def protocol(self) -> Protocol[_P]:
-        """What all peers share."""
+        """The protocol of all peers."""
     @property
     def players(self) -> list[Player]:
-        """Who is in the game as far as events have told, this one included, by number."""
+        """The players in the game, as far as events have told, this one included, by number."""
     @property
     def me(self) -> Player | None:
         """This player; None until it is in the game."""
@@ -3807,31 +3820,32 @@ class Peer(Generic[_P]):
             Exception: from the priority hook. The packets were sent, in their usual order.
         """
     def pump(self) -> None:
-        """Keeps connections alive without taking messages, as :meth:`Server.pump`."""
+        """Keeps connections alive without taking messages, like :meth:`Server.pump`."""
     def step(self) -> float:
-        """Between ticks, for event loops: as :meth:`Server.step`."""
+        """Serves the connections between ticks, for event loops, like :meth:`Server.step`."""
     @property
     def has_news(self) -> bool:
         """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
         transfers."""
     def fileno(self) -> int:
-        """The socket's file descriptor, as :meth:`Server.fileno`."""
+        """The socket's file descriptor, like :meth:`Server.fileno`."""
     def start(self, *, countdown: float = 1.0, seed: int | None = None) -> bool:
-        """Has the game begin, for all players at the same moment. Returns False if this peer isn't the master, or the game
-        has begun.
+        """Begins the game, for all players at the same moment. Returns False if this peer isn't the master,
+        or the game has begun.
 
         Args:
-            countdown (float, default 1.0): seconds until then, 0 to 60: long enough for all to hear of it.
+            countdown (float, default 1.0): seconds until the start, 0 to 60: long enough for all players to
+                hear of it.
             seed (int | None, default None): 64 bits for all players' random numbers; None: random ones.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
         """
     def kick(self, player: Player, /) -> bool:
-        """Sends a player away. Returns False if this peer isn't the master, or the player is gone.
+        """Removes a player from the game. Returns False if this peer isn't the master, or the player is gone.
 
         Args:
-            player (Player): who is to go.
+            player (Player): the player to remove.
         """
     def send(
         self,
@@ -3905,8 +3919,8 @@ class Peer(Generic[_P]):
             player (Player): any but this one.
         """
     def close(self, *, linger: float = 0.0, wait: bool = True) -> None:
-        """Leaves the game and closes the socket: the others learn of it at once, and one of them becomes the master if this
-        one was. Otherwise as :meth:`Client.close`.
+        """Leaves the game and closes the socket. The others learn of it at once, and elect a new master if
+        this peer was it. Otherwise like :meth:`Client.close`.
 
         Args:
             linger (float, default 0.0): seconds, 0 to 60, to wait for what is queued.
@@ -5172,21 +5186,25 @@ class SimulatedNetwork:
 
 @final
 class RendezvousServer:
-    """A rendezvous server: it gives a game a code, and tells who asks for the code, and the game's host, of each other. It
-    sees no data of a game. It works on a native thread, also while Python is busy, until it is closed.
+    """A rendezvous server: gives a game a code, and introduces a peer that asks for the code and the game's
+    host to each other. It sees none of a game's data. A native thread serves it, even while Python is busy,
+    until it is closed.
 
-    Nothing is kept for an address that didn't prove that it receives there, and nobody is sent more bytes than came from
-    there.
+    An address that hasn't proven that it receives there is sent no more bytes than came from it, and nothing
+    is kept for it.
 
     Args:
-        listen (AddressLike): where peers send to; port 0 picks one (see :attr:`address`).
-        second_port (int | None, default 0): a second port at the same address, which lets peers find out what their box
-            does; 0 picks one, None: none, and no port is guessed.
-        relay (AddressLike | None, default None): the relay for peers who don't reach each other, as they see it.
-        relay_key (bytes | None, default None): the 32 bytes that the relay has too.
-        relay_bytes_per_second (int, default 100000): what the relay carries for each pair, 1,000 to 2**32 - 1.
+        listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
+        second_port (int | None, default 0): a second port at the same address, by which peers learn how their
+            NAT assigns ports; 0 picks a free one; None: none, so that no ports are guessed.
+        relay (AddressLike | None, default None): the relay for peers that can't reach each other, at the
+            address by which they reach it.
+        relay_key (bytes | None, default None): the relay's ``key``, 32 bytes.
+        relay_bytes_per_second (int, default 100000): the rate at which the relay carries for each pair, 1,000
+            to 2**32 - 1.
         max_games (int, default 10000): games at a time, 1 to 1,000,000; more are refused.
-        network (SimulatedNetwork | None, default None): a simulated network instead of sockets; call :meth:`pump` then.
+        network (SimulatedNetwork | None, default None): a simulated network instead of sockets; then call
+            :meth:`pump`.
 
     Raises:
         OSError: an address can't be bound; see errno.
@@ -5211,7 +5229,7 @@ class RendezvousServer:
     ) -> RendezvousServer: ...
     @property
     def address(self) -> Address:
-        """Where peers send to, with the port that was picked."""
+        """The bound address, with the actual port."""
     @property
     def second_address(self) -> Address | None:
         """The second port, if it has one."""
@@ -5220,9 +5238,9 @@ class RendezvousServer:
         """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
-        """All that was counted, by name; once closed, the last counts. See docs/nat.md for the names."""
+        """All counters by name; once closed, their last values. See docs/nat.md for the names."""
     def pump(self) -> None:
-        """On a simulated network: answers what has come. With a socket, the thread does."""
+        """Answers arrived datagrams on a simulated network. With a socket, the thread does."""
     def close(self) -> None:
         """Ends the server; peers that know each other play on. Closing twice is fine."""
     def __enter__(self) -> RendezvousServer: ...
@@ -5236,15 +5254,18 @@ class RendezvousServer:
 
 @final
 class Relay:
-    """A relay: the last resort of peers who don't reach each other. It carries their datagrams, which it can't read, for who
-    shows a token of a rendezvous server that has the same key. It works on a native thread, until it is closed.
+    """A relay: the last resort of peers that can't reach each other. It carries their datagrams, which it
+    can't read, for peers with a token of a rendezvous server that has the same key. A native thread serves it
+    until it is closed.
 
     Args:
-        listen (AddressLike): where peers send to; port 0 picks one (see :attr:`address`).
-        key (bytes): the 32 bytes that the rendezvous server has as ``relay_key``.
+        listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
+        key (bytes): the rendezvous server's ``relay_key``, 32 bytes.
         max_channels (int, default 4096): pairs at a time, 1 to 1,000,000; more are refused.
-        max_bytes_per_second (float, default 12500000.0): of all pairs together, 1,000 to 12.5e9; what is more is dropped.
-        network (SimulatedNetwork | None, default None): a simulated network instead of a socket; call :meth:`pump` then.
+        max_bytes_per_second (float, default 12500000.0): the rate of all pairs together, 1,000 to 12.5e9;
+            datagrams beyond it are dropped.
+        network (SimulatedNetwork | None, default None): a simulated network instead of a socket; then call
+            :meth:`pump`.
 
     Raises:
         OSError: the address can't be bound; see errno.
@@ -5269,17 +5290,17 @@ class Relay:
     ) -> Relay: ...
     @property
     def address(self) -> Address:
-        """Where peers send to, with the port that was picked."""
+        """The bound address, with the actual port."""
     @property
     def closed(self) -> bool:
         """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
-        """All that was counted, by name; once closed, the last counts. See docs/nat.md for the names."""
+        """All counters by name; once closed, their last values. See docs/nat.md for the names."""
     def pump(self) -> None:
-        """On a simulated network: carries what has come. With a socket, the thread does."""
+        """Carries arrived datagrams on a simulated network. With a socket, the thread does."""
     def close(self) -> None:
-        """Ends the relay, and the ways of all who play by it. Closing twice is fine."""
+        """Ends the relay, and the paths of all peers that use it. Closing twice is fine."""
     def __enter__(self) -> Relay: ...
     def __exit__(
         self,
@@ -5380,7 +5401,7 @@ class Proxy:
 
 @final
 class Advance(Generic[_I]):
-    """Asks for one frame of the game."""
+    """A request to run one frame of the game."""
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
@@ -5388,50 +5409,51 @@ class Advance(Generic[_I]):
         """The frame's number, from 0 on."""
     @property
     def inputs(self) -> tuple[_I, ...]:
-        """The players' inputs, in the order of players. Don't change them: the same objects come again."""
+        """The players' inputs, in the order of players. Don't change them: the objects are reused."""
     @property
     def again(self) -> bool:
-        """True: it ran before, on other inputs. What was heard then needn't be heard again."""
+        """Whether the frame ran before, on other inputs: its sounds were played then."""
     @property
     def status(self) -> tuple[Literal["given", "guessed", "left"], ...]:
-        """Where each player's input comes from: ``"given"`` by the player, ``"guessed"``, or ``"left"``, when the player is out and
-        the input zero.
+        """The origin of each player's input: ``"given"`` by the player, ``"guessed"``, or ``"left"`` if the
+        player is out and the input zero.
         """
     @property
     def confirmed(self) -> bool:
-        """True: no input of it is guessed, so it won't run again."""
+        """Whether no input is guessed, so that the frame won't run again."""
 
 @final
 class Save:
-    """Asks for a copy of the game's state, which is put into ``state``."""
+    """A request to copy the game's state: set ``state`` to the copy."""
 
     @property
     def frame(self) -> int:
         """The frame that runs next on this state."""
     @property
     def checked(self) -> bool:
-        """True: ``checksum`` is compared with the other players', once this frame is confirmed."""
+        """Whether ``checksum`` is compared with the other players' once this frame is confirmed."""
     @property
     def state(self) -> Any:
-        """What :class:`Load` will give back: set it to a copy that nothing changes."""
+        """The state that :class:`Load` returns later: set it to a copy that nothing changes."""
     @state.setter
     def state(self, value: object) -> None: ...
     @property
     def checksum(self) -> Any:
-        """What is compared of it: an int, float, str, bytes or a buffer, or a mapping of up to 64 names to such; None: nothing."""
+        """The values to compare: an int, float, str, bytes or a buffer, or a mapping of up to 64 names to
+        these; None: nothing."""
     @checksum.setter
     def checksum(self, value: object) -> None: ...
 
 @final
 class Load:
-    """Asks for going back to a state that was saved."""
+    """A request to go back to a saved state."""
 
     @property
     def frame(self) -> int:
         """The frame that runs next on this state."""
     @property
     def state(self) -> Any:
-        """What :attr:`Save.state` was set to. Don't change it: it may be asked for again."""
+        """The value of :attr:`Save.state`. Don't change it: it may be requested again."""
 
 @final
 class PlayerOut:
@@ -5447,7 +5469,7 @@ class PlayerOut:
 
 @final
 class Desync:
-    """The state of another player differs: some step doesn't give the same on both."""
+    """The state of another player differs: some step of the game isn't deterministic."""
 
     @property
     def player(self) -> int:
@@ -5460,7 +5482,7 @@ class Desync:
         """The newest frame before which they were compared and equal; None: never."""
     @property
     def fields(self) -> list[str]:
-        """The names of the fields that differ; none where that isn't known."""
+        """The names of the fields that differ; empty if they are unknown."""
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
@@ -5474,30 +5496,35 @@ class SpectatorLost:
 
 @final
 class Rollback(Generic[_I, _Do]):
-    """A game that every player runs at once, ahead on guessed inputs, and corrects: rollback, after GGPO.
+    """A rollback game, after GGPO: every player runs it at once, ahead on guessed inputs, and corrects it
+    where a guess was wrong.
 
-    Each frame, :meth:`advance` takes this player's input and gives what is to be done. A peer's ticks carry the rest. Without a
-    peer, :meth:`fill` gives a payload for each other player, which goes over any unreliable connection, and :meth:`read` takes
-    theirs. See ``docs/rollback.md``.
+    Each frame, :meth:`advance` takes this player's input and yields requests. A peer's ticks carry everything
+    else. Without a peer, :meth:`fill` returns payloads for the other players, to be sent over any unreliable
+    connection, and :meth:`read` takes theirs. See ``docs/rollback.md``.
 
     Args:
-        peer (Peer | None): whose game it is, after its :class:`Started` event; None: payloads are carried by the caller.
-        inputs (int | type): what a player gives each frame: a number of bits, 1 to 64, whose inputs are ints; or a class made by
-            :func:`message` of at most 128 bytes. Before the first, it is all zeros.
-        players (Sequence[int] | int | None, default None): who play, by number, or how many, from 0 on; all others watch. None: all
-            that the peer knows now.
+        peer (Peer | None): carries the game, after its :class:`Started` event; None: the caller carries the
+            payloads.
+        inputs (int | type): the type of a player's input in a frame: a number of bits, 1 to 64, for ints; or
+            a class made by :func:`message` of at most 128 bytes. Before its first input, a player's input is
+            all zeros.
+        players (Sequence[int] | int | None, default None): the numbers of the players, or how many there are,
+            from 0 on; all others watch. None: all players that the peer knows now.
         me (int | None, default None): this player's number; None: the peer's.
-        delay (int, default 2): frames by which this player's own input is delayed, 0 to 32: these needn't be guessed.
+        delay (int, default 2): frames by which this player's own input is delayed, 0 to 32; others guess that
+            many fewer.
         window (int, default 8): frames that may be guessed, 1 to 32. When it is full, the game waits.
-        state (Any, default None): a C-contiguous array, or a mapping of names to such, that is the state: it is saved and loaded
-            here. Keep it for as long, and change it in place.
-        save (Callable[[], Any] | None, default None): gives a copy of the state, which nothing changes.
-        load (Callable[[Any], object] | None, default None): makes a copy that was saved the state again.
-        check (Callable[[], Any] | None, default None): gives what is compared of the state now, as :attr:`Save.checksum`.
-        check_every (int, default 16): frames between two states that are compared; 0: none.
+        state (Any, default None): the state as a C-contiguous array or a mapping of names to such arrays,
+            which are saved and loaded here. Change them in place only.
+        save (Callable[[], Any] | None, default None): returns a copy of the state, which nothing changes.
+        load (Callable[[Any], object] | None, default None): sets the state to a saved copy.
+        check (Callable[[], Any] | None, default None): returns the values of the current state to compare, as
+            :attr:`Save.checksum`.
+        check_every (int, default 16): frames between two compared states; 0: none are compared.
         rate (int, default 60): frames a second, 1 to 1000.
 
-    Without ``state``, ``save`` and ``load``, :meth:`advance` gives :class:`Save` and :class:`Load` too.
+    Without ``state``, ``save`` and ``load``, :meth:`advance` yields :class:`Save` and :class:`Load` too.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -5574,57 +5601,59 @@ class Rollback(Generic[_I, _Do]):
         rate: int = 60,
     ) -> Rollback[_I, Advance[_I]]: ...
     def advance(self, input: _I, *, now: float | None = None) -> Iterator[_Do]:
-        """Takes this player's input, and gives what is to be done, in order: frames that run again on corrected inputs, then the next
-        one. Where the window is full, no frame runs, and the input isn't taken: :attr:`waiting_for` says for whom.
+        """Takes this player's input, and yields requests in order: first frames that run again on corrected
+        inputs, then the next one. If the window is full, no frame runs and the input isn't taken: see
+        :attr:`waiting_for`.
 
         Args:
-            input (Any): this player's input, of the game's inputs.
+            input (Any): this player's input, of the type of ``inputs``.
             now (float | None, default None): seconds on any clock that doesn't go back; None: the machine's.
 
         Raises:
-            ValueError, TypeError: the input is none of the game's. Nothing is done then.
-            RuntimeError: not all was taken of what the last call gave.
+            ValueError, TypeError: the input isn't valid for ``inputs``. Nothing has happened then.
+            RuntimeError: the last call's requests weren't all taken.
         """
     def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
         """Takes a payload of another player, or of a spectator.
 
         Args:
-            player (int): whose it is, by index.
-            payload (bytes): what its :meth:`fill` gave.
+            player (int): the sender's index.
+            payload (bytes): from its :meth:`fill`.
             now (float | None, default None): as for :meth:`advance`.
 
         Returns:
-            None; or in words how it breaks the rules: end the connection to that player then.
+            None, or a sentence on how it breaks the rules: then end the connection to that player.
         """
     def fill(self, player: int, *, max_bytes: int = 1024, now: float | None = None) -> bytes | None:
-        """Gives a payload for another player, or for a spectator; None where there is nothing to say now. Call it once a frame, after
-        :meth:`advance`.
+        """Returns a payload for another player or a spectator; None if there is nothing to send now. Call it
+        once a frame, after :meth:`advance`.
 
         Args:
-            player (int): for whom, by index.
+            player (int): the receiver's index.
             max_bytes (int, default 1024): at most this many, 8 or more.
             now (float | None, default None): as for :meth:`advance`.
         """
     def note_left(self, player: int, *, now: float | None = None) -> None:
-        """Says that a player is no longer reached. Those who stay agree from which frame on it is out: :class:`PlayerOut` tells."""
+        """Reports that a player can't be reached any more. The others agree from which frame on it is out:
+        see :class:`PlayerOut`."""
     def events(self) -> list[PlayerOut | Desync | SpectatorLost]:
-        """What happened since the last call: :class:`PlayerOut`, :class:`Desync`, :class:`SpectatorLost`."""
+        """The events since the last call: :class:`PlayerOut`, :class:`Desync`, :class:`SpectatorLost`."""
     @property
     def frame(self) -> int:
         """The frame that runs next."""
     @property
     def confirmed(self) -> int:
-        """Frames before it have all players' inputs: once they ran, they won't run again."""
+        """Frames below this have all players' inputs: once they ran with them, they won't run again."""
     @property
     def delay(self) -> int:
-        """Frames between an input and the frame that it is for: it may be changed at any time, 0 to 32. A longer one repeats an input,
-        a shorter one leaves some out.
+        """Frames between an input and the frame that it is for, 0 to 32; may be changed at any time. A longer
+        delay repeats an input, a shorter one drops some.
         """
     @delay.setter
     def delay(self, value: int) -> None: ...
     @property
     def waiting_for(self) -> tuple[int, ...]:
-        """The players whose inputs lack most: where the window is full, the game waits for them."""
+        """The players with the most missing inputs: if the window is full, the game waits for them."""
     @property
     def can_advance(self) -> bool:
         """Whether the next :meth:`advance` runs a new frame."""
@@ -5633,24 +5662,26 @@ class Rollback(Generic[_I, _Do]):
         """The players that are not out."""
     @property
     def ahead(self) -> float:
-        """Frames by which this player is ahead of the one whom it is most ahead of; 0 where of none."""
+        """The maximum of frames by which this player is ahead of another; 0 if it is ahead of none."""
     @property
     def pace(self) -> float:
-        """Frames a second at which to go on: ``rate``, and up to a tenth less as long as this player is ahead of others."""
+        """Frames a second to run at: ``rate``, or up to a tenth less while this player is ahead of others."""
     @property
     def stats(self) -> dict[str, int]:
-        """What was done, and what was odd, by name: see ``docs/rollback.md``."""
+        """Counters by name: see ``docs/rollback.md``."""
 
 @final
 class Spectator(Generic[_I]):
     """Watches a rollback game: its confirmed frames, some time after the players' own. See ``docs/rollback.md``.
 
     Args:
-        peer (Peer | None): who watches, after its :class:`Started` event; None: payloads are carried by the caller.
-        inputs (int | type): as the players have it.
-        players (Sequence[int] | int): who play, by number, or how many.
-        frame (int, default 0): the frame to begin with: whoever comes later has the state before it from a player.
-        buffer (int, default 2): frames that are kept back, so that it runs smoothly, 0 to 60.
+        peer (Peer | None): the peer that watches, after its :class:`Started` event; None: the caller carries
+            the payloads.
+        inputs (int | type): the same as the players'.
+        players (Sequence[int] | int): the numbers of the players, or how many there are.
+        frame (int, default 0): the first frame to run: a late spectator gets the state before it from a
+            player.
+        buffer (int, default 2): frames kept back so that it runs smoothly, 0 to 60.
         rate (int, default 60): frames a second, 1 to 1000.
 
     Raises:
@@ -5682,42 +5713,44 @@ class Spectator(Generic[_I]):
         rate: int = 60,
     ) -> Self: ...
     def advance(self, limit: int = 4) -> list[Advance[_I]]:
-        """The frames that are to run now: none where none is here, one as a rule, more after a gap.
+        """The frames to run now: none if none has arrived, normally one, more after a gap.
 
         Args:
             limit (int, default 4): at most this many, 1 to 64.
         """
     def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
-        """Takes a payload of a player: as :meth:`Rollback.read`."""
+        """Takes a player's payload, like :meth:`Rollback.read`."""
     def fill(self, player: int, *, now: float | None = None) -> bytes | None:
-        """Gives a payload for a player, of whom it asks frames; None where another one is asked."""
+        """Returns a payload that asks a player for frames; None if another player is asked."""
     def note_left(self, player: int, *, now: float | None = None) -> None:
-        """Says that a player is no longer reached: another one is asked."""
+        """Reports that a player can't be reached any more: another is asked."""
     @property
     def frame(self) -> int:
         """The frame that runs next."""
     @property
     def behind(self) -> int:
-        """Frames that are here and haven't run."""
+        """Frames that have arrived and haven't run."""
     @property
     def lost(self) -> bool:
-        """True: it lacks frames that no player keeps any more. It needs a newer state, and a new start."""
+        """Whether frames are missing that no player keeps any more: it needs a newer state, and a new
+        start."""
 
 @final
 class SyncTest(Generic[_I, _Do]):
-    """A rollback game against itself: each frame runs again from a state that was saved, on the same inputs, and must give the same.
+    """A rollback game against itself: each frame runs again from a saved state, on the same inputs, and must
+    have the same result.
 
-    It finds on one machine what would part two: a step that reads a clock or random numbers of its own, or what isn't saved. Use it
-    as a :class:`Rollback`, with the inputs of all players.
+    On one machine it finds what would desync two: a step that reads a clock, random numbers of its own, or
+    data that isn't saved. Use it like a :class:`Rollback`, with the inputs of all players.
 
     Args:
-        inputs (int | type): as for :class:`Rollback`.
+        inputs (int | type): see :class:`Rollback`.
         players (int, default 2): how many play, 1 to 16.
         back (int, default 7): frames that run again after each frame, 1 to 32.
-        state (Any, default None): as for :class:`Rollback`: its fields are compared.
-        save (Callable[[], Any] | None, default None): gives a copy of the state. Copies are compared by ``==``; those of dicts and of
-            objects with attributes name by name.
-        load (Callable[[Any], object] | None, default None): makes a copy that was saved the state again.
+        state (Any, default None): see :class:`Rollback`; its fields are compared.
+        save (Callable[[], Any] | None, default None): returns a copy of the state. Copies are compared by
+            ``==``; dicts and objects with attributes name by name.
+        load (Callable[[Any], object] | None, default None): sets the state to a saved copy.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -5770,15 +5803,17 @@ class SyncTest(Generic[_I, _Do]):
         load: Callable[[Any], object] | None = None,
     ) -> SyncTest[_I, Advance[_I]]: ...
     def advance(self, inputs: Iterable[_I]) -> Iterator[_Do]:
-        """One frame: gives what is to be done, as :meth:`Rollback.advance` does.
+        """Runs one frame: yields requests like :meth:`Rollback.advance`.
 
         Args:
             inputs (Sequence[Any]): the inputs of all players.
 
         Raises:
-            ValueError, TypeError: the inputs are none of the game's, or not one of each player. Nothing is done then.
-            RuntimeError: not all was taken of what the last call gave.
-            SyncTestError: a frame that ran again gave another state, from the iteration: it names frame and fields.
+            ValueError, TypeError: an input isn't valid, or there isn't one for each player. Nothing has
+                happened then.
+            RuntimeError: the last call's requests weren't all taken.
+            SyncTestError: raised by the iteration if a frame that ran again had another result; names frame
+                and fields.
         """
     @property
     def frame(self) -> int:
@@ -5791,11 +5826,12 @@ class Random:
     """A seeded generator that gives the same numbers on every machine and in every version: xoshiro256** (Blackman and Vigna,
     2018), seeded through SplitMix64. Not for secrets.
 
-    In lockstep all draw from one of these, as often and in the same order: :attr:`tickwire.lockstep.Turn.random`. What
-    doesn't touch the game's state (sparks, sounds) draws from another.
+    In lockstep all players draw the same numbers in the same order from
+    :attr:`tickwire.lockstep.Turn.random`. Draw from another generator for effects that don't touch the game's
+    state (sparks, sounds).
 
     Args:
-        seed: 64 bits; the whole sequence follows from it.
+        seed: 64 bits that determine the whole sequence.
 
     Example:
         >>> random = Random(42)
@@ -5808,14 +5844,14 @@ class Random:
     def __new__(cls, seed: int) -> Random: ...
     @staticmethod
     def from_state(state: bytes, /) -> Random:
-        """A generator that goes on where the one with this :attr:`state` was.
+        """A generator that continues from this :attr:`state`.
 
         Raises:
-            ValueError: these are no 32 bytes of a state.
+            ValueError: these aren't the 32 bytes of a state.
         """
     @property
     def state(self) -> bytes:
-        """All there is to it, in 32 bytes; may be set."""
+        """The complete state, 32 bytes; may be set."""
     @state.setter
     def state(self, state: bytes) -> None: ...
     def bits(self, count: int = 64, /) -> int:
@@ -5830,17 +5866,17 @@ class Random:
         """A whole number from ``low`` to ``high``, both included; all are equally likely.
 
         Raises:
-            ValueError: they aren't numbers of 64 bits with a sign, or ``high`` is below ``low``.
+            ValueError: they don't fit signed 64 bits, or ``high`` is below ``low``.
         """
     def unit(self) -> float:
-        """A float from 0 up to, but not including, 1, of 53 random bits. It is exact, and so the same everywhere; what is
-        computed of it may not be.
+        """A float from 0 up to, but not including, 1, with 53 random bits. It is the same on every machine;
+        results of arithmetic with it may not be.
         """
     def choice(self, items: Sequence[_T], /) -> _T:
         """One of the items of a sequence.
 
         Raises:
-            IndexError: it is empty.
+            IndexError: the sequence is empty.
         """
     def shuffle(self, items: list[Any], /) -> None:
         """Puts a list's items into a random order, in place; all orders are equally likely."""
@@ -5850,19 +5886,19 @@ class Random:
 
         Args:
             array: contiguous, of integers of 8 to 64 bits or of float64, through the buffer protocol.
-            bound: for integers: what they stay below.
+            bound: for integers, their exclusive upper bound.
 
         Raises:
-            TypeError: it is no such array.
-            ValueError: ``bound`` is beyond the array's numbers, or was given for floats.
+            TypeError: the array is of another kind.
+            ValueError: ``bound`` doesn't fit the array's type, or was given for floats.
         """
     def copy(self) -> Random:
         """Another generator with the same state."""
 
 @final
 class LockstepCore:
-    """Lockstep without what makes it pleasant: :class:`tickwire.Lockstep` holds one. Players are numbers 0 to 15, sets of them
-    masks with a bit each; times are seconds.
+    """The machine under :class:`tickwire.Lockstep`, which is pleasanter to use. Players are numbers 0 to 15,
+    sets of them masks with a bit each; times are seconds.
     """
 
     def __new__(
@@ -5882,55 +5918,58 @@ class LockstepCore:
         log_turns: int = 32,
     ) -> LockstepCore: ...
     def command(self, command: bytes, /) -> None:
-        """Gives a command, for the next turn with room.
+        """Adds a command to the next turn with room.
 
         Raises:
             MessageTooLargeError: it has more than 480 bytes.
             ChannelFullError: 4,096 commands wait.
         """
     def attach(self, peer: Peer[Any], commands: int = 0, objects: int = 0, /) -> None:
-        """Has a peer carry what is to be said, from its next tick on. ``commands`` and ``objects`` are marks of their classes, which
-        must be the same on all sides; 0: whatever others have.
+        """Lets a peer carry the payloads, from its next tick on. ``commands`` and ``objects`` are hashes of
+        their classes, which must be the same on all sides; 0 matches any.
         """
     def pause(self, paused: bool, /) -> None:
-        """Pauses the game or goes on, for all and at the same turn."""
+        """Pauses or resumes the game, for all players at the same turn."""
     def set_speed(self, speed: int, /) -> None:
-        """How fast the game goes, in steps of 10 %, for all and at the same turn."""
+        """Sets the speed in steps of 10 %, for all players at the same turn."""
     def set_master(self, player: int, /) -> None:
-        """Who is the master now."""
+        """Sets the number of the master."""
     def note_left(self, now: float, player: int, /) -> None:
-        """A player isn't reachable any more."""
+        """Reports that a player can't be reached any more."""
     def vote(self, now: float, player: int, out: bool, /) -> None:
-        """This player wants another out, or no longer wants it."""
+        """Votes a player out, or takes the vote back."""
     def read(self, now: float, player: int, payload: bytes, /) -> str | None:
-        """Takes a payload of a player. Returns how it breaks the protocol, or None: that player's connection should end then."""
+        """Takes a player's payload. Returns None, or how it breaks the protocol: then that player's
+        connection should end."""
     def fill(self, now: float, player: int, max_bytes: int = 1000, /) -> bytes | None:
-        """What is to be said to a player now, in at most ``max_bytes``; None where there is nothing."""
+        """A payload for a player, of at most ``max_bytes``; None if there is nothing to send now."""
     def poll_turn(
         self, now: float, /
     ) -> tuple[int, int, int, int, bool, int, int, list[tuple[int, bytes]]] | None:
-        """The next turn, if it is due and its data is there: number, steps, delay, speed, paused, players, left, commands."""
+        """The next turn, if it is due and its data has arrived: number, steps, delay, speed, paused, players,
+        left, commands."""
     def check(
         self, now: float, turn: int, draw: int, rows: list[tuple[str, tuple[str, ...], list[Any]]], /
     ) -> int:
-        """Takes the world after a turn. Returns the CRC over it.
+        """Takes the world after a turn. Returns its CRC.
 
         Args:
-            draw: 16 bits of the generator that all share.
-            rows: for each class in order of its number: its name, its fields' names, and of each object a tuple of its id and
-                the fields' values.
+            draw: 16 bits of the shared generator.
+            rows: for each class, in the order of numbers: its name, its fields' names, and for each object a
+                tuple of its id and the fields' values.
 
         Raises:
-            ValueError: two objects have one id, a number is out of its bounds, or the turn isn't the newest.
-            TypeError: a value is of no kind that can be compared.
+            ValueError: two objects have the same id, a number is out of its bounds, or the turn isn't the
+                newest.
+            TypeError: a value has a type that can't be compared.
         """
     def resume(self, turn: int, /) -> None:
-        """All worlds are one again after this turn."""
+        """All worlds are equal again after this turn: comparing resumes."""
     def poll_event(self) -> tuple[Any, ...] | None:
-        """The next event as its name and its values, oldest first; None where there is none."""
+        """The oldest event, as its name and values; None if there is none."""
     @property
     def waiting(self) -> tuple[int, int, float] | None:
-        """What the due turn waits for: its number, the players, since when; None while it doesn't."""
+        """Why the due turn waits: its number, the missing players, since when; None if it doesn't wait."""
     @property
     def turn(self) -> int:
         """The newest turn that started."""
@@ -5939,38 +5978,38 @@ class LockstepCore:
         """When the next turn is due."""
     @property
     def length(self) -> float:
-        """Seconds of the turn that runs."""
+        """The length of the current turn in seconds."""
     @property
     def pace(self) -> tuple[int, int]:
-        """Sub-turns of a turn, and turns between giving a command and running it."""
+        """Sub-turns in a turn, and turns between giving a command and running it."""
     @property
     def players(self) -> list[int]:
-        """Who takes part."""
+        """The players in the current turn."""
     @property
     def excluded(self) -> bool:
         """Whether the others go on without this player."""
     @property
     def counters(self) -> dict[str, int]:
-        """What happened, by name."""
+        """All counters by name."""
 
 def recording_settings(
     seed: int, hash: int, step_us: int, players: int, names: bytes, about: bytes, /
 ) -> bytes:
-    """A recording's first bytes: what is settled before the first turn."""
+    """A recording's first bytes: the settings of the match."""
 
 def recording_turn(
     turn: tuple[int, int, int, int, bool, int, int, list[tuple[int, bytes]]], check: tuple[int, int] | None, /
 ) -> bytes:
-    """The record of a turn, with the CRC and the draw where it was checked."""
+    """The record of a turn, with CRC and draw if it was checked."""
 
 def recording_snapshot(turn: int, random: bytes, state: bytes, /) -> bytes:
     """The record of the world after a turn."""
 
 def read_recording(data: bytes, /) -> tuple[list[Any], str | None]:
-    """All records of a recording that are whole, and why there are no more: None at its end.
+    """All complete records of a recording, and why there are no more: None at its end.
 
     Raises:
-        ValueError: it is no recording.
+        ValueError: the bytes aren't a recording.
     """
 
 def replayed_crc(
@@ -5979,4 +6018,5 @@ def replayed_crc(
     rows: list[tuple[str, tuple[str, ...], list[Any]]],
     /,
 ) -> int:
-    """The CRC over the world after a turn that runs again, and over what players gave to it: as :meth:`LockstepCore.check` has it."""
+    """The CRC of a turn in a replay: over the world after it and the players' commands, equal to
+    :meth:`LockstepCore.check`'s."""

@@ -370,7 +370,7 @@ impl Client {
     /// None if that isn't known, or the ghost isn't this client's own.
     ///
     /// Raises:
-    ///     GhostError: it is gone, or another client's.
+    ///     GhostError: the ghost is gone, or another client's.
     ///     ValueError: the protocol has no ``tick_rate``.
     #[pyo3(signature = (ghost, /))]
     fn tick_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {

@@ -111,21 +111,25 @@ impl Exit for Running {
     }
 }
 
-/// A rendezvous server: it gives a game a code, and tells who asks for the code, and the game's host, of each other. It
-/// sees no data of a game. It works on a native thread, also while Python is busy, until it is closed.
+/// A rendezvous server: gives a game a code, and introduces a peer that asks for the code and the game's
+/// host to each other. It sees none of a game's data. A native thread serves it, even while Python is busy,
+/// until it is closed.
 ///
-/// Nothing is kept for an address that didn't prove that it receives there, and nobody is sent more bytes than came from
-/// there.
+/// An address that hasn't proven that it receives there is sent no more bytes than came from it, and nothing
+/// is kept for it.
 ///
 /// Args:
-///     listen (AddressLike): where peers send to; port 0 picks one (see :attr:`address`).
-///     second_port (int | None, default 0): a second port at the same address, which lets peers find out what their box
-///         does; 0 picks one, None: none, and no port is guessed.
-///     relay (AddressLike | None, default None): the relay for peers who don't reach each other, as they see it.
-///     relay_key (bytes | None, default None): the 32 bytes that the relay has too.
-///     relay_bytes_per_second (int, default 100000): what the relay carries for each pair, 1,000 to 2**32 - 1.
+///     listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
+///     second_port (int | None, default 0): a second port at the same address, by which peers learn how their
+///         NAT assigns ports; 0 picks a free one; None: none, so that no ports are guessed.
+///     relay (AddressLike | None, default None): the relay for peers that can't reach each other, at the
+///         address by which they reach it.
+///     relay_key (bytes | None, default None): the relay's ``key``, 32 bytes.
+///     relay_bytes_per_second (int, default 100000): the rate at which the relay carries for each pair, 1,000
+///         to 2**32 - 1.
 ///     max_games (int, default 10000): games at a time, 1 to 1,000,000; more are refused.
-///     network (SimulatedNetwork | None, default None): a simulated network instead of sockets; call :meth:`pump` then.
+///     network (SimulatedNetwork | None, default None): a simulated network instead of sockets; then call
+///         :meth:`pump`.
 ///
 /// Raises:
 ///     OSError: an address can't be bound; see errno.
@@ -184,7 +188,7 @@ impl RendezvousServer {
         Ok(RendezvousServer { address, second_address, running: Running::start(py, services)? })
     }
 
-    /// Where peers send to, with the port that was picked.
+    /// The bound address, with the actual port.
     #[getter]
     fn address(&self) -> Address {
         self.address
@@ -202,13 +206,13 @@ impl RendezvousServer {
         py.detach(|| self.running.is_closed())
     }
 
-    /// All that was counted, by name; once closed, the last counts. See docs/nat.md for the names.
+    /// All counters by name; once closed, their last values. See docs/nat.md for the names.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.running.counters(py)
     }
 
-    /// On a simulated network: answers what has come. With a socket, the thread does.
+    /// Answers arrived datagrams on a simulated network. With a socket, the thread does.
     fn pump(&self, py: Python<'_>) {
         py.detach(|| self.running.pump());
     }
@@ -240,15 +244,18 @@ impl RendezvousServer {
     }
 }
 
-/// A relay: the last resort of peers who don't reach each other. It carries their datagrams, which it can't read, for who
-/// shows a token of a rendezvous server that has the same key. It works on a native thread, until it is closed.
+/// A relay: the last resort of peers that can't reach each other. It carries their datagrams, which it
+/// can't read, for peers with a token of a rendezvous server that has the same key. A native thread serves it
+/// until it is closed.
 ///
 /// Args:
-///     listen (AddressLike): where peers send to; port 0 picks one (see :attr:`address`).
-///     key (bytes): the 32 bytes that the rendezvous server has as ``relay_key``.
+///     listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
+///     key (bytes): the rendezvous server's ``relay_key``, 32 bytes.
 ///     max_channels (int, default 4096): pairs at a time, 1 to 1,000,000; more are refused.
-///     max_bytes_per_second (float, default 12500000.0): of all pairs together, 1,000 to 12.5e9; what is more is dropped.
-///     network (SimulatedNetwork | None, default None): a simulated network instead of a socket; call :meth:`pump` then.
+///     max_bytes_per_second (float, default 12500000.0): the rate of all pairs together, 1,000 to 12.5e9;
+///         datagrams beyond it are dropped.
+///     network (SimulatedNetwork | None, default None): a simulated network instead of a socket; then call
+///         :meth:`pump`.
 ///
 /// Raises:
 ///     OSError: the address can't be bound; see errno.
@@ -296,7 +303,7 @@ impl Relay {
         Ok(Relay { address, running: Running::start(py, services)? })
     }
 
-    /// Where peers send to, with the port that was picked.
+    /// The bound address, with the actual port.
     #[getter]
     fn address(&self) -> Address {
         self.address
@@ -308,18 +315,18 @@ impl Relay {
         py.detach(|| self.running.is_closed())
     }
 
-    /// All that was counted, by name; once closed, the last counts. See docs/nat.md for the names.
+    /// All counters by name; once closed, their last values. See docs/nat.md for the names.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.running.counters(py)
     }
 
-    /// On a simulated network: carries what has come. With a socket, the thread does.
+    /// Carries arrived datagrams on a simulated network. With a socket, the thread does.
     fn pump(&self, py: Python<'_>) {
         py.detach(|| self.running.pump());
     }
 
-    /// Ends the relay, and the ways of all who play by it. Closing twice is fine.
+    /// Ends the relay, and the paths of all peers that use it. Closing twice is fine.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.running.close());
     }

@@ -210,9 +210,9 @@ pub(super) fn tick_of(client: &Client, ghost: &Bound<'_, Ghost>) -> PyResult<Opt
 
 /// A client's estimate of its server's time: it is :attr:`Client.clock`.
 ///
-/// It shows nothing (None) before the first packets of both directions came, some two round trips after the connection came up,
-/// then runs within a few per cent of the server's rate, and never back. See ``docs/time.md``. It raises ValueError where
-/// the protocol has no ``tick_rate``.
+/// Its values are None until packets of both directions have arrived, some two round trips after the
+/// connection came up. From then on it runs within a few per cent of the server's rate, and never backwards.
+/// It raises ValueError if the protocol has no ``tick_rate``. See ``docs/time.md``.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct Clock(pub(super) Py<Client>);
 
@@ -224,7 +224,7 @@ impl Clock {
         player(self.0.get(), |player, now| player.clock().tick(now))
     }
 
-    /// The tick that an input is for which is sent now; None before it is known.
+    /// The tick of an input that is sent now; None before it is known.
     #[getter]
     fn input_tick(&self) -> PyResult<Option<u32>> {
         player(self.0.get(), |player, now| player.input_tick(now))
@@ -243,13 +243,13 @@ impl Clock {
         player(self.0.get(), |player, now| player.clock().is_settled(now))
     }
 
-    /// Ticks a second, as the protocol says.
+    /// Ticks a second, from the protocol.
     #[getter]
     fn rate(&self) -> PyResult<f64> {
         player(self.0.get(), |player, _| player.clock().rate())
     }
 
-    /// How quickly it runs now: 1 where nothing is made up for.
+    /// How fast it runs now: 1 if it makes up for nothing.
     #[getter]
     fn speed(&self) -> PyResult<f64> {
         player(self.0.get(), |player, _| player.clock().speed())
@@ -267,7 +267,7 @@ impl Clock {
         player(self.0.get(), |player, _| player.lead().ticks())
     }
 
-    /// Ticks between when an input is sent and when it is predicted, as :meth:`Client.set_inputs` was given.
+    /// Ticks between sending an input and predicting it, as set by :meth:`Client.set_inputs`.
     #[getter]
     fn delay(&self) -> PyResult<u32> {
         player(self.0.get(), |player, _| player.config().delay)
@@ -285,7 +285,7 @@ impl Clock {
         player(self.0.get(), |player, _| player.acked())
     }
 
-    /// How often it began again, as the server was more than a quarter of a second elsewhere.
+    /// How often it started again because it was off by more than a quarter of a second.
     #[getter]
     fn restarts(&self) -> PyResult<u64> {
         player(self.0.get(), |player, _| player.clock().restarts())
@@ -306,9 +306,9 @@ columns_class! {
         slot: U32,
         /// The :attr:`ClientHandle.number` of the client.
         client: U64,
-        /// True: the tick's own input is there.
+        /// Whether the tick's own input has arrived.
         here: Bool,
-        /// True: there is an input to run with, its own or the one before again.
+        /// Whether there is an input to run with, its own or the previous one repeated.
         present: Bool,
         /// The tick that the player saw; 0 if the client didn't send it.
         seen_tick: U32,
@@ -333,23 +333,24 @@ pub(crate) struct InputTable {
 pub(crate) struct InputStatus {
     /// The outcome of the current tick's input; None before there were any.
     state: Option<&'static str>,
-    /// Ticks by which inputs come before they are needed, smoothed; below 0 they are late. None before the first.
+    /// The smoothed number of ticks by which inputs are early; negative if they are late. None before the
+    /// first.
     early: Option<f64>,
-    /// Ticks whose input was there.
+    /// Ticks whose input had arrived.
     here: u64,
     /// Ticks that ran without their input.
     missing: u64,
-    /// Of these, ticks that repeated the input before.
+    /// Of these, ticks that repeated the previous input.
     repeated: u64,
-    /// Inputs that came after their tick had run without them.
+    /// Inputs that arrived after their tick had run without them.
     late: u64,
-    /// Copies of inputs that were there already.
+    /// Copies of inputs that had arrived already.
     duplicates: u64,
-    /// Inputs that were refused as their ticks were more than 128 ahead.
+    /// Inputs that were refused because their ticks were more than 128 ahead.
     far_ahead: u64,
-    /// Inputs that were refused as their ticks were 128 or more ago.
+    /// Inputs that were refused because their ticks were 128 or more ago.
     far_behind: u64,
-    /// Inputs of ticks in which the server flushed and didn't receive.
+    /// Inputs of ticks in which the server flushed without receiving.
     skipped: u64,
 }
 
@@ -362,9 +363,9 @@ impl InputStatus {
 }
 
 /// A server's inputs for the current tick, from ``receive`` until the next one after a flush:
-/// :attr:`Server.inputs`. Iterating gives ``(client, input)`` of each client that ever sent one; the
-/// input is None where it is missing and not
-/// repeated. It raises ValueError where the protocol has no ``inputs``. See ``docs/time.md``.
+/// :attr:`Server.inputs`. Iterating gives ``(client, input)`` of each client that ever sent one; the input is
+/// None if it is missing and not repeated. It raises ValueError if the protocol has no ``inputs``. See
+/// ``docs/time.md``.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct Inputs(pub(super) Py<Server>);
 
@@ -389,7 +390,8 @@ impl Inputs {
 
 #[pymethods]
 impl Inputs {
-    /// The number of the tick that runs, which the next flush sends: the same on clients and on the server.
+    /// The number of the current tick, which the next flush sends: the same on clients and on the
+    /// server.
     #[getter]
     fn tick(&self) -> PyResult<u32> {
         timing(&self.0.get().endpoint, |timing, tick, _| {
@@ -426,8 +428,8 @@ impl Inputs {
         body.map(|body| class.decode(client.py(), &body, None, None)).transpose()
     }
 
-    /// The tick that a client's player saw when it gave the input of the tick that runs, with its fraction; None where
-    /// the client didn't say (:meth:`Client.seen`). It is the client's word: bound it.
+    /// The tick, with its fraction, that the player saw when giving the input of the current tick; None if
+    /// the client didn't report it (:meth:`Client.seen`). The client may lie: bound it.
     #[pyo3(signature = (client, /))]
     fn seen(&self, client: &Bound<'_, ClientHandle>) -> PyResult<Option<f64>> {
         let peer = client.get().core;
@@ -437,7 +439,7 @@ impl Inputs {
         })
     }
 
-    /// How a client's inputs come.
+    /// How a client's inputs arrive.
     #[pyo3(signature = (client, /))]
     fn status(&self, client: &Bound<'_, ClientHandle>) -> PyResult<InputStatus> {
         let peer = client.get().core;
@@ -469,8 +471,9 @@ impl Inputs {
     /// Sets what a tick without an input gets.
     ///
     /// Args:
-    ///     missing (Literal['repeat', 'none']): the newest one before again, or None.
-    ///     ticks (int, default 8): for how many ticks in a row it is repeated, 1 to 64; None then.
+    ///     missing (Literal['repeat', 'none']): ``"repeat"``: the newest earlier input; ``"none"``: None.
+    ///     ticks (int, default 8): for how many ticks in a row it is repeated, 1 to 64; after them the input
+    ///         is None.
     ///
     /// Raises:
     ///     ValueError: naming the argument, its value and its bound.
@@ -509,8 +512,7 @@ impl Inputs {
     }
 
     /// The inputs of the current tick as rows of their class, in the order of :meth:`columns`:
-    /// with NumPy an array. Zeros
-    /// where there is none.
+    /// with NumPy an array. Zeros if there is no input.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
         let schema = class.schema().ok_or_else(no_inputs)?.bind(py).clone();

@@ -22,12 +22,13 @@ use crate::python::fields::bounded;
 use crate::python::lock;
 use crate::wire::{Column, Node};
 
-/// The ghosts of a class as columns, a row a ghost: :meth:`World.arrays` and :meth:`ClientWorld.arrays` give it.
+/// The ghosts of a class as columns, with a row for each ghost: from :meth:`World.arrays` and
+/// :meth:`ClientWorld.arrays`.
 ///
-/// ``arrays["position"]`` is the world's own memory: with NumPy an array, else a memoryview. On a server it is written to,
-/// and the next flush finds what changed; on a client it is read. A row is one ghost's as long as that lives, so views stay
-/// good; one that was made before the world grew has the rows that there were. Cells of rows in which nothing lives mean
-/// nothing, and may be written to.
+/// ``arrays["position"]`` is the world's own memory: with NumPy an array, otherwise a memoryview. Write to it
+/// on a server, and the next flush finds what changed; on a client it is read-only. A row belongs to one
+/// ghost as long as that lives, so views stay valid; a view made before the world grew has only the rows of
+/// that time. Cells of rows without a ghost have no meaning, and may be written to.
 #[pyclass(frozen, mapping, module = "tickwire")]
 pub(crate) struct GhostArrays(pub(super) Arc<GhostRows>);
 
@@ -39,7 +40,8 @@ impl GhostArrays {
         self.0.class.clone_ref(py).into_any()
     }
 
-    /// The names of those properties that have a column, in order: all but texts, bytes, lists and the like.
+    /// The names of the properties that have a column, in order: all except str, bytes, lists and the
+    /// like.
     #[getter]
     fn names(&self) -> Vec<String> {
         let properties = self.0.properties.get();
@@ -65,14 +67,14 @@ impl GhostArrays {
         self.view(py, &self.0.alive, false, (c"?", None))
     }
 
-    /// The rows that live, rising, as uint32.
+    /// The living rows in rising order, as uint32.
     #[getter]
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         numbers(py, &self.0.alive_rows())
     }
 
     /// The owner of each row: on a server a client's :attr:`ClientHandle.number`, or 2^64 - 1
-    /// for none; on a client whether it is its own.
+    /// for none; on a client whether it owns the row.
     #[getter]
     fn owners<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let format = if self.0.is_servers() { c"Q" } else { c"?" };
@@ -86,14 +88,15 @@ impl GhostArrays {
         numbers(py, &rows)
     }
 
-    /// The rows of ghosts that changed in the last tick; as :attr:`spawned`.
+    /// The rows of ghosts that changed in the last tick; like :attr:`spawned`.
     #[getter]
     fn changed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let rows = lock(&self.0.news).changed.clone();
         numbers(py, &rows)
     }
 
-    /// The rows of ghosts that went away in the last tick; as :attr:`spawned`. Their cells have the last values.
+    /// The rows of ghosts that disappeared in the last tick; like :attr:`spawned`. Their cells have the
+    /// last values.
     #[getter]
     fn despawned<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let rows = lock(&self.0.news).despawned.clone();

@@ -37,8 +37,8 @@ impl ClientWorld {
         objects(&self.population, class_)
     }
 
-    /// The ghosts of a class, as columns that can only be read. They are of the newest tick when :meth:`Client.receive`
-    /// returns, and change in place with the next.
+    /// The ghosts of a class, as columns that can only be read. When :meth:`Client.receive` returns, they
+    /// show the newest tick; the next call changes them in place.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
@@ -50,15 +50,15 @@ impl ClientWorld {
     /// Whether this client owns a ghost.
     ///
     /// Raises:
-    ///     GhostError: it is gone, or another client's.
+    ///     GhostError: the ghost is gone, or another client's.
     #[pyo3(signature = (ghost, /))]
     fn owns(&self, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
         let live = self.population.live(ghost)?;
         Ok(live.rows.owner(live.row) == 1)
     }
 
-    /// The ghost of a class that this client owns, such as its avatar; None where it owns none. Of several it is the one in
-    /// the first row: ask :meth:`owns` of each then.
+    /// The ghost of a class that this client owns, such as its avatar; None if it owns none. If it owns
+    /// several, the one in the first row: find all by :meth:`owns`.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
@@ -72,7 +72,7 @@ impl ClientWorld {
     /// The row of a ghost in the columns of its class.
     ///
     /// Raises:
-    ///     GhostError: it is gone, or another client's.
+    ///     GhostError: the ghost is gone, or another client's.
     #[pyo3(signature = (ghost, /))]
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
         self.population.live(ghost).map(|live| live.row)
@@ -82,7 +82,7 @@ impl ClientWorld {
     /// ghost and no other.
     ///
     /// Raises:
-    ///     GhostError: it is gone, or another client's.
+    ///     GhostError: the ghost is gone, or another client's.
     ///     ClosedError: the client is closed.
     #[pyo3(signature = (ghost, /))]
     fn id_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
@@ -109,7 +109,7 @@ impl ClientWorld {
         })
     }
 
-    /// Whether the ghost that the server calls by this number isn't there yet.
+    /// Whether the ghost with this number of the server's hasn't arrived yet.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
@@ -118,9 +118,10 @@ impl ClientWorld {
         Ok(matches!(self.find(class_, number)?, Found::Awaited))
     }
 
-    /// The world as it is shown now, between two ticks of the server: the same object each time, brought up to date.
+    /// The world to show now, between two ticks of the server: always the same object, brought up to date.
     ///
-    /// Where the protocol has inputs, those from now on say that this is what the player saw, as by :meth:`Client.seen`.
+    /// If the protocol has inputs, they report from now on that the player saw this, as by
+    /// :meth:`Client.seen`.
     ///
     /// Raises:
     ///     ClosedError: the client is closed.
@@ -134,11 +135,10 @@ impl ClientWorld {
     ///
     /// Args:
     ///     delay: seconds between arrival and display; None: measured. Never below a tick.
-    ///     extrapolation: seconds beyond the newest tick for which properties with a velocity go on.
-    ///     rate: ticks a second of the server, until that is measured.
-    ///     rest: seconds for which a ghost without updates is still drawn as moving, for worlds
-    ///         that are larger than
-    ///         the budget; 0: it rests.
+    ///     extrapolation: for how many seconds beyond the newest tick properties with a velocity move on.
+    ///     rate: ticks a second of the server, until they are measured.
+    ///     rest: for how many seconds a ghost without updates keeps moving, for worlds that exceed the
+    ///         budget; 0: it stands still.
     ///
     /// Raises:
     ///     ValueError: naming the bound.

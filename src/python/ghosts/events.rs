@@ -32,7 +32,7 @@ pub(crate) struct GhostChanged {
     pub(super) before: Arc<Before>,
 }
 
-/// From now on this client owns a ghost that it had already, or no longer.
+/// This client has become the owner of a ghost that it had already, or is no longer its owner.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct GhostOwned {
     /// The ghost.

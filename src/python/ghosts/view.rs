@@ -42,8 +42,8 @@ pub(super) struct Playing {
 /// The world at a time between two ticks: :meth:`ClientWorld.view` returns what to draw, and
 /// :meth:`World.rewind` what a client saw.
 ///
-/// Between two states of a ghost its properties are shown by their rules. A ghost appears in its first tick and is gone in that
-/// of its end. Columns belong to the view, and change in place with the next one.
+/// Between two states of a ghost, each property is shown by its rule. A ghost appears in its first tick and
+/// disappears in its last. Columns belong to the view, and the next view changes them in place.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct WorldView {
     /// Its own rows, and those of the world that it is of.
@@ -89,7 +89,8 @@ impl WorldView {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
-    /// The ghosts of a class that are there at the view's tick, as objects, by row. Texts and the like are as they are now.
+    /// The ghosts of a class that exist at the view's tick, as objects, by row. Strings and the like have
+    /// their present value.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
@@ -111,11 +112,11 @@ impl WorldView {
         objects(&self.population, class_)
     }
 
-    /// A ghost of the world as it is at the view's tick; None where it is not there yet, or not any more. Texts and the like
-    /// are as they are now.
+    /// A ghost of the world as it is at the view's tick; None if it doesn't exist yet, or not any more.
+    /// Strings and the like have their present value.
     ///
     /// Raises:
-    ///     GhostError: it was never in a world, or is another world's.
+    ///     GhostError: the ghost was never in a world, or is in another one.
     #[pyo3(signature = (ghost, /))]
     fn ghost<'py>(&self, ghost: &Bound<'py, Ghost>) -> PyResult<Option<Bound<'py, Ghost>>> {
         let py = ghost.py();
@@ -145,8 +146,8 @@ impl WorldView {
     /// :meth:`ClientWorld.view`. Returns the view.
     ///
     /// Raises:
-    ///     ValueError: it is no tick.
-    ///     GhostError: it is the view of a server, which is of one tick.
+    ///     ValueError: this is not a tick.
+    ///     GhostError: this is a server's view, which shows one tick only.
     #[pyo3(signature = (tick, /))]
     fn at<'py>(slf: &Bound<'py, Self>, tick: f64) -> PyResult<Bound<'py, Self>> {
         if !(0.0..f64::from(u32::MAX - 1)).contains(&tick) {

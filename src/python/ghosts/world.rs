@@ -64,7 +64,7 @@ impl World {
     ///
     /// Raises:
     ///     FieldError: a property's value is not in its range.
-    ///     GhostError: it lives already, or there are as many as the class's capacity.
+    ///     GhostError: it lives already, or the class is at its capacity.
     ///     StaleClientError: with ``strict=True``, the owner is gone.
     #[pyo3(signature = (ghost, /, *, owner = None))]
     fn spawn<'py>(
@@ -94,7 +94,7 @@ impl World {
     ///     owner: the client that owns them.
     ///
     /// Raises:
-    ///     As :meth:`spawn`; when there is no room for all of them none is there.
+    ///     As :meth:`spawn`; if there isn't room for all of them, none is spawned.
     #[pyo3(signature = (ghost, count, /, *, owner = None))]
     fn spawn_rows<'py>(
         &self,
@@ -124,20 +124,21 @@ impl World {
         numbers(py, &begun)
     }
 
-    /// Takes a ghost out of the world, at all clients too. Its object keeps its last values, and is never live again.
+    /// Removes a ghost from the world, and from all clients. Its object keeps its last values and is never
+    /// live again.
     ///
     /// Raises:
-    ///     GhostError: it is not in this world, or not any more.
+    ///     GhostError: the ghost is not in this world, or not any more.
     #[pyo3(signature = (ghost, /))]
     fn despawn(&self, ghost: &Bound<'_, Ghost>) -> PyResult<()> {
         let Live { rows, row } = self.population.live(ghost)?;
         self.end(ghost.py(), &rows, &[row])
     }
 
-    /// Takes many ghosts of a class out of the world, by row.
+    /// Removes many ghosts of a class from the world, by row.
     ///
     /// Raises:
-    ///     GhostError: nothing lives in one of these rows, or one is there twice; none was taken out.
+    ///     GhostError: one of the rows has no ghost, or is given twice; none was removed.
     #[pyo3(signature = (class_, rows, /))]
     fn despawn_rows(&self, class_: &Bound<'_, PyAny>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
         let class = self.population.rows_of(class_)?;
@@ -161,7 +162,7 @@ impl World {
         objects(&self.population, class_)
     }
 
-    /// The ghosts of a class, as columns to write to: what changed is found at the flush.
+    /// The ghosts of a class, as columns to write to: the flush finds what changed.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
@@ -173,7 +174,7 @@ impl World {
     /// The client that owns a ghost; None if nobody does, or its owner is gone.
     ///
     /// Raises:
-    ///     GhostError: it is not in this world, or not any more.
+    ///     GhostError: the ghost is not in this world, or not any more.
     #[pyo3(signature = (ghost, /))]
     fn owner(&self, py: Python<'_>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<Py<ClientHandle>>> {
         let Live { rows, row } = self.population.live(ghost)?;
@@ -184,7 +185,7 @@ impl World {
     /// Gives a ghost to a client, or to nobody.
     ///
     /// Raises:
-    ///     GhostError: it is not in this world, or not any more.
+    ///     GhostError: the ghost is not in this world, or not any more.
     ///     StaleClientError: with ``strict=True``, the client has left.
     #[pyo3(signature = (ghost, owner, /))]
     fn set_owner(&self, ghost: &Bound<'_, Ghost>, owner: Option<&Bound<'_, ClientHandle>>) -> PyResult<()> {
@@ -201,7 +202,7 @@ impl World {
     /// The row of a ghost in the columns of its class.
     ///
     /// Raises:
-    ///     GhostError: it is not in this world, or not any more.
+    ///     GhostError: the ghost is not in this world, or not any more.
     #[pyo3(signature = (ghost, /))]
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
         self.population.live(ghost).map(|live| live.row)
@@ -226,11 +227,11 @@ impl World {
 
     /// Sets a function that returns the weights of :meth:`set_weights` in each flush: it is
     /// called with the class's :class:`GhostArrays`, and returns a buffer of float32, one per row,
-    /// or None for the last ones. None instead of it: no function.
+    /// or None to keep the last ones. None as the hook removes it.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
-    ///     TypeError: this can't be called.
+    ///     TypeError: the hook can't be called.
     #[pyo3(signature = (class_, hook, /))]
     fn priority(&self, class_: &Bound<'_, PyAny>, hook: Option<Py<PyAny>>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
@@ -263,8 +264,8 @@ impl World {
         Ok(true)
     }
 
-    /// Says which ghosts of a class that is :class:`Chosen` a client is sent from now on: a buffer of bool, a row each;
-    /// rows beyond are not. False when the client is gone.
+    /// Sets which ghosts of a :class:`Chosen` class a client is sent from now on: a buffer of bool, one
+    /// per row; missing rows are not sent. Returns False if the client is gone.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts, or has another rule.
@@ -284,11 +285,12 @@ impl World {
         Ok(true)
     }
 
-    /// The number by which a client knows a ghost, for a message to it: :meth:`ClientWorld.ghost_of` takes it. It means this ghost
-    /// and no other, for 32,768 flushes. None where the client isn't to have the ghost, or is gone.
+    /// The number by which a client knows a ghost, for a message to it: :meth:`ClientWorld.ghost_of` takes
+    /// it. It means this ghost and no other, for 32,768 flushes. None if the client isn't sent the ghost, or
+    /// is gone.
     ///
     /// Raises:
-    ///     GhostError: it is not in this world, or not any more.
+    ///     GhostError: the ghost is not in this world, or not any more.
     ///     StaleClientError: with ``strict=True``, the client is gone.
     #[pyo3(signature = (client, ghost, /))]
     fn id_of(&self, client: &Bound<'_, ClientHandle>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
@@ -318,9 +320,9 @@ impl World {
         row.map(|row| rows.object(class_.py(), row)).transpose()
     }
 
-    /// Sets the factors of the priorities of a class's ghosts, for when not everything that is
-    /// due has room: a buffer of
-    /// float32, a row each; rows beyond have 1. They stay until they are set again.
+    /// Sets the factors of the priorities of a class's ghosts, for ticks that have no room for everything
+    /// that is due: a buffer of float32, one per row; missing rows have 1. They stay until they are set
+    /// again.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.
@@ -331,8 +333,8 @@ impl World {
         self.set_class_weights(rows, &weights)
     }
 
-    /// The bits of all that ghosts have sent, by class and then by property. What is in parentheses is no class or
-    /// property: what records and packets need besides. The sum is the payloads' on the wire.
+    /// The bits that ghosts have sent, by class and then by property. Names in parentheses are the
+    /// overhead of records and packets. The sum equals the payloads on the wire.
     fn costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let costs = self.with(core::costs)?;
         let all = PyDict::new(py);
@@ -354,19 +356,18 @@ impl World {
         Ok(all)
     }
 
-    /// The bits of all that ghosts have sent to a client that is connected.
+    /// The bits that ghosts have sent to a connected client.
     #[pyo3(signature = (client, /))]
     fn client_bits(&self, client: &Bound<'_, ClientHandle>) -> PyResult<u64> {
         let Some(client) = self.owner_of(Some(client))? else { return Ok(0) };
         self.with(|state| core::client_bits(state, PeerHandle::from_number(client)))
     }
 
-    /// Remembers the world from now on, for :meth:`rewind`. Takes 4 bytes (8 where a value needs
-    /// more than
-    /// 32 bits) a number and tick of each ghost.
+    /// Remembers the world from now on, for :meth:`rewind`. Takes 4 bytes (8 if a value needs more than 32
+    /// bits) for each number, ghost and tick.
     ///
     /// Args:
-    ///     seconds: how far back it can be looked at, at most 250 ticks; 0 forgets.
+    ///     seconds: how far back :meth:`rewind` may go, at most 250 ticks; 0 forgets all.
     ///     rate: ticks a second.
     ///
     /// Raises:
@@ -389,7 +390,8 @@ impl World {
         self.with(core::past_bytes)
     }
 
-    /// The tick that was sent last: :attr:`WorldView.tick` of a client counts the same ones, by their low 16 bits.
+    /// The tick that was sent last: a client's :attr:`WorldView.tick` counts the same ticks, by their low
+    /// 16 bits.
     #[getter]
     fn tick(&self) -> PyResult<u32> {
         self.with(core::server_tick)
@@ -398,13 +400,14 @@ impl World {
     /// The world as a client saw it: a :class:`tickwire.past.Past`, for a ``with`` statement.
     ///
     /// Args:
-    ///     client: the client whose view it is; ghosts that it was not shown are marked.
-    ///     seen: the tick that it looked at, as its :attr:`WorldView.tick` said. None: what it saw as it gave its input of the
-    ///         tick that runs (:meth:`Inputs.seen`), and the newest tick where it didn't say.
+    ///     client: the client whose view it is; :meth:`WorldView.shown` says which ghosts it was shown.
+    ///     seen: the tick that it looked at, by its :attr:`WorldView.tick`. None: the tick that it reported
+    ///         with its input of the current tick (:meth:`Inputs.seen`), or the newest tick if it reported
+    ///         none.
     ///
     /// Raises:
     ///     GhostError: nothing is remembered.
-    ///     ValueError: ``seen`` is no finite number, or None and the protocol has no inputs.
+    ///     ValueError: ``seen`` is not a finite number, or None and the protocol has no inputs.
     #[pyo3(signature = (client, /, *, seen = None))]
     fn rewind<'py>(
         slf: &Bound<'py, Self>,
@@ -421,11 +424,11 @@ impl World {
     /// The world as it was at a tick, independent of clients; otherwise like :meth:`rewind`.
     ///
     /// Args:
-    ///     tick: which, with its fraction; the newest is :attr:`tick`.
+    ///     tick: the tick, with its fraction; the newest is :attr:`tick`.
     ///
     /// Raises:
     ///     GhostError: nothing is remembered.
-    ///     ValueError: it is no finite number.
+    ///     ValueError: the tick is not a finite number.
     #[pyo3(signature = (tick, /))]
     fn rewind_to<'py>(slf: &Bound<'py, Self>, tick: f64) -> PyResult<Bound<'py, PyAny>> {
         Self::past(slf, None, Some(tick))

@@ -43,8 +43,8 @@ pub(super) fn turn_tuple<'py>(py: Python<'py>, turn: &StartedTurn) -> PyResult<B
     (it.turn, it.steps, it.delay, it.speed, it.paused, it.players, it.left, commands).into_pyobject(py)
 }
 
-/// Lockstep without what makes it pleasant: :class:`tickwire.Lockstep` holds one. Players are numbers 0 to 15, sets of them
-/// masks with a bit each; times are seconds.
+/// The machine under :class:`tickwire.Lockstep`, which is pleasanter to use. Players are numbers 0 to 15,
+/// sets of them masks with a bit each; times are seconds.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct LockstepCore {
@@ -91,7 +91,7 @@ impl LockstepCore {
         Ok(LockstepCore { core: Arc::new(Mutex::new(core)) })
     }
 
-    /// Gives a command, for the next turn with room.
+    /// Adds a command to the next turn with room.
     ///
     /// Raises:
     ///     MessageTooLargeError: it has more than 480 bytes.
@@ -106,8 +106,8 @@ impl LockstepCore {
         })
     }
 
-    /// Has a peer carry what is to be said, from its next tick on. ``commands`` and ``objects`` are marks of their classes, which
-    /// must be the same on all sides; 0: whatever others have.
+    /// Lets a peer carry the payloads, from its next tick on. ``commands`` and ``objects`` are hashes of
+    /// their classes, which must be the same on all sides; 0 matches any.
     #[pyo3(signature = (peer, commands = 0, objects = 0, /))]
     fn attach(&self, peer: &Bound<'_, Peer>, commands: u16, objects: u16) -> PyResult<()> {
         let shared = SharedLockstep { game: Arc::clone(&self.core), classes: [commands, objects] };
@@ -115,46 +115,47 @@ impl LockstepCore {
         peer.get().part(|part, now| part.set_core(now, Some(shared))).map(drop)
     }
 
-    /// Pauses the game or goes on, for all and at the same turn.
+    /// Pauses or resumes the game, for all players at the same turn.
     #[pyo3(signature = (paused, /))]
     fn pause(&self, paused: bool) {
         lock(&self.core).pause(paused);
     }
 
-    /// How fast the game goes, in steps of 10 %, for all and at the same turn.
+    /// Sets the speed in steps of 10 %, for all players at the same turn.
     #[pyo3(signature = (speed, /))]
     fn set_speed(&self, speed: u8) {
         lock(&self.core).set_speed(speed);
     }
 
-    /// Who is the master now.
+    /// Sets the number of the master.
     #[pyo3(signature = (player, /))]
     fn set_master(&self, player: u8) {
         lock(&self.core).set_master(player.min(15));
     }
 
-    /// A player isn't reachable any more.
+    /// Reports that a player can't be reached any more.
     #[pyo3(signature = (now, player, /))]
     fn note_left(&self, now: f64, player: u8) -> PyResult<()> {
         lock(&self.core).note_left(instant(now)?, player);
         Ok(())
     }
 
-    /// This player wants another out, or no longer wants it.
+    /// Votes a player out, or takes the vote back.
     #[pyo3(signature = (now, player, out, /))]
     fn vote(&self, now: f64, player: u8, out: bool) -> PyResult<()> {
         lock(&self.core).vote(instant(now)?, player, out);
         Ok(())
     }
 
-    /// Takes a payload of a player. Returns how it breaks the protocol, or None: that player's connection should end then.
+    /// Takes a player's payload. Returns None, or how it breaks the protocol: then that player's
+    /// connection should end.
     #[pyo3(signature = (now, player, payload, /))]
     fn read(&self, now: f64, player: u8, payload: &[u8]) -> PyResult<Option<String>> {
         let read = lock(&self.core).read(instant(now)?, player, payload);
         Ok(read.err().map(|fault| fault.to_string()))
     }
 
-    /// What is to be said to a player now, in at most ``max_bytes``; None where there is nothing.
+    /// A payload for a player, of at most ``max_bytes``; None if there is nothing to send now.
     #[pyo3(signature = (now, player, max_bytes = 1000, /))]
     fn fill<'py>(
         &self,
@@ -169,23 +170,25 @@ impl LockstepCore {
         Ok(filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    /// The next turn, if it is due and its data is there: number, steps, delay, speed, paused, players, left, commands.
+    /// The next turn, if it is due and its data has arrived: number, steps, delay, speed, paused, players,
+    /// left, commands.
     #[pyo3(signature = (now, /))]
     fn poll_turn<'py>(&self, py: Python<'py>, now: f64) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let turn = lock(&self.core).poll_turn(instant(now)?);
         turn.map(|turn| turn_tuple(py, &turn)).transpose()
     }
 
-    /// Takes the world after a turn. Returns the CRC over it.
+    /// Takes the world after a turn. Returns its CRC.
     ///
     /// Args:
-    ///     draw: 16 bits of the generator that all share.
-    ///     rows: for each class in order of its number: its name, its fields' names, and of each object a tuple of its id and
-    ///         the fields' values.
+    ///     draw: 16 bits of the shared generator.
+    ///     rows: for each class, in the order of numbers: its name, its fields' names, and for each object a
+    ///         tuple of its id and the fields' values.
     ///
     /// Raises:
-    ///     ValueError: two objects have one id, a number is out of its bounds, or the turn isn't the newest.
-    ///     TypeError: a value is of no kind that can be compared.
+    ///     ValueError: two objects have the same id, a number is out of its bounds, or the turn isn't the
+    ///         newest.
+    ///     TypeError: a value has a type that can't be compared.
     #[pyo3(signature = (now, turn, draw, rows, /))]
     fn check(&self, now: f64, turn: i32, draw: u16, rows: &Bound<'_, PyList>) -> PyResult<u32> {
         let log = read_rows(rows)?;
@@ -196,13 +199,13 @@ impl LockstepCore {
         checked.map(|check| check.crc).ok_or_else(refuse)
     }
 
-    /// All worlds are one again after this turn.
+    /// All worlds are equal again after this turn: comparing resumes.
     #[pyo3(signature = (turn, /))]
     fn resume(&self, turn: i32) {
         lock(&self.core).resume(turn);
     }
 
-    /// The next event as its name and its values, oldest first; None where there is none.
+    /// The oldest event, as its name and values; None if there is none.
     fn poll_event<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let Some(event) = lock(&self.core).poll_event() else { return Ok(None) };
         let made = match event {
@@ -228,7 +231,7 @@ impl LockstepCore {
         Ok(Some(made.cast_into::<PyTuple>()?))
     }
 
-    /// What the due turn waits for: its number, the players, since when; None while it doesn't.
+    /// Why the due turn waits: its number, the missing players, since when; None if it doesn't wait.
     #[getter]
     fn waiting(&self) -> Option<(i32, u16, f64)> {
         lock(&self.core).waiting().map(|it| (it.turn, it.players, it.since.as_secs_f64()))
@@ -246,20 +249,20 @@ impl LockstepCore {
         lock(&self.core).due().as_secs_f64()
     }
 
-    /// Seconds of the turn that runs.
+    /// The length of the current turn in seconds.
     #[getter]
     fn length(&self) -> f64 {
         lock(&self.core).length().as_secs_f64()
     }
 
-    /// Sub-turns of a turn, and turns between giving a command and running it.
+    /// Sub-turns in a turn, and turns between giving a command and running it.
     #[getter]
     fn pace(&self) -> (u8, u8) {
         let pace = lock(&self.core).pace();
         (pace.steps, pace.delay)
     }
 
-    /// Who takes part.
+    /// The players in the current turn.
     #[getter]
     fn players(&self) -> Vec<u8> {
         members(lock(&self.core).players()).collect()
@@ -271,7 +274,7 @@ impl LockstepCore {
         lock(&self.core).is_excluded()
     }
 
-    /// What happened, by name.
+    /// All counters by name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         counts(py, lock(&self.core).counters().iter())
@@ -314,7 +317,8 @@ fn read_rows(rows: &Bound<'_, PyList>) -> PyResult<TurnLog> {
     Ok(log)
 }
 
-/// The CRC over the world after a turn that runs again, and over what players gave to it: as :meth:`LockstepCore.check` has it.
+/// The CRC of a turn in a replay: over the world after it and the players' commands, equal to
+/// :meth:`LockstepCore.check`'s.
 #[pyfunction]
 #[pyo3(signature = (turn, draw, rows, /))]
 pub(crate) fn replayed_crc(turn: TurnTuple, draw: u16, rows: &Bound<'_, PyList>) -> PyResult<u32> {

@@ -15,11 +15,12 @@ use crate::python::lock;
 /// A seeded generator that gives the same numbers on every machine and in every version: xoshiro256** (Blackman and Vigna,
 /// 2018), seeded through SplitMix64. Not for secrets.
 ///
-/// In lockstep all draw from one of these, as often and in the same order: :attr:`tickwire.lockstep.Turn.random`. What
-/// doesn't touch the game's state (sparks, sounds) draws from another.
+/// In lockstep all players draw the same numbers in the same order from
+/// :attr:`tickwire.lockstep.Turn.random`. Draw from another generator for effects that don't touch the game's
+/// state (sparks, sounds).
 ///
 /// Args:
-///     seed: 64 bits; the whole sequence follows from it.
+///     seed: 64 bits that determine the whole sequence.
 ///
 /// Example:
 ///     >>> random = Random(42)
@@ -46,10 +47,10 @@ impl Random {
         Ok(Random { core: Mutex::new(SharedRandom::seeded(seed)) })
     }
 
-    /// A generator that goes on where the one with this :attr:`state` was.
+    /// A generator that continues from this :attr:`state`.
     ///
     /// Raises:
-    ///     ValueError: these are no 32 bytes of a state.
+    ///     ValueError: these aren't the 32 bytes of a state.
     #[staticmethod]
     #[pyo3(signature = (state, /))]
     fn from_state(state: &Bound<'_, PyBytes>) -> PyResult<Self> {
@@ -59,7 +60,7 @@ impl Random {
         Ok(Random { core: Mutex::new(random) })
     }
 
-    /// All there is to it, in 32 bytes; may be set.
+    /// The complete state, 32 bytes; may be set.
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &lock(&self.core).state())
@@ -92,7 +93,7 @@ impl Random {
     /// A whole number from ``low`` to ``high``, both included; all are equally likely.
     ///
     /// Raises:
-    ///     ValueError: they aren't numbers of 64 bits with a sign, or ``high`` is below ``low``.
+    ///     ValueError: they don't fit signed 64 bits, or ``high`` is below ``low``.
     #[pyo3(signature = (low, high, /))]
     fn between(&self, low: &Bound<'_, PyAny>, high: &Bound<'_, PyAny>) -> PyResult<i64> {
         let low = bounded("low", low, i64::MIN, i64::MAX)?;
@@ -106,8 +107,8 @@ impl Random {
         Ok(low.wrapping_add(drawn as i64))
     }
 
-    /// A float from 0 up to, but not including, 1, of 53 random bits. It is exact, and so the same everywhere; what is
-    /// computed of it may not be.
+    /// A float from 0 up to, but not including, 1, with 53 random bits. It is the same on every machine;
+    /// results of arithmetic with it may not be.
     fn unit(&self) -> f64 {
         lock(&self.core).unit()
     }
@@ -115,7 +116,7 @@ impl Random {
     /// One of the items of a sequence.
     ///
     /// Raises:
-    ///     IndexError: it is empty.
+    ///     IndexError: the sequence is empty.
     #[pyo3(signature = (items, /))]
     fn choice<'py>(&self, items: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let count = items.len().map_err(|error| wrong("items", items, "a sequence", error))? as u64;
@@ -143,11 +144,11 @@ impl Random {
     ///
     /// Args:
     ///     array: contiguous, of integers of 8 to 64 bits or of float64, through the buffer protocol.
-    ///     bound: for integers: what they stay below.
+    ///     bound: for integers, their exclusive upper bound.
     ///
     /// Raises:
-    ///     TypeError: it is no such array.
-    ///     ValueError: ``bound`` is beyond the array's numbers, or was given for floats.
+    ///     TypeError: the array is of another kind.
+    ///     ValueError: ``bound`` doesn't fit the array's type, or was given for floats.
     #[pyo3(signature = (array, /, bound = None))]
     #[allow(unsafe_code)] // The buffer protocol hands over addresses.
     fn fill(&self, array: &Bound<'_, PyAny>, bound: Option<&Bound<'_, PyAny>>) -> PyResult<()> {

@@ -9,7 +9,7 @@ use crate::lockstep::TurnCheck;
 use crate::lockstep::recording::{MAGIC, MatchRecord, MatchSettings, RecordingReader, write};
 use crate::python::errors::value_error;
 
-/// A recording's first bytes: what is settled before the first turn.
+/// A recording's first bytes: the settings of the match.
 #[pyfunction]
 #[pyo3(signature = (seed, hash, step_us, players, names, about, /))]
 pub(crate) fn recording_settings<'py>(
@@ -27,7 +27,7 @@ pub(crate) fn recording_settings<'py>(
     PyBytes::new(py, &bytes)
 }
 
-/// The record of a turn, with the CRC and the draw where it was checked.
+/// The record of a turn, with CRC and draw if it was checked.
 #[pyfunction]
 #[pyo3(signature = (turn, check, /))]
 pub(crate) fn recording_turn<'py>(
@@ -55,10 +55,10 @@ pub(crate) fn recording_snapshot<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// All records of a recording that are whole, and why there are no more: None at its end.
+/// All complete records of a recording, and why there are no more: None at its end.
 ///
 /// Raises:
-///     ValueError: it is no recording.
+///     ValueError: the bytes aren't a recording.
 #[pyfunction]
 #[pyo3(signature = (data, /))]
 pub(crate) fn read_recording<'py>(

@@ -13,8 +13,8 @@ use crate::mesh::LeaveReason;
 use crate::python::address::Address;
 use crate::python::lock;
 
-/// A player of a game without a server, as one :class:`Peer` knows it: the same object in every event and list. One who
-/// left is never taken for the next one with that number.
+/// A player of a game without a server, as one :class:`Peer` knows it: the same object in every event and
+/// list. A later player with the same number is another object.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Player {
@@ -30,19 +30,19 @@ pub(crate) struct Player {
 
 #[pymethods]
 impl Player {
-    /// Its number in the game, 0 to 15: the same on all peers. Those of players who left are given again.
+    /// Its number in the game, 0 to 15, the same on all peers. Numbers of players who left are reused.
     #[getter]
     fn number(&self) -> u8 {
         self.number
     }
 
-    /// What it calls itself: any text of at most 32 bytes.
+    /// The name that the player chose: any text of at most 32 bytes.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it is, as the master sees it; None of this peer itself.
+    /// Its address as the master sees it; None for this peer itself.
     #[getter]
     fn address(&self) -> Option<Address> {
         self.address
@@ -88,12 +88,12 @@ impl Player {
     }
 }
 
-/// A player is in the game from now on. A peer that gets in has this event of itself, too, with those of all who are
-/// there.
+/// A player has joined the game. A peer that joins gets this event for itself, too, and for all players
+/// who are in the game already.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct PlayerJoined {
-    /// Who it is.
+    /// The new player.
     #[pyo3(get)]
     pub(super) player: Py<Player>,
 }
@@ -114,11 +114,11 @@ impl PlayerJoined {
     }
 }
 
-/// A player isn't in the game any more.
+/// A player has left the game.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct PlayerLeft {
-    /// Who it was.
+    /// The player who left.
     #[pyo3(get)]
     pub(super) player: Py<Player>,
     pub(super) reason: LeaveReason,
@@ -131,7 +131,7 @@ impl PlayerLeft {
         ("player", "reason")
     }
 
-    /// Why: the same on all peers.
+    /// The reason, the same on all peers.
     #[getter]
     fn reason<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         reason_to_python(py, self.reason)
@@ -146,7 +146,7 @@ impl PlayerLeft {
     }
 }
 
-/// Another player is the master, as the one before is gone.
+/// Another player has become the master, as the former one is gone.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct MasterChanged {
@@ -171,14 +171,15 @@ impl MasterChanged {
     }
 }
 
-/// The game begins: in the first tick after the countdown; with who joins late, as soon as it is in.
+/// The game begins: in the first tick after the countdown; for a late player, as soon as it has joined.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Started {
     /// 64 random bits: the same on all peers.
     #[pyo3(get)]
     pub(super) seed: u64,
-    /// When it began, as :attr:`Peer.time` has it: within milliseconds the same moment on all peers.
+    /// When the game began, in seconds of :attr:`Peer.time`; within milliseconds the same moment on all
+    /// peers.
     #[pyo3(get)]
     pub(super) at: f64,
     pub(super) players: u16,
@@ -191,7 +192,8 @@ impl Started {
         ("seed", "at")
     }
 
-    /// Numbers of those who were there when all agreed on the start: the same on all peers, whoever left since.
+    /// Numbers of the players at the time when all agreed on the start: the same on all peers, even if
+    /// some have left.
     #[getter]
     fn players<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, (0..16u8).filter(|player| self.players >> player & 1 == 1).collect::<Vec<_>>())
@@ -202,7 +204,7 @@ impl Started {
     }
 }
 
-/// This peer is out of the game, or never got in: its last event.
+/// This peer has left the game, or never got in: its last event.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GameEnded {
@@ -216,7 +218,7 @@ impl GameEnded {
         ("reason",)
     }
 
-    /// Why.
+    /// The reason.
     #[getter]
     fn reason<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         reason_to_python(py, self.reason)

@@ -40,8 +40,8 @@ const MAX_COUNTDOWN: f64 = 60.0;
 
 /// A peer of a game without a server: one UDP port on which it listens and dials. Made by :meth:`host` or :meth:`join`.
 ///
-/// All players are connected with each other. One of them, at first the host, is the master: it lets others in and starts
-/// the game. When it is gone, the players elect another one by themselves.
+/// Every player is connected to every other. One of them, at first the host, is the master, which lets others
+/// in and starts the game. When it is gone, the players elect a new one by themselves.
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Peer {
     /// Tells the peers of a process apart.
@@ -63,17 +63,19 @@ impl Peer {
     /// Begins a game: this peer is its first player and its master.
     ///
     /// Args:
-    ///     protocol (Protocol): what all peers share, made with ``peers=True``.
-    ///     name (str, default ''): what the player is called, up to 32 bytes in UTF-8.
-    ///     players (int, default 4): how many may play, this one included, 1 to 16.
-    ///     late_joining (bool, default False): whether players may come after the start.
+    ///     protocol (Protocol): the protocol of all peers, made with ``peers=True``.
+    ///     name (str, default ''): the player's name, up to 32 bytes in UTF-8.
+    ///     players (int, default 4): the maximum of players, this one included, 1 to 16.
+    ///     late_joining (bool, default False): whether players may join after the start.
     ///     bind (AddressLike | None, default None): the local address; None: any free port.
-    ///     key (bytes | None, default None): 32 bytes that all peers of the game have, and nobody else; None: development
+    ///     key (bytes | None, default None): 32 bytes that only the game's peers have; None: development
     ///         mode, in which anyone can join.
     ///     timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
-    ///     rendezvous (AddressLike | None, default None): a rendezvous server (:class:`RendezvousServer`): the game gets a
-    ///         :attr:`code`, by which players behind boxes (NATs) join; None: only by addresses.
-    ///     title (str, default ''): shows the game in the rendezvous server's list, up to 48 bytes; '': by its code alone.
+    ///     rendezvous (AddressLike | None, default None): a rendezvous server (:class:`RendezvousServer`):
+    ///         the game gets a :attr:`code`, by which players behind NATs join; None: players join by address
+    ///         only.
+    ///     title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not
+    ///         listed.
     ///     factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
     ///     priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
     ///         with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
@@ -147,14 +149,14 @@ impl Peer {
         Ok(Self::over(open(py, protocol, opening, settings)?))
     }
 
-    /// Joins a game. What comes of it is among the first events: :class:`PlayerJoined` of each player and of this one, or
-    /// :class:`GameEnded` with the reason why not.
+    /// Joins a game. The first events have the outcome: :class:`PlayerJoined` for each player and this
+    /// one, or :class:`GameEnded` with the reason.
     ///
     /// Args:
-    ///     address (AddressLike): where any player of the game is: it sends newcomers on to the master. With ``rendezvous``: any
-    ///         player's code.
-    ///     protocol (Protocol): what all peers share, made with ``peers=True``.
-    ///     name (str, default ''): what the player is called, up to 32 bytes in UTF-8.
+    ///     address (AddressLike): the address of any player in the game, which sends newcomers on to the
+    ///         master. With ``rendezvous``: any player's code.
+    ///     protocol (Protocol): the protocol of all peers, made with ``peers=True``.
+    ///     name (str, default ''): the player's name, up to 32 bytes in UTF-8.
     ///     bind (AddressLike | None, default None): the local address; None: any free port.
     ///     key (bytes | None, default None): the 32 bytes of the game; None: development mode.
     ///     timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
@@ -263,13 +265,13 @@ impl Peer {
         self.endpoint.network.as_ref().map(|network| network.clone_ref(py))
     }
 
-    /// What all peers share.
+    /// The protocol of all peers.
     #[getter]
     fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
         self.endpoint.protocol.clone_ref(py)
     }
 
-    /// Who is in the game as far as events have told, this one included, by number.
+    /// The players in the game, as far as events have told, this one included, by number.
     #[getter]
     fn players(&self, py: Python<'_>) -> Vec<Py<Player>> {
         let known = lock(&self.players);
@@ -343,12 +345,12 @@ impl Peer {
         self.endpoint.flush(py)
     }
 
-    /// Keeps connections alive without taking messages, as :meth:`Server.pump`.
+    /// Keeps connections alive without taking messages, like :meth:`Server.pump`.
     fn pump(&self, py: Python<'_>) -> PyResult<()> {
         self.endpoint.pump(py)
     }
 
-    /// Between ticks, for event loops: as :meth:`Server.step`.
+    /// Serves the connections between ticks, for event loops, like :meth:`Server.step`.
     fn step(&self, py: Python<'_>) -> PyResult<f64> {
         self.endpoint.step(py)
     }
@@ -361,16 +363,17 @@ impl Peer {
         Ok(told || self.endpoint.has_news()?)
     }
 
-    /// The socket's file descriptor, as :meth:`Server.fileno`.
+    /// The socket's file descriptor, like :meth:`Server.fileno`.
     fn fileno(&self) -> PyResult<i64> {
         self.endpoint.fileno()
     }
 
-    /// Has the game begin, for all players at the same moment. Returns False if this peer isn't the master, or the game
-    /// has begun.
+    /// Begins the game, for all players at the same moment. Returns False if this peer isn't the master,
+    /// or the game has begun.
     ///
     /// Args:
-    ///     countdown (float, default 1.0): seconds until then, 0 to 60: long enough for all to hear of it.
+    ///     countdown (float, default 1.0): seconds until the start, 0 to 60: long enough for all players to
+    ///         hear of it.
     ///     seed (int | None, default None): 64 bits for all players' random numbers; None: random ones.
     ///
     /// Raises:
@@ -390,10 +393,10 @@ impl Peer {
         self.part(|part, now| part.mesh_mut().start(now, Start { seed, countdown, players: 0 }))
     }
 
-    /// Sends a player away. Returns False if this peer isn't the master, or the player is gone.
+    /// Removes a player from the game. Returns False if this peer isn't the master, or the player is gone.
     ///
     /// Args:
-    ///     player (Player): who is to go.
+    ///     player (Player): the player to remove.
     #[pyo3(signature = (player, /))]
     fn kick(&self, player: &Bound<'_, Player>) -> PyResult<bool> {
         let player = self.check(player.get())?;
@@ -519,8 +522,8 @@ impl Peer {
         self.endpoint.stats(handle, None)
     }
 
-    /// Leaves the game and closes the socket: the others learn of it at once, and one of them becomes the master if this
-    /// one was. Otherwise as :meth:`Client.close`.
+    /// Leaves the game and closes the socket. The others learn of it at once, and elect a new master if
+    /// this peer was it. Otherwise like :meth:`Client.close`.
     ///
     /// Args:
     ///     linger (float, default 0.0): seconds, 0 to 60, to wait for what is queued.

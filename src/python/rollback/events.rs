@@ -19,7 +19,7 @@ impl PlayerOut {
     }
 }
 
-/// The state of another player differs: some step doesn't give the same on both.
+/// The state of another player differs: some step of the game isn't deterministic.
 #[pyclass(frozen, get_all, eq, module = "tickwire")]
 #[derive(PartialEq)]
 pub(crate) struct Desync {
@@ -29,7 +29,7 @@ pub(crate) struct Desync {
     pub(super) frame: u32,
     /// The newest frame before which they were compared and equal; None: never.
     pub(super) last_equal: Option<u32>,
-    /// The names of the fields that differ; none where that isn't known.
+    /// The names of the fields that differ; empty if they are unknown.
     pub(super) fields: Vec<String>,
 }
 

@@ -11,13 +11,13 @@ use crate::python::buffers::Raw;
 use crate::python::lock;
 use crate::rollback::{MAX_FIELDS, hash};
 
-/// Asks for a copy of the game's state, which is put into ``state``.
+/// A request to copy the game's state: set ``state`` to the copy.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct Save {
     /// The frame that runs next on this state.
     #[pyo3(get)]
     pub(super) frame: u32,
-    /// True: ``checksum`` is compared with the other players', once this frame is confirmed.
+    /// Whether ``checksum`` is compared with the other players' once this frame is confirmed.
     #[pyo3(get)]
     pub(super) checked: bool,
     pub(super) state: Mutex<Option<Py<PyAny>>>,
@@ -78,7 +78,7 @@ impl Save {
 
 #[pymethods]
 impl Save {
-    /// What :class:`Load` will give back: set it to a copy that nothing changes.
+    /// The state that :class:`Load` returns later: set it to a copy that nothing changes.
     #[getter]
     fn state(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         lock(&self.state).as_ref().map(|state| state.clone_ref(py))
@@ -91,7 +91,8 @@ impl Save {
         drop(before);
     }
 
-    /// What is compared of it: an int, float, str, bytes or a buffer, or a mapping of up to 64 names to such; None: nothing.
+    /// The values to compare: an int, float, str, bytes or a buffer, or a mapping of up to 64 names to
+    /// these; None: nothing.
     #[getter]
     fn checksum(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         lock(&self.checksum).as_ref().map(|value| value.clone_ref(py))
@@ -126,13 +127,13 @@ impl Save {
     }
 }
 
-/// Asks for going back to a state that was saved.
+/// A request to go back to a saved state.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct Load {
     /// The frame that runs next on this state.
     #[pyo3(get)]
     pub(super) frame: u32,
-    /// What :attr:`Save.state` was set to. Don't change it: it may be asked for again.
+    /// The value of :attr:`Save.state`. Don't change it: it may be requested again.
     #[pyo3(get)]
     pub(super) state: Option<Py<PyAny>>,
 }
@@ -144,16 +145,16 @@ impl Load {
     }
 }
 
-/// Asks for one frame of the game.
+/// A request to run one frame of the game.
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Advance {
     /// The frame's number, from 0 on.
     #[pyo3(get)]
     pub(super) frame: u32,
-    /// The players' inputs, in the order of players. Don't change them: the same objects come again.
+    /// The players' inputs, in the order of players. Don't change them: the objects are reused.
     #[pyo3(get)]
     pub(super) inputs: Py<PyTuple>,
-    /// True: it ran before, on other inputs. What was heard then needn't be heard again.
+    /// Whether the frame ran before, on other inputs: its sounds were played then.
     #[pyo3(get)]
     pub(super) again: bool,
     pub(super) players: u16,
@@ -163,8 +164,8 @@ pub(crate) struct Advance {
 
 #[pymethods]
 impl Advance {
-    /// Where each player's input comes from: ``"given"`` by the player, ``"guessed"``, or ``"left"``, when the player is out and
-    /// the input zero.
+    /// The origin of each player's input: ``"given"`` by the player, ``"guessed"``, or ``"left"`` if the
+    /// player is out and the input zero.
     #[getter]
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let mut words = Vec::with_capacity(16);
@@ -178,7 +179,7 @@ impl Advance {
         PyTuple::new(py, words)
     }
 
-    /// True: no input of it is guessed, so it won't run again.
+    /// Whether no input is guessed, so that the frame won't run again.
     #[getter]
     fn confirmed(&self) -> bool {
         self.guessed == 0

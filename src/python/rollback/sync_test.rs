@@ -16,19 +16,20 @@ use crate::python::lock;
 use crate::rollback::{self as core, GameInput, MAX_PLAYERS, MAX_WINDOW, ReplayStep, StateRing};
 use crate::wire::BitWriter;
 
-/// A rollback game against itself: each frame runs again from a state that was saved, on the same inputs, and must give the same.
+/// A rollback game against itself: each frame runs again from a saved state, on the same inputs, and must
+/// have the same result.
 ///
-/// It finds on one machine what would part two: a step that reads a clock or random numbers of its own, or what isn't saved. Use it
-/// as a :class:`Rollback`, with the inputs of all players.
+/// On one machine it finds what would desync two: a step that reads a clock, random numbers of its own, or
+/// data that isn't saved. Use it like a :class:`Rollback`, with the inputs of all players.
 ///
 /// Args:
-///     inputs (int | type): as for :class:`Rollback`.
+///     inputs (int | type): see :class:`Rollback`.
 ///     players (int, default 2): how many play, 1 to 16.
 ///     back (int, default 7): frames that run again after each frame, 1 to 32.
-///     state (Any, default None): as for :class:`Rollback`: its fields are compared.
-///     save (Callable[[], Any] | None, default None): gives a copy of the state. Copies are compared by ``==``; those of dicts and of
-///         objects with attributes name by name.
-///     load (Callable[[Any], object] | None, default None): makes a copy that was saved the state again.
+///     state (Any, default None): see :class:`Rollback`; its fields are compared.
+///     save (Callable[[], Any] | None, default None): returns a copy of the state. Copies are compared by
+///         ``==``; dicts and objects with attributes name by name.
+///     load (Callable[[Any], object] | None, default None): sets the state to a saved copy.
 ///
 /// Raises:
 ///     ValueError: naming the argument, its value and its bound.
@@ -171,15 +172,17 @@ impl SyncTest {
         Ok(SyncTest { kind, states, inner: Mutex::new(inner) })
     }
 
-    /// One frame: gives what is to be done, as :meth:`Rollback.advance` does.
+    /// Runs one frame: yields requests like :meth:`Rollback.advance`.
     ///
     /// Args:
     ///     inputs (Sequence[Any]): the inputs of all players.
     ///
     /// Raises:
-    ///     ValueError, TypeError: the inputs are none of the game's, or not one of each player. Nothing is done then.
-    ///     RuntimeError: not all was taken of what the last call gave.
-    ///     SyncTestError: a frame that ran again gave another state, from the iteration: it names frame and fields.
+    ///     ValueError, TypeError: an input isn't valid, or there isn't one for each player. Nothing has
+    ///         happened then.
+    ///     RuntimeError: the last call's requests weren't all taken.
+    ///     SyncTestError: raised by the iteration if a frame that ran again had another result; names frame
+    ///         and fields.
     fn advance(slf: Bound<'_, Self>, inputs: &Bound<'_, PyAny>) -> PyResult<TestSteps> {
         let this = slf.get();
         let mut encoded = Vec::new();

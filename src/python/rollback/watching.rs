@@ -20,11 +20,13 @@ use crate::wire::BitWriter;
 /// Watches a rollback game: its confirmed frames, some time after the players' own. See ``docs/rollback.md``.
 ///
 /// Args:
-///     peer (Peer | None): who watches, after its :class:`Started` event; None: payloads are carried by the caller.
-///     inputs (int | type): as the players have it.
-///     players (Sequence[int] | int): who play, by number, or how many.
-///     frame (int, default 0): the frame to begin with: whoever comes later has the state before it from a player.
-///     buffer (int, default 2): frames that are kept back, so that it runs smoothly, 0 to 60.
+///     peer (Peer | None): the peer that watches, after its :class:`Started` event; None: the caller carries
+///         the payloads.
+///     inputs (int | type): the same as the players'.
+///     players (Sequence[int] | int): the numbers of the players, or how many there are.
+///     frame (int, default 0): the first frame to run: a late spectator gets the state before it from a
+///         player.
+///     buffer (int, default 2): frames kept back so that it runs smoothly, 0 to 60.
 ///     rate (int, default 60): frames a second, 1 to 1000.
 ///
 /// Raises:
@@ -65,7 +67,7 @@ impl Spectator {
         Ok(Spectator { kind, players, inner })
     }
 
-    /// The frames that are to run now: none where none is here, one as a rule, more after a gap.
+    /// The frames to run now: none if none has arrived, normally one, more after a gap.
     ///
     /// Args:
     ///     limit (int, default 4): at most this many, 1 to 64.
@@ -93,7 +95,7 @@ impl Spectator {
         Ok(list)
     }
 
-    /// Takes a payload of a player: as :meth:`Rollback.read`.
+    /// Takes a player's payload, like :meth:`Rollback.read`.
     #[pyo3(signature = (player, payload, *, now = None))]
     fn read(
         &self,
@@ -106,7 +108,7 @@ impl Spectator {
         Ok(read.err().map(|fault| fault.to_string()))
     }
 
-    /// Gives a payload for a player, of whom it asks frames; None where another one is asked.
+    /// Returns a payload that asks a player for frames; None if another player is asked.
     #[pyo3(signature = (player, *, now = None))]
     fn fill<'py>(
         &self,
@@ -120,7 +122,7 @@ impl Spectator {
         Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    /// Says that a player is no longer reached: another one is asked.
+    /// Reports that a player can't be reached any more: another is asked.
     #[pyo3(signature = (player, *, now = None))]
     fn note_left(&self, #[pyo3(from_py_with = int::player)] player: i128, now: Option<f64>) -> PyResult<()> {
         let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
@@ -134,13 +136,14 @@ impl Spectator {
         lock(&self.inner).0.lock().frame()
     }
 
-    /// Frames that are here and haven't run.
+    /// Frames that have arrived and haven't run.
     #[getter]
     fn behind(&self) -> u32 {
         lock(&self.inner).0.lock().behind()
     }
 
-    /// True: it lacks frames that no player keeps any more. It needs a newer state, and a new start.
+    /// Whether frames are missing that no player keeps any more: it needs a newer state, and a new
+    /// start.
     #[getter]
     fn lost(&self) -> bool {
         lock(&self.inner).0.lock().is_lost()
