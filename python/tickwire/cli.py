@@ -87,7 +87,9 @@ def _relay(parser: Parser) -> None:
 def _inspect(parser: Parser) -> None:
     from tickwire import inspection
 
-    parser.add_argument("protocol", metavar="MODULE:PROTOCOL", help="where it is, such as game:protocol")
+    parser.add_argument(
+        "protocol", metavar="MODULE:PROTOCOL", help="the protocol's name, such as game:protocol"
+    )
 
     def run(parsed: argparse.Namespace) -> int:
         try:
@@ -155,20 +157,20 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
         _demo,
     ),
     "proxy": ("put bad network conditions between any UDP clients and their server", _proxy),
-    "rendezvous": ("give games codes, and have peers behind NATs find each other", _rendezvous),
-    "relay": ("carry for peers who find no way to each other, as the last resort", _relay),
+    "rendezvous": ("give games codes, and introduce peers behind NATs to each other", _rendezvous),
+    "relay": ("carry datagrams for peers that can't reach each other", _relay),
     "inspect": ("show what each field of a protocol's messages costs, and its channels", _inspect),
     "capture": ("capture a game's packets for Wireshark; open, show and replay captures", _capture),
     "top": ("watch the connections of a server that has a stats port", _top),
     "plot": ("draw a capture's rates and losses, or a soak's counts, as a PNG", _plot),
-    "doctor": ("examine this machine, and the way to a server, and say what to change", _doctor),
-    "replay": ("show the turns, commands and CRCs of a recorded match, or where two matches part", _replay),
+    "doctor": ("examine this machine and the path to a server, and say what to change", _doctor),
+    "replay": ("show the turns, commands and CRCs of a recorded match, or where two matches differ", _replay),
     "soak": (
-        "play random games on random bad networks in virtual time, and check all that arrives",
+        "play random games on random bad networks in virtual time, and check everything that arrives",
         _soak,
     ),
 }
-"""What each command does in a sentence, and what adds its arguments, which loads it."""
+"""Each command's description, and the function that adds its arguments, which imports it."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The end of commands that run until somebody stops them."""
+"""How commands end that run until they are interrupted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__: list[str] = []
 
 @contextmanager
 def until_interrupted() -> Iterator[None]:
-    """Ends its block at Ctrl-C, and at SIGTERM as well."""
+    """Leaves its block at Ctrl-C, and at SIGTERM as well."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

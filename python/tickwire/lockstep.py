@@ -47,24 +47,24 @@ __all__ = [
 ]
 
 MAX_TURNS = 8
-"""Turns that :meth:`Lockstep.turns` gives at once where nothing else is said."""
+"""How many turns :meth:`Lockstep.turns` returns at once by default."""
 
-# Seconds after the start: later than any hitch, sooner than a game waits for somebody who isn't there.
+# Seconds after the start: more than any hitch, less than a game waits for a missing player.
 MAX_LATE = 5.0
 MAX_KEPT_TURNS = 128
-"""Turns that can be run again after :meth:`Lockstep.load_state`."""
+"""How many turns can run again after :meth:`Lockstep.load_state`."""
 
 _FIRST_CLASS = 2
 _NOTHING = -(2**63) + 1
 
 
 class RecordingError(TickwireError):
-    """A file is no recording of a match, or isn't whole."""
+    """A file is not a recording of a match, or isn't complete."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Turn:
-    """A turn that is to be run now, the same for all players."""
+    """A turn to run now, the same for all players."""
 
     number: int
     """Counts from -delay; turn 0 is the first that can have commands."""
@@ -77,97 +77,97 @@ class Turn:
     paused: bool
     """Whether the game is paused."""
     players: frozenset[int]
-    """Numbers of the players who take part."""
+    """Numbers of the players in this turn."""
     left: frozenset[int]
-    """Numbers of those who take no part from this turn on."""
+    """Numbers of the players who take no part from this turn on."""
     commands: list[tuple[int, Any]]
-    """By player's number and then in the order given."""
+    """By player number, then in the order they were given."""
     random: Random
-    """The generator that all share."""
+    """The shared generator."""
     again: bool = False
-    """Whether it ran here before: after :meth:`Lockstep.load_state`, or in a replay."""
+    """Whether it has run here before: after :meth:`Lockstep.load_state`, or in a replay."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WaitingFor:
-    """Whose data is missing for the turn that is due."""
+    """Why the due turn can't start: some players' data is missing."""
 
     turn: int
     """The number of the turn."""
     players: frozenset[int]
-    """Their numbers."""
+    """Numbers of the players whose data is missing."""
     seconds: float
-    """For how long it has been due."""
+    """How long it has been due."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Dropped:
-    """The game goes on without a player."""
+    """The game goes on without a player from some turn on."""
 
     player: int
     """The player's number."""
     turn: int
-    """From this turn on, for all."""
+    """The first turn without the player, the same for all."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Excluded:
-    """The others go on without this player: there are no more turns."""
+    """The others go on without this player: no more turns will come."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PaceChanged:
-    """Turns have another length or run another number of turns later."""
+    """The length of turns, or the delay of commands, has changed."""
 
     turn: int
-    """From this turn on, for all."""
+    """The first turn of the new pace, the same for all."""
     steps: int
-    """Sub-turns of a turn."""
+    """Sub-turns in a turn."""
     delay: int
     """Turns between giving a command and running it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Desync:
-    """The players' worlds aren't one any more. Of lockstep: :class:`tickwire.Desync` is of rollback."""
+    """The players' worlds have diverged. (:class:`tickwire.Desync` is rollback's event.)"""
 
     turn: int
     """The first turn after which they differ."""
     right: frozenset[int]
-    """Numbers of those more than half, who have the same; empty where there is no such half."""
+    """Numbers of the players of a majority that agrees; empty if there is none."""
     odd: frozenset[int]
     """Numbers of the others."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Difference:
-    """A value that differs between two players."""
+    """One value that differs between two players."""
 
     object: str
     """The class's name, ``"commands"`` (of a player, for the turn) or ``"random"`` (the shared generator)."""
     id: int
-    """The object's id; of ``"commands"`` the player's number."""
+    """The object's id; for ``"commands"`` the player's number."""
     field: str | None
-    """The field's name; None: one of the two doesn't have the object."""
+    """The field's name; None: one of the two lacks the object."""
     mine: int | float | None
-    """The value here; strings and bytes as a hash. Of an object that one side doesn't have: 1 where it is."""
+    """The value here; strings and bytes as a hash. For an object that one side lacks: 1 where it exists."""
     theirs: int | float | None
-    """The value there, as the other says."""
+    """The value on the other side, by its own account."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DesyncReport:
-    """What differs between this player and another, of the logs of both."""
+    """The differences between this player and another, found by comparing their logs."""
 
     turn: int
-    """After this turn."""
+    """The turn after which they differ."""
     player: int
-    """The other's number."""
+    """The other player's number."""
     differences: list[Difference]
-    """The first ones, in order of class and id, 16 at most; empty where the other didn't show any."""
+    """The first differences, sorted by class and id, at most 16; empty if the other didn't show any."""
 
     def __str__(self) -> str:
-        lines = [f"after turn {self.turn}, player {self.player} has another world:"]
+        lines = [f"after turn {self.turn}, player {self.player} has a different world:"]
         for it in self.differences:
             what = f"{it.object} {it.id}" + (f".{it.field}" if it.field else "")
             lines.append(f"  {what}: {it.mine} here, {it.theirs} there")
@@ -175,7 +175,7 @@ class DesyncReport:
 
 
 LockstepEvent = Dropped | Excluded | PaceChanged | Desync | DesyncReport
-"""What :meth:`Lockstep.events` gives."""
+"""The events of :meth:`Lockstep.events`."""
 
 
 def _members(mask: int) -> frozenset[int]:
@@ -197,7 +197,7 @@ def _bytes(name: str, value: object) -> None:
 
 
 class _Objects:
-    """Which fields of which classes are compared."""
+    """The classes and fields that are compared."""
 
     def __init__(self, objects: Mapping[Any, Sequence[str]]) -> None:
         self.classes: list[tuple[str, tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = []
@@ -213,7 +213,7 @@ class _Objects:
             self.classes.append((cls.__name__, names, operator.attrgetter("id", *names)))
         described = repr([(name, fields) for name, fields, _ in self.classes])
         self.mark = zlib.crc32(described.encode()) % 0xFFFF + 1
-        """What must be the same on all sides: names of classes and fields, in their order."""
+        """The names of classes and fields, in order, which must be the same on all sides."""
 
     def rows(self, objects: Iterable[Any]) -> list[tuple[str, tuple[str, ...], list[Any]]]:
         rows: list[list[Any]] = [[] for _ in self.classes]
@@ -274,7 +274,7 @@ class _Commands:
             try:
                 commands.append((player, self.protocol.decode(data)))
             except (StreamError, FieldError):
-                # All have the same bytes, so all leave it out.
+                # All players have the same bytes, so all skip it.
                 self.bad += 1
         return Turn(
             number,
@@ -294,29 +294,29 @@ class Lockstep:
     """A match in lockstep on a :class:`tickwire.Peer`.
 
     Args:
-        peer: whose players take part. Make it when :class:`tickwire.Started` came, on all peers.
-        started: that event: the seed, and when the first turn starts.
+        peer: its players take part. Make the match after :class:`tickwire.Started`, on all peers.
+        started: that event, with the seed and the time of the first turn.
         commands: the classes of commands, made by :func:`tickwire.message`; the same list on all peers.
-        objects: by class, which fields :meth:`check` compares; objects have an ``id`` besides. The same on
-            all peers.
+        objects: by class, the names of the fields that :meth:`check` compares besides the ``id``; the
+            same on all peers.
         step: seconds of a sub-turn; the same on all peers.
-        steps: sub-turns of a turn, 1 to 16; the same on all peers.
+        steps: sub-turns in a turn, 1 to 16; the same on all peers.
         delay: a command of turn x runs in turn x + ``delay``, 1 to 16; the same on all peers.
-        adapt: whether both grow, and shrink again, as the network asks for; never below what is given here.
-        max_steps, max_delay: to at most this; 6 unless said.
-        resend: after this many seconds without an ack data is sent again; a turn unless said.
-        log_turns: turns of which the world's values are kept, 8 to 256.
-        drop_after: seconds after which whoever is waited for is voted out; None: nobody is.
-        drop_odd: whether whoever has another world than more than half of all is voted out.
-        record: a file to which the match is written.
-        about: the game's own bytes in that file: the map, options.
-        save: gives the world as bytes, after a turn: for :meth:`state` and snapshots in the recording.
-        load: makes the world of such bytes.
+        adapt: whether both grow and shrink with the network; never below the values given here.
+        max_steps, max_delay: their upper bounds; 6 by default.
+        resend: seconds without an ack after which data is sent again; by default a turn.
+        log_turns: how many turns of the world's values are kept, 8 to 256.
+        drop_after: seconds after which a player that is waited for is voted out; None: never.
+        drop_odd: whether a player whose world differs from the majority's is voted out.
+        record: a file for the recording of the match.
+        about: bytes of the game's own for that file: the map, options.
+        save: returns the world as bytes, after a turn: for :meth:`state` and the recording's snapshots.
+        load: restores the world from such bytes.
         snapshot_every: turns between two snapshots in the recording; 0: none.
 
     Raises:
         ValueError: naming the argument, its value and its bound; or the game started more than 5 s ago:
-            who joins late can't take part.
+            a late player can't take part.
     """
 
     def __init__(
@@ -362,9 +362,7 @@ class Lockstep:
         if me is None or master is None:
             raise ValueError("peer must be in a game that has started")
         if peer.time - started.at > MAX_LATE:
-            late = (
-                f"{peer.time - started.at:.1f} s: one who comes after the start can't take part in its turns"
-            )
+            late = f"{peer.time - started.at:.1f} s: a late player can't take part in the turns"
             raise ValueError(
                 f"started.at must be at most {MAX_LATE:g} s ago, not {late}; host with late_joining=False"
             )
@@ -374,17 +372,16 @@ class Lockstep:
         self._objects = _Objects(objects or {})
         if me.number not in started.players:
             raise ValueError(
-                "peer must be of a player who was there at the start, "
-                f"not of player {me.number}, who came later"
+                f"peer must have been in the game at the start, and player {me.number} came later"
             )
         here = {player.number: player.name for player in peer.players}
-        # Some may be gone by now: all must begin with the same ones.
+        # Some may have left by now, but all must begin with the same players.
         self._names = {number: here.get(number, "") for number in started.players}
         mask = sum(1 << number for number in self._names)
         self._core = LockstepCore(
             me.number,
             mask,
-            # Who decides the pace must be the same for all, and a new master may be known to some only.
+            # All must agree on who decides the pace, and a new master may be known to some only.
             min(started.players),
             start=started.at,
             step=step,
@@ -419,7 +416,7 @@ class Lockstep:
         self._core.attach(peer, commands_mark, self._objects.mark)
 
     def command(self, command: Any) -> None:
-        """Gives a command. It runs in a turn to come, here as at all others.
+        """Gives a command. It runs in a later turn, the same for all players.
 
         Raises:
             FieldError, UnregisteredMessageError: it can't be coded.
@@ -429,7 +426,7 @@ class Lockstep:
         self._core.command(self._commands.protocol.encode(command))
 
     def turns(self, most: int = MAX_TURNS) -> Iterator[Turn]:
-        """The turns that are to be run now: none or one as a rule, up to ``most`` to catch up."""
+        """The turns to run now: normally none or one, up to ``most`` to catch up."""
         if self._peer.closed:
             return
         now = self._peer.time
@@ -452,20 +449,20 @@ class Lockstep:
                 self._core.vote(now, player, True)
 
     def check(self, turn: Turn, objects: Iterable[Any] = ()) -> int | None:
-        """Compares the world after a turn with those of all others: call it once for each turn that ran.
+        """Compares the world after a turn with everybody else's: call it once for each turn that ran.
 
-        Draws from the generator that all share once more.
+        Draws once from the shared generator.
 
         Args:
             objects: all objects that matter, in any order, of the classes of ``objects``.
 
         Returns:
-            the CRC over them, what all gave to the turn and the draw; None for a turn that ran again.
+            the CRC over them, all players' commands and the draw; None for a turn that ran again.
 
         Raises:
             ValueError: two objects of a class have the same id, or the turn isn't the newest.
-            TypeError: a field's value is no whole number of 64 bits, float, str, bytes or None. Name
-            properties for the parts of what is a tuple.
+            TypeError: a field's value isn't an integer of 64 bits, float, str, bytes or None. For a tuple,
+                name properties of its parts.
         """
         if not isinstance(turn, Turn):
             raise TypeError(f"turn must be a Turn, not {type(turn).__name__}")
@@ -485,7 +482,7 @@ class Lockstep:
         self._unwritten = None
 
     def events(self) -> list[LockstepEvent]:
-        """What happened since the last call."""
+        """The events since the last call."""
         while (event := self._core.poll_event()) is not None:
             kind, *values = event
             if kind == "dropped":
@@ -510,7 +507,7 @@ class Lockstep:
 
     @property
     def waiting(self) -> WaitingFor | None:
-        """Who is waited for; None while turns start in time."""
+        """The players that a due turn waits for; None while turns start in time."""
         waiting = self._core.waiting
         if waiting is None:
             return None
@@ -524,42 +521,42 @@ class Lockstep:
 
     @property
     def progress(self) -> float:
-        """How much of the newest turn's time is over, 0 to 1: what is shown lies between the worlds before it
-        and after it.
+        """The share of the newest turn's time that is over, 0 to 1: show the world between its states before
+        and after that turn.
         """
         length = self._core.length
         return min(1.0, max(0.0, 1 - (self._core.due - self._peer.time) / length)) if length else 1.0
 
     @property
     def pace(self) -> tuple[int, int]:
-        """Sub-turns of a turn, and turns between giving a command and running it."""
+        """Sub-turns in a turn, and turns between giving a command and running it."""
         return self._core.pace
 
     @property
     def players(self) -> frozenset[int]:
-        """Numbers of those who take part."""
+        """Numbers of the players in the newest turn."""
         return frozenset(self._core.players)
 
     @property
     def random(self) -> Random:
-        """The generator that all share: draw from it only where all do."""
+        """The shared generator: draw from it only where all players do."""
         return self._random
 
     @property
     def stats(self) -> dict[str, int]:
-        """What happened, by name: turns, stalls and their microseconds, payloads, bytes, what was dropped."""
+        """Counters by name: turns, stalls and their microseconds, payloads, bytes, drops."""
         return {**self._core.counters, "bad_commands": self._commands.bad}
 
     def pause(self) -> None:
-        """Pauses the game for all, in a turn to come. Turns go on, with no steps; commands still come."""
+        """Pauses the game for all, from a later turn on. Turns go on without steps; commands still run."""
         self._core.pause(True)
 
     def resume(self) -> None:
-        """Goes on for all, in a turn to come."""
+        """Resumes the game for all, from a later turn on."""
         self._core.pause(False)
 
     def set_speed(self, percent: int) -> None:
-        """How fast the game goes for all, 10 to 640 percent in steps of 10.
+        """Sets the game's speed for all, 10 to 640 percent in steps of 10.
 
         Raises:
             ValueError: it is out of its bounds.
@@ -569,8 +566,8 @@ class Lockstep:
         self._core.set_speed(round(percent / 10))
 
     def vote(self, player: int, out: bool = True) -> None:
-        """Wants a player out, or takes that back. When more than half of the others want it, the game goes on
-        without that player.
+        """Votes a player out, or takes the vote back. When more than half of the others vote so, the game
+        goes on without that player.
 
         Raises:
             ValueError: no other player has this number.
@@ -580,8 +577,8 @@ class Lockstep:
         self._core.vote(self._peer.time, player, out)
 
     def state(self) -> bytes:
-        """The world after the newest turn, for :meth:`load_state` of a player who has another one. Send it
-        as a chunk.
+        """The world after the newest turn, for :meth:`load_state` of a player whose world differs. Send it as
+        a chunk.
 
         Raises:
             ValueError: there is no ``save``.
@@ -591,11 +588,12 @@ class Lockstep:
         return struct.pack("<i", self.turn) + self._random.state + self._save()
 
     def load_state(self, state: bytes) -> None:
-        """Takes the world of another player; :meth:`turns` gives the turns since then once more, and checks
-        begin anew.
+        """Takes another player's world; :meth:`turns` returns the turns since then once more, and checks
+        start again.
 
         Raises:
-            ValueError: there is no ``load``, or it is of a turn that isn't kept any more or didn't run here.
+            ValueError: there is no ``load``, or the state is of a turn that isn't kept any more or didn't run
+            here.
         """
         if self._load is None:
             raise ValueError("load must be given for load_state()")
@@ -614,7 +612,7 @@ class Lockstep:
         self.compare_again()
 
     def compare_again(self) -> None:
-        """Compares worlds again, after a :class:`Desync`: those who were right call it too."""
+        """Compares worlds again, after a :class:`Desync`: players in the right call it too."""
         self._core.resume(self.turn)
 
     def close(self) -> None:
@@ -633,47 +631,47 @@ class Lockstep:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The world of a recording after a turn."""
+    """A recording's world after a turn."""
 
     turn: int
     """The number of the turn."""
     random: bytes
-    """The shared generator's state then."""
+    """The shared generator's state after the turn."""
     state: bytes
-    """What ``save`` gave."""
+    """The bytes from ``save``."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RecordingDifference:
-    """Where two recordings part."""
+    """Where two recordings differ first."""
 
     turn: int | None
-    """The first turn that differs; None: the settings do."""
+    """The first turn that differs; None: the settings differ."""
     what: Literal["settings", "end", "pace", "players", "commands", "world"]
     """``"end"``: only one of them has the turn; ``"world"``: the checks differ."""
     first: Any
-    """What the one has."""
+    """The first recording's value."""
     second: Any
-    """What the other has."""
+    """The second recording's value."""
 
 
 class Recording:
-    """A match that was recorded. Made by :meth:`read`.
+    """A recorded match, from :meth:`read`.
 
     It has the match's ``seed``, ``step`` and ``about``, ``players`` (names by number), ``snapshots``, a
-    ``hash`` of the classes of commands, and ``damage``: why there is no more of it, None where it is whole.
+    ``hash`` of the classes of commands, and ``damage``: why it ends early, None if it is complete.
     """
 
     def __init__(self, records: list[Any], damage: str | None) -> None:
         (_, (seed, hash_, step_us, players, names, about)), *rest = records
         self.seed: int = seed
-        """Of the generator that all shared."""
+        """The shared generator's seed."""
         self.hash: int = hash_
-        """Of the commands' classes; equal where they are."""
+        """The hash of the commands' classes."""
         self.step: float = step_us / 1e6
         """Seconds of a sub-turn."""
         self.players: dict[int, str] = dict.fromkeys(sorted(_members(players)), "")
-        """Names by number."""
+        """The players' names by number."""
         for part in names.decode("utf-8", "replace").split("\0"):
             number, _, name = part.partition("=")
             known = [player for player in self.players if str(player) == number]
@@ -682,34 +680,34 @@ class Recording:
         self.about: bytes = about
         """The game's own bytes."""
         self.damage: str | None = damage
-        """Why there is no more of it; None where it is whole."""
+        """Why it ends early; None if it is complete."""
         self.snapshots: list[Snapshot] = [Snapshot(*it) for kind, it in rest if kind == "snapshot"]
-        """Worlds from which a replay may begin."""
+        """Worlds from which a replay can begin."""
         self.bad_commands = 0
-        """Commands that couldn't be decoded, of the last replay."""
+        """Commands of the last replay that couldn't be decoded."""
         self._compared: tuple[Mapping[Any, Sequence[str]], _Objects] | None = None
         self._turns: list[tuple[Any, tuple[int, int] | None]] = [it for kind, it in rest if kind == "turn"]
 
     @classmethod
     def read(cls, path: str | Path, *, damaged: bool = False) -> Recording:
-        """Reads a file. It takes memory of the file's own size.
+        """Reads a file, with memory of at most the file's size.
 
         Args:
-            damaged: take what is whole of a file that was cut short or changed: :attr:`damage` says why it
-                ends.
+            damaged: whether to read the complete part of a truncated or changed file: :attr:`damage` says why
+                it ends.
 
         Raises:
-            RecordingError: it is no recording, or isn't whole; it says at which byte.
-            OSError: it can't be read.
+            RecordingError: it isn't a recording, or isn't complete; names the byte.
+            OSError: the file can't be read.
         """
         return cls.from_bytes(Path(path).read_bytes(), damaged=damaged)
 
     @classmethod
     def from_bytes(cls, data: bytes, *, damaged: bool = False) -> Recording:
-        """As :meth:`read`, of a file's bytes.
+        """Reads the bytes of a file, like :meth:`read`.
 
         Raises:
-            RecordingError: it is no recording, or isn't whole; it says at which byte.
+            RecordingError: it isn't a recording, or isn't complete; names the byte.
         """
         _bytes("data", data)
         try:
@@ -725,7 +723,7 @@ class Recording:
 
     @property
     def seconds(self) -> float:
-        """How long the match took, at its own speed and without waiting."""
+        """The match's duration in seconds, at its own speed and without waiting."""
         return float(sum(it[1] * self.step * 10 / it[3] for it, _ in self._turns))
 
     def raw_turns(self) -> list[Any]:
@@ -735,18 +733,18 @@ class Recording:
         return [it for it, _ in self._turns]
 
     def crcs(self) -> dict[int, int]:
-        """The CRC of each turn that was checked."""
+        """The CRC of each checked turn."""
         return {it[0]: check[0] for it, check in self._turns if check is not None}
 
     def seek(self, turn: int) -> Snapshot | None:
-        """The newest snapshot that isn't after a turn; None: begin at the beginning."""
+        """The newest snapshot that isn't after a turn; None: replay from the beginning."""
         if not isinstance(turn, int):
             raise TypeError(f"turn must be an int, not {type(turn).__name__}")
         found = [snapshot for snapshot in self.snapshots if snapshot.turn <= turn]
         return found[-1] if found else None
 
     def turns(self, commands: Sequence[type], start: Snapshot | None = None) -> Iterator[Turn]:
-        """All turns, or those after a snapshot, one behind the other. Simulate them as fast as you like.
+        """All turns in order, or those after a snapshot. Simulate them as fast as you like.
 
         Raises:
             RecordingError: it was recorded with other classes of commands.
@@ -761,10 +759,11 @@ class Recording:
         self.bad_commands = coded.bad
 
     def check(self, turn: Turn, objects: Iterable[Any], fields: Mapping[Any, Sequence[str]]) -> bool:
-        """Whether the world after a turn is as it was. Call it for each turn, as the match did; it draws.
+        """Whether the world after a turn equals the recorded one. Call it for each turn, as the match did; it
+        draws.
 
         Args:
-            fields: what ``objects`` was to :class:`Lockstep`.
+            fields: the ``objects`` of :class:`Lockstep`.
         """
         place = turn.number - self._turns[0][0][0] if self._turns else -1
         if not 0 <= place < len(self._turns):
@@ -777,7 +776,7 @@ class Recording:
         return check is None or (replayed_crc(it, draw, rows), draw) == check
 
     def first_difference(self, other: Recording) -> RecordingDifference | None:
-        """Where two recordings of a match part; None where they don't."""
+        """Where two recordings of a match differ first; None if they don't."""
         if not isinstance(other, Recording):
             raise TypeError(f"other must be a Recording, not {type(other).__name__}")
         for name in ("seed", "hash", "step", "about"):

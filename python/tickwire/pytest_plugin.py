@@ -1,6 +1,6 @@
-"""The pytest plugin: a fixture that makes worlds, and the seed of a test that failed.
+"""The pytest plugin: a fixture that makes worlds, and reports the seed of a failed test.
 
-Nothing of it is done, nor the rest of ``tickwire.testing`` imported, until a test asks for the fixture.
+It does nothing, and imports nothing of ``tickwire.testing``, until a test asks for the fixture.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="the seed of worlds that name none (default 0)",
+        help="the seed of worlds made without one (default 0)",
     )
 
 
 @pytest.fixture
 def tickwire_world(request: pytest.FixtureRequest) -> Iterator[Callable[..., World]]:
     """Makes a :class:`tickwire.testing.World` of a protocol, closed after the test:
-    ``tickwire_world(protocol, conditions=...)``. Its seed is that of ``--tickwire-seed`` unless given, and a
+    ``tickwire_world(protocol, conditions=...)``. Its seed is ``--tickwire-seed`` unless given, and a
     failure reports it."""
     from tickwire.testing import World
 

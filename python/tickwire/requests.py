@@ -1,4 +1,4 @@
-"""Requests: calls that wait for what the other side's function returns."""
+"""Requests: calls that wait for the return value of the other side's function."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _R = TypeVar("_R")
 
 
 class Outcome(enum.Enum):
-    """Why a request got no value. Its values are on the wire, in this order."""
+    """Why a request has no value. The order of members is that of their values on the wire."""
 
-    FAILED = "the function raised, or returned what its annotation doesn't hold"
+    FAILED = "the function raised, or returned a value that its annotation refuses"
     REFUSED = "the first ghost named is not the caller's"
     GONE = "a ghost named is not there any more"
 
@@ -27,8 +27,8 @@ class Outcome(enum.Enum):
 class Request(Generic[_R]):
     """A call that waits for its reply: made by :meth:`Client.request` and :meth:`Server.request`.
 
-    It ends once: with a value, or with an error that :meth:`result` raises. Replies are taken by ``receive``,
-    and time passes there. In asyncio, ``await request`` gives what :meth:`result` does, while something else
+    It ends once: with a value, or with an error that :meth:`result` raises. Replies arrive in ``receive``,
+    which also checks the timeout. In asyncio, ``await request`` gives :meth:`result`, while something else
     ticks the endpoint.
     """
 
@@ -43,15 +43,15 @@ class Request(Generic[_R]):
         self._waiters: list[asyncio.Future[None]] = []
 
     def result(self) -> _R:
-        """What the function returned on the other side.
+        """The function's return value from the other side.
 
         Raises:
-            CallPendingError: it waits still.
-            CallFailedError: the other side didn't do it; ``reason`` says why.
+            CallPendingError: no reply has come yet.
+            CallFailedError: the other side didn't run it to its end; ``reason`` says why.
             CallTimeoutError: no reply came in the call's ``timeout``.
             CallCancelledError: :meth:`cancel` was called.
             NotConnectedError, StaleClientError: the connection was not up, or ended meanwhile.
-            ChannelFullError: the channel had no room for it, or 256 requests wait already.
+            ChannelFullError: the channel had no room for it, or 256 requests were waiting.
         """
         if not self.done:
             raise CallPendingError(f"{self._name}: no reply yet: ask done, or await it")
@@ -62,12 +62,12 @@ class Request(Generic[_R]):
 
     @property
     def error(self) -> Exception | None:
-        """What :meth:`result` raises; None while it waits, and when it has a value."""
+        """The error that :meth:`result` raises; None while it waits, and if it has a value."""
         return self._error
 
     def cancel(self) -> bool:
-        """Waits no more; a reply that comes later is counted and dropped. The other side runs the call all
-        the same. False if it has ended already."""
+        """Stops waiting; a later reply is counted and dropped. The other side runs the call all the same.
+        False if it has ended already."""
         if self.done:
             return False
         self._fail(CallCancelledError(f"{self._name}: cancelled"))
@@ -75,7 +75,7 @@ class Request(Generic[_R]):
 
     def __await__(self) -> Generator[Any, None, _R]:
         if not self.done:
-            # Here, as who doesn't wait so needn't have it.
+            # Imported here: only waiters need it.
             import asyncio
 
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -113,6 +113,6 @@ class Request(Generic[_R]):
         self.done = True
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
-            # Nobody waits in a loop that is closed.
+            # Nobody waits in a closed loop.
             if not waiter.done() and not waiter.get_loop().is_closed():
                 waiter.set_result(None)

@@ -9,7 +9,7 @@ __all__ = ["Row"]
 
 
 class Row(SimpleNamespace):
-    """What one row of :class:`tickwire.Rows` has, by name: ``row.hp`` and ``row["hp"]``."""
+    """The fields of one row of :class:`tickwire.Rows`, by name: ``row.hp`` and ``row["hp"]``."""
 
     def __getitem__(self, name: str) -> Any:
         try:

@@ -1,7 +1,7 @@
-"""Watching a socket from an event loop, also from one that can't: the proactor, which is Windows' default.
+"""Watches a socket from an event loop, even from one that can't: the proactor, which is Windows' default.
 
-Where the event loop has no ``add_reader``, a thread waits for the socket with ``select``, wakes the event
-loop, and waits again once that has read the socket. Tornado does the same on Windows.
+If the event loop has no ``add_reader``, a thread waits for the socket with ``select``, wakes the event loop,
+and waits again once that has read the socket. Tornado does the same on Windows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Watch:
     Args:
         loop: the running event loop.
         fileno: the socket.
-        readable: is called on the event loop. It reads what is there.
+        readable: called on the event loop, to read what has arrived.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, fileno: int, readable: Callable[[], None]) -> None:
@@ -44,7 +44,7 @@ class Watch:
             thread.go_on()
 
     def close(self) -> None:
-        """Watches no more: the socket may be closed then."""
+        """Stops watching: then the socket may be closed."""
         if self._thread is None:
             self._loop.remove_reader(self._fileno)
         else:
@@ -57,7 +57,7 @@ class _Thread:
         self._loop = loop
         self._fileno = fileno
         self._readable = readable
-        # `select` of Windows waits for sockets only: a pair of them instead of a pipe.
+        # On Windows `select` takes only sockets: a socket pair instead of a pipe.
         self._asleep, self._alarm = socket.socketpair()
         self._was_read = threading.Event()
         self._stopped = False
@@ -68,7 +68,7 @@ class _Thread:
         self._was_read.set()
 
     def stop(self) -> None:
-        """Waits for the thread: it must not watch a number that the system gives to another socket."""
+        """Waits for the thread: it must not watch a number that the system reuses for another socket."""
         self._stopped = True
         self._was_read.set()
         self._alarm.send(b"x")
@@ -79,7 +79,7 @@ class _Thread:
     def _run(self) -> None:
         while True:
             readable, _, _ = select.select([self._fileno, self._asleep.fileno()], [], [])
-            self._was_read.clear()  # before the look at `_stopped`: stop() sets both, in the other order
+            self._was_read.clear()  # before reading `_stopped`: stop() sets both in the other order
             if self._stopped or self._asleep.fileno() in readable:
                 return
             with contextlib.suppress(RuntimeError):  # the event loop was closed before the driver

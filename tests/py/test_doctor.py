@@ -197,7 +197,7 @@ def test_json_is_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (
             ["--protocol", "game:protocol"],
-            "--protocol and --key-file are for --to HOST:PORT, which is missing",
+            "--protocol and --key-file need --to HOST:PORT",
         ),
         (["--to", "127.0.0.1:1", "--protocol", "nothing"], "'nothing' is not of the form module:protocol"),
         (["--to", "127.0.0.1:1", "--key-file", "nothing"], "'nothing'"),

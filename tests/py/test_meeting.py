@@ -182,7 +182,7 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     for wrong in (["rendezvous", LOOPBACK, "--relay", RELAY], ["relay", LOOPBACK, "--key-file", "/nowhere"]):
         with pytest.raises(SystemExit):
             cli.main(wrong)
-    assert "goes with --key-file" in capsys.readouterr().err
+    assert "must be given together with --key-file" in capsys.readouterr().err
 
 
 def test_numbers_for_prometheus() -> None:

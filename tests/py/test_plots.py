@@ -78,7 +78,7 @@ def test_it_writes_a_picture(capsys: pytest.CaptureFixture[str]) -> None:
         (["nothing"], "No such file or directory: 'nothing'"),
         (["text"], "text is not a pcapng file as Tickwire writes them"),
         (["empty.pcapng"], "there are no datagrams in the capture"),
-        (["a.pcapng", "--step", "0"], "--step must be 0.001 seconds or more, not 0.0"),
+        (["a.pcapng", "--step", "0"], "--step must be at least 0.001 seconds, not 0.0"),
         (["long.pcapng", "--step", "1"], "steps of 1.0 seconds make 2,000,001 points of this capture"),
         (["a.pcapng", "-o", "no/a.png"], "No such file or directory: 'no/a.png'"),
     ],

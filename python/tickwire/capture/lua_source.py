@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 def lua(value: object) -> str:
-    """The value as a Lua expression: lists become sequences, dicts tables, texts their bytes in UTF-8.
+    """The value as a Lua expression: lists become sequences, dicts tables, str their bytes in UTF-8.
 
     Raises:
-        TypeError: there is no such expression.
+        TypeError: a type has no such expression.
     """
     match value:
         case None:

@@ -24,7 +24,7 @@ _NANOSECONDS = 9
 
 
 class CaptureError(ValueError):
-    """A file is not a capture of Tickwire's."""
+    """A file is not a capture by Tickwire."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +32,22 @@ class Datagram:
     """A captured datagram."""
 
     nanoseconds: int
-    """When, since 1970."""
+    """The time since 1970."""
     sender: Address
     receiver: Address
     data: bytes
     outgoing: bool
-    """It was sent by who captured it, and not received."""
+    """Whether the capturing endpoint sent it, rather than received it."""
 
 
 def read_capture(path: str | PathLike[str]) -> Iterator[Datagram]:
-    """The datagrams of a capture as they were on the wire, in their order.
+    """Reads the datagrams of a capture as they were on the wire, in order.
 
-    A last block that is cut short, of a process that was killed, ends it.
+    A truncated last block, as a killed process leaves it, ends the capture.
 
     Raises:
         OSError: the file can't be read.
-        CaptureError: it is not a capture of Tickwire's.
+        CaptureError: it is not a capture by Tickwire.
     """
     with open(path, "rb") as file:
         raw: list[bool] = []

@@ -1,4 +1,5 @@
-"""The Wireshark dissector: Lua, made of the tables in :mod:`tickwire.capture.layout` and of a protocol."""
+"""The Wireshark dissector: Lua, generated from the tables in :mod:`tickwire.capture.layout` and a
+protocol."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from tickwire.capture.lua_source import lua
 __all__ = ["dissector"]
 
 PARTS = ("bits", "fields", "connection", "packets", "wireshark")
-"""Each uses those before it; the last one alone knows Wireshark."""
+"""Each file uses those before it; only the last one knows Wireshark."""
 
 
 def dissector(protocol: Protocol | None = None) -> str:
-    """A Lua script for Wireshark's plugins. With a protocol, it decodes its messages field by field.
+    """A Lua script for Wireshark's plugins. With a protocol, it decodes messages field by field.
 
     Example:
         >>> "tickwire_opened" in dissector()

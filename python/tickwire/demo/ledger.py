@@ -1,4 +1,4 @@
-"""Keeping count of reliable messages, to prove from outside that the transport keeps its promise."""
+"""Counts reliable messages, to prove from outside that the transport keeps its promise."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tickwire.demo.messages import PROTOCOL, Numbered
 
 @dataclass
 class Sent:
-    """The reliable messages that one end of a connection sent. The next one's number is ``count``."""
+    """The reliable messages that one end of a connection has sent. The next one's number is ``count``."""
 
     count: int = 0
     digest: int = 0
-    """A checksum over all of them, in order."""
+    """A checksum of all of them, in order."""
 
     def add(self, message: Numbered) -> None:
         self.count += 1
@@ -23,13 +23,13 @@ class Sent:
 
 @dataclass
 class Received:
-    """The reliable messages that came in at one end, judged by the numbers they carry."""
+    """The reliable messages that one end has received, judged by their numbers."""
 
     delivered: int = 0
-    """Different ones."""
+    """How many different ones."""
     duplicates: int = 0
     misordered: int = 0
-    """Those that did not come right after the number before theirs."""
+    """How many didn't follow directly after the number before theirs."""
     digest: int = 0
     expected: int = 0
     skipped: set[int] = field(default_factory=set)

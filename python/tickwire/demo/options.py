@@ -30,7 +30,7 @@ class Options:
 
     @property
     def loader(self) -> int | None:
-        """The bot that loads the world while the others play."""
+        """The bot that loads the world while the others play, if any."""
         return self.clients - 1 if self.world else None
 
     @property
@@ -39,7 +39,7 @@ class Options:
 
     @property
     def conditions(self) -> tw.Conditions:
-        """The bad network that each side puts on what it sends.
+        """The bad network that each side puts on its outgoing packets.
 
         Raises:
             ValueError: the options contradict each other.
@@ -54,7 +54,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the options; their names are those of :class:`Options`."""
+    """Declares the options, under the names of :class:`Options`."""
     default = Options()
 
     def number(flag: str, kind: Callable[[str], float], low: float, high: float, text: str) -> None:
@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def parse(arguments: argparse.Namespace) -> Options:
-    """The options that the arguments give.
+    """The options from the arguments.
 
     Raises:
         ValueError: they contradict each other.

@@ -1,4 +1,4 @@
-"""The loop that the server's process and the bots' processes share."""
+"""The loop shared by the server's process and the bots' processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Pipe: TypeAlias = "Connection[Listening | Failed | Report, Phase]"
 
 
 class Game(Protocol):
-    """What ticks in the loop."""
+    """A game that the loop ticks."""
 
     def tick(self, tick: int, phase: Phase) -> None: ...
     def links(self) -> list[Link]: ...
@@ -27,7 +27,7 @@ class Game(Protocol):
 def work(pipe: Pipe, rate: float, make: Callable[[], Game]) -> None:
     """Makes a game and ticks it through the phases that the pipe names, until the pipe closes.
 
-    It closes as well when the process at its other end dies, however that happens: nobody is left behind.
+    It also closes when the process at the pipe's other end dies, for any reason: no process is left behind.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the starting process, which closes the pipe
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):

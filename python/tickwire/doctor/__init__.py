@@ -1,5 +1,5 @@
-"""``tickwire doctor``: is this machine, and the way to a server, fit for Tickwire, and what to change if
-not."""
+"""``tickwire doctor``: examines whether this machine, and the path to a server, are fit for Tickwire, and
+says what to change."""
 
 from tickwire.doctor.findings import Finding, Verdict
 from tickwire.doctor.machine import examine_machine

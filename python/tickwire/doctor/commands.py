@@ -1,4 +1,4 @@
-"""``tickwire doctor``: prints what an examination finds."""
+"""``tickwire doctor``: prints the findings of an examination."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ WIDTH = 18
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--to", metavar="HOST:PORT", help="examine the way to this server too")
-    parser.add_argument("--protocol", metavar="MODULE:PROTOCOL", help="the server's, to connect to it")
+    parser.add_argument("--to", metavar="HOST:PORT", help="examine the path to this server too")
+    parser.add_argument(
+        "--protocol", metavar="MODULE:PROTOCOL", help="the server's protocol, to connect to it"
+    )
     parser.add_argument(
         "--key-file",
         type=Path,
         metavar="FILE",
-        help="its private key in hex digits; development mode unless said",
+        help="its private key in hex digits; development mode without it",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
@@ -35,7 +37,7 @@ def run(parsed: argparse.Namespace) -> int:
     """Examines and prints; returns 1 when something is broken."""
     try:
         if parsed.to is None and (parsed.protocol or parsed.key_file):
-            raise ValueError("--protocol and --key-file are for --to HOST:PORT, which is missing")
+            raise ValueError("--protocol and --key-file need --to HOST:PORT")
         protocol = None if parsed.protocol is None else inspection.find(parsed.protocol)
         key = None if parsed.key_file is None else read_key(parsed.key_file)
         found = report(examine_machine(), parsed.json)
@@ -62,7 +64,7 @@ def report(findings: Iterable[Finding], quiet: bool) -> list[Finding]:
 
 
 def lines(finding: Finding, columns: int) -> list[str]:
-    """A finding in the width of a terminal; words that are longer, as paths are, aren't broken."""
+    """A finding in the width of a terminal; longer words, such as paths, aren't broken."""
     beginning = f"{finding.verdict.value:<8} {finding.subject:<{WIDTH}} "
     indent = " " * len(beginning)
     written = _wrapped(finding.text, beginning, indent, columns)

@@ -1,4 +1,4 @@
-"""A live view of a server: a stats port that the game opens, and what watches it.
+"""A live view of a server: a stats port that the game opens, and its watchers.
 
 ``tickwire top`` shows it in a terminal.
 """

@@ -1,4 +1,4 @@
-"""The key that a stats port and its watchers share: 64 hex digits in a file."""
+"""The key shared by a stats port and its watchers: 64 hex digits in a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
 
 
 def read_key(path: str | PathLike[str]) -> bytes:
-    """The key in a file.
+    """Reads the key in a file.
 
     Raises:
         OSError: the file can't be read.
@@ -26,7 +26,7 @@ def read_key(path: str | PathLike[str]) -> bytes:
 
 
 def read_or_make_key(path: str | PathLike[str]) -> bytes:
-    """The key in a file; one that isn't there is made, with a new key, readable by its owner only.
+    """Reads the key in a file; if there is no file, makes one with a new key, readable only by its owner.
 
     Raises:
         As :func:`read_key`.

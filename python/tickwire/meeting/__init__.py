@@ -1,4 +1,4 @@
-"""``tickwire rendezvous`` and ``tickwire relay``: where peers behind NATs meet, and what carries for others.
+"""``tickwire rendezvous`` and ``tickwire relay``: servers for peers behind NATs.
 
 The servers themselves are :class:`tickwire.RendezvousServer` and :class:`tickwire.Relay`.
 """
@@ -17,7 +17,7 @@ __all__ = ["RelayOptions", "RendezvousOptions", "run_relay", "run_rendezvous"]
 
 
 def run_rendezvous(options: RendezvousOptions) -> int:
-    """Runs a rendezvous server until its time is over, Ctrl-C or SIGTERM; returns the exit code."""
+    """Runs a rendezvous server for its time, or until Ctrl-C or SIGTERM; returns the exit code."""
     try:
         server = tw.RendezvousServer(
             options.listen,
@@ -36,7 +36,7 @@ def run_rendezvous(options: RendezvousOptions) -> int:
 
 
 def run_relay(options: RelayOptions) -> int:
-    """Runs a relay until its time is over, Ctrl-C or SIGTERM; returns the exit code."""
+    """Runs a relay for its time, or until Ctrl-C or SIGTERM; returns the exit code."""
     try:
         relay = tw.Relay(
             options.listen,
@@ -51,7 +51,7 @@ def run_relay(options: RelayOptions) -> int:
 
 
 def _run(service: tw.RendezvousServer | tw.Relay, greeting: str, running: Running) -> int:
-    # With --json, standard output is for the machine.
+    # With --json, standard output is for programs.
     out = sys.stderr if running.json else sys.stdout
     with service, until_interrupted():
         if running.metrics is not None:

@@ -41,42 +41,42 @@ class RelayOptions:
 
 
 def add_rendezvous(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("listen", type=_argument(tw.Address), help="where peers send to: a.b.c.d:port")
+    parser.add_argument("listen", type=_argument(tw.Address), help="the address to bind: a.b.c.d:port")
     parser.add_argument(
         "--second-port",
         type=_argument(_second_port),
         default=0,
         metavar="PORT",
-        help="a second port, by which peers find out what their box does; 'none' for none (any free one)",
+        help="a second port, by which peers learn how their NAT assigns ports; or 'none' (any free one)",
     )
     parser.add_argument(
         "--relay",
         type=_argument(tw.Address),
         metavar="ADDRESS",
-        help="the relay, at the address that peers send to; needs --key-file",
+        help="the relay's address, as peers reach it; needs --key-file",
     )
     parser.add_argument(
-        "--key-file", type=_argument(_key), metavar="FILE", help="64 hex digits that the relay has too"
+        "--key-file", type=_argument(_key), metavar="FILE", help="64 hex digits, the same as the relay's"
     )
     parser.add_argument(
         "--relay-rate",
         type=_argument(units.rate),
         default=100_000,
         metavar="RATE",
-        help="what the relay carries for each pair (800kbit)",
+        help="the relay's rate for each pair (800kbit)",
     )
     parser.add_argument("--max-games", type=int, default=10_000, metavar="N", help="more are refused (10000)")
     _add_running(parser)
 
 
 def add_relay(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("listen", type=_argument(tw.Address), help="where peers send to: a.b.c.d:port")
+    parser.add_argument("listen", type=_argument(tw.Address), help="the address to bind: a.b.c.d:port")
     parser.add_argument(
         "--key-file",
         type=_argument(_key),
         metavar="FILE",
         required=True,
-        help="64 hex digits that the rendezvous server has too",
+        help="64 hex digits, the same as the rendezvous server's",
     )
     parser.add_argument("--max-channels", type=int, default=4096, metavar="N", help="more are refused (4096)")
     parser.add_argument(
@@ -84,7 +84,7 @@ def add_relay(parser: argparse.ArgumentParser) -> None:
         type=_argument(units.rate),
         default=12_500_000,
         metavar="RATE",
-        help="of all pairs together; what is more is dropped (100mbit)",
+        help="the rate of all pairs together; more is dropped (100mbit)",
     )
     _add_running(parser)
 
@@ -95,23 +95,21 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
         "--metrics",
         type=_argument(tw.Address),
         metavar="ADDRESS",
-        help="where Prometheus reads numbers by HTTP, such as 127.0.0.1:9101",
+        help="serve counters to Prometheus over HTTP here, such as 127.0.0.1:9101",
     )
-    running.add_argument(
-        "--seconds", type=_argument(units.number), metavar="N", help="ends by itself after N seconds"
-    )
+    running.add_argument("--seconds", type=_argument(units.number), metavar="N", help="end after N seconds")
     running.add_argument("--quiet", action="store_true", help="print nothing but errors, and --json's line")
     running.add_argument("--json", action="store_true", help="end with all counts as one line of JSON")
 
 
 def parse_rendezvous(arguments: argparse.Namespace) -> RendezvousOptions:
-    """The options that the arguments give.
+    """The options from the arguments.
 
     Raises:
         ValueError: they contradict each other.
     """
     if (arguments.relay is None) != (arguments.key_file is None):
-        raise ValueError("argument --relay: goes with --key-file, and neither without the other")
+        raise ValueError("argument --relay: must be given together with --key-file")
     return RendezvousOptions(
         listen=arguments.listen,
         second_port=arguments.second_port,
@@ -124,7 +122,7 @@ def parse_rendezvous(arguments: argparse.Namespace) -> RendezvousOptions:
 
 
 def parse_relay(arguments: argparse.Namespace) -> RelayOptions:
-    """The options that the arguments give."""
+    """The options from the arguments."""
     return RelayOptions(
         listen=arguments.listen,
         key=arguments.key_file,
@@ -149,7 +147,7 @@ def _second_port(text: str) -> int | None:
 
 
 def _key(text: str) -> bytes:
-    """The key in a file, which no list of processes shows."""
+    """Reads the key from a file: in an argument, the list of processes would show it."""
     try:
         digits = Path(text).read_text("ascii").strip()
         key = bytes.fromhex(digits)

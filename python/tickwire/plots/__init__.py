@@ -1,4 +1,4 @@
-"""``tickwire plot``: pictures of captures and soak runs (with matplotlib, the extra ``plots``)."""
+"""``tickwire plot``: plots of captures and soak runs (with matplotlib, the extra ``plots``)."""
 
 from tickwire.plots.series import Series, series_of
 from tickwire.plots.soak import Soak, read_soak

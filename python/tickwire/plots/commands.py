@@ -1,4 +1,4 @@
-"""``tickwire plot``: a picture of a capture or of a soak run."""
+"""``tickwire plot``: plots a capture or a soak run."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from tickwire.plots.soak import read_soak
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "capture", type=Path, metavar="FILE", help="a capture, or what tickwire soak --json printed"
+        "capture", type=Path, metavar="FILE", help="a capture, or the output of tickwire soak --json"
     )
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="the PNG to write; FILE.png unless said"
-    )
-    parser.add_argument("--step", type=float, metavar="SECONDS", help="of each point; what fits unless said")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the PNG to write (FILE.png)")
+    parser.add_argument("--step", type=float, metavar="SECONDS", help="seconds of a point (what fits)")
 
 
 def run(parsed: argparse.Namespace) -> int:
@@ -30,7 +28,7 @@ def run(parsed: argparse.Namespace) -> int:
         if importlib.util.find_spec("matplotlib") is None:
             raise ValueError("plots need the package matplotlib: pip install '.[plots]' in a checkout")
         if parsed.step is not None and not (math.isfinite(parsed.step) and parsed.step >= 0.001):
-            raise ValueError(f"--step must be 0.001 seconds or more, not {parsed.step}")
+            raise ValueError(f"--step must be at least 0.001 seconds, not {parsed.step}")
         from tickwire.plots.draw import draw_series, draw_soak
 
         soak = read_soak(parsed.capture)

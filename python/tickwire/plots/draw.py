@@ -45,7 +45,7 @@ def draw_series(series: Series, title: str, path: Path) -> None:
 
 
 def draw_soak(soak: Soak, path: Path) -> None:
-    """Writes a PNG with a panel of bars for each group of counts.
+    """Writes a PNG with a bar chart for each group of counters.
 
     Raises:
         OSError: it can't be written.
@@ -61,9 +61,9 @@ def draw_soak(soak: Soak, path: Path) -> None:
         bars = axes.barh(list(counts), list(counts.values()), color=SENT)
         axes.bar_label(bars, fmt="{:,.0f}", padding=3)
         axes.set_title(title, loc="left", fontsize=10)
-        # Counts go from one to millions.
+        # Counters go from one to millions.
         axes.set_xscale("symlog")
-        # With room for the numbers.
+        # Leaves room for the numbers.
         axes.set_xlim(0, 6 * max(1, *counts.values()))
         axes.invert_yaxis()
     verdict = "nothing broke" if soak.failure is None else f"broke: {soak.failure}"

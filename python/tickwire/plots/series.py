@@ -1,4 +1,4 @@
-"""What a capture says over time: rates, and losses as the packets' numbers tell them. No keys are needed."""
+"""A capture's rates over time, and its losses by the packets' sequence numbers. No keys are needed."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from tickwire.capture.layout import KINDS
 __all__ = ["Series", "series_of"]
 
 HEADERS = {False: 20 + 8, True: 40 + 8}
-"""Bytes of IP and UDP in front of each datagram: IPv4, IPv6."""
+"""Bytes of the IP and UDP headers: IPv4, IPv6."""
 
 MAX_BINS = 2000
-"""A plot has no more points than this: longer captures have coarser ones."""
+"""The maximum of points in a plot: longer captures have longer steps."""
 
 MAX_POINTS = 1_000_000
-"""However short their steps are asked to be."""
+"""The same, if the step is given."""
 
 _SECOND = 1_000_000_000
 
 
 @dataclass
 class Series:
-    """Numbers for each stretch of time."""
+    """Numbers for each step of time."""
 
     step: float
-    """Seconds of a stretch."""
+    """Seconds of a step."""
     times: list[float] = field(default_factory=list)
-    """Their beginnings, in seconds since the first datagram."""
+    """The steps' starts, in seconds since the first datagram."""
     sent_kbps: list[float] = field(default_factory=list)
     received_kbps: list[float] = field(default_factory=list)
     sent_packets: list[float] = field(default_factory=list)
-    """A second."""
+    """Packets a second."""
     received_packets: list[float] = field(default_factory=list)
     lost_percent: list[float] = field(default_factory=list)
-    """Of the packets that peers sent, those that never came: gaps in their numbers."""
+    """The share of the peers' packets that never arrived: gaps in their numbers."""
     peers: int = 0
 
 
 @dataclass
 class _Numbers:
-    """The numbers of one peer's packets."""
+    """The sequence numbers of one peer's packets."""
 
     newest: int
     missing: int = 0
 
 
 def series_of(datagrams: Iterable[Datagram], step: float | None = None) -> Series:
-    """Series of a capture's datagrams.
+    """The series of a capture's datagrams.
 
     Args:
-        step: seconds of a stretch; None: what fits the capture, a tenth of a second at least.
+        step: seconds of a step; None: what fits the capture, at least a tenth of a second.
 
     Raises:
         ValueError: there are no datagrams, or too many steps.
@@ -88,7 +88,7 @@ def series_of(datagrams: Iterable[Datagram], step: float | None = None) -> Serie
             missing[place] += number - known.newest - 1
             known.newest = number
         else:
-            # It was only late, or a copy.
+            # The packet was only late, or a copy.
             missing[place] = max(missing[place] - 1, 0)
     return Series(
         step=step,
@@ -113,7 +113,7 @@ def _peer(datagram: Datagram) -> Address:
 
 
 def _number(datagram: Datagram) -> int | None:
-    """The number that a sealed packet has in clear."""
+    """The sequence number of a sealed packet, which isn't encrypted."""
     data = datagram.data
     count = data[0] >> 4 if data else 0
     if not 1 <= count <= 8 or data[0] & 15 not in KINDS or len(data) < 1 + count + 16:

@@ -1,4 +1,4 @@
-"""What a soak run came to: the line of JSON that ``tickwire soak --json`` ends with."""
+"""The result of a soak run: the JSON line that ``tickwire soak --json`` ends with."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 __all__ = ["Soak", "read_soak"]
 
 PCAPNG = b"\n\r\r\n"
-"""How a capture begins, which is not looked through."""
+"""The first bytes of a capture, which isn't searched."""
 
 MAX_BYTES = 16 << 20
-"""More is no soak's output."""
+"""No soak's output is larger."""
 
 GROUPS = {"kinds": "scenarios", "events": "what happened in them", "ends": "how connections ended"}
 TOTALS = ("attempts", "connected", "datagrams", "sent", "received", "chunks", "full")
@@ -20,7 +20,7 @@ TOTALS = ("attempts", "connected", "datagrams", "sent", "received", "chunks", "f
 
 @dataclass(frozen=True)
 class Soak:
-    """A soak's counts, by group."""
+    """A soak's counters, by group."""
 
     title: str
     groups: dict[str, dict[str, float]]
@@ -28,7 +28,7 @@ class Soak:
 
 
 def read_soak(path: Path) -> Soak | None:
-    """The last line of JSON in a soak's output; None when there is none.
+    """The last line of JSON in a soak's output; None if there is none.
 
     Raises:
         OSError: the file can't be read.

@@ -21,12 +21,12 @@ REFRESH = 0.5
 
 
 def run(options: Options) -> int:
-    """Runs a proxy until its time is over, Ctrl-C or SIGTERM; returns the exit code.
+    """Runs a proxy for its time, or until Ctrl-C or SIGTERM; returns the exit code.
 
     Raises:
-        ValueError: the options ask for what no proxy does.
+        ValueError: the options are contradictory or out of bounds.
     """
-    # With --json, standard output is for the machine.
+    # With --json, standard output is for programs.
     out = sys.stderr if options.json else sys.stdout
     say: Callable[[str], None] = (
         (lambda _: None) if options.quiet else (lambda text: print(text, file=out, flush=True))

@@ -1,1 +1,1 @@
-"""The ``tickwire replay`` command: what is in a recording of a match, and where two of them part."""
+"""The ``tickwire replay`` command: shows a recording of a match, or where two of them differ."""

@@ -16,18 +16,20 @@ from tickwire.lockstep import Turn
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.add_argument("file", type=Path, metavar="FILE", help="a recording of a match")
-    parser.add_argument("other", type=Path, nargs="?", metavar="OTHER", help="another one, to compare with")
+    parser.add_argument(
+        "other", type=Path, nargs="?", metavar="OTHER", help="another recording to compare with"
+    )
     parser.add_argument(
         "--commands", metavar="MODULE:LIST", help="the list of commands' classes, such as game:COMMANDS"
     )
     parser.add_argument("--begin", type=int, metavar="TURN", help="show turns from this one on")
     parser.add_argument("--end", type=int, metavar="TURN", help="show turns before this one")
     parser.add_argument("--all", action="store_true", help="show turns without commands too")
-    parser.add_argument("--damaged", action="store_true", help="take what is whole of a damaged file")
+    parser.add_argument("--damaged", action="store_true", help="read the complete part of a damaged file")
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Runs the command; returns the exit code: 1 where two recordings differ, 2 where one can't be read."""
+    """Runs the command; returns the exit code: 1 if two recordings differ, 2 if one can't be read."""
     try:
         recording = tw.Recording.read(parsed.file, damaged=parsed.damaged)
         if parsed.other is not None:

@@ -9,5 +9,5 @@
 - ``python -m tickwire.samples.crowd``: ten thousand wanderers as columns of ghosts
 - ``python -m tickwire.samples.login``: a login backend over HTTP that hands out connect tokens
 
-Most need ``pip install '.[samples]' in a checkout``, and say so when it is missing.
+Most need ``pip install '.[samples]'`` in a checkout, and say so if it is missing.
 """

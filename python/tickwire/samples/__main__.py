@@ -1,4 +1,4 @@
-"""``python -m tickwire.samples``: says which samples there are."""
+"""``python -m tickwire.samples``: lists the samples."""
 
 from tickwire import samples
 

@@ -1,4 +1,4 @@
-"""``python -m tickwire.samples.duel``: two fighters, no server; rollback hides the line between them."""
+"""``python -m tickwire.samples.duel``: two fighters, no server; rollback hides the network between them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SWING_FRAMES, HIT_FRAME, STUN_FRAMES, FULL = 22, 16, 14, 100
 
 @tw.message
 class Taunt:
-    """A word between blows: the peers' own messages go beside the game."""
+    """A taunt between blows: the peers' own messages travel beside the game."""
 
     number: tw.u8
 
@@ -37,13 +37,13 @@ PROTOCOL = tw.Protocol(0x6475656C, [Taunt], peers=True)
 
 
 def begin(state: array[int]) -> None:
-    """Both fighters at their places, in full health."""
+    """Both fighters in their corners, in full health."""
     for player, x in enumerate((200, 440)):
         state[player * FIELDS : player * FIELDS + WINS] = array("i", (x * UNIT, 0, 0, FULL, 0, 0, 0))
 
 
 def step(state: array[int], inputs: Sequence[int]) -> None:
-    """One frame: nothing but the state and the inputs decides what comes next."""
+    """One frame: depends on nothing but the state and the inputs."""
     for player, pressed in enumerate(inputs):
         own, other = player * FIELDS, (1 - player) * FIELDS
         grounded = state[own + Y] == 0
@@ -72,12 +72,12 @@ def step(state: array[int], inputs: Sequence[int]) -> None:
 
 
 def in_reach(state: array[int]) -> bool:
-    """Whether a blow of one would meet the other."""
+    """Whether one player's blow would hit the other."""
     return abs(state[X] - state[FIELDS + X]) < REACH and abs(state[Y] - state[FIELDS + Y]) < REACH
 
 
 class Duel:
-    """One player's side of it."""
+    """One player's side of the fight."""
 
     def __init__(self, peer: tw.Peer[Taunt]) -> None:
         self.peer = peer
@@ -87,7 +87,7 @@ class Duel:
         self.me, self.over, self.news = 0, False, "waiting for the other player"
 
     def tick(self, pressed: int) -> None:
-        """One frame, on what this player presses."""
+        """Runs one frame with this player's input."""
         with self.peer.tick() as inbox:
             for event in inbox.events:
                 self._hear(event)
@@ -96,7 +96,7 @@ class Duel:
             if self.rollback is None:
                 return
             for request in self.rollback.advance(pressed):
-                assert isinstance(request, tw.Advance)  # the states are saved and loaded for us
+                assert isinstance(request, tw.Advance)  # the library saves and loads the states
                 step(self.state, request.inputs)
             for what in self.rollback.events():
                 self.news = str(what)
@@ -113,18 +113,18 @@ class Duel:
 
     @property
     def pace(self) -> float:
-        """Frames a second: fewer as long as this player is ahead of the other one."""
+        """Frames a second: fewer while this player is ahead of the other."""
         return RATE if self.rollback is None else self.rollback.pace
 
 
 class Bot:
-    """Plays by itself, not too well."""
+    """A bot that plays not too well."""
 
     def __init__(self, duel: Duel, seed: int = 1) -> None:
         self._duel, self._random, self._pressed = duel, random.Random(seed), 0
 
     def tick(self) -> None:
-        """One frame."""
+        """Runs one frame."""
         duel = self._duel
         if self._random.random() < 0.12:
             ahead = duel.state[(1 - duel.me) * FIELDS + X] > duel.state[duel.me * FIELDS + X]
@@ -134,7 +134,7 @@ class Bot:
 
 
 def play(parsed: argparse.Namespace) -> None:
-    """A window, and with ``--bot`` an opponent in the same program."""
+    """Opens a window, and with ``--bot`` plays an opponent in the same program."""
     command.extra("pygame")
     import pygame
 
@@ -187,11 +187,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(prog="python -m tickwire.samples.duel", description=text)
     where, kind = "0.0.0.0:40000", command.number(float, 0.1, 1_000_000)
     parser.add_argument(
-        "--host", default=where, metavar="ADDRESS", help=f"wait for the other there ({where})"
+        "--host", default=where, metavar="ADDRESS", help=f"wait for the other player there ({where})"
     )
-    parser.add_argument("--join", metavar="ADDRESS", help="the other one's address: fight there")
+    parser.add_argument("--join", metavar="ADDRESS", help="the other player's address: fight there")
     parser.add_argument("--bot", action="store_true", help="fight a bot, in this program")
-    parser.add_argument("--seconds", type=kind, metavar="N", help="ends by itself after so long")
+    parser.add_argument("--seconds", type=kind, metavar="N", help="end after N seconds")
     parser.set_defaults(run=play)
     return command.run(parser, arguments)
 

@@ -19,7 +19,7 @@ from tickwire.samples import command
 
 @tw.message
 class Ping:
-    """Goes to the server and comes back as it is."""
+    """A message that goes to the server and comes back unchanged."""
 
     number: tw.u32
     sent_at: float

@@ -1,4 +1,5 @@
-"""``tickwire soak``: random games on random bad networks in virtual time, held to a model of its promises."""
+"""``tickwire soak``: random games on random bad networks in virtual time, checked against a model of the
+library's promises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Arena: players shoot at each other over a bad network. A window shows them, and what hides that network.
+"""Arena: players shoot at each other over a bad network. A window shows them, and the techniques that hide
+that network.
 
 Alone with bots::
 
@@ -9,7 +10,7 @@ or with others, each in a terminal of their own::
     python -m tickwire.samples.arena --host
     python -m tickwire.samples.arena join --network wifi-bad
 
-Read :mod:`~tickwire.samples.arena.messages` first (what both sides share), then
-:mod:`~tickwire.samples.arena.server` (who decides) and :mod:`~tickwire.samples.arena.player` (who predicts),
-with :mod:`~tickwire.samples.arena.rules`. :mod:`~tickwire.samples.arena.window` draws it all.
+Read :mod:`~tickwire.samples.arena.messages` first (shared by both sides), then
+:mod:`~tickwire.samples.arena.server` (which decides) and :mod:`~tickwire.samples.arena.player` (which
+predicts), with :mod:`~tickwire.samples.arena.rules`. :mod:`~tickwire.samples.arena.window` draws everything.
 """

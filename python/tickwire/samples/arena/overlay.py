@@ -1,4 +1,4 @@
-"""What the window says about the connection and what hides it: numbers, and the RTT as a curve."""
+"""The window's overlay on the connection and the techniques that hide it: numbers, and the RTT as a curve."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ WHITE, GREY, GREEN, RED = (235, 240, 245), (130, 140, 155), (95, 205, 140), (240
 
 
 class Overlay:
-    """Drawn over the game, in its upper left corner."""
+    """The overlay in the game's upper left corner."""
 
     def __init__(self) -> None:
         self._font = pygame.font.Font(None, 20)
         self._rtts: deque[float] = deque(maxlen=HISTORY)
 
     def note(self, stats: tw.ConnectionStats) -> None:
-        """Takes a point of the curve; to be called some times a second."""
+        """Adds a point to the curve; call it a few times a second."""
         self._rtts.append(stats.rtt_ms)
 
     def draw(
         self, surface: pygame.Surface, network: str, stats: tw.ConnectionStats | None, player: Player
     ) -> None:
-        """Draws it."""
+        """Draws the overlay."""
         texts = lines(network, stats, player)
         for number, text in enumerate(texts):
             color = GREY if number == 0 else RED if text.startswith("off") else WHITE

@@ -8,5 +8,6 @@ Each in a terminal of its own::
     python -m tickwire.samples.login play ann
 
 :mod:`~tickwire.samples.login.backend` is the backend, made with Flask, and
-:mod:`~tickwire.samples.login.game` the game's two sides. They share the key; players never see it.
+:mod:`~tickwire.samples.login.game` both sides of the game. Backend and server share the key; players never
+see it.
 """

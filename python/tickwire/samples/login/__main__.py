@@ -24,7 +24,7 @@ MAX_TOKEN_BYTES = 2048
 
 
 def make_key(parsed: argparse.Namespace) -> None:
-    """Writes a new key, for this account's eyes only."""
+    """Writes a new key, readable only by this account."""
     try:
         parsed.file.touch(mode=0o600, exist_ok=False)
         parsed.file.write_text(tw.generate_key().hex() + "\n", "ascii")
@@ -35,7 +35,7 @@ def make_key(parsed: argparse.Namespace) -> None:
 
 
 def serve_logins(parsed: argparse.Namespace) -> None:
-    """The backend, until Ctrl-C."""
+    """Runs the backend until Ctrl-C."""
     command.extra("flask")
     from werkzeug.serving import make_server
 
@@ -44,7 +44,7 @@ def serve_logins(parsed: argparse.Namespace) -> None:
     app = make_app(Backend(_key(parsed), parsed.server or [command.DEFAULT], dict(parsed.account)))
     encryption = _encryption(*parsed.tls) if parsed.tls else None
     host, port = parsed.listen.host, parsed.listen.port
-    # When the port is in use, this says so, and ends the program.
+    # If the port is in use, this prints so and ends the program.
     with make_server(host, port, app, threaded=True, ssl_context=encryption) as server:
         kind = "https" if parsed.tls else "http"
         print(f"Logins at {kind}://{host}:{server.port}/login; Ctrl-C ends it.", flush=True)
@@ -62,7 +62,7 @@ def _encryption(certificate: str, key: str) -> ssl.SSLContext:
 
 
 def serve(parsed: argparse.Namespace) -> None:
-    """The game server, until Ctrl-C."""
+    """Runs the game server until Ctrl-C."""
     _key(parsed)
     with command.open_server(parsed, game.PROTOCOL, max_token_lifetime=game.TOKEN_SECONDS) as server:
         print(f"The game is at {server.address}; Ctrl-C ends it.", flush=True)
@@ -87,7 +87,7 @@ def log_in(backend: str, name: str, password: str) -> tw.ConnectToken:
     """Asks a backend for a token.
 
     Raises:
-        SampleError: it gives none; the text says why.
+        SampleError: the backend refuses; the text says why.
     """
     body = json.dumps({"name": name, "password": password}).encode()
     headers = {"Content-Type": "application/json"}
@@ -139,7 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     key = commands.add_parser("key", help="make a key for backend and server")
-    key.add_argument("file", metavar="FILE", type=Path, help="where it goes")
+    key.add_argument("file", metavar="FILE", type=Path, help="the file to write")
     key.set_defaults(run=make_key)
 
     backend = commands.add_parser("backend", help="give tokens to players who log in")
@@ -162,7 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     player = commands.add_parser("play", help="log in and enter the game")
     player.add_argument(
-        "name", metavar="NAME", help="of the account; the password is asked for, or read from a pipe"
+        "name", metavar="NAME", help="the account; the password is asked for, or read from a pipe"
     )
     url = command.argument(_backend)
     player.add_argument(

@@ -8,14 +8,14 @@ Against bots in a window, for others to join, and joining them, by an address or
     python -m tickwire.samples.rts play --host 0.0.0.0:0 --rendezvous meet.example.net:3478
     python -m tickwire.samples.rts play --join KTRX7B --rendezvous meet.example.net:3478
 
-Four bots on a bad virtual network, faster than real time, and what they played::
+Four bots on a bad virtual network, faster than real time, and a replay of their match::
 
     python -m tickwire.samples.rts headless --minutes 5 --record match.twrec
     python -m tickwire.samples.rts replay match.twrec
     tickwire replay match.twrec --commands tickwire.samples.rts.messages:COMMANDS
 
-Read :mod:`~tickwire.samples.rts.messages` first (what players command), then
-:mod:`~tickwire.samples.rts.rules` (the world, in whole numbers only), :mod:`~tickwire.samples.rts.bot`, and
-:mod:`~tickwire.samples.rts.player` (lockstep on a peer).
-:mod:`~tickwire.samples.rts.play` opens the game, and :mod:`~tickwire.samples.rts.window` shows it.
+Read :mod:`~tickwire.samples.rts.messages` first (the players' commands), then
+:mod:`~tickwire.samples.rts.rules` (the world, in integers only), :mod:`~tickwire.samples.rts.bot`, and
+:mod:`~tickwire.samples.rts.player` (lockstep on a peer). :mod:`~tickwire.samples.rts.play` opens the game,
+and :mod:`~tickwire.samples.rts.window` shows it.
 """

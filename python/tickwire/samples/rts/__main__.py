@@ -20,7 +20,7 @@ FRAMES = 60
 
 
 def match(minutes: float, seed: int, record: Path | None = None, players: int = MAX_PLAYERS) -> list[Player]:
-    """Bots play on a bad virtual network, as fast as the machine can."""
+    """Plays a match of bots on a bad virtual network, as fast as the machine can."""
     conditions = tw.Conditions(latency=0.06, jitter=0.02, loss=0.03)
     network = tw.SimulatedNetwork(conditions=conditions, seed=seed)
     host = tw.Peer.host(PROTOCOL, name="bot 0", players=players, bind="10.0.0.1:7", network=network)
@@ -45,7 +45,7 @@ def match(minutes: float, seed: int, record: Path | None = None, players: int = 
 
 
 def replay(path: Path) -> tuple[Battlefield, int, int]:
-    """A recorded match once more: the world at its end, how many turns there were, and how many differ."""
+    """Plays a recorded match again: returns the final world, the number of turns, and how many differ."""
     recording = tw.Recording.read(path)
     world, differ = Battlefield(recording.players, recording.seed), 0
     for turn in recording.turns(COMMANDS):
@@ -59,8 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(prog="python -m tickwire.samples.rts", description="A strategy game in lockstep.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
     headless = commands.add_parser("headless", help="four bots on a bad virtual network")
-    headless.add_argument("--minutes", type=float, default=5.0, help="of the match (default: 5)")
-    headless.add_argument("--seed", type=int, default=1, help="of the match and of the network (default: 1)")
+    headless.add_argument("--minutes", type=float, default=5.0, help="the length of the match (default: 5)")
+    headless.add_argument("--seed", type=int, default=1, help="the seed of match and network (default: 1)")
     headless.add_argument("--record", type=Path, help="write the match to this file")
     headless.set_defaults(run=_headless)
     add_play(commands)

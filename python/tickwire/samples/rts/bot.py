@@ -1,4 +1,4 @@
-"""A bot: it sees the world as all do and gives commands as a player would."""
+"""A bot: it sees the world like any player and gives commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BARRACKS = 3
 class Bot:
     """Gathers, builds, trains, and attacks once it has a squad.
 
-    Its luck is its own: not the shared generator, from which all draw alike.
+    Its random numbers are its own: drawing from the shared generator would desync the players.
     """
 
     def __init__(self, player: int, seed: int) -> None:
@@ -24,7 +24,7 @@ class Bot:
         self.luck = tw.Random(seed)
 
     def think(self, world: Battlefield) -> Iterator[Command]:
-        """What it commands now; ask about once a second."""
+        """The bot's commands now; ask about once a second."""
         workers = world.of(self.player, Kind.WORKER)
         idle = [worker.id for worker in workers if worker.order == IDLE]
         if idle:

@@ -1,4 +1,4 @@
-"""What players command, and what peers share."""
+"""The players' commands, and the peers' protocol."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ MAX_PLAYERS = 4
 SIZE = 4096
 """The map is a square of this many steps."""
 MAX_SELECTED = 12
-"""Units that one command is for, at most."""
+"""The maximum of units in one command."""
 
 
 class Kind(enum.IntEnum):
-    """What an object is."""
+    """The kinds of objects."""
 
     MINE = 0
     BASE = 1
@@ -30,7 +30,7 @@ Place = Annotated[int, tw.ranged(0, SIZE - 1)]
 
 @tw.message
 class Move:
-    """Go there, and stop what you did."""
+    """Units go there, and stop what they did."""
 
     units: Ids
     x: Place = 0

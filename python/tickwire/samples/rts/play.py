@@ -1,4 +1,4 @@
-"""``play``: a window, others or bots in the other seats."""
+"""``play``: a window, with other players or bots in the other seats."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ def add_play(commands: Any) -> None:
     each.add_argument("--host", nargs="?", const=DEFAULT, metavar="ADDRESS", help=text)
     text = "join the game of a player there; with --rendezvous: the game that has this code"
     each.add_argument("--join", metavar="CODE_OR_ADDRESS", help=text)
-    text = "a server that gives games codes, by which others join through their routers"
+    text = "a rendezvous server, by whose code others join through their NATs"
     each.add_argument("--rendezvous", metavar="HOST:PORT", help=text)
     count = command.number(int, 1, MAX_PLAYERS)
     text = "people to wait for, you among them (1, with --host 2); bots take the other seats"
     each.add_argument("--people", type=count, metavar="N", help=text)
-    each.add_argument("--name", default="you", help="yours, up to 32 bytes (you)")
+    each.add_argument("--name", default="you", help="your name, up to 32 bytes (you)")
     each.add_argument("--record", type=Path, metavar="FILE", help="write the match to this file")
     each.add_argument("--auto", action="store_true", help="let a bot play for you")
     each.add_argument("--headless", action="store_true", help="no window: a bot plays for you")
     text = "a picture of the window at its end, such as rts.png"
     each.add_argument("--screenshot", type=Path, metavar="FILE", help=text)
     seconds = command.number(float, 0.1, 1_000_000)
-    each.add_argument("--seconds", type=seconds, metavar="N", help="ends by itself after so long")
+    each.add_argument("--seconds", type=seconds, metavar="N", help="end after N seconds")
     each.set_defaults(run=play)
 
 
 class Lobby:
-    """A game that waits for its players: bots take the seats that nobody else took, and then it starts.
+    """A game that waits for its players: bots take the seats that stay free, and then it starts.
 
     Args:
-        host: the peer whose game it is.
+        host: the peer that hosts the game.
         people: how many to wait for, the host among them.
-        dial: where bots find the host; with a rendezvous server they come by its code.
+        dial: the address at which bots find the host; with a rendezvous server they use its code.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Lobby:
         self._is_open = True
 
     def tick(self, is_enough: bool) -> None:
-        """Once a frame. ``is_enough``: wait for nobody else."""
+        """Call it once a frame. ``is_enough``: wait for nobody else."""
         present = len(self._host.players)
         if self._is_open and (is_enough or present >= self._people) and present >= 1:
             where = self._dial if self._rendezvous is None else self._host.code
@@ -76,7 +76,7 @@ class Lobby:
             bot.tick()
 
     def close(self) -> None:
-        """The bots leave."""
+        """Lets the bots leave."""
         for bot in self.bots:
             bot.close()
 
@@ -141,12 +141,12 @@ def _open(parsed: argparse.Namespace, stack: ExitStack) -> tuple[tw.Peer, Lobby 
 
 
 def _reachable(address: tw.Address) -> tw.Address:
-    """Where bots dial: so that others find them where they come from, not at the loopback."""
+    """The address that bots dial: one by which others can find them, not the loopback's."""
     if address.host != "0.0.0.0":
         return address
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            # Nothing is sent: the system only picks the address it would send from.
+            # Sends nothing: the system only picks the address it would send from.
             probe.connect(("192.0.2.1", 9))
             own = probe.getsockname()[0]
         except OSError:

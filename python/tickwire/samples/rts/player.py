@@ -11,13 +11,13 @@ from tickwire.samples.rts.messages import COMMANDS
 from tickwire.samples.rts.rules import FIELDS, Battlefield
 
 THINKING = 10
-"""Turns between two thoughts of a bot."""
+"""Turns between two decisions of a bot."""
 SNAPSHOT_EVERY = 600
-"""Turns: about a minute."""
+"""Turns between snapshots: about a minute."""
 
 
 class Player:
-    """One of the players, perhaps a bot. Call :meth:`tick` once a frame."""
+    """A player, perhaps a bot. Call :meth:`tick` once a frame."""
 
     def __init__(self, peer: tw.Peer, *, bot: bool = False, record: Path | None = None) -> None:
         self.peer = peer
@@ -27,14 +27,14 @@ class Player:
         self._is_bot, self._record = bot, record
         self._bot: Bot | None = None
         self.crc = 0
-        """Of the newest turn."""
+        """The newest turn's CRC."""
         self.paused = False
-        """Whether the newest turn was one of a pause."""
+        """Whether the game was paused in the newest turn."""
         self.ended: tw.GameEnded | None = None
-        """Why this player is in no game any more."""
+        """Why this player has left the game."""
 
     def tick(self) -> None:
-        """Takes what came, runs the turns that may run, and says what is to be said."""
+        """Receives, runs the turns that are due, and sends."""
         with self.peer.tick() as inbox:
             for event in inbox.events:
                 if isinstance(event, tw.Started):
@@ -72,7 +72,7 @@ class Player:
         self.events += lockstep.events()
 
     def status(self) -> list[str]:
-        """How the game does, in lines."""
+        """The state of the game, in lines."""
         if self.ended is not None:
             return [f"over: {self.ended.reason}"]
         if self.lockstep is None or self.world is None:
@@ -90,7 +90,7 @@ class Player:
         return lines
 
     def close(self) -> None:
-        """Ends the recording and leaves."""
+        """Ends the recording and leaves the game."""
         if self.lockstep is not None:
             self.lockstep.close()
         self.peer.close()

@@ -1,7 +1,7 @@
-"""The world and its rules: whole numbers, the shared generator, and no order but that of ids.
+"""The world and its rules: integers, the shared generator, and objects in the order of their ids.
 
-All that a peer gives as a command is judged here, by all alike: that the units are the player's own, that
-there is gold enough.
+Every peer judges every command here, by the same rules: that the units are the player's own, that there is
+enough gold.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ HEALTH = {Kind.MINE: 1, Kind.BASE: 1500, Kind.BARRACKS: 800, Kind.WORKER: 60, Ki
 COST = {Kind.BASE: 400, Kind.BARRACKS: 150, Kind.WORKER: 50, Kind.SOLDIER: 80}
 TRAINED = {Kind.BASE: Kind.WORKER, Kind.BARRACKS: Kind.SOLDIER}
 TRAINING = 150
-"""Sub-turns."""
+"""Sub-turns that training a unit takes."""
 LOAD = 10
 """Gold that a worker carries."""
 RANGE = 60
 SIGHT = 240
 MAX_UNITS = 75
-"""Units of a player."""
+"""The maximum of a player's units."""
 NOBODY = 255
 MINES = 8
 MINE_GOLD = 20_000
@@ -50,12 +50,12 @@ class Thing:
     to_x: int = 0
     to_y: int = 0
     left: int = 0
-    """Gold in it or carried by it; of a building the sub-turns until what it trains is ready."""
+    """Gold in a mine or carried; for a building the sub-turns until its trainee is ready."""
 
 
 @dataclasses.dataclass(slots=True)
 class Purse:
-    """What a player has."""
+    """A player's gold."""
 
     id: int
     gold: int = 200
@@ -66,7 +66,7 @@ FIELDS = {
     Thing: ("owner", "kind", "x", "y", "health", "order", "target", "to_x", "to_y", "left"),
     Purse: ("gold", "lost"),
 }
-"""What players compare after each turn."""
+"""The fields that players compare after each turn."""
 
 _THING = struct.Struct("<HBBhhiBHhhi")
 _PURSE = struct.Struct("<Bii")
@@ -94,7 +94,7 @@ class Battlefield:
         x, y = max(0, min(SIZE - 1, x)), max(0, min(SIZE - 1, y))
         thing = Thing(self.next_id, owner, kind, x, y, HEALTH[kind])
         self.things[thing.id] = thing
-        # Ids rise, and so the order of the dictionary is that of ids.
+        # Ids rise, so the dictionary's order is that of the ids.
         self.next_id += 1
         return thing
 
@@ -103,7 +103,7 @@ class Battlefield:
         return [thing for thing in self.things.values() if thing.owner == player and thing.kind in kinds]
 
     def objects(self) -> list[Thing | Purse]:
-        """All that is compared."""
+        """All objects that are compared."""
         return [*self.things.values(), *self.purses.values()]
 
     def step(self, turn: Turn) -> None:
@@ -124,7 +124,7 @@ class Battlefield:
         movers = (Kind.WORKER, Kind.SOLDIER)
         match command:
             case Move(units, x, y):
-                # In rows, so that they don't stand in one place.
+                # In rows, so that they don't all go to one place.
                 for i, unit in enumerate(self._own(player, units, movers)):
                     unit.order, unit.to_x, unit.to_y = MOVING, x + i % 4 * 30, y + i // 4 * 30
             case Gather(units, mine):
@@ -244,10 +244,10 @@ class Battlefield:
         return struct.pack("<HBH", self.next_id, len(self.purses), len(self.things)) + purses + things
 
     def load(self, state: bytes) -> None:
-        """Takes the world that :meth:`save` gave.
+        """Restores the world from :meth:`save`'s bytes.
 
         Raises:
-            ValueError: these are no such bytes.
+            ValueError: the bytes aren't a saved world.
         """
         try:
             self.next_id, purses, things = struct.unpack_from("<HBH", state)
@@ -257,7 +257,7 @@ class Battlefield:
         except struct.error as error:
             raise ValueError(f"no saved world: {error}") from None
         if len(made) != purses or len(found) != things:
-            raise ValueError("no saved world: it is cut short")
+            raise ValueError("no saved world: it is truncated")
         self.purses, self.things = made, found
 
 
@@ -266,13 +266,13 @@ def _far(a: Thing, b: Thing) -> int:
 
 
 def _go(thing: Thing, x: int, y: int, speed: int) -> bool:
-    """Moves a thing towards a place; whether it is there."""
+    """Moves an object towards a place; returns whether it has arrived."""
     dx, dy = x - thing.x, y - thing.y
     far = math.isqrt(dx * dx + dy * dy)
     if far <= speed:
         thing.x, thing.y = max(0, min(SIZE - 1, x)), max(0, min(SIZE - 1, y))
         return True
-    # Whole numbers are divided alike everywhere.
+    # Integer division gives the same result everywhere.
     thing.x += dx * speed // far
     thing.y += dy * speed // far
     return False

@@ -24,7 +24,7 @@ from tickwire.samples.rts.player import Player
 from tickwire.samples.rts.rules import COST, HEALTH, NOBODY, TRAINING, Battlefield, Thing
 
 MAP, SIDE = 768, 232
-"""Pixels: the map is a square, and what is said of it stands beside it."""
+"""Pixels of the square map; the panel is beside it."""
 BACKGROUND, GRID, PANEL, INK, FAINT = (
     (18, 22, 30),
     (26, 31, 41),
@@ -35,11 +35,11 @@ BACKGROUND, GRID, PANEL, INK, FAINT = (
 GOLD, GREEN, RED = (255, 205, 90), (120, 220, 130), (240, 95, 95)
 COLORS = ((90, 170, 255), (255, 150, 90), (170, 130, 255), (120, 220, 180))
 SHAPES = {Kind.MINE: 9, Kind.BASE: 15, Kind.BARRACKS: 11, Kind.WORKER: 3, Kind.SOLDIER: 5}
-"""Half of their width in pixels."""
+"""Half the size of an object, in pixels."""
 UNITS = (Kind.WORKER, Kind.SOLDIER)
 BUILDINGS = (Kind.BASE, Kind.BARRACKS)
 NEAR = 8
-"""Pixels by which a click may miss."""
+"""By how many pixels a click may miss."""
 HELP = (
     "left: select, or draw a box",
     "right: move, gather, attack",
@@ -51,7 +51,7 @@ HELP = (
     "Enter: start now, with bots",
     "Escape: leave",
 )
-# Drivers that SDL falls back to without a screen: they show nothing.
+# SDL's fallback drivers without a screen: they show nothing.
 UNSEEN = ("dummy", "offscreen", "evdev")
 
 Spot = tuple[int, int]
@@ -67,9 +67,9 @@ class Window:
     def __init__(self, player: Player) -> None:
         self._player = player
         self.selected: set[int] = set()
-        """Ids of the player's own objects that the next order is for."""
+        """Ids of the player's objects that the next order is for."""
         self.wants_start = False
-        """The player pressed Enter: wait for nobody else."""
+        """Whether the player pressed Enter: don't wait for anybody else."""
         self._corner: Spot | None = None
         self._turn = 0
         self._before: dict[int, Spot] = {}
@@ -92,7 +92,7 @@ class Window:
         return NOBODY if me is None else me.number
 
     def handle_events(self) -> bool:
-        """Does what mouse and keys ask for; False: the player leaves."""
+        """Handles mouse and keys; False: the player leaves."""
         for event in pygame.event.get():
             if event.type == pygame.QUIT or (event.type == pygame.KEYDOWN and event.key == pygame.K_ESCAPE):
                 return False
@@ -139,7 +139,7 @@ class Window:
             self._player.lockstep.command(command)
 
     def _chosen(self, world: Battlefield, *kinds: Kind) -> list[int]:
-        """Ids of the selected objects of these kinds that are still there."""
+        """Ids of the selected objects of these kinds that still exist."""
         return [thing.id for thing in world.of(self._me, *kinds) if thing.id in self.selected]
 
     def _select(self, corner: Spot, end: Spot) -> None:
@@ -157,7 +157,7 @@ class Window:
             self.selected = set() if it is None else {it.id}
 
     def _order(self, spot: Spot) -> None:
-        """Attacks, gathers or moves, as what is there says."""
+        """Attacks, gathers or moves, depending on what is under the mouse."""
         world = self._player.world
         if world is None:
             return
@@ -171,7 +171,7 @@ class Window:
                 self._say(Move(units, *here))
 
     def _at(self, spot: Spot, things: Iterable[Thing]) -> Thing | None:
-        """The nearest of these that is under the mouse."""
+        """The nearest of these objects under the mouse."""
         found, best = None, 0
         for thing in things:
             x, y = on_map(thing.x, thing.y)
@@ -181,7 +181,7 @@ class Window:
         return found
 
     def draw(self) -> None:
-        """Draws the map, and beside it what the player has and how the game does."""
+        """Draws the map, and beside it the player's gold and the game's state."""
         self._surface.fill(BACKGROUND)
         for line in range(0, MAP, MAP // 16):
             pygame.draw.line(self._surface, GRID, (line, 0), (line, MAP))
@@ -202,7 +202,7 @@ class Window:
 
     def _draw_thing(self, thing: Thing, part: float) -> None:
         kind = Kind(thing.kind)
-        # Between where it was and where it is: turns are far apart.
+        # Between its last position and this one: turns are far apart.
         old, new = self._before.get(thing.id), (thing.x, thing.y)
         old = new if old is None else old
         x, y = on_map(*(int(was + (to - was) * part) for was, to in zip(old, new, strict=True)))
@@ -285,12 +285,12 @@ class Window:
 
 
 def on_map(x: int, y: int) -> Spot:
-    """Where a place of the world is in the window."""
+    """Where a position of the world is in the window."""
     return x * MAP // SIZE, y * MAP // SIZE
 
 
 def in_world(spot: Spot) -> Spot:
-    """The place of the world at a spot of the window."""
+    """The position in the world at a spot of the window."""
     x, y = (max(0, min(SIZE - 1, each * SIZE // MAP)) for each in spot)
     return x, y
 
