@@ -9,6 +9,7 @@ disconnections, and dropped datagrams at most once a second.
 
 import logging
 
+from tickwire import native as native
 from tickwire._core import (
     AckEndpoint,
     Address,

@@ -163,6 +163,7 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
 
 
 def test_the_diagrams_of_the_pages_can_be_drawn() -> None:
+    pytest.importorskip("docutils")
     draw = runpy.run_path(str(ROOT / "docs" / "diagrams.py"))["draw"]
     blocks = [
         block
