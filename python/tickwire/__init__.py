@@ -44,6 +44,7 @@ from tickwire._core import (
     GhostArrays,
     GhostChanged,
     GhostDespawned,
+    GhostLinked,
     GhostOwned,
     GhostSpawned,
     GoodBad,
@@ -203,6 +204,7 @@ from tickwire.past import Judgement, Judgements, Past
 from tickwire.prediction import Predicted, Prediction
 from tickwire.pulls import Catalogue, Pull, Puller, PullError, PullHook
 from tickwire.redial import Redialler, TokenSource
+from tickwire.references import Ref
 from tickwire.resolve import resolve
 from tickwire.ticks import ticks
 
@@ -266,6 +268,7 @@ __all__ = [
     "GhostChanged",
     "GhostDespawned",
     "GhostError",
+    "GhostLinked",
     "GhostOwned",
     "GhostSpawned",
     "GoodBad",
@@ -318,6 +321,7 @@ __all__ = [
     "Recording",
     "RecordingError",
     "Redialler",
+    "Ref",
     "Relay",
     "RendezvousServer",
     "Request",

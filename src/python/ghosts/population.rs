@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
 use super::ghost::{Ghost, Live};
+use super::links::{Links, References};
 use super::properties::Properties;
 use super::rows::GhostRows;
 use crate::python::errors::GhostError;
@@ -19,6 +20,7 @@ pub(in crate::python) struct Population {
     pub(super) classes: Vec<Arc<GhostRows>>,
     /// What has it, for sentences.
     side: &'static str,
+    pub(super) links: Arc<Links>,
 }
 
 /// The classes that a client makes of the protocol's: a dict of ghost classes to classes derived from them.
@@ -53,17 +55,19 @@ pub(in crate::python) fn made_classes(
 }
 
 impl Population {
-    /// With nobody in it; `server` is where a server's goes, and `made` which classes a client makes of the protocol's, by number.
+    /// With nobody in it; `server` is where a server's goes, `key` decides its network ids, and `made` which classes a client makes of the protocol's, by number.
     pub(in crate::python) fn new(
         py: Python<'_>,
         classes: &[(Py<PyType>, Py<Properties>)],
+        references: &Arc<References>,
+        key: u64,
         server: Option<Weak<Shared<State>>>,
         made: &[(usize, Py<PyType>)],
     ) -> PyResult<Self> {
         let each = classes.iter().enumerate().map(|(index, (class, properties))| {
             (class, properties, made.iter().find(|(place, _)| *place == index).map(|(_, class)| class))
         });
-        Population::as_seen(py, each, server, false)
+        Population::as_seen(py, each, server, false, Links::new(references, key))
     }
 
     /// The same classes with nobody in them, to show another time in.
@@ -73,6 +77,7 @@ impl Population {
             self.classes.iter().map(|rows| (&rows.class, &rows.properties, Some(rows.made()))),
             None,
             true,
+            Links::of_view(&self.links),
         )
     }
 
@@ -81,13 +86,16 @@ impl Population {
         classes: impl Iterator<Item = (&'a Py<PyType>, &'a Py<Properties>, Option<&'a Py<PyType>>)>,
         server: Option<Weak<Shared<State>>>,
         is_view: bool,
+        links: Arc<Links>,
     ) -> PyResult<Self> {
         let side = if server.is_some() { "server" } else { "client" };
         let each = classes.enumerate().map(|(index, (class, properties, made))| {
             let made = made.map(|class| class.bind(py));
-            GhostRows::new(index, class.bind(py), properties.bind(py), server.clone(), made, is_view)
+            GhostRows::new(index, class.bind(py), properties.bind(py), server.clone(), made, is_view, &links)
         });
-        Ok(Population { classes: each.collect::<PyResult<_>>()?, side })
+        let classes: Vec<_> = each.collect::<PyResult<_>>()?;
+        links.set_classes(&classes);
+        Ok(Population { classes, side, links })
     }
 
     /// Whether the protocol has no ghosts.
