@@ -92,7 +92,7 @@ def test_it_is_none_until_its_ghost_comes_and_when_it_goes() -> None:
     tank = scene.world.spawn(Tank(crate=crate))
     scene.run()
     seen: Any = scene.seen.objects(Tank)[0]
-    assert seen.crate is None
+    assert not seen.crate
     scene.show(crate)
     spawned, linked = scene.run()
     assert isinstance(spawned, tw.GhostSpawned)
