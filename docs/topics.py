@@ -21,8 +21,8 @@ TOPICS: dict[str, tuple[str, str]] = {
     ),
     "Ghosts": (
         "The server's world in every client.",
-        "ghost Ghost World ClientWorld GhostArrays GhostSpawned GhostChanged GhostOwned "
-        "GhostDespawned Grid Owner Chosen Always Hook initial owner_only except_owner",
+        "ghost Ghost World ClientWorld GhostArrays GhostSpawned GhostChanged GhostOwned GhostLinked "
+        "GhostDespawned Ref Grid Owner Chosen Always Hook initial owner_only except_owner",
     ),
     "Peers": (
         "Games without a server.",

@@ -45,6 +45,7 @@ from tickwire._core import (
     GhostArrays,
     GhostChanged,
     GhostDespawned,
+    GhostLinked,
     GhostOwned,
     GhostSpawned,
     GoodBad,
@@ -204,6 +205,7 @@ from tickwire.past import Judgement, Judgements, Past
 from tickwire.prediction import Predicted, Prediction
 from tickwire.pulls import Catalogue, Pull, Puller, PullError, PullHook
 from tickwire.redial import Redialler, TokenSource
+from tickwire.references import Ref
 from tickwire.resolve import resolve
 from tickwire.ticks import ticks
 
@@ -267,6 +269,7 @@ __all__ = [
     "GhostChanged",
     "GhostDespawned",
     "GhostError",
+    "GhostLinked",
     "GhostOwned",
     "GhostSpawned",
     "GoodBad",
@@ -319,6 +322,7 @@ __all__ = [
     "Recording",
     "RecordingError",
     "Redialler",
+    "Ref",
     "Relay",
     "RendezvousServer",
     "Request",

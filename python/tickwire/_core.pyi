@@ -76,6 +76,7 @@ __all__ = [
     "GhostArrays",
     "GhostChanged",
     "GhostDespawned",
+    "GhostLinked",
     "GhostOwned",
     "GhostSpawned",
     "GoodBad",
@@ -493,8 +494,12 @@ class Properties:
         capacity: int,
         rules: dict[str, tuple[str, str | None, float, float]],
         coded: bool,
+        references: dict[str, type | str],
         /,
     ) -> Properties: ...
+    @property
+    def references(self) -> dict[str, type | str]:
+        """What references are to, by name: a ghost class, or its name."""
     @property
     def rules(self) -> dict[str, tuple[str, str | None, float, float]]:
         """The display rules of properties, by name: a rule, its velocity's name, and numbers."""
@@ -1775,6 +1780,21 @@ class GhostOwned:
         """Whether it is this client's."""
 
 @final
+class GhostLinked:
+    """A ghost has come that a reference to it waited for, or one is gone that a reference is to."""
+
+    __match_args__: Final = ("ghost", "name", "target")
+    @property
+    def ghost(self) -> Any:
+        """The ghost with the reference."""
+    @property
+    def name(self) -> str:
+        """The name of the property."""
+    @property
+    def target(self) -> Any:
+        """The ghost that the property is now; None: the one that it was is gone."""
+
+@final
 class GhostDespawned:
     """A ghost is gone: it was despawned, or is no longer relevant. It keeps its last values."""
 
@@ -1813,6 +1833,14 @@ class GhostArrays:
     @property
     def rows(self) -> Any:
         """The living rows in rising order, as uint32."""
+    @property
+    def network_ids(self) -> Any:
+        """The network ids of the rows, by which references know them, as uint32: ``tanks["target"][3] =
+        crates.network_ids[7]``. They mean nothing where no ghost lives.
+
+        Raises:
+            GhostError: no :data:`Ref` of the protocol is to this class, so that its ghosts have none.
+        """
     @property
     def owners(self) -> Any:
         """The owner of each row: on a server a client's :attr:`ClientHandle.number`, or 2^64 - 1
@@ -2358,7 +2386,7 @@ class Inbox(Generic[_M, _W, _L, _V]):
         The error is a sentence.
         """
     @property
-    def ghosts(self) -> list[GhostSpawned | GhostChanged | GhostOwned | GhostDespawned]:
+    def ghosts(self) -> list[GhostSpawned | GhostChanged | GhostOwned | GhostLinked | GhostDespawned]:
         """Events of a client's ghosts: first spawns and despawns in order, then changes. None for
         classes taken as columns, and none on a server."""
     @property

@@ -376,6 +376,7 @@ BARE: dict[type, FieldType] = {bool: boolean(), float: float64()}
 NUMBERS = {"vec2": 2, "vec3": 3, "unit_vector": 3, "quaternion": 4}
 _PROPERTIES = "the properties of ghosts (@tickwire.ghost)"
 BOUNDED = {
+    "Ref": _PROPERTIES,
     "up_to": "lists, tuples, sets and dicts",
     "sparse": "dict[int, ...], whose keys are slots",
     "initial": _PROPERTIES,

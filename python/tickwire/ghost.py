@@ -15,8 +15,9 @@ from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, TypeVar, dataclass_transform, overload
 
 from tickwire._core import ClientHandle, FieldType, Ghost, GhostArrays, Properties, Property
-from tickwire.fields import Condition, ShownAs
+from tickwire.fields import NATURAL, Condition, ShownAs
 from tickwire.message import check_bases, default_of, own_fields, rebind_class_cell, resolve_hints, unwrapped
+from tickwire.references import Reference, checked, number_type, quote_later
 
 __all__ = ["DEFAULT_CAPACITY", "Always", "Chosen", "Grid", "Hook", "Owner", "ghost"]
 
@@ -77,28 +78,38 @@ def _declared(cls: type[_T], names: dict[str, Any], capacity: int, coded: bool, 
         raise TypeError(f"{cls.__name__} is a message: what is sent is either that or a ghost")
     if not isinstance(coded, bool):
         raise TypeError(f"{cls.__name__}: coded must be True or False, not {coded!r}")
+    quote_later(cls, names)
     hints = resolve_hints(cls, names)
     declared = inspect.get_annotations(cls)
     rules = {name: _rule(f"{cls.__name__}.{name}", hints[name]) for name in declared}
     conditions = {name: _condition(f"{cls.__name__}.{name}", hints[name]) for name in declared}
-    own = own_fields(cls, {name: _without_conditions(hint) for name, hint in hints.items()})
+    own_references = _references(cls, hints, declared)
+    plain = {name: _without_conditions(hint) for name, hint in hints.items()}
+    plain.update((name, Annotated[int, number_type()]) for name in own_references)
+    own = own_fields(cls, plain)
+    original = cls
     cls = dataclasses.dataclass(eq=False, kw_only=kw_only)(cls)
     made = _with_base(cls)
 
     inherited: dict[str, tuple[FieldType, str]] = {}
     said: dict[str, tuple[str, str | None, float, float]] = {}
+    references: dict[str, type | str] = {}
     for base in reversed(made.__mro__[1:]):
         properties = base.__dict__.get(PROPERTIES)
         if properties is not None:
             inherited.update({name: (field_type, only) for name, field_type, only in properties.fields})
             said.update(properties.rules)
+            references.update(properties.references)
     fields = list(dataclasses.fields(made))  # type: ignore[arg-type]
     by_name = {**inherited, **{name: (field_type, conditions[name]) for name, field_type in own.items()}}
     check_bases(cls, fields, by_name, "ghost")
     said = {name: rule for name, rule in said.items() if name not in own}
     said.update((name, rule) for name, rule in rules.items() if rule is not None)
+    references = {name: target for name, target in references.items() if name not in own}
+    for name, target in own_references.items():
+        references[name] = checked(f"{cls.__name__}.{name}", target, original, made)
     declarations = [(field.name, *by_name[field.name]) for field in fields]
-    properties = Properties(cls.__name__, declarations, capacity, said, coded)
+    properties = Properties(cls.__name__, declarations, capacity, said, coded, references)
     setattr(made, PROPERTIES, properties)
     for place, field in enumerate(fields):
         setattr(made, field.name, Property(properties, place))
@@ -113,6 +124,27 @@ def _condition(where: str, hint: Any) -> str:
     if len(found) > 1:
         raise TypeError(f"{where}: {' and '.join(found)} contradict each other; give one")
     return found[0] if found else ""
+
+
+def _references(cls: type, hints: dict[str, Any], declared: dict[str, Any]) -> dict[str, type | str]:
+    """What the class's own references are to, by name. Those without a default get None."""
+    references: dict[str, type | str] = {}
+    for name in declared:
+        plain, metadata = unwrapped(hints[name])
+        found = [extra for extra in metadata if isinstance(extra, Reference)]
+        if not found:
+            continue
+        others = [extra for extra in metadata if not isinstance(extra, (Reference, Condition, ShownAs))]
+        if len(found) > 1 or others or plain is not object:
+            shown = " and ".join(map(str, found + others))
+            raise TypeError(f"{cls.__name__}.{name}: {shown} contradict each other; give one")
+        references[name] = found[0].target
+        given = cls.__dict__.get(name, NATURAL)
+        if given is NATURAL:
+            setattr(cls, name, None)
+        elif isinstance(given, dataclasses.Field) and given.default is NATURAL:
+            given.default = None
+    return references
 
 
 def _rule(where: str, hint: Any) -> tuple[str, str | None, float, float] | None:

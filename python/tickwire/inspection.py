@@ -112,7 +112,8 @@ def describe(protocol: Protocol) -> str:
             f"ghosts: {len(protocol.ghosts)}, their properties whole; what changes goes as a difference",
         ]
     for cls in protocol.ghosts:
-        lines += ["", *_ghost(cls)]
+        about = protocol.description.partition(f"\nclass {len(cls.__name__.encode())}:{cls.__name__} ")[2]
+        lines += ["", *_ghost(cls, about.partition("\nclass ")[0])]
     return "\n".join(lines)
 
 
@@ -142,16 +143,31 @@ def _message(cls: type, channel: Channel | None) -> Iterator[str]:
     yield from _table(rows)
 
 
-def _ghost(cls: type) -> Iterator[str]:
+def _ghost(cls: type, described: str) -> Iterator[str]:
     properties: Properties = cls.__dict__["__tickwire_properties__"]
     types = [field_type for _, field_type, _ in properties.fields]
-    size = _bits(sum(each.min_bits for each in types), sum(each.max_bits for each in types))
+    # Where references are to it, its ghosts have numbers.
+    number = 32 if "\ni 4:(id) " in described else 0
+    bits = [
+        number + sum(sizes) for sizes in zip(*((each.min_bits, each.max_bits) for each in types), strict=True)
+    ]
+    size = _bits(*bits)
+    kinds = {
+        name: f"reference to {target if isinstance(target, str) else target.__name__}"
+        for name, target in properties.references.items()
+    }
     coded = ", coded" if properties.coded else ""
     yield f"{cls.__name__}: {size}, at most {properties.capacity:,} at a time{coded}"
     rows: list[Row] = [
-        (name, _bits(each.min_bits, each.max_bits), f"{each}, {said}" if said else str(each))
+        (
+            name,
+            _bits(each.min_bits, each.max_bits),
+            ", ".join(filter(None, (kinds.get(name, str(each)), said))),
+        )
         for name, each, said in properties.fields
     ]
+    if number:
+        rows.append(("(id)", _bits(number, number), "for references to it, initial"))
     yield from _table(rows)
 
 

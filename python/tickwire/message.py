@@ -316,9 +316,11 @@ def _converted_type(cls: type, where: str, plain: Any, converter: Converter, wir
 
 def _not_for(bounds: dict[str, Bound], plain: Any) -> str:
     """For bounds that don't fit a type: which ones do."""
-    condition = next((name for name, bound in bounds.items() if isinstance(bound, Condition)), None)
+    condition = next(
+        (name for name, bound in bounds.items() if isinstance(bound, Condition) or name == "Ref"), None
+    )
     if condition:
-        return f"{condition} is for {BOUNDED[condition]}"
+        return f"{bounds[condition]} is for {BOUNDED[condition]}"
     if plain in (list, tuple, set, frozenset, dict):
         held = "tw.u8, tw.u8" if plain is dict else "tw.u8"
         return f"{plain.__name__} must say what it holds, as {plain.__name__}[{held}]"

@@ -25,6 +25,7 @@ use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
 use super::sent::Sent;
 use super::settings::Settings;
+use super::setup::network_id_key;
 use super::shared::Shared;
 use super::state::State;
 use super::stats::ConnectionStats;
@@ -131,7 +132,15 @@ impl Endpoint {
         state.interests = ghosts::interests(protocol.get(), kind.is_server);
         let state = Shared::new(py, kind.name, state, poller, process)?;
         let server = kind.is_server.then(|| Arc::downgrade(&state));
-        let population = Arc::new(Population::new(py, &protocol.get().ghosts, server, &made)?);
+        let population = Population::new(
+            py,
+            &protocol.get().ghosts,
+            &protocol.get().references,
+            network_id_key(network.is_some()),
+            server,
+            &made,
+        );
+        let population = Arc::new(population?);
         let desk = (!protocol.get().calls.is_empty()).then(|| {
             let (weak, population) = (Arc::downgrade(&state), population.clone());
             let counts = state.lock().map(|state| state.calls.clone());

@@ -101,8 +101,8 @@ pub mod module {
     };
     #[pymodule_export]
     use super::ghosts::{
-        ClientWorld, Ghost, GhostArrays, GhostChanged, GhostDespawned, GhostOwned, GhostSpawned, Properties,
-        Property, World, WorldView,
+        ClientWorld, Ghost, GhostArrays, GhostChanged, GhostDespawned, GhostLinked, GhostOwned, GhostSpawned,
+        Properties, Property, World, WorldView,
     };
     #[pymodule_export]
     use super::hooks::Candidates;

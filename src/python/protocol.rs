@@ -16,7 +16,7 @@ use super::codec::Class;
 use super::errors::{ChannelError, StreamError, UnregisteredMessageError, value_error};
 use super::events::ClientHandle;
 use super::fields::bounded;
-use super::ghosts::Properties;
+use super::ghosts::{Properties, References};
 use super::time;
 use crate::netcode::Spoken;
 use crate::replication::Classes;
@@ -81,6 +81,7 @@ pub(crate) struct Protocol {
     /// The classes of ghosts with their programs, in order, and the core's part of them.
     pub(super) ghosts: Vec<(Py<PyType>, Py<Properties>)>,
     pub(super) ghost_classes: Option<Arc<Classes>>,
+    pub(super) references: Arc<References>,
     pub(super) calls: Calls,
     /// The class of clients' inputs.
     pub(super) input_class: Option<Class>,
@@ -133,7 +134,8 @@ impl Protocol {
             Some(ghosts) => argument("ghosts", ghosts, "a list of ghost classes")?,
             None => Vec::new(),
         };
-        let ghosts = ghost_classes(&ghosts)?;
+        let mut ghosts = ghost_classes(&ghosts)?;
+        let references = References::resolve(py, &mut ghosts)?;
         let calls: Vec<Bound<'_, PyAny>> = match calls {
             Some(calls) => argument("calls", calls, "a list of calls")?,
             None => Vec::new(),
@@ -234,6 +236,7 @@ impl Protocol {
             own_channels,
             ghosts,
             ghost_classes,
+            references,
             calls,
             input_class,
         })

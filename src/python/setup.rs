@@ -78,6 +78,11 @@ pub(super) fn skip_seed(network: Option<&VirtualNetwork>) -> Option<u64> {
     }
 }
 
+/// What decides the order of ghosts' network ids. On a simulated network nobody is to be kept from knowing it.
+pub(super) fn network_id_key(is_simulated: bool) -> u64 {
+    if is_simulated { 1 } else { random(&mut OsEntropy) }
+}
+
 /// The class of a message, for errors.
 pub(super) fn class_name(message: &Bound<'_, PyAny>) -> String {
     message.get_type().name().map_or_else(|_| "the message".into(), |name| name.to_string())

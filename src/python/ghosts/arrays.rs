@@ -73,6 +73,22 @@ impl GhostArrays {
         numbers(py, &self.0.alive_rows())
     }
 
+    /// The network ids of the rows, by which references know them, as uint32: ``tanks["target"][3] =
+    /// crates.network_ids[7]``. They mean nothing where no ghost lives.
+    ///
+    /// Raises:
+    ///     GhostError: no :data:`Ref` of the protocol is to this class, so that its ghosts have none.
+    #[getter]
+    fn network_ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let Some(column) = self.0.properties.get().number_column() else {
+            let name = self.0.name();
+            return Err(GhostError::new_err(format!(
+                "{name} has no network ids, as nothing in the protocol refers to it: declare a property as tw.Ref[\"{name}\"]"
+            )));
+        };
+        self.view(py, self.0.column(column), false, (c"I", None))
+    }
+
     /// The owner of each row: on a server a client's :attr:`ClientHandle.number`, or 2^64 - 1
     /// for none; on a client whether it owns the row.
     #[getter]

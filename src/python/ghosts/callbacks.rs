@@ -9,7 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use super::events::{GhostChanged, GhostDespawned, GhostOwned, GhostSpawned};
+use super::events::{GhostChanged, GhostDespawned, GhostLinked, GhostOwned, GhostSpawned};
 use super::properties::{Properties, Property};
 
 /// Which of the methods a class has.
@@ -18,6 +18,7 @@ pub(in crate::python) struct Callbacks {
     spawned: bool,
     changed: bool,
     owned: bool,
+    linked: bool,
     despawned: bool,
 }
 
@@ -32,6 +33,7 @@ impl Callbacks {
             spawned: has("on_spawned")?,
             changed: has("on_changed")?,
             owned: has("on_owned")?,
+            linked: has("on_linked")?,
             despawned: has("on_despawned")?,
         })
     }
@@ -46,6 +48,7 @@ impl Callbacks {
             (self.spawned, "on_spawned"),
             (self.changed, "on_changed"),
             (self.owned, "on_owned"),
+            (self.linked, "on_linked"),
             (self.despawned, "on_despawned"),
         ];
         all.into_iter().find_map(|(has, name)| has.then_some(name))
@@ -67,6 +70,11 @@ impl Callbacks {
             if self.owned {
                 let owned = event.get().owned;
                 event.get().ghost.bind(py).call_method1(intern!(py, "on_owned"), (owned,))?;
+            }
+        } else if let Ok(event) = event.cast::<GhostLinked>() {
+            if self.linked {
+                let GhostLinked { ghost, name, target } = event.get();
+                ghost.bind(py).call_method1(intern!(py, "on_linked"), (name, target))?;
             }
         } else if let (Ok(event), true) = (event.cast::<GhostDespawned>(), self.despawned) {
             event.get().ghost.bind(py).call_method0(intern!(py, "on_despawned"))?;

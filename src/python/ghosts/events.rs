@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::ghost::Ghost;
 use super::old::Before;
@@ -41,6 +41,20 @@ pub(crate) struct GhostOwned {
     /// Whether it is this client's.
     #[pyo3(get)]
     pub(super) owned: bool,
+}
+
+/// A ghost has come that a reference to it waited for, or one is gone that a reference is to.
+#[pyclass(frozen, module = "tickwire")]
+pub(crate) struct GhostLinked {
+    /// The ghost with the reference.
+    #[pyo3(get)]
+    pub(super) ghost: Py<Ghost>,
+    /// The name of the property.
+    #[pyo3(get)]
+    pub(super) name: Py<PyString>,
+    /// The ghost that the property is now; None: the one that it was is gone.
+    #[pyo3(get)]
+    pub(super) target: Option<Py<Ghost>>,
 }
 
 /// A ghost is gone: it was despawned, or is no longer relevant. It keeps its last values.
@@ -95,6 +109,20 @@ impl GhostOwned {
     fn __repr__(&self, py: Python<'_>) -> String {
         let owned = if self.owned { "True" } else { "False" };
         format!("GhostOwned(ghost={}, owned={owned})", shown(py, &self.ghost))
+    }
+}
+
+#[pymethods]
+impl GhostLinked {
+    #[classattr]
+    fn __match_args__() -> (&'static str, &'static str, &'static str) {
+        ("ghost", "name", "target")
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let (ghost, name) = (shown(py, &self.ghost), self.name.bind(py));
+        let target = self.target.as_ref().map_or_else(|| "None".into(), |target| shown(py, target));
+        format!("GhostLinked(ghost={ghost}, name='{name}', target={target})")
     }
 }
 

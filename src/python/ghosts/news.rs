@@ -1,15 +1,16 @@
 //! What arrived for a client's ghosts: written to the columns, and as events of those classes that come as
 //! objects.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 
 use super::callbacks::Callbacks;
 use super::core;
-use super::events::{GhostChanged, GhostDespawned, GhostOwned, GhostSpawned};
+use super::events::{GhostChanged, GhostDespawned, GhostLinked, GhostOwned, GhostSpawned};
 use super::ghost::Values;
+use super::links::{Links, Relinked};
 use super::old::Before;
 use super::population::Population;
 use super::rows::{GhostRows, NOBODY};
@@ -95,6 +96,7 @@ impl Population {
             matches!(event.kind, GhostEventKind::Owned { .. }) && spawned.contains(&(event.class, event.id))
         };
         let mut owned = owned.into_iter();
+        let mut relinking = Relinking::default();
         // A reused id is the new ghost's from its spawn on.
         let mut bodies = bodies.into_iter().peekable();
         for event in &events {
@@ -110,6 +112,7 @@ impl Population {
                 GhostEventKind::Owned { owner } => rows.set_owner(row, if owner { 1 } else { NOBODY }),
                 GhostEventKind::Changed { .. } | GhostEventKind::Despawned => {}
             }
+            relinking.note(rows, event, !as_columns.contains(&class));
             let has_values = matches!(event.kind, GhostEventKind::Spawned | GhostEventKind::Changed { .. });
             let is_its = |next: &(usize, u32, usize, Vec<u8>)| has_values && (next.0, next.1) == (class, row);
             while let Some((.., property, body)) = bodies.next_if(is_its) {
@@ -134,7 +137,69 @@ impl Population {
                 rows.end(py, row, last.remove(&(class, row)));
             }
         }
+        for Relinked { class, row, property } in relinking.relinked(&self.links) {
+            let rows = &self.classes[class];
+            let target = rows.links.target(py, (class, property), rows.reference_number(row, property))?;
+            let (ghost, target) = (rows.object(py, row)?.unbind(), target.map(Bound::unbind));
+            let name = rows.properties.get().attribute_name(py, property).clone().unbind();
+            let told = Py::new(py, GhostLinked { ghost, name, target })?.into_any();
+            if rows.callbacks.any() {
+                called.push((rows.callbacks, told.clone_ref(py)));
+            }
+            objects.push(told);
+        }
         Ok(called)
+    }
+}
+
+/// What a take's events say of references.
+#[derive(Default)]
+struct Relinking {
+    /// The numbers of ghosts that came or went, with their classes.
+    moved: BTreeMap<u32, usize>,
+    /// The references whose own ghosts came, or were given others: those events say so.
+    told: HashMap<(usize, u32), u64>,
+}
+
+impl Relinking {
+    fn note(&mut self, rows: &GhostRows, event: &GhostEvent, as_objects: bool) {
+        let (class, row, links) = (rows.index, event.id, &rows.links);
+        let (holds, is_numbered) =
+            (as_objects && links.has_references(class), rows.properties.get().number_column().is_some());
+        match event.kind {
+            GhostEventKind::Despawned => {
+                self.moved.extend(links.known_number(class, row).map(|number| (number, class)));
+                if holds {
+                    links.release(class, row);
+                }
+            }
+            GhostEventKind::Spawned | GhostEventKind::Changed { .. } => {
+                if is_numbered && links.known_number(class, row) != rows.network_id(row) {
+                    links.appear(rows, row);
+                    self.moved.extend(links.known_number(class, row).map(|number| (number, class)));
+                }
+                let mask = match event.kind {
+                    GhostEventKind::Changed { mask } => mask & links.mask(class),
+                    _ => links.mask(class),
+                };
+                if holds && mask != 0 {
+                    links.hold(rows, row, mask);
+                    *self.told.entry((class, row)).or_default() |= mask;
+                }
+            }
+            GhostEventKind::Owned { .. } => {}
+        }
+    }
+
+    /// The references that are of another ghost than before, or of none, without a word by their own ghosts' events.
+    fn relinked(&self, links: &Links) -> Vec<Relinked> {
+        if self.moved.is_empty() {
+            return Vec::new();
+        }
+        let mut relinked = links.relinked(&self.moved);
+        relinked
+            .retain(|it| self.told.get(&(it.class, it.row)).is_none_or(|told| told >> it.property & 1 == 0));
+        relinked
     }
 }
 
@@ -149,6 +214,7 @@ fn object(
     Ok(match event.kind {
         GhostEventKind::Spawned => Py::new(py, GhostSpawned { ghost })?.into_any(),
         GhostEventKind::Changed { mask } => {
+            let mask = mask & rows.properties.get().visible();
             let names = rows.properties.get().names(py, mask)?.unbind();
             let (rows, before) = (rows.clone(), before.clone());
             Py::new(py, GhostChanged { ghost, names, rows, row: event.id, mask, before })?.into_any()

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::links::NOTHING;
 use super::rows::GhostRows;
 use crate::replication::Mirror;
 
@@ -28,7 +29,9 @@ pub(super) struct Before {
 impl Before {
     /// Copies what the mirror is about to change in a class.
     pub(super) fn copy(&mut self, rows: &GhostRows, mirror: &Mirror) {
+        let visible = rows.properties.get().visible();
         for (row, mask) in mirror.changing(rows.index) {
+            let mask = mask & visible;
             self.starts.insert((rows.index, row), self.cells.len());
             for property in (0..64).filter(|property| mask >> property & 1 == 1) {
                 let memory = rows.column(property);
@@ -56,7 +59,10 @@ impl Before {
         for property in (0..64).filter(|property| mask >> property & 1 == 1) {
             let size = rows.column(property).size();
             let core = properties.core(property);
-            let value = if core.has_words() {
+            let value = if properties.reference(property).is_some() {
+                let number = self.cells[at..].first_chunk().map_or(NOTHING, |cell| u32::from_le_bytes(*cell));
+                rows.referred(py, property, number)?
+            } else if core.has_words() {
                 properties.load::<true>(py, property, &self.cells[at..at + size], 0)?
             } else {
                 match self.bodies.get(&(rows.index, row, property)) {

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
 use super::ghost::{Ghost, Live};
+use super::links::{Links, References};
 use super::properties::Properties;
 use super::rows::GhostRows;
 use crate::python::errors::GhostError;
@@ -19,6 +20,7 @@ pub(in crate::python) struct Population {
     pub(super) classes: Vec<Arc<GhostRows>>,
     /// "server" or "client", for error sentences.
     side: &'static str,
+    pub(super) links: Arc<Links>,
 }
 
 /// Reads a dict of ghost classes to derived classes that a client makes instead.
@@ -53,18 +55,20 @@ pub(in crate::python) fn made_classes(
 }
 
 impl Population {
-    /// An empty population. `server` is a server's endpoint; `made` are a client's derived classes, by class
-    /// number.
+    /// An empty population. `server` is a server's endpoint, `key` decides its network ids, and `made` are a client's
+    /// derived classes, by class number.
     pub(in crate::python) fn new(
         py: Python<'_>,
         classes: &[(Py<PyType>, Py<Properties>)],
+        references: &Arc<References>,
+        key: u64,
         server: Option<Weak<Shared<State>>>,
         made: &[(usize, Py<PyType>)],
     ) -> PyResult<Self> {
         let each = classes.iter().enumerate().map(|(index, (class, properties))| {
             (class, properties, made.iter().find(|(place, _)| *place == index).map(|(_, class)| class))
         });
-        Population::as_seen(py, each, server, false)
+        Population::as_seen(py, each, server, false, Links::new(references, key))
     }
 
     /// The same classes without ghosts, to show another time in.
@@ -74,6 +78,7 @@ impl Population {
             self.classes.iter().map(|rows| (&rows.class, &rows.properties, Some(rows.made()))),
             None,
             true,
+            Links::of_view(&self.links),
         )
     }
 
@@ -82,13 +87,16 @@ impl Population {
         classes: impl Iterator<Item = (&'a Py<PyType>, &'a Py<Properties>, Option<&'a Py<PyType>>)>,
         server: Option<Weak<Shared<State>>>,
         is_view: bool,
+        links: Arc<Links>,
     ) -> PyResult<Self> {
         let side = if server.is_some() { "server" } else { "client" };
         let each = classes.enumerate().map(|(index, (class, properties, made))| {
             let made = made.map(|class| class.bind(py));
-            GhostRows::new(index, class.bind(py), properties.bind(py), server.clone(), made, is_view)
+            GhostRows::new(index, class.bind(py), properties.bind(py), server.clone(), made, is_view, &links)
         });
-        Ok(Population { classes: each.collect::<PyResult<_>>()?, side })
+        let classes: Vec<_> = each.collect::<PyResult<_>>()?;
+        links.set_classes(&classes);
+        Ok(Population { classes, side, links })
     }
 
     /// Whether the protocol has no ghosts.

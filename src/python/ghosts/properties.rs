@@ -6,19 +6,23 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use super::ghost::Ghost;
+use super::links::{NOTHING, wrong_class};
 use super::store::store;
 use crate::python::errors::value_error;
 use crate::python::fields::{FieldType, bounded};
 use crate::python::lock;
 use crate::python::shape::Shape;
 use crate::replication::{Condition, GhostClass, Rule, Velocity};
-use crate::wire::{self, BitReader, BitWriter, Property as CoreProperty, Schema};
+use crate::wire::{self, BitReader, BitWriter, Kind, Property as CoreProperty, Schema};
 
 /// Most ghosts of a class: ids have this many bits.
 const MAX_CAPACITY: u32 = 1 << 16;
+
+/// What the property is called that has network ids.
+pub(super) const NUMBER_NAME: &str = "(id)";
 
 /// The compiled program of a class made by :func:`tickwire.ghost`.
 ///
@@ -34,6 +38,8 @@ pub(crate) struct Properties {
     /// The names of what is in a mask, by mask.
     names: Mutex<HashMap<u64, Py<PyTuple>>>,
     rules: HashMap<String, RuleSpec>,
+    /// The column of the ghosts' network ids, where something refers to them.
+    number_column: Option<usize>,
 }
 
 /// What Python needs of a property besides the core's part of it.
@@ -42,18 +48,21 @@ struct Attribute {
     name: Py<PyString>,
     shape: Arc<Shape>,
     field_type: Py<FieldType>,
+    /// Of a reference: the class that it is to, or its name.
+    reference: Option<Py<PyAny>>,
 }
 
 #[pymethods]
 impl Properties {
     #[new]
-    #[pyo3(signature = (name, fields, capacity, rules, coded, /))]
+    #[pyo3(signature = (name, fields, capacity, rules, coded, references, /))]
     fn new(
         name: String,
         fields: Vec<(String, Bound<'_, FieldType>, String)>,
         capacity: &Bound<'_, PyAny>,
         rules: HashMap<String, RuleSpec>,
         coded: bool,
+        references: &Bound<'_, PyDict>,
     ) -> PyResult<Self> {
         let capacity = bounded(&format!("{name}: capacity"), capacity, 1, MAX_CAPACITY)?;
         if fields.is_empty() {
@@ -69,19 +78,35 @@ impl Properties {
         let class = class.map_err(value_error)?.with_coding(coded);
         let class =
             with_rules(class, &rules).map_err(|error| PyValueError::new_err(format!("{name}.{error}")))?;
-        let attributes = fields.into_iter().map(|(name, field_type, _)| Attribute {
-            name: PyString::intern(field_type.py(), &name).unbind(),
-            shape: field_type.get().shape.clone(),
-            field_type: field_type.unbind(),
+        let attributes = fields.into_iter().map(|(name, field_type, _)| {
+            Ok(Attribute {
+                reference: references.get_item(&name)?.map(Bound::unbind),
+                name: PyString::intern(field_type.py(), &name).unbind(),
+                shape: field_type.get().shape.clone(),
+                field_type: field_type.unbind(),
+            })
         });
         Ok(Properties {
-            attributes: attributes.collect(),
+            attributes: attributes.collect::<PyResult<_>>()?,
             defaults: OnceLock::new(),
             name,
             class: Arc::new(class),
             names: Mutex::default(),
             rules,
+            number_column: None,
         })
+    }
+
+    /// What references are to, by name: a ghost class, or its name.
+    #[getter]
+    fn references<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        for attribute in &self.attributes {
+            if let Some(reference) = &attribute.reference {
+                all.set_item(&attribute.name, reference)?;
+            }
+        }
+        Ok(all)
     }
 
     /// The display rules of properties, by name: a rule, its velocity's name, and numbers.
@@ -120,7 +145,10 @@ impl Properties {
     /// raise, if any.
     #[pyo3(signature = (ghost, /))]
     fn set_defaults(&self, ghost: &Bound<'_, PyAny>) -> PyResult<()> {
-        let defaults = self.values(ghost)?;
+        let defaults = self.values(ghost, |property, value| match value.is_none() {
+            true => Ok(NOTHING),
+            false => Err(wrong_class(value.py(), self, property, value)),
+        })?;
         // A class is declared once.
         let _ = self.defaults.set(defaults);
         Ok(())
@@ -135,6 +163,55 @@ impl Properties {
         own.get_item(intern!(py, "__tickwire_properties__")).ok()?.cast_into().ok()
     }
 
+    /// The same with one more property, which nobody sees: the number by which references know a ghost.
+    ///
+    /// # Errors
+    /// It has as many properties as there may be, or as large ones.
+    pub(super) fn numbered(&self, py: Python<'_>) -> PyResult<Properties> {
+        let wrong = |error: &dyn core::fmt::Display| PyValueError::new_err(format!("{}: {error}", self.name));
+        let class = &self.class;
+        let fields = class.properties.schema().fields().iter();
+        let kinds = fields.map(|field| (field.name().to_owned(), field.kind().clone()));
+        let number = (NUMBER_NAME.to_owned(), Kind::Bits { bits: 32 });
+        let schema = Schema::new(kinds.chain([number])).map_err(|error| wrong(&error))?;
+        let properties = wire::Properties::new(schema).map_err(|error| wrong(&error))?;
+        let conditions: Vec<_> = class.conditions.iter().copied().chain([Condition::Initial]).collect();
+        let numbered = GhostClass::new(self.name.clone(), properties, conditions, class.capacity);
+        let numbered = numbered.map_err(value_error)?.with_coding(class.coded);
+        let numbered = numbered.with_rules(class.rules.iter().copied().enumerate());
+        let attributes = self.attributes.iter().map(|attribute| Attribute {
+            name: attribute.name.clone_ref(py),
+            shape: attribute.shape.clone(),
+            field_type: attribute.field_type.clone_ref(py),
+            reference: attribute.reference.as_ref().map(|reference| reference.clone_ref(py)),
+        });
+        Ok(Properties {
+            name: self.name.clone(),
+            class: Arc::new(numbered.map_err(|error| wrong(&error))?),
+            attributes: attributes.collect(),
+            defaults: self.defaults.clone(),
+            names: Mutex::default(),
+            rules: self.rules.clone(),
+            number_column: Some(self.len()),
+        })
+    }
+
+    /// The column of network ids, if the class has it.
+    pub(super) fn number_column(&self) -> Option<usize> {
+        self.number_column
+    }
+
+    /// What a property is a reference to, if it is one: a class, or its name.
+    pub(super) fn reference(&self, property: usize) -> Option<&Py<PyAny>> {
+        self.attributes.get(property)?.reference.as_ref()
+    }
+
+    /// The mask of the properties that the game knows.
+    pub(super) fn visible(&self) -> u64 {
+        u64::MAX.unbounded_shr(64 - self.attributes.len() as u32)
+    }
+
+    /// How many properties the game knows.
     pub(super) fn len(&self) -> usize {
         self.attributes.len()
     }
@@ -144,15 +221,22 @@ impl Properties {
         self.defaults.get().map_or(&[], Vec::as_slice)
     }
 
-    /// The values of an object: cells, and bodies of what has none.
+    /// The values of an object: cells, and bodies of what has none. `number_of` says what a reference is to.
     ///
     /// # Errors
     /// FieldError or FieldTypeError, when one can't be written.
-    pub(super) fn values(&self, ghost: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<u8>>> {
+    pub(super) fn values(
+        &self,
+        ghost: &Bound<'_, PyAny>,
+        number_of: impl Fn(usize, &Bound<'_, PyAny>) -> PyResult<u32>,
+    ) -> PyResult<Vec<Vec<u8>>> {
         let each = (0..self.len()).map(|property| {
             let value = ghost.getattr(self.attribute_name(ghost.py(), property))?;
             if !self.core(property).has_words() {
                 return self.body(property, &value);
+            }
+            if self.reference(property).is_some() {
+                return Ok(number_of(property, &value)?.to_le_bytes().to_vec());
             }
             let mut cell = vec![0; self.core(property).field().node().size()];
             self.cell(property, &value, &mut cell)?;

@@ -16,6 +16,7 @@ use pyo3::types::PyType;
 use super::callbacks::Callbacks;
 use super::core;
 use super::ghost::{Ghost, Live, Values};
+use super::links::{Links, NOTHING};
 use super::memory::Memory;
 use super::news::News;
 use super::properties::Properties;
@@ -53,6 +54,7 @@ pub(in crate::python) struct GhostRows {
     server: Option<Weak<Shared<State>>>,
     /// Whether it shows the world at another time.
     is_view: bool,
+    pub(super) links: Arc<Links>,
     held: Mutex<Held>,
     /// The last tick's changes, for a class that comes as columns.
     pub(super) news: Mutex<News>,
@@ -95,6 +97,7 @@ impl GhostRows {
         server: Option<Weak<Shared<State>>>,
         made: Option<&Bound<'_, PyType>>,
         is_view: bool,
+        links: &Arc<Links>,
     ) -> PyResult<Arc<Self>> {
         let made = made.unwrap_or(class);
         let (core, capacity) = (&properties.get().class.properties, properties.get().capacity() as usize);
@@ -118,6 +121,7 @@ impl GhostRows {
             grown: AtomicBool::new(false),
             server,
             is_view,
+            links: links.clone(),
             held: Mutex::default(),
             news: Mutex::default(),
         }))
@@ -170,6 +174,9 @@ impl GhostRows {
     ) -> PyResult<Bound<'py, PyAny>> {
         let properties = self.properties.get();
         let core = properties.core(property);
+        if properties.reference(property).is_some() {
+            return self.referred(py, property, self.reference_number(row, property));
+        }
         if core.has_words() {
             let mut cell = Copied::zeroed(core.field().node().size());
             self.columns[property].read(row as usize, cell.bytes());
@@ -180,6 +187,30 @@ impl GhostRows {
             // The client isn't sent this value, or hasn't got it yet.
             None => Ok(py.None().into_bound(py)),
         }
+    }
+
+    /// The number in a reference of a row.
+    pub(super) fn reference_number(&self, row: u32, property: usize) -> u32 {
+        let mut cell = [0; 4];
+        self.columns[property].read(row as usize, &mut cell);
+        u32::from_le_bytes(cell)
+    }
+
+    /// What a reference with this number is to: a ghost, or None.
+    pub(super) fn referred<'py>(
+        &self,
+        py: Python<'py>,
+        property: usize,
+        number: u32,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let target = self.links.target(py, (self.index, property), number)?;
+        Ok(target.map_or_else(|| py.None().into_bound(py), Bound::into_any))
+    }
+
+    /// The number by which references know a row, if they may.
+    pub(super) fn network_id(&self, row: u32) -> Option<u32> {
+        let column = self.properties.get().number_column()?;
+        Some(self.reference_number(row, column)).filter(|number| *number != NOTHING)
     }
 
     /// The value of a property with words, without conversion to the game's own types.
@@ -212,6 +243,12 @@ impl GhostRows {
             }));
         };
         let core = properties.core(property);
+        if properties.reference(property).is_some() {
+            let number = self.links.number_of(self, property, value)?;
+            self.columns[property].write(row as usize, &number.to_le_bytes());
+            self.written.fetch_or(1 << property, Ordering::Relaxed);
+            return Ok(());
+        }
         if core.has_words() {
             let mut cell = Copied::zeroed(core.field().node().size());
             properties.cell(property, value, cell.bytes())?;
@@ -267,7 +304,8 @@ impl GhostRows {
 
     /// Checks the values of an object that is to become a row.
     pub(super) fn check(&self, ghost: &Bound<'_, PyAny>) -> PyResult<Checked> {
-        self.properties.get().values(ghost).map(Checked)
+        let number_of = |property, value: &Bound<'_, PyAny>| self.links.number_of(self, property, value);
+        self.properties.get().values(ghost, number_of).map(Checked)
     }
 
     // --- rows --------------------------------------------------------------------------------------------
@@ -283,6 +321,10 @@ impl GhostRows {
             }
         }
         self.set_owner(row, owner);
+        if let Some(column) = self.properties.get().number_column() {
+            self.columns[column].write(row as usize, &self.links.draw().to_le_bytes());
+            self.links.appear(self, row);
+        }
         self.appear(row);
         self.grown.store(true, Ordering::Relaxed);
     }
@@ -324,6 +366,7 @@ impl GhostRows {
         gone.into_iter().for_each(|row| self.end(py, row, None));
         self.count.fetch_max(alive.len(), Ordering::Relaxed);
         self.alive.write(0, alive);
+        self.links.handle_shown();
         self.living.store(alive.iter().map(|alive| usize::from(*alive)).sum(), Ordering::Relaxed);
     }
 
@@ -357,6 +400,7 @@ impl GhostRows {
             self.living.fetch_sub(1, Ordering::Relaxed);
         }
         self.set_owner(row, NOBODY);
+        self.links.forget(self.index, row);
         let removed = {
             let mut held = lock(&self.held);
             let without = self.without_words();

@@ -341,7 +341,7 @@ impl World {
         for (rows, class) in self.population.classes.iter().zip(&costs.classes) {
             let each = PyDict::new(py);
             for (property, bits) in class.properties.iter().enumerate() {
-                each.set_item(rows.properties.get().attribute_name(py, property), bits)?;
+                each.set_item(rows.properties.get().core(property).field().name(), bits)?;
             }
             for (name, bits) in
                 [("(updates)", class.updates), ("(creates)", class.creates), ("(destroys)", class.destroys)]
