@@ -19,6 +19,8 @@ const MAX_HISTORY_BYTES: usize = 16 << 20;
 const MAX_STATES: u8 = 4;
 /// Turns sent in front of what a newcomer says to have.
 const MAX_UNACKED: TurnNumber = 512;
+/// So few turns are sent again with each payload.
+const ALL_UNACKED: TurnNumber = 12;
 /// After so long without progress all that a newcomer doesn't have is sent again.
 const RESEND: Duration = Duration::from_millis(300);
 /// How often a newcomer hears something, and how soon it may be answered.
@@ -266,6 +268,11 @@ impl Lockstep {
         };
         if guest.stage == GuestStage::Served && !guest.heals {
             let skipped = (guest.sent.turn + 1 - oldest).max(0) as usize;
+            if newest - guest.place.turn <= ALL_UNACKED {
+                // So near the end a lost payload costs a turn, as it does among those who play.
+                guest.sent = guest.place;
+            }
+            let skipped = skipped.min((guest.sent.turn + 1 - oldest).max(0) as usize);
             guest.sent = served.take(guest.sent, history.iter().skip(skipped), room);
         }
         Some(JoinWord::Serve(served))

@@ -168,7 +168,12 @@ impl Lockstep {
             self.push_event(LockstepEvent::PaceChanged { turn, pace });
         }
         self.length = schedule::length(self.config.step, self.pace, self.speed);
-        self.due = schedule::next_due(self.due, now, stalled, self.length, lead);
+        // A newcomer whom nobody waits for yet comes in step with the others, whatever it waits for itself.
+        let is_early = turn < self.departures.joined(self.config.me);
+        self.due = match is_early {
+            true => self.due + self.length,
+            false => schedule::next_due(self.due, now, stalled, self.length, lead),
+        };
         if let Some(player) = newcomer {
             self.admit(now, turn, player);
         }
