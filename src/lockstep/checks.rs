@@ -12,6 +12,8 @@ use crate::time::{Duration, Instant};
 const KEPT: usize = 128;
 /// How many turns to wait for a check: after that, someone left it out.
 const OVERDUE: TurnNumber = 48;
+/// Turns for which a world may be healed before it counts as another one again.
+const MAX_HEALING: TurnNumber = 600;
 /// The maximum of values in a turn's log.
 pub const MAX_WORDS: usize = 1 << 20;
 /// The maximum of objects in a turn's log.
@@ -133,6 +135,10 @@ pub struct Checks {
     /// A difference was found: nothing is compared until the game is repaired.
     is_open: bool,
     noted: u16,
+    /// Players whose worlds are being healed, since which turn, and who is done.
+    excused: u16,
+    excused_at: TurnNumber,
+    healed: VecDeque<(u8, TurnNumber)>,
     inquiries: VecDeque<(u8, TurnNumber)>,
     inquiry: Option<Inquiry>,
 }
@@ -146,6 +152,9 @@ impl Checks {
             reviewed: TurnNumber::MIN,
             is_open: false,
             noted: 0,
+            excused: 0,
+            excused_at: TurnNumber::MIN,
+            healed: VecDeque::new(),
             inquiries: VecDeque::new(),
             inquiry: None,
         }
@@ -194,7 +203,7 @@ impl Checks {
             return None;
         }
         for log in self.logs.iter().filter(|log| log.turn > self.reviewed) {
-            for player in members(players & !self.noted & !(1 << me)) {
+            for player in members(players & !self.noted & !self.excused & !(1 << me)) {
                 if self.crc_of(player, log.turn).is_some_and(|crc| crc != log.check.crc) {
                     self.noted |= 1 << player;
                     return Some((log.turn, player));
@@ -209,7 +218,7 @@ impl Checks {
         let newest = self.logs.back()?.turn;
         while !self.is_open && self.reviewed < newest {
             let turn = self.reviewed + 1;
-            let players = needed(turn);
+            let players = needed(turn) & !self.review_excused(turn);
             let Some(mine) = self.log(turn).map(|log| log.check.crc) else {
                 self.reviewed = turn;
                 continue;
@@ -242,6 +251,41 @@ impl Checks {
             return Some(verdict);
         }
         None
+    }
+
+    /// These players' worlds are being healed: until they are, nothing is made of it that they differ.
+    pub(super) fn excuse(&mut self, players: u16, turn: TurnNumber) {
+        (self.excused, self.excused_at, self.is_open) = (self.excused | players, turn, false);
+        self.noted &= !players;
+    }
+
+    /// Whether a player's world is being healed.
+    pub(super) fn is_excused(&self, player: u8) -> bool {
+        self.excused >> player & 1 == 1
+    }
+
+    /// Whose world was another one and is none any more, and from which turn on.
+    pub(super) fn poll_healed(&mut self) -> Option<(u8, TurnNumber)> {
+        self.healed.pop_front()
+    }
+
+    /// Whether a player's check of a turn is the one found here.
+    pub(super) fn agrees_with(&self, player: u8, turn: TurnNumber) -> bool {
+        self.log(turn).is_some_and(|log| self.crc_of(player, turn) == Some(log.check.crc))
+    }
+
+    /// Who isn't compared in a turn. A world that is one with ours again, or wasn't for too long, is compared from there on.
+    fn review_excused(&mut self, turn: TurnNumber) -> u16 {
+        if self.excused != 0 && turn > self.excused_at + MAX_HEALING {
+            self.excused = 0;
+        }
+        for player in members(self.excused) {
+            if turn > self.excused_at && self.agrees_with(player, turn) {
+                self.excused &= !(1 << player);
+                self.healed.push_back((player, turn));
+            }
+        }
+        self.excused
     }
 
     /// Compares again, beginning after this turn.

@@ -59,6 +59,12 @@ pub struct LockstepConfig {
     pub resend: Option<Duration>,
     /// How many turns' values are kept to find differences.
     pub log_turns: usize,
+    /// This player isn't one of `players`: it comes while the game runs.
+    pub joins: bool,
+    /// Whether newcomers are let in while the game runs.
+    pub admits: bool,
+    /// Whether whoever has another world than more than half of all is given theirs.
+    pub heals: bool,
 }
 
 impl LockstepConfig {
@@ -74,6 +80,9 @@ impl LockstepConfig {
             max_pace: Pace { steps: 6, delay: 6 },
             resend: None,
             log_turns: 32,
+            joins: false,
+            admits: false,
+            heals: false,
         }
     }
 
@@ -91,7 +100,7 @@ impl LockstepConfig {
         is_in("players", self.players.count_ones() as usize, 1, MAX_PLAYERS)?;
         for (name, player) in [("me", self.me), ("master", self.master)] {
             is_in(name, player.into(), 0, MAX_PLAYERS - 1)?;
-            if self.players >> player & 1 == 0 {
+            if self.players >> player & 1 == 0 && !(self.joins && name == "me") {
                 let high = 15 - u64::from(self.players.leading_zeros());
                 return Err(LockstepConfigError { name, value: player.into(), low: 0, high });
             }

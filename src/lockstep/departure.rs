@@ -28,6 +28,10 @@ pub struct Departures {
     /// Players whose own data isn't accepted any more.
     pub frozen: u16,
     out: [Option<TurnNumber>; MAX_PLAYERS],
+    /// From which turn on each counts.
+    joined: [TurnNumber; MAX_PLAYERS],
+    /// Isn't reachable, whether it is a player or not.
+    pub absent: u16,
 }
 
 /// The result of an evaluation.
@@ -43,7 +47,17 @@ pub struct DepartureNews {
 
 impl Departures {
     pub(super) fn new(players: u16, me: u8, master: u8) -> Self {
-        Departures { players, me, master, gone: 0, votes: 0, frozen: 0, out: [None; MAX_PLAYERS] }
+        Departures {
+            players,
+            me,
+            master,
+            gone: 0,
+            votes: 0,
+            frozen: 0,
+            out: [None; MAX_PLAYERS],
+            joined: [TurnNumber::MIN; MAX_PLAYERS],
+            absent: 0,
+        }
     }
 
     /// The first turn without a player, if decided.
@@ -59,8 +73,70 @@ impl Departures {
     /// The players of a turn.
     pub fn needed(&self, turn: TurnNumber) -> u16 {
         members(self.players)
-            .filter(|it| self.out(*it).is_none_or(|out| out > turn))
+            .filter(|it| self.out(*it).is_none_or(|out| out > turn) && self.joined[usize::from(*it)] <= turn)
             .fold(0, |all, it| all | 1 << it)
+    }
+
+    /// The turn from which on a player counts.
+    pub fn joined(&self, player: u8) -> TurnNumber {
+        self.joined[usize::from(player)]
+    }
+
+    /// Whether a newcomer may have this number from a turn on that now runs: the same for all. What was said of the one who
+    /// had it before is of no use to anybody any more.
+    pub fn may_admit(&self, player: u8, turn: TurnNumber) -> bool {
+        self.players >> player & 1 == 0
+            || self.out(player).is_some_and(|out| out.saturating_add(2 * SETTLED) < turn)
+    }
+
+    /// A newcomer counts from this turn on.
+    pub(super) fn admit(&mut self, player: u8, from: TurnNumber) {
+        let (at, bit) = (usize::from(player), 1 << player);
+        self.players |= bit;
+        (self.out[at], self.joined[at]) = (None, from);
+        self.frozen &= !bit;
+        self.votes &= !bit;
+        self.gone = self.gone & !bit | self.absent & bit;
+    }
+
+    /// Takes over who is in and who is out, as the one knows it who gave the world.
+    pub(super) fn take_over(
+        &mut self,
+        players: u16,
+        out: [Option<TurnNumber>; MAX_PLAYERS],
+        joined: [TurnNumber; MAX_PLAYERS],
+    ) {
+        let left = members(players).filter(|it| out[usize::from(*it)].is_some());
+        self.frozen = left.fold(0, |all, it| all | 1 << it);
+        (self.players, self.out, self.joined) = (players, out, joined);
+        self.gone = self.absent & players;
+        self.votes = 0;
+    }
+
+    /// A newcomer hears that a player is out from a turn on.
+    pub(super) fn note_out(&mut self, player: u8, turn: TurnNumber) {
+        self.frozen |= 1 << player;
+        self.out[usize::from(player)].get_or_insert(turn);
+    }
+
+    /// From which turn on each is out and counts.
+    pub fn spans(&self) -> ([Option<TurnNumber>; MAX_PLAYERS], [TurnNumber; MAX_PLAYERS]) {
+        (self.out, self.joined)
+    }
+
+    /// Who withholds what a player who left gave to a turn: who claims to have it; where nobody does, whoever decided that
+    /// it is needed.
+    pub fn withholders(&self, player: u8, turn: TurnNumber, remotes: &[RemotePlayer]) -> u16 {
+        if self.frozen >> player & 1 == 0 || self.out(player).is_none_or(|out| out <= turn) {
+            return 0;
+        }
+        let others = self.live() & !(1 << self.me);
+        let claims = |it: &u8| {
+            let word = remotes[usize::from(*it)].departures[usize::from(player)];
+            word.is_some_and(|word| near(word.have, turn) >= turn)
+        };
+        let found = members(others).filter(claims).fold(0, |all, it| all | 1 << it);
+        if found != 0 { found } else { 1 << self.proposer(remotes) & others }
     }
 
     /// The players who stay, as far as known.

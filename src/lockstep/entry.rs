@@ -3,7 +3,7 @@
 //! | part | bits |
 //! |---|---|
 //! | commands | 0; or 1, 6: how many, and each 0 and 4 or 1 and 10: its bytes, and those |
-//! | control | 0; or 1 and 2: 0 pace (4: steps - 1, 4: delay - 1), 1 pause (1), 2 speed (6: in 10 %, less 1) |
+//! | control | 0; or 1 and 2: 0 pace (4: steps - 1, 4: delay - 1), 1 pause (1), 2 speed (6: in 10 %, less 1), 3 join (4: who counts from some turns later on) |
 //! | checks | 2: how many; where there are some 6: how many turns the newest is before this; each 32 (CRC, also over the draw), oldest first |
 
 use super::config::{MAX_COMMAND_BYTES, MAX_COMMANDS, MAX_DELAY, MAX_ENTRY_BYTES, MAX_STEPS, Pace};
@@ -23,6 +23,8 @@ pub enum Control {
     Pause(bool),
     /// In steps of 10 %, 1 to 64.
     Speed(u8),
+    /// A newcomer is let in; only the player whose part it is may say it.
+    Join(u8),
 }
 
 /// A check of the world after a turn. Only the CRC is sent; it covers the draw.
@@ -54,6 +56,7 @@ impl TurnEntry {
             Control::Pace(_) => 10,
             Control::Pause(_) => 3,
             Control::Speed(_) => 8,
+            Control::Join(_) => 6,
         });
         let checks = if self.checks.is_empty() { 0 } else { 6 + 32 * self.checks.len() };
         1 + usize::from(!self.commands.is_empty()) * 6 + commands + 1 + control + 2 + checks
@@ -84,6 +87,10 @@ impl TurnEntry {
             Some(Control::Speed(speed)) => {
                 writer.bits(2, 2);
                 writer.bits(u64::from(speed - 1), 6);
+            }
+            Some(Control::Join(player)) => {
+                writer.bits(3, 2);
+                writer.bits(u64::from(player), 4);
             }
         }
         writer.bits(self.checks.len() as u64, 2);
@@ -124,7 +131,7 @@ impl TurnEntry {
                 }
                 1 => Control::Pause(reader.bool()?),
                 2 => Control::Speed(reader.bits(6)? as u8 + 1),
-                _ => return Err(Fault::Control),
+                _ => Control::Join(reader.bits(4)? as u8),
             });
         }
         let checks = reader.bits(2)?;

@@ -13,12 +13,13 @@
 //! | [`packet`], [`fault`] | the payloads, and the ways they can be wrong |
 //! | [`remote`] | the state kept about a player |
 //! | [`schedule`] | when the next turn is due |
-//! | [`adapt`] | delay and length adapted to the margins |
-//! | [`departure`] | agreement on a departing player's last turn |
-//! | [`checks`] | checks of the world after each turn, and who differs |
-//! | [`machine`] | [`Lockstep`], which puts these together |
-//! | [`random`] | the shared random generator |
-//! | [`recording`] | a match as bytes and back |
+//! | [`adapt`] | the delay and the length that the margins ask for |
+//! | [`departure`] | how all agree from which turn on a player is not waited for |
+//! | [`checks`] | what the world was after each turn, and who differs |
+//! | [`joining`] | how newcomers get the world and the turns since |
+//! | [`machine`] | [`Lockstep`], which puts them together |
+//! | [`random`] | the generator that all share |
+//! | [`recording`] | a match as bytes, and back |
 
 pub mod adapt;
 pub mod checks;
@@ -26,6 +27,7 @@ pub mod config;
 pub mod departure;
 pub mod entry;
 pub mod fault;
+pub mod joining;
 pub mod machine;
 pub mod packet;
 pub mod random;
@@ -37,6 +39,7 @@ pub use checks::{Difference, LogRow, Verdict};
 pub use config::{LockstepConfig, LockstepConfigError, Pace, TurnNumber};
 pub use entry::{Control, TurnCheck, TurnEntry};
 pub use fault::Fault;
+pub use joining::{JoinRefusal, STATE_HEAD, StateHead};
 pub use machine::{
     CommandError, Lockstep, LockstepCounters, LockstepEvent, StartedTurn, Waiting, replayed_check,
 };

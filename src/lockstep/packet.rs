@@ -12,10 +12,12 @@
 //! | copies | 4: runs of entries of players that leave; each 4 (player), 8 (first turn), 4 (how many), and the entries |
 //! | question | 0; or 1, 16 (turn), and 0, 16: objects from the one of this index; or 1, 8 (class), 32 (id): its fields |
 //! | answer | 0; or 1, 16 (turn) and 0, 16 (from), 16 (how many in all), 7 (rows), each 8, 32, 32 (hash); or 1, 8, 32, 1 (it is there), 6 (fields), each 64 |
+//! | joining | 0; or 1 and a word of [`joining`](super::joining); from a newcomer nothing else counts |
 
 use super::config::TurnNumber;
 use super::entry::TurnEntry;
 use super::fault::Fault;
+use super::joining::JoinWord;
 use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 
 /// The maximum of entries in a payload, and in a run of copies.
@@ -81,6 +83,7 @@ pub struct Payload {
     pub copies: Vec<CopiedEntries>,
     pub question: Option<(u16, LogQuery)>,
     pub answer: Option<(u16, LogReply)>,
+    pub joining: Option<JoinWord>,
 }
 
 impl Payload {
@@ -90,6 +93,7 @@ impl Payload {
             || !self.copies.is_empty()
             || self.question.is_some()
             || self.answer.is_some()
+            || self.joining.is_some()
     }
 
     pub(super) fn write(&self, writer: &mut BitWriter) {
@@ -145,8 +149,17 @@ impl Payload {
             }
         }
         writer.bool(self.answer.is_some());
-        let Some((turn, reply)) = &self.answer else { return };
-        writer.bits(u64::from(*turn), 16);
+        if let Some((turn, reply)) = &self.answer {
+            writer.bits(u64::from(*turn), 16);
+            Self::write_reply(reply, writer);
+        }
+        writer.bool(self.joining.is_some());
+        if let Some(word) = &self.joining {
+            word.write(writer);
+        }
+    }
+
+    fn write_reply(reply: &LogReply, writer: &mut BitWriter) {
         match reply {
             LogReply::Objects { from, total, rows } => {
                 writer.bool(false);
@@ -224,6 +237,9 @@ impl Payload {
         if r.bool()? {
             let turn = r.bits(16)? as u16;
             self.answer = Some((turn, Self::read_reply(r)?));
+        }
+        if r.bool()? {
+            self.joining = Some(JoinWord::read(r)?);
         }
         Ok(())
     }

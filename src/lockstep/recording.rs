@@ -8,7 +8,7 @@
 //! | kind | body |
 //! |---|---|
 //! | 1 settings | seed (8), protocol hash (8), step in us (4), players (2), then for the names and the game's own bytes 4: length, and the bytes |
-//! | 2 turn | turn (4), steps, delay, speed, flags (1 each; 1: paused, 2: checked), players (2), left (2), CRC (4) and draw (2) where checked, commands (2: how many), each player (1), length (2), bytes |
+//! | 2 turn | turn (4), steps, delay, speed, flags (1 each; 1: paused, 2: checked, 4: somebody joined), players (2), left (2), joined (2) where somebody did, CRC (4) and draw (2) where checked, commands (2: how many), each player (1), length (2), bytes |
 //! | 3 snapshot | turn (4), generator's state (32), bytes: the world after that turn |
 
 use core::fmt;
@@ -86,9 +86,32 @@ impl fmt::Display for RecordingError {
 
 impl core::error::Error for RecordingError {}
 
+/// Why a record can't be written: it has this many bytes, and [`MAX_RECORD`] is the bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordTooLarge(pub usize);
+
+impl fmt::Display for RecordTooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a record must be at most {MAX_RECORD} bytes, not {}", self.0)
+    }
+}
+
+impl core::error::Error for RecordTooLarge {}
+
 /// Appends a record to a file's bytes.
-pub fn write(record: &MatchRecord, out: &mut Vec<u8>) {
+///
+/// # Errors
+/// It is larger than readers take; nothing is appended.
+pub fn write(record: &MatchRecord, out: &mut Vec<u8>) -> Result<(), RecordTooLarge> {
     let start = out.len();
+    let large = match record {
+        MatchRecord::Settings(settings) => settings.names.len() + settings.about.len() + 64,
+        MatchRecord::Snapshot { state, .. } => state.len() + 36,
+        MatchRecord::Turn(..) => 0,
+    };
+    if large > MAX_RECORD {
+        return Err(RecordTooLarge(large));
+    }
     out.push(match record {
         MatchRecord::Settings(_) => SETTINGS,
         MatchRecord::Turn(..) => TURN,
@@ -108,10 +131,14 @@ pub fn write(record: &MatchRecord, out: &mut Vec<u8>) {
         }
         MatchRecord::Turn(turn, check) => {
             out.extend_from_slice(&turn.turn.to_le_bytes());
-            let flags = u8::from(turn.paused) | u8::from(check.is_some()) << 1;
+            let flags =
+                u8::from(turn.paused) | u8::from(check.is_some()) << 1 | u8::from(turn.joined != 0) << 2;
             out.extend_from_slice(&[turn.steps, turn.delay, turn.speed, flags]);
             out.extend_from_slice(&turn.players.to_le_bytes());
             out.extend_from_slice(&turn.left.to_le_bytes());
+            if turn.joined != 0 {
+                out.extend_from_slice(&turn.joined.to_le_bytes());
+            }
             if let Some(check) = check {
                 out.extend_from_slice(&check.crc.to_le_bytes());
                 out.extend_from_slice(&check.draw.to_le_bytes());
@@ -133,6 +160,7 @@ pub fn write(record: &MatchRecord, out: &mut Vec<u8>) {
     out[start + 1..start + PREFIX].copy_from_slice(&length.to_le_bytes());
     let crc = crc32fast::hash(&out[start..]);
     out.extend_from_slice(&crc.to_le_bytes());
+    Ok(())
 }
 
 /// Reads a recording record by record.
@@ -273,10 +301,16 @@ fn read_turn(fields: &mut BodyFields<'_>) -> Option<MatchRecord> {
     let turn = fields.array().map(TurnNumber::from_le_bytes)?;
     let [steps, delay, speed, flags] = fields.array()?;
     let (players, left) = (fields.u16()?, fields.u16()?);
+    let joined = if flags & 4 == 4 { fields.u16()? } else { 0 };
     let check =
         if flags & 2 == 2 { Some(TurnCheck { crc: fields.u32()?, draw: fields.u16()? }) } else { None };
     let count = usize::from(fields.u16()?);
-    if flags > 3 || count > MAX_COMMANDS * MAX_PLAYERS || speed == 0 || turn == TurnNumber::MAX {
+    if flags > 7
+        || joined & !players != 0
+        || count > MAX_COMMANDS * MAX_PLAYERS
+        || speed == 0
+        || turn == TurnNumber::MAX
+    {
         return None;
     }
     let mut commands = Vec::new();
@@ -288,7 +322,10 @@ fn read_turn(fields: &mut BodyFields<'_>) -> Option<MatchRecord> {
         commands.push((player, fields.take(length)?.into()));
     }
     let paused = flags & 1 == 1;
-    Some(MatchRecord::Turn(StartedTurn { turn, steps, delay, speed, paused, players, left, commands }, check))
+    Some(MatchRecord::Turn(
+        StartedTurn { turn, steps, delay, speed, paused, players, left, joined, commands },
+        check,
+    ))
 }
 
 fn read_snapshot(fields: &mut BodyFields<'_>) -> Option<MatchRecord> {
@@ -315,14 +352,23 @@ mod tests {
 
     fn turn(turn: TurnNumber) -> MatchRecord {
         let commands = vec![(0, b"go"[..].into()), (1, b""[..].into())];
-        let started =
-            StartedTurn { turn, steps: 3, delay: 2, speed: 10, paused: false, players: 3, left: 0, commands };
+        let started = StartedTurn {
+            turn,
+            steps: 3,
+            delay: 2,
+            speed: 10,
+            paused: false,
+            players: 3,
+            left: 0,
+            joined: turn as u16 & 1,
+            commands,
+        };
         MatchRecord::Turn(started, Some(TurnCheck { crc: 9, draw: 10 }))
     }
 
     fn file(records: &[MatchRecord]) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
-        records.iter().for_each(|record| write(record, &mut bytes));
+        records.iter().for_each(|record| write(record, &mut bytes).unwrap());
         bytes
     }
 
@@ -333,6 +379,19 @@ mod tests {
         let bytes = file(&records);
         let read: Vec<MatchRecord> = RecordingReader::new(&bytes).unwrap().map(Result::unwrap).collect();
         assert_eq!(read, records);
+    }
+
+    #[test]
+    fn what_no_reader_takes_is_not_written() {
+        let snapshot = |bytes| MatchRecord::Snapshot { turn: 0, random: [3; 32], state: vec![0; bytes] };
+        let mut out = Vec::new();
+        let error = write(&snapshot(MAX_RECORD - 35), &mut out).unwrap_err();
+        assert_eq!(error.to_string(), "a record must be at most 67108864 bytes, not 67108865");
+        assert!(out.is_empty());
+        write(&snapshot(MAX_RECORD - 36), &mut out).unwrap();
+        let mut bytes = file(&[settings()]);
+        bytes.append(&mut out);
+        assert_eq!(RecordingReader::new(&bytes).unwrap().filter_map(Result::ok).count(), 2);
     }
 
     #[test]

@@ -38,6 +38,7 @@ mod link_table;
 mod links;
 mod lockstep;
 mod lockstep_attacks;
+mod lockstep_joining;
 mod loss_bounds;
 mod memory;
 mod mesh;

@@ -1,11 +1,15 @@
 //! [`Lockstep`]: starts a turn once all players' data for it has arrived.
 
+mod newcomer;
+mod newcomers;
 mod questions;
 mod saying;
 mod turns;
 
 use std::collections::VecDeque;
 
+use self::newcomer::{Healing, Newcomer};
+use self::newcomers::Newcomers;
 pub use self::turns::replayed_check;
 use super::adapt::Adapter;
 use super::checks::{Checks, Difference, Verdict};
@@ -16,6 +20,7 @@ use super::config::{
 use super::departure::Departures;
 use super::entry::{Control, TurnCheck, TurnEntry};
 use super::fault::Fault;
+use super::joining::{JoinRefusal, JoinWord};
 use super::packet::{Payload, near};
 use super::remote::RemotePlayer;
 use super::schedule;
@@ -71,6 +76,8 @@ pub struct StartedTurn {
     pub players: u16,
     /// The mask of players that take no part from this turn on.
     pub left: u16,
+    /// Who takes part from this turn on.
+    pub joined: u16,
     /// By player, in the order they were given.
     pub commands: Vec<(u8, Box<[u8]>)>,
 }
@@ -89,6 +96,12 @@ pub struct Waiting {
 pub enum LockstepEvent {
     /// A player is out from this turn on.
     Dropped { player: u8, turn: TurnNumber },
+    /// A newcomer takes part from this turn on.
+    Joined { player: u8, turn: TurnNumber },
+    /// This player isn't let in, or gets no world that heals its own.
+    Refused { reason: JoinRefusal },
+    /// A player's world is that of the others again.
+    Healed { player: u8, turn: TurnNumber },
     /// The others go on without this player: no more turns will come.
     Excluded,
     /// The pace changes with this turn.
@@ -140,6 +153,10 @@ pub struct Lockstep {
     said: [TurnNumber; MAX_PLAYERS],
     answers: [u16; MAX_PLAYERS],
     excluded: bool,
+    newcomers: Newcomers,
+    /// Until this player plays, where it came later.
+    newcomer: Option<Box<Newcomer>>,
+    healing: Option<Healing>,
     events: VecDeque<LockstepEvent>,
     counters: LockstepCounters,
 }
@@ -174,6 +191,9 @@ impl Lockstep {
             said: [-1; MAX_PLAYERS],
             answers: [0; MAX_PLAYERS],
             excluded: false,
+            newcomers: Newcomers::default(),
+            newcomer: config.joins.then(|| Box::new(Newcomer::new(start))),
+            healing: None,
             events: VecDeque::new(),
             counters: LockstepCounters::default(),
             config,
@@ -224,6 +244,10 @@ impl Lockstep {
     pub fn note_left(&mut self, now: Instant, player: u8) {
         if usize::from(player) < MAX_PLAYERS && player != self.config.me {
             self.departures.gone |= 1 << player & self.config.players;
+            self.departures.absent |= 1 << player;
+            self.newcomers.fresh &= !(1 << player);
+            self.newcomers.forget(player);
+            self.lose_helper(now, player);
             self.evaluate(now);
         }
     }
@@ -243,8 +267,12 @@ impl Lockstep {
     /// # Errors
     /// The payload breaks the protocol: its connection should end.
     pub fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), Fault> {
+        if self.newcomer.is_some() {
+            return self.read_as_newcomer(now, player, payload);
+        }
         let me = self.config.me;
-        if usize::from(player) >= MAX_PLAYERS || player == me || self.config.players >> player & 1 == 0 {
+        let known = self.config.players | self.newcomers.fresh;
+        if usize::from(player) >= MAX_PLAYERS || player == me || known >> player & 1 == 0 {
             return Err(Fault::Stranger { player });
         }
         let at = usize::from(player);
@@ -253,13 +281,33 @@ impl Lockstep {
             return Ok(());
         }
         self.counters.payloads_received += 1;
-        if self.departures.frozen >> player & 1 == 1 {
+        if self.departures.live() >> player & 1 == 0 {
+            let is_fresh = self.newcomers.fresh >> player & 1 == 1;
+            if let Some(word) = Payload::read(payload).ok().filter(|_| is_fresh).and_then(|it| it.joining) {
+                self.take_ask(now, player, &word);
+                return Ok(());
+            }
             self.counters.from_departed += 1;
+            if is_fresh {
+                // It heard before this player did that it is let in.
+                return Ok(());
+            }
             // Each of its payloads is answered once with the news that it is out.
             self.answers[at] |= 1 << player;
             return Ok(());
         }
         let payload = Payload::read(payload)?;
+        match &payload.joining {
+            Some(word @ JoinWord::Ask { heals, .. }) => {
+                self.take_ask(now, player, word);
+                if !heals {
+                    return Ok(());
+                }
+            }
+            Some(JoinWord::Refuse { attempt, reason }) => self.take_refusal(player, *attempt, *reason),
+            _ => {}
+        }
+        self.note_playing(player);
         self.check_words(&payload)?;
         let mine = self.remotes[usize::from(me)].have;
         let ack = near(payload.ack, self.turn);
@@ -279,7 +327,8 @@ impl Lockstep {
         let first = near(payload.first, self.turn);
         self.take_entries(now, player, first, payload.entries, None)?;
         for word in &payload.departures {
-            if self.departures.is_settled(word.player, self.turn) {
+            let is_known = self.config.players >> word.player & 1 == 1;
+            if !is_known || self.departures.is_settled(word.player, self.turn) {
                 continue;
             }
             self.remotes[at].departures[usize::from(word.player)] = Some(*word);
@@ -305,11 +354,11 @@ impl Lockstep {
 
     fn check_words(&self, payload: &Payload) -> Result<(), Fault> {
         for word in &payload.departures {
-            if self.config.players >> word.player & 1 == 0 {
-                return Err(Fault::Stranger { player: word.player });
-            }
+            // Whoever isn't known may be a newcomer of a turn to come.
+            let is_known = self.config.players >> word.player & 1 == 1;
             let have = near(word.have, self.turn);
-            if have > self.turn + MAX_AHEAD && !self.departures.is_settled(word.player, self.turn) {
+            if is_known && have > self.turn + MAX_AHEAD && !self.departures.is_settled(word.player, self.turn)
+            {
                 return Err(Fault::Ahead { turn: have });
             }
         }
@@ -359,18 +408,22 @@ impl Lockstep {
                 self.counters.copies_unused += 1;
                 return Ok(());
             }
-            let oldest = turn - TurnNumber::from(entry.back) - entry.checks.len() as TurnNumber + 1;
-            for (of, check) in (oldest..).zip(&entry.checks) {
-                self.checks.note(player, of, *check);
-            }
-            remote.push(now, entry);
+            self.note_checks(player, turn, &entry);
+            self.remotes[usize::from(player)].push(now, entry);
         }
         Ok(())
     }
 
+    fn note_checks(&mut self, player: u8, turn: TurnNumber, entry: &TurnEntry) {
+        let oldest = turn - TurnNumber::from(entry.back) - entry.checks.len() as TurnNumber + 1;
+        for (of, check) in (oldest..).zip(&entry.checks) {
+            self.checks.note(player, of, *check);
+        }
+    }
+
     /// Evaluates who departs, and from which turn on.
     fn evaluate(&mut self, now: Instant) {
-        if self.excluded {
+        if self.excluded || self.newcomer.is_some() {
             return;
         }
         let news = self.departures.evaluate(self.turn, &self.remotes);
@@ -396,7 +449,20 @@ impl Lockstep {
         }
         let departures = &self.departures;
         if let Some(verdict) = self.checks.review(self.config.me, |turn| departures.needed(turn) & live) {
+            if self.newcomer.is_some() {
+                let helper = members(verdict.right).next();
+                if helper.is_some_and(|player| !self.checks.agrees_with(player, verdict.turn)) {
+                    self.give_up(JoinRefusal::OtherWorld);
+                }
+            } else if verdict.odd >> self.config.me & 1 == 1 && verdict.right != 0 {
+                self.begin_healing(now, verdict.right);
+            } else if self.config.heals && verdict.right != 0 {
+                self.checks.excuse(verdict.odd, verdict.turn);
+            }
             self.push_event(LockstepEvent::Desync(verdict));
+        }
+        while let Some((player, turn)) = self.checks.poll_healed() {
+            self.push_event(LockstepEvent::Healed { player, turn });
         }
         while let Some((player, turn, differences)) = self.checks.poll_report(now) {
             self.push_event(LockstepEvent::Report { turn, player, differences });

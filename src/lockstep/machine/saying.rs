@@ -3,6 +3,7 @@
 use super::Lockstep;
 use crate::lockstep::config::{MAX_PLAYERS, TurnNumber, members};
 use crate::lockstep::entry::TurnEntry;
+use crate::lockstep::joining::JoinWord;
 use crate::lockstep::packet::{
     CopiedEntries, HEADER_BITS, LogQuery, LogReply, MAX_ENTRIES, MAX_FIELDS, MAX_ROWS, Payload, near,
 };
@@ -26,7 +27,19 @@ impl Lockstep {
     pub fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool {
         let at = usize::from(player);
         let me = self.config.me;
-        if at >= MAX_PLAYERS || player == me || self.config.players >> player & 1 == 0 {
+        if at >= MAX_PLAYERS || player == me {
+            return false;
+        }
+        let is_fresh = self.newcomers.fresh >> player & 1 == 1;
+        if self.newcomer.is_some() || is_fresh && self.departures.live() >> player & 1 == 0 {
+            let room = bits.saturating_sub(HEADER_BITS + MORE_BITS);
+            let payload = match self.newcomer {
+                Some(_) => self.ask(now, player),
+                None => self.guest_payload(now, player, room),
+            };
+            return payload.is_some_and(|payload| self.send(payload, at, writer));
+        }
+        if self.config.players >> player & 1 == 0 {
             return false;
         }
         let mut payload = self.header(player);
@@ -39,13 +52,18 @@ impl Lockstep {
             payload.departures = self.departures.words(player, self.turn, &self.remotes, u16::MAX);
             return self.send(payload, at, writer);
         }
+        payload.joining = self.healing_word(now, player);
+        if payload.joining.is_none() && bits > HEADER_BITS + MORE_BITS {
+            payload.joining = self.guest_word(now, player, (bits - HEADER_BITS - MORE_BITS) / 2);
+        }
         let remote = &self.remotes[at];
-        let is_due = now >= remote.next_send;
+        let is_due = now >= remote.next_send || payload.joining.is_some();
         let leavers = self.departures.frozen.count_ones() as usize * WORD_BITS;
         if !is_due || bits < HEADER_BITS + MORE_BITS + leavers {
             return false;
         }
-        let mut room = bits - HEADER_BITS - MORE_BITS;
+        let taken = payload.joining.as_ref().map_or(0, JoinWord::bits);
+        let mut room = (bits - HEADER_BITS - MORE_BITS).saturating_sub(taken);
         // Resent until all have long gone on without the player.
         let is_new = |it: &u8| self.departures.out(*it).is_none_or(|out| out > self.turn - 100);
         payload.against = members(self.departures.against()).filter(is_new).fold(0, |all, it| all | 1 << it);
@@ -73,6 +91,7 @@ impl Lockstep {
             || payload.waiting
             || payload.question.is_some()
             || payload.answer.is_some()
+            || payload.joining.is_some()
             || !payload.departures.is_empty()
             || payload.against != 0;
         let fast = payload.waiting || payload.question.is_some() || !payload.departures.is_empty();

@@ -5,6 +5,7 @@ use crate::lockstep::LogRow;
 use crate::lockstep::checks::{COMMANDS_CLASS, DRAW_CLASS, MAX_OBJECTS, MAX_WORDS, TurnLog};
 use crate::lockstep::config::{MAX_COMMANDS, MAX_ENTRY_BYTES, TurnNumber, members};
 use crate::lockstep::entry::{Control, MAX_BACK, MAX_CHECKS, TurnCheck, TurnEntry};
+use crate::lockstep::joining::RanTurn;
 use crate::lockstep::remote::{RemotePlayer, decoded};
 use crate::lockstep::schedule;
 use crate::time::Instant;
@@ -44,6 +45,9 @@ pub fn replayed_check(turn: &StartedTurn, draw: u16, rows: &TurnLog) -> TurnChec
 impl Lockstep {
     /// The next turn, if it is due and all its data has arrived.
     pub fn poll_turn(&mut self, now: Instant) -> Option<StartedTurn> {
+        if self.newcomer.is_some() {
+            return self.poll_past(now);
+        }
         if self.excluded || now < self.due {
             return None;
         }
@@ -57,12 +61,19 @@ impl Lockstep {
         let lacks = |player: &u8| self.remotes[usize::from(*player)].entry(next).is_none();
         let missing = members(needed).filter(lacks).fold(0, |all, it| all | 1 << it);
         if missing != 0 && next >= 0 {
-            let since = self.waiting.map_or(now, |waiting| waiting.since);
+            // Of one who left all is there, unless somebody who claims to have more doesn't copy it.
+            let withholders = |it| match self.departures.withholders(it, next, &self.remotes) {
+                0 => 1 << it,
+                withholders => withholders,
+            };
+            let players = members(missing).fold(0, |all, it| all | withholders(it));
+            let known = self.waiting.filter(|waiting| players & !waiting.players == 0);
+            let since = known.map_or(now, |waiting| waiting.since);
             if self.waiting.is_none() {
                 // Players that are waited for hear so at once.
                 members(missing).for_each(|it| self.remotes[usize::from(it)].next_send = now);
             }
-            self.waiting = Some(Waiting { turn: next, players: missing, since });
+            self.waiting = Some(Waiting { turn: next, players, since });
             return None;
         }
         Some(self.start(now, next, needed))
@@ -99,7 +110,7 @@ impl Lockstep {
         }
     }
 
-    fn start(&mut self, now: Instant, turn: TurnNumber, players: u16) -> StartedTurn {
+    pub(super) fn start(&mut self, now: Instant, turn: TurnNumber, players: u16) -> StartedTurn {
         let stalled = self.waiting.take().is_some();
         let before = if self.turn < -TurnNumber::from(self.config.pace.delay) {
             players
@@ -107,6 +118,9 @@ impl Lockstep {
             self.departures.needed(self.turn)
         };
         let mut started = StartedTurn { turn, players, left: before & !players, ..StartedTurn::default() };
+        started.joined = self.came(turn, players);
+        let mut newcomer = None;
+        let plays = self.newcomer.is_none();
         if players >> self.decider & 1 == 0 {
             self.decider = players.trailing_zeros() as u8;
         }
@@ -121,9 +135,12 @@ impl Lockstep {
                 Some(Control::Pace(_)) => self.counters.forged_pace += 1,
                 Some(Control::Pause(paused)) => self.paused = paused,
                 Some(Control::Speed(speed)) => self.speed = speed,
+                Some(Control::Join(joins)) if player == self.decider => newcomer = Some(joins),
+                Some(Control::Join(_)) => self.counters.forged_pace += 1,
                 None => {}
             }
             if player != self.config.me
+                && plays
                 && let Some(arrived) = remote.arrived(turn)
             {
                 let ms = (self.due - arrived).as_secs_f64() * 1e3 - (arrived - self.due).as_secs_f64() * 1e3;
@@ -139,6 +156,8 @@ impl Lockstep {
                 self.counters.stalled_us += (-worst * 1e3).max(0.0) as u64;
             }
         }
+        let entry = |player| self.remotes[usize::from(player)].entry(turn).cloned().unwrap_or_default();
+        self.newcomers.record(turn, RanTurn { players, entries: members(players).map(entry).collect() });
         self.turn = turn;
         self.counters.turns += 1;
         let lead = self.lead(players);
@@ -149,8 +168,19 @@ impl Lockstep {
             self.push_event(LockstepEvent::PaceChanged { turn, pace });
         }
         self.length = schedule::length(self.config.step, self.pace, self.speed);
-        self.due = schedule::next_due(self.due, now, stalled, self.length, lead);
-        self.decide(now, turn);
+        // A newcomer whom nobody waits for yet comes in step with the others, whatever it waits for itself.
+        let is_early = turn < self.departures.joined(self.config.me);
+        self.due = match is_early {
+            true => self.due + self.length,
+            false => schedule::next_due(self.due, now, stalled, self.length, lead),
+        };
+        if let Some(player) = newcomer {
+            self.admit(now, turn, player);
+        }
+        if plays {
+            self.decide(now, turn);
+            self.propose_newcomers(turn);
+        }
         started.steps = if self.paused { 0 } else { self.pace.steps };
         (started.delay, started.speed, started.paused) = (self.pace.delay, self.speed, self.paused);
         started
