@@ -45,7 +45,7 @@ pub(super) trait RecordSource {
     ) -> Result<R, Violation>;
 }
 
-/// Plain bits.
+/// Plain bits, without a coder.
 pub(super) struct Plain<'s, 'a>(pub(super) &'s mut BitReader<'a>);
 
 impl RecordSource for Plain<'_, '_> {
