@@ -291,7 +291,7 @@ impl Protocol {
         self.input_class.as_ref().map(|class| class.class().clone_ref(py))
     }
 
-    /// Ticks a second that the server makes; None where both sides have no time in common.
+    /// Ticks a second that the server makes; None if the sides share no time.
     #[getter]
     fn tick_rate(&self) -> Option<u32> {
         self.core.time().map(|time| time.rate)

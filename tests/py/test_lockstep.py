@@ -336,7 +336,7 @@ def test_recordings_that_are_cut_or_changed_are_refused_by_name(tmp_path: Path) 
     for lockstep in match.locksteps.values():
         lockstep.close()
     data = (tmp_path / "0.twrec").read_bytes()
-    with pytest.raises(tw.RecordingError, match="cut short: the record at byte"):
+    with pytest.raises(tw.RecordingError, match="truncated: the record at byte"):
         tw.Recording.from_bytes(data[:-3])
     partial = tw.Recording.from_bytes(data[:-3], damaged=True)
     assert len(partial) == len(tw.Recording.from_bytes(data)) - 1

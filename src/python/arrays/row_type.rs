@@ -21,7 +21,7 @@ pub(in crate::python) struct RowTypes {
     headed_format: OnceLock<Arc<CStr>>,
 }
 
-/// A class of NumPy; None where NumPy is not installed.
+/// A class of NumPy; None if NumPy is not installed.
 pub(in crate::python) fn numpy<'py>(py: Python<'py>, class: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     match py.import("numpy") {
         Ok(numpy) => numpy.getattr(class).map(Some),

@@ -108,7 +108,7 @@ impl Endpoint {
             request.call_method1(intern!(py, "_fail"), (error.into_value(py),)).map(drop)
         };
         let Some(number) = number else {
-            let sentence = format!("{name}: {MAX_REQUESTS} requests wait for replies, as many as may");
+            let sentence = format!("{name}: {MAX_REQUESTS} requests wait for replies, which is the maximum");
             fail(ChannelFullError::new_err(sentence))?;
             return Ok(request);
         };

@@ -129,7 +129,7 @@ impl Status {
     }
 }
 
-/// A chunk on its way to the peer. Its attributes are updated by its endpoint's ticks; reading them never
+/// A chunk being sent to the peer. Its attributes are updated by its endpoint's ticks; reading them never
 /// blocks. It doesn't keep its endpoint alive, and dropping it doesn't cancel the transfer.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct Transfer {
