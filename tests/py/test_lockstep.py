@@ -198,7 +198,7 @@ def test_a_changed_value_is_reported_by_name_and_healed() -> None:
     assert isinstance(difference.theirs, int)
     assert difference.mine ^ difference.theirs == 1
     assert f"Unit 7.luck: {difference.mine} here" in str(report)
-    # Whoever is right gives its world, which has come when some turns have passed.
+    # A player in the right gives its world, which has arrived some turns later.
     state = match.locksteps[0].state()
     match.run(0.5)
     match.locksteps[1].load_state(state)
