@@ -23,7 +23,7 @@ const TICK: Duration = Duration::from_micros(16_667);
 const SECONDS: usize = 60;
 const SEEDS: u64 = 20;
 
-/// What is sent, over which link, and how the ends act.
+/// The messages to send, the link, and how the ends act.
 #[derive(Clone, Copy)]
 struct Case {
     kind: ChannelKind,

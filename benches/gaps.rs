@@ -35,7 +35,7 @@ const TICKS: usize = 3000;
 /// How a peer numbers its packets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kept {
-    /// One after the other, acking what comes.
+    /// In order, acking what arrives.
     Honest,
     /// Every other number, acking nothing.
     EveryOther,
@@ -54,7 +54,7 @@ fn protocol() -> Arc<Protocol> {
     Arc::new(Protocol::new(types, channels).unwrap())
 }
 
-/// A client of netcode alone, which says in its payloads what it likes.
+/// A client of netcode alone, which puts anything into its payloads.
 struct Peer {
     address: SocketAddr,
     client: netcode::Client,

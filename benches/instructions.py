@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 
 class Work(NamedTuple):
-    """What is run, and the function whose instructions count."""
+    """A program to run, and the function whose instructions count."""
 
     arguments: tuple[str, ...]
     function: str

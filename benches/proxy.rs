@@ -13,7 +13,7 @@ use tickwire::netsim::Conditions;
 
 const PACKET: usize = 1200;
 const LENGTH: Duration = Duration::from_secs(3);
-/// The generator sends what is due and then sleeps this long.
+/// How long the generator sleeps after it has sent what is due.
 const STEP: Duration = Duration::from_micros(100);
 
 /// One side of one client's conversation.

@@ -1,4 +1,4 @@
-//! Arrays of messages: what a row costs to write and to read.
+//! Arrays of messages: the cost of writing and reading a row.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;

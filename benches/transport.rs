@@ -46,7 +46,7 @@ fn header(c: &mut Criterion) {
     }
 }
 
-/// A packet sent, received, accepted, and answered by one that acks it.
+/// A packet that is sent, received, accepted, and answered by one with its ack.
 fn round_trip(c: &mut Criterion) {
     for (name, bytes) in
         [("transport/round_trip_100_bytes", 100), ("transport/round_trip_256_fragments", 256 << 10)]
@@ -71,7 +71,7 @@ fn round_trip(c: &mut Criterion) {
     }
 }
 
-/// What each tick costs each connection, and what a look at the statistics costs.
+/// The cost of each tick per connection, and of reading the statistics.
 fn estimates(c: &mut Criterion) {
     for (name, config) in [("ours", AckEndpointConfig::large()), ("standard", AckEndpointConfig::standard())]
     {

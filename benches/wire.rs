@@ -1,4 +1,4 @@
-//! The bitstream and schemas: what a value, a message and a placement cost.
+//! The bitstream and schemas: the cost of a value, a message and a placement.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;

@@ -11,18 +11,18 @@
 //! | 9 | `python` (feature `python`) | converts and delegates; the only place that knows PyO3 |
 //! | 8 | [`driver`], [`netsim`] | sockets and clocks; links that misbehave on purpose |
 //! | 7 | [`session`] | one tick in code: an endpoint and what is above it, in order |
-//! | 6 | [`replication`] | ghosts: the server's world in every client, by rows and acked baselines |
+//! | 6 | [`replication`] | ghosts: copies of the server's world on every client, by acked baselines |
 //! | 5 | [`endpoint`] | servers, clients and hosts as sans-IO machines: peers, events, messages |
 //! | 4 | [`netcode`], [`transport`], [`slices`] | secure connections (netcode 1.02); one conversation: acks, channels, framing; large blocks |
-//! | 4 | [`timeline`] | one time on both sides: the server's tick on a client, its lead, inputs by tick, which tick is shown |
-//! | 4 | [`rollback`] | the same game at all players, run ahead on guesses and corrected |
+//! | 4 | [`timeline`] | the server's tick on a client, its lead, inputs by tick, the time to show |
 //! | 4 | [`mesh`] | who is in a game of peers, and which of them is the master |
+//! | 4 | [`lockstep`] | turns in which all players run the same commands; desyncs; recorded matches |
+//! | 4 | [`rollback`] | every player runs the game at once on guessed inputs, and corrects it |
+//! | 4 | [`rendezvous`] | connects peers behind NATs: lobby codes, hole punching, a relay |
 //! | 3 | [`wire`] | bytes and bits (serialize 1.0), message schemas |
-//! | 4 | [`rendezvous`] | peers behind NATs find each other: lobby codes, punching, a relay |
-//! | 4 | [`lockstep`] | turns in which all players run the same commands; who differs, and in what; matches as files |
 //! | 3 | [`calls`] | how many calls a peer may make, and which requests wait for a reply |
 //! | 2 | [`store`] | fixed-capacity containers |
-//! | 1 | [`time`], [`limits`], [`rng`] | newtypes, every bound with its reason, a seeded generator |
+//! | 1 | [`time`], [`limits`], [`rng`] | instants as inputs, shared bounds with their reasons, a seeded generator |
 //!
 //! Everything below `driver` is sans-IO: a function of (state, bytes, now). No sockets, clocks, threads,
 //! Python or hidden randomness. The same seed and the same calls give the same bytes.

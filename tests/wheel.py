@@ -29,7 +29,7 @@ MATCH = ["demo", "--clients", "4", "--seconds", "3", "--plain"]
 
 
 def check(wheel: Path) -> None:
-    """Looks whether a wheel holds what it must; raises SystemExit when not."""
+    """Checks that a wheel holds its files; raises SystemExit otherwise."""
     with zipfile.ZipFile(wheel) as packed:
         names = packed.namelist()
         missing = [name for name in HOLDS if name not in names]

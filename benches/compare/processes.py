@@ -30,7 +30,7 @@ SWARM = ROOT / "target" / "release" / "swarm"
 
 
 class FailedError(Exception):
-    """A process did not do what it was started for. The sentence says what it said."""
+    """A process failed. The sentence has its output."""
 
 
 class Process:
@@ -53,7 +53,7 @@ class Process:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            # What a library prints is none of ours.
+            # The libraries' own output doesn't matter.
             with contextlib.suppress(ValueError):
                 self.lines.put(json.loads(line))
         self.lines.put(None)
@@ -174,7 +174,7 @@ def install(contenders: list[ModuleType]) -> dict[str, str]:
 
 
 def versions() -> dict[str, str]:
-    """What is installed, by name."""
+    """The installed versions, by name."""
     command = [sys.executable, "-m", "pip", "--python", str(PYTHON), "list", "--format=json"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True)
     return {package["name"]: package["version"] for package in json.loads(listed.stdout)}

@@ -39,7 +39,7 @@ PARTS = {
 
 
 def report(data: Path, children: str) -> list[tuple[float, str, str]]:
-    """Shares of samples by function and where it lies."""
+    """Shares of samples by function and its place."""
     command = ["perf", "report", "-i", str(data), children, "-g", "none", "--sort", "dso,symbol", "-t", "|"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     rows = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if "|[" in line]

@@ -10,7 +10,7 @@ HERE = Path(__file__).parent
 README = HERE.parents[1] / "README.md"
 BEGIN, END = "<!-- numbers: written by benches/compare/readme.py -->\n", "<!-- end of numbers -->\n"
 
-# Heading, then table and metric in results.json, and the metric that stands behind it in brackets.
+# Heading, then table and metric in results.json, and the metric that follows it in brackets.
 COLUMNS = [
     ("flood: CPU a message, both ends (µs)", "flood", "CPU of both a message"),
     ("1,000 clients: CPU of the server (cores)", "servers/1000", "CPU of the server"),

@@ -113,7 +113,7 @@ struct SealedTickwire {
     inbox: Inbox,
 }
 
-/// What a client calls its server.
+/// The client's handle of its server.
 const DIALLED: PeerHandle = PeerHandle { slot: 0, generation: 0 };
 
 fn server_address() -> SocketAddr {

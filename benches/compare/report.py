@@ -1,4 +1,4 @@
-"""Writes what was measured: RESULTS.md for people, results.json for programs."""
+"""Writes the measurements: RESULTS.md for people, results.json for programs."""
 
 from __future__ import annotations
 

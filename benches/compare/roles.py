@@ -59,7 +59,7 @@ async def connected(end: Endpoint, count: int) -> None:
 
 
 async def flood_receive(end: Endpoint, options: Options) -> None:
-    """Counts what comes and tells the sender how many that were."""
+    """Counts messages and tells the sender how many arrived."""
     total = at_mark = 0
     first = mark = cpu = 0.0
     silent = time.monotonic() + PATIENCE
@@ -216,7 +216,7 @@ async def woken(end: Endpoint, options: Options) -> None:
 
 
 async def bots(ends: list[Endpoint], options: Options) -> None:
-    """Many clients in one process, woken by what they are sent. Each sends 64 bytes sixty times a second."""
+    """Many clients in one process, which packets wake. Each sends 64 bytes sixty times a second."""
     poll = select.epoll()
     by_number = {end.fileno(): end for end in ends}
     for number in by_number:

@@ -32,7 +32,7 @@ def arguments() -> argparse.Namespace:
 
 
 class Run:
-    """One comparison: what was measured, and what could not be."""
+    """One comparison: the measurements, and those that failed."""
 
     def __init__(self, plan: tables.Plan, only: set[str]) -> None:
         self.plan = plan

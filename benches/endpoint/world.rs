@@ -35,7 +35,7 @@ fn message() -> Message {
     Message::new(0, writer.encoded())
 }
 
-/// What a client calls its server.
+/// The client's handle of its server.
 const DIALLED: PeerHandle = PeerHandle { slot: 0, generation: 0 };
 
 /// A server and its clients, in memory.

@@ -1,4 +1,4 @@
-//! A server with clients in a scene: what it costs, and what goes over the lines. Without sockets and encryption.
+//! A server with clients in a scene: its cost, and the bytes on the links. Without sockets and encryption.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,14 +32,14 @@ struct Player {
     line: Line,
 }
 
-/// What a client sees.
+/// A client's view of the scene.
 struct Seen {
     mirror: Mirror,
     cells: Cells,
     events: Vec<GhostEvent>,
 }
 
-/// What a tick took.
+/// The cost of a tick.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cost {
     /// CPU seconds of the server.
@@ -257,7 +257,7 @@ impl Game {
         }
     }
 
-    /// Whether a client has as many ghosts as it is to have.
+    /// Whether a client has all the ghosts it is to have.
     pub(crate) fn has_all(&self, player: usize) -> bool {
         let Player { handle, seen, interest, .. } = &self.players[player];
         let mirror = &seen.as_ref().expect("it sees").mirror;
@@ -271,7 +271,7 @@ impl Game {
         self.publisher.peer_bits(self.players[player].handle) / 8
     }
 
-    /// The first client's cells are what the server's words stand for, once nothing is on its way.
+    /// Checks that the first client's cells equal the server's words once nothing is in flight.
     pub(crate) fn check(&self) {
         let (table, player) = (self.publisher.table(0), &self.players[0]);
         let mut shown = 0;

@@ -124,7 +124,7 @@ impl Hosted {
         self.down.clear();
     }
 
-    /// The server takes what arrived.
+    /// The server receives.
     fn receive(&mut self) {
         for (from, datagram) in self.up.iter_mut() {
             self.server.handle_datagram(self.now, UNIX, from, datagram, &mut self.down);

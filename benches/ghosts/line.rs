@@ -92,7 +92,7 @@ impl Line {
     }
 }
 
-/// The first of what is on its way, if it has arrived by now.
+/// The first packet in flight, if it has arrived by now.
 fn arrived<T>(queue: &mut VecDeque<(u32, T)>, tick: u32) -> Option<(u32, T)> {
     if queue.front()?.0 <= tick { queue.pop_front() } else { None }
 }

@@ -86,7 +86,7 @@ fn main() {
         results.push(row);
     }
     if wanted.is_empty() {
-        // What others measured stays.
+        // Others' measurements stay.
         let before = fs::read_to_string(RESULTS).ok().and_then(|text| serde_json::from_str(&text).ok());
         let mut all: Value = before.unwrap_or_else(|| json!({}));
         all["tickwire"] = results.into();

@@ -20,7 +20,7 @@
 
 pub(crate) const SEED: u32 = 20_240_607;
 
-/// What a scene is made of.
+/// The parameters of a scene.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) name: &'static str,

@@ -1,4 +1,4 @@
-"""Prediction: corrections, what is seen of them, and what predicting costs."""
+"""Prediction: corrections, how they look, and the cost of predicting."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Player:
 
 @dataclass
 class Body:
-    """What a step moves."""
+    """The state that a step moves."""
 
     position: tuple[float, float] = (0.0, 0.0)
 

@@ -70,7 +70,7 @@ class Scene:
 
 
 def smoothness(line: tw.Conditions | None, seconds: float, seed: int = 1) -> dict[str, Any]:
-    """The largest step of what is shown, by the true one, and how time ran."""
+    """The largest drawn step relative to the true one, and how evenly time ran."""
     scene = Scene(line, seed)
     ratios, ticks, delays = [], [], []
     before: dict[int, tuple[float, float]] = {}
@@ -170,7 +170,7 @@ def cost(ghosts: int = 1000) -> dict[str, Any]:
 
 
 def rows() -> list[dict[str, Any]]:
-    """A row for each line, and one of what a view costs."""
+    """A row for each link, and one for the cost of a view."""
     seconds, shots = (10, 300) if QUICK else (60, 3000)
     lines = [
         {"line": name, "smoothness": smoothness(line, seconds), "hits": hits(line, shots)}

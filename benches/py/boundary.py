@@ -1,4 +1,4 @@
-"""What is measured from Python."""
+"""The operations that are measured from Python."""
 
 from __future__ import annotations
 

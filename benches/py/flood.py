@@ -18,7 +18,7 @@ import tickwire as tw
 
 CLIENTS = 8
 TICK = 1 / 60
-# What a receive() of the game reads at most.
+# The maximum that a receive() of the game reads.
 BOUND = 3000
 
 

@@ -1,4 +1,4 @@
-"""What a player's input and an entity cost as message objects."""
+"""The cost of a player's input and an entity as message objects."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ BYSTANDERS = 4
 
 
 def code(chapter: Path) -> str:
-    """The program at the end of a chapter: all blocks up to there, one behind the other."""
+    """The program at the end of a chapter: all blocks up to there, in order."""
     pages = CHAPTERS[: CHAPTERS.index(chapter) + 1]
     blocks = [block for page in pages for block in BLOCK.findall(page.read_text("utf-8"))]
     return "\n\n".join(text for name, text in blocks if not name)

@@ -1109,7 +1109,7 @@ class Protocol(Generic[_P]):
         """The class of clients' inputs; None if the protocol has none."""
     @property
     def tick_rate(self) -> int | None:
-        """Ticks a second that the server makes; None where both sides have no time in common."""
+        """Ticks a second that the server makes; None if the sides share no time."""
     @property
     def framing(self) -> Literal["native", "yojimbo"]:
         """How packets look."""
@@ -1524,7 +1524,7 @@ class Chunk:
 
 @final
 class Transfer:
-    """A chunk on its way to the peer. Its attributes are updated by its endpoint's ticks; reading them never
+    """A chunk being sent to the peer. Its attributes are updated by its endpoint's ticks; reading them never
     blocks. It doesn't keep its endpoint alive, and dropping it doesn't cancel the transfer.
     """
 

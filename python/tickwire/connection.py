@@ -93,7 +93,7 @@ class LeaveReason(enum.Enum):
     FULL = "all places of the game are taken"
     STARTED = "the game has begun, and takes nobody in any more"
     MISMATCH = "the two sides declare different messages or channels, or have another protocol id or key"
-    NO_ANSWER = "nobody answers at the address, or whoever answered is gone"
+    NO_ANSWER = "nobody answers at the address, or the peer that answered is gone"
     CLOSED = "closed by this side"
 
     def __str__(self) -> str:

@@ -728,7 +728,7 @@ class Recording:
 
     def raw_turns(self) -> list[Any]:
         """All turns as they are in the file: number, steps, delay, speed in 10 %, whether paused, masks of
-        the players and of those who left, and the commands' bytes with the player's number.
+        the players and of the ones who left, and the commands' bytes with the player's number.
         """
         return [it for it, _ in self._turns]
 

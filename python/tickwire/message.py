@@ -202,7 +202,7 @@ def default_of(field: dataclasses.Field[Any], field_type: FieldType) -> Any:
 
 
 def resolve_hints(cls: type, names: dict[str, Any]) -> dict[str, Any]:
-    """The class's annotations as objects, also where they are text that names locals of a function."""
+    """The class's annotations as objects, even if they are text that names locals of a function."""
     own = {**names, cls.__name__: cls, **vars(cls)}
     try:
         return typing.get_type_hints(cls, localns=own, include_extras=True)

@@ -34,7 +34,7 @@ class Judgement:
     number: int
     """Counts from 1, over all that were made."""
     client: int | None
-    """The :attr:`ClientHandle.number` of the client whose view was judged; None where it was nobody's."""
+    """The :attr:`ClientHandle.number` of the client whose view was judged; None if it was nobody's."""
     now: int
     """The server's tick when it was judged."""
     claimed: float
@@ -47,7 +47,7 @@ class Judgement:
     """What was decided."""
     ghosts: tuple[dict[str, Any], ...]
     """Of each ghost that was looked at its class and row, whether the client was shown it, how it was seen,
-    and how it was when it was judged; None where it wasn't there."""
+    and how it was when it was judged; None if it didn't exist."""
     facts: dict[str, Any]
     """What else was noted."""
 
@@ -145,7 +145,7 @@ class Past:
         self._world = world
         self._view = view
         self.client = client
-        """Whose view it is; None where it is nobody's."""
+        """Whose view it is; None if it is nobody's."""
         self.claimed = claimed
         """The tick that was asked for."""
         self.now = now
@@ -185,7 +185,7 @@ class Past:
         return self._view.shown(class_)
 
     def ghost(self, ghost: _G, /) -> _G | None:
-        """A ghost of the present world as it was; None where it was not there.
+        """A ghost of the present world as it was; None if it didn't exist.
 
         Raises:
             GhostError: it was never in this world.

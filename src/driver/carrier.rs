@@ -22,7 +22,7 @@ pub const BETWEEN_TURNS: Duration = Duration::from_micros(100);
 /// How long a thread leaves a socket alone that raised an error.
 pub const AFTER_ERROR: Duration = Duration::from_millis(100);
 
-/// A session on its way.
+/// A session and its driver.
 pub struct Carrier {
     pub session: Session,
     // None once closed.

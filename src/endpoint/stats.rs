@@ -60,7 +60,7 @@ pub(super) struct FinalStats {
 pub struct ConnectionCounters {
     /// Peers dropped because a reliable channel to them stayed full.
     pub stalled: u64,
-    /// Peers with a different protocol, noticed before their first event: the application is never told about them.
+    /// Peers with a different protocol, noticed before their first event: the application never has an event of them.
     pub mismatched: u64,
 }
 

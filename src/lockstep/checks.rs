@@ -102,7 +102,7 @@ pub struct Verdict {
     pub odd: u16,
 }
 
-/// One differing value.
+/// A single value that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
     pub class: u8,
@@ -125,7 +125,7 @@ struct Inquiry {
     found: Vec<Difference>,
 }
 
-/// All players' checks.
+/// The checks of all players.
 #[derive(Clone, Debug)]
 pub struct Checks {
     logs: VecDeque<TurnLog>,

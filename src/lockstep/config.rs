@@ -42,7 +42,7 @@ pub struct Pace {
 /// Settings; the same for all players except `me`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LockstepConfig {
-    /// This player.
+    /// The number of this player.
     pub me: u8,
     /// The mask of all players.
     pub players: u16,

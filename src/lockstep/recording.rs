@@ -77,7 +77,7 @@ impl fmt::Display for RecordingError {
             RecordingError::Version(version) => {
                 write!(f, "a recording of version {version}, and this is version {}", MAGIC[5])
             }
-            RecordingError::CutShort { at } => write!(f, "cut short: the record at byte {at} has no end"),
+            RecordingError::CutShort { at } => write!(f, "truncated: the record at byte {at} has no end"),
             RecordingError::Damaged { at } => write!(f, "damaged: the record at byte {at} has another CRC"),
             RecordingError::Forged { at, what } => write!(f, "forged: the record at byte {at} has {what}"),
         }

@@ -104,7 +104,7 @@ impl RemotePlayer {
         self.margin
     }
 
-    /// Starts new measurements.
+    /// Starts to measure margins anew.
     pub(super) fn forget_margin(&mut self) {
         self.margin = None;
         (self.their_margin, self.their_worst) = (UNKNOWN, UNKNOWN);

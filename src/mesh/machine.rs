@@ -91,7 +91,7 @@ pub enum MeshFault {
     Malformed,
     /// Only the master may send this.
     NotTheMaster,
-    /// Whoever is at that end may not send this, or not now.
+    /// The peer at that end may not send this, or not now.
     OutOfPlace,
     /// It names a player or state that can't exist.
     Impossible,
@@ -150,7 +150,7 @@ pub struct Mesh {
     pub(super) election: Option<Election>,
     /// The highest epoch in which this peer has voted.
     pub(super) voted: u32,
-    /// The master that the game was told of.
+    /// The master by the game's events.
     pub(super) told_master: Option<u8>,
     /// Of a master: acks of its proposal, the others' keys, and what there is to decide.
     pub(super) acks: Players,

@@ -11,7 +11,7 @@ use super::{MAX_ADDRESSES, MAX_NAME_BYTES, MAX_PASS_BYTES, MAX_PLAYERS};
 /// Identifies a proposal, by the master's epoch and that master's count. Later ones are larger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp {
-    /// Counts masters.
+    /// Counts masters, one after another.
     pub epoch: u32,
     pub revision: u32,
 }
@@ -63,7 +63,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// The largest message.
+    /// The size of the largest message.
     pub const MAX_BYTES: usize =
         64 + 2 * (MAX_PLAYERS * (16 + MAX_NAME_BYTES + MAX_ADDRESSES * 20) + 32) + MAX_PLAYERS * 8 * 2;
 

@@ -68,7 +68,7 @@ pub struct Start {
     pub seed: u64,
     /// The countdown in microseconds.
     pub countdown: u32,
-    /// The players at the time of the agreement: the same for all, whoever leaves later. The master fills it in with
+    /// The players at the time of the agreement: the same for all, even if some leave later. The master fills it in with
     /// the proposal.
     pub players: Players,
 }

@@ -182,9 +182,9 @@ pub enum ConditionsError {
     Time {
         /// The name of the setting.
         field: &'static str,
-        /// Its value.
+        /// The value that was set.
         value: Duration,
-        /// The minimum.
+        /// The minimum that it allows.
         least: Duration,
     },
     /// A packet could arrive before it is sent.
@@ -199,23 +199,23 @@ pub enum ConditionsError {
     Probability {
         /// The name of the setting.
         field: &'static str,
-        /// Its value.
+        /// The value that was set.
         value: f64,
     },
     /// A number of bytes, or of bytes a second, is out of its bounds.
     Bytes {
         /// The name of the setting.
         field: &'static str,
-        /// Its value.
+        /// The value that was set.
         value: u64,
-        /// The minimum.
+        /// The minimum that it allows.
         least: u64,
-        /// The maximum.
+        /// The maximum that it allows.
         most: u64,
     },
     /// The mean length of bursts is not a number of packets.
     BurstLength {
-        /// Its value.
+        /// The value that was set.
         value: f64,
     },
     /// Bursts of that length can't lose this much.

@@ -1,7 +1,7 @@
-//! Buffers that the game hands down, copied: other threads that write to them meanwhile change nothing that was checked.
+//! Buffers from the game, copied: other threads that write to them meanwhile change nothing that was checked.
 //!
-//! Promises: no address is read but by the interpreter; numbers are of the type and the byte order asked for. PyO3's own
-//! buffers (0.30) take numbers of the other byte order for ours.
+//! Promises: only the interpreter reads addresses; numbers have the requested type and byte order. PyO3's own buffers
+//! (0.30) accept numbers of the other byte order.
 
 use core::ffi::c_int;
 use std::ffi::CStr;
@@ -15,7 +15,7 @@ pub(super) struct Raw(Box<ffi::Py_buffer>);
 #[allow(unsafe_code)] // The buffer protocol hands over addresses.
 impl Raw {
     /// # Errors
-    /// When the object has no buffer of this kind.
+    /// The object has no buffer of this kind.
     pub(super) fn get(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
         let mut raw = Raw(Box::new(ffi::Py_buffer::new()));
         // SAFETY: the interpreter fills in the Py_buffer, which stays where it is until it is released on drop; when
@@ -36,7 +36,7 @@ impl Raw {
         usize::try_from(self.0.itemsize).unwrap_or(0)
     }
 
-    /// Where its bytes begin.
+    /// The address of its bytes.
     pub(super) fn address(&self) -> usize {
         self.0.buf as usize
     }
@@ -48,7 +48,7 @@ impl Raw {
         if self.0.shape.is_null() || count == 0 {
             return &[];
         }
-        // SAFETY: asked for with its shape, a buffer has one of this many numbers while it is held.
+        // SAFETY: requested with its shape, a buffer has this many extents while it is held.
         unsafe { core::slice::from_raw_parts(self.0.shape, count) }
     }
 
@@ -58,7 +58,7 @@ impl Raw {
 
     /// Items along its one dimension.
     pub(super) fn items(&self) -> usize {
-        // SAFETY: asked for with its shape, a buffer of a dimension has one extent at this address.
+        // SAFETY: requested with its shape, a buffer of one dimension has one extent at this address.
         let extent = unsafe { self.0.shape.as_ref() }.copied();
         extent.and_then(|extent| usize::try_from(extent).ok()).unwrap_or(0)
     }
@@ -71,8 +71,8 @@ impl Raw {
         unsafe { CStr::from_ptr(self.0.format) }
     }
 
-    /// Appends a copy of its bytes, item by item where they have gaps. The copy is made by the interpreter: when other
-    /// threads write to the memory meanwhile, it has some of the old bytes and some of the new.
+    /// Appends a copy of its bytes, item by item if they have gaps. The interpreter copies: if other threads write
+    /// meanwhile, the copy is a mixture of old and new bytes.
     pub(super) fn append_to(&self, py: Python<'_>, out: &mut Vec<u8>) -> PyResult<()> {
         let (start, len) = (out.len(), self.len());
         out.resize(start + len, 0);
@@ -87,7 +87,7 @@ impl Raw {
         }
     }
 
-    /// A copy of its numbers, whatever shape they are in; None when they are of another type or byte order.
+    /// A copy of its numbers in any shape; None if they have another type or byte order.
     pub(super) fn numbers<T: Number>(&self, py: Python<'_>) -> PyResult<Option<Vec<T>>> {
         let format = self.format().to_bytes();
         let code = match format {
@@ -108,17 +108,17 @@ impl Raw {
 #[allow(unsafe_code)]
 impl Drop for Raw {
     fn drop(&mut self) {
-        // SAFETY: it was filled in by the interpreter, to which this thread is attached: a `Raw` never leaves a call.
+        // SAFETY: the interpreter filled it in, and this thread is attached: a `Raw` never leaves a call.
         unsafe { ffi::PyBuffer_Release(&raw mut *self.0) }
     }
 }
 
 /// A type of numbers that buffers hold.
 pub(super) trait Number: Sized {
-    /// Its codes in the terms of Python's `struct`: what they mean depends on the size of the items too.
+    /// Its codes in Python's `struct`, whose meaning depends on the item size too.
     const CODES: &[u8];
 
-    /// Of its bytes in memory.
+    /// The number with these bytes in memory.
     fn of(bytes: &[u8]) -> Option<Self>;
 }
 

@@ -1,6 +1,6 @@
-//! Captures for Python: a file that endpoints write their datagrams to, the keys beside it, and what opens them again.
+//! Captures for Python: a file of an endpoint's datagrams, and the keys that decrypt them.
 //!
-//! Promises: no key is written unless a file for keys is asked for, which only its owner may read then.
+//! Promises: no key is written unless a key file is asked for, which only its owner may read.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -24,16 +24,16 @@ use crate::driver::capture::{self, Captured, Way};
 use crate::netcode::opener::Opener;
 use crate::netcode::{self, Key};
 
-/// The largest file, unless said otherwise: 1 GiB.
+/// The default maximum of a file: 1 GiB.
 pub(super) const DEFAULT_MAX_BYTES: i128 = 1 << 30;
 
-/// The least a file may be bound to: its header and some packets.
+/// The minimum of a file's bound: its header and some packets.
 const MIN_BYTES_BOUND: u64 = 4096;
 
-/// The most: a terabyte.
+/// The maximum of a file's bound: a terabyte.
 const MAX_BYTES_BOUND: u64 = 1 << 40;
 
-/// Where `tickwire capture run` says that endpoints without a capture of their own write to.
+/// The variable by which `tickwire capture run` gives endpoints a capture file.
 const PATH_VARIABLE: &str = "TICKWIRE_CAPTURE";
 const KEYS_VARIABLE: &str = "TICKWIRE_CAPTURE_KEYS";
 const BOUND_VARIABLE: &str = "TICKWIRE_CAPTURE_MAX_BYTES";
@@ -181,12 +181,11 @@ impl Capture {
     }
 }
 
-/// What UDP carries, with IPv4's headers.
+/// The longest datagram over IPv4, without headers.
 const MAX_DATAGRAM: usize = 65_535 - 20 - 8;
 
 impl Capture {
-    /// Captures what a driver carries. `secrets` has what its connections can be opened with, as the fields of a line of
-    /// JSON.
+    /// Captures a driver's datagrams. `secrets` are the keys of its connections, as the fields of a line of JSON.
     pub(super) fn attach(&self, py: Python<'_>, driver: &mut Driver, secrets: &Secrets<'_>) -> PyResult<()> {
         if let Some(keys) = &self.keys {
             let mut keys = lock(keys);
@@ -200,14 +199,14 @@ impl Capture {
     }
 }
 
-/// What opens and replays the connections of an endpoint.
+/// The secrets that decrypt and replay an endpoint's connections.
 pub(super) enum Secrets<'a> {
-    /// Of a server: the key it shares with its backend, and what it drew at its start.
+    /// A server's: the key it shares with its backend, and the random bytes drawn at its start.
     Server {
         key: &'a Key,
         entropy: &'a [u8],
     },
-    // Of a client.
+    // A client's.
     Client {
         token: &'a netcode::ConnectToken,
     },
@@ -241,20 +240,20 @@ fn private_file(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(path)?;
-    // Also when it was there before.
+    // Applies to an existing file too.
     #[cfg(unix)]
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     Ok(file)
 }
 
-/// A capture, or where a new one goes.
+/// A capture, or the path of a new one.
 #[derive(FromPyObject)]
 pub(crate) enum CaptureLike<'py> {
     Capture(Bound<'py, Capture>),
     Path(PathBuf),
 }
 
-/// The capture that an endpoint was given, or that the environment has for all of the process.
+/// The capture that an endpoint was given, or the process's by the environment.
 pub(super) fn chosen<'py>(
     py: Python<'py>,
     given: Option<CaptureLike<'py>>,
@@ -290,7 +289,7 @@ fn of_the_process(py: Python<'_>) -> PyResult<Bound<'_, Capture>> {
     Ok(capture)
 }
 
-/// The path for this process: with its number in the name when another process has the plain one.
+/// The path for this process: with its process id if another process has the plain one.
 fn own(path: PathBuf) -> PathBuf {
     if OpenOptions::new().write(true).create_new(true).open(&path).is_ok() || !path.exists() {
         return path;

@@ -1,4 +1,4 @@
-//! Channels and the functions that make them: what is promised, and how much of a connection it may take.
+//! Channels and the functions that make them: their guarantees, and their share of a connection.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -30,7 +30,7 @@ use crate::transport::{ChannelConfig, ChannelKind, Resend, Share, YojimboChannel
 #[derive(Debug)]
 pub(crate) struct Channel {
     pub(super) config: ChannelConfig,
-    /// Bytes of values that a server keeps of it for newcomers. The other side doesn't know.
+    /// Bytes of values that a server retains for newcomers. The other side doesn't know.
     pub(super) retain: Option<usize>,
     /// Clients may ask for chunks: see [`Protocol`](super::protocol::Protocol).
     pub(super) pulls: bool,
@@ -106,10 +106,10 @@ impl Channel {
     }
 }
 
-/// The most bytes of values that may be kept for newcomers: 1 GiB.
+/// The maximum of bytes retained for newcomers: 1 GiB.
 const MAX_RETAIN_BYTES: usize = 1 << 30;
 
-/// What every kind of channel is made with.
+/// The settings of every kind of channel.
 struct Common<'a> {
     name: &'a str,
     send_queue: i128,
@@ -118,7 +118,7 @@ struct Common<'a> {
     weight: i128,
 }
 
-/// What channels of yojimbo's framing are made with besides.
+/// The settings that yojimbo's framing adds.
 #[derive(Default)]
 struct Yojimbo {
     max_messages_per_packet: Option<i128>,
@@ -128,7 +128,7 @@ struct Yojimbo {
 }
 
 impl Yojimbo {
-    /// None when nothing was said.
+    /// None if no setting was given.
     fn settings(self) -> PyResult<Option<YojimboChannel>> {
         let Yojimbo { max_messages_per_packet, max_block_size, block_fragment_size, disable_blocks } = self;
         let said = max_messages_per_packet.or(max_block_size).or(block_fragment_size).is_some();
@@ -173,7 +173,7 @@ impl Common<'_> {
     }
 }
 
-/// An argument that counts something; the core knows its bounds.
+/// An argument that is a count; the core knows its bounds.
 pub(super) fn count(name: &str, value: i128) -> PyResult<usize> {
     usize::try_from(value).map_err(|_| {
         PyValueError::new_err(format!("{name} must be at least 1 and fit in memory, not {value}"))

@@ -1,4 +1,4 @@
-//! A client for Python: the sans-IO client, its tokens, and what its messages and events look like.
+//! A client for Python: the sans-IO client, its tokens, messages and events.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ffi::CString;
@@ -39,13 +39,13 @@ use crate::endpoint::{
 use crate::netcode::{self, TokenParams, hash_address};
 use crate::transport::BudgetConfig;
 
-/// A client that nobody ticked for this long was forgotten by mistake.
+/// A client that wasn't ticked for this long was forgotten by mistake.
 const FORGOTTEN_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Seconds in which a token made on the spot must start its connection.
 const TOKEN_LIFETIME: u32 = 60;
 
-/// Bytes of chunks that a server may have in a client's memory, if nothing is said.
+/// The default bytes of chunks that a server may have in a client's memory.
 const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 
 /// A client of one server, which dials with a connect token.
@@ -105,11 +105,11 @@ const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Client {
     pub(super) endpoint: Endpoint,
-    /// What the core calls the server.
+    /// The core's handle of the server.
     server: PeerHandle,
     world: Py<ClientWorld>,
     made_at: std::time::Instant,
-    /// That it was never ticked was said, or is nobody's business.
+    /// Whether the warning about missing ticks was given, or isn't needed.
     warned: AtomicBool,
 }
 
@@ -348,7 +348,7 @@ impl Client {
         time::send_input(self, input)
     }
 
-    /// An input as the server reads it.
+    /// Rounds an input as the server reads it.
     #[pyo3(signature = (input, /))]
     fn _rounded<'py>(&self, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         time::rounded(self, input)
@@ -714,7 +714,7 @@ impl Drop for Client {
     fn drop(&mut self) {
         let forgotten = self.endpoint.was_never_ticked() && self.made_at.elapsed() >= FORGOTTEN_AFTER;
         if forgotten && !self.warned.swap(true, Ordering::Relaxed) {
-            // An interpreter that ends hears nothing any more.
+            // An exiting interpreter takes no warnings any more.
             let _ = Python::try_attach(|py| self.warn_never_ticked(py));
         }
     }
@@ -735,7 +735,7 @@ impl Client {
             Some(address) => address.0,
             None => any_port(token.addresses(), network.is_some()),
         };
-        // All addresses of IPv6 are all of IPv4 too.
+        // The IPv6 wildcard address includes IPv4.
         let both = bind.is_ipv6() && bind.ip().is_unspecified();
         let within_reach = |server: &SocketAddr| both || server.is_ipv4() == bind.is_ipv4();
         if network.is_none() && !token.addresses().iter().any(within_reach) {
@@ -746,7 +746,7 @@ impl Client {
         }
         let capture = capture::chosen(py, settings.capture.take())?;
         let mut driver = match open_driver(py, bind, &settings) {
-            // A system without IPv6 still reaches the servers that have IPv4.
+            // A system without IPv6 can still reach servers with IPv4 addresses.
             Err(_) if both && token.addresses().iter().any(SocketAddr::is_ipv4) => {
                 let bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), bind.port());
                 open_driver(py, bind, &settings)?
@@ -785,14 +785,14 @@ impl Client {
             host.resume_chunks(before.get().take_partial_chunks()?);
         }
         let endpoint = Endpoint::new(py, &CLIENT, host, driver, protocol, settings)?;
-        // A thread ticks it; and in virtual time a test of something else needs no ticks.
+        // A thread ticks it; and in virtual time, a test of something else needs no ticks.
         let warned = AtomicBool::new(network.is_some() || endpoint.state.is_threaded());
         let state = Arc::downgrade(&endpoint.state);
         let world = Py::new(py, ClientWorld::new(py, &endpoint.population, state)?)?;
         Ok(Client { endpoint, server, world, made_at: std::time::Instant::now(), warned })
     }
 
-    /// Says that nobody ticked it. An exception that is under way stays what it is.
+    /// Warns that nobody ticked it. An exception in flight stays as it is.
     fn warn_never_ticked(&self, py: Python<'_>) {
         let raised = PyErr::take(py);
         let sentence = format!(
@@ -808,14 +808,14 @@ impl Client {
         }
     }
 
-    /// Asks the connection.
+    /// Asks the connection for something.
     fn asked<T>(&self, ask: impl FnOnce(&Dial) -> T) -> PyResult<T> {
         let state = self.endpoint.state.lock()?;
-        // It is the only one, so no other has its place.
+        // It is the only connection, so no other has its place.
         state.host().dialled(self.server).map(ask).ok_or_else(not_connected)
     }
 
-    /// What is there of chunks, for the next connection.
+    /// The partly received chunks, for the next connection.
     fn take_partial_chunks(&self) -> PyResult<PartialChunks> {
         let mut state = self.endpoint.state.lock()?;
         if state.host().is_connected(self.server) {
@@ -826,23 +826,23 @@ impl Client {
         Ok(state.change().take_partial_chunks())
     }
 
-    /// See [`Endpoint::break_thread`].
+    /// [`Endpoint::break_thread`] for this client.
     #[cfg(feature = "faults")]
     pub(super) fn break_thread(&self) -> PyResult<()> {
         self.endpoint.break_thread()
     }
 
-    /// See [`Endpoint::run_calls`].
+    /// [`Endpoint::run_calls`] for this client.
     pub(super) fn run_calls(&self, py: Python<'_>) -> PyResult<()> {
         self.endpoint.run_calls(py)
     }
 
-    /// See [`Endpoint::transmit`].
+    /// [`Endpoint::transmit`] for this client.
     pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
         self.endpoint.transmit(py)
     }
 
-    /// Makes Python objects of what was taken. The lock is held for moments only, never while Python runs.
+    /// Makes Python objects of a tick's arrivals. Locks are held briefly, never while Python runs.
     fn make_objects(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
         self.make_events(py, pending, events)?;
         pending.make_ghosts(py, &self.endpoint)?;
@@ -877,18 +877,19 @@ impl Client {
         Ok(())
     }
 
-    /// Ends the connection to a server that sent what a class refuses. The next tick says so.
+    /// Ends the connection to a server whose message a class refuses. The next tick reports it.
     fn refuse(&self, why: &str) {
-        // Closed by the game meanwhile, there is nobody to refuse.
+        // If the game has closed the client meanwhile, the connection is gone anyway.
         let _ = self.endpoint.with(|core, driver| {
             driver.transmit(|now, out| core.refuse_message(now, self.server, why, out));
         });
     }
 }
 
-/// Any free port, of the family of the servers, or of both. A host of a simulated network must have an address of its own.
+/// Any free port, of the servers' address family or both. A host of a simulated network must have an address of its
+/// own.
 fn any_port(servers: &[SocketAddr], simulated: bool) -> SocketAddr {
-    // There, one address reaches everybody.
+    // In a simulated network, one address reaches everybody.
     let is_ipv6 = if simulated { servers[0].is_ipv6() } else { servers.iter().any(SocketAddr::is_ipv6) };
     let ip = match (is_ipv6, simulated) {
         (false, false) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),

@@ -1,4 +1,4 @@
-//! How fast chunks may go out beside messages.
+//! How fast chunks may be sent beside messages.
 
 use pyo3::prelude::*;
 
@@ -128,7 +128,7 @@ impl Congestion {
         Ok(Congestion(config))
     }
 
-    /// What is given, or the default.
+    /// The given controller, or the default.
     pub(super) fn or_default(given: Option<&Bound<'_, Self>>) -> CongestionConfig {
         given.map(|given| given.get().0).unwrap_or_default()
     }

@@ -1,8 +1,8 @@
-//! What servers and clients share: the sans-IO core and its driver behind one lock, the two halves of a tick around
-//! them, and the priority hook between.
+//! The shared part of servers and clients: the sans-IO core and its driver behind one lock, the two halves of a tick
+//! around them, and the priority hook between.
 //!
-//! Promises: the lock is held for moments only, never while Python runs; what a hook gets wrong costs the tick's
-//! packets nothing. With a driver's thread, all but hooks and Python objects goes on without the game.
+//! Promises: the lock is held briefly, never while Python runs; a wrong hook never costs the tick's packets. With a
+//! driver's thread, everything except hooks and Python objects goes on without the game.
 
 use std::ffi::CString;
 use std::sync::Arc;
@@ -34,20 +34,20 @@ use crate::driver::{BETWEEN_TURNS, Driver, Next, Poller};
 use crate::endpoint::{DisconnectReason, Event, Host, PeerHandle, PeerStats, SendError};
 use crate::time::{Duration, Instant};
 
-/// The longest that event loops are told to wait: not all of them can wait for ever.
+/// The longest wait that event loops are given: not all of them can wait forever.
 const MAX_STEP: Duration = Duration::from_secs(3600);
 
 /// What kind of endpoint the game made.
 #[derive(Debug)]
 pub(super) struct EndpointKind {
     pub(super) is_server: bool,
-    /// What it is, for sentences.
+    /// Its kind, for sentences.
     pub(super) name: &'static str,
-    /// What is raised where a peer isn't connected.
+    /// The exception if a peer isn't connected.
     pub(super) missing: fn() -> PyErr,
-    /// What is answered there where nothing is to be raised.
+    /// The answer in that case, unless it raises.
     pub(super) absent: Sent,
-    /// That in words.
+    /// The answer in words.
     pub(super) absent_text: &'static str,
 }
 
@@ -74,13 +74,13 @@ pub(super) static PEER: EndpointKind = EndpointKind {
     absent_text: "the player is gone",
 };
 
-/// Calls of `receive` without any of `flush` after which the game has forgotten it.
+/// After this many calls of `receive` without a `flush`, the game has forgotten it.
 const RECEIVED_ALONE: u32 = 256;
 
-/// In place of their number: it has sent, or a thread does.
+/// Replaces the count once it has sent, or a thread does.
 const SENT: u32 = u32::MAX;
 
-/// Whose connection this event ends, and why.
+/// The peer whose connection this event ends, and the reason.
 fn ended(event: &Event) -> Option<(PeerHandle, DisconnectReason)> {
     let Event::Disconnected { peer, reason, .. } = event else { return None };
     Some((*peer, *reason))
@@ -88,22 +88,22 @@ fn ended(event: &Event) -> Option<(PeerHandle, DisconnectReason)> {
 
 pub(super) struct Endpoint {
     pub(super) kind: &'static EndpointKind,
-    /// What a player does raises, where a player is named.
+    /// Whether a player's doings raise in calls that name the player.
     pub(super) strict: bool,
-    /// The game has ticked it, in whatever way.
+    /// Whether the game has ticked it in any way.
     ticked: AtomicBool,
-    /// How often it received before it ever sent; [`SENT`] once it did.
+    /// How often it received before it first sent; [`SENT`] afterwards.
     received_alone: AtomicU32,
     pub(super) address: Address,
     pub(super) protocol: Py<Protocol>,
     pub(super) factory: Option<Py<PyAny>>,
     priority: Option<Py<PyAny>>,
-    /// Whose time it has, instead of the system's.
+    /// The network whose time it has, instead of the system's.
     pub(super) network: Option<Py<SimulatedNetwork>>,
     /// The ghosts of the protocol's classes.
     pub(super) population: Arc<Population>,
     copies: Copies,
-    /// Where its calls wait, if its protocol has some.
+    /// Its waiting calls, if its protocol has calls.
     pub(super) desk: Option<Arc<Desk>>,
     /// Candidates refer to it while their hook runs.
     pub(super) state: Arc<Shared<State>>,
@@ -119,7 +119,7 @@ impl Endpoint {
         settings: Settings<'_>,
     ) -> PyResult<Self> {
         let address = Address(driver.local_address());
-        // A virtual network is copied whole by a fork, and so are its endpoints.
+        // A fork copies a virtual network with all its endpoints.
         let process = driver.socket().map(|_| Process::current(py)).transpose()?;
         let Settings {
             threaded, strict, factory, priority, hooks, pending, made, simulated: network, ..
@@ -166,8 +166,8 @@ impl Endpoint {
 
     // --- a tick ------------------------------------------------------------------------------------------
 
-    /// The first half of a tick: takes what arrived. `admit` decides about newcomers before, and `make` makes Python objects
-    /// of what was taken.
+    /// The first half of a tick: takes what arrived. Before it, `admit` decides about newcomers; `make` then makes
+    /// Python objects.
     pub(super) fn receive(
         &self,
         py: Python<'_>,
@@ -181,8 +181,9 @@ impl Endpoint {
         self.run_calls(py)?;
         let mut pending = self.receive_datagrams(py)?;
         let admitted = admit();
-        // Nobody is admitted who was not asked about, so the others wait for the next tick. What the last tick left is handed
-        // over alone: another tick beside it might have the end of a peer that said some of it.
+        // A newcomer is admitted only after the hook was asked, so later ones wait for the next tick. Leftovers of the
+        // last tick are handed over alone: a second tick beside them might hold the end of a peer that sent some of
+        // them.
         let taken = if pending.is_empty() { self.take(py, &mut pending) } else { Ok(Ok(())) };
         let events = core::mem::take(&mut pending.tick.events);
         if self.desk.is_some() {
@@ -198,7 +199,7 @@ impl Endpoint {
         inbox
     }
 
-    /// Says once that a game receives and never sends: its connections can't come up.
+    /// Warns once that a game receives and never sends: its connections can't come up.
     #[cold]
     fn warn_never_sent(&self, py: Python<'_>) -> PyResult<()> {
         if self.received_alone.fetch_add(1, Ordering::Relaxed) + 1 < RECEIVED_ALONE {
@@ -241,9 +242,9 @@ impl Endpoint {
         pending
     }
 
-    /// Takes what the session has, all under one lock: events, and the messages, notifications and chunks of just those
-    /// connections that the events have told of. What a thread receives meanwhile stays for the next tick. Inside: what the
-    /// game's code raised that read packets.
+    /// Takes the session's data under one lock: events, and the messages, notifications and chunks of just those
+    /// connections that the events have announced. What a thread receives meanwhile stays for the next tick. The inner
+    /// result is an exception of the game's code that read packets.
     fn take(&self, py: Python<'_>, pending: &mut Pending) -> PyResult<PyResult<()>> {
         let mut state = self.state.lock()?;
         state.carrier.session.take(&mut pending.tick);
@@ -282,14 +283,14 @@ impl Endpoint {
         self.flush(py)
     }
 
-    /// Gives the endpoint the datagrams that wait: with a thread, those since its last turn. A game that looks all the time
-    /// leaves the thread no time to read them.
+    /// Reads the waiting datagrams; with a thread, those since its last turn. A game that asks all the time leaves the
+    /// thread no time to read them.
     fn read(&self, state: &mut State) -> std::io::Result<()> {
         state.failed.take().map_or(Ok(()), Err)?;
         state.receive()
     }
 
-    /// Sends what is queued, in the order that the priority hook gives; false once closed.
+    /// Sends everything queued, in the order of the priority hook; false once closed.
     pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
         self.ticked.store(true, Ordering::Relaxed);
         self.received_alone.store(SENT, Ordering::Relaxed);
@@ -317,7 +318,7 @@ impl Endpoint {
         state.transmit();
         drop(state);
         drop(copies);
-        // What was sent may be due again before what the thread sleeps for.
+        // A message may be due for resending before the thread's wake-up time.
         self.state.wake();
         ordered?;
         self.population.error(py, &wrong).map_or(Ok(true), Err)
@@ -328,8 +329,8 @@ impl Endpoint {
         self.kind.is_server && !self.population.is_empty()
     }
 
-    /// The scores of what waits, and the version of the core they are for, which the thread leaves as it is until they
-    /// are used. None without a hook or anything to ask it, and when it leaves the order as it is.
+    /// The scores of waiting messages, and the version of the core they are for, which the thread leaves unchanged
+    /// until they are used. None without a hook or candidates, or if the hook leaves the order as it is.
     fn ask_priority(&self, py: Python<'_>) -> PyResult<Option<(u64, Vec<f32>)>> {
         let Some(hook) = &self.priority else { return Ok(None) };
         let (count, asked_at) = {
@@ -353,7 +354,7 @@ impl Endpoint {
         Ok(answer?.map(|scores| (asked_at.version, scores)))
     }
 
-    /// Runs a hook by the clock.
+    /// Runs a hook, and measures its time.
     pub(super) fn clocked<T>(&self, py: Python<'_>, name: &'static str, hook: impl FnOnce() -> T) -> T {
         let started = std::time::Instant::now();
         let answer = hook();
@@ -365,7 +366,7 @@ impl Endpoint {
         answer
     }
 
-    /// Has the thread panic in its next turn.
+    /// Makes the thread panic at its next turn.
     #[cfg(feature = "faults")]
     pub(super) fn break_thread(&self) -> PyResult<()> {
         self.state.lock()?.broken = true;
@@ -375,10 +376,10 @@ impl Endpoint {
 
     // --- more --------------------------------------------------------------------------------------------
 
-    /// Has the endpoint and its driver do something.
+    /// Runs `work` on the endpoint and its driver.
     ///
     /// # Errors
-    /// When it is closed.
+    /// The endpoint is closed.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut Host, &mut Driver) -> T) -> PyResult<T> {
         let mut state = self.state.lock()?;
         let parts = state.carrier.parts().filter(|(session, _)| !session.is_lingering());
@@ -386,7 +387,7 @@ impl Endpoint {
         Ok(work(session.change(), driver))
     }
 
-    /// The exception for a message that a peer's connection doesn't take.
+    /// The exception for a message that a peer's connection refuses.
     pub(super) fn send_error(&self, class: &str, channel: usize, error: SendError) -> PyErr {
         match error {
             SendError::NotConnected => (self.kind.missing)(),
@@ -394,7 +395,8 @@ impl Endpoint {
         }
     }
 
-    /// How the connection of a peer is doing, or was at its `end` if that was long ago; before the beginning, all zeros.
+    /// The statistics of a peer's connection, or those at its `end` if that was long ago; before its beginning, all
+    /// zeros.
     pub(super) fn stats(&self, peer: PeerHandle, end: Option<&PeerStats>) -> PyResult<ConnectionStats> {
         let stats = {
             let state = self.state.lock()?;
@@ -405,13 +407,13 @@ impl Endpoint {
         Ok(ConnectionStats::new(stats, &self.protocol.get().core))
     }
 
-    /// Whether the game has made no call that keeps the endpoint going.
+    /// Whether the game has never made a call that keeps the endpoint going.
     pub(super) fn was_never_ticked(&self) -> bool {
         !self.ticked.load(Ordering::Relaxed)
     }
 
-    /// Takes a turn, for event loops: all that a tick does but for what is the game's. Returns the seconds after which
-    /// there is something to do again, if nothing arrives before.
+    /// A turn for event loops: everything a tick does except the game's part. Returns the seconds until the next turn
+    /// if nothing arrives before.
     pub(super) fn step(&self, py: Python<'_>) -> PyResult<f64> {
         self.ticked.store(true, Ordering::Relaxed);
         self.received_alone.store(SENT, Ordering::Relaxed);
@@ -432,7 +434,7 @@ impl Endpoint {
                     self.desk.as_ref().and_then(|desk| desk.deadline()).map_or(MAX_STEP, |at| at.since(now));
                 Ok(wait.min(due).min(MAX_STEP).as_secs_f64())
             }
-            // It has lingered to its end.
+            // Its linger has ended.
             Next::Over => {
                 drop(state);
                 self.end_calls(py)?;
@@ -450,7 +452,7 @@ impl Endpoint {
         Ok(ghosts_changed || due || state.host().has_news() || state.transfers.has_news() || state.unfinished)
     }
 
-    /// The system's number of the socket.
+    /// The socket's file descriptor.
     pub(super) fn fileno(&self) -> PyResult<i64> {
         if self.state.is_threaded() {
             let sentence = format!(
@@ -478,7 +480,7 @@ impl Endpoint {
         counted.to_python(py)
     }
 
-    /// For log lines.
+    /// Names it in log lines.
     pub(super) fn described(&self) -> String {
         let (name, address) = (self.kind.name, self.address.0);
         let Ok(state) = self.state.lock() else { return name.into() };
@@ -511,7 +513,7 @@ impl Endpoint {
         self.desk.as_ref().map_or(Ok(()), |desk| desk.traverse(visit))?;
         match self.state.try_lock() {
             Some(state) => state.pending.iter().try_for_each(|pending| pending.traverse(visit)),
-            // Locked, so it is in use: nothing to collect.
+            // A locked mutex is in use, so its objects are reachable anyway.
             None => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! What a tick hands up besides messages: events, and whom they are about.
+//! The events of a tick, and the clients they are about.
 
 use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
@@ -19,15 +19,15 @@ use crate::netcode::USER_DATA_BYTES;
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct ClientHandle {
-    /// Tells the servers of one process apart.
+    /// Tells the servers of a process apart.
     pub(super) server: u64,
     pub(super) core: endpoint::PeerHandle,
     pub(super) id: u64,
     pub(super) address: Address,
     pub(super) user_data: Box<[u8; USER_DATA_BYTES]>,
-    /// How its connection was doing when it ended.
+    /// The statistics of its connection at the end.
     pub(super) end: OnceLock<PeerStats>,
-    /// Whatever the game keeps of the player.
+    /// The game's own data for the player.
     pub(super) data: Mutex<Option<Py<PyAny>>>,
 }
 
@@ -78,7 +78,7 @@ impl ClientHandle {
 
     #[setter]
     fn set_data(&self, data: Option<Py<PyAny>>) {
-        // What was there may run code of the game when it goes.
+        // Dropping the old object may run code of the game, so it happens after the lock is released.
         let before = core::mem::replace(&mut *lock(&self.data), data);
         drop(before);
     }
@@ -108,12 +108,12 @@ impl ClientHandle {
 }
 
 impl ClientHandle {
-    /// Whether this is the same connection.
+    /// Whether both are the same connection.
     pub(super) fn is(&self, other: &ClientHandle) -> bool {
         other.server == self.server && other.core == self.core
     }
 
-    /// For log lines.
+    /// Names it in log lines.
     pub(super) fn described(&self) -> String {
         format!("client {} ({})", self.id, self.address.0)
     }
@@ -190,7 +190,7 @@ fn shown(client: Option<&Py<ClientHandle>>) -> String {
     client.map_or_else(|| "None".into(), |client| client.get().__repr__())
 }
 
-/// The name of a reason's member in `tickwire.connection.DisconnectReason`.
+/// The name of a reason in `tickwire.connection.DisconnectReason`.
 fn reason_name(reason: endpoint::DisconnectReason) -> &'static str {
     use endpoint::DisconnectReason as Reason;
     match reason {

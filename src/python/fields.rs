@@ -1,4 +1,4 @@
-//! Field types: what `Annotated` carries.
+//! Field types: the contents of `Annotated`.
 
 use core::fmt::Display;
 use std::sync::Arc;
@@ -28,16 +28,16 @@ pub(crate) struct FieldType {
     label: String,
 }
 
-/// Where the value of a field comes from that its class gives none.
+/// The default of a field without one of its own.
 #[derive(Debug)]
 enum Natural {
-    /// One for all.
+    /// One object for all.
     Shared(Py<PyAny>),
-    /// What this class makes, for each object anew.
+    /// A new object of this class each time.
     Made(Py<PyType>),
-    /// What the game's own `from_wire` makes of the default of what is on the wire.
+    /// The game's `from_wire` of the wire's default.
     Converted(Py<FieldType>, Py<PyAny>),
-    /// A tuple of the parts' own.
+    /// A tuple of the parts' defaults.
     Parts(Vec<Py<FieldType>>),
 }
 
@@ -59,7 +59,7 @@ impl FieldType {
         Self::new(kind, shape, default, py.get_type::<PyTuple>().unbind(), label)
     }
 
-    /// Checks the parameters once, here, where the caller stands.
+    /// Checks the parameters once, at the declaration.
     fn new(
         kind: Kind,
         shape: Shape,
@@ -87,7 +87,7 @@ fn without_field(error: &SchemaError) -> String {
     }
 }
 
-/// The natural default and the type of fields that are one builtin object.
+/// The natural default and type of fields that are one builtin object.
 fn natural<'py>(py: Python<'py>, kind: &Kind) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyType>)> {
     let int = py.get_type::<PyInt>();
     let float = |value: f64| (PyFloat::new(py, value).into_any(), py.get_type::<PyFloat>());
@@ -108,7 +108,7 @@ fn natural<'py>(py: Python<'py>, kind: &Kind) -> PyResult<(Bound<'py, PyAny>, Bo
     })
 }
 
-/// The value, if it is within its bounds, else the lower one.
+/// The value if it is within its bounds, otherwise the lower bound.
 fn nearest<T: PartialOrd>(lo: T, value: T, hi: T) -> T {
     if (&lo..=&hi).contains(&&value) { value } else { lo }
 }
@@ -162,7 +162,7 @@ impl FieldType {
     }
 }
 
-/// The error with the class and the field in front that are being declared, where that is so.
+/// Adds the class and field being declared to an error, if there are any.
 #[cold]
 fn placed(py: Python<'_>, error: PyErr) -> PyErr {
     let place = || -> PyResult<String> {
@@ -173,12 +173,12 @@ fn placed(py: Python<'_>, error: PyErr) -> PyErr {
             let sentence = format!("{place}{}", error.value(py));
             PyErr::from_type(error.get_type(py), sentence)
         }
-        // The place only helps: without it the error is told as it is.
+        // The position only helps: without it, the error is raised as it is.
         _ => error,
     }
 }
 
-/// As [`bounded`], for a field that is being declared.
+/// [`bounded`] for a field that is being declared.
 fn declared<T>(name: &str, value: &Bound<'_, PyAny>, low: T, high: T) -> PyResult<T>
 where
     T: TryFrom<i128> + PartialOrd + Display,
@@ -186,7 +186,7 @@ where
     bounded(name, value, low, high).map_err(|error| placed(value.py(), error))
 }
 
-/// As [`declared`], for a length in bytes: what is longer is for chunks.
+/// [`declared`] for a length in bytes: longer data belongs in chunks.
 fn length(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     if let Ok(given) = value.extract::<i128>()
         && given > MAX_LENGTH.into()
@@ -199,7 +199,7 @@ fn length(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     declared(name, value, 0, MAX_LENGTH)
 }
 
-/// An argument that is an integer within bounds; what is out of them is named with the argument.
+/// An argument that is an integer within bounds; the error names the argument.
 pub(super) fn bounded<T>(name: &str, value: &Bound<'_, PyAny>, low: T, high: T) -> PyResult<T>
 where
     T: TryFrom<i128> + PartialOrd + Display,
@@ -209,7 +209,7 @@ where
     }
     match value.extract::<i128>() {
         Ok(number) => within(name, number, low, high),
-        // What an i128 can't hold is out of every bound here.
+        // Integers beyond an i128 are out of every bound here.
         Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
             Err(outside(name, value, low, high))
         }
@@ -220,7 +220,7 @@ where
     }
 }
 
-/// As [`bounded`], and takes a float that is a whole number: 1e6 is meant as one.
+/// [`bounded`] that also accepts a float with an integral value, such as 1e6.
 pub(super) fn whole<T>(name: &str, value: &Bound<'_, PyAny>, low: T, high: T) -> PyResult<T>
 where
     T: TryFrom<i128> + PartialOrd + Display,
@@ -232,7 +232,7 @@ where
     }
 }
 
-/// As [`bounded`], for an argument already taken as an integer.
+/// [`bounded`] for an argument that is already an integer.
 pub(super) fn within<T>(name: &str, value: i128, low: T, high: T) -> PyResult<T>
 where
     T: TryFrom<i128> + PartialOrd + Display,
@@ -680,7 +680,7 @@ pub(crate) fn literal_of(py: Python<'_>, values: Vec<Bound<'_, PyAny>>) -> PyRes
         true => class.clone(),
         false => py.get_type::<PyAny>(),
     };
-    // As of enumerations: the values' own integers where all are integers, else their places.
+    // As in enumerations: the values' own integers if all are integers, otherwise their positions.
     let own = values.iter().map(|value| value.cast_exact::<PyInt>().ok()?.extract::<i64>().ok());
     let numbers: Vec<i64> = own.collect::<Option<_>>().unwrap_or_else(|| (0..).take(values.len()).collect());
     let literals = numbers.iter().zip(&values).map(|(number, value)| (*number, value.clone().unbind()));

@@ -1,7 +1,7 @@
-//! Hooks: the game's own decisions, asked once a tick, in columns.
+//! Hooks: the game's own decisions, asked once a tick with columns.
 //!
-//! Promises: no lock is held while a hook runs; what a hook costs is counted, and the logger gets those that take
-//! long. What a hook gets wrong reaches the caller as an exception that says so.
+//! Promises: no lock is held while a hook runs; its time is counted, and slow hooks are logged. A hook's mistake
+//! reaches the caller as an exception that says so.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -20,7 +20,7 @@ use crate::endpoint::{self, Goodbye};
 use crate::time::{Duration, Instant};
 use crate::transport::{Attribute, Column};
 
-/// Whether a hook is one, said where the game gives it.
+/// Checks that a hook is callable, where the game gives it.
 pub(super) fn check(py: Python<'_>, name: &str, hook: Option<&Py<PyAny>>) -> PyResult<()> {
     match hook.map(|hook| hook.bind(py)) {
         Some(hook) if !hook.is_callable() => {
@@ -33,7 +33,7 @@ pub(super) fn check(py: Python<'_>, name: &str, hook: Option<&Py<PyAny>>) -> PyR
 
 // --- priority --------------------------------------------------------------------------------------------
 
-/// When an endpoint was asked, and which state it was in.
+/// When an endpoint asked its hook, and in which state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AskedAt {
     pub(super) now: Instant,
@@ -41,9 +41,9 @@ pub(super) struct AskedAt {
     pub(super) version: u64,
 }
 
-/// What candidates are looked up in.
+/// The source of candidates' attributes.
 pub(super) trait Source: Send + Sync {
-    /// An attribute of what waited then; None when it waits no more.
+    /// An attribute of the messages that waited at that time; None if they wait no more.
     fn describe(&self, asked_at: AskedAt, attribute: Attribute) -> Option<Column>;
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Candidates {
     count: usize,
     asked_at: AskedAt,
     source: Weak<dyn Source>,
-    /// By attribute, those that were read.
+    /// The columns that were read, by attribute.
     columns: [OnceLock<Arc<Column>>; ATTRIBUTES],
 }
 
@@ -189,8 +189,8 @@ pub(super) fn ask_priority(hook: &Bound<'_, PyAny>, candidates: Candidates) -> P
 
 // --- admission -------------------------------------------------------------------------------------------
 
-/// Asks an admission hook about the newcomers of a tick; returns those it refuses, which are all of them when it
-/// gives no proper answer, each with what to tell it.
+/// Asks an admission hook about the newcomers of a tick; returns the refused ones with their texts. A hook without a
+/// valid answer refuses all.
 pub(super) fn refused_by(
     hook: &Bound<'_, PyAny>,
     newcomers: &[Py<ClientHandle>],
@@ -252,10 +252,10 @@ fn ask_admission(
 
 // --- what hooks cost -------------------------------------------------------------------------------------
 
-/// How often the logger is told at most.
+/// The minimum time between log lines.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// What the hooks of an endpoint did, by the computer's clock: a simulated network's stands still meanwhile.
+/// The hooks' calls and times, by the computer's clock: a simulated network's doesn't advance meanwhile.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HookCounters {
     calls: u64,
@@ -275,10 +275,10 @@ impl HookCounters {
 #[derive(Debug)]
 pub(super) struct HookClock {
     counters: HookCounters,
-    /// What takes longer is slow.
+    /// Longer calls are slow.
     bound: Duration,
     logged_at: Option<std::time::Instant>,
-    /// Slow calls when the logger was told.
+    /// Slow calls when the last line was logged.
     logged: u64,
 }
 
@@ -287,7 +287,7 @@ pub(super) struct HookClock {
 pub(super) struct Slow {
     took: Duration,
     bound: Duration,
-    /// Slow calls since the logger was told.
+    /// Slow calls since the last line.
     calls: u64,
 }
 
@@ -297,7 +297,7 @@ impl HookClock {
         if slow.is_nan() || slow < 0.0 {
             return Err(PyValueError::new_err(format!("slow_hook must be 0 or more seconds, not {slow}")));
         }
-        // What is too long for a duration is never reached.
+        // A bound too long for a duration is never reached.
         let bound = Duration::try_from_secs_f64(slow).unwrap_or(Duration::MAX);
         Ok(HookClock { counters: HookCounters::default(), bound, logged_at: None, logged: 0 })
     }
@@ -306,7 +306,7 @@ impl HookClock {
         self.counters
     }
 
-    /// Counts a call, and says whether the logger should be told.
+    /// Counts a call, and returns whether it should be logged.
     pub(super) fn count(&mut self, started: std::time::Instant, ended: std::time::Instant) -> Option<Slow> {
         let took = ended - started;
         self.counters.calls += 1;

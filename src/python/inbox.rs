@@ -1,7 +1,7 @@
-//! What a tick hands up, and the two halves of a tick.
+//! The inbox of a tick, and the tick's two halves.
 //!
-//! Promises: what was received is handed over once. When the game's own code raises on one message, that message
-//! is dropped, and all others wait for the next receive.
+//! Promises: received messages are handed over once. If the game's own code raises on one message, that message is
+//! dropped, and all others wait for the next receive.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -66,7 +66,7 @@ columns_class! {
     }
 }
 
-/// See [`PacketNotifications`].
+/// The records of [`PacketNotifications`].
 #[derive(Debug, Default)]
 pub(crate) struct Packets {
     slot: Vec<u32>,
@@ -86,7 +86,7 @@ impl FromIterator<(PeerHandle, PacketNotification)> for Packets {
     }
 }
 
-/// See [`Notifications`].
+/// The records of [`Notifications`].
 #[derive(Debug, Default)]
 pub(crate) struct NotificationTable {
     slot: Vec<u32>,
@@ -150,16 +150,16 @@ pub(crate) struct Inbox {
     #[pyo3(get)]
     ghosts: Py<PyList>,
     notifications: Arc<NotificationTable>,
-    /// None if they aren't asked for.
+    /// None if they weren't asked for.
     packets: Option<Arc<Packets>>,
     columns: Vec<Columns>,
-    /// It is a server's: what is in it has senders.
+    /// Whether it is a server's, whose messages have senders.
     has_senders: bool,
-    /// Whose calls wait behind which tick, if there are any: gone with the endpoint.
+    /// The endpoint's waiting calls and the tick they belong to, if any; weak.
     calls: Option<(Weak<Desk>, u64)>,
 }
 
-/// The messages of a class that come as columns.
+/// The messages of a class that comes as columns.
 struct Columns {
     class: Py<PyAny>,
     schema: Py<Schema>,
@@ -234,7 +234,7 @@ impl Inbox {
         desk.upgrade().map_or(Ok(0), |desk| desk.run(py, before, Some(*tick)))
     }
 
-    /// Events, messages and values of latest channels, one after the other: on a server each behind its client.
+    /// Events, messages and values of latest channels, one after the other; on a server each with its client.
     fn __iter__(slf: Py<Self>) -> Everything {
         Everything { inbox: slf, place: Mutex::new((0, 0)) }
     }
@@ -252,12 +252,12 @@ impl Inbox {
     }
 }
 
-/// Goes through an inbox: its events, its messages, and its values of latest channels. Nothing else of a client is in the
-/// tick of one of its events, so the order is right for each.
+/// Iterates an inbox: its events, its messages, and its values of latest channels. A tick with an event about a client
+/// has nothing else from that client, so the order is right for each.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct Everything {
     inbox: Py<Inbox>,
-    /// Which of the lists, and where in it.
+    /// The list, and the position in it.
     place: Mutex<(usize, usize)>,
 }
 
@@ -296,7 +296,7 @@ impl Everything {
                 let client = match (item.cast::<Connected>(), item.cast::<Disconnected>()) {
                     (Ok(connected), _) => &connected.get().client,
                     (_, Ok(disconnected)) => &disconnected.get().client,
-                    // A peer's: of a player, or of nobody.
+                    // On a peer: from a player, or from nobody.
                     _ => {
                         let player = item.getattr_opt(intern!(py, "player"))?;
                         return Ok(Some((player, item).into_bound_py_any(py)?));
@@ -316,7 +316,7 @@ impl Everything {
     }
 }
 
-/// What was received and not handed over yet.
+/// Received data that wasn't handed over yet.
 #[derive(Default)]
 pub(super) struct Pending {
     pub(super) events: Vec<Py<PyAny>>,
@@ -327,22 +327,22 @@ pub(super) struct Pending {
     chunks: Vec<Py<PyAny>>,
     chunk_failures: Vec<Py<PyAny>>,
     ghosts: Vec<Py<PyAny>>,
-    /// The numbers of the classes of ghosts that come as columns.
+    /// The numbers of the ghost classes that come as columns.
     ghost_columns: Vec<usize>,
-    /// As the core has it.
+    /// The core's tick.
     pub(super) tick: session::Tick,
-    /// The first record that no object was made of.
+    /// The first record without an object.
     next: usize,
-    /// The classes that come as columns, in the order of the tables.
+    /// The message classes that come as columns, in the order of the tables.
     columns: Vec<(Py<PyAny>, Py<Schema>)>,
     packet_notifications: bool,
-    /// It is a server's.
+    /// Whether it is a server's.
     pub(super) has_senders: bool,
     pub(super) calls: Taken,
 }
 
 impl Pending {
-    /// Nothing yet; messages of `columns` will come as columns, and the notifications of packets if they are asked for.
+    /// Empty; messages of `columns` will come as columns, and packet notifications if they were asked for.
     pub(super) fn new(
         protocol: &Protocol,
         columns: &[Bound<'_, PyAny>],
@@ -376,12 +376,12 @@ impl Pending {
         Ok(pending)
     }
 
-    /// Makes objects of all records. `wrap` puts the sender before what it sent, in the form in which that is handed
-    /// over; None drops it. Clients whose messages are refused are added to `refused`, with the reason; what else they sent is
-    /// dropped.
+    /// Makes objects of all records. `wrap` adds the sender to a message, in the form in which it is handed
+    /// over; None drops it. Clients whose messages are refused are added to `refused`, with the reason; what else they
+    /// sent is dropped.
     ///
     /// # Errors
-    /// What the game's code raised, if it ends the program. Call again to go on behind the message at fault.
+    /// An exception of the game's code that ends the program. Call again to go on after the message at fault.
     pub(super) fn make_messages<'py>(
         &mut self,
         py: Python<'py>,
@@ -457,7 +457,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Brings a client's world up to date, and makes objects of what happened in it.
+    /// Updates a client's world, and makes objects of its events.
     pub(super) fn make_ghosts(&mut self, py: Python<'_>, endpoint: &Endpoint) -> PyResult<()> {
         let called =
             endpoint.population.take_news(py, &endpoint.state, &self.ghost_columns, &mut self.ghosts)?;
@@ -467,8 +467,8 @@ impl Pending {
         endpoint.clocked(py, "ghosts", || call_all(py, &called))
     }
 
-    /// Makes objects of the chunks that came in. `peer` is who sent them, by handle (on a client None); None drops what
-    /// strangers sent.
+    /// Makes objects of received chunks. `peer` returns the sender by handle (None on a client), or None to drop a
+    /// stranger's chunk.
     pub(super) fn make_chunks(
         &mut self,
         py: Python<'_>,
@@ -488,7 +488,7 @@ impl Pending {
                     };
                     self.chunk_failures.push(told);
                 }
-                // Transfers know of ours, and the core has answered the offers.
+                // Transfers note the ends of ours, and the core has answered the offers.
                 ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. } | ChunkEvent::Offered(_) => {}
             }
         }
@@ -524,7 +524,7 @@ impl Pending {
         })
     }
 
-    /// Whether the last tick was handed over whole.
+    /// Whether the last tick was handed over completely.
     pub(super) fn is_empty(&self) -> bool {
         let Pending {
             events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, tick, ..
@@ -554,7 +554,7 @@ fn payload_bytes(body: OpaqueBody<'_>) -> Vec<u8> {
     data
 }
 
-/// Bytes as a payload: bits that lie anywhere.
+/// Bytes as a payload's bits.
 pub(super) fn payload(data: &[u8]) -> Encoded {
     let mut writer = BitWriter::with_buffer(Vec::with_capacity(data.len() + 8));
     let words = data.chunks(8);
@@ -570,7 +570,7 @@ pub(super) fn payload(data: &[u8]) -> Encoded {
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Tick(pub(super) Ticking);
 
-/// Whose tick it is.
+/// The endpoint that ticks.
 pub(super) enum Ticking {
     Server(Py<Server>),
     Client(Py<Client>),
@@ -588,7 +588,7 @@ impl Tick {
         if received.is_err()
             && let Err(error) = self.flush(py)
         {
-            // There will be no exit, and the connections need their packets all the same; the first error is told.
+            // There will be no exit, but the connections need their packets; only the first error is raised.
             error.write_unraisable(py, None);
         }
         received
@@ -603,7 +603,7 @@ impl Tick {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let _ = (value, traceback);
-        // What calls a body left that raised, the next tick runs.
+        // The next tick runs the calls that a raising body left.
         if kind.is_none() { self.flush(py) } else { self.transmit(py) }
     }
 
@@ -617,7 +617,7 @@ impl Tick {
 }
 
 impl Tick {
-    /// Sends what is queued, unless the body closed the endpoint.
+    /// Sends everything queued, unless the body closed the endpoint.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         let calls = match &self.0 {
             Ticking::Server(server) => server.get().run_calls(py),

@@ -28,10 +28,10 @@ const MAX_STEP: f64 = 366.0 * 86_400.0;
 /// The longest delay that conditions may ask for, in seconds.
 const MAX_DELAY_SECONDS: f64 = MAX_DELAY.as_secs_f64();
 
-/// The most latency, and what differs from it, in seconds: more is a number of milliseconds by mistake.
+/// The maximum of a latency and of its variation, in seconds: a larger number is one of milliseconds by mistake.
 const MAX_LATENCY: f64 = 10.0;
 
-/// How long a delay that walks at random stays similar, unless set otherwise.
+/// For how long a random-walk delay stays similar, by default.
 const DEFAULT_RANDOM_WALK_TIME: Duration = Duration::from_secs(1);
 
 /// Losses in bursts: a link is good or bad, and after each packet may turn from one to the other (the chain
@@ -184,7 +184,7 @@ impl Outages {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Conditions {
     pub(super) core: conditions::Conditions,
-    /// What only matters with others, as it was given.
+    /// Settings that matter only with others.
     queue: u64,
     random_walk_time: Duration,
 }
@@ -364,7 +364,7 @@ impl Conditions {
     }
 }
 
-/// A latency or what differs from it.
+/// A latency, or its variation.
 fn latency_seconds(name: &str, value: f64) -> PyResult<Duration> {
     if value > MAX_LATENCY {
         let sentence = format!(
@@ -375,7 +375,7 @@ fn latency_seconds(name: &str, value: f64) -> PyResult<Duration> {
     seconds(name, value, MAX_LATENCY)
 }
 
-/// Conditions where one direction is meant.
+/// Conditions of a single direction.
 pub(super) fn one_conditions<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Conditions>> {
     if let Ok(conditions) = given.cast::<Conditions>() {
         return Ok(conditions.clone());
@@ -389,7 +389,7 @@ pub(super) fn one_conditions<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'
     Err(PyTypeError::new_err(format!("conditions must be one Conditions{hint}, not {kind}")))
 }
 
-/// What the constructor of conditions takes.
+/// The settings of the constructor of conditions.
 const SETTINGS: [&str; 14] = [
     "latency",
     "jitter",
@@ -442,8 +442,8 @@ impl SimulatedNetwork {
         VirtualNetwork::new(conditions, seed).map(SimulatedNetwork).map_err(value_error)
     }
 
-    /// For :class:`tickwire.capture.Replay`: a perfect network that begins at this second since 1970, where a server draws
-    /// what it drew before.
+    /// For :class:`tickwire.capture.Replay`: a perfect network that begins at this second since 1970, where a server
+    /// draws the random bytes of the captured run.
     #[staticmethod]
     fn _replaying(drawn: Vec<u8>, epoch: u64) -> Self {
         SimulatedNetwork(VirtualNetwork::replaying(drawn, UnixSeconds(epoch)))

@@ -1,4 +1,4 @@
-//! What both sides share: message classes and channels, compiled once.
+//! A protocol, shared by both sides: message classes and channels, compiled once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use crate::time::Duration;
 use crate::transport::protocol::MAX_CHANNELS;
 use crate::transport::{self, ChannelConfig, ChannelKind, Framing, Message, Share, YojimboConfig};
 
-/// As `tickwire.pulls` calls it.
+/// The channel's name in `tickwire.pulls`.
 const PULL_CHANNEL: &str = "tickwire.pulls";
 
-/// Requests or answers about chunks that wait to be sent: more than our client asks for at once.
+/// The maximum of waiting requests or answers about chunks: more than our client asks for at once.
 const PULL_QUEUE: usize = 256;
 
-/// The largest of these, with room to spare.
+/// The maximum size of one of these, with room to spare.
 const PULL_BYTES: usize = 512;
 
 /// An argument in seconds, from 0 to `high`.
@@ -69,21 +69,21 @@ pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
 #[pyclass(frozen, generic, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Protocol {
-    /// With the hash folded in, if that was asked for.
+    /// Includes the hash, if that was asked for.
     pub(super) id: u64,
     pub(super) core: Arc<transport::Protocol>,
     classes: Vec<Class>,
-    /// The addresses of the type objects, which `classes` keeps alive, rising, and their numbers.
+    /// The type objects' addresses in rising order, with their numbers; `classes` keeps the objects alive.
     by_type: Vec<(usize, u16)>,
     channels: Vec<Py<Channel>>,
-    /// The channel of each class's messages, where `send` says nothing else.
+    /// The default channel of each class's messages.
     own_channels: Vec<usize>,
-    /// The classes of ghosts with their programs, in order, and the core's part of them.
+    /// The ghost classes with their compiled forms, in order; and the core's part of them.
     pub(super) ghosts: Vec<(Py<PyType>, Py<Properties>)>,
     pub(super) ghost_classes: Option<Arc<Classes>>,
     pub(super) references: Arc<References>,
     pub(super) calls: Calls,
-    /// The class of clients' inputs.
+    /// The class of clients' inputs, if any.
     pub(super) input_class: Option<Class>,
 }
 
@@ -294,7 +294,7 @@ impl Protocol {
         self.input_class.as_ref().map(|class| class.class().clone_ref(py))
     }
 
-    /// Ticks a second that the server makes; None where both sides have no time in common.
+    /// Ticks a second that the server makes; None if the sides share no time.
     #[getter]
     fn tick_rate(&self) -> Option<u32> {
         self.core.time().map(|time| time.rate)
@@ -373,14 +373,14 @@ impl Protocol {
 }
 
 impl Protocol {
-    /// The object encoded, with its type.
+    /// Encodes the object, with its type.
     pub(super) fn encode_message(&self, message: &Bound<'_, PyAny>) -> PyResult<Message> {
         let message_type = self.number_of(message)?;
         let class = &self.classes[usize::from(message_type)];
         Ok(Message { message_type, encoded: class.encode(message)?, block: class.block(message)? })
     }
 
-    /// An object made of what the core received.
+    /// Makes an object of a received body.
     pub(super) fn decode_message<'py>(
         &self,
         py: Python<'py>,
@@ -392,10 +392,10 @@ impl Protocol {
         self.classes[usize::from(message_type)].decode(py, body, block, factory)
     }
 
-    /// Where a body ends that a class's own `serialize` reads, in these bytes from this bit on.
+    /// Where a body ends that a class's own `serialize` reads, from this bit of these bytes on.
     ///
     /// # Errors
-    /// What it raised.
+    /// The exception of `serialize`.
     pub(super) fn extent(
         &self,
         py: Python<'_>,
@@ -406,7 +406,7 @@ impl Protocol {
         self.class_of(message_type).extent(py, bytes, start)
     }
 
-    /// The number of a channel given by number or by name; of none given, the one that messages of this type have.
+    /// The index of a channel given by index or name; without one, the default of messages of this type.
     pub(super) fn channel(
         &self,
         given: Option<&Bound<'_, PyAny>>,
@@ -436,13 +436,13 @@ impl Protocol {
         ChannelError::new_err(format!("channel must be {}, not '{name}'", names(&self.channels)))
     }
 
-    /// What a server in development mode says of it, where both sides compare their hashes.
+    /// The protocol's description for a server in development mode, if both sides compare hashes.
     pub(super) fn spoken(&self) -> Option<Spoken> {
         let Framing::Native = self.core.framing() else { return None };
         Some(Spoken { hash: self.core.hash(), note: self.core.digest() })
     }
 
-    /// How many bytes of a channel's values are kept for newcomers, if any are.
+    /// How many bytes of a channel's values are retained for newcomers, if any.
     pub(super) fn retains(&self, channel: usize) -> Option<usize> {
         self.channels[channel].get().retain
     }
@@ -508,8 +508,8 @@ impl Protocol {
 /// Message classes and channels.
 type Declared<'py> = (Vec<Bound<'py, PyAny>>, Vec<Py<Channel>>);
 
-/// What is declared, with the library's own messages and their channel where clients may ask for chunks. What was taken from
-/// such a protocol has them.
+/// The declared messages and channels, plus the library's own if clients may ask for chunks. Those taken from such a
+/// protocol include them already.
 fn with_pulls<'py>(
     py: Python<'py>,
     mut messages: Vec<Bound<'py, PyAny>>,
@@ -550,7 +550,7 @@ fn with_pulls<'py>(
     Ok((messages, channels))
 }
 
-/// Classes made by `@tickwire.ghost`, each once.
+/// Classes made by `@tickwire.ghost`, without repeats.
 fn ghost_classes(given: &[Bound<'_, PyAny>]) -> PyResult<Vec<(Py<PyType>, Py<Properties>)>> {
     let mut classes: Vec<(Py<PyType>, Py<Properties>)> = Vec::new();
     for (position, class) in given.iter().enumerate() {
@@ -573,7 +573,7 @@ fn named(channels: &[Py<Channel>], name: &str) -> Option<usize> {
     channels.iter().position(|channel| !name.is_empty() && channel.get().config.name == name)
 }
 
-/// What channels are called, for errors.
+/// The names of channels, for errors.
 fn names(channels: &[Py<Channel>]) -> String {
     let named = channels.iter().map(|channel| &channel.get().config.name).filter(|name| !name.is_empty());
     let named: Vec<String> = named.map(|name| format!("'{name}'")).collect();
@@ -585,7 +585,7 @@ fn names(channels: &[Py<Channel>]) -> String {
     }
 }
 
-/// The channel that a class names as its own, else the first.
+/// The channel that a class names as its own, otherwise the first.
 fn own_channel(py: Python<'_>, class: &Class, channels: &[Py<Channel>]) -> PyResult<usize> {
     let given = class.class().bind(py).getattr_opt(intern!(py, "__tickwire_channel__"))?;
     let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(0) };

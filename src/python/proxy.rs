@@ -1,7 +1,7 @@
-//! The proxy that puts bad links between other programs, for Python and its command line.
+//! The proxy that puts simulated links between other programs, for Python and its command line.
 //!
 //! Promises: the proxy's thread never enters Python, and nobody waits for it while attached; it ends with `close`,
-//! with its object, and with the interpreter, whichever comes first.
+//! with its object, or with the interpreter, whichever comes first.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -21,16 +21,16 @@ use crate::driver::proxy::{self, Both, ProxyConfig, ProxyCounters, ProxyError, P
 use crate::netsim::conditions;
 use crate::time::Duration;
 
-/// Clients that may be asked for: as many as there are ports for their sockets.
+/// The maximum of clients: one for each port for their sockets.
 const MAX_CLIENTS: usize = 65_536;
 
-/// The least memory: one datagram of any length.
+/// The minimum of memory: one datagram of any length.
 const MIN_BYTES: u64 = 1 << 17;
 
-/// The most memory: a terabyte.
+/// The maximum of memory: a terabyte.
 const MAX_BYTES: u64 = 1 << 40;
 
-/// Seconds of silence after which a client may be forgotten.
+/// Bounds of the seconds of silence after which a client is forgotten.
 const IDLE_TIMEOUTS: core::ops::RangeInclusive<f64> = 1.0..=86_400.0;
 
 /// A UDP proxy that puts bad conditions between any clients and a server: datagrams pass as they are, whatever
@@ -72,11 +72,11 @@ pub(crate) struct Proxy {
     running: Arc<Running>,
 }
 
-/// What also the end of the interpreter reaches.
+/// The proxy and its thread, which the exit of the interpreter must reach too.
 #[derive(Debug)]
 struct Running {
     state: Mutex<ProxyState>,
-    /// A fork's child has no thread: it must not wait for one.
+    /// A fork's child has no thread and must not wait for one.
     process: Process,
 }
 
@@ -226,7 +226,7 @@ impl Proxy {
     }
 }
 
-/// What each direction was given, if anything.
+/// The conditions given for each direction, if any.
 fn chosen(
     conditions: Option<&Bound<'_, Conditions>>,
     up: Option<&Bound<'_, Conditions>>,
@@ -258,7 +258,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Waits for the thread without detaching: for the rest of a turn, some milliseconds at most.
+        // Waits for the thread while attached: until its turn ends, some milliseconds at most.
         self.close();
     }
 }

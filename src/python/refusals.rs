@@ -1,9 +1,9 @@
-//! What comes of an exception that the game's code raises while it reads what a peer sent.
+//! Handles exceptions of the game's code that reads a peer's messages.
 //!
-//! Promises: an `Exception` ends the connection of the peer that sent the bytes, never the tick: which bytes come is the
-//! peer's choice, and so is what they make `serialize` raise. One that isn't a `StreamError` may be the game's mistake as
-//! well: it is counted, and the logger is given its traceback, once a second at most. What ends programs, such as
-//! `KeyboardInterrupt`, is raised.
+//! Promises: an `Exception` ends the connection of the peer that sent the bytes, never the tick: the peer chooses the
+//! bytes, and so what `serialize` raises on them. An exception other than `StreamError` may be the game's mistake too:
+//! it is counted, and its traceback logged, at most once a second. Exceptions that end programs, such as
+//! `KeyboardInterrupt`, are raised.
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use super::endpoint::Endpoint;
 use super::errors::StreamError;
 use super::log::log_traceback;
 
-/// How often the logger is given a traceback at most.
+/// The minimum time between logged tracebacks.
 const PERIOD: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Messages that the game's code refused.
@@ -29,7 +29,7 @@ impl RefusalCounters {
     }
 }
 
-/// Counts them, by the computer's clock: a simulated network's stands still.
+/// Counts refused messages, and limits logging by the computer's clock: a simulated network's doesn't advance.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     pub(super) counters: RefusalCounters,
@@ -37,7 +37,7 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    /// Whether one should be logged.
+    /// Whether this exception should be logged.
     fn count(&mut self, is_refusal: bool) -> bool {
         if is_refusal {
             self.counters.refused += 1;
@@ -54,10 +54,10 @@ impl Refusals {
 }
 
 impl Endpoint {
-    /// Says why a message of a peer is refused, whose bytes the class `name` read when this was raised.
+    /// The reason for refusing a peer's message that class `name` was reading when this was raised.
     ///
     /// # Errors
-    /// What was raised, if it ends the program.
+    /// The exception, if it ends the program.
     pub(super) fn judge(&self, py: Python<'_>, name: &str, error: PyErr) -> PyResult<String> {
         if !error.is_instance_of::<PyException>(py) {
             return Err(error);

@@ -1,4 +1,4 @@
-//! The compiled program of a message class declared by its fields: attributes to bits, rows to attributes.
+//! The compiled form of a declared message class: attributes to bits, rows to attributes.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) struct Schema {
     pub(super) rows: RowTypes,
 }
 
-/// What Python needs of a field besides the core's part of it.
+/// The Python part of a field; the core has the rest.
 #[derive(Debug)]
 struct Attribute {
     name: Py<PyString>,
@@ -83,7 +83,7 @@ impl Schema {
 }
 
 impl Schema {
-    /// What the field at `index` is in Python.
+    /// The Python shape of the field at `index`.
     pub(super) fn shape(&self, index: usize) -> &Shape {
         &self.attributes[index].shape
     }
@@ -93,17 +93,17 @@ impl Schema {
         self.core.fields().get(index).map_or("", wire::Field::name)
     }
 
-    /// How objects of the class that has this schema are made and their fields reached.
+    /// How objects of a class with this schema are made and their fields accessed.
     pub(super) fn slots(&self, class: &Bound<'_, PyType>) -> PyResult<Slots> {
         let names = self.attributes.iter().map(|attribute| attribute.name.bind(class.py()));
         Slots::new(class, names)
     }
 
-    /// Says at an exception of the game's own `from_wire` which field it was about.
+    /// Adds the field's name to an exception of the game's `from_wire`.
     #[cold]
     fn noted(&self, py: Python<'_>, error: PyErr, field: &str) -> PyErr {
         let note = format!("while reading {}.{field}", self.name);
-        // What can't be noted is raised all the same.
+        // If the note can't be added, the exception is raised without it.
         let _ = error.value(py).call_method1("add_note", (note,));
         error
     }
@@ -120,7 +120,7 @@ impl Schema {
             .map_err(|(field, object, refusal)| refusal.raise(&self.name, self.field_name(field), &object))
     }
 
-    /// As [`Schema::write`]; a refusal comes with the field's index and its value.
+    /// [`Schema::write`] whose refusal comes with the field's index and value.
     pub(super) fn write_fields<'py>(
         &self,
         message: &Bound<'py, PyAny>,

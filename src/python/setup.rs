@@ -68,7 +68,7 @@ pub(super) fn random(entropy: &mut dyn Entropy) -> u64 {
 }
 
 /// The seed by which a client skips sequence numbers: see
-/// [`ConnectionConfig::skip_seed`](crate::transport::ConnectionConfig). None where a capture is replayed,
+/// [`ConnectionConfig::skip_seed`](crate::transport::ConnectionConfig). None if a capture is replayed,
 /// whose peers may ack anything, and on a simulated network, where nobody attacks and other draws must stay
 /// as they are.
 pub(super) fn skip_seed(network: Option<&VirtualNetwork>) -> Option<u64> {

@@ -1,9 +1,9 @@
-//! What the game and a driver's thread share, as Python sees it.
+//! State shared by the game and a driver's thread, as Python sees it.
 //!
-//! Promises: what is shared is closed with its object, and one with a thread with the interpreter too, whichever comes
-//! first; the thread ends then. A thread that panicked makes every later call raise.
-//! Refuses a fork's child: the lock may be held there by a thread that doesn't exist, and the connections are its
-//! parent's. Nothing goes out from there, no farewells either.
+//! Promises: shared state is closed with its object, or, if it has a thread, with the interpreter if that comes first;
+//! then the thread ends. After a panic of the thread every later call raises.
+//! Refuses a fork's child: there, a thread that doesn't exist may hold the lock, and the connections are the parent's.
+//! Nothing is sent from there, not even a goodbye.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -15,15 +15,15 @@ use super::forks::Process;
 use crate::driver::{self, Poller, Service};
 
 pub(super) struct Shared<S: Service> {
-    /// What it is, for sentences.
+    /// Its kind, for sentences.
     name: &'static str,
     shared: driver::Shared<S>,
-    /// Where it may be used; None for everywhere.
+    /// The only process that may use it; None for all.
     process: Option<Process>,
 }
 
 impl<S: Service> Shared<S> {
-    /// Shares with a thread, if there is a `poller` for it to wait at.
+    /// Shares state with a thread, if there is a `poller` for it to wait on.
     pub(super) fn new(
         py: Python<'_>,
         name: &'static str,
@@ -41,7 +41,7 @@ impl<S: Service> Shared<S> {
     /// Takes the lock.
     ///
     /// # Errors
-    /// In a fork's child, and when the thread has panicked.
+    /// This is a fork's child, or the thread has panicked.
     pub(super) fn lock(&self) -> PyResult<MutexGuard<'_, S>> {
         let name = self.name;
         if self.is_elsewhere() {
@@ -66,7 +66,7 @@ impl<S: Service> Shared<S> {
         self.shared.is_threaded()
     }
 
-    /// Has the thread see what is due now.
+    /// Wakes the thread to see what is due now.
     pub(super) fn wake(&self) {
         self.shared.wake();
     }

@@ -1,7 +1,7 @@
-//! What servers and clients have behind their lock: the session with its driver, and what waits for the game.
+//! The locked state of servers and clients: the session with its driver, and the data that waits for the game.
 //!
-//! Promises: a turn of the driver's thread is bounded, and leaves the session alone while the priority hook is asked about
-//! what is in it.
+//! Promises: a turn of the driver's thread is bounded, and leaves the session unchanged while the priority hook is
+//! asked about its messages.
 
 use std::sync::Arc;
 
@@ -27,26 +27,26 @@ pub(super) struct State {
     pub(super) hooks: HookClock,
     pub(super) refusals: Refusals,
     pub(super) calls: Arc<CallCounts>,
-    /// The priority hook runs, and the thread leaves alone what it was asked about.
+    /// Whether the priority hook is running; the thread then leaves its candidates unchanged.
     pub(super) asking: bool,
-    /// A socket's error that was not raised yet.
+    /// A socket error that wasn't raised yet.
     pub(super) failed: Option<std::io::Error>,
     /// None while objects are being made of it.
     pub(super) pending: Option<Pending>,
     pub(super) transfers: Transfers,
-    /// Of a server whose protocol has ghosts.
+    /// For a server whose protocol has ghosts.
     pub(super) interests: Option<Interests>,
-    /// The last receive raised, and left something for the next.
+    /// Whether the last receive raised, and left data for the next.
     pub(super) unfinished: bool,
-    /// The logger knows that the capture ended.
+    /// Whether the end of the capture was logged.
     capture_told: bool,
-    /// The thread's next turn is to panic.
+    /// Whether the thread is to panic at its next turn.
     #[cfg(feature = "faults")]
     pub(super) broken: bool,
 }
 
 impl State {
-    /// Of an endpoint that nothing was done with yet.
+    /// The state of a new endpoint.
     pub(super) fn new(
         host: Host,
         driver: Driver,
@@ -72,7 +72,7 @@ impl State {
         }
     }
 
-    /// The endpoint, to ask.
+    /// The endpoint, to read.
     pub(super) fn host(&self) -> &Host {
         self.carrier.session.host()
     }
@@ -86,31 +86,31 @@ impl State {
         self.carrier.is_closed()
     }
 
-    /// Gives the endpoint the datagrams that wait.
+    /// Reads the waiting datagrams.
     pub(super) fn receive(&mut self) -> std::io::Result<()> {
         let received = self.carrier.receive();
         self.note_transfers();
         received
     }
 
-    /// Sends what is queued.
+    /// Sends everything queued.
     pub(super) fn transmit(&mut self) {
         self.carrier.transmit();
         self.note_transfers();
     }
 
-    /// As [`Carrier::begin_close`].
+    /// [`Carrier::begin_close`] with this state.
     pub(super) fn begin_close(&mut self, goodbye: Goodbye) -> bool {
         let lingers = self.carrier.begin_close(goodbye);
         self.note_transfers();
         lingers
     }
 
-    /// As [`Session::handle_read`].
+    /// [`Session::handle_read`] with this state.
     pub(super) fn handle_read(&mut self, read: Vec<(PeerHandle, Read)>, tick: &mut Tick) {
         match self.carrier.parts() {
             Some((session, driver)) => driver.transmit(|now, out| session.handle_read(now, read, tick, out)),
-            // Closed meanwhile: nobody is left to send it.
+            // The endpoint was closed meanwhile, so there is nobody to send it.
             None => {
                 let session = &mut self.carrier.session;
                 session.handle_read(Instant::ZERO, Vec::new(), tick, &mut Datagrams::new());
@@ -132,7 +132,7 @@ impl State {
         }
     }
 
-    /// In what words to tell, once, that the capture ended.
+    /// The log line, once, if the capture ended.
     pub(super) fn look_at_capture(&mut self) -> Option<String> {
         let capture = self.carrier.driver()?.capture().filter(|_| !self.capture_told)?;
         let ended = capture.ended()?;
@@ -151,7 +151,7 @@ impl State {
 }
 
 impl State {
-    /// What there is to do between ticks, for a bounded time: what comes then.
+    /// The work between ticks, for a bounded time; returns what comes next.
     pub(super) fn step(&mut self) -> Next {
         self.act(Carrier::step)
     }

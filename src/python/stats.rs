@@ -1,4 +1,4 @@
-//! How connections are doing, in numbers.
+//! Statistics of connections.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -243,7 +243,7 @@ columns_class! {
     }
 }
 
-/// See [`ChannelSnapshot`].
+/// The columns of [`ChannelSnapshot`].
 #[derive(Debug, Default)]
 pub(crate) struct SnapshotColumns {
     slot: Vec<u32>,
@@ -275,7 +275,7 @@ impl SnapshotColumns {
     }
 }
 
-/// Everything an endpoint counted.
+/// All counters of an endpoint.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counted {
     pub(super) driver: DriverCounters,
@@ -303,7 +303,7 @@ impl Counted {
         core.chain(above).chain(self.calls.iter().map(of("calls")))
     }
 
-    /// By name, each behind its layer's.
+    /// A dict by name, each name after its layer's.
     pub(super) fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counted = PyDict::new(py);
         for (layer, name, count) in self.iter() {

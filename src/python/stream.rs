@@ -1,7 +1,7 @@
-//! The stream that a message's own `serialize` is given.
+//! The stream given to a message's own `serialize`.
 //!
-//! Promises: what a game passes in is checked and named; what a peer sent is refused as `StreamError`. A stream
-//! ends with the call of `serialize` it was made for; kept longer, it raises.
+//! Promises: the game's values are checked and named; a peer's bad bytes raise `StreamError`. A stream ends with its
+//! call of `serialize`; used later, it raises.
 
 use std::sync::{Arc, Mutex};
 
@@ -29,9 +29,9 @@ use crate::wire::{self, FixedPoint, MAX_LENGTH, MAX_RELATIVE, Value, ValueError}
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Stream {
-    /// For errors.
+    /// The class's name, for errors.
     class: Arc<str>,
-    /// What errors call the stream within its class: "stream.", or nothing when it is the class.
+    /// The prefix of methods in errors: "stream.", or empty if the stream is the class itself.
     prefix: &'static str,
     mode: Mode,
     /// None once `serialize` has returned.
@@ -56,12 +56,12 @@ impl Stream {
         Stream { class, prefix: "stream.", mode, core: Mutex::new(Some(core)) }
     }
 
-    /// A stream in a class of its own, for as long as its owner wants.
+    /// A stream in a class of its own, which its owner may keep.
     pub(super) fn alone(class: &str, core: wire::Stream) -> Self {
         Stream { prefix: "", ..Self::new(class.into(), core) }
     }
 
-    /// Asks the core, unless the stream is over.
+    /// Runs a read-only operation of the core, unless the stream has ended.
     pub(super) fn ask<T>(&self, question: impl FnOnce(&mut wire::Stream) -> T) -> PyResult<T> {
         lock(&self.core).as_mut().map(question).ok_or_else(over)
     }
@@ -71,7 +71,7 @@ impl Stream {
         lock(&self.core).take()
     }
 
-    /// What to write, or what to pass where only reading happens.
+    /// The value to write, or a default for a reading stream.
     fn input<T: Default>(
         &self,
         method: &str,
@@ -84,7 +84,7 @@ impl Stream {
         convert(object).map_err(|refusal| refusal.raise(&self.class, &self.field(method), object))
     }
 
-    /// What errors call a method.
+    /// The name of a method in errors.
     fn field(&self, method: &str) -> String {
         format!("{}{method}", self.prefix)
     }
@@ -531,7 +531,7 @@ impl Stream {
     }
 }
 
-/// What a buffer of C++ holds besides its NUL.
+/// The capacity of a C++ buffer without its NUL.
 fn most<'py>(buffer_size: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let most = bounded("buffer_size", buffer_size, 1, MAX_LENGTH + 1)? - 1;
     Ok(most.into_pyobject(buffer_size.py())?.into_any())

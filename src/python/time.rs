@@ -28,19 +28,19 @@ use crate::transport::protocol::ServerTime;
 use crate::transport::{Body, MessageType};
 use crate::wire::BitReader;
 
-/// Ticks a second that a server may have.
+/// The maximum of a server's ticks a second.
 const MAX_RATE: u32 = 1_000;
 
-/// Ticks by which inputs may be delayed, and in a row of which a missing one is replaced.
+/// The maximum of ticks by which inputs may be delayed, and for which a missing one is replaced.
 const MAX_TICKS: u32 = 64;
 
-/// Seconds that a client may run ahead.
+/// The maximum of seconds that a client may run ahead.
 const MAX_LEAD: f64 = 10.0;
 
-/// What a protocol says of the server's time, and the class of inputs.
+/// Reads a protocol's tick rate and class of inputs.
 ///
 /// # Errors
-/// Naming the argument that is wrong.
+/// Names the argument that is wrong.
 pub(super) fn about(
     inputs: Option<&Bound<'_, PyAny>>,
     rate: Option<i128>,
@@ -94,7 +94,7 @@ fn no_inputs() -> PyErr {
     )
 }
 
-/// The endpoint's time, and now.
+/// The endpoint's timing, and the current time.
 fn timing<T>(
     endpoint: &Endpoint,
     work: impl FnOnce(&mut Timing, u32, Instant) -> PyResult<T>,
@@ -116,7 +116,7 @@ fn player<T>(client: &Client, work: impl FnOnce(&mut Player, Instant) -> T) -> P
     })
 }
 
-/// Sends an input: see [`Client::send_input`].
+/// Sends an input: [`Client::send_input`].
 pub(super) fn send_input<'py>(client: &Client, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyRange>> {
     let protocol = client.endpoint.protocol.get();
     let class = protocol.input_class.as_ref().ok_or_else(no_inputs)?;
@@ -132,7 +132,7 @@ pub(super) fn send_input<'py>(client: &Client, input: &Bound<'py, PyAny>) -> PyR
     PyRange::new(input.py(), ticks.start as isize, ticks.end as isize)
 }
 
-/// An input as the server reads it, whose numbers are rounded to its fields: for those that run the same step.
+/// An input rounded to its fields as the server reads it, for clients that run the same step.
 pub(super) fn rounded<'py>(client: &Client, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let protocol = client.endpoint.protocol.get();
     let class = protocol.input_class.as_ref().ok_or_else(no_inputs)?;
@@ -143,7 +143,7 @@ pub(super) fn rounded<'py>(client: &Client, input: &Bound<'py, PyAny>) -> PyResu
     class.decode(input.py(), &body, None, None)
 }
 
-/// Notes what the player sees: see [`Client::seen`].
+/// Notes the tick that the player sees: [`Client::seen`].
 pub(super) fn see(client: &Client, tick: f64) -> PyResult<()> {
     if !(0.0..4_294_967_296.0).contains(&tick) {
         return Err(PyValueError::new_err(format!("tick must be 0 to 4294967295, not {tick}")));
@@ -151,7 +151,7 @@ pub(super) fn see(client: &Client, tick: f64) -> PyResult<()> {
     player(client, |player, _| player.see((tick * 256.0) as u64))
 }
 
-/// What a client's player saw when it gave the input of the tick that runs, in ticks; None where it didn't say.
+/// The tick that a client's player saw when giving the input of the current tick; None if the client didn't report it.
 ///
 /// # Errors
 /// The protocol has no inputs.
@@ -167,7 +167,7 @@ pub(super) fn seen_by(state: &mut State, peer: PeerHandle) -> PyResult<Option<f6
     Ok(taken.and_then(|taken| taken.view).map(|view| view as f64 / 256.0))
 }
 
-/// Sets how inputs are sent: see [`Client::set_inputs`].
+/// Sets how inputs are sent: [`Client::set_inputs`].
 pub(super) fn configure(
     client: &Client,
     delay: i128,
@@ -194,7 +194,7 @@ pub(super) fn configure(
     })
 }
 
-/// The newest tick at which a ghost is known to have been as it is here: see [`Client::tick_of`].
+/// The newest tick at which a ghost is known to have had its present state: [`Client::tick_of`].
 pub(super) fn tick_of(client: &Client, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
     let mut state = client.endpoint.state.lock()?;
     let ages = owned_ages(&mut state, &client.endpoint.population, ghost)?;
@@ -204,7 +204,7 @@ pub(super) fn tick_of(client: &Client, ghost: &Bound<'_, Ghost>) -> PyResult<Opt
     };
     let Some(arrived) = nearest(low, tick) else { return Ok(None) };
     let (of, newest) = (arrived.saturating_sub(age), arrived.saturating_sub(newest_age));
-    // Nothing of all that it owns changed since the newest state came.
+    // Nothing that the client owns has changed since the newest state arrived.
     Ok(Some(if newest >= changed { tick.max(of) } else { of }))
 }
 
@@ -317,7 +317,7 @@ columns_class! {
     }
 }
 
-/// See [`InputColumns`].
+/// The columns of [`InputColumns`].
 #[derive(Debug, Default)]
 pub(crate) struct InputTable {
     slot: Vec<u32>,
@@ -374,7 +374,7 @@ impl Inputs {
         timing(&self.0.get().endpoint, |timing, _, _| work(timing.inputs().ok_or_else(no_time)?))
     }
 
-    /// Peers with the input that each has, if there is one.
+    /// Peers with their inputs, if there are any.
     fn taken(&self) -> PyResult<Vec<(PeerHandle, Option<Vec<u8>>)>> {
         self.asked(|timing| {
             let bodies = timing.bodies();
@@ -400,7 +400,7 @@ impl Inputs {
         })
     }
 
-    /// ``(client, input)`` of each client that ever sent one; the input is None where it is missing and not repeated.
+    /// ``(client, input)`` of each client that ever sent one; the input is None if it is missing and not repeated.
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
         let pairs = PyList::empty(py);

@@ -164,7 +164,7 @@ impl ConnectToken {
 }
 
 impl ConnectToken {
-    /// The token once more, for a client to use up.
+    /// A copy of the token, for a client to use up.
     pub(super) fn again(&self) -> PyResult<netcode::ConnectToken> {
         netcode::ConnectToken::from_bytes(&self.0.to_bytes()).map_err(value_error)
     }
@@ -197,7 +197,7 @@ pub(super) fn extract_timeout(timeout: Option<i128>) -> PyResult<Option<u32>> {
     timeout.map(|seconds| within("timeout", seconds, 1, i32::MAX.unsigned_abs())).transpose()
 }
 
-/// User data filled up with zeros, as a token has it.
+/// User data padded with zeros to a token's size.
 pub(super) fn extract_user_data(data: Option<&Bound<'_, PyAny>>) -> PyResult<[u8; USER_DATA_BYTES]> {
     let data = data.map_or(Ok(&[][..]), |data| bytes("user_data", data))?;
     let mut filled = [0; USER_DATA_BYTES];

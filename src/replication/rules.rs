@@ -166,7 +166,7 @@ pub fn motion_begin(before: u32, from: u32, to: u32, rested: Option<u32>) -> u32
     if gap <= 1 {
         return from;
     }
-    // One that came every few ticks before was on its way between them.
+    // A ghost that came every few ticks before was moving between them.
     let usual = if before > 0 && from - before <= MAX_DRAWN { from - before } else { 1 };
     match rested {
         Some(rested) => rested.clamp(from, to - 1),

@@ -78,7 +78,7 @@ impl InputShape {
 pub struct Config {
     /// The mask of the players, of 16 indices.
     pub players: u16,
-    /// This side's index.
+    /// The index of this side.
     pub me: u8,
     pub input: InputShape,
     /// The delay of this side's own input, in frames.
@@ -87,7 +87,7 @@ pub struct Config {
     pub window: u32,
     /// Frames between compared states; 0 compares none.
     pub check_every: u32,
-    /// Frames a second.
+    /// Frames run in a second.
     pub rate: u32,
 }
 

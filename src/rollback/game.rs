@@ -391,9 +391,4 @@ impl Rollback {
     pub fn counters(&self) -> Counters {
         self.counters
     }
-
-    /// How many frames of a peer's inputs are guessed.
-    pub fn guessed(&self, player: usize) -> u32 {
-        self.frame.saturating_sub(self.known(player))
-    }
 }

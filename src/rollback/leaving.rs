@@ -1,7 +1,7 @@
 //! Departed players: the ones who stay agree on each one's last frame.
 //!
 //! A leaver's last inputs may have reached some players and not others. So each of the others reports which players it
-//! can't reach any more and up to which frame it has their inputs, and forwards those inputs to whoever has fewer. When
+//! can't reach any more and up to which frame it has their inputs, and forwards those inputs to players with fewer. When
 //! all who stay have named the same leavers and have the same inputs of one, no more of its inputs can come: the next
 //! frame is the first without it. That frame is never below one that somebody confirmed, so no confirmed frame is
 //! undone. A player that leaves meanwhile is one more leaver.
@@ -30,7 +30,7 @@ pub(super) struct Leaving {
 }
 
 impl Leaving {
-    /// The leavers that a peer must be told about.
+    /// The leavers to report to a peer.
     pub(super) fn due(&self, peer: usize) -> u16 {
         let report = &self.reports[peer];
         self.gone & (!report.settled | report.asks | !self.settled)

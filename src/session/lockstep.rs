@@ -10,7 +10,7 @@ use crate::wire::BitWriter;
 /// A lockstep game shared by the session and the game. The session locks it for single calls only.
 #[derive(Clone, Debug)]
 pub struct SharedLockstep {
-    /// The shared game.
+    /// The shared lockstep game.
     pub game: Arc<Mutex<Lockstep>>,
     /// Hashes of the commands' classes, and of those that are compared; 0 matches any.
     pub classes: [u16; 2],

@@ -90,13 +90,6 @@ impl Session {
         }
     }
 
-    /// As [`Session::new`], of a host that plays with others without a server.
-    pub fn with_peers(host: Host, part: PeerPart) -> Self {
-        let mut session = Self::new(host);
-        session.set_peers(part);
-        session
-    }
-
     /// Gives it its part in a game without a server, before anything else was done with it.
     pub fn set_peers(&mut self, part: PeerPart) {
         self.host.serve_peers();

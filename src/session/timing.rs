@@ -215,11 +215,6 @@ impl Timing {
 }
 
 impl ServerTiming {
-    /// The settings that both sides share.
-    pub fn about(&self) -> &ServerTime {
-        &self.about
-    }
-
     /// Flushes, if no ghosts count ticks.
     pub(super) fn flushes(&self) -> u32 {
         self.flushes
@@ -231,10 +226,6 @@ impl ServerTiming {
         for (_, referee) in self.players.iter_mut().flatten() {
             referee.buffer().set_policy(policy);
         }
-    }
-
-    pub fn policy(&self) -> MissingPolicy {
-        self.policy
     }
 
     /// Takes the inputs for the tick after `last`, once: by slot, of clients that have ever sent any.

@@ -6,12 +6,12 @@ use crate::time::Duration;
 /// The progress of a chunk: acked at the sender, received at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// Bytes transferred.
+    /// Bytes transferred so far.
     pub bytes: usize,
     /// Bytes of the chunk. The receiver knows them only once it has the last slice; until then, the maximum they can
     /// be.
     pub total_bytes: usize,
-    /// Slices transferred.
+    /// Slices transferred so far.
     pub slices: usize,
     /// Slices of the chunk.
     pub total_slices: usize,

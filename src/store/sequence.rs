@@ -18,7 +18,7 @@ pub const fn distance(a: u16, b: u16) -> i32 {
     a.wrapping_sub(b) as i16 as i32
 }
 
-/// The number with these low bits that is nearest to a known one; None where that has no 32 bits.
+/// The number with these low bits that is nearest to a known one; None if that exceeds 32 bits.
 pub const fn nearest(low: u16, known: u32) -> Option<u32> {
     known.checked_add_signed(distance(low, known as u16))
 }

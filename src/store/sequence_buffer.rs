@@ -99,30 +99,6 @@ impl<T> SequenceBuffer<T> {
         if self.contains(sequence) { self.remove_slot(self.slot(sequence)) } else { None }
     }
 
-    /// Grows to `capacity` sequence numbers, keeping its entries.
-    ///
-    /// # Panics
-    /// As [`SequenceBuffer::new`].
-    pub fn grow(&mut self, capacity: usize) {
-        let mut larger = Self::new(capacity);
-        larger.window.next = self.window.next;
-        let sequences = core::mem::take(&mut self.sequences);
-        let values = core::mem::take(&mut self.values);
-        for (sequence, value) in sequences.into_iter().zip(values) {
-            if let (Ok(sequence), Some(value)) = (u16::try_from(sequence), value) {
-                // Within the smaller window, so within the larger one.
-                let _within = larger.insert(sequence, value);
-            }
-        }
-        *self = larger;
-    }
-
-    /// Empties the buffer and starts again from sequence 0.
-    pub fn reset(&mut self) {
-        self.window.next = 0;
-        self.clear_slots();
-    }
-
     fn has_slots(&self) -> bool {
         !self.sequences.is_empty()
     }
@@ -177,18 +153,6 @@ mod tests {
         assert_eq!(buffer.insert(1000 - 64, 'b'), Err('b'));
         assert!(buffer.insert(1000 - 63, 'c').is_ok());
         assert_eq!(buffer.next(), 1001, "an older insert does not move the window");
-    }
-
-    #[test]
-    fn grows_with_what_is_in_it() {
-        let mut buffer = SequenceBuffer::new(16);
-        (65_530..=65_535u16).chain(0..20).for_each(|s| drop(buffer.insert(s, s)));
-        buffer.remove(7);
-        buffer.grow(64);
-        assert_eq!((buffer.capacity(), buffer.next()), (64, 20));
-        let there: Vec<_> = (0..=65_535u16).filter(|s| buffer.get(*s) == Some(s)).collect();
-        assert_eq!(there, (4..20).filter(|s| *s != 7).collect::<Vec<_>>());
-        assert!(buffer.insert(65_500, 1).is_ok() && buffer.stale(65_491));
     }
 
     #[test]

@@ -70,7 +70,6 @@ pub struct Player {
     /// Ticks between the server taking inputs and sending.
     busy: f64,
     input_bits: usize,
-    unknown_echoes: u64,
     restarts: u64,
 }
 
@@ -96,7 +95,6 @@ impl Player {
             acked: None,
             busy: 0.0,
             input_bits,
-            unknown_echoes: 0,
             restarts: 0,
         }
     }
@@ -163,11 +161,6 @@ impl Player {
     /// The newest tick whose input the server has acked.
     pub fn acked(&self) -> Option<u32> {
         self.acked
-    }
-
-    /// Echoes of payloads that were never sent, or were echoed before.
-    pub fn unknown_echoes(&self) -> u64 {
-        self.unknown_echoes
     }
 
     // --- inputs ------------------------------------------------------------------------------------------
@@ -291,10 +284,7 @@ impl Player {
             self.clock.handle_down(now, f64::from(tick) + busy);
         }
         for (sequence, held) in &report.echoes[..usize::from(report.echo_count)] {
-            let Some(sent) = self.sent[usize::from(*sequence)].take() else {
-                self.unknown_echoes += 1;
-                continue;
-            };
+            let Some(sent) = self.sent[usize::from(*sequence)].take() else { continue };
             if !is_timed || *held == MAX_HELD || sent.at > now {
                 continue;
             }

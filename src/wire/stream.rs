@@ -107,11 +107,6 @@ impl Stream {
         Stream::Read(Source { data: data.into(), position: start, end: start.saturating_add(bits) })
     }
 
-    /// Whether it reads. A message class may need to know, to create objects to read into.
-    pub fn is_reading(&self) -> bool {
-        matches!(self, Stream::Read(_))
-    }
-
     /// Bits written or measured, or the bit position of the next read (beyond the end after a failure).
     pub fn position(&self) -> usize {
         match self {
@@ -406,7 +401,6 @@ mod tests {
             let Stream::Write(writer) = write else { unreachable!() };
             let bits = writer.bit_len();
             let mut read = Stream::reading(writer.into_bytes(), 0, bits);
-            assert!(read.is_reading());
             assert_eq!(serialize(&mut read, 1, "ignored"), Ok(written));
             assert_eq!(read.position(), bits);
         }

@@ -307,7 +307,7 @@ keys |= st.builds(tuple_of, st.lists(keys, min_size=1, max_size=2))
 
 
 def parts(item: st.SearchStrategy[Shape]) -> st.SearchStrategy[Shape]:
-    """What is made of items."""
+    """A value made of items."""
     return st.one_of(
         st.builds(optional, item),
         st.builds(list_of, item, st.integers(0, 4)),

@@ -28,7 +28,7 @@ def wait_until(done: Callable[[], bool], *pumped: tw.Server | tw.Client) -> None
 
 
 def dial(server: tw.Server, protocol: tw.Protocol, id_: int) -> tw.Client:
-    """A client that is connected, by a thread of its own. The game need not have been told of it."""
+    """A client that is connected, by a thread of its own. The game need not know of it."""
     client = tw.Client.connect(server.address, protocol, client_id=id_, driver="thread")
     wait_until(lambda: client.connected)
     return client
@@ -42,7 +42,7 @@ def say(client: tw.Client, message: Any) -> None:
 
 
 class Heard:
-    """What the game was told, and by whom."""
+    """The events of the game, by sender."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []
@@ -142,7 +142,7 @@ def test_the_last_words_of_those_who_leave_while_the_hook_runs_are_heard() -> No
         say(leavers[7], Chat(0, "gg, well played"))
         leavers[7].close()
         wait_until(lambda: not server.clients)
-        # And one that came before its answer, and goes.
+        # And a client that came before its answer, and goes.
         say(leavers[2], Chat(0, "bye"))
         leavers.pop(2).close()
 

@@ -202,7 +202,7 @@ def test_no_more_wait_than_may_and_none_for_long() -> None:
     tank = server.world.spawn(Tank("late"))
     server.flush()
     world.network.advance(0.1)
-    # Ghosts that never come: they are gone before the flush that would have told of them.
+    # Ghosts that never arrive: they are gone before the flush that would have sent them.
     for _ in range(300):
         assert server.call(handle, explode, server.world.spawn(Tank("never")))
     for ghost in server.world.objects(Tank):

@@ -40,7 +40,7 @@ def play(
 
 
 def packets(path: Path) -> list[tuple[float, dpkt.ip.IP | dpkt.ip6.IP6]]:
-    """What a reader that isn't ours finds, its headers checked."""
+    """The findings of an independent reader, which checks headers."""
     found = []
     with path.open("rb") as file:
         reader = dpkt.pcapng.Reader(file)

@@ -152,7 +152,7 @@ def test_a_server_with_the_same_game_sends_the_same_bytes_at_the_same_times(
     before = of_the_server(session["path"])
     after = of_the_server(tmp_path / "again.pcapng")
     assert len(before) > 800
-    # It lives on for a second behind the capture's end.
+    # It lives on for a second after the capture's end.
     assert after[: len(before)] == before
 
 

@@ -1,4 +1,4 @@
-"""What a game can get wrong with arrays: each is an exception, or the result that docs/columns.md states."""
+"""Mistakes of games with arrays: each is an exception, or the result that docs/columns.md states."""
 
 from __future__ import annotations
 

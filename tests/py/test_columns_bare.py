@@ -109,7 +109,7 @@ assert list(rows["on"]) == [False, False, True, True]
 assert rows["at"] == [unit.at for unit in units] and rows["pace"] == [unit.pace for unit in units]
 assert rows["big"] == [1 << 99] * 4
 assert rows["bag"] == [unit.bag for unit in units]
-# What is of the game's own type comes as what is on the wire: nothing that a peer sends raises here.
+# The game's own types stay unconverted: nothing that a peer sends raises here.
 assert list(rows["id"]) == [0, 1, 2, 3] and rows[3].id == 3
 try:
     bytes(memoryview(rows["hp"])) and __import__("zlib").crc32(memoryview(rows["hp"]).obj)

@@ -1,4 +1,4 @@
-"""The comparison with other libraries: it runs, and writes what it says it writes."""
+"""The comparison with other libraries runs, and writes its files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def module(monkeypatch: pytest.MonkeyPatch):
 
 
 def run(folder: Path, only: str) -> list[dict[str, object]]:
-    """A quick run with what is installed here."""
+    """A quick run with the installed libraries."""
     command = [sys.executable, str(COMPARE / "run.py"), "--quick", "--only", only, "--out", str(folder)]
     environment = {**os.environ, "COMPARE_PYTHON": sys.executable}
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)

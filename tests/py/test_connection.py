@@ -287,7 +287,7 @@ def test_a_raising_receive_in_a_tick_still_keeps_connections_alive(monkeypatch: 
         client.send(Poison(number=13))
         client.flush()
         network.advance(0.05)
-        # What a tick left comes before the next one is taken.
+        # A tick's leftovers come before the next one is taken.
         with contextlib.suppress(SystemExit), server.tick() as inbox:
             assert not inbox.messages
         client.receive()

@@ -23,7 +23,7 @@ def only_the_collector() -> Iterator[None]:
 
 
 class Game:
-    """What a game keeps: its endpoints and what it got from them, with hooks that are its methods."""
+    """A game's objects: its endpoints and their messages, with hooks that are its methods."""
 
     def __init__(self) -> None:
         self.held: list[Any] = [self]

@@ -1,4 +1,4 @@
-"""Every public name says what it is: in editors, which read stubs and sources, and in help()."""
+"""Every public name has its docstring: in editors, which read stubs and sources, and in help()."""
 
 from __future__ import annotations
 

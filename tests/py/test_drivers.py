@@ -1,4 +1,4 @@
-"""The same scenarios whoever drives: a simulated network, the game's own ticks, or a thread."""
+"""The same scenarios with every driver: a simulated network, the game's own ticks, or a thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said at once when no connection can come up, and what never is."""
+"""Reports that come at once when no connection can come up, and those that never come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind of field: what is written is read, what is out of bounds is named, and what it costs."""
+"""Every kind of field: written values read back, errors name values out of bounds, and sizes hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client may do to a server's world: nothing but what its ghosts are sent."""
+"""A hostile client can do nothing to a server's world, except to what its own ghosts are sent."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Scene:
 
 
 def answer_nothing(*held: Any) -> None:
-    """A hook that keeps what it is made with."""
+    """A hook that keeps the objects it is made with."""
 
 
 def lines(*masks: list[int]) -> memoryview:

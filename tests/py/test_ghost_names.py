@@ -1,4 +1,4 @@
-"""Ghosts by number: what a message says of one is of that one, whatever the network does."""
+"""Ghosts by number: a message about one always means that one, whatever the network does."""
 
 from __future__ import annotations
 

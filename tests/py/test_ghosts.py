@@ -16,7 +16,7 @@ from tickwire import testing
 
 
 class Stance(enum.Enum):
-    """What a soldier does."""
+    """A soldier's action."""
 
     STAND = 0
     CROUCH = 1
@@ -180,7 +180,7 @@ def test_conditions_say_who_is_sent_what() -> None:
         True,
         False,
     ]
-    # What isn't sent is as the class has it.
+    # Properties that aren't sent have the class's defaults.
     assert (own.ammo, own.noise, own.name) == (7, 5, "first")
     assert (other.ammo, other.noise, other.name) == (50, 2, "first")
     tank.ammo, tank.noise, tank.name = 8, 3, "second"
@@ -209,7 +209,7 @@ def test_a_ghost_changes_hands() -> None:
     scene.run(1.0)
     assert scene.world.owner(tank) is None
     assert tank in scene.world
-    # Who is gone gets nothing, and nothing is raised.
+    # A client that is gone gets nothing, and nothing raises.
     scene.world.set_owner(tank, second)
     assert scene.world.owner(tank) is None
 

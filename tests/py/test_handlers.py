@@ -1,4 +1,4 @@
-"""Functions by message class: who is called with what, and in which order."""
+"""Functions by message class: their order and arguments."""
 
 from __future__ import annotations
 

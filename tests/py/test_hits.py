@@ -174,7 +174,7 @@ def test_claims_are_held_in_bounds_and_counted() -> None:
         assert (past.clamped, past.tick) == ("future", now)
     with scene.world.rewind(scene.player, seen=now - 29.5) as past:
         assert past.clamped == ""
-    # 16 bits of it are what a client knows: any number is one of these.
+    # A client knows 16 bits of it: any number is one of these.
     for odd in (-1e9, 1e300, 0.0, 2.0**40):
         with scene.world.rewind(scene.player, seen=odd) as past:
             assert now - 30 <= past.tick <= now

@@ -1,4 +1,4 @@
-"""The hooks: priority and admission, and what a hook's mistakes do."""
+"""The hooks: priority and admission, and the effects of their mistakes."""
 
 from __future__ import annotations
 

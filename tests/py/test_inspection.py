@@ -1,4 +1,4 @@
-"""``tickwire inspect``: what it prints, and how it says that there is nothing to print."""
+"""``tickwire inspect``: its output, and its errors if there is nothing to print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How connections end: with words, and with a linger for what was sent before."""
+"""How connections end: with a reason, and with a linger for messages sent before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a peer, a bad line or a long game can do to calls and inputs, in virtual time."""
+"""The effects of a hostile peer, a bad link or a long game on calls and inputs, in virtual time."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from tickwire.live.messages import PROTOCOL, Count, Queue, Row, Summary
 from tickwire.live.watcher import History
 
 PATIENCE = 20
-"""Seconds that tests over sockets wait at most; they end as soon as they have what they want."""
+"""The maximum of seconds that tests over sockets wait; they end as soon as they can."""
 
 
 class Game:

@@ -198,7 +198,7 @@ def test_a_changed_value_is_reported_by_name_and_healed() -> None:
     assert isinstance(difference.theirs, int)
     assert difference.mine ^ difference.theirs == 1
     assert f"Unit 7.luck: {difference.mine} here" in str(report)
-    # Whoever is right gives its world, which has come when some turns have passed.
+    # A player in the right gives its world, which has arrived some turns later.
     state = match.locksteps[0].state()
     match.run(0.5)
     match.locksteps[1].load_state(state)
@@ -336,7 +336,7 @@ def test_recordings_that_are_cut_or_changed_are_refused_by_name(tmp_path: Path) 
     for lockstep in match.locksteps.values():
         lockstep.close()
     data = (tmp_path / "0.twrec").read_bytes()
-    with pytest.raises(tw.RecordingError, match="cut short: the record at byte"):
+    with pytest.raises(tw.RecordingError, match="truncated: the record at byte"):
         tw.Recording.from_bytes(data[:-3])
     partial = tw.Recording.from_bytes(data[:-3], damaged=True)
     assert len(partial) == len(tw.Recording.from_bytes(data)) - 1

@@ -1,4 +1,4 @@
-"""Counters and what the logger is told, in virtual time."""
+"""Counters and log lines, in virtual time."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_token_refused_for_its_clock_is_told_with_what_may_be_the_matter(
 ) -> None:
     key = bytes(32)
     with tw.Server("127.0.0.1:0", protocol, key=key) as server:
-        # From a backend whose clock is a minute and a half behind.
+        # From a backend whose clock is a minute and a half slow.
         token = tw.ConnectToken.generate(
             protocol=protocol, key=key, client_id=1, servers=[server.address], now=int(time.time()) - 90
         )

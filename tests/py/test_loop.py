@@ -37,7 +37,7 @@ def pair(protocol: tw.Protocol) -> Iterator[tuple[tw.Server, tw.Client]]:
 
 
 def heard(client: tw.Client) -> tuple[list[object], REASON | None]:
-    """What a client was told until its end."""
+    """A client's events until its end."""
     messages: list[object] = []
     for inbox in tw.loop(client, FAST):
         messages += inbox.messages

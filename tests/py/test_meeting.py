@@ -1,4 +1,4 @@
-"""Rendezvous servers, relays, and peers behind boxes that join by a code; nearly all in virtual time."""
+"""Rendezvous servers, relays, and peers behind NATs that join by a code; nearly all in virtual time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROTOCOL = tw.Protocol(77, [Chat], peers=True)
 
 
 class Internet:
-    """A simulated network with a rendezvous server, a relay, and peers each behind a box of their own."""
+    """A simulated network with a rendezvous server, a relay, and peers each behind a NAT of their own."""
 
     def __init__(self, *, seed: int = 1, loss: float = 0.0) -> None:
         conditions = tw.Conditions(latency=0.03, jitter=0.005, loss=loss)

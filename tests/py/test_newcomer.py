@@ -1,4 +1,4 @@
-"""What those trip over who write their first game of peers: each is told what is wrong, in words."""
+"""Mistakes of newcomers who write their first game of peers: each has an error in words."""
 
 from __future__ import annotations
 

@@ -395,7 +395,7 @@ def test_a_from_wire_that_raises_ends_that_peer_and_not_the_tick(
         at_server, at_client, _ = run(network, server, client, other, seconds=1)
     assert Chat("other") in [message for _, message in at_server.messages]
     if columns:
-        # Columns hold what is on the wire, and make no objects.
+        # Columns hold unconverted values, and make no objects.
         assert client.connected
         assert server.counters["messages.raised"] == 0
         return

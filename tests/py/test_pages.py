@@ -44,7 +44,7 @@ ENDLESS = {
     "watched.py",
     "whole_chat.py",
 }
-# What a file must print, by its name or by its page's as well.
+# The expected output of a file, by its name or by its page's as well.
 PRINTS = {
     "hello.py": "server: hello",
     "metrics.py": "tickwire_clients{server=",
@@ -231,7 +231,7 @@ def running(folder: Path, *program: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def lines_until(process: subprocess.Popen[str], wanted: str) -> None:
-    """Reads what the process prints, up to the line that has what is wanted."""
+    """Reads the process's output, up to the line with the wanted text."""
     assert process.stdout is not None
     lines: list[str] = []
     for line in process.stdout:

@@ -20,7 +20,7 @@ BAD = tw.Conditions(latency=0.05, jitter=0.01, loss=0.05, duplicate=0.02, reorde
 
 
 class Game:
-    """Peers on one simulated network, each at an address of its own, and what they were told."""
+    """Peers on one simulated network, each at an address of its own, and their events."""
 
     def __init__(self, seed: int = 1, conditions: tw.Conditions | None = None, **settings: Any) -> None:
         self.network = tw.SimulatedNetwork(conditions=conditions or BAD, seed=seed)

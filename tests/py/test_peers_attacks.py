@@ -1,4 +1,4 @@
-"""What a hostile or an unlucky peer does to a game without a server, and a caller to its parts."""
+"""Hostile and unlucky peers in a game without a server, and callers' mistakes with its parts."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_who_joins_late_is_told_that_it_has_no_part() -> None:
         assert peer.me is not None
         if peer.me.number < 2:
             return lockstep(peer, started)
-        with pytest.raises(ValueError, match="there at the start, not of player 2"):
+        with pytest.raises(ValueError, match="in the game at the start, and player 2 came later"):
             lockstep(peer, started)
         with pytest.raises(ValueError, match="the peer's own number, 2, which did not play at the start"):
             rollback(peer, started)
@@ -371,7 +371,7 @@ def test_a_match_goes_on_for_long_after_someone_left(leaver: int) -> None:
     match.peers[0].start(countdown=0.5)
     match.run(120)
     match.peers[leaver].close()
-    # Turns are said in 8 bits: more than twice as many.
+    # Turns are sent in 8 bits: more than twice that many.
     match.run(60 * 60)
     stay = [number for number in range(4) if number != leaver]
     assert not match.violations()

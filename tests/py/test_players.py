@@ -95,7 +95,7 @@ def test_strict_endpoints_raise_for_what_players_do(protocol: tw.Protocol) -> No
 
 
 class Journal:
-    """What a server was told, tick by tick."""
+    """A server's events, tick by tick."""
 
     def __init__(self, server: tw.Server) -> None:
         self.server = server

@@ -1,4 +1,4 @@
-"""``tickwire plot``: what is drawn, and what is said when nothing can be."""
+"""``tickwire plot``: its pictures, and its errors when nothing can be drawn."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Game:
 
 
 class Rude(Game):
-    """A client that makes up what it asks."""
+    """A client that sends made-up requests."""
 
     def run(self, seconds: float, each: Callable[[], object] = lambda: None) -> list[tw.Pull]:
         self.answers: list[PullAnswer] = getattr(self, "answers", [])
@@ -444,7 +444,7 @@ def test_a_hooks_sentence_may_have_a_nul() -> None:
 
 
 class Mute(Game):
-    """A server without a catalogue, until it is told to serve."""
+    """A server without a catalogue, until it starts to serve."""
 
     serves = False
 

@@ -22,7 +22,7 @@ KEY = bytes(range(32))
 
 
 class Game:
-    """A world with a server and one redialling player, and what that one is told."""
+    """A world with a server and one redialling player, and that player's events."""
 
     def __init__(self, server: dict[str, Any] | None = None, **settings: Any) -> None:
         self.world = World(make_protocol(channels=[tw.reliable_ordered(), tw.chunks()]), seed=1)

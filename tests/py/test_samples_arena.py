@@ -87,7 +87,7 @@ class Match:
 
 
 def aim_at(player: Player, weapon: int = RIFLE) -> Controls:
-    """What a player wants that shoots at what it sees of another one."""
+    """The input of a player that shoots at another one's drawn position."""
     (other,) = player.others()
     assert player.spot is not None
     x, y = other.position[0] - player.spot[0], other.position[1] - player.spot[1]

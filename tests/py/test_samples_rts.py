@@ -96,7 +96,7 @@ def test_soldiers_fight_and_who_left_is_gone(world: Battlefield) -> None:
     world.things[900] = soldier
     for number in range(100):
         world.step(turn(number=number))
-    # Whoever was nearest first.
+    # The nearest one first.
     assert world.purses[1].lost >= 1
     assert len(world.of(1, *Kind)) < 5
     world.step(turn(left=frozenset({1})))

@@ -358,7 +358,7 @@ def test_large_messages_are_paced_while_the_game_stalls() -> None:
         for _ in range(10):
             client.send(Blob(bytes(50_000)))
         client.flush()
-        # Ten bursts and more: what is over goes out without the game.
+        # Ten bursts and more: ended connections are sent goodbyes without the game.
         (at_server,) = wait_until(lambda: client.stats().channels[0].queued == 0, server)
         assert len(at_server) == 10
 

@@ -185,7 +185,7 @@ def test_mistakes_are_found_and_nothing_else(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("MYPYPATH", str(ROOT / "python"))
     (tmp_path / "mistakes.py").write_text(MISTAKES, "utf-8")
     found = check(tmp_path, "mistakes.py")
-    # One of a union is told for each of its classes.
+    # An error in one class of a union is reported for each class.
     assert sorted({int(line.split(":")[1]) for line in found}) == wrong_lines(), found
 
 
@@ -198,5 +198,5 @@ def test_pyright_finds_them_too(tmp_path: Path) -> None:
         "--pythonpath", sys.executable, "-p", str(tmp_path), capture_output=True, text=True, check=False
     )
     found = re.findall(r"mistakes\.py:(\d+):\d+ - error", done.stdout)
-    # An error in a decorator's argument is told twice.
+    # An error in a decorator's argument is reported twice.
     assert sorted({int(line) for line in found}) == wrong_lines(), done.stdout

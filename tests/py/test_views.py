@@ -1,4 +1,4 @@
-"""The world between ticks: what is shown of ghosts, when, and over which lines."""
+"""The world between ticks: the states shown of ghosts, their times, and the links between."""
 
 from __future__ import annotations
 

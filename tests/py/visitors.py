@@ -149,11 +149,11 @@ class Visits:
 
 
 WORDS = {str: "x", bool: True, int: 1}
-"""What is said in calls, by the type of the argument."""
+"""The text of a value in calls, by the type of the argument."""
 
 
 def plain_types(function: Any) -> dict[str, Any]:
-    """The parameters of a function with their types, without what is annotated to them."""
+    """The parameters of a function with their types, without their annotations' extras."""
     return {name: hint for name, hint in typing.get_type_hints(function).items() if name != "return"}
 
 

@@ -65,7 +65,7 @@ struct World {
     server: Host,
     opened: Opened,
     players: Vec<Player>,
-    /// All that left by themselves, by id: what they had sent.
+    /// Clients that left by themselves, by id, with the messages they had sent.
     left: HashMap<u64, (Vec<u32>, usize)>,
     next_id: u64,
     is_closing: bool,
@@ -82,7 +82,7 @@ fn native() -> Arc<Protocol> {
     protocol_with(vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable(), chunks])
 }
 
-/// One that holds packets, as it has a message that the core can't read.
+/// A client with held packets, because of a message that the core can't read.
 fn yojimbo() -> Arc<Protocol> {
     let schema = Schema::new([("number", Kind::Bits { bits: 32 })]).unwrap();
     let types = vec![
@@ -155,7 +155,7 @@ impl World {
         self.players.push(Player { id, address, client, sent: Vec::new(), chunks: 0 });
     }
 
-    /// Carries to the server what a client says, and back what it answers.
+    /// Carries a client's packets to the server, and the answers back.
     fn carry(&mut self, place: usize, out: &Datagrams) {
         let (from, now) = (self.players[place].address, self.now);
         let mut answers = Datagrams::new();

@@ -90,7 +90,7 @@ fn a_servers_tables_have_no_row_of_a_packet_that_breaks_a_window() {
         std::iter::from_fn(|| server.poll_event()).any(|event| matches!(event, Event::Disconnected { .. }))
     };
     assert!(!ended(&mut server));
-    // Beyond the window behind what isn't: in the channel after it, and in its own.
+    // Beyond the window, after valid messages: in the next channel, and in the same one.
     deliver(&mut server, 51, &[(ordered, [2, 3]), (unordered, [2, 2 + world::WINDOW as u16])]);
     assert!(ended(&mut server));
     let mut inbox = Inbox::with_tables(world::protocol(), &[0]);

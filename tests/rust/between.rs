@@ -95,7 +95,7 @@ impl Line {
 
     fn send(&mut self, end: usize, channel: usize, message: Message) {
         self.ends[end].send(self.now, channel, message, SendOptions::default()).unwrap();
-        // As whoever drives would: something may be due now.
+        // As any driver would: something may be due now.
         self.due[end] = self.now;
     }
 

@@ -9,7 +9,7 @@ use tickwire::transport::CongestionConfig;
 use crate::bulk_line::{Act, median};
 use crate::link_table::{links, measure};
 
-/// What arrives is counted, not only how soon it did: a chunk once silenced the game on links faster than its budget.
+/// Counts arrivals, not only their delay: a chunk once silenced the game on links faster than its budget.
 #[test]
 fn a_game_goes_on_beside_a_chunk() {
     for (ends, act) in [("at once", Act::AT_ONCE), ("60 Hz", Act::POLLED)] {

@@ -1,4 +1,4 @@
-//! Chunks that fill a link: what the connection knows of it then, and what it sends at once.
+//! Chunks that fill a link: the connection's measurements of it, and the bytes it sends at once.
 
 use tickwire::netsim::Conditions;
 use tickwire::time::Duration;
@@ -34,7 +34,7 @@ fn loss_and_rtt_stay_right_at_ten_thousand_packets_a_second_against_a_peer_of_60
     assert!(per_second > 9_000, "{per_second} packets a second");
     assert_eq!(after.late_acks, 0, "no packet was taken for lost that was not");
     assert!(losses.iter().all(|loss| (2.0..4.0).contains(loss)), "{losses:?}");
-    // The round trip, what is queued, and not the peer's waiting for its ticks.
+    // The round trip with the queue, but without the peer's waiting for its ticks.
     assert!(rtts.iter().all(|rtt| (60.0..60.0 + 30.0).contains(rtt)), "{rtts:?}");
 }
 
@@ -46,7 +46,7 @@ fn acks_of_slices_take_fewer_bytes_than_the_slices() {
         line.run(1.5);
         let before = line.sent_bytes;
         line.send(flow, false);
-        // Keep-alives go on anyway, so the two are compared while the chunk is under way.
+        // Keep-alives go on anyway, so the two are compared during the chunk's transfer.
         assert!(line.finish(20.0));
         let [there, back] = [0, 1].map(|end| line.sent_bytes[end] - before[end]);
         assert!(back <= there + 100, "{block}: {back} bytes of acks for {there}");

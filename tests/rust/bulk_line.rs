@@ -125,7 +125,7 @@ pub(crate) struct Line {
     counted: Range<usize>,
 }
 
-/// Longer than a message is on its way, in the queue and on the link, in seconds.
+/// Longer than a message takes, through queue and link, in seconds.
 const ON_THE_WAY: f64 = 2.0;
 
 impl Line {
@@ -253,7 +253,7 @@ impl Line {
         }
     }
 
-    /// Hands over what arrives at the end that this direction leads to; connections take theirs if they act now.
+    /// Hands over arrived packets at the end of this direction; connections that act now take theirs.
     fn deliver(&mut self, direction: usize) {
         let to = 1 - direction;
         let acts = self.flows.iter().any(|flow| flow.acts[to]);

@@ -132,7 +132,7 @@ fn redundant_delivers_once_in_order_and_tells_gaps() {
             assert!(missed > 100 && missed < 1_000, "{missed}");
         }
         assert!(next > 5_900);
-        // What is left is cleared away when the last fates are known.
+        // The rest is cleared once the last fates are known.
         pair.ticks(300);
         assert_eq!(pair.ends[0].channel_stats(0).queued, 0);
     }
@@ -232,7 +232,7 @@ fn payloads_have_their_fate_told_once_in_packet_order() {
     let delivered: Vec<_> = told.iter().filter(|told| told.delivered).map(|told| told.tag).collect();
     arrived.sort_unstable();
     assert!(delivered.iter().all(|tag| arrived.binary_search(tag).is_ok()), "what is told delivered was");
-    // Some told lost came late all the same; not many.
+    // Some messages notified as lost came late all the same; not many.
     assert!(arrived.len() - delivered.len() < arrived.len() / 10, "{} {}", arrived.len(), delivered.len());
     let message = pair.send(0, 0, number(1)).unwrap_err();
     assert_eq!(message, SendError::WrongKind);
@@ -293,7 +293,7 @@ fn a_value_that_a_newer_one_replaced_has_its_fate_told_once() {
     let delivered: Vec<_> = told.iter().filter(|told| told.delivered).map(|told| told.tag).collect();
     assert!(delivered.len() > 200 && told.len() - delivered.len() > 500, "{} of {tag}", delivered.len());
     assert!(arrived.iter().all(|number| *number < tag));
-    // What was handed over and not said to be delivered was said to be lost too early; not many were.
+    // Delivered messages that weren't notified as such were notified as lost too early; not many.
     let unsaid = arrived.iter().filter(|number| !delivered.contains(number)).count();
     assert!(unsaid < arrived.len() / 10, "{unsaid} of {}", arrived.len());
 }

@@ -199,7 +199,7 @@ fn either_side_may_cancel_and_the_next_chunk_goes_on() {
             assert!(pair.ends[1].reject_chunk(id, Rejection::Cancelled));
         } else {
             assert!(pair.ends[0].cancel_chunk(first) && !pair.ends[0].cancel_chunk(first));
-            // One that never was offered goes without a word.
+            // A chunk that was never offered ends silently.
             assert!(pair.ends[0].cancel_chunk(queued[7]));
         }
         let left = if by_receiver { 8 } else { 7 };
@@ -351,7 +351,7 @@ fn a_thousand_terrible_networks() {
     }
 }
 
-/// A path that loses what is above its MTU and doesn't say so: with `mtu` set, nothing sent is above it, in either direction.
+/// A path that silently loses packets above its MTU: with `mtu` set, none is larger, in either direction.
 #[test]
 fn all_arrives_over_a_path_with_a_small_mtu_that_says_nothing() {
     for mtu in [MIN_MTU, 1200, DEFAULT_MTU] {
@@ -415,7 +415,7 @@ fn paused_at_half(by: usize, conditions: Conditions) -> (u64, u64) {
         _ => pair.ends[1].pause_incoming_chunk(0, paused),
     };
     assert!(pause(&mut pair, true));
-    // What was in flight comes, and is kept.
+    // Slices in flight arrive, and are kept.
     (0..120).for_each(|_| pair.tick());
     let before = pair.ends[0].chunk_counters();
     let had = pair.ends[1].incoming_chunks(pair.now).next().unwrap().1.bytes;

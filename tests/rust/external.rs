@@ -19,7 +19,7 @@ const TOY: usize = 0;
 const GAME: usize = 1;
 const RELIABLE: usize = 2;
 
-/// Says numbers, each until the peer has it: 32 bits each, as many as there is room for.
+/// Sends numbers, each until the peer has it: 32 bits each, as many as fit.
 #[derive(Default)]
 struct Toy {
     due: VecDeque<u32>,
@@ -216,7 +216,7 @@ fn no_offer_is_larger_than_the_channel_takes_and_more_is_refused() {
         std::iter::from_fn(|| ends[1].poll_received(TOY)).flat_map(|it| numbers(&it.body)).collect();
     assert!(heard.into_iter().eq(0..200));
 
-    /// Writes twice what it was offered.
+    /// Writes twice as much as it was offered.
     struct Greedy;
     impl Fill for Greedy {
         fn fill(&mut self, _: usize, bits: usize, writer: &mut BitWriter) -> Option<u32> {

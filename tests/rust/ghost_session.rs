@@ -150,7 +150,7 @@ impl World {
         }
     }
 
-    /// What a client has, by the server's rows, and what it was told.
+    /// A client's ghosts by the server's rows, and its events.
     fn shown(&mut self, client: usize) -> (Vec<Option<u32>>, Vec<GhostEvent>) {
         let mirror = self.clients[client].ghosts().mirror().unwrap();
         let rows = mirror.rows(0);
@@ -217,7 +217,7 @@ fn a_client_that_writes_ghosts_is_sent_away_and_others_stay() {
     assert_eq!(*reason, DisconnectReason::ProtocolViolation);
     assert!(matches!(violation, Some(Violation::Ghosts(_))));
     assert_eq!(world.server.host().connected().count(), 1);
-    // One that talks is heard.
+    // A peer that sends is heard.
     let now = world.now;
     world.clients[1].change().send(now, DIALLED, 0, number(3), SendOptions::default()).unwrap();
     assert!((0..3).any(|_| world.tick().inbox.has_any()));
@@ -261,7 +261,7 @@ fn shown_and_sent_away(world: &mut World) -> PeerHandle {
     server.unwrap()
 }
 
-/// A tick in which who comes to the server is shown all.
+/// A tick in which a client that connects is shown everything.
 fn enter_all(world: &mut World) {
     for event in world.tick().events {
         if let Event::Accepted { peer, .. } = event {
@@ -298,7 +298,7 @@ fn another_server_shows_another_world() {
     assert!(matches!(tick.events[..], [Event::Disconnected { .. }]));
     let second = world.clients[0].change().dial(now, config, World::token(2), 2).unwrap();
     assert_ne!(second, first);
-    // Those rows are gone in the world to come, and its ticks have begun anew for who comes.
+    // Those rows are gone in the next world, and its ticks start again for clients that connect.
     (0..10).for_each(|row| assert!(world.publisher().despawn(0, row)));
     let mut is_told = false;
     for _ in 0..60 {

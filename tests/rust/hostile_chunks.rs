@@ -1,4 +1,4 @@
-//! A peer with a good key that says what it likes of chunks: it harms its own, and nothing else.
+//! A peer with a good key that sends anything about chunks: it harms its own, and nothing else.
 
 use std::sync::Arc;
 

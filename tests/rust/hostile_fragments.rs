@@ -196,7 +196,7 @@ fn the_windows_are_for_fragments_what_they_are_for_messages() {
     }
     assert_eq!(peer.fragment(large(3), 0), Ok(()));
     assert_eq!(peer.fragment(large(16), 0), window);
-    // What is taken counts no more.
+    // Messages that were taken count no more.
     let mut peer = Peer::new();
     for id in 0..3_000u16 {
         let cut = Cut { id, ..TWO };
@@ -248,7 +248,7 @@ fn a_body_that_does_not_read_is_a_violation_when_its_last_fragment_comes() {
 #[test]
 fn memory_is_what_came_and_not_what_was_announced() {
     let mut peer = Peer::new();
-    // What a connection remembers of packets.
+    // A connection's memory of packets.
     (0..5_000).for_each(|_| assert_eq!(peer.number(0, 65_535), Ok(())));
     let before = held();
     // The last byte of sixteen messages that would fill the window, and the same again and again.

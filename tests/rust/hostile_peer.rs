@@ -46,7 +46,7 @@ fn reliable_entry(writer: &mut BitWriter, id: u16) {
     writer.bits(0, 2); // No further message, no further entry.
 }
 
-/// What a fresh connection makes of the payloads, in order.
+/// The outcome of the payloads at a fresh connection, in order.
 fn judge(payloads: &[Vec<u8>]) -> Result<(), End> {
     let mut sender = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
     let mut receiver = connection();
@@ -290,7 +290,7 @@ fn altered_packets_of_a_real_conversation_end_it_or_do_no_harm() {
             pair.send(0, UNRELIABLE, number(n)).unwrap();
             pair.tick();
         }
-        // One tick's packets, altered behind their reliable header.
+        // One tick's packets, altered after their reliable header.
         let mut packets = Packets::new();
         pair.send(0, RELIABLE, blob(99, 500)).unwrap();
         pair.ends[0].transmit(pair.now, &mut packets);

@@ -1,4 +1,4 @@
-//! What was queued when a connection is ended, and what is said of its end: on both ends, over bad links.
+//! Queued messages at the end of a connection, and the reported reasons: on both ends, over bad links.
 
 use std::sync::Arc;
 

@@ -208,7 +208,7 @@ fn edges(layer: &Path) -> BTreeMap<String, BTreeSet<String>> {
     edges
 }
 
-/// Modules that name each other in a circle, if there are such.
+/// Modules that name each other in a circle, if any.
 fn circle(edges: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     fn walk(
         edges: &BTreeMap<String, BTreeSet<String>>,

@@ -71,7 +71,7 @@ pub(crate) fn links() -> [TableLink; 6] {
 pub(crate) struct Measured {
     pub(crate) seconds: f64,
     pub(crate) ratio: f64,
-    /// The 95th and 99th percentile of the time that what is sent waits in the link's queue, in milliseconds.
+    /// The 95th and 99th percentile of the queueing delay in milliseconds.
     pub(crate) queue_ms: [f64; 2],
     /// Bytes of slices sent again over bytes of slices lost on the way; 2 % of the block are taken off first.
     pub(crate) resent_over_lost: f64,

@@ -1,4 +1,4 @@
-//! What simulated links do, measured over 100,000 packets and compared with what was set, within 3 sigma.
+//! Simulated links, measured over 100,000 packets and compared with their settings, within 3 sigma.
 
 use tickwire::netsim::conditions::{Bursts, Conditions};
 use tickwire::netsim::link::{Link, LinkCounters};

@@ -299,7 +299,7 @@ impl Game {
         self.peers[player] = None;
         let count = self.count();
         for other in 0..count {
-            // What is under way still comes, or is lost: each link as luck has it.
+            // Packets in flight still arrive, or are lost: each link has its own luck.
             if self.luck.below(3) == 0 {
                 let link = &mut self.links[player * count + other];
                 if link.is_some() {
@@ -333,7 +333,7 @@ impl Game {
 
 #[test]
 fn a_player_who_leaves_is_out_at_one_turn_for_all() {
-    // Whoever it is, the master too, and whoever notices first; the world is compared each turn by the game itself.
+    // Any player, the master too, and whoever of the others notices first; the game compares its world each turn.
     for round in 0..40u64 {
         let mut game = Game::new(4, &bad(), |_| ());
         game.luck = SharedRandom::seeded(1000 + round);
@@ -372,7 +372,7 @@ fn two_may_leave_and_the_one_who_decides_among_them() {
         game.run(4.0 + round as f64 * 0.041);
         game.cut(3);
         game.note_left(0, 3);
-        // The master decides it, has told some or nobody, and is gone too.
+        // The master decides it, has told some or nobody, and leaves too.
         let wait = 0.5 * game.luck.unit();
         game.run(wait);
         game.cut(0);

@@ -1,4 +1,4 @@
-//! Lockstep with a player who lies: it parts nobody else.
+//! Lockstep with a player who lies: it desyncs nobody else.
 
 use tickwire::lockstep::{Lockstep, LockstepConfig};
 use tickwire::time::{Duration, Instant};

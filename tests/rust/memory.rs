@@ -49,7 +49,7 @@ pub(crate) fn requests() -> usize {
 }
 
 fn count(bytes: isize) {
-    // A thread that ends has no counter any more, and nobody who asks.
+    // A thread that ends has no counter any more.
     let _ = LIVE.try_with(|live| live.set(live.get() + bytes));
     let _ = PEAK.try_with(|peak| peak.set(peak.get().max(LIVE.get())));
     let _ = REQUESTS.try_with(|requests| requests.set(requests.get() + usize::from(bytes > 0)));

@@ -15,7 +15,7 @@ use tickwire::wire::{BitReader, BitSink, BitWriter, Kind, Schema, Value};
 pub(crate) const RELIABLE: usize = 0;
 pub(crate) const UNRELIABLE: usize = 1;
 
-/// What a client calls its server.
+/// The client's handle of its server.
 pub(crate) const DIALLED: PeerHandle = PeerHandle { slot: 0, generation: 0 };
 
 /// Message type 0 is declared: a number. Message type 1 is opaque: a number and bytes made from it.
@@ -42,7 +42,7 @@ pub(crate) fn number(number: u32) -> Message {
 pub(crate) fn blob(number: u32, bytes: usize) -> Message {
     let mut writer = BitWriter::new();
     writer.bits(number.into(), 32);
-    // An odd number of bits before the align, so that where a message lies matters.
+    // An odd number of bits before the align, so that a message's position matters.
     writer.bits(u64::from(number) & 0x1F, 5);
     writer.bytes(&content(number, bytes));
     Message::new(1, writer.encoded())

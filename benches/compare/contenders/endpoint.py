@@ -20,7 +20,7 @@ def not_installed(module: str) -> str | None:
 
 @dataclass
 class Options:
-    """What a role is told."""
+    """A role's orders."""
 
     reliable: bool = False
     clients: int = 1
@@ -39,7 +39,7 @@ class Endpoint(Protocol):
     peers: list[Any]
 
     async def receive(self, timeout: float) -> list[tuple[Any, bytes]]:
-        """What arrived, waiting for it up to ``timeout`` seconds; 0 doesn't wait."""
+        """The arrived messages, after waiting up to ``timeout`` seconds; 0 doesn't wait."""
 
     async def count(self, timeout: float) -> int:
         """As :meth:`receive`, when nobody asks from whom."""
@@ -60,7 +60,7 @@ class Endpoint(Protocol):
         """Queues a large block, reliably."""
 
     async def flush(self) -> None:
-        """Sends what is queued."""
+        """Sends everything queued."""
 
     def fileno(self) -> int | None:
         """Its socket, to wait for with others; None where somebody else does."""

@@ -40,7 +40,7 @@ class End(Polled):
         self.inbox: list[tuple[Any, bytes]] = []
 
     def service(self, timeout: float) -> None:
-        """Takes what is there and sends what is due."""
+        """Receives and sends everything that is due."""
         host = self.host
         event = host.service(int(timeout * 1000))
         while True:
@@ -60,7 +60,7 @@ class End(Polled):
         return taken
 
     async def idle(self, seconds: float) -> None:
-        # ENet's own way to wait: it takes what arrives meanwhile.
+        # ENet's own way to wait: it receives meanwhile.
         until = time.perf_counter() + seconds
         while (left := until - time.perf_counter()) > 0.001:
             self.service(left)

@@ -35,7 +35,8 @@ class Columns(End):
 
     def read(self, rows: Any) -> int:
         if len(rows):
-            # A game reads what came: a column of all rows here, as ends with objects read a field of each.
+            # A game reads its messages: here a column of all rows, as ends with objects read a field of
+            # each.
             rows["f0"].sum()
         return len(rows)
 

@@ -90,7 +90,7 @@ class End(Polled):
             endpoint.set_budget(1e9, 1e9)
 
     def take(self) -> list[Any]:
-        """What is there now."""
+        """The messages that have arrived."""
         raise NotImplementedError
 
     def read(self, messages: list[Any]) -> int:

@@ -17,7 +17,7 @@ const STEPS: usize = 16;
 
 /// One client of a server.
 pub(crate) trait Client {
-    /// One tick: takes what arrived and sends 64 bytes, once it is connected. What it did is counted.
+    /// One tick: receives, and sends 64 bytes once it is connected. Both are counted.
     fn tick(&mut self, counts: &mut Counts);
     /// Whether the server has let it in.
     fn connected(&self) -> bool;

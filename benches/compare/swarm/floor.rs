@@ -116,7 +116,7 @@ pub(crate) fn flood_receive(options: &Options) {
     }
 }
 
-/// The sending end of a flood: as many as the window allows.
+/// The sending half of a flood: as much as the window allows.
 pub(crate) fn flood_send(options: &Options) {
     let socket = connected(SocketAddr::from(([127, 0, 0, 1], options.of("port"))));
     let (window, batch): (u64, u64) = (options.of("window"), options.of("batch"));

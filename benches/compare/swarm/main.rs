@@ -18,7 +18,7 @@ use std::str::FromStr;
 use std::time::Duration;
 use std::{io, process, thread};
 
-/// What a client sends in each tick, and what is answered.
+/// A client's packet in each tick, and the answer to it.
 pub(crate) const REQUEST_BYTES: usize = 64;
 /// What the server sends to each client in each tick.
 pub(crate) const ANSWER_BYTES: usize = 200;
@@ -57,12 +57,12 @@ pub(crate) fn cpu_seconds() -> f64 {
     nanoseconds / 1e9
 }
 
-/// Tells whoever started us.
+/// Reports to the parent process.
 pub(crate) fn tell(what: &serde_json::Value) {
     println!("{what}");
 }
 
-/// Ends the process when standard input does: when whoever started us is gone, or has heard enough.
+/// Ends the process with its standard input: when the parent is gone, or needs no more.
 fn end_with_parent() {
     thread::spawn(|| {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());

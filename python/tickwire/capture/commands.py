@@ -66,9 +66,7 @@ def add_commands(parser: argparse.ArgumentParser) -> None:
 
     lua = add("dissector", "write a Wireshark dissector, in Lua", _dissector)
     lua.add_argument("protocol", nargs="?", metavar="MODULE:PROTOCOL", help="decode its messages too")
-    lua.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="where it goes; standard output unless said"
-    )
+    lua.add_argument("-o", "--output", type=Path, metavar="FILE", help="the file to write (standard output)")
 
     replay = add("replay", "feed a capture back into an endpoint, and print what it receives", _replay)
     replay.add_argument("capture", type=Path, metavar="FILE", help="the capture")

@@ -19,7 +19,7 @@ def make_world(options: Options) -> bytes:
 
 
 class Loader:
-    """Follows the world on its way to a client."""
+    """Follows the world's transfer to a client."""
 
     def __init__(self, options: Options) -> None:
         self._options = options

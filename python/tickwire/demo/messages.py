@@ -2,7 +2,7 @@
 
 Each kind of data has the channel that fits it. Messages that must not get lost use the reliable one: a bot
 that
-missed one coin would see a wrong field for ever. A bot's inputs ride in three packets each, so that a lost
+missed one coin would see a wrong field forever. A bot's inputs ride in three packets each, so that a lost
 packet costs no time. Of positions only the newest counts, and an older one never undoes it. Of a player's
 health the last value must arrive, but no value before it. The world that a bot loads when it joins is a
 chunk: it goes beside all these and delays none.

@@ -118,7 +118,7 @@ class GameServer:
         if self._server.send(guest.handle, message, channel=RELIABLE):
             guest.link.sent.add(message)
         else:
-            # It can't keep up, and without this message its field would be wrong for ever; or it is gone.
+            # It can't keep up, and without this message its field would be wrong forever; or it is gone.
             self._server.disconnect(guest.handle)
 
     def _broadcast_state(self, tick: int) -> None:

@@ -13,7 +13,7 @@ from tickwire.demo.report import Link
 
 @dataclass(frozen=True)
 class Ends:
-    """Both ends of one connection, None where nothing was heard of it."""
+    """Both ends of one connection, None for an end that wasn't heard from."""
 
     bot: Link | None
     server: Link | None

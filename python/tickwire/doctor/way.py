@@ -64,7 +64,7 @@ def examine_way(to: str, protocol: tw.Protocol | None = None, key: bytes | None 
         yield Finding(
             "server",
             Verdict.NOTE,
-            "not asked: a Tickwire server answers only those who know its protocol and have its key",
+            "not asked: a Tickwire server answers only clients with its protocol and key",
             "give --protocol MODULE:PROTOCOL, and --key-file unless it is in development mode",
         )
         return

@@ -86,7 +86,7 @@ class Crowd:
     def _walk(self) -> None:
         numpy, wanderers = self._numpy, self._wanderers
         heading = wanderers["heading"]
-        # A twentieth of them turn in a tick; those who come to the edge turn round.
+        # A twentieth of them turn in a tick; those at the edge turn round.
         turning = self._random.random(len(heading)) < 0.05
         heading[turning] = (heading[turning] + self._random.uniform(-60, 60, int(turning.sum()))) % 360
         radians = numpy.radians(heading)

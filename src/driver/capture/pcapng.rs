@@ -45,7 +45,7 @@ pub(super) fn interface(name: &str, link_type: u16, out: &mut Vec<u8>) {
     block(out, INTERFACE, |out| {
         out.extend_from_slice(&link_type.to_le_bytes());
         out.extend_from_slice(&0u16.to_le_bytes());
-        // No packet is cut short.
+        // No packet is truncated.
         out.extend_from_slice(&0u32.to_le_bytes());
         option(out, INTERFACE_NAME, name.as_bytes());
         option(out, INTERFACE_TIME_RESOLUTION, &[NANOSECONDS]);

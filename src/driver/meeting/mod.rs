@@ -66,11 +66,6 @@ impl<S: Counted> Meeting<S> {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(counters);
         self.shared.close();
     }
-
-    /// Lets go in a fork's child, where there is no thread.
-    pub fn abandon(&mut self) {
-        self.shared.abandon();
-    }
 }
 
 fn open(address: SocketAddr, network: Option<&VirtualNetwork>) -> io::Result<Driver> {

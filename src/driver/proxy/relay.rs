@@ -174,7 +174,7 @@ impl Relay {
         Ok(slot)
     }
 
-    /// Puts a datagram of the client in `slot` on its way; false when there is no memory for it.
+    /// Sends a datagram of the client in `slot` on; false when there is no memory for it.
     pub(super) fn put(&mut self, now: Instant, slot: usize, direction: Direction, bytes: &[u8]) -> bool {
         let Some(client) = self.slots.get_mut(slot).and_then(Option::as_mut) else { return false };
         client.heard = now;

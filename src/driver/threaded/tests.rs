@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::*;
 
-/// Practically forever.
+/// Practically forever, for a test.
 const LONG: Duration = Duration::from_secs(20);
 
 struct Counting<F> {

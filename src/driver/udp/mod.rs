@@ -10,7 +10,7 @@
 //! Bytes are not looked at. What a stranger can do is fill the kernel's buffer: a call reads its bound, whatever waits.
 //!
 //! Where the system can (Linux), one system call carries many datagrams, datagrams of one length to one peer leave
-//! as one that is cut apart on its way (GSO), and such that arrive together are handed over as one (GRO). Elsewhere,
+//! as one that the system splits (GSO), and datagrams that arrive together are handed over as one (GRO). Elsewhere,
 //! or when told so, there is a system call for each datagram. All else is the same, and the same code.
 
 mod config;

@@ -193,7 +193,7 @@ impl Host {
         self.report(peer, reason, None, violation);
     }
 
-    /// Like [`Host::report`], for a peer with a different protocol that the application has not been told about: a
+    /// Like [`Host::report`], for a peer with a different protocol that the application has no event of: a
     /// client is not shown at all, and a dialled server only as unavailable.
     fn hide(&mut self, handle: PeerHandle, reason: DisconnectReason) {
         self.report(handle, reason, None, None);

@@ -12,7 +12,7 @@ use crate::transport::CloseReason;
 impl Host {
     /// How long a reliable channel to a peer that dialled us may stay full without a delivery before the peer is
     /// dropped. A channel that is full again and again may take twelve times as long for the messages that were
-    /// queued when it first was ([`MAX_STALLED_TIMES`](crate::endpoint::MAX_STALLED_TIMES)). None: for ever. Servers
+    /// queued when it first was ([`MAX_STALLED_TIMES`](crate::endpoint::MAX_STALLED_TIMES)). None: forever. Servers
     /// that we dialled are never dropped for it.
     pub fn set_stalled_timeout(&mut self, timeout: Option<Duration>) {
         self.stalled_timeout = timeout;

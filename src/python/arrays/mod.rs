@@ -1,9 +1,9 @@
 //! Arrays of messages: a row a message, as NumPy's structured arrays or as plain buffers with a `struct` format.
 //!
-//! Promises: no Python object is made for a message. What is handed up is one block of memory that nothing changes and
-//! that lives as long as a view of it. What is handed down is copied first and checked after, so that other threads may
-//! write to it meanwhile: what is sent then is some mixture, checked like any other. Wrong rows are refused before
-//! anything is queued.
+//! Promises: no Python object is made for a message. Received rows are one block of memory that nothing changes, and
+//! that lives as long as a view of it. Rows to send are copied first and checked afterwards, so other threads may write
+//! to them meanwhile: the mixture that is sent is checked like any other. Wrong rows are refused before anything is
+//! queued.
 
 mod received;
 mod row_type;
@@ -27,7 +27,7 @@ use super::fields::within;
 use super::schema::Schema;
 use crate::wire::{BitReader, BitWriter};
 
-/// Most bytes that rows may take: their cells have 32 bits to say where something lies.
+/// The maximum of bytes in rows: their cells have 32 bits for offsets.
 const MAX_BYTES: usize = 1 << 31;
 
 /// The program of a class made by `@tickwire.message`.
@@ -129,7 +129,7 @@ pub(crate) fn unpack<'py>(
 pub(crate) fn arena<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyMemoryView>> {
     let py = rows.py();
     let mut at = rows.clone();
-    // An array's base is what it is a view of; a memoryview's object, what it was made of.
+    // An array's base is the object it is a view of; a memoryview's `obj` is its source.
     for _ in 0..64 {
         if let Ok(column) = at.cast::<columns::ColumnView>() {
             return column.get().arena(py);
@@ -147,7 +147,7 @@ pub(crate) fn arena<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyMemo
     ))
 }
 
-/// Rows that were put together by themselves, with the bytes that their cells point into.
+/// Rows that were read outside a tick, with the bytes that their cells point into.
 pub(super) fn received_rows<'py>(
     schema: &Bound<'py, Schema>,
     rows: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What NumPy must know of a class's rows.
+//! The NumPy types of a class's rows.
 
 use std::ffi::{CStr, CString};
 use std::sync::{Arc, OnceLock};
@@ -10,18 +10,18 @@ use pyo3::types::{PyDict, PyString};
 use crate::endpoint::{HEAD, HEAD_BYTES, stride};
 use crate::wire::{Node, Schema};
 
-/// The NumPy types of a class's rows, made when they are first asked for.
+/// The NumPy types of a class's rows, made on demand.
 #[derive(Debug, Default)]
 pub(in crate::python) struct RowTypes {
     bare: OnceLock<Py<PyAny>>,
     headed: OnceLock<Py<PyAny>>,
-    /// Of what lists hold and unions are.
+    /// The types of lists' items and unions' members.
     parts: OnceLock<Vec<Py<PyAny>>>,
     bare_format: OnceLock<Arc<CStr>>,
     headed_format: OnceLock<Arc<CStr>>,
 }
 
-/// A class of NumPy; None where NumPy is not installed.
+/// A class of NumPy; None if NumPy is not installed.
 pub(in crate::python) fn numpy<'py>(py: Python<'py>, class: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     match py.import("numpy") {
         Ok(numpy) => numpy.getattr(class).map(Some),
@@ -31,17 +31,17 @@ pub(in crate::python) fn numpy<'py>(py: Python<'py>, class: &str) -> PyResult<Op
 }
 
 impl RowTypes {
-    /// The type of rows by themselves.
+    /// The type of rows without heads.
     pub(super) fn dtype<'py>(&self, py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyAny>> {
         once(py, &self.bare, || row(py, schema))
     }
 
-    /// The type of rows behind heads.
+    /// The type of rows with heads.
     pub(super) fn headed<'py>(&self, py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyAny>> {
         once(py, &self.headed, || headed(py, schema))
     }
 
-    /// The types of what lies in the arena, but for texts and data.
+    /// The types of the arena's contents, except strings and bytes.
     pub(super) fn parts<'py>(&self, py: Python<'py>, schema: &Schema) -> PyResult<Vec<Bound<'py, PyAny>>> {
         if self.parts.get().is_none() {
             let Some(dtype) = numpy(py, "dtype")? else { return Ok(Vec::new()) };
@@ -55,12 +55,12 @@ impl RowTypes {
         Ok(self.parts.get().into_iter().flatten().map(|dtype| dtype.bind(py).clone()).collect())
     }
 
-    /// The `struct` format of rows by themselves.
+    /// The `struct` format of rows without heads.
     pub(super) fn format(&self, schema: &Schema) -> Arc<CStr> {
         self.bare_format.get_or_init(|| text(schema.row_format())).clone()
     }
 
-    /// The `struct` format of rows behind heads.
+    /// The `struct` format of rows with heads.
     pub(super) fn headed_format(&self, schema: &Schema) -> Arc<CStr> {
         self.headed_format.get_or_init(|| text(headed_format(schema))).clone()
     }
@@ -77,12 +77,12 @@ fn once<'py>(
     let dtype = numpy(py, "dtype")?.ok_or_else(|| {
         PyImportError::new_err("NumPy is not installed: pip install numpy, or use tickwire.row_format")
     })?;
-    // Two threads may both make it; the first one's is everybody's.
+    // Two threads may both make it; the first one's is shared.
     let dtype = dtype.call1((spec()?,))?.unbind();
     Ok(made.get_or_init(|| dtype).bind(py).clone())
 }
 
-/// Names, formats and offsets, as `numpy.dtype` takes them.
+/// Names, formats and offsets, for `numpy.dtype`.
 #[derive(Default)]
 struct Fields<'py> {
     names: Vec<String>,
@@ -120,7 +120,7 @@ fn row<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyDict>> {
     fields.spec(py, schema.row_size())
 }
 
-/// What the columns of a head are called: an underscore stands behind where the class has such a field.
+/// The names of a head's columns, with an underscore appended if the class has such a field.
 pub(super) fn head_names(schema: &Schema) -> impl Iterator<Item = String> {
     HEAD.iter().map(|column| {
         let mut name = column.name.to_owned();
@@ -149,13 +149,13 @@ fn format<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py, PyAny>> {
             fields.push("present".into(), PyString::new(py, "?").into_any(), optional.item().size());
             fields.spec(py, node.size())?.into_any()
         }
-        // Where they begin in the arena, and how many they are.
+        // The offset and count in the arena.
         Node::List(_) | Node::Sparse(_) | Node::Union(_) => PyString::new(py, "(2,)<u4").into_any(),
         Node::Nested(schema) => row(py, schema)?.into_any(),
     })
 }
 
-/// What `numpy.dtype` takes of a cell.
+/// The format of a cell, for `numpy.dtype`.
 pub(in crate::python) fn cell_format<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py, PyAny>> {
     format(py, node)
 }

@@ -1,7 +1,7 @@
-//! Rows where NumPy is not installed: by number, by name, one after the other.
+//! Rows without NumPy: by index, by name, and by iteration.
 //!
-//! Promises: a column of numbers is a view of the rows' memory and no copy. What arrived raises nothing while it is read: types
-//! of the game's own come as what is on the wire, as they do in NumPy's arrays.
+//! Promises: a column of numbers is a view of the rows' memory, not a copy. Reading received rows never raises: the
+//! game's own types come unconverted, as in NumPy's arrays.
 
 use core::ffi::{c_int, c_void};
 use std::ffi::CString;
@@ -30,13 +30,13 @@ use crate::wire::Node;
 pub(crate) struct Rows {
     pub(super) received: Arc<Received>,
     schema: Py<Schema>,
-    /// The arena, then the rows, where the cells of these point into it; made when it is first asked for.
+    /// The arena followed by the rows, whose cells point into it; made on demand.
     joined: OnceLock<Vec<u8>>,
     shape: [ffi::Py_ssize_t; 1],
     strides: [ffi::Py_ssize_t; 1],
 }
 
-/// A column of a row.
+/// A column of the rows.
 #[derive(Clone, Copy)]
 enum Which {
     Head(usize),
@@ -71,7 +71,7 @@ impl Rows {
         columns
     }
 
-    /// What a column has in a row.
+    /// The value of a column in a row.
     fn cell<'py>(&self, py: Python<'py>, which: Which, row: usize) -> PyResult<Bound<'py, PyAny>> {
         let Received { rows, stride, arena, .. } = &*self.received;
         let at = row * stride;
@@ -243,14 +243,14 @@ impl Rows {
             strides: &raw const strides[0],
         };
         let owner = slf.clone().into_any();
-        // SAFETY: the interpreter gives a Py_buffer or null. What the parts point to is the rows', which nothing changes or
+        // SAFETY: the interpreter gives a Py_buffer or null. The parts point into the rows, which nothing changes or
         // moves while they are alive.
         unsafe { parts.fill(owner, view, flags) }
     }
 }
 
 impl Rows {
-    /// What the cells of these rows point into.
+    /// The bytes that the cells of these rows point into.
     pub(super) fn arena<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         let index = self.received.arena().unwrap_or(ROWS);
         view(py, self.received.clone(), index)
@@ -272,14 +272,14 @@ struct Numbers {
 impl Numbers {
     #[allow(unsafe_code)] // The buffer protocol hands over addresses.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        // The flags that ask for numbers without gaps, each without the one for strides that it has in it.
+        // The flags that require contiguous numbers, without the strides flag that each of them includes.
         let without_gaps = (ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_F_CONTIGUOUS | ffi::PyBUF_ANY_CONTIGUOUS)
             & !ffi::PyBUF_STRIDES;
         if flags & ffi::PyBUF_STRIDES != ffi::PyBUF_STRIDES || flags & without_gaps != 0 {
             return Err(PyBufferError::new_err("a column of rows has gaps: take tolist() of it"));
         }
         let Numbers { received, offset, size, format, shape, strides } = slf.get();
-        // Of no rows there are no bytes, and nothing is read.
+        // Without rows there are no bytes, and nothing is read.
         let buf = received.rows.get(*offset..).unwrap_or_default().as_ptr().cast::<c_void>();
         let parts = Parts {
             buf,
@@ -290,7 +290,7 @@ impl Numbers {
             strides: &raw const strides[0],
         };
         let owner = slf.clone().into_any();
-        // SAFETY: as of rows; each of `count` cells lies `offset` bytes into a row of `stride` bytes.
+        // SAFETY: as for rows; each of `count` cells is `offset` bytes into a row of `stride` bytes.
         unsafe { parts.fill(owner, view, flags) }
     }
 }

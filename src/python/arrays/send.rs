@@ -14,7 +14,7 @@ use crate::python::protocol::Protocol;
 use crate::transport::{self, ChannelKind, Message, SendOptions};
 use crate::wire::{Batch, BitWriter};
 
-/// The numbers of a buffer; None when it is none, or has numbers of another type.
+/// The numbers of a buffer; None if it isn't one, or has another type.
 fn numbers<T: Number>(name: &str, given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<T>>> {
     let Ok(raw) = Raw::get(given, ffi::PyBUF_FULL_RO) else { return Ok(None) };
     let numbers = raw.numbers(given.py())?;
@@ -62,7 +62,7 @@ impl PerRow {
     }
 }
 
-/// Rows that were checked whole: each is a message to queue.
+/// Rows that were checked completely: each is a message to queue.
 pub(in crate::python) struct Rows {
     class: String,
     channel: usize,
@@ -73,7 +73,7 @@ impl Rows {
     /// Encodes rows of a class, for a channel.
     ///
     /// # Errors
-    /// What is wrong with the first row that is wrong, or with the arguments.
+    /// An argument is wrong, or a row: the first such row is named.
     #[allow(clippy::too_many_arguments)] // Those of a Python method.
     pub(in crate::python) fn new(
         protocol: &Protocol,
@@ -94,7 +94,8 @@ impl Rows {
             given.map_or(Ok(PerRow::One(0)), |given| PerRow::new(name, given, count))
         };
         let (key, tag) = (per_row("key", key)?, per_row("tag", tag)?);
-        // These are gone with their tick: what stays may stay alone, and must not keep the others.
+        // Messages of these channels are gone with their tick; others may stay, and must not keep the whole arena
+        // alive.
         let kind = &protocol.core.channels()[channel].kind;
         let gone_together = matches!(kind, ChannelKind::Unreliable { .. } | ChannelKind::Sequenced { .. });
         let (mut writer, mut batch) = (BitWriter::new(), Batch::default());
@@ -124,12 +125,12 @@ impl Rows {
         Ok(Rows { class: schema.get().name().to_owned(), channel, messages })
     }
 
-    /// How many there are.
+    /// How many rows there are.
     pub(in crate::python) fn len(&self) -> usize {
         self.messages.len()
     }
 
-    /// Queues each row by `send`, which is given its index too; gives the rows whose client is gone or whose channel is
+    /// Queues each row by `send`, which gets its index too; returns the rows whose client is gone or whose channel is
     /// full.
     pub(in crate::python) fn queue(
         self,
@@ -187,7 +188,7 @@ fn check_bytes(
     }
 }
 
-/// Clients, one for each row; None for those of another server.
+/// Clients, one for each row; None for clients of another server.
 pub(in crate::python) struct Recipients(pub(in crate::python) Vec<Option<endpoint::PeerHandle>>);
 
 impl Recipients {
@@ -214,7 +215,7 @@ impl Recipients {
         Ok(Recipients(handles))
     }
 
-    /// Refuses other than one for each row.
+    /// Refuses any number other than one for each row.
     pub(in crate::python) fn check_count(&self, rows: &Rows) -> PyResult<()> {
         if self.0.len() == rows.len() {
             return Ok(());

@@ -1,8 +1,8 @@
-//! What is counted of calls, for counters and metrics.
+//! Counters of calls, also for metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts as they are now.
+/// The current counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::python) struct CallCounters {
     pub(in crate::python) run: u64,
@@ -32,7 +32,7 @@ impl CallCounters {
     }
 }
 
-/// The counts of an endpoint, readable without its lock.
+/// An endpoint's counters, readable without its lock.
 #[derive(Debug, Default)]
 pub(in crate::python) struct CallCounts {
     pub(super) run: AtomicU64,

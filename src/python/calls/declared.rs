@@ -1,7 +1,7 @@
-//! The calls of a protocol: what `tickwire.calls` declared, looked up once.
+//! The calls of a protocol, as `tickwire.calls` declared them, looked up once.
 //!
-//! Promises: their classes stand behind the messages of the protocol, each once, so that a protocol made of another's messages
-//! and calls is the same.
+//! Promises: their classes follow the protocol's messages, each once, so a protocol made of another's messages and
+//! calls is the same.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -16,7 +16,7 @@ use crate::python::ghosts::Properties;
 use crate::time::Duration;
 use crate::transport::ChannelKind;
 
-/// Who runs a call.
+/// The side that runs a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::python) enum Direction {
     Server,
@@ -24,20 +24,20 @@ pub(in crate::python) enum Direction {
     All,
 }
 
-/// A parameter that is a ghost.
+/// A parameter whose type is a ghost class.
 #[derive(Debug)]
 pub(super) struct GhostParameter {
     pub(super) name: Py<PyString>,
-    /// The class's place in the protocol.
+    /// The index of the class in the protocol.
     pub(super) class: usize,
-    /// None may stand for it.
+    /// Whether it may be None.
     pub(super) optional: bool,
 }
 
-/// A call as the core has it.
+/// A call as the core knows it.
 #[derive(Debug)]
 pub(in crate::python) struct Declared {
-    /// What `tw.call` made of the function.
+    /// The object that `tw.call` made of the function.
     pub(in crate::python) call: Py<PyAny>,
     pub(super) function: Py<PyAny>,
     pub(super) name: String,
@@ -49,24 +49,24 @@ pub(in crate::python) struct Declared {
     pub(super) positional: Vec<Py<PyString>>,
     pub(super) keywords: Vec<Py<PyString>>,
     pub(super) ghosts: Vec<GhostParameter>,
-    /// Only the owner of its first ghost may call it.
+    /// Whether only the owner of its first ghost may call it.
     pub(super) owned: bool,
     pub(super) rate: Rate,
-    /// Who calls too often, or on another's ghost, is disconnected.
+    /// Whether callers are disconnected that call too often, or on another's ghost.
     pub(super) disconnects: bool,
     pub(super) timeout: Duration,
 }
 
-/// What a message of some type is.
+/// The role of a message type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::python) enum Role {
     /// The game's own.
     Message,
-    /// A call, by place.
+    /// A call, by index.
     Call(u16),
     /// The reply of a call.
     Reply(u16),
-    /// In place of one.
+    /// The notice that a request gets no value.
     Unanswered,
 }
 
@@ -76,7 +76,7 @@ pub(in crate::python) struct Calls {
     pub(in crate::python) declared: Vec<Declared>,
     /// By message type; empty where there are no calls.
     roles: Vec<Role>,
-    /// The class of what is sent where there is no reply.
+    /// The class of that notice.
     pub(super) unanswered: Option<Py<PyType>>,
 }
 
@@ -90,7 +90,7 @@ impl Direction {
     }
 }
 
-/// The messages of a protocol with the classes of its calls behind them.
+/// The messages of a protocol, followed by the classes of its calls.
 pub(in crate::python) fn with_calls<'py>(
     py: Python<'py>,
     mut messages: Vec<Bound<'py, PyAny>>,
@@ -201,16 +201,16 @@ impl Calls {
         self.declared.is_empty()
     }
 
-    /// What messages of this type are.
+    /// The role of this message type.
     #[inline]
     pub(in crate::python) fn role(&self, message_type: u16) -> Role {
         self.roles.get(usize::from(message_type)).copied().unwrap_or(Role::Message)
     }
 
-    /// The place of a call that `tw.call` made.
+    /// The index of a call that `tw.call` made.
     ///
     /// # Errors
-    /// It is something else, or no call of this protocol.
+    /// It is something else, or not a call of this protocol.
     pub(super) fn place(&self, call: &Bound<'_, PyAny>) -> PyResult<u16> {
         let found = (0_u16..).zip(&self.declared).find(|(_, declared)| declared.call.is(call));
         found.map(|(place, _)| place).ok_or_else(|| self.unknown(call))
@@ -218,7 +218,7 @@ impl Calls {
 
     #[cold]
     fn unknown(&self, call: &Bound<'_, PyAny>) -> PyErr {
-        // A function's repr has its address.
+        // The repr of a function contains its address.
         let is_function = call.get_type().name().is_ok_and(|name| name == "function");
         let shown =
             if is_function { call.getattr("__name__").and_then(|name| name.str()) } else { call.repr() };
@@ -231,7 +231,7 @@ impl Calls {
         ))
     }
 
-    /// The call at a place, if that is where calls of this side run: `on_server` says which side.
+    /// The call with an index, if this side runs it: `on_server` says which side this is.
     pub(super) fn check(&self, place: u16, on_server: bool) -> PyResult<&Declared> {
         let declared = &self.declared[usize::from(place)];
         if declared.runs_on_server() == on_server {
@@ -245,7 +245,7 @@ impl Calls {
         )))
     }
 
-    /// Refuses channels that bring no calls.
+    /// Refuses channels that don't carry calls.
     pub(in crate::python) fn check_channel(&self, class: &Class, kind: ChannelKind) -> PyResult<()> {
         let found = self.declared.iter().find(|declared| declared.message.is(class.class()));
         let has_none = kind.is_payload() || matches!(kind, ChannelKind::Latest { .. } | ChannelKind::Chunks);

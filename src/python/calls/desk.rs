@@ -1,7 +1,7 @@
-//! Where an endpoint's calls wait: those that came, until the game takes them, and its own requests, until they are answered.
+//! An endpoint's waiting calls: received ones until the game takes them, and its own requests until they are answered.
 //!
-//! Promises: each request ends once: by its reply, by its time in the endpoint's clock, or with its connection. What a peer can
-//! have wait here is bounded. No lock is held while Python runs.
+//! Promises: each request ends once: by its reply, by its timeout in the endpoint's clock, or with its connection. A
+//! peer's calls that wait here are bounded. No lock is held while Python runs.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::AtomicBool;
@@ -24,24 +24,24 @@ use crate::python::shared::Shared;
 use crate::python::state::State;
 use crate::time::Instant;
 
-/// A call that came and was not run yet.
+/// A received call that hasn't run yet.
 pub(in crate::python) struct Arrived {
-    /// How many of the inbox's messages came before it.
+    /// How many of the inbox's messages arrived before it.
     pub(in crate::python) place: usize,
-    /// Which call.
+    /// The index of the call.
     pub(in crate::python) call: u16,
     pub(in crate::python) peer: PeerHandle,
-    /// Its arguments, on a server behind who called: as messages are handed over.
+    /// Its arguments, on a server after the caller, in the form of messages.
     pub(in crate::python) item: Py<PyAny>,
 }
 
-/// What a tick brought of calls.
+/// A tick's calls, replies and ended connections.
 #[derive(Default)]
 pub(in crate::python) struct Taken {
     pub(in crate::python) calls: Vec<Arrived>,
-    /// Replies: from whom, of which type, and the object.
+    /// Replies: sender, role and object.
     pub(in crate::python) replies: Vec<(PeerHandle, Role, Py<PyAny>)>,
-    /// Whose connections ended, and why.
+    /// Ended connections, with their reasons.
     pub(in crate::python) ended: Vec<(PeerHandle, DisconnectReason)>,
 }
 
@@ -56,18 +56,18 @@ impl Taken {
     }
 }
 
-/// What is to become of a call that came.
+/// The decision about a received call.
 pub(in crate::python) enum Admission {
     Taken,
     Dropped,
-    /// Its connection ends, for this reason.
+    /// Its connection ends for this reason.
     Violation(String),
 }
 
-/// The calls that came with the tick that the game has now.
+/// The calls of the tick that the game is in.
 #[derive(Default)]
 pub(super) struct Queue {
-    /// Which tick that is.
+    /// The number of that tick.
     pub(super) tick: u64,
     pub(super) calls: VecDeque<Arrived>,
 }
@@ -75,27 +75,27 @@ pub(super) struct Queue {
 /// The requests of all connections.
 pub(super) struct Pending {
     pub(super) of: HashMap<PeerHandle, Requests<Py<PyAny>>>,
-    /// No request is over before.
+    /// No request expires before this.
     pub(super) deadline: Instant,
 }
 
 pub(in crate::python) struct Desk {
     pub(super) protocol: Py<Protocol>,
     pub(super) is_server: bool,
-    /// Which functions run the calls.
+    /// The functions that run the calls.
     pub(super) handlers: Mutex<Vec<Py<PyAny>>>,
     pub(super) queue: Mutex<Queue>,
-    /// Calls that name ghosts which aren't here yet, with the ends of their patience.
+    /// Calls that name ghosts which haven't arrived, with their deadlines.
     pub(super) waiting: Mutex<VecDeque<(Instant, Arrived)>>,
-    /// A call is being run.
+    /// Whether a call is running.
     pub(super) running: AtomicBool,
-    /// What each client may call yet; of those who called.
+    /// The rate limits of clients that have called.
     limits: Mutex<HashMap<PeerHandle, Vec<Option<Bucket>>>>,
     pub(super) requests: Mutex<Pending>,
     pub(super) counts: Arc<CallCounts>,
     pub(super) state: Weak<Shared<State>>,
     pub(super) population: Arc<Population>,
-    /// When the logger was last given a traceback.
+    /// When a traceback was last logged.
     pub(super) logged_at: Mutex<Option<std::time::Instant>>,
 }
 
@@ -130,7 +130,7 @@ impl Desk {
         &self.protocol.get().calls.declared[usize::from(place)]
     }
 
-    /// What becomes of a call that came then: before an object is made of it.
+    /// Decides about a received call before an object is made of it.
     pub(in crate::python) fn admit(&self, peer: PeerHandle, place: u16, now: Instant) -> Admission {
         let declared = self.declared(place);
         if declared.runs_on_server() != self.is_server {
@@ -159,11 +159,11 @@ impl Desk {
         Admission::Dropped
     }
 
-    /// Takes over what a tick brought, at its end: replies and what time has brought are handled at once, calls wait for the
-    /// game. Gives the number of the tick.
+    /// Takes over a tick's calls at its end: replies and timeouts are handled at once, calls wait for the game. Returns
+    /// the number of the tick.
     ///
     /// # Errors
-    /// The first that code of the game raised, when all else is done; the calls that came stay where they are.
+    /// The first exception of the game's code, after everything else is done; received calls stay where they are.
     pub(in crate::python) fn take(&self, py: Python<'_>, taken: &mut Taken, now: Instant) -> PyResult<u64> {
         let mut raised = FirstError::default();
         for (peer, role, reply) in core::mem::take(&mut taken.replies) {
@@ -182,7 +182,7 @@ impl Desk {
         let ready = self.take_ready(py, now, &mut raised);
         let mut queue = lock(&self.queue);
         queue.tick += 1;
-        // What a handler that ticks has left behind it comes first.
+        // Calls left over by a handler that ticks come first.
         queue.calls.iter_mut().for_each(|call| call.place = 0);
         queue.calls.extend(ready);
         raised.0.map_or(Ok(()), Err)?;
@@ -190,7 +190,7 @@ impl Desk {
         Ok(queue.tick)
     }
 
-    /// Ends all requests: nothing comes any more.
+    /// Ends all requests: nothing will arrive any more.
     pub(in crate::python) fn close(&self, py: Python<'_>) -> PyResult<()> {
         let all = core::mem::take(&mut lock(&self.requests).of);
         let mut raised = FirstError::default();
@@ -203,7 +203,7 @@ impl Desk {
         raised.0.map_or(Ok(()), Err)
     }
 
-    /// Drops what a connection has waiting here, as the server ended it: nobody is left whose calls these would be.
+    /// Drops a connection's waiting calls after the server has ended it: their caller is gone.
     pub(in crate::python) fn discard_calls(&self, peer: PeerHandle) {
         let theirs: VecDeque<Arrived> = {
             let mut queue = lock(&self.queue);
@@ -216,12 +216,12 @@ impl Desk {
         self.discard_waiting(peer);
     }
 
-    /// When the next request is over, if there is one.
+    /// When the next request expires, if there is one.
     pub(in crate::python) fn deadline(&self) -> Option<Instant> {
         Some(lock(&self.requests).deadline).filter(|deadline| *deadline != Instant::NEVER)
     }
 
-    /// Ends the requests whose time is over.
+    /// Ends expired requests.
     fn expire(&self, py: Python<'_>, now: Instant) -> PyResult<()> {
         let late: Vec<Py<PyAny>> = {
             let mut pending = lock(&self.requests);
@@ -244,7 +244,7 @@ impl Desk {
         raised.0.map_or(Ok(()), Err)
     }
 
-    /// Ends the request that this answers.
+    /// Ends the request that this reply answers.
     fn answer(&self, peer: PeerHandle, role: Role, reply: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = reply.py();
         let number: u16 = reply.getattr(intern!(py, "request"))?.extract()?;
@@ -267,7 +267,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Ends a request whose connection ended: for this reason, or by this side's close.
+    /// Ends a request whose connection ended, for this reason or by this side's close.
     fn fail_ended(&self, request: &Bound<'_, PyAny>, reason: Option<DisconnectReason>) -> PyResult<()> {
         if is_done(request) {
             return Ok(());
@@ -284,7 +284,7 @@ impl Desk {
         request.call_method1(intern!(py, "_fail"), (error.into_value(py),)).map(drop)
     }
 
-    /// Has a new request wait. None when as many wait as may.
+    /// Registers a new request. None if the maximum is waiting.
     pub(super) fn begin<'py>(
         &self,
         py: Python<'py>,
@@ -296,7 +296,7 @@ impl Desk {
         let request = request_class(py)?.call1((declared.name.as_str(),))?;
         let mut pending = lock(&self.requests);
         let requests = pending.of.entry(peer).or_default();
-        // Those that were cancelled keep their numbers, so that no late reply meets another, while there is room.
+        // While there is room, cancelled requests keep their numbers, so that no late reply meets another request.
         let over = if requests.is_full() {
             requests.discard(|waiting| is_done(waiting.bind(py)))
         } else {
@@ -310,12 +310,12 @@ impl Desk {
         Ok((number, request))
     }
 
-    /// Forgets a request that was not sent.
+    /// Forgets a request that could not be sent.
     pub(super) fn forget(&self, peer: PeerHandle, number: u16) {
         let request = {
             let mut pending = lock(&self.requests);
             let request = pending.of.get_mut(&peer).and_then(|requests| requests.end(number));
-            // A connection that was over has no end to come that would take this away.
+            // If the connection is over already, no end event will remove this.
             pending.of.retain(|other, requests| *other != peer || requests.iter().next().is_some());
             request
         };
@@ -324,7 +324,7 @@ impl Desk {
 
     pub(in crate::python) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.protocol)?;
-        // Locked, so it is in use: nothing to collect.
+        // A locked mutex is in use, so its objects are reachable anyway.
         if let Ok(handlers) = self.handlers.try_lock() {
             handlers.iter().try_for_each(|handler| visit.call(handler))?;
         }
@@ -342,7 +342,7 @@ impl Desk {
     }
 }
 
-/// The first that was raised of what must be gone through to its end; others go to `sys.unraisablehook`.
+/// Collects the first exception of a loop that must go on; later ones go to `sys.unraisablehook`.
 #[derive(Default)]
 pub(super) struct FirstError(Option<PyErr>);
 

@@ -20,7 +20,7 @@ use crate::python::lock;
 use crate::time::{Duration, Instant};
 use crate::transport::ChannelKind;
 
-/// How many calls may wait for their ghosts: more than a server makes while a ghost is on its way.
+/// How many calls may wait for their ghosts: more than a server makes while a ghost is in flight.
 const MAX_WAITING: usize = 256;
 
 /// After this wait, what happened to the ghost is of no interest any more.

@@ -15,10 +15,10 @@ use crate::python::sent::Sent;
 use crate::transport::{Message, SendOptions};
 
 impl Endpoint {
-    /// The desk of an endpoint whose protocol has calls, with a call's place.
+    /// The desk of an endpoint whose protocol has calls, and the index of a call.
     fn desk_of(&self, call: &Bound<'_, PyAny>) -> PyResult<(&Desk, u16)> {
         let place = self.protocol.get().calls.place(call)?;
-        // One that has calls has a desk.
+        // An endpoint whose protocol has calls has a desk.
         let desk = self.desk.as_deref().ok_or_else(|| PyValueError::new_err("the protocol has no calls"))?;
         Ok((desk, place))
     }
@@ -29,7 +29,7 @@ impl Endpoint {
         self.protocol.get().calls.check(place, !self.kind.is_server)
     }
 
-    /// The arguments of a call as an object of its class. What is wrong with them is raised as the function itself would.
+    /// The arguments of a call as an object of its class. Mistakes raise as in a call of the function itself.
     pub(in crate::python) fn arguments<'py>(
         &self,
         py: Python<'py>,
@@ -40,7 +40,7 @@ impl Endpoint {
         declared.message.bind(py).call(arguments, keywords)
     }
 
-    /// Those as a message for one peer, with its channel.
+    /// The arguments as a message for one peer, with its channel.
     pub(in crate::python) fn call_message(&self, object: &Bound<'_, PyAny>) -> PyResult<(Message, usize)> {
         let encoded = self.protocol.get().encode_message(object)?;
         let channel = self.protocol.get().channel(None, Some(encoded.message_type))?;
@@ -55,7 +55,7 @@ impl Endpoint {
         self.number_ghosts(declared, peer, object, &ghosts)
     }
 
-    /// The answer where a client isn't to have a ghost.
+    /// The answer if a client isn't sent a ghost.
     fn hidden(&self, py: Python<'_>, declared: &Declared) -> PyResult<Py<PyAny>> {
         if self.strict { Err(hidden_error(&declared.name)) } else { Sent::Hidden.to_python(py) }
     }
@@ -108,7 +108,7 @@ impl Endpoint {
             request.call_method1(intern!(py, "_fail"), (error.into_value(py),)).map(drop)
         };
         let Some(number) = number else {
-            let sentence = format!("{name}: {MAX_REQUESTS} requests wait for replies, as many as may");
+            let sentence = format!("{name}: {MAX_REQUESTS} requests wait for replies, which is the maximum");
             fail(ChannelFullError::new_err(sentence))?;
             return Ok(request);
         };
@@ -136,7 +136,7 @@ impl Endpoint {
         Ok(request)
     }
 
-    /// Has another function run a call on this endpoint.
+    /// Registers the function that runs a call on this endpoint.
     pub(in crate::python) fn implement(
         &self,
         call: &Bound<'_, PyAny>,
@@ -156,7 +156,7 @@ fn hidden_error(name: &str) -> PyErr {
 }
 
 impl Declared {
-    /// Refuses what is for one client only.
+    /// Refuses calls that are for one client only.
     pub(in crate::python) fn check_for_all(&self) -> PyResult<()> {
         if self.direction == Direction::All {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Calls that came, run where the game takes them, and the replies to them.
+//! Runs received calls when the game takes them, and sends the replies.
 
 use std::sync::atomic::Ordering;
 
@@ -18,10 +18,10 @@ use crate::python::lock;
 use crate::python::log::log_traceback;
 use crate::transport::SendOptions;
 
-/// How often the logger is given a traceback at most.
+/// The minimum time between logged tracebacks.
 const PERIOD: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// Says that no call runs any more, however it ended.
+/// Marks that no call is running any more, however it ended.
 struct Running<'a>(&'a Desk);
 
 impl Drop for Running<'_> {
@@ -31,7 +31,7 @@ impl Drop for Running<'_> {
 }
 
 impl Desk {
-    /// Has another function run a call.
+    /// Registers the function that runs a call.
     pub(super) fn implement(&self, place: u16, function: &Bound<'_, PyAny>) {
         let before =
             core::mem::replace(&mut lock(&self.handlers)[usize::from(place)], function.clone().unbind());
@@ -44,11 +44,11 @@ impl Desk {
         queue.tick == tick && !queue.calls.is_empty()
     }
 
-    /// Runs the calls that came in front of a message of the inbox, or all of them, in order. Gives how many. Of another tick
-    /// than the newest there are none left, and none run while one runs.
+    /// Runs the calls that arrived before a message of the inbox, or all of them, in order; returns how many. None are
+    /// left of another tick than the newest, and none run while one is running.
     ///
     /// # Errors
-    /// What a function raised that ends the program. The calls behind it wait still.
+    /// An exception that ends the program. The calls after it stay waiting.
     pub(in crate::python) fn run(
         &self,
         py: Python<'_>,
@@ -122,7 +122,7 @@ impl Desk {
         self.say_unanswered(py, &arrived, request, Outcome::Failed)
     }
 
-    /// Doesn't run a call, for this reason.
+    /// Drops a call for this reason.
     fn leave_out(
         &self,
         py: Python<'_>,
@@ -149,7 +149,7 @@ impl Desk {
         Ok(())
     }
 
-    /// What the function is given: by position, and by keyword.
+    /// The arguments of the function: positional and by keyword.
     fn given<'py>(
         &self,
         declared: &Declared,
@@ -173,7 +173,7 @@ impl Desk {
         Ok((PyTuple::new(py, values)?, keywords))
     }
 
-    /// Sends what a function returned, if it was asked for.
+    /// Sends a function's return value, if it was requested.
     fn say_reply(
         &self,
         declared: &Declared,
@@ -186,7 +186,7 @@ impl Desk {
         self.say(peer, &reply)
     }
 
-    /// Says that a request gets no value, and why.
+    /// Tells the caller that a request gets no value, and why.
     fn say_unanswered(
         &self,
         py: Python<'_>,
@@ -200,7 +200,7 @@ impl Desk {
         self.say_on(arrived.peer, &reply, self.channel_of(py, arrived.call)?)
     }
 
-    /// The channel that a call and its replies go on.
+    /// The channel of a call and its replies.
     pub(super) fn channel_of(&self, py: Python<'_>, place: u16) -> PyResult<usize> {
         let protocol = self.protocol.get();
         let number = protocol.number_of_class(self.declared(place).message.bind(py).as_any())?;
@@ -229,7 +229,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Gives the logger the traceback of a call that raised, once a second at most.
+    /// Logs the traceback of a call that raised, at most once a second.
     fn log_failure(
         &self,
         py: Python<'_>,

@@ -1,4 +1,4 @@
-//! What is sent: bytes that Python holds, or a file.
+//! The content of a sent chunk: bytes that Python holds, or a file.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::driver::files::FileSource;
 use crate::python::errors::file_error;
 use crate::transport::chunks::{BytesSource, ContentHash, Source};
 
-/// Hashing less takes so little time that letting go of the interpreter would cost more: some 50 microseconds.
+/// Below this size, hashing takes less time than detaching from the interpreter: some 50 microseconds.
 const HASHED_ATTACHED: usize = 64 * 1024;
 
 /// Large data to send to one client or many. It is read and hashed (SHA-256) once, when this object is made.
@@ -54,7 +54,7 @@ impl Chunk {
     #[pyo3(signature = (data, /))]
     fn new(data: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = data.py();
-        // Others than bytes may change, and a subclass may have code that runs when it goes.
+        // Only exact bytes are kept: others may change, and a subclass may run code when it is freed.
         if let Ok(bytes) = data.cast_exact::<PyBytes>() {
             return Ok(Self::of_bytes(py, bytes.clone().into()));
         }
@@ -101,7 +101,7 @@ impl Chunk {
 }
 
 impl Chunk {
-    /// What is given to be sent: a chunk already, or what one is made of.
+    /// Reads the content to send: a chunk, or the data to make one of.
     pub(in crate::python) fn given(data: &Bound<'_, PyAny>) -> PyResult<Self> {
         data.cast::<Chunk>().map_or_else(|_| Self::new(data), |chunk| Ok(chunk.get().clone()))
     }

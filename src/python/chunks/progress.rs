@@ -1,4 +1,4 @@
-//! How far a chunk is, and the peer's chunks that are under way.
+//! The progress of a chunk, and the peer's chunks in transfer.
 
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,17 +12,17 @@ use crate::endpoint::PeerHandle;
 use crate::python::events::ClientHandle;
 use crate::transport::chunks::{ContentHash, Offer, Progress};
 
-/// Which part of a chunk is there, from 0 to 1; an empty one is there when all of its slices are.
+/// The transferred share of a chunk, from 0 to 1; an empty chunk is complete when all its slices are.
 pub(super) fn fraction(progress: &Progress) -> f64 {
     f64::from(progress.slices_done) / f64::from(progress.slices)
 }
 
-/// Seconds that the rest takes at the recent rate.
+/// The seconds that the rest takes at the recent rate.
 pub(super) fn time_left(progress: &Progress) -> Option<f64> {
     progress.time_left().map(|left| left.as_secs_f64())
 }
 
-/// The beginning of a hash in hex digits, for people.
+/// The first hex digits of a hash, for people.
 pub(super) fn short_hash(hash: &ContentHash) -> String {
     hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
@@ -34,7 +34,7 @@ pub(crate) struct IncomingChunk {
     client: Option<Py<ClientHandle>>,
     offer: Offer,
     progress: Progress,
-    /// Also as it was said here since.
+    /// Includes pauses since the state was read.
     paused: AtomicBool,
     endpoint: Weak<dyn Canceller>,
 }

@@ -1,4 +1,4 @@
-//! Chunks that were received.
+//! Received chunks.
 
 use core::ffi::c_int;
 use std::path::Path;
@@ -96,8 +96,8 @@ impl ReceivedChunk {
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let bytes = slf.get().bytes()?;
         let (start, length) = (bytes.as_ptr().cast_mut().cast(), bytes.len() as ffi::Py_ssize_t);
-        // SAFETY: the interpreter gives a Py_buffer to fill. What it is filled with is read-only, nothing changes or
-        // moves it while the chunk is alive, and the chunk is kept alive until the buffer is released.
+        // SAFETY: the interpreter gives a Py_buffer to fill. Its memory is read-only; nothing changes or moves it while
+        // the chunk is alive, and the buffer keeps the chunk alive until it is released.
         let filled = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags) };
         if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
     }

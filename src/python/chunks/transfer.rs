@@ -1,4 +1,4 @@
-//! Chunks that are being sent, and how they are doing.
+//! Chunks being sent, and their state.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, Weak};
@@ -15,11 +15,11 @@ use crate::python::lock;
 use crate::time::Instant;
 use crate::transport::chunks::{ChunkEvent, ChunkFailure, ContentHash, MAX_OPEN, Progress};
 
-/// How a transfer is doing: written down by its endpoint, read without it.
+/// The state of a transfer, written by its endpoint and readable without it.
 #[derive(Debug)]
 pub(super) struct Status {
     progress: Progress,
-    /// Once it is over: why it failed, if it did.
+    /// The result once it is over, with the reason of a failure.
     end: Option<Result<(), String>>,
 }
 
@@ -28,23 +28,23 @@ type Shared = Arc<Mutex<Status>>;
 /// The transfers of an endpoint.
 #[derive(Debug, Default)]
 pub(in crate::python) struct Transfers {
-    /// Those that are not over: of each client in the order in which they were queued.
+    /// Open transfers: those of each client in the order of queueing.
     open: HashMap<PeerHandle, VecDeque<(u64, Shared)>>,
-    /// One ended since the game last received.
+    /// Whether one ended since the game last received.
     news: bool,
 }
 
 impl Transfers {
     /// A chunk was queued.
     pub(super) fn add(&mut self, host: &Host, now: Instant, client: PeerHandle, number: u64) -> Shared {
-        // It was queued a moment ago.
+        // It was queued just now.
         let progress = host.chunk_progress(now, client, number).unwrap_or(nothing(0));
         let status = Arc::new(Mutex::new(Status { progress, end: None }));
         self.open.entry(client).or_default().push_back((number, status.clone()));
         status
     }
 
-    /// A transfer was paused or resumed: the next tick would say so too.
+    /// A transfer was paused or resumed: the next tick would note it too.
     pub(super) fn paused(&self, client: PeerHandle, number: u64, paused: bool) {
         let found = self.open.get(&client).and_then(|all| all.iter().find(|(other, _)| *other == number));
         if let Some((_, status)) = found {
@@ -52,7 +52,7 @@ impl Transfers {
         }
     }
 
-    /// Writes down what became of transfers, and how far the others are.
+    /// Notes ended transfers, and the progress of the others.
     pub(in crate::python) fn note(&mut self, host: &mut Host, now: Instant) {
         if self.open.is_empty() {
             return;
@@ -62,7 +62,7 @@ impl Transfers {
         self.tell(&events);
         self.news |= !events.is_empty();
         for (client, transfers) in &self.open {
-            // Those behind them wait.
+            // Those after them are waiting.
             for (number, status) in transfers.iter().take(MAX_OPEN.into()) {
                 if let Some(progress) = host.chunk_progress(now, *client, *number) {
                     lock(status).progress = progress;
@@ -71,23 +71,23 @@ impl Transfers {
         }
     }
 
-    /// Whether one ended and the game has not seen it yet: until [`Transfers::apply_events`].
+    /// Whether one ended that the game has not seen yet: until [`Transfers::apply_events`].
     pub(in crate::python) fn has_news(&self) -> bool {
         self.news
     }
 
-    /// The game receives what happened, and may look now.
+    /// The game receives these events, and may look now.
     pub(in crate::python) fn apply_events(&mut self, events: &[(PeerHandle, ChunkEvent)]) {
         self.tell(events);
         self.news = false;
     }
 
-    /// Writes down what became of those that are over by these events.
+    /// Notes the results of transfers that ended with these events.
     fn tell(&mut self, events: &[(PeerHandle, ChunkEvent)]) {
         events.iter().for_each(|(client, event)| self.end(*client, event));
     }
 
-    /// A transfer was cancelled: its endpoint will say so too, later.
+    /// A transfer was cancelled: its endpoint notes it later too.
     pub(super) fn cancelled(&mut self, client: PeerHandle, number: u64) {
         self.end(client, &ChunkEvent::NotSent { number, failure: ChunkFailure::Cancelled });
     }
@@ -113,7 +113,7 @@ fn nothing(size: u64) -> Progress {
     Progress { size, bytes: 0, slices: 1, slices_done: 0, rate: 0.0, paused: false, paused_by_peer: false }
 }
 
-/// The status of a transfer that was over before it began, for this reason.
+/// The state of a transfer that failed before it began, for this reason.
 pub(super) fn never_queued(size: u64, why: String) -> Shared {
     Arc::new(Mutex::new(Status { progress: nothing(size), end: Some(Err(why)) }))
 }
@@ -129,7 +129,7 @@ impl Status {
     }
 }
 
-/// A chunk on its way to the peer. Its attributes are updated by its endpoint's ticks; reading them never
+/// A chunk being sent to the peer. Its attributes are updated by its endpoint's ticks; reading them never
 /// blocks. It doesn't keep its endpoint alive, and dropping it doesn't cancel the transfer.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct Transfer {

@@ -1,7 +1,7 @@
-//! The ghosts of a class as arrays: a column a property, a row a ghost.
+//! The ghosts of a class as arrays: a column for each property, a row for each ghost.
 //!
-//! Promises: no Python object is made for a ghost; a column is the world's own memory. Rows are stable, and so are views: of a
-//! world that grew meanwhile they have the rows that there were.
+//! Promises: no Python object is made for a ghost; a column is the world's own memory. Rows and views are stable: a
+//! view made before the world grew has the rows of that time.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -145,7 +145,7 @@ impl GhostArrays {
         if let Some(format) = column {
             return self.view(py, memory, self.0.is_servers(), format);
         }
-        // What has parts: an array of records, or bytes where there is no NumPy.
+        // A property with parts: an array of records, or bytes without NumPy.
         let bytes = self.view(py, memory, self.0.is_servers(), (c"B", Some(memory.size())))?;
         let Some(dtype) = numpy(py, "dtype")? else { return Ok(bytes) };
         let records = bytes.call_method1(intern!(py, "view"), (dtype.call1((cell_format(py, node)?,))?,))?;
@@ -162,7 +162,7 @@ impl GhostArrays {
             )));
         }
         let memory = self.0.column(property);
-        // What `column += ...` has come to: the column itself, and all is done.
+        // The result of `column += ...`: the column itself, already changed.
         if let Ok(raw) = Raw::get(value, ffi::PyBUF_FULL_RO)
             && raw.address() == memory.address()
             && raw.len() == memory.size() * self.0.count()
@@ -199,7 +199,7 @@ impl GhostArrays {
         )))
     }
 
-    /// Cells as an array, or as a memoryview where there is no NumPy.
+    /// Cells as an array, or as a memoryview without NumPy.
     fn view<'py>(
         &self,
         py: Python<'py>,
@@ -216,7 +216,7 @@ impl GhostArrays {
     }
 }
 
-/// Integers as an array, or as a memoryview where there is no NumPy.
+/// Integers as an array, or as a memoryview without NumPy.
 pub(super) fn numbers<'py>(py: Python<'py>, numbers: &[u32]) -> PyResult<Bound<'py, PyAny>> {
     let memory = Arc::new(Memory::new(size_of::<u32>(), numbers.len()));
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
@@ -229,7 +229,7 @@ pub(super) fn numbers<'py>(py: Python<'py>, numbers: &[u32]) -> PyResult<Bound<'
     }
 }
 
-/// Rows that the game gives, as a buffer of integers or an iterable.
+/// Reads rows from a buffer of integers or an iterable.
 pub(super) fn rows_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
     let row = |row: &Bound<'_, PyAny>| bounded("rows", row, 0, u32::MAX);
     if let Ok(one) = row(given) {
@@ -255,7 +255,7 @@ pub(super) fn rows_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
     each.map(|each| row(&each?)).collect()
 }
 
-/// The format of a column of one value, and how many numbers that is if it may be several.
+/// The format of a column with one value, and how many numbers that has if it may be several.
 fn format_of(column: Column) -> Option<(&'static CStr, Option<usize>)> {
     Some(match column {
         Column::Bool => (c"?", None),

@@ -1,4 +1,4 @@
-//! A client's world: what its server shows it.
+//! A client's world: the ghosts that its server shows it.
 
 use std::sync::{Arc, Weak};
 
@@ -22,7 +22,7 @@ use crate::python::state::State;
 pub(crate) struct ClientWorld {
     population: Arc<Population>,
     view: Py<WorldView>,
-    /// Gone with the client, which has it.
+    /// Weak: the client owns this.
     state: Weak<Shared<State>>,
 }
 
@@ -211,7 +211,7 @@ pub(super) fn objects<'py>(
     PyList::new(py, objects.collect::<PyResult<Vec<_>>>()?)
 }
 
-/// How many there are of each class.
+/// The number of ghosts of each class.
 pub(super) fn counted(population: &Population) -> String {
     let each = population.classes.iter().map(|rows| format!("{} {}", rows.living(), rows.name()));
     let each: Vec<String> = each.collect();

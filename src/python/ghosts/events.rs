@@ -1,4 +1,4 @@
-//! What happens to a client's ghosts, as the tick hands it up.
+//! The events of a client's ghosts, for the tick's inbox.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The compiled program of a ghost class: its properties, and the descriptors by which objects reach them.
+//! The compiled form of a ghost class: its properties, and the descriptors by which objects access them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -18,7 +18,7 @@ use crate::python::shape::Shape;
 use crate::replication::{Condition, GhostClass, Rule, Velocity};
 use crate::wire::{self, BitReader, BitWriter, Kind, Property as CoreProperty, Schema};
 
-/// Most ghosts of a class: ids have this many bits.
+/// The maximum of a class's ghosts: ids have this many bits.
 const MAX_CAPACITY: u32 = 1 << 16;
 
 /// What the property is called that has network ids.
@@ -35,14 +35,14 @@ pub(crate) struct Properties {
     pub(in crate::python) class: Arc<GhostClass>,
     attributes: Vec<Attribute>,
     defaults: OnceLock<Vec<Vec<u8>>>,
-    /// The names of what is in a mask, by mask.
+    /// The property names of a mask, by mask.
     names: Mutex<HashMap<u64, Py<PyTuple>>>,
     rules: HashMap<String, RuleSpec>,
     /// The column of the ghosts' network ids, where something refers to them.
     number_column: Option<usize>,
 }
 
-/// What Python needs of a property besides the core's part of it.
+/// The Python part of a property; the core has the rest.
 #[derive(Debug)]
 struct Attribute {
     name: Py<PyString>,
@@ -156,7 +156,7 @@ impl Properties {
 }
 
 impl Properties {
-    /// Those of a class made by `@tickwire.ghost`.
+    /// The properties of a class made by `@tickwire.ghost`.
     pub(in crate::python) fn of<'py>(class: &Bound<'py, PyAny>) -> Option<Bound<'py, Properties>> {
         let py = class.py();
         let own = class.cast::<PyType>().ok()?.getattr(intern!(py, "__dict__")).ok()?;
@@ -216,12 +216,12 @@ impl Properties {
         self.attributes.len()
     }
 
-    /// The values of the class: cells, and bodies of what has none.
+    /// The class's default values: cells, and bodies of properties without words.
     pub(super) fn defaults(&self) -> &[Vec<u8>] {
         self.defaults.get().map_or(&[], Vec::as_slice)
     }
 
-    /// The values of an object: cells, and bodies of what has none. `number_of` says what a reference is to.
+    /// An object's values: cells, and bodies of properties without words.
     ///
     /// # Errors
     /// FieldError or FieldTypeError, when one can't be written.
@@ -262,10 +262,10 @@ impl Properties {
         self.attributes[property].name.bind(py)
     }
 
-    /// The property of this name.
+    /// The property with this name.
     ///
     /// # Errors
-    /// Naming those that there are.
+    /// Lists the names that exist.
     pub(super) fn named(&self, name: &str) -> Result<usize, String> {
         let found = (0..self.len()).find(|property| self.property_name(*property) == name);
         found.ok_or_else(|| {
@@ -282,7 +282,7 @@ impl Properties {
         let names = (0..self.len()).filter(|property| mask >> property & 1 == 1);
         let names: Vec<_> = names.map(|property| self.attribute_name(py, property)).collect();
         let names = PyTuple::new(py, names)?;
-        // Of 64 properties there are too many masks to keep each.
+        // 64 properties have too many masks to keep them all.
         let mut known = lock(&self.names);
         if known.len() < 256 {
             known.insert(mask, names.clone().unbind());
@@ -290,7 +290,7 @@ impl Properties {
         Ok(names)
     }
 
-    /// The cell of a value of a property with words.
+    /// The cell for a value of a property with words.
     ///
     /// # Errors
     /// FieldError or FieldTypeError, when it can't be written.
@@ -299,7 +299,7 @@ impl Properties {
             .map_err(|refusal| refusal.raise(&self.name, self.property_name(property), object))
     }
 
-    /// A body with the value of a property without words.
+    /// The body for a value of a property without words.
     ///
     /// # Errors
     /// FieldError or FieldTypeError, when it can't be written.
@@ -315,7 +315,7 @@ impl Properties {
         Ok(body)
     }
 
-    /// The value of a body at this offset; `CONVERT` as in [`Shape::load`].
+    /// The value in a body at this offset; `CONVERT` as in [`Shape::load`].
     pub(super) fn load<'py, const CONVERT: bool>(
         &self,
         py: Python<'py>,
@@ -327,10 +327,10 @@ impl Properties {
     }
 }
 
-/// A rule as it is declared: its name, that of its velocity's property, and two numbers.
+/// A declared rule: its name, that of its velocity's property, and two numbers.
 type RuleSpec = (String, Option<String>, f64, f64);
 
-/// Has a class be shown by the rules that were said.
+/// Applies the declared rules to a class.
 fn with_rules(class: GhostClass, said: &HashMap<String, RuleSpec>) -> Result<GhostClass, String> {
     let place = |name: &str| {
         let mut fields = class.properties.each().iter().map(|property| property.field().name());

@@ -1,7 +1,7 @@
-//! The world at a time between ticks, for Python: a client's as it is shown, and a server's as it was seen.
+//! The world at a time between ticks, for Python: a client's as shown, and a server's as seen by a client.
 //!
-//! Promises: it has columns of its own, which change in place; the world's stay as they are. Time doesn't run back, but where the
-//! game asks for an earlier tick.
+//! Promises: it has columns of its own, which change in place; the world's stay unchanged. Time never runs back unless
+//! the game asks for an earlier tick.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -27,10 +27,10 @@ use crate::replication::{Frames, Rule, WorldFrames, WorldTime};
 use crate::store::sequence::nearest;
 use crate::timeline::{Playout, PlayoutConfig};
 
-/// Seconds without anything, after which no time is found any more.
+/// After this many seconds without data, no time is found any more.
 const MAX_AHEAD: f64 = 3600.0;
 
-/// How a view's time is found.
+/// How a view's time is chosen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Playing {
     pub(super) delay: Option<f64>,
@@ -46,7 +46,7 @@ pub(super) struct Playing {
 /// disappears in its last. Columns belong to the view, and the next view changes them in place.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct WorldView {
-    /// Its own rows, and those of the world that it is of.
+    /// The view's own rows, and those of its world.
     population: Arc<Population>,
     world: Arc<Population>,
     shown: Mutex<Shown>,
@@ -66,14 +66,14 @@ enum ViewSource {
         /// Seconds of silence that are drawn as motion, and for which velocities go on.
         rest: f64,
         extrapolation: f64,
-        /// Which server's world it is.
+        /// The epoch of the server's world.
         epoch: u32,
     },
     Past {
         frames: Vec<Frames>,
-        /// By class: what the client was shown, a byte a row. None where it is nobody's view.
+        /// By class: the rows that the client was shown, a byte each. None if it is nobody's view.
         shown: Option<Vec<Vec<u8>>>,
-        /// By class: which rows are the same ghost's now.
+        /// By class: the rows that still hold the same ghost.
         same: Vec<Vec<bool>>,
     },
 }
@@ -99,13 +99,14 @@ impl WorldView {
         let (rows, world) = (self.population.rows_of(class_)?, self.world.rows_of(class_)?);
         let is_client = matches!(lock(&self.shown).source, ViewSource::Client { .. });
         for row in rows.alive_rows() {
-            // Of one that is gone its last ones stay, where it was looked at before.
+            // A ghost that is gone keeps the last values, if it was read before.
             if world.is_alive(row) && !self.is_of_one_gone(rows.index, row) {
                 for (property, body) in world.bodies_of(row) {
                     rows.keep_body(row, property, body.to_vec());
                 }
             } else if !is_client {
-                // Nobody has those of one that is gone: as of what isn't sent, those of the class are shown.
+                // The values of a ghost that is gone are lost: the class's defaults are shown, as for properties that
+                // aren't sent.
                 rows.keep_default_bodies(row);
             }
         }
@@ -246,14 +247,14 @@ impl Drop for WorldView {
     }
 }
 
-/// Seconds for which time goes on when nothing comes: of what is reckoned nothing needs to.
+/// Seconds for which time goes on without data: zero if nothing is extrapolated.
 fn ahead_of(world: &Population, extrapolation: f64) -> f64 {
     let mut rules = world.classes.iter().flat_map(|rows| rows.properties.get().class.rules.iter());
     if rules.any(|rule| matches!(rule, Rule::Reckoned { .. })) { MAX_AHEAD } else { extrapolation }
 }
 
 impl WorldView {
-    /// What a client of this world will be shown.
+    /// The view of a client's world.
     pub(super) fn of_client(py: Python<'_>, world: &Arc<Population>) -> PyResult<Self> {
         let config = PlayoutConfig { extrapolation: ahead_of(world, 0.0), ..PlayoutConfig::default() };
         let playout = Box::new(Playout::new(config));
@@ -263,7 +264,7 @@ impl WorldView {
         WorldView::new(py, world, source)
     }
 
-    /// A world as it was.
+    /// A past state of a server's world.
     pub(super) fn of_past(py: Python<'_>, world: &Arc<Population>) -> PyResult<Self> {
         let frames = world.classes.iter().map(|rows| Frames::new(rows.properties.get().class.clone()));
         let same = vec![Vec::new(); world.classes.len()];
@@ -303,7 +304,7 @@ impl WorldView {
         Ok(())
     }
 
-    /// Shows what a client is to be shown now.
+    /// Shows the client's world for now.
     pub(super) fn play(&self, py: Python<'_>, state: &Weak<Shared<State>>) -> PyResult<()> {
         let shared = state.upgrade().ok_or_else(|| closed_error("client"))?;
         {
@@ -324,7 +325,7 @@ impl WorldView {
         let now = state.carrier.driver().map(|driver| driver.now());
         let server_tick = state.carrier.session.timing().player().and_then(|player| player.server_tick());
         let Some(mirror) = core::mirror(state) else { return };
-        // The mirror knows the low bits of the server's ticks: with a clock, which of those it is.
+        // The mirror knows only the low bits of the server's ticks; the clock completes them.
         let own = mirror.tick();
         let turns = server_tick.and_then(|tick| nearest(own as u16, tick));
         let turns = turns.map_or(0.0, |tick| f64::from(tick) - f64::from(own));
@@ -370,7 +371,7 @@ impl WorldView {
         *shown = client.map(|client| {
             let of = |class| {
                 let mut shown = Vec::new();
-                // Each in whole ticks.
+                // In whole ticks.
                 publisher.shown_at(client, class, tick as u32, &mut shown);
                 shown
             };
@@ -378,7 +379,7 @@ impl WorldView {
         });
     }
 
-    /// Has the rows be those that are there.
+    /// Updates the rows to those that exist now.
     pub(super) fn show_alive(&self, py: Python<'_>) {
         for rows in &self.population.classes {
             let alive = {
@@ -395,7 +396,7 @@ impl WorldView {
         }
     }
 
-    /// Whether a row is that of a ghost which the world has no more.
+    /// Whether a row belongs to a ghost that the world no longer has.
     fn is_of_one_gone(&self, class: usize, row: u32) -> bool {
         match &lock(&self.shown).source {
             ViewSource::Client { frames: Some(frames), .. } => frames.is_of_one_gone(class, row),

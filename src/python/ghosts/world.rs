@@ -1,7 +1,7 @@
-//! A server's world: its ghosts, who owns them, and who is sent which.
+//! A server's world: its ghosts, their owners, and their relevancy.
 //!
-//! Promises: what a spawn refuses has changed nothing. A row with a value that can't be sent keeps the state that it had, and
-//! costs the others nothing; the flush says so when everything is out.
+//! Promises: a refused spawn has changed nothing. A row with a value that can't be sent keeps its former state without
+//! affecting others; the flush raises after everything is sent.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -38,18 +38,18 @@ use crate::replication::{MAX_PAST, Relevancy};
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct World {
     pub(in crate::python) population: Arc<Population>,
-    /// Gone with the server, which has it.
+    /// Weak: the server owns this.
     state: Weak<Shared<State>>,
-    /// Which server that is.
+    /// The number of that server.
     server: u64,
     strict: bool,
-    /// Those who were ever given a ghost and are still connected, by number.
+    /// Connected clients that were ever given a ghost, by number.
     owners: Mutex<HashMap<u64, Py<ClientHandle>>>,
     /// By class.
     pub(super) hooks: Mutex<Vec<Hooks>>,
-    /// One of them runs.
+    /// Whether a hook is running.
     pub(super) asking: AtomicBool,
-    /// What was judged, made when it is first asked for.
+    /// The record of judgements, made on demand.
     judgements: OnceLock<Py<PyAny>>,
 }
 
@@ -499,7 +499,7 @@ impl World {
         }
     }
 
-    /// Has the server's state, if the server is open.
+    /// Runs `work` on the server's state, if the server is open.
     fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> PyResult<T> {
         let shared = self.state.upgrade().ok_or_else(|| closed_error("server"))?;
         let mut state = shared.lock()?;
@@ -513,7 +513,7 @@ impl World {
         self.with(|state| core::set_weights(state, rows.index, weights))
     }
 
-    /// Says what of a class a client is to have, if it is still there.
+    /// Sets which rows of a class a client is sent, if it is still connected.
     pub(super) fn set_mask(&self, rows: &GhostRows, client: &ClientHandle, mask: Vec<u8>) -> PyResult<()> {
         self.with(|state| {
             if state.host().is_connected(client.core) {
@@ -522,7 +522,7 @@ impl World {
         })
     }
 
-    /// Refuses what says something about a rule that a class doesn't have.
+    /// Refuses settings of another rule than the class has.
     fn check_rule(
         &self,
         rows: &GhostRows,
@@ -540,7 +540,7 @@ impl World {
         )))
     }
 
-    /// A view of an earlier tick, and what it is to be known by.
+    /// A view of an earlier tick, with its `Past` object.
     fn past<'py>(
         slf: &Bound<'py, Self>,
         client: Option<&Bound<'py, ClientHandle>>,
@@ -558,7 +558,7 @@ impl World {
                  rewind when a tick was sent",
             ));
         };
-        // A client knows the low 16 bits of a tick: that is meant which is nearest to the newest.
+        // A client knows the low 16 bits of a tick: the nearest match to the newest tick is meant.
         let turn = f64::from(1 << 16);
         let seen = claim.unwrap_or(f64::from(newest));
         let off = (f64::from(newest) - seen).rem_euclid(turn);
@@ -584,7 +584,7 @@ impl World {
         past.call1((slf, view, client, claimed, newest, clamped))
     }
 
-    /// An object that may be spawned: this one, or a new one of this class.
+    /// The object to spawn: the given one, or a new one of the given class.
     fn plain<'py>(&self, ghost: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         if ghost.is_instance_of::<PyType>() {
             self.population.rows_of(ghost)?;
@@ -609,7 +609,7 @@ impl World {
         Ok(ghost.clone())
     }
 
-    /// The number of an owner that is connected.
+    /// The number of an owner, if it is connected.
     fn owner_of(&self, owner: Option<&Bound<'_, ClientHandle>>) -> PyResult<Option<u64>> {
         let Some(owner) = owner else { return Ok(None) };
         let owner = owner.get();
@@ -647,7 +647,7 @@ impl World {
         })
     }
 
-    /// Ends the lives of rows.
+    /// Despawns rows.
     fn end(&self, py: Python<'_>, rows: &GhostRows, ended: &[u32]) -> PyResult<()> {
         for row in ended {
             self.with(|state| core::despawn(state, rows.index, *row))?;
@@ -656,7 +656,7 @@ impl World {
         Ok(())
     }
 
-    /// Forgets clients that are gone: what was theirs is nobody's.
+    /// Forgets clients that are gone: their ghosts have no owner any more.
     pub(in crate::python) fn forget_owners(&self, gone: &[PeerHandle]) {
         let forgotten: Vec<_> = {
             let mut owners = lock(&self.owners);

@@ -1,4 +1,4 @@
-//! The ack endpoint: reliable 1.0, whole.
+//! The ack endpoint: all of reliable 1.0.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -22,10 +22,10 @@ use crate::transport::{self};
 /// A day: a longer time until a packet counts as lost is a mistake.
 const MAX_LOSS: f64 = 86_400.0;
 
-/// The most that a packet or a memory bound may be set to, in bytes.
+/// The maximum of packet sizes and memory bounds, in bytes.
 const MAX_BYTES: usize = 1 << 30;
 
-/// Acks kept for a caller that doesn't ask for them: half of the sequence numbers.
+/// How many acks are kept for a caller that doesn't fetch them: half of the sequence numbers.
 const MAX_UNREPORTED: usize = 32_768;
 
 /// One end of a packet exchange: each end learns which of its packets arrived; large packets are sent in
@@ -75,9 +75,9 @@ pub(crate) struct AckEndpoint {
 #[derive(Debug)]
 struct AckEndpointState {
     core: ack_endpoint::AckEndpoint,
-    /// For [`ack_endpoint::AckEndpoint::accept`].
+    /// The output of [`ack_endpoint::AckEndpoint::accept`].
     newly: Vec<Acked>,
-    /// Acked and not asked for yet.
+    /// Acked packets that weren't fetched yet.
     acked: VecDeque<u16>,
 }
 
@@ -200,7 +200,7 @@ impl AckEndpoint {
         };
         let mut state = lock(&self.state);
         let AckEndpointState { core, newly, acked } = &mut *state;
-        // Meanwhile a copy of it may have been accepted: by another thread, or from within `accept`.
+        // A copy of it may have been accepted meanwhile, by another thread or from within `accept`.
         let accepted = matches!(verdict, Ok(true)) && core.acks().is_new(incoming.sequence()).is_ok();
         if accepted {
             core.accept(now, incoming, RttSampling::EveryAck, newly);

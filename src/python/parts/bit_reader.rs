@@ -37,7 +37,7 @@ impl BitReader {
     }
 }
 
-/// What a reading stream is given where a writing one takes a value.
+/// The value given to a reading stream where a writing one takes one.
 fn none(py: Python<'_>) -> Bound<'_, PyAny> {
     py.None().into_bound(py)
 }

@@ -1,4 +1,4 @@
-//! The bit writer, and the measure that takes the same calls and writes nothing.
+//! The bit writer, and the measure, which takes the same calls and writes nothing.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use crate::python::stream::Stream;
 use crate::python::value::Refusal;
 use crate::wire::{self, MAX_LENGTH, ValueError};
 
-/// A class that takes values, with every primitive, and `$own` methods of its own.
+/// Defines a class that takes values: every primitive, and `$own` methods of its own.
 macro_rules! taking_class {
     ($(#[$meta:meta])* $Class:ident over $new:expr; $($own:tt)*) => {
         $(#[$meta])*

@@ -1,4 +1,4 @@
-//! The receiving end of chunks.
+//! The receiving half of chunks.
 
 use std::sync::Mutex;
 

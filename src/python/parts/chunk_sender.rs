@@ -1,4 +1,4 @@
-//! The sending end of chunks.
+//! The sending half of chunks.
 
 use std::sync::Mutex;
 
@@ -14,7 +14,7 @@ use crate::python::protocol::seconds;
 use crate::slices::{self, ChunkSendError, ChunkSenderConfig, MAX_SLICES, Progress, packet};
 use crate::store::Packets;
 
-/// The longest of all times here: a longer one is a mistake (milliseconds).
+/// The maximum of all times here: a longer one is a mistake (milliseconds).
 pub(super) const MAX_SECONDS: f64 = 60.0;
 
 /// The sending end of large blocks of data: a chunk is cut into slices of 1,024 bytes, which go out over and over, at a

@@ -43,20 +43,20 @@ pub(crate) struct Link {
     lost: Arc<Lost>,
 }
 
-/// What the link no longer holds, until its lock is free: to drop a last reference may run the object's code,
+/// Objects that the link no longer holds, until its lock is free: dropping a last reference may run the object's code,
 /// which may call the link.
 type Lost = Mutex<Vec<Py<PyAny>>>;
 
-/// A reference of its own for each copy under way, as the garbage collector counts them.
+/// Each copy in flight has its own reference, as the garbage collector expects.
 struct Item {
-    /// None once it has come out.
+    /// None once it was taken out.
     object: Option<Py<PyAny>>,
     lost: Arc<Lost>,
 }
 
 impl Clone for Item {
     fn clone(&self) -> Self {
-        // Copies are made in a call of Python's, which is attached: this is a look at a thread-local.
+        // Copies are made in a call from Python, which is attached already, so this is cheap.
         let object = Python::attach(|py| self.object.as_ref().map(|object| object.clone_ref(py)));
         Item { object, lost: self.lost.clone() }
     }
@@ -170,7 +170,7 @@ impl Link {
         lock(&self.core).in_flight()
     }
 
-    /// A link is true, also when it is empty.
+    /// A link is true even if it is empty.
     fn __bool__(&self) -> bool {
         true
     }
@@ -180,7 +180,7 @@ impl Link {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // Locked, so it is in use: nothing to collect.
+        // A locked mutex is in use, so its objects are reachable anyway.
         let Ok(core) = self.core.try_lock() else { return Ok(()) };
         core.items().try_for_each(|item| visit.call(&item.object))
     }
@@ -189,7 +189,7 @@ impl Link {
         let Ok(empty) = link::Link::new(conditions::Conditions::perfect(), 0) else { return };
         let items = self.with_core(|core| std::mem::replace(core, empty));
         drop(items);
-        // What they were lets go now.
+        // Drops what the link no longer holds.
         self.with_core(|_| ());
     }
 }

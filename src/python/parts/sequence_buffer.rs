@@ -43,12 +43,12 @@ pub(crate) struct SequenceBuffer {
     state: Mutex<SequenceBufferState>,
 }
 
-/// Objects that leave the state are dropped without the lock: dropping one can run its `__del__`, which may
-/// come back here.
+/// Objects that leave the state are dropped after the lock is released: that can run their `__del__`, which may come
+/// back here.
 #[derive(Debug)]
 struct SequenceBufferState {
     values: store::SequenceBuffer<Py<PyAny>>,
-    /// Whether the window ever moved.
+    /// Whether the window has ever moved.
     begun: bool,
 }
 
@@ -160,7 +160,7 @@ impl SequenceBuffer {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // Locked, so it is in use: nothing to collect.
+        // A locked mutex is in use, so its objects are reachable anyway.
         let Ok(state) = self.state.try_lock() else { return Ok(()) };
         state.sequences().filter_map(|s| state.values.get(s)).try_for_each(|value| visit.call(value))
     }
@@ -183,7 +183,7 @@ impl SequenceBufferState {
         SequenceBufferState { values: store::SequenceBuffer::new(capacity), begun: false }
     }
 
-    /// Moves the window up to `sequence`; gives back what falls out of it.
+    /// Moves the window up to `sequence`; returns the objects that fall out of it.
     fn advance(&mut self, sequence: u16) -> Vec<Py<PyAny>> {
         let beyond = sequence.wrapping_add(1);
         if !greater(beyond, self.values.next()) {

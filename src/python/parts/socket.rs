@@ -20,16 +20,16 @@ use crate::store::Datagrams;
 /// The longest datagram that UDP over IPv4 carries.
 const MAX_DATAGRAM: usize = 65_507;
 
-/// Datagrams that one call of `receive_many` may be told to read.
+/// The maximum of datagrams that one call of `receive_many` reads.
 const MAX_BOUND: usize = 1 << 20;
 
-/// The largest kernel buffer that may be asked for, in bytes: the system's sizes are C ints.
+/// The maximum of a kernel buffer in bytes: the system's sizes are C ints.
 const MAX_KERNEL_BUFFER: usize = 1 << 30;
 
 /// The longest wait, in seconds: a day.
 const MAX_WAIT: f64 = 86_400.0;
 
-/// How long a wait sleeps before it looks whether the socket was closed, in seconds.
+/// How often a wait checks whether the socket was closed, in seconds.
 const WAIT_SLICE: f64 = 0.1;
 
 /// A non-blocking UDP socket: sending and receiving return at once; only :meth:`wait` waits.
@@ -70,7 +70,7 @@ pub(crate) struct Socket {
 struct SocketState {
     /// None once closed.
     socket: Option<UdpSocket>,
-    /// Of the socket, once closed.
+    /// The closed socket's counters.
     counted: UdpCounters,
 }
 
@@ -93,7 +93,7 @@ impl Socket {
             send_buffer: size("send_buffer", send_buffer, DEFAULT_KERNEL_BUFFER, MAX_KERNEL_BUFFER)?,
             receive_buffer: size("receive_buffer", receive_buffer, DEFAULT_KERNEL_BUFFER, MAX_KERNEL_BUFFER)?,
             max_datagram: size("max_datagram", max_datagram, MAX_DATAGRAM, MAX_DATAGRAM)?,
-            // Who waits by the socket's number must find in the system all that waits.
+            // A caller that waits by file descriptor must find all waiting datagrams in the system.
             gro: false,
             ..UdpConfig::default()
         };
@@ -221,7 +221,7 @@ impl Socket {
             socket.receive_each(bound, || (), |(), from, datagram| batch.push(from, datagram))
         })?;
         match received {
-            // An error that lasts comes again with the next call, when nothing is left to hand over.
+            // A lasting error comes again with the next call, when nothing is left to hand over.
             Err(error) if batch.is_empty() => Err(os_error(py, &error, self.address.0)),
             _ => Ok(batch.iter().map(|(from, data)| (PyBytes::new(py, data), Address(from))).collect()),
         }
@@ -235,7 +235,7 @@ impl Socket {
     #[pyo3(signature = (timeout, /))]
     fn wait(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
         let mut left = seconds("timeout", timeout, MAX_WAIT)?.as_secs_f64();
-        // A handle of its own: the number of one that another thread closes may be given to another file.
+        // A duplicated handle: another thread may close the socket, and its number be reused for another file.
         let handle = self.with(|socket| socket.handle())?;
         let handle = handle.map_err(|error| os_error(py, &error, self.address.0))?;
         let select = py.import(intern!(py, "select"))?;
@@ -303,7 +303,7 @@ impl Socket {
     }
 }
 
-/// Waits for the socket with what Python has for it: it detaches, and knows signals.
+/// Waits for the socket by Python's own means, which detach and handle signals.
 fn is_ready(select: &Bound<'_, PyModule>, handle: &std::net::UdpSocket, timeout: f64) -> PyResult<bool> {
     let py = select.py();
     let number = number(handle);

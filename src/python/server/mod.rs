@@ -1,4 +1,4 @@
-//! A dedicated server for Python: the sans-IO server, its settings, and what the game calls.
+//! A dedicated server for Python: the sans-IO server, its settings and methods.
 
 mod calls;
 mod objects;
@@ -49,13 +49,13 @@ use crate::netcode;
 use crate::time::{Duration, Instant};
 use crate::transport::{self, BudgetConfig, Message, SendOptions};
 
-/// The most seconds a token may be said to live: a year.
+/// The maximum lifetime of tokens in seconds: a year.
 const MAX_TOKEN_LIFETIME: u64 = 365 * 24 * 3600;
 
-/// The most seconds by which clocks may be said to differ: an hour. Clocks further apart want mending.
+/// The maximum difference of clocks in seconds, an hour: fix clocks that are further apart.
 const MAX_CLOCK_SKEW: u64 = 3600;
 
-/// Seconds that a reliable channel may be said to stay full: no game waits longer for one player.
+/// Bounds of the seconds that a reliable channel may stay full: no game waits longer for one player.
 const STALLED_TIMEOUT: core::ops::RangeInclusive<f64> = 0.1..=3600.0;
 
 fn extract_stalled_timeout(seconds: f64) -> PyResult<Duration> {
@@ -142,33 +142,34 @@ fn extract_stalled_timeout(seconds: f64) -> PyResult<Duration> {
 ///     ValueError: naming the argument, its value and its bound.
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Server {
-    /// Tells the servers of one process apart.
+    /// Tells the servers of a process apart.
     id: u64,
     max_clients: usize,
     admission: Option<Py<PyAny>>,
     pub(super) endpoint: Endpoint,
-    /// Locked last, where the endpoint is locked too.
+    /// Locked after the endpoint where both are.
     players: Mutex<Players>,
-    /// What newcomers are sent. Locked inside of the endpoint's lock, so that none misses a value.
+    /// Values for newcomers. Locked inside the endpoint's lock, so that nobody misses a value.
     retained: Mutex<Retained>,
     rooms: Rooms,
     world: Py<World>,
 }
 
-/// Whom something is for.
+/// The receivers of a message.
 enum Audience<'a> {
     Everybody,
     These(Recipients),
     Room(&'a Members),
 }
 
-/// Those that the game knows of.
+/// The clients that the game knows of.
 #[derive(Default)]
 struct Players {
     handles: HashMap<PeerHandle, Py<ClientHandle>>,
-    /// Of those that the admission hook was asked about, until the game is notified of them: what it notes there is kept.
+    /// Newcomers that the admission hook was asked about, until the game hears of them: their handles keep the hook's
+    /// data.
     newcomers: HashMap<PeerHandle, Py<ClientHandle>>,
-    /// Handles to forget when the messages of their clients are handed over.
+    /// Handles to forget once the messages of their clients are handed over.
     gone: Vec<PeerHandle>,
 }
 
@@ -236,8 +237,8 @@ impl Server {
         netcode.max_token_lifetime = max_token_lifetime.map(Duration::from_secs);
         netcode.clock_skew = Duration::from_secs(clock_skew);
         netcode.replace_duplicates = replace_duplicates;
-        // Nobody is kept out by the well-known key. With one of its own a server is silent at a loopback address too: a relay
-        // may listen before it, and strangers ask through that.
+        // The well-known key keeps nobody out. With a key of its own a server doesn't explain refusals even on
+        // loopback: a relay may listen in front of it, and strangers ask through that.
         netcode.explains = key.is_none();
         netcode.spoken = protocol.get().spoken();
         let (connection, chunks) = (settings.connection.clone(), settings.arrivals.limits);
@@ -967,7 +968,7 @@ impl Server {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.admission)?;
         visit.call(&self.world)?;
-        // Locked, so it is in use: nothing to collect.
+        // A locked mutex is in use, so its objects are reachable anyway.
         if let Ok(players) = self.players.try_lock() {
             let mut handles = players.handles.values().chain(players.newcomers.values());
             handles.try_for_each(|handle| visit.call(handle))?;
@@ -977,18 +978,18 @@ impl Server {
 }
 
 impl Server {
-    /// See [`Endpoint::run_calls`].
+    /// [`Endpoint::run_calls`] for this server.
     pub(super) fn run_calls(&self, py: Python<'_>) -> PyResult<()> {
         self.endpoint.run_calls(py)
     }
 
-    /// See [`Endpoint::transmit`].
+    /// [`Endpoint::transmit`] for this server.
     pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
         let asked = self.ask_world(py);
         self.endpoint.transmit(py).and_then(|sent| asked.map(|()| sent))
     }
 
-    /// Asks the hooks of the world, if it has some.
+    /// Calls the world's hooks, if it has any.
     fn ask_world(&self, py: Python<'_>) -> PyResult<()> {
         if !self.world.get().has_hooks() || self.endpoint.closed()? {
             return Ok(());
@@ -998,13 +999,13 @@ impl Server {
         self.world.get().ask_hooks(py, &clients, &clock)
     }
 
-    /// See [`Endpoint::break_thread`].
+    /// [`Endpoint::break_thread`] for this server.
     #[cfg(feature = "faults")]
     pub(super) fn break_thread(&self) -> PyResult<()> {
         self.endpoint.break_thread()
     }
 
-    /// Those given, or everybody; and what keeps what everybody is sent.
+    /// The given clients, or everybody; for everybody, also the store of retained values.
     fn audience(
         &self,
         clients: Option<&Bound<'_, PyAny>>,
@@ -1050,8 +1051,8 @@ impl Server {
         sent.map_err(|error| self.endpoint.send_error("the rows", channel, error))
     }
 
-    /// Queues messages for each of `clients`, or for everybody that the game knows of, and keeps those of a channel that
-    /// retains. Gives those who have no room for all of them, and those who are gone and known by their handle.
+    /// Queues messages for each of `clients`, or for everybody that the game knows, and retains those of a retaining
+    /// channel. Returns the clients without room for all of them, and the given ones that are gone.
     fn send_all(
         &self,
         py: Python<'_>,
@@ -1075,7 +1076,7 @@ impl Server {
             let clients = match clients {
                 Audience::These(Recipients(clients)) => clients.into_iter().flatten().collect(),
                 Audience::Room(members) => lock(members).keys().copied().collect(),
-                // Whom no event has told the game of may yet be refused.
+                // A client that the game hasn't heard of may still be refused.
                 Audience::Everybody => {
                     core.connected().filter(|client| players.handles.contains_key(client)).collect::<Vec<_>>()
                 }
@@ -1091,7 +1092,7 @@ impl Server {
                     ) => {
                         left_out.extend(players.handles.get(&client).map(|handle| handle.clone_ref(py)));
                     }
-                    // Too large: for the first client and for all others.
+                    // The message is too large, for this and all other clients.
                     Err(error) => return Ok(Err(error)),
                     Ok(()) => (),
                 }
@@ -1100,12 +1101,12 @@ impl Server {
         })?
     }
 
-    /// The handle of a client that the game knows of.
+    /// The handle of a client, if the game knows it.
     pub(super) fn handle_of(&self, py: Python<'_>, peer: PeerHandle) -> Option<Py<ClientHandle>> {
         lock(&self.players).handles.get(&peer).map(|handle| handle.clone_ref(py))
     }
 
-    /// The core's handle, if it is one of this server's.
+    /// The core's handle, if the client is this server's.
     fn core_handle(&self, client: &ClientHandle) -> PyResult<PeerHandle> {
         if client.server == self.id {
             return Ok(client.core);
@@ -1116,7 +1117,7 @@ impl Server {
         )))
     }
 
-    /// The answer where a client is gone.
+    /// The answer if a client is gone.
     fn absent(&self) -> PyResult<bool> {
         if self.endpoint.strict { Err(stale_client()) } else { Ok(false) }
     }

@@ -1,4 +1,4 @@
-//! What a server hands up: who came and went, whom the admission hook lets in, and the messages with their senders.
+//! A server's Python objects: arrivals and departures, the admission hook's decisions, and messages with their senders.
 
 use core::net::SocketAddr;
 use std::collections::HashSet;
@@ -20,7 +20,7 @@ use crate::store::Datagrams;
 use crate::time::Instant;
 
 impl Server {
-    /// Asks the admission hook about the newcomers, and lets in all but those it refuses.
+    /// Asks the admission hook about the newcomers, and admits all that it doesn't refuse.
     pub(super) fn admit(&self, py: Python<'_>) -> PyResult<()> {
         let Some(hook) = &self.admission else { return Ok(()) };
         let newcomers = self.newcomers(py)?;
@@ -44,7 +44,7 @@ impl Server {
             };
             match state.carrier.parts() {
                 Some((session, driver)) => driver.transmit(|now, out| decide(session.change(), now, out)),
-                // The hook closed the server: nobody is left to be told.
+                // The hook closed the server: nobody is left to tell.
                 None => decide(state.change(), Instant::ZERO, &mut Datagrams::new()),
             }
         }
@@ -61,7 +61,7 @@ impl Server {
         answered
     }
 
-    /// Handles of those that the hook was not asked about.
+    /// Handles of the newcomers that the hook wasn't asked about.
     fn newcomers(&self, py: Python<'_>) -> PyResult<Vec<Py<ClientHandle>>> {
         let newcomers: Vec<_> = self.endpoint.state.lock()?.host().newcomers().cloned().collect();
         let newcomers = newcomers.into_iter().filter_map(|event| match event {
@@ -76,11 +76,11 @@ impl Server {
         Ok(newcomers)
     }
 
-    /// Forgets newcomers of whom the game will not be told.
+    /// Forgets newcomers that the game will never hear of.
     fn forget_newcomers(&self, is_forgotten: impl Fn(PeerHandle) -> bool) {
         let mut players = lock(&self.players);
         let forgotten: Vec<_> = players.newcomers.extract_if(|client, _| is_forgotten(*client)).collect();
-        // What Python does as they go may ask for players.
+        // Destructors in Python may ask for players.
         drop(players);
         drop(forgotten);
     }
@@ -104,7 +104,7 @@ impl Server {
         }
     }
 
-    /// Makes Python objects of what was taken. The lock is held for moments only, never while Python runs.
+    /// Makes Python objects of a tick's arrivals. Locks are held briefly, never while Python runs.
     pub(super) fn make_objects(
         &self,
         py: Python<'_>,
@@ -112,7 +112,7 @@ impl Server {
         events: Vec<Event>,
     ) -> PyResult<()> {
         self.make_events(py, pending, events)?;
-        // The core hands over what a client did between its two events only, so each has a handle here.
+        // The core hands over a client's data only between its two events, so each client has a handle here.
         let known = |client| lock(&self.players).handles.get(&client).map(|handle| handle.clone_ref(py));
         pending.make_chunks(py, |client| Some(Some(known(client)?.into_any())))?;
         let mut refused = Vec::new();
@@ -139,19 +139,19 @@ impl Server {
         Ok(())
     }
 
-    /// Makes a client known, and queues for it what newcomers are sent: under one lock, so that it gets each value that is
-    /// broadcast, and none after a newer one.
+    /// Registers a client, and queues the retained values for it, under one lock: it gets every broadcast value, and
+    /// none after a newer one.
     fn welcome(&self, client: PeerHandle, handle: Py<ClientHandle>) {
         let mut handle = Some(handle);
         let welcomed = self.endpoint.with(|core, driver| {
             lock(&self.players).handles.extend(handle.take().map(|handle| (client, handle)));
             for (channel, message, options) in lock(&self.retained).values() {
-                // It may be gone already; latest channels are never full.
+                // The client may be gone already; latest channels are never full.
                 let _ = core.send(driver.now(), client, channel, message.clone(), options);
             }
         });
         if welcomed.is_err() {
-            // Closed meanwhile: its messages still have a sender.
+            // The server was closed meanwhile: its messages still have a sender.
             lock(&self.players).handles.extend(handle.map(|handle| (client, handle)));
         }
     }
@@ -204,7 +204,7 @@ impl Server {
             pending.events.push(object);
         }
         if !lock(&self.players).newcomers.is_empty() {
-            // One whose protocol turned out to differ is not shown at all.
+            // A client whose protocol turned out to differ isn't reported at all.
             let gone: HashSet<PeerHandle> = {
                 let state = self.endpoint.state.lock()?;
                 let players = lock(&self.players);
@@ -216,12 +216,12 @@ impl Server {
         Ok(())
     }
 
-    /// Ends the connections of clients that sent what their class refuses. The next tick has their last events.
+    /// Ends the connections of clients whose messages a class refuses. The next tick has their last events.
     fn refuse(&self, clients: &[(PeerHandle, String)]) {
         if clients.is_empty() {
             return;
         }
-        // Closed by the game meanwhile, there is nobody to refuse.
+        // If the game has closed the server meanwhile, the connections are gone anyway.
         let _ = self.endpoint.with(|core, driver| {
             driver.transmit(|now, out| {
                 clients.iter().for_each(|(client, why)| core.refuse_message(now, *client, why, out));

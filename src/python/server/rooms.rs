@@ -1,7 +1,7 @@
-//! Rooms: some of a server's clients, to send to.
+//! Rooms: groups of a server's clients, to send to.
 //!
-//! Promises: a client that leaves the server has left its rooms when its last event is handed over, and a newcomer of a room is
-//! sent what the room retains. A room keeps its server, and no server its rooms.
+//! Promises: a client that leaves the server has left its rooms when its last event is handed over, and a newcomer to a
+//! room is sent the room's retained values. A room keeps its server alive, but no server its rooms.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -20,10 +20,10 @@ use crate::python::fields::within;
 use crate::python::lock;
 use crate::python::setup::send_options;
 
-/// Who is in a room. Locked by itself, for moments, or inside of the endpoint's lock.
+/// The members of a room. Locked alone and briefly, or inside the endpoint's lock.
 pub(super) type Members = Mutex<BTreeMap<PeerHandle, Py<ClientHandle>>>;
 
-/// How many rooms there are at least before it is looked for those that are gone.
+/// With fewer rooms, dropped ones aren't looked for.
 const MIN_ROOMS: usize = 16;
 
 /// The rooms of a server.
@@ -33,7 +33,7 @@ pub(super) struct Rooms(Mutex<Known>);
 #[derive(Debug, Default)]
 struct Known {
     rooms: Vec<Weak<Members>>,
-    /// Twice as many as there were after the last look for those that are gone.
+    /// Twice the number of rooms after dropped ones were last removed.
     look_at: usize,
 }
 
@@ -47,7 +47,7 @@ impl Rooms {
         known.rooms.push(Arc::downgrade(room));
     }
 
-    /// Takes clients that are gone out of all rooms. Gives their handles, to be dropped when nothing is locked.
+    /// Removes clients that are gone from all rooms. Returns their handles, to be dropped when nothing is locked.
     pub(super) fn leave(&self, gone: &[PeerHandle]) -> Vec<Py<ClientHandle>> {
         if gone.is_empty() {
             return Vec::new();
@@ -234,7 +234,7 @@ impl Room {
         lock(&self.members).len()
     }
 
-    /// Those who are in it now, by slot.
+    /// The current members, by slot.
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
         let members: Vec<_> = lock(&self.members).values().map(|client| client.clone_ref(py)).collect();
         members.into_pyobject(py)?.try_iter()
@@ -246,7 +246,7 @@ impl Room {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.server)?;
-        // Locked, so it is in use: nothing to collect.
+        // A locked mutex is in use, so its objects are reachable anyway.
         let Ok(members) = self.members.try_lock() else { return Ok(()) };
         members.values().try_for_each(|member| visit.call(member))
     }

@@ -20,7 +20,7 @@ pub enum RendezvousEvent {
     NotRegistered(LobbyRefusal),
     /// The server hasn't answered for some time; asking goes on.
     ServerSilent,
-    /// All listed games.
+    /// The complete list of games.
     Games(Vec<ListedGame>),
     /// The server refuses an introduction.
     Refused { join: JoinId, refusal: LobbyRefusal },

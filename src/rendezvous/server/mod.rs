@@ -68,7 +68,7 @@ impl Default for RendezvousServerConfig {
 counters! {
     /// Counters of a rendezvous server.
     pub struct RendezvousCounters {
-        /// Current games.
+        /// Games registered at present.
         games,
         /// Registrations of new games.
         registered,

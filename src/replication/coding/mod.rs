@@ -51,7 +51,7 @@ const RATES: [u32; FIRM + 1] = {
     rates
 };
 
-/// An estimated probability.
+/// An estimate of a probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Model {
     /// The probability of a 1, in units of 2^-16.
@@ -160,7 +160,7 @@ pub(super) struct Mark {
 }
 
 impl Encoder {
-    /// Starts a packet.
+    /// Starts a new packet.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         (self.low, self.range, self.cache, self.pending) = (0, u32::MAX, 0, 1);

@@ -25,7 +25,7 @@ struct Kept {
 pub(in crate::replication) struct Snapshot(Box<[Arc<Kept>]>);
 
 impl Snapshot {
-    /// The initial state.
+    /// The state before any packet.
     pub(in crate::replication) fn first(classes: &Classes) -> Self {
         let of =
             |layout: Layout| Kept { models: vec![Model::EVEN; layout.count()].into(), ids: Box::default() };

@@ -21,7 +21,7 @@ pub(super) trait RecordSource {
     /// Reads the words of a create's properties.
     ///
     /// # Errors
-    /// A word has no value; the other methods fail likewise.
+    /// A word has no value; the other methods fail in the same way.
     fn created(&mut self, class: &GhostClass, mask: u64, words: &mut [u64]) -> Result<(), Violation>;
 
     /// Reads the words of an update's properties, with this many states before the newest, whose words are in `words`.
@@ -45,7 +45,7 @@ pub(super) trait RecordSource {
     ) -> Result<R, Violation>;
 }
 
-/// Plain bits.
+/// Plain bits, without a coder.
 pub(super) struct Plain<'s, 'a>(pub(super) &'s mut BitReader<'a>);
 
 impl RecordSource for Plain<'_, '_> {

@@ -71,7 +71,6 @@ impl Base {
 }
 
 impl Default for Base {
-    /// No state.
     fn default() -> Self {
         Base::Named { baseline: 0, older: 0 }
     }

@@ -32,7 +32,7 @@ fn step_of(state: GhostState, weights: &[f32], row: u32, age: u32) -> usize {
     }
 }
 
-/// A chosen ghost.
+/// A ghost that was chosen.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Chosen {
     class: u8,

@@ -249,7 +249,7 @@ impl fmt::Display for ChunkError {
             ChunkError::Full => {
                 write!(
                     f,
-                    "{MAX_QUEUED_CHUNKS} chunks wait to be sent already, as many as may: send more when some are over"
+                    "{MAX_QUEUED_CHUNKS} chunks wait to be sent, which is the maximum: send more when some are over"
                 )
             }
             ChunkError::TooLarge { bytes } => {

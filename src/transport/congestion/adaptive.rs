@@ -126,7 +126,7 @@ struct Flight {
     bytes: f64,
     /// Bytes sent since the rate is known.
     in_flight_since_startup: f64,
-    /// Nothing was acked since, though something was on its way.
+    /// Nothing was acked since, though packets were in flight.
     waiting_since: Instant,
     last_sent: Instant,
 }

@@ -351,7 +351,7 @@ fn a_message_alone_reads_back_and_nothing_may_follow_it() {
     assert_eq!((message_type, body.start_bit, body.bits, body.bytes), (2, 1, 5, &[0b0010_1100][..]));
     assert!(native::read_alone(&protocol, &[alone.as_slice(), &[0]].concat()).is_err());
     assert!(native::read_alone(&protocol, &alone[..1]).is_err());
-    assert!(native::read_alone(&protocol, &[0b11]).is_err(), "a map cut short");
+    assert!(native::read_alone(&protocol, &[0b11]).is_err(), "a truncated map");
 }
 
 /// The protocol of the vectors with layers' types, listed in another order than their ids.

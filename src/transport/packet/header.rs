@@ -2,7 +2,7 @@
 //! the peer, and 32 ack bits.
 //!
 //! Promises: a written header is the canonical (shortest) form, and reading it gives the same header back.
-//! Refuses: headers cut short, and fragments (bit 0 of the prefix set).
+//! Refuses: truncated headers, and fragments (bit 0 of the prefix set).
 //!
 //! | part | bytes | rule |
 //! |---|---|---|

@@ -672,7 +672,7 @@ impl Protocol {
         self.peers.then(|| self.channels.len() - 2)
     }
 
-    /// The channel of game cores, likewise.
+    /// The channel of game cores, if there is one.
     pub fn core_channel(&self) -> Option<usize> {
         self.peers.then(|| self.channels.len() - 1)
     }

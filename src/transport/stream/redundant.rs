@@ -267,7 +267,7 @@ mod tests {
         }
         assert_eq!(selected.iter().map(|selected| selected.mark).collect::<Vec<_>>(), [0, 0, 1, 1]);
         let now = Instant::from_millis(100);
-        // One packet of the first is on its way; both of the second are lost.
+        // One packet of the first is in flight; both of the second are lost.
         assert_eq!(channel.handle_lost(0), Fate::Open);
         assert_eq!(channel.handle_lost(1), Fate::Open);
         assert_eq!(channel.handle_lost(1), Fate::Notify(1));

@@ -28,14 +28,14 @@ static SCENE: LazyLock<Scene> = LazyLock::new(Scene::record);
 /// What two connections said to each other before the packet, and that.
 struct Scene {
     protocol: Arc<Protocol>,
-    /// To the one that gets the packet.
+    /// Delivered to the connection that gets the packet.
     before: Vec<Vec<u8>>,
     packet: Vec<u8>,
     /// Where its payload begins.
     payload: usize,
 }
 
-/// What came of a packet.
+/// The outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was applied, with this many messages.
@@ -48,7 +48,7 @@ pub enum Outcome {
     BeyondWindow,
 }
 
-/// Channels whose messages can be refused come behind such that take any.
+/// Channels whose messages can be refused follow ones that accept any.
 fn protocol() -> Arc<Protocol> {
     let reliable = |ordered| ChannelKind::Reliable {
         ordered,
@@ -106,7 +106,7 @@ impl Scene {
         send(&mut peer, Instant::ZERO, 10);
         let before = transmit(&mut peer, Instant::ZERO);
         let (_, ours) = prepared(&protocol, &before);
-        // The peer takes what it got, so that it has acks, credit and an ack delay to tell.
+        // The peer reads, so that it has acks, credit and an ack delay to send.
         ours.iter().for_each(|datagram| peer.handle_datagram(Instant::from_millis(16), datagram).unwrap());
         (0..PAYLOAD).for_each(|channel| while peer.poll_received(channel).is_some() {});
         send(&mut peer, NOW, 20);
@@ -116,7 +116,7 @@ impl Scene {
     }
 }
 
-/// A connection that has got what came before the packet, and what it sent.
+/// A connection that has received everything before the packet, and the packet it sent.
 fn prepared(protocol: &Arc<Protocol>, before: &[Vec<u8>]) -> (Connection, Vec<Vec<u8>>) {
     let mut ours = connection(protocol);
     before.iter().for_each(|datagram| ours.handle_datagram(Instant::ZERO, datagram).unwrap());
@@ -139,7 +139,7 @@ fn handled(ours: &Connection) -> u64 {
     stats.map(|stats| stats.received + stats.duplicates).sum()
 }
 
-/// The packet's bits behind its header.
+/// The packet's bits after its header.
 pub fn bits() -> usize {
     (SCENE.packet.len() - SCENE.payload) * 8
 }

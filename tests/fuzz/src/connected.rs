@@ -80,7 +80,7 @@ fn sealed(sequence: u64, key: &[u8; 32], kind: Kind, body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Both send what is due; what they have is taken.
+/// Both send what is due and read what has arrived.
 fn tick(now: Instant, server: &mut Host, client: &mut Host, out: &mut Datagrams) {
     server.transmit(now, out);
     client.transmit(now, out);

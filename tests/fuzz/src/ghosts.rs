@@ -54,7 +54,7 @@ pub fn columns_of(classes: &Classes) -> Vec<Vec<Vec<u8>>> {
     classes.iter().map(|class| class.properties.each().iter().map(|_| Vec::new()).collect()).collect()
 }
 
-/// Takes what a client has into its columns, grown as needed.
+/// Takes a client's updates into its columns, grown as needed.
 pub fn take(mirror: &mut Mirror, columns: &mut [Vec<Vec<u8>>], events: &mut Vec<GhostEvent>) {
     let classes = mirror.classes().clone();
     for ((class, columns), of) in columns.iter_mut().enumerate().zip(classes.iter()) {
@@ -69,7 +69,7 @@ pub fn take(mirror: &mut Mirror, columns: &mut [Vec<Vec<u8>>], events: &mut Vec<
     mirror.take(&mut views, events);
 }
 
-/// A client to be fed, with what is known of it.
+/// A client to feed, with the model of its state.
 pub struct Fed {
     mirror: Mirror,
     columns: Vec<Vec<Vec<u8>>>,

@@ -41,7 +41,7 @@ impl<'a> Input<'a> {
         out
     }
 
-    /// This many bytes, or what is left.
+    /// This many bytes, or the rest.
     pub fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (bytes, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;

@@ -20,7 +20,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
 const RATE: f64 = 60.0;
 const CONFIG: PlayerConfig =
     PlayerConfig { delay: 0, lead: LeadConfig { min: 0.0, max: 60.0, redundancy: 3 } };
-/// Payloads that are under way to a side at most.
+/// The maximum of payloads in flight in one direction.
 const UNDER_WAY: usize = 32;
 
 struct Scene {
@@ -30,7 +30,7 @@ struct Scene {
     player: Player,
     up: Vec<Vec<u8>>,
     down: Vec<Vec<u8>>,
-    /// Bodies that were taken by the server, by tick: what a tick gets must be the first.
+    /// Bodies that the server took, by tick: the first one must stay.
     first: BTreeMap<u32, Vec<u8>>,
     number: u64,
     stamped: u32,
@@ -70,7 +70,7 @@ pub fn run(data: &[u8]) {
 }
 
 impl Scene {
-    /// A tick of the server: it takes the tick's input, and says what came.
+    /// A tick of the server: takes the tick's input, and reports what has arrived.
     fn tick(&mut self) {
         self.now += Duration::from_millis(16);
         self.time.tick = self.time.tick.saturating_add(1).min(u32::MAX - 1);

@@ -10,7 +10,7 @@ use super::input::Input;
 
 const PLAYERS: u16 = 0b111;
 const ROOM: usize = 8_000;
-/// Payloads that are under way at most.
+/// The maximum of payloads in flight.
 const UNDER_WAY: usize = 64;
 
 struct Honest {
@@ -18,7 +18,7 @@ struct Honest {
     given: Vec<Vec<u8>>,
     ran: usize,
     turn: Option<i32>,
-    /// Nothing of what a liar said was taken: what turns have is what was given.
+    /// Nothing that a liar sent was accepted: turns have exactly the given commands.
     fooled: bool,
 }
 

@@ -91,7 +91,7 @@ impl Scene {
         }
     }
 
-    /// Does what the mesh wants, and looks at what it has become.
+    /// Carries out the mesh's actions, and checks its state.
     fn settle(&mut self) {
         let mut left = 10_000;
         while let Some(action) = self.mesh.poll_action() {

@@ -70,7 +70,7 @@ pub fn run(data: &[u8]) {
     assert_eq!(told, asked, "each fate is told once");
 }
 
-/// Sends something; gives how many fates will be told.
+/// Sends something; returns how many notifications will follow.
 fn send(ours: &mut Connection, now: Instant, input: &mut Input<'_>) -> usize {
     let channel = input.below(CHANNELS as u32) as usize;
     let bytes = usize::from(input.u8());

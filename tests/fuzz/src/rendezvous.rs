@@ -16,7 +16,7 @@ use super::input::Input;
 const UNIX: UnixSeconds = UnixSeconds(1_000_000);
 const GAMES: usize = 3;
 const CHANNELS: usize = 3;
-/// Datagrams that are under way at most.
+/// The maximum of datagrams in flight.
 const UNDER_WAY: usize = 64;
 
 /// Server, relay, two peers, and strangers.

@@ -10,7 +10,7 @@ use tickwire::wire::BitWriter;
 use super::input::Input;
 
 const ROOM: usize = 2_000;
-/// Payloads that are under way at most.
+/// The maximum of payloads in flight.
 const UNDER_WAY: usize = 64;
 /// Frames of which confirmed inputs are looked at again.
 const PAST: u32 = 12;
@@ -130,7 +130,7 @@ impl Honest {
         while self.game.poll_event().is_some() {}
     }
 
-    /// What is confirmed stays so, and as it is.
+    /// Confirmed frames stay confirmed and unchanged.
     fn check(&mut self) {
         let confirmed = self.game.confirmed();
         assert!(confirmed >= self.confirmed, "{confirmed} after {}", self.confirmed);

@@ -47,7 +47,7 @@ fn check_ranges(properties: &Properties, mask: u64, words: &[u64]) {
     }
 }
 
-/// What is written, with how many bits it is.
+/// The written value, and its size in bits.
 fn written(write: impl FnOnce(&mut BitWriter)) -> (Vec<u8>, usize) {
     let mut writer = BitWriter::new();
     write(&mut writer);
@@ -111,7 +111,7 @@ pub fn round_trips(properties: &Properties, mask: u64, exact: bool, [body, base]
     }
 }
 
-/// Three rows as columns, one behind the other and as they lie in their rows.
+/// Three rows as contiguous columns, and as they are in their rows.
 pub fn columns(properties: &Properties, [a, b]: [&[u8]; 2]) {
     let size = properties.schema().row_size();
     let rows = [a, b, a].map(|body| &body[..size]);

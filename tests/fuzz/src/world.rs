@@ -126,7 +126,7 @@ pub fn token() -> ConnectToken {
     ConnectToken::generate(&params, &mut Rng::seeded(1)).unwrap()
 }
 
-/// What a client calls its server.
+/// The client's handle of its server.
 pub const DIALLED: PeerHandle = PeerHandle { slot: 0, generation: 0 };
 
 pub fn server() -> Host {
@@ -158,7 +158,7 @@ fn client_with(protocol: Arc<Protocol>, token: ConnectToken) -> Host {
     Host::client(config, protocol, token, Instant::ZERO).unwrap().0
 }
 
-/// Sets both up, and has them exchange what they say until they are connected.
+/// Sets both up, and lets them exchange packets until they are connected.
 pub fn connected() -> (Host, Host) {
     connected_with(protocol())
 }
@@ -179,7 +179,7 @@ pub fn connected_with(protocol: Arc<Protocol>) -> (Host, Host) {
         }
     }
     assert!(client.is_connected(DIALLED));
-    // What they send is handed over from here on.
+    // From here on, packets are handed over.
     assert_eq!(server.poll_event().iter().chain(&client.poll_event()).count(), 2);
     (server, client)
 }

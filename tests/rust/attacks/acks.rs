@@ -25,9 +25,9 @@ struct Peer {
     now: Instant,
     ours: Connection,
     protocol: Arc<Protocol>,
-    /// What an honest peer has.
+    /// The state of an honest peer.
     acks: Option<AckEndpoint>,
-    /// The next number of one that isn't.
+    /// The next number of a dishonest peer.
     sequence: u16,
     out: Packets,
     /// Datagrams, and bytes with headers; the largest.
@@ -184,7 +184,7 @@ fn blind(skip_seed: Option<u64>, ahead: u16, backwards: bool) -> Result<u16, (u1
         writer.bits(protocol.hash(), 64);
         writer.bits(0, 5);
         let mut datagram = Vec::new();
-        // As if in order, or each packet before the one that came.
+        // As if in order, or each packet before the previous one.
         let sequence = if backwards { 1000 - tick } else { tick };
         Header { sequence, ack: tick + ahead, ack_bits: u32::MAX }.write(&mut datagram);
         datagram.extend(writer.into_bytes());

@@ -20,14 +20,14 @@ pub(super) const SLOTS: usize = 8;
 const HONEST: u64 = 1;
 const NEWCOMER: u64 = 2;
 
-/// What an attack cost and whom.
+/// The cost of an attack, and who bears it.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     pub(super) datagrams: usize,
     pub(super) bytes_in: usize,
     /// To the addresses that the attack came from.
     pub(super) bytes_out: usize,
-    /// The most that the server held beyond what it held before, with its application's inbox.
+    /// The maximum memory that the server held beyond what it held before, its application's inbox included.
     pub(super) memory: isize,
     /// The longest that a message of the honest player took, in ticks.
     pub(super) delay: u32,
@@ -153,7 +153,7 @@ impl Arena {
         result
     }
 
-    /// Hands the server a datagram of the attacker's; gives what it answers at once.
+    /// Hands the server a datagram of the attacker's; returns the immediate answer.
     pub(super) fn attack(&mut self, from: SocketAddr, bytes: &[u8]) -> Vec<Vec<u8>> {
         self.figures.datagrams += 1;
         self.figures.bytes_in += bytes.len();

@@ -12,7 +12,7 @@ use tickwire::wire::{BitSink, BitWriter};
 use super::arena::{Arena, Figures};
 use super::members::{CHUNKS, Member, channel, message};
 
-/// A directory with a part of whatever is offered: all but the last slice. Counts what is read back of it.
+/// A directory with a part of anything offered: all but the last slice. Counts the bytes read back from it.
 struct Parts(Arc<AtomicU64>);
 
 #[derive(Debug)]

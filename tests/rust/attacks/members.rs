@@ -1,4 +1,4 @@
-//! Attackers with a slot: they hold a good token, keep the connection up, and say in it what they like.
+//! Attackers with a slot: they have a good token, keep the connection up, and send anything in it.
 
 use core::net::SocketAddr;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::fuzz_targets::world::{CHANNELS, KEYS, ORDERED, PROTOCOL_ID, UNORDERED
 
 pub(super) const CHUNKS: usize = CHANNELS - 1;
 
-/// A client of netcode alone, which says in its payloads what an attack wants.
+/// A client of netcode alone, which puts an attack's bytes into its payloads.
 pub(super) struct Member {
     address: SocketAddr,
     client: netcode::Client,
     peer: AckEndpoint,
-    /// Whether it acks what it is sent.
+    /// Whether it acks what it receives.
     acks: bool,
 }
 
@@ -258,7 +258,7 @@ pub(super) fn chunk_offers_withdrawn() -> Figures {
                 writer.bool(n < 3);
             }
         });
-        // An answer for each, and some more time for what is over to be forgotten.
+        // An answer for each, and some more time for ended ones to be forgotten.
         member.tick(&mut arena);
     }
     assert!(member.is_connected(&arena));

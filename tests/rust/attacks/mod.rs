@@ -1,4 +1,4 @@
-//! Attacks, with what they cost: bytes out for bytes in, memory, and the effect on an honest player and a newcomer.
+//! Attacks and their cost: bytes out for bytes in, memory, and the effect on an honest player and a newcomer.
 //!
 //! `cargo test --release attacks -- --nocapture` prints the table of docs/robustness.md.
 
@@ -14,7 +14,7 @@ mod timing;
 
 use arena::Figures;
 
-/// An attack and what it may cost.
+/// An attack and the cost allowed for it.
 struct Attack {
     name: &'static str,
     run: fn() -> Figures,

@@ -74,7 +74,7 @@ fn flood(store: Box<dyn ChunkStore>, places: &AtomicUsize, packets: usize) -> (F
                     writer.bool(n < 3);
                 }
             });
-            // What was dropped is said again.
+            // Dropped answers are repeated.
             if arena.server.chunk_counters(client).unwrap().offers_too_fast == before {
                 next = if offers { next } else { next.wrapping_add(4) };
                 offers = !offers;

@@ -13,7 +13,7 @@ use tickwire::wire::{BitSink, BitWriter, Schema};
 
 use crate::memory::peak;
 
-/// What a connection takes for its first packet, whatever that says: windows, and scratch.
+/// The memory that a connection takes for any first packet: windows and scratch.
 const FIRST: usize = 4 << 10;
 
 /// For each byte of a packet.

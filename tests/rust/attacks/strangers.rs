@@ -1,4 +1,4 @@
-//! Attackers without a connection: they see what they like, invent addresses, and have tokens at best.
+//! Attackers without a connection: they see everything, invent addresses, and at best have tokens.
 
 use core::net::SocketAddr;
 
@@ -40,7 +40,7 @@ pub(super) fn during(arena: &mut Arena, ticks: u32, mut attack: impl FnMut(&mut 
     }
 }
 
-/// What a newcomer costs, and a player.
+/// The cost of a newcomer, and of a player.
 pub(super) fn nothing() -> Figures {
     let mut arena = Arena::new();
     during(&mut arena, TICKS, |_, _| ());

@@ -56,7 +56,7 @@ impl<const ORDERED: bool> ByteWindow<ORDERED> {
 }
 
 fn protocol(ordered: bool) -> std::sync::Arc<tickwire::transport::Protocol> {
-    // Long enough that what is under way at the start is in a packet each.
+    // Long enough that each message in flight at the start has a packet of its own.
     let resend = Resend::After(Duration::from_millis(500));
     let kind = ChannelKind::Reliable { ordered, receive_window: 64, receive_bytes: RECEIVE_BYTES, resend };
     protocol_with(vec![ChannelConfig { max_message_bytes: 680, ..ChannelConfig::new(kind) }])

@@ -13,11 +13,11 @@ use tickwire::transport::{ChannelConfig, ChannelKind, Connection};
 use super::{Accident, Machine, Wire, compare, documented, hash_of, side, small_windows, walk};
 use crate::pair::protocol_with;
 
-/// How a walk begins: the bytes of its chunks, of which the last one's state is told.
+/// The start of a walk: the bytes of its chunks, the last of which is observed.
 const ONE: usize = 0;
 const TWO_UNDER_WAY: usize = 1;
 const FIVE_UNDER_WAY: usize = 2;
-/// The receiver has the first slice from before, or what it takes for it.
+/// The receiver has the first slice from before, or believes so.
 const PART: usize = 3;
 const DAMAGED: usize = 4;
 /// Both ends pause and go on: from the offer on, or from the acceptance on.
@@ -35,7 +35,7 @@ struct Transfer<const BEGINNING: usize> {
     ends: [Connection; 2],
     /// `wires[end]` leads to that end.
     wires: [Wire; 2],
-    /// What the sender was told of each chunk: None that it is sent.
+    /// The sender's event for each chunk: None means sent.
     told: Vec<Option<Option<ChunkFailure>>>,
     cancelled: Vec<bool>,
     /// What the receiver was.
@@ -44,7 +44,7 @@ struct Transfer<const BEGINNING: usize> {
     paused: [bool; 2],
     /// What only seemed to be there was accepted.
     seemed: bool,
-    /// What is left of chunks when the connection is over.
+    /// The chunks left when the connection is over.
     parts: Option<Vec<Assembly>>,
 }
 
@@ -228,7 +228,7 @@ impl<const BEGINNING: usize> Transfer<BEGINNING> {
         self.paused[end] = paused && is_open;
     }
 
-    /// The network is patient, and the applications take what is offered and go on.
+    /// The network is patient, and the applications accept offers and go on.
     fn go_on(&mut self) {
         (0..2)
             .filter(|end| self.paused[*end])

@@ -88,7 +88,7 @@ enum Action {
     Kick,
     /// All goodbyes go out.
     Linger,
-    /// Who is the same client, in some walks.
+    /// Which clients are the same one, in some walks.
     RivalTakesTheSlot,
     Forge,
 }
@@ -105,7 +105,7 @@ impl<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> Session<SER
         self.look();
     }
 
-    /// Puts datagrams under way; those to nobody and to the rival are gone.
+    /// Puts datagrams in flight; those to nobody and to the rival are dropped.
     fn send(&mut self, out: &Datagrams) {
         for (to, bytes) in out.iter() {
             if to == address(SERVER) {
@@ -143,7 +143,7 @@ impl<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> Session<SER
         self.handle.filter(|handle| self.server.is_connected(*handle))
     }
 
-    /// Hands the server a datagram, and gives what it answers.
+    /// Hands the server a datagram, and returns its answer.
     fn hand(&mut self, from: u8, mut datagram: Vec<u8>) -> Vec<Vec<u8>> {
         let unix = UnixSeconds(START.0 + self.now.as_nanos() / 1_000_000_000);
         let mut out = Datagrams::new();
@@ -155,7 +155,7 @@ impl<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> Session<SER
     /// The account requests with one token in the victim's name, and answers that with the challenge of another token, which
     /// it requested where it listens.
     fn forge(&mut self) {
-        // Two keys end the public part, behind a list of one address.
+        // Two keys end the public part, after a list of one address.
         const KEYS_AT: usize = 1089 + 4 + 7;
         let [forged, own] = [11, 12].map(|seed| token_of(1, seed, &[SERVER]));
         let key =
@@ -185,7 +185,7 @@ impl<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> Session<SER
                     }
                 }
                 ServerEvent::Disconnected { client, reason } => {
-                    // What it said itself needs no goodbye.
+                    // Its own packets need no goodbye.
                     if self.handle == Some(client) && reason != ServerDisconnect::ByPeer {
                         self.goodbyes = DISCONNECT_REPEATS;
                     }
@@ -360,7 +360,7 @@ impl<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> Machine
             !self.was_connected || matches!(state, ClientState::Connected) || state.is_final(),
             "no way back from connected: {state:?}"
         );
-        // A patient network: who still dials the server gets in, or is told no.
+        // On a patient network, a client that still dials gets in, or is denied.
         assert!(
             state.is_final()
                 || held

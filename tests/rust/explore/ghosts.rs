@@ -17,7 +17,7 @@ const CLIENT: PeerHandle = PeerHandle { slot: 0, generation: 0 };
 /// Of objects, and so of ids.
 const CAPACITY: usize = 4;
 
-/// Packets that may be under way, or of which the server doesn't know.
+/// The maximum of packets in flight, or whose fate the server doesn't know.
 const PACKETS: usize = 3;
 
 /// What the client's first tick is above the server's.
@@ -154,7 +154,7 @@ impl<const PLAIN: bool> Ghosts<PLAIN> {
         self.publisher.handle_notification(CLIENT, packet.record, delivered);
     }
 
-    /// The game looks, and what it sees must be the server's of the tick that it is of.
+    /// The game looks: it must see the server's state of the same tick.
     fn take(&mut self) {
         let mut events = Vec::new();
         let mut columns = self.cells.each_mut().map(|column| &mut column[..]);
@@ -268,7 +268,7 @@ impl<const PLAIN: bool> Machine for Ghosts<PLAIN> {
         self.packets.retain(|packet| !packet.told || packet.arrived < 2);
     }
 
-    /// What lives, what the client knows of it, and what is under way.
+    /// The living ghosts, the client's knowledge of them, and the packets in flight.
     fn state(&self) -> String {
         format!("{} of {}, {} under way", self.shown.len(), self.objects.len(), self.packets.len())
     }
@@ -278,7 +278,7 @@ impl<const PLAIN: bool> Machine for Ghosts<PLAIN> {
         Some(hash_of(&[&self.server_log, &self.client_log, &packets]))
     }
 
-    /// All is told, and what was under way comes when it is of no use any more.
+    /// The server knows all fates, and packets in flight arrive too late to matter.
     fn conclude(mut self) {
         while let Some(packet) = self.packets.iter().find(|packet| !packet.told) {
             let arrived = packet.arrived > 0;

@@ -42,7 +42,7 @@ trait Machine: Sized {
     fn conclude(self);
 }
 
-/// What a walk came by.
+/// The results of a walk.
 struct Walk {
     states: usize,
     /// From, to.
@@ -155,7 +155,7 @@ fn compare(walked: &BTreeSet<(String, String)>, documented: &BTreeSet<(String, S
     );
 }
 
-/// Packets under way in one direction: any may come next, be lost, or come twice.
+/// Packets in flight in one direction: any may come next, be lost, or come twice.
 #[derive(Debug, Default)]
 struct Wire {
     packets: Vec<Packet>,
@@ -167,7 +167,7 @@ struct Packet {
     copied: bool,
 }
 
-/// What happens to a packet under way, by its place.
+/// The fate of a packet in flight, by its place.
 #[derive(Clone, Copy, Debug)]
 enum Accident {
     Deliver(usize),

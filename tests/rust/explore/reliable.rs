@@ -7,7 +7,7 @@ use tickwire::transport::{ChannelConfig, ChannelKind, Connection, Resend, SendOp
 use super::{Accident, Machine, Wire, compare, documented, hash_of, side, small_windows, walk};
 use crate::pair::{blob, check, number, protocol_with};
 
-/// Messages are sent one way; the first is the one whose state is told.
+/// Messages are sent one way; the first one's state is observed.
 const MESSAGES: usize = 2;
 
 /// `CUT`: the first message goes in three fragments.

@@ -17,7 +17,7 @@ struct Transfer<const LARGE_FIRST: bool> {
     acks: Wire,
     sent: usize,
     cancelled: [bool; 2],
-    /// One that was cancelled is still in flight.
+    /// A cancelled chunk is still in flight.
     gives_up: bool,
     read: Vec<usize>,
 }

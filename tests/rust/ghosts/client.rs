@@ -1,4 +1,4 @@
-//! A client over a link that loses, reorders and duplicates, and what must hold of what it shows.
+//! A client over a link that loses, reorders and duplicates, and the invariants of what it shows.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) const GOOD: Line = Line { loss: 0.0, duplicates: 0.0, delay: (1, 2), 
 
 struct Sent {
     record: u32,
-    /// When its fate is known, and what it is.
+    /// When its fate is known, and the fate.
     told_at: u64,
     delivered: bool,
 }
@@ -42,7 +42,7 @@ pub(super) struct Client {
     under_way: Vec<(u64, usize, usize, Vec<u8>)>,
     fates: VecDeque<Sent>,
     alive: BTreeSet<(u16, u32)>,
-    /// The tick of what was shown last.
+    /// The tick that was shown last.
     shown: BTreeMap<(usize, u32), u32>,
     pub(super) uids: BTreeMap<(u16, u32), u32>,
     /// Bytes of all payloads, for comparing runs.
@@ -140,7 +140,7 @@ impl Client {
         }
     }
 
-    /// What was sent to it: bits, and the bytes that hold them.
+    /// The packet for it: bits, and the bytes that hold them.
     pub(super) fn payloads(&self) -> Vec<(usize, Vec<u8>)> {
         let (mut found, mut rest) = (Vec::new(), &self.transcript[..]);
         while let Some((bits, after)) = rest.split_first_chunk() {
@@ -156,7 +156,7 @@ impl Client {
         self.under_way.is_empty() && self.fates.is_empty()
     }
 
-    /// Takes what came, and checks it against all that ever was.
+    /// Takes what arrived, and checks it against the whole history.
     pub(super) fn take(&mut self, world: &World) {
         self.events.clear();
         take(&mut self.mirror, &mut self.columns, &mut self.events);
@@ -226,7 +226,7 @@ impl Client {
         text_of(of, property, self.mirror.value(class, id, property).expect("it came with the create"))
     }
 
-    /// It has just what is relevant to it, in the newest state.
+    /// It has exactly its relevant ghosts, in the newest state.
     pub(super) fn check_all(&self, world: &World) {
         for class in 0..world.rows.len() {
             let of = world.class(class);

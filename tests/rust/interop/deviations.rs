@@ -1,4 +1,4 @@
-//! Where `renetcode` leaves the standard, and what comes of it.
+//! Where `renetcode` leaves the standard, and the consequences.
 
 use core::net::SocketAddr;
 

@@ -288,7 +288,7 @@ impl<C: Peer, S: Peer> Link<C, S> {
         }
     }
 
-    /// Does something at the server; what it sends is on its way.
+    /// Does something at the server; its packets are then in flight.
     pub(super) fn at_server<R>(&mut self, act: impl FnOnce(&mut S, Instant, &mut Datagrams) -> R) -> R {
         let mut out = Datagrams::new();
         let result = act(&mut self.server, self.now, &mut out);
@@ -296,7 +296,7 @@ impl<C: Peer, S: Peer> Link<C, S> {
         result
     }
 
-    /// Does something at a client; what it sends is on its way.
+    /// Does something at a client; its packets are then in flight.
     pub(super) fn at_client<R>(
         &mut self,
         index: usize,

@@ -1,4 +1,4 @@
-//! Those who say what isn't theirs to say: nothing comes of it, and nothing grows.
+//! Peers that send what they may not: nothing comes of it, and memory doesn't grow.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! Games of peers: who is in them and who is the master, whatever dies when and whatever is said in which order.
+//! Games of peers: membership and master, whatever dies and whatever order messages come in.
 
 mod hostile;
 mod world;
@@ -8,7 +8,7 @@ use tickwire::rng::Rng;
 
 use world::World;
 
-/// What is done while it goes on.
+/// The actions of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Deed {
     Join,
@@ -77,7 +77,7 @@ fn a_master_killed_at_any_moment_leaves_one_other() {
                 world.settle();
                 world.check_settled();
                 let parts = world.parts();
-                // With a kick that was agreed on with the one that it was about, two of three are gone at once.
+                // With a kick that its victim had acked, two of three are gone at once.
                 let is_kick = matches!(deed, Deed::Kick(_));
                 let least = if is_kick { 1 } else { 2 };
                 let members = parts.keys().next().map_or(0, Vec::len);

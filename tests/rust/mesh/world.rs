@@ -8,7 +8,7 @@ use tickwire::mesh::{
 };
 use tickwire::time::{Duration, Instant};
 
-/// What is under way on a connection.
+/// The messages in flight on a connection.
 #[derive(Clone, Debug)]
 pub(super) enum Item {
     Accepted(Option<Ticket>),
@@ -127,7 +127,7 @@ impl World {
         self.cut.contains(&(a.min(b), a.max(b)))
     }
 
-    /// Does what a mesh wants done.
+    /// Carries out a mesh's actions.
     fn act(&mut self, peer: usize) {
         while let Some(action) = self.peers[peer].as_mut().and_then(Mesh::poll_action) {
             match action {
@@ -211,7 +211,7 @@ impl World {
         connection.open[1 - (link & 1) as usize] = false;
     }
 
-    /// Which ways have something under way.
+    /// The connections with something in flight.
     pub(super) fn ready(&self) -> Vec<(usize, usize)> {
         let ways =
             self.connections.iter().enumerate().flat_map(|(place, it)| [(place, 0, it), (place, 1, it)]);
@@ -260,7 +260,7 @@ impl World {
     fn after(&mut self, peer: usize) {
         self.act(peer);
         let Some(mesh) = &self.peers[peer] else { return };
-        // Of whoever has voted for another since, the stamp may be of a proposal that doesn't count yet.
+        // The stamp of a peer that has voted for another since may be of a proposal that doesn't count yet.
         if let (Some((stamp, roster)), Phase::Member) = (mesh.agreed(), mesh.phase()) {
             let same = self.agreed.iter().find(|((other, _), _)| *other == stamp).map(|(_, roster)| roster);
             if let Some(known) = same {
@@ -284,7 +284,7 @@ impl World {
         assert_eq!(distinct.len(), masters.len(), "two masters of one epoch");
     }
 
-    /// A peer stops without a word; what it said and wasn't heard may be lost.
+    /// A peer stops silently; its messages in flight may be lost.
     pub(super) fn kill(&mut self, peer: usize, keep: bool) {
         self.peers[peer] = None;
         for connection in &mut self.connections {

@@ -1,4 +1,4 @@
-//! What is altered, replayed, forged or random changes nothing and is answered by nobody.
+//! Altered, replayed, forged and random packets change nothing and are never answered.
 
 use super::world::*;
 use tickwire::netcode::packet::{self, Kind};
@@ -205,7 +205,7 @@ fn a_client_cannot_answer_with_the_challenge_of_another() {
     assert_eq!(world.dropped(DropReason::ChallengeNotAuthentic), 1);
 }
 
-/// What is inside a challenge for this token, as its client sees it: what a response says.
+/// The contents of a challenge for this token, as its client sees it: the response repeats them.
 fn challenge_body(world: &mut World, token: &ConnectToken, from: core::net::SocketAddr) -> [u8; 308] {
     let mut request = Vec::new();
     packet::Request::write(token, &mut request);

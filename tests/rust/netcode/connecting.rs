@@ -274,7 +274,7 @@ fn the_next_server_sees_the_next_sequences() {
     assert_eq!(sequences, [0, 1]);
 }
 
-/// One that was let in unheard is sent packets with the sequences that the next server would begin with.
+/// A client that was let in unheard is sent packets with the sequences that the next server would begin with.
 #[test]
 fn a_server_that_fell_silent_after_its_challenge_is_the_last_that_is_dialled() {
     let mut world = World::new(1);

@@ -159,7 +159,7 @@ fn leaving_while_dialling_sends_nothing_more() {
     assert_eq!(world.server.connected_count(), 0);
 }
 
-/// Its socket keeps what comes while it hangs: it knows when it wakes.
+/// Its socket keeps packets while it hangs: it knows when it wakes.
 #[test]
 fn a_client_that_hangs_is_told_when_the_server_gives_it_up() {
     let (mut world, client) = World::connected();
@@ -243,7 +243,7 @@ fn the_next_connection_may_come_from_the_same_address() {
     assert!(world.log[before..].iter().all(|d| d.bytes[0] & 0x0F != 6), "nobody is there to be told");
 }
 
-/// Whoever saw its packets can send them again.
+/// Anyone who saw its packets can send them again.
 #[test]
 fn what_a_replaced_client_sent_replaces_nobody() {
     let mut world = World::new(4);

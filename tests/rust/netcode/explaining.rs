@@ -16,7 +16,7 @@ fn explaining() -> ServerConfig {
     ServerConfig { explains: true, ..config(1) }
 }
 
-/// What a token of each kind is refused for.
+/// Why a token of each kind is refused.
 fn refused() -> [(ConnectToken, Refusal, DropReason); 3] {
     let elsewhere = address("10.9.9.9:1");
     [

@@ -301,7 +301,7 @@ fn a_full_history_refuses_new_tokens_and_keeps_the_old() {
     world.run(30_000);
     let later = token(4, |p| p.lifetime = Some(60));
     assert_dropped(&mut world, client_address(3), &later, DropReason::TokenHistoryFull);
-    // Whoever was half open with them is gone by then, too.
+    // Half-open connections with them are gone by then, too.
     world.run(10_000);
     assert_challenged(&mut world, client_address(3), &later);
 }

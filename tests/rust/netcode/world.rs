@@ -225,7 +225,7 @@ impl World {
         self.now = end;
     }
 
-    /// Hands bytes to the server as if they came from an address, and gives what it answers.
+    /// Hands bytes to the server as if they came from an address, and returns its answer.
     pub(super) fn inject(&mut self, from: SocketAddr, bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut out = Datagrams::new();
         let mut bytes = bytes.to_vec();

@@ -29,7 +29,7 @@ fn source(n: u32) -> SocketAddr {
     SocketAddr::from(([20, (n >> 16) as u8, (n >> 8) as u8, n as u8], 7))
 }
 
-/// What a client says to a server whose answers it doesn't get.
+/// Packets of a client to a server whose answers it doesn't get.
 fn first_words(act: impl FnOnce(&mut RendezvousClient)) -> Vec<u8> {
     let mut client = RendezvousClient::new(address(SERVER), vec![], &mut Rng::seeded(9));
     act(&mut client);
@@ -264,7 +264,7 @@ fn the_relay_carries_for_nobody_without_a_token_of_its_own() {
     assert_eq!(other[0].1[1], 0x32, "a cookie of its own");
     let counters = relay.counters();
     assert_eq!((counters.forged_token, counters.expired_token, counters.channels), (1, 1, 0));
-    // Both sides, and a third who has a channel of its own.
+    // Both sides, and a third peer with a channel of its own.
     for (n, channel, side) in [(0, 1, true), (1, 1, false), (2, 2, true)] {
         let token = RelayToken::new(&KEY, terms(channel, side));
         assert_eq!(say(&mut relay, UNIX, at(0), source(n), &bind(cookies[n as usize], token))[0].1[1], 0x33);

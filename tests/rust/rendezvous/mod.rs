@@ -1,4 +1,4 @@
-//! Peers behind boxes of every kind find each other: the table, and what may go wrong on the way.
+//! Peers behind NATs of every kind connect: the table, and the failures on the path.
 
 mod hostile;
 mod internet;
@@ -21,7 +21,7 @@ fn good() -> Conditions {
     Conditions::perfect().latency(Duration::from_millis(30), Duration::from_millis(5))
 }
 
-/// Two peers, each behind a box of its own or none.
+/// Two peers, each behind a NAT of its own or none.
 fn two(conditions: Conditions, seed: u64, kinds: [Option<NatKind>; 2], second_port: bool) -> Internet {
     let mut net = Internet::new(conditions, seed, second_port);
     for (number, kind) in kinds.into_iter().enumerate() {
@@ -47,7 +47,7 @@ const KINDS: [Option<NatKind>; 5] = [
     Some(NatKind::Symmetric),
 ];
 
-/// What is expected of host and joiner: only two boxes that take a port for each destination need the relay.
+/// The expected path of host and joiner: only two symmetric NATs need the relay.
 fn expected(host: Option<NatKind>, joiner: Option<NatKind>) -> PathKind {
     match (host, joiner) {
         (None, _) | (_, None) => PathKind::Direct,
@@ -89,7 +89,7 @@ fn a_fifth_lost_and_far_away_the_table_is_the_same() {
     println!("slowest: {slowest:?}");
 }
 
-/// `TICKWIRE_FUZZ=100` takes as many seeds: a minute.
+/// `TICKWIRE_FUZZ=100` runs that many seeds: a minute.
 #[test]
 fn other_seeds_lose_other_datagrams_and_find_a_path_in_time() {
     let far = Conditions::perfect().latency(Duration::from_millis(60), Duration::from_millis(20)).loss(0.2);
@@ -140,7 +140,7 @@ fn a_box_whose_ports_others_take_meanwhile_is_not_guessed() {
     net.check_carries(0, busy);
 }
 
-/// Two peers behind one box.
+/// Two peers behind one NAT.
 fn neighbours(kind: NatKind) -> Internet {
     let mut net = Internet::new(good(), 3, true);
     net.add_peer("10.0.1.2:5000");
@@ -201,7 +201,7 @@ fn a_way_by_the_relay_outlives_the_boxes_mappings() {
     net.run(seconds(9));
     net.check_carries(0, 1);
     let way = net.peers[0].path().unwrap().1;
-    // What is let go says nothing any more, and the relay forgets it.
+    // A dropped path sends nothing any more, and the relay forgets it.
     net.peers.iter_mut().for_each(|peer| peer.client.forget(way));
     net.run(seconds(40));
     assert_eq!(net.counters().1.channels, 0);

@@ -24,7 +24,7 @@ class Move:
     x: Steer = 0
     y: Steer = 0
     aim: Aim = 0.0
-    weapon: Kind = 0  # none is fired; whoever was dead long enough comes back by any other
+    weapon: Kind = 0  # none is fired; after being dead long enough, any other respawns the player
     rewinds: bool = True  # shots are judged by what the player saw, not by what is
 
 

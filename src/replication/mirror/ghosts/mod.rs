@@ -259,7 +259,7 @@ impl Ghosts {
     }
 
     pub(super) fn destroy(&mut self, id: usize, tick: u32) -> Outcome {
-        // Its create may be on its way yet: the end is remembered.
+        // Its create may still be in flight: the end is remembered.
         let (page, at) = self.pages.make(id);
         if tick <= page.destroyed[at] || page.tick(at) >= tick {
             // About an earlier ghost with this id, or one that doesn't exist.

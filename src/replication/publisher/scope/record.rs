@@ -2,7 +2,7 @@
 //!
 //! A baseline is named only while the client certainly keeps it: it keeps the states of the newest [`HISTORY`] ticks,
 //! so fewer updates than that may have been sent since. That must still hold when the ack comes: otherwise the update
-//! may have arrived after so many later ones that it couldn't be read, and its ack proves nothing. To guarantee this on
+//! may have arrived after too many later ones to be read, and its ack proves nothing. To guarantee this on
 //! any link, a ghost waits while [`MAX_IN_FLIGHT`] of its records are in flight.
 
 use super::super::super::class::HISTORY;
