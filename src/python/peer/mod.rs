@@ -2,6 +2,7 @@
 
 mod events;
 mod open;
+mod states;
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -49,6 +50,8 @@ pub(crate) struct Peer {
     pub(super) endpoint: Endpoint,
     /// Locked last, where the endpoint is locked too.
     players: Mutex<Known>,
+    /// Worlds of a lockstep game that came.
+    states: Mutex<states::States>,
 }
 
 /// The players that the game knows of.
@@ -588,7 +591,12 @@ impl Peer {
 
     fn over(endpoint: Endpoint) -> Self {
         static PEERS: AtomicU64 = AtomicU64::new(0);
-        Peer { id: PEERS.fetch_add(1, Ordering::Relaxed), endpoint, players: Mutex::default() }
+        Peer {
+            id: PEERS.fetch_add(1, Ordering::Relaxed),
+            endpoint,
+            players: Mutex::default(),
+            states: Mutex::default(),
+        }
     }
 
     /// Has the part in a game do something, at this time.
@@ -658,6 +666,7 @@ impl Peer {
             let event = self.make_event(py, happening)?;
             pending.events.extend(event);
         }
+        self.keep_states(&mut pending.tick.chunks)?;
         let player_of =
             |handle| lock(&self.players).by_handle.get(&handle).map(|player| player.clone_ref(py));
         pending.make_chunks(py, |handle| Some(Some(player_of(handle)?.into_any())))?;
