@@ -207,8 +207,11 @@ def test_the_master_is_gone_while_a_newcomer_loads() -> None:
 
 
 def test_a_game_without_chunks_or_joining_says_why_nobody_gets_in() -> None:
-    for setting, why in (("joining", "lets nobody in"), ("without_chunks", r"tw.chunks\(\)")):
-        match = Match(2, 3, **{setting: setting != "joining"})
+    for settings, why in (
+        ({"joining": False}, "lets nobody in"),
+        ({"without_chunks": True}, r"tw.chunks\(\)"),
+    ):
+        match = Match(2, 3, **dict[str, Any](settings))
         new = match.join()
         match.run(4)
         (refused,) = match.events[new]
@@ -251,8 +254,8 @@ def test_arrays_are_compared_by_name_and_element() -> None:
     ("array", "error"),
     [
         (np.zeros(3, "M8[s]"), "arrays"),
-        (np.zeros(3, np.float16), r"arrays\['a'\] must be whole numbers"),
-        (np.zeros(3, ">i4"), r"arrays\['a'\] must be whole numbers"),
+        (np.zeros(3, np.float16), r"arrays\[.a.\] must be whole numbers"),
+        (np.zeros(3, ">i4"), r"arrays\[.a.\] must be whole numbers"),
         (np.zeros(1_048_577, np.int8), "arrays must have at most 1048576 values"),
         ([1, 2], "memoryview|array"),
     ],
@@ -271,12 +274,11 @@ def test_snapshots_that_no_reader_takes_are_refused() -> None:
 
 
 def test_a_withheld_copy_names_who_withholds_it() -> None:
-    settings = {"start": 0.1, "step": 0.033}
-    cores = [tw._core.LockstepCore(me, 0b1111, 0, **settings) for me in range(3)]
-    liar = tw._core.LockstepCore(2, 0b1111, 0, **settings)
+    cores = [tw._core.LockstepCore(me, 0b1111, 0, start=0.1) for me in range(3)]
+    liar = tw._core.LockstepCore(2, 0b1111, 0, start=0.1)
     cores[2] = liar
     # The liar alone got what player 3 gave to some turns, and then 3 is gone.
-    leaver = tw._core.LockstepCore(3, 0b1111, 0, **settings)
+    leaver = tw._core.LockstepCore(3, 0b1111, 0, start=0.1)
     now = 0.1
 
     def say(sender: Any, numbers: tuple[int, int], receiver: Any) -> None:

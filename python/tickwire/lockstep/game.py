@@ -176,6 +176,7 @@ class Lockstep:
         self._kept: deque[Any] = deque(maxlen=MAX_KEPT_TURNS)
         self._again: deque[Any] = deque()
         self._is_healed = False
+        self._is_late = is_late
         self._events: deque[LockstepEvent] = deque(maxlen=1000)
         names = "\0".join(f"{number}={name}" for number, name in sorted(self._names.items()))
         hash_ = self._commands.protocol.hash
@@ -215,7 +216,7 @@ class Lockstep:
             self._recorder.flush()
             if self._save is not None:
                 self._recorder.snapshot(self.turn, self._random.state, self._save())
-        for _ in range(max(most, MAX_CATCH_UP) if self.joining else most):
+        for _ in range(max(most, MAX_CATCH_UP) if self._core.joining else most):
             it = self._core.poll_turn(now)
             if it is None:
                 break
@@ -233,7 +234,7 @@ class Lockstep:
         if loaded is None:
             return
         turn, load = loaded
-        if self.joining:
+        if self._core.joining:
             state = load()
             if state is not None:
                 self._kept.clear()
@@ -325,7 +326,9 @@ class Lockstep:
         """Whether this player came while the game runs and doesn't take part yet: :meth:`turns` gives what
         the others have run, once their world is here.
         """
-        return self._core.joining
+        if self._is_late and not self._core.joining and self._me in self._core.players:
+            self._is_late = False
+        return self._is_late
 
     def ask_again(self) -> None:
         """Asks once more to be let in, after :class:`JoinRefused`."""

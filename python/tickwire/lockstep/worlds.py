@@ -38,7 +38,7 @@ class Worlds:
     ) -> None:
         self._peer, self._core, self._random = peer, core, random
         self._save, self._load = save, load
-        self._transfers: dict[int, Transfer[Any]] = {}
+        self._transfers: dict[int, Transfer] = {}
         self._came: tuple[int, bytes] | None = None
         self._kept: tuple[int, bytes] | None = None
 

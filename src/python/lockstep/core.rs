@@ -212,8 +212,8 @@ impl LockstepCore {
     }
 
     /// Who is to be sent the world.
-    fn states_wanted(&self) -> Vec<u8> {
-        lock(&self.core).states_wanted()
+    fn states_wanted(&self) -> Vec<u16> {
+        lock(&self.core).states_wanted().into_iter().map(u16::from).collect()
     }
 
     /// What goes in front of the world after the newest turn, which is now sent to a player; None where it wants none any more.
@@ -368,8 +368,8 @@ impl LockstepCore {
 
     /// Who takes part.
     #[getter]
-    fn players(&self) -> Vec<u8> {
-        members(lock(&self.core).players()).collect()
+    fn players(&self) -> Vec<u16> {
+        members(lock(&self.core).players()).map(u16::from).collect()
     }
 
     /// Whether the others go on without this player.
