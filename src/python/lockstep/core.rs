@@ -206,7 +206,9 @@ impl LockstepCore {
         let log = read_world(rows, arrays)?;
         let checked = lock(&self.core).check(instant(now)?, turn, draw, &log);
         let refuse = || {
-            PyValueError::new_err("turn must be the newest that ran, checked once; 60,000 objects and 1,048,576 values at most")
+            PyValueError::new_err(
+                "turn must be the newest that ran, checked once; 60,000 objects and 1,048,576 values at most",
+            )
         };
         checked.map(|check| check.crc).ok_or_else(refuse)
     }
