@@ -128,10 +128,11 @@ impl Lockstep {
         let payload = Payload::read(payload)?;
         let Some(newcomer) = self.newcomer.as_mut() else { return Ok(()) };
         match payload.joining {
-            Some(JoinWord::Serve(served)) if served.attempt == newcomer.attempt => {
-                if *newcomer.helper.get_or_insert(player) == player {
-                    self.take_served(now, served);
-                }
+            Some(JoinWord::Serve(served))
+                if served.attempt == newcomer.attempt && newcomer.helper.is_none_or(|it| it == player) =>
+            {
+                newcomer.helper = Some(player);
+                self.take_served(now, served);
             }
             Some(JoinWord::Refuse { attempt, reason })
                 if attempt == newcomer.attempt && newcomer.helper.is_none_or(|it| it == player) =>
