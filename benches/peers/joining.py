@@ -103,18 +103,21 @@ def joined(seed: int) -> dict[str, Any]:
     match.join()
     new = match.peers[-1]
     loaded = None
-    for _ in range(60 * FRAMES):
+    received = 0.0
+    for frame in range(60 * FRAMES):
         match.run(1 / FRAMES)
+        if frame % FRAMES == FRAMES - 1:
+            # Kilobits of the last second, with what netcode, UDP and IP add.
+            others = [player for player in new.players if player != new.me]
+            received += sum(new.stats(player).received_kbps for player in others) * 125
         lockstep = match.locksteps.get(PLAYERS)
         if lockstep is None:
             continue
-        if loaded is None and PLAYERS in match.locksteps and lockstep.turn > 0:
+        if loaded is None and lockstep.turn > 0:
             loaded = new.time - began
         if not lockstep.joining and PLAYERS in lockstep.players:
             break
     seconds = match.peers[0].time - began
-    others = [player for player in new.players if player != new.me]
-    received = sum(new.stats(player).bytes_received for player in others)
     match.run(3)
     during = [
         (now.stats["stalled_us"] - then) / 1e6
@@ -123,7 +126,7 @@ def joined(seed: int) -> dict[str, Any]:
     return {
         "s until the world is loaded": round(loaded or 0.0, 2),
         "s until it plays": round(seconds, 2),
-        "bytes that it received until then": received,
+        "kB that it received until it plays, with headers": round(received / 1000),
         "ms that the others wait for it, at most": round(max(match.waited[:PLAYERS]) * 1000 / FRAMES),
         "ms that the others wait for anybody, at most": round(max(during) * 1000),
         "turns whose CRCs differ": sum(len(crcs) > 1 for crcs in match.crcs.values()),
@@ -136,7 +139,7 @@ def measure(seeds: int) -> dict[str, Any]:
     table: dict[str, Any] = {"players": PLAYERS, "bytes of the world": STATE, "seeds": seeds}
     for name in found[0]:
         values = [it[name] for it in found]
-        table[name] = {"median": statistics.median(values), "most": max(values)}
+        table[name] = {"median": round(statistics.median(values), 2), "most": max(values)}
     return table
 
 

@@ -79,6 +79,7 @@ class Match:
         self.locksteps: dict[int, tw.Lockstep] = {}
         self.crcs: dict[int, dict[int, int]] = {}
         self.events: dict[int, list[Any]] = {}
+        self.started: list[tw.Started] = []
         self.luck = tw.Random(5)
         host = tw.Peer.host(
             self.protocol,
@@ -119,6 +120,7 @@ class Match:
             assert not inbox.chunks
             for event in inbox.events:
                 if isinstance(event, tw.Started):
+                    self.started.append(event)
                     game = self.games[i] = Game(list(event.players), self.ballast)
                     hooks: Any = {"save": game.save, "load": game.load}
                     if self.settings.get("with_arrays"):
@@ -323,3 +325,30 @@ def test_a_withheld_copy_names_who_withholds_it() -> None:
     assert voted
     assert [core.turn > 30 for core in cores[:2]] == [True, True]
     assert cores[0].players == cores[1].players == [0, 1]
+
+
+def test_mistakes_with_joining_and_healing_are_named() -> None:
+    match = Match(2, 3)
+
+    def make(**settings: Any) -> tw.Lockstep:
+        return tw.Lockstep(match.peers[0], match.started[0], COMMANDS, **settings)
+
+    for settings, error in (
+        ({"heal": True}, "heal must be False where save or load isn't given, not True"),
+        ({"joining": True, "save": bytes}, "joining must be False where save or load isn't given"),
+    ):
+        with pytest.raises(ValueError, match=error):
+            make(**settings)
+    for settings, error in (
+        ({"heal": 1}, "heal must be True or False, not int"),
+        ({"joining": "yes"}, "joining must be True or False, not str"),
+        ({"arrays": {}}, "arrays must be callable or None, not dict"),
+    ):
+        with pytest.raises(TypeError, match=error):
+            make(**settings)
+    # Without load a newcomer can't play, and hears so at once.
+    match.settings["load"] = None
+    match.settings["save"] = None
+    match.join()
+    with pytest.raises(ValueError, match="can't take part in its turns without load"):
+        match.run(4)

@@ -293,8 +293,9 @@ impl Lockstep {
         let due = newcomer.due.map_or(now, |(turn, at)| {
             let nanos =
                 i128::from(at.as_nanos()) - i128::from(turn - self.turn - 1) * self.length.as_nanos() as i128;
-            let oldest = i128::from(now.as_nanos()) - 3 * self.length.as_nanos() as i128;
-            Instant::from_nanos(nanos.max(oldest).max(0) as u64)
+            // Whatever the helper says, it is near.
+            let (near, now) = (3 * self.length.as_nanos() as i128, i128::from(now.as_nanos()));
+            Instant::from_nanos(nanos.clamp(now - near, now + near).max(0) as u64)
         });
         self.due = due;
     }
