@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import joining
 import meeting
 import tickwire as tw
 
@@ -108,6 +109,18 @@ def rows(minutes: float, found: dict[str, Any]) -> list[tuple[str, str, str, boo
                 sent <= most,
             )
         )
+    newcomer = found["joining"]
+    waits, plays = newcomer["ms that the others wait for it, at most"], newcomer["s until it plays"]
+    table.append(
+        (
+            f"a ninth joins a running lockstep game of {newcomer['players']} with a world of 1 MiB, "
+            f"5 % loss, 80 ± 20 ms, {newcomer['seeds']} seeds",
+            "nobody waits for it for more than a turn",
+            f"plays after median {plays['median']} s, most {plays['most']} s; the others wait for it "
+            f"median {waits['median']:g} ms, most {waits['most']} ms",
+            waits["most"] <= 100,
+        )
+    )
     ms = start["ms between the first and the last"]
     table += [
         (
@@ -153,6 +166,7 @@ def main() -> None:
         "boxes": meeting.boxes(),
         "master": meeting.master_dies(arguments.seeds),
         "start": meeting.start_skew(20),
+        "joining": joining.measure(10),
     }
     table = rows(arguments.minutes, found)
     text = HEAD.format(machine=machine(), build=f"a {arguments.build} build")

@@ -5944,6 +5944,9 @@ class LockstepCore:
         max_delay: int | None = None,
         resend: float | None = None,
         log_turns: int = 32,
+        joins: bool = False,
+        admits: bool = False,
+        heals: bool = False,
     ) -> LockstepCore: ...
     def command(self, command: bytes, /) -> None:
         """Adds a command to the next turn with room.
@@ -5973,11 +5976,17 @@ class LockstepCore:
         """A payload for a player, of at most ``max_bytes``; None if there is nothing to send now."""
     def poll_turn(
         self, now: float, /
-    ) -> tuple[int, int, int, int, bool, int, int, list[tuple[int, bytes]]] | None:
+    ) -> tuple[int, int, int, int, bool, int, int, list[tuple[int, bytes]], int] | None:
         """The next turn, if it is due and its data has arrived: number, steps, delay, speed, paused, players,
-        left, commands."""
+        left, commands, joined."""
     def check(
-        self, now: float, turn: int, draw: int, rows: list[tuple[str, tuple[str, ...], list[Any]]], /
+        self,
+        now: float,
+        turn: int,
+        draw: int,
+        rows: list[tuple[str, tuple[str, ...], list[Any]]],
+        arrays: list[tuple[str, Any]] | None = None,
+        /,
     ) -> int:
         """Takes the world after a turn. Returns its CRC.
 
@@ -5985,12 +5994,41 @@ class LockstepCore:
             draw: 16 bits of the shared generator.
             rows: for each class, in the order of numbers: its name, its fields' names, and for each object a
                 tuple of its id and the fields' values.
+            arrays: names and arrays of numbers, compared element by element.
 
         Raises:
             ValueError: two objects have the same id, a number is out of its bounds, or the turn isn't the
                 newest.
             TypeError: a value has a type that can't be compared.
         """
+    def states_wanted(self) -> list[int]:
+        """Who is to be sent the world."""
+    def state_head(self, now: float, player: int, /) -> bytes | None:
+        """What goes in front of the world after the newest turn, which is now sent to a player; None where it wants none any more."""
+    def is_served(self, player: int, /) -> bool:
+        """Whether a player to whom the world is sent still wants it."""
+    def refuse(self, now: float, player: int, reason: int, /) -> None:
+        """Tells one who asked for the world that it gets none, and why: a number."""
+    def take_state(self, peer: Peer[Any], /) -> tuple[int, bytes] | None:
+        """The next world that came to a peer: from which player, and its bytes."""
+    def expects(self, player: int, state: bytes, /) -> tuple[int, int] | None:
+        """The turn of a world that came, and how many bytes stand in front of it; None where it wasn't asked for."""
+    def load(self, now: float, player: int, state: bytes, /) -> bool:
+        """Goes on from a world that a player sent and that the game has loaded. False where it wasn't asked for."""
+    def give_up(self, reason: int, /) -> None:
+        """This player isn't let in, for a reason by its number."""
+    def ask_again(self, now: float, /) -> None:
+        """Asks anew to be let in."""
+    def heal_again(self, now: float, /) -> None:
+        """A world that came can't be gone on from: another one is asked for."""
+    def note_healed(self) -> None:
+        """The game has the others' world, up to the newest turn."""
+    @property
+    def joining(self) -> bool:
+        """Whether this player came later and doesn't play yet."""
+    @property
+    def healing(self) -> bool:
+        """Whether another's world is to replace this player's."""
     def resume(self, turn: int, /) -> None:
         """All worlds are equal again after this turn: comparing resumes."""
     def poll_event(self) -> tuple[Any, ...] | None:
@@ -6026,7 +6064,9 @@ def recording_settings(
     """A recording's first bytes: the settings of the match."""
 
 def recording_turn(
-    turn: tuple[int, int, int, int, bool, int, int, list[tuple[int, bytes]]], check: tuple[int, int] | None, /
+    turn: tuple[int, int, int, int, bool, int, int, list[tuple[int, bytes]], int],
+    check: tuple[int, int] | None,
+    /,
 ) -> bytes:
     """The record of a turn, with CRC and draw if it was checked."""
 
@@ -6041,9 +6081,10 @@ def read_recording(data: bytes, /) -> tuple[list[Any], str | None]:
     """
 
 def replayed_crc(
-    turn: tuple[int, int, int, int, bool, int, int, list[tuple[int, bytes]]],
+    turn: tuple[int, int, int, int, bool, int, int, list[tuple[int, bytes]], int],
     draw: int,
     rows: list[tuple[str, tuple[str, ...], list[Any]]],
+    arrays: list[tuple[str, Any]] | None = None,
     /,
 ) -> int:
     """The CRC of a turn in a replay: over the world after it and the players' commands, equal to

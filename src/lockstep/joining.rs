@@ -390,12 +390,13 @@ mod tests {
         let bytes = head.write();
         assert_eq!(bytes.len(), STATE_HEAD);
         assert_eq!(StateHead::read(&bytes).as_ref(), Some(&head));
-        for change in [
+        let changes: [fn(&mut StateHead); 4] = [
             |it: &mut StateHead| it.decider = 0,
             |it| it.steps = 0,
             |it| it.turn = 1 << 30,
             |it| it.speed = 65,
-        ] {
+        ];
+        for change in changes {
             let mut forged = head.clone();
             change(&mut forged);
             assert_eq!(StateHead::read(&forged.write()), None);

@@ -89,13 +89,15 @@ pub struct Config {
     pub check_every: u32,
     /// Frames run in a second.
     pub rate: u32,
+    /// A mark of the state's names and types, the same on all sides; 0 where there is none.
+    pub state: u64,
 }
 
 impl Config {
     /// A game with usual settings: two frames of delay, a window of eight, 60 frames a second.
     pub fn new(players: u8, me: u8, input: InputShape) -> Self {
         let players = u16::MAX >> (MAX_PLAYERS - usize::from(players).clamp(1, MAX_PLAYERS));
-        Config { players, me, input, delay: 2, window: 8, check_every: 16, rate: 60 }
+        Config { players, me, input, delay: 2, window: 8, check_every: 16, rate: 60, state: 0 }
     }
 }
 

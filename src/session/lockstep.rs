@@ -50,6 +50,10 @@ impl Carried for SharedLockstep {
         self.with(|core| core.note_left(now, player));
     }
 
+    fn note_joined(&mut self, _now: Instant, player: u8) {
+        self.with(|core| core.note_joined(player));
+    }
+
     fn ack_patience(&self) -> Duration {
         self.with(|core| core.ack_patience())
     }

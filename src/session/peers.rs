@@ -39,6 +39,9 @@ pub trait Carried: Any + Send {
     /// The player has left the game.
     fn note_left(&mut self, now: Instant, player: u8);
 
+    /// A player came after the start, or came again.
+    fn note_joined(&mut self, _now: Instant, _player: u8) {}
+
     /// How long the connections' acks may wait for the core's next packet. Zero: not at all.
     fn ack_patience(&self) -> Duration {
         Duration::ZERO
@@ -154,6 +157,12 @@ impl PeerPart {
         if let Some(core) = &mut core {
             for player in (0..mesh::MAX_PLAYERS as u8).filter(|player| left & bit(*player) != 0) {
                 core.note_left(now, player);
+            }
+            let (late, me) =
+                (roster.start.map_or(0, |start| roster.players() & !start.players), self.mesh.me());
+            let others = (0..mesh::MAX_PLAYERS as u8).filter(|player| Some(*player) != me);
+            for player in others.filter(|player| late & bit(*player) != 0) {
+                core.note_joined(now, player);
             }
         }
         core::mem::replace(&mut self.core, core)
@@ -405,8 +414,12 @@ impl PeerPart {
     /// Takes the mesh's events, for the core and the application.
     fn hear(&mut self, now: Instant) {
         while let Some(happening) = self.mesh.poll_happening() {
-            if let (Happening::Left { player, .. }, Some(core)) = (happening, &mut self.core) {
-                core.note_left(now, player);
+            match (happening, &mut self.core) {
+                (Happening::Left { player, .. }, Some(core)) => core.note_left(now, player),
+                (Happening::Joined { player, .. }, Some(core)) if Some(player) != self.mesh.me() => {
+                    core.note_joined(now, player);
+                }
+                _ => {}
             }
             self.told.push(happening);
         }

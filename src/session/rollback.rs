@@ -47,6 +47,10 @@ macro_rules! carried {
                     Setting::of("inputs", (least as u64) << 32 | most as u64),
                     check_every,
                     Setting::of("rate", config.rate.into()),
+                    match config.state {
+                        0 => Setting::any("state"),
+                        state => Setting::of("state", state),
+                    },
                 ];
                 ("rollback", settings)
             }

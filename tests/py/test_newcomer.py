@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Annotated, Any, assert_type
 
+import numpy as np
 import pytest
 import tickwire as tw
 from tickwire.lockstep import Dropped
@@ -90,6 +91,10 @@ def rollback(bits: int = 2, **settings: Any) -> Make:
     return lambda peer, _: tw.Rollback(peer, bits, save=int, load=nothing, check=int, **settings)
 
 
+def of_state(dtype: str, count: int = 8) -> Make:
+    return lambda peer, _: tw.Rollback(peer, 2, state={"x": np.zeros(count, dtype)})
+
+
 @pytest.mark.parametrize(
     ("here", "there", "sentence"),
     [
@@ -101,6 +106,8 @@ def rollback(bits: int = 2, **settings: Any) -> Make:
         (rollback(), rollback(3), "rollback has other settings than the one here: inputs"),
         (rollback(), rollback(rate=30, check_every=7), "than the one here: check_every, rate"),
         (rollback(), rollback(players=3), "rollback has other settings than the one here: players"),
+        (of_state("i4"), of_state("f4"), "rollback has other settings than the one here: state"),
+        (of_state("i4"), of_state("i4", 9), "rollback has other settings than the one here: state"),
         (lockstep(), rollback(), "it plays another kind of game than"),
     ],
 )

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tickwire as tw
-from tickwire.lockstep import Dropped, PaceChanged, Turn
+from tickwire.lockstep import Dropped, Joined, PaceChanged, Turn
 from tickwire.samples.rts import __main__ as rts
-from tickwire.samples.rts.messages import COMMANDS, Attack, Build, Command, Gather, Kind, Move, Train
+from tickwire.samples.rts.messages import (
+    COMMANDS,
+    PROTOCOL,
+    Attack,
+    Build,
+    Command,
+    Gather,
+    Kind,
+    Move,
+    Train,
+)
+from tickwire.samples.rts.player import Player
 from tickwire.samples.rts.rules import FIELDS, MOVING, Battlefield, Thing
 
 
@@ -46,6 +58,56 @@ def test_bots_play_one_match_and_it_plays_again(tmp_path: Path, capsys: pytest.C
     path.write_bytes(path.read_bytes()[:-1])
     assert rts.main(["replay", str(path)]) == 2
     assert "cut short" in capsys.readouterr().err
+
+
+def test_a_player_joins_the_running_match_by_its_code(tmp_path: Path) -> None:
+    conditions = tw.Conditions(latency=0.06, jitter=0.02, loss=0.03)
+    network = tw.SimulatedNetwork(conditions=conditions, seed=2)
+    rendezvous = tw.RendezvousServer("10.0.9.9:9", network=network)
+    common: dict[str, Any] = {"network": network, "rendezvous": "10.0.9.9:9"}
+    host = tw.Peer.host(
+        PROTOCOL, name="host", players=4, late_joining=True, bind="10.0.0.1:7", title="rts", **common
+    )
+    players = [Player(host, bot=True)]
+
+    def run(seconds: float) -> None:
+        for _ in range(round(seconds * 60)):
+            network.advance(1 / 60)
+            rendezvous.pump()
+            for player in players:
+                player.tick()
+
+    def join(number: int, **settings: Any) -> Player:
+        assert host.code is not None
+        peer = tw.Peer.join(
+            host.code, PROTOCOL, name=f"bot {number}", bind=f"10.0.0.{number + 1}:7", **common
+        )
+        players.append(Player(peer, bot=True, **settings))
+        return players[-1]
+
+    run(1)
+    join(1)
+    run(4)
+    host.start(countdown=1.0, seed=5)
+    run(20)
+    path = tmp_path / "late.twrec"
+    late = join(2, record=path)
+    run(20)
+    assert late.lockstep is not None
+    assert not late.lockstep.joining, late.status()
+    assert late.lockstep.players == {0, 1, 2}
+    assert late.world is not None
+    run(20)
+    # It has its own corner, and what it built is in all worlds.
+    assert all(player.world is not None and len(player.world.of(2, *Kind)) > 5 for player in players)
+    assert all(isinstance(event, PaceChanged | Joined) for player in players for event in player.events)
+    for player in players:
+        player.close()
+    rendezvous.close()
+    world, turns, differ = rts.replay(path)
+    assert turns > 200
+    assert differ == 0
+    assert world.save() == late.world.save()
 
 
 @pytest.fixture

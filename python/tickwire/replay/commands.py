@@ -63,7 +63,7 @@ def _show(recording: tw.Recording, parsed: argparse.Namespace) -> None:
     begin = -(2**31) if parsed.begin is None else parsed.begin
     end = 2**31 if parsed.end is None else parsed.end
     if parsed.commands is None:
-        for number, _, _, _, _, _, left, given in recording.raw_turns():
+        for number, _, _, _, _, _, left, given, _ in recording.raw_turns():
             if begin <= number < end and (given or left or parsed.all):
                 _line(number, crcs.get(number), [f"{player}: {data.hex()}" for player, data in given])
     else:

@@ -128,10 +128,11 @@ impl Lockstep {
         let payload = Payload::read(payload)?;
         let Some(newcomer) = self.newcomer.as_mut() else { return Ok(()) };
         match payload.joining {
-            Some(JoinWord::Serve(served)) if served.attempt == newcomer.attempt => {
-                if *newcomer.helper.get_or_insert(player) == player {
-                    self.take_served(now, served);
-                }
+            Some(JoinWord::Serve(served))
+                if served.attempt == newcomer.attempt && newcomer.helper.is_none_or(|it| it == player) =>
+            {
+                newcomer.helper = Some(player);
+                self.take_served(now, served);
             }
             Some(JoinWord::Refuse { attempt, reason })
                 if attempt == newcomer.attempt && newcomer.helper.is_none_or(|it| it == player) =>
@@ -292,8 +293,9 @@ impl Lockstep {
         let due = newcomer.due.map_or(now, |(turn, at)| {
             let nanos =
                 i128::from(at.as_nanos()) - i128::from(turn - self.turn - 1) * self.length.as_nanos() as i128;
-            let oldest = i128::from(now.as_nanos()) - 3 * self.length.as_nanos() as i128;
-            Instant::from_nanos(nanos.max(oldest).max(0) as u64)
+            // Whatever the helper says, it is near.
+            let (near, now) = (3 * self.length.as_nanos() as i128, i128::from(now.as_nanos()));
+            Instant::from_nanos(nanos.clamp(now - near, now + near).max(0) as u64)
         });
         self.due = due;
     }

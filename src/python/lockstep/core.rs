@@ -9,7 +9,8 @@ use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
 use crate::lockstep::checks::{FIRST_CLASS, TurnLog};
 use crate::lockstep::config::{MAX_DELAY, MAX_STEPS, members};
 use crate::lockstep::{
-    CommandError, Lockstep, LockstepConfig, LockstepEvent, Pace, StartedTurn, replayed_check,
+    CommandError, JoinRefusal, Lockstep, LockstepConfig, LockstepEvent, Pace, STATE_HEAD, StartedTurn,
+    StateHead, replayed_check,
 };
 use crate::python::arguments::{int, number, optional_int, optional_number, truth};
 use crate::python::errors::{ChannelFullError, MessageTooLargeError, value_error};
@@ -22,8 +23,8 @@ use crate::session::SharedLockstep;
 use crate::time::Instant;
 use crate::wire::BitWriter;
 
-/// A turn as a Python tuple: number, steps, delay, speed, paused, players, left, commands.
-pub(super) type TurnTuple = (i32, u8, u8, u8, bool, u16, u16, Vec<(u8, Vec<u8>)>);
+/// A turn as Python has it: number, steps, delay, speed, paused, players, left, commands, joined.
+pub(super) type TurnTuple = (i32, u8, u8, u8, bool, u16, u16, Vec<(u8, Vec<u8>)>, u16);
 
 /// Two hundred years: later times are mistakes.
 const LATEST: f64 = 200.0 * 366.0 * 86_400.0;
@@ -40,7 +41,8 @@ pub(super) fn turn_tuple<'py>(py: Python<'py>, turn: &StartedTurn) -> PyResult<B
         commands.append((*player, PyBytes::new(py, command)))?;
     }
     let it = turn;
-    (it.turn, it.steps, it.delay, it.speed, it.paused, it.players, it.left, commands).into_pyobject(py)
+    (it.turn, it.steps, it.delay, it.speed, it.paused, it.players, it.left, commands, it.joined)
+        .into_pyobject(py)
 }
 
 /// The machine under :class:`tickwire.Lockstep`, which is pleasanter to use. Players are numbers 0 to 15,
@@ -55,7 +57,7 @@ pub(crate) struct LockstepCore {
 impl LockstepCore {
     #[new]
     #[pyo3(signature = (me, players, master, *, start, step = 0.033, steps = 3, delay = 2, adapt = true, max_steps = None,
-                        max_delay = None, resend = None, log_turns = 32))]
+                        max_delay = None, resend = None, log_turns = 32, joins = false, admits = false, heals = false))]
     #[allow(clippy::too_many_arguments)] // Settings, all by keyword.
     fn new(
         me: &Bound<'_, PyAny>,
@@ -70,6 +72,9 @@ impl LockstepCore {
         #[pyo3(from_py_with = optional_int::max_delay)] max_delay: Option<i128>,
         #[pyo3(from_py_with = optional_number::resend)] resend: Option<f64>,
         #[pyo3(from_py_with = int::log_turns)] log_turns: i128,
+        joins: bool,
+        admits: bool,
+        heals: bool,
     ) -> PyResult<Self> {
         let (me, master) = (bounded("me", me, 0, 15)?, bounded("master", master, 0, 15)?);
         let mut config = LockstepConfig::new(me, players, master);
@@ -87,6 +92,7 @@ impl LockstepCore {
         };
         config.resend = resend.map(|resend| seconds("resend", resend, 10.0)).transpose()?;
         config.log_turns = within("log_turns", log_turns, 8, 256)?;
+        (config.joins, config.admits, config.heals) = (joins, admits, heals);
         let core = Lockstep::new(config, instant(start)?).map_err(value_error)?;
         Ok(LockstepCore { core: Arc::new(Mutex::new(core)) })
     }
@@ -170,8 +176,8 @@ impl LockstepCore {
         Ok(filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    /// The next turn, if it is due and its data has arrived: number, steps, delay, speed, paused, players,
-    /// left, commands.
+    /// The next turn, if it is due and its data is there: number, steps, delay, speed, paused, players, left, commands,
+    /// joined.
     #[pyo3(signature = (now, /))]
     fn poll_turn<'py>(&self, py: Python<'py>, now: f64) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let turn = lock(&self.core).poll_turn(instant(now)?);
@@ -184,19 +190,118 @@ impl LockstepCore {
     ///     draw: 16 bits of the shared generator.
     ///     rows: for each class, in the order of numbers: its name, its fields' names, and for each object a
     ///         tuple of its id and the fields' values.
+    ///     arrays: names and arrays of numbers, compared element by element.
     ///
     /// Raises:
     ///     ValueError: two objects have the same id, a number is out of its bounds, or the turn isn't the
     ///         newest.
     ///     TypeError: a value has a type that can't be compared.
-    #[pyo3(signature = (now, turn, draw, rows, /))]
-    fn check(&self, now: f64, turn: i32, draw: u16, rows: &Bound<'_, PyList>) -> PyResult<u32> {
-        let log = read_rows(rows)?;
+    #[pyo3(signature = (now, turn, draw, rows, arrays = None, /))]
+    fn check(
+        &self,
+        now: f64,
+        turn: i32,
+        draw: u16,
+        rows: &Bound<'_, PyList>,
+        arrays: Option<&Bound<'_, PyList>>,
+    ) -> PyResult<u32> {
+        let log = read_world(rows, arrays)?;
         let checked = lock(&self.core).check(instant(now)?, turn, draw, &log);
         let refuse = || {
-            PyValueError::new_err("turn must be the newest that ran, checked once; 60,000 objects at most")
+            PyValueError::new_err(
+                "turn must be the newest that ran, checked once; 60,000 objects and 1,048,576 values at most",
+            )
         };
         checked.map(|check| check.crc).ok_or_else(refuse)
+    }
+
+    /// Who is to be sent the world.
+    fn states_wanted(&self) -> Vec<u16> {
+        lock(&self.core).states_wanted().into_iter().map(u16::from).collect()
+    }
+
+    /// What goes in front of the world after the newest turn, which is now sent to a player; None where it wants none any more.
+    #[pyo3(signature = (now, player, /))]
+    fn state_head<'py>(
+        &self,
+        py: Python<'py>,
+        now: f64,
+        player: u8,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let head = lock(&self.core).state_head(instant(now)?, player);
+        Ok(head.map(|head| PyBytes::new(py, &head.write())))
+    }
+
+    /// Whether a player to whom the world is sent still wants it.
+    #[pyo3(signature = (player, /))]
+    fn is_served(&self, player: u8) -> bool {
+        lock(&self.core).is_served(player)
+    }
+
+    /// Tells one who asked for the world that it gets none, and why: a number.
+    #[pyo3(signature = (now, player, reason, /))]
+    fn refuse(&self, now: f64, player: u8, reason: u8) -> PyResult<()> {
+        let reason = JoinRefusal::from_number(reason).unwrap_or(JoinRefusal::Closed);
+        lock(&self.core).refuse(instant(now)?, player, reason);
+        Ok(())
+    }
+
+    /// The next world that came to a peer: from which player, and its bytes.
+    #[pyo3(signature = (peer, /))]
+    fn take_state<'py>(&self, peer: &Bound<'py, Peer>) -> Option<(u8, Bound<'py, PyBytes>)> {
+        let (player, bytes) = peer.get().take_state()?;
+        Some((player, PyBytes::new(peer.py(), &bytes)))
+    }
+
+    /// The turn of a world that came, and how many bytes stand in front of it; None where it wasn't asked for.
+    #[pyo3(signature = (player, state, /))]
+    fn expects(&self, player: u8, state: &[u8]) -> Option<(i32, usize)> {
+        let head = StateHead::read(state)?;
+        lock(&self.core).expects(player, &head).then_some((head.turn, STATE_HEAD))
+    }
+
+    /// Goes on from a world that a player sent and that the game has loaded. False where it wasn't asked for.
+    #[pyo3(signature = (now, player, state, /))]
+    fn load(&self, now: f64, player: u8, state: &[u8]) -> PyResult<bool> {
+        let now = instant(now)?;
+        Ok(StateHead::read(state).is_some_and(|head| lock(&self.core).load(now, player, &head)))
+    }
+
+    /// This player isn't let in, for a reason by its number.
+    #[pyo3(signature = (reason, /))]
+    fn give_up(&self, reason: u8) {
+        lock(&self.core).give_up(JoinRefusal::from_number(reason).unwrap_or(JoinRefusal::Closed));
+    }
+
+    /// Asks anew to be let in.
+    #[pyo3(signature = (now, /))]
+    fn ask_again(&self, now: f64) -> PyResult<()> {
+        lock(&self.core).ask_again(instant(now)?);
+        Ok(())
+    }
+
+    /// A world that came can't be gone on from: another one is asked for.
+    #[pyo3(signature = (now, /))]
+    fn heal_again(&self, now: f64) -> PyResult<()> {
+        lock(&self.core).heal_again(instant(now)?);
+        Ok(())
+    }
+
+    /// The game has the others' world, up to the newest turn.
+    fn note_healed(&self) {
+        lock(&self.core).note_healed();
+    }
+
+    /// Whether this player came later and doesn't play yet.
+    #[getter]
+    fn joining(&self) -> bool {
+        lock(&self.core).is_joining()
+    }
+
+    /// Whether another's world is to replace this player's.
+    #[getter]
+    fn healing(&self) -> bool {
+        lock(&self.core).is_healing()
     }
 
     /// All worlds are equal again after this turn: comparing resumes.
@@ -212,6 +317,9 @@ impl LockstepCore {
             LockstepEvent::Dropped { player, turn } => {
                 ("dropped", player, turn).into_pyobject(py)?.into_any()
             }
+            LockstepEvent::Joined { player, turn } => ("joined", player, turn).into_pyobject(py)?.into_any(),
+            LockstepEvent::Refused { reason } => ("refused", reason as u8).into_pyobject(py)?.into_any(),
+            LockstepEvent::Healed { player, turn } => ("healed", player, turn).into_pyobject(py)?.into_any(),
             LockstepEvent::Excluded => ("excluded",).into_pyobject(py)?.into_any(),
             LockstepEvent::PaceChanged { turn, pace } => {
                 ("pace", turn, pace.steps, pace.delay).into_pyobject(py)?.into_any()
@@ -264,8 +372,8 @@ impl LockstepCore {
 
     /// The players in the current turn.
     #[getter]
-    fn players(&self) -> Vec<u8> {
-        members(lock(&self.core).players()).collect()
+    fn players(&self) -> Vec<u16> {
+        members(lock(&self.core).players()).map(u16::from).collect()
     }
 
     /// Whether the others go on without this player.
@@ -320,16 +428,29 @@ fn read_rows(rows: &Bound<'_, PyList>) -> PyResult<TurnLog> {
 /// The CRC of a turn in a replay: over the world after it and the players' commands, equal to
 /// :meth:`LockstepCore.check`'s.
 #[pyfunction]
-#[pyo3(signature = (turn, draw, rows, /))]
-pub(crate) fn replayed_crc(turn: TurnTuple, draw: u16, rows: &Bound<'_, PyList>) -> PyResult<u32> {
-    Ok(replayed_check(&started(turn), draw, &read_rows(rows)?).crc)
+#[pyo3(signature = (turn, draw, rows, arrays = None, /))]
+pub(crate) fn replayed_crc(
+    turn: TurnTuple,
+    draw: u16,
+    rows: &Bound<'_, PyList>,
+    arrays: Option<&Bound<'_, PyList>>,
+) -> PyResult<u32> {
+    Ok(replayed_check(&started(turn), draw, &read_world(rows, arrays)?).crc)
+}
+
+fn read_world(rows: &Bound<'_, PyList>, arrays: Option<&Bound<'_, PyList>>) -> PyResult<TurnLog> {
+    let mut log = read_rows(rows)?;
+    if let Some(arrays) = arrays {
+        super::arrays::push(arrays, rows.len(), &mut log)?;
+    }
+    Ok(log)
 }
 
 /// A turn tuple as the core's type.
 pub(super) fn started(turn: TurnTuple) -> StartedTurn {
-    let (turn, steps, delay, speed, paused, players, left, commands) = turn;
+    let (turn, steps, delay, speed, paused, players, left, commands, joined) = turn;
     let commands = commands.into_iter().map(|(player, command)| (player, command.into())).collect();
-    StartedTurn { turn, steps, delay, speed, paused, players, left, commands }
+    StartedTurn { turn, steps, delay, speed, paused, players, left, joined, commands }
 }
 
 /// A value in 64 bits that are equal if the values are; None for types without such a form.

@@ -2,6 +2,7 @@
 //!
 //! Promises: a caller's mistake raises and names argument, value and bound; nothing that peers send raises.
 
+mod arrays;
 mod core;
 mod random;
 mod recording;

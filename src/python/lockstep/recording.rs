@@ -6,7 +6,7 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use super::core::{TurnTuple, started, turn_tuple};
 use crate::lockstep::TurnCheck;
-use crate::lockstep::recording::{MAGIC, MatchRecord, MatchSettings, RecordingReader, write};
+use crate::lockstep::recording::{MAGIC, MAX_RECORD, MatchRecord, MatchSettings, RecordingReader, write};
 use crate::python::errors::value_error;
 
 /// A recording's first bytes: the settings of the match.
@@ -20,11 +20,11 @@ pub(crate) fn recording_settings<'py>(
     players: u16,
     names: Vec<u8>,
     about: Vec<u8>,
-) -> Bound<'py, PyBytes> {
+) -> PyResult<Bound<'py, PyBytes>> {
     let mut bytes = MAGIC.to_vec();
     let settings = MatchSettings { seed, hash, step_us, players, names, about };
-    write(&MatchRecord::Settings(settings), &mut bytes);
-    PyBytes::new(py, &bytes)
+    write(&MatchRecord::Settings(settings), &mut bytes).map_err(value_error)?;
+    Ok(PyBytes::new(py, &bytes))
 }
 
 /// The record of a turn, with CRC and draw if it was checked.
@@ -34,10 +34,11 @@ pub(crate) fn recording_turn<'py>(
     py: Python<'py>,
     turn: TurnTuple,
     check: Option<(u32, u16)>,
-) -> Bound<'py, PyBytes> {
+) -> PyResult<Bound<'py, PyBytes>> {
     let mut bytes = Vec::new();
-    write(&MatchRecord::Turn(started(turn), check.map(|(crc, draw)| TurnCheck { crc, draw })), &mut bytes);
-    PyBytes::new(py, &bytes)
+    let check = check.map(|(crc, draw)| TurnCheck { crc, draw });
+    write(&MatchRecord::Turn(started(turn), check), &mut bytes).map_err(value_error)?;
+    Ok(PyBytes::new(py, &bytes))
 }
 
 /// The record of the world after a turn.
@@ -51,7 +52,9 @@ pub(crate) fn recording_snapshot<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let random = random.try_into().map_err(|_| PyValueError::new_err("random must be 32 bytes"))?;
     let mut bytes = Vec::new();
-    write(&MatchRecord::Snapshot { turn, random, state }, &mut bytes);
+    write(&MatchRecord::Snapshot { turn, random, state }, &mut bytes).map_err(|error| {
+        PyValueError::new_err(format!("save must give at most {} bytes: {error}", MAX_RECORD - 36))
+    })?;
     Ok(PyBytes::new(py, &bytes))
 }
 

@@ -2,6 +2,7 @@
 
 mod events;
 mod open;
+mod states;
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -49,6 +50,8 @@ pub(crate) struct Peer {
     pub(super) endpoint: Endpoint,
     /// Locked after the endpoint where both are.
     players: Mutex<Known>,
+    /// Worlds of a lockstep game that came.
+    states: Mutex<states::States>,
 }
 
 /// The players that events have told the game of.
@@ -591,7 +594,12 @@ impl Peer {
 
     fn over(endpoint: Endpoint) -> Self {
         static PEERS: AtomicU64 = AtomicU64::new(0);
-        Peer { id: PEERS.fetch_add(1, Ordering::Relaxed), endpoint, players: Mutex::default() }
+        Peer {
+            id: PEERS.fetch_add(1, Ordering::Relaxed),
+            endpoint,
+            players: Mutex::default(),
+            states: Mutex::default(),
+        }
     }
 
     /// Runs `work` on the mesh part at the current time.
@@ -661,6 +669,7 @@ impl Peer {
             let event = self.make_event(py, happening)?;
             pending.events.extend(event);
         }
+        self.keep_states(&mut pending.tick.chunks)?;
         let player_of =
             |handle| lock(&self.players).by_handle.get(&handle).map(|player| player.clone_ref(py));
         pending.make_chunks(py, |handle| Some(Some(player_of(handle)?.into_any())))?;

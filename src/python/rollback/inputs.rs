@@ -121,7 +121,7 @@ pub(super) struct InputObjects(Vec<KeptInputs>);
 
 #[derive(Debug, Default)]
 struct KeptInputs {
-    kept: Vec<(Vec<u8>, usize, Py<PyAny>)>,
+    kept: Vec<KeptInput>,
     oldest: usize,
 }
 
@@ -130,47 +130,63 @@ impl InputObjects {
         InputObjects((0..players).map(|_| KeptInputs::default()).collect())
     }
 
-    /// An input's object; the same one for the same bits while it is kept.
-    pub(super) fn get(
-        &mut self,
+    /// The inputs of a frame, player by player: objects that are kept, and bits of those that are still to be made. Runs no code
+    /// of the game's.
+    pub(super) fn find<'a>(
+        &self,
         py: Python<'_>,
-        kind: &InputKind,
-        player: usize,
-        input: GameInput<'_>,
-    ) -> PyResult<Py<PyAny>> {
-        if matches!(kind, InputKind::Int { .. }) {
-            return kind.make(py, input);
+        inputs: impl ExactSizeIterator<Item = GameInput<'a>>,
+    ) -> InputRow {
+        let mut row =
+            InputRow { objects: [const { None }; 16], missing: Vec::new(), count: inputs.len().min(16) };
+        for (player, (place, input)) in row.objects.iter_mut().zip(inputs).enumerate() {
+            let same = |(bytes, bits, _): &&KeptInput| *bits == input.bits && bytes == input.bytes;
+            match self.0[player].kept.iter().find(same) {
+                Some((_, _, object)) => *place = Some(object.clone_ref(py)),
+                None => row.missing.push((player, input.bytes.to_vec(), input.bits)),
+            }
         }
-        let KeptInputs { kept, oldest } = &mut self.0[player];
-        let same =
-            |(bytes, bits, _): &&(Vec<u8>, usize, Py<PyAny>)| *bits == input.bits && bytes == input.bytes;
-        if let Some((_, _, object)) = kept.iter().find(same) {
-            return Ok(object.clone_ref(py));
-        }
-        let object = kind.make(py, input)?;
-        let entry = (input.bytes.to_vec(), input.bits, object.clone_ref(py));
-        if kept.len() < KEPT {
-            kept.push(entry);
-        } else {
-            kept[*oldest] = entry;
-            *oldest = (*oldest + 1) % KEPT;
-        }
-        Ok(object)
+        row
     }
 
-    /// The inputs of a frame, in the order of players.
-    pub(super) fn row<'a>(
-        &mut self,
-        py: Python<'_>,
-        kind: &InputKind,
-        inputs: impl ExactSizeIterator<Item = GameInput<'a>>,
-    ) -> PyResult<Py<PyTuple>> {
-        let mut objects: [Option<Py<PyAny>>; 16] = [const { None }; 16];
-        let count = inputs.len().min(objects.len());
-        for (player, (place, input)) in objects.iter_mut().zip(inputs).enumerate() {
-            *place = Some(self.get(py, kind, player, input)?);
+    /// Keeps what was made for a row. Drop what it gives when no lock is held: it may run code of the game's.
+    pub(super) fn keep(&mut self, py: Python<'_>, row: InputRow) -> Vec<KeptInput> {
+        let mut dropped = Vec::new();
+        for (player, bytes, bits) in row.missing {
+            let Some(object) = &row.objects[player] else { continue };
+            let (entry, KeptInputs { kept, oldest }) =
+                ((bytes, bits, object.clone_ref(py)), &mut self.0[player]);
+            if kept.len() < KEPT {
+                kept.push(entry);
+            } else {
+                dropped.push(core::mem::replace(&mut kept[*oldest], entry));
+                *oldest = (*oldest + 1) % KEPT;
+            }
         }
-        Ok(PyTuple::new(py, objects[..count].iter_mut().filter_map(Option::take).collect::<Vec<_>>())?
-            .unbind())
+        dropped
+    }
+}
+
+/// Bytes and bits of an input, and the object made of it.
+type KeptInput = (Vec<u8>, usize, Py<PyAny>);
+
+/// The inputs of a frame.
+pub(super) struct InputRow {
+    objects: [Option<Py<PyAny>>; 16],
+    missing: Vec<(usize, Vec<u8>, usize)>,
+    count: usize,
+}
+
+impl InputRow {
+    /// Makes what is missing, which may run code of the game's: hold no lock. Gives the objects, player by player.
+    pub(super) fn make(&mut self, py: Python<'_>, kind: &InputKind) -> PyResult<Py<PyTuple>> {
+        for (player, bytes, bits) in &self.missing {
+            self.objects[*player] = Some(kind.make(py, GameInput { bytes, bits: *bits })?);
+        }
+        if matches!(kind, InputKind::Int { .. }) {
+            self.missing.clear();
+        }
+        let objects = self.objects[..self.count].iter().flatten().map(|object| object.clone_ref(py));
+        Ok(PyTuple::new(py, objects.collect::<Vec<_>>())?.unbind())
     }
 }

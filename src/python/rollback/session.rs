@@ -150,21 +150,28 @@ impl Rollback {
         frame as usize % inner.saved.len()
     }
 
-    fn give_advance(&self, py: Python<'_>, inner: &mut Inner, frame: u32) -> PyResult<Advance> {
-        let Inner { game, objects, players, .. } = inner;
-        let game = game.lock();
+    /// What each player gave to a frame. The objects are made with no lock held, as their class may call back in here.
+    fn give_advance(&self, py: Python<'_>, frame: u32) -> PyResult<Py<PyAny>> {
         let (mut guessed, mut left, mut mask) = (0u16, 0u16, 0u16);
-        for player in players.iter() {
-            let status = game.input(*player, frame).1;
-            mask |= 1 << player;
-            guessed |= u16::from(status == Status::Predicted) << player;
-            left |= u16::from(status == Status::Left) << player;
-        }
-        let row = players.iter().map(|player| game.input(*player, frame).0);
-        let inputs = objects.row(py, &self.kind, row)?;
-        let again = frame < inner.newest;
-        inner.newest = inner.newest.max(frame + 1);
-        Ok(Advance { frame, inputs, again, players: mask, guessed, left })
+        let mut row = {
+            let guard = lock(&self.inner);
+            let game = guard.game.lock();
+            for player in &guard.players {
+                let status = game.input(*player, frame).1;
+                mask |= 1 << player;
+                guessed |= u16::from(status == Status::Predicted) << player;
+                left |= u16::from(status == Status::Left) << player;
+            }
+            guard.objects.find(py, guard.players.iter().map(|player| game.input(*player, frame).0))
+        };
+        let inputs = row.make(py, &self.kind).map_err(|error| self.put_back(error))?;
+        let mut guard = lock(&self.inner);
+        let dropped = guard.objects.keep(py, row);
+        let again = frame < guard.newest;
+        guard.newest = guard.newest.max(frame + 1);
+        drop(guard);
+        drop(dropped);
+        Ok(Py::new(py, Advance { frame, inputs, again, players: mask, guessed, left })?.into_any())
     }
 
     fn is_checked(inner: &Inner, frame: u32) -> bool {
@@ -183,9 +190,8 @@ impl Rollback {
             inner.given += 1;
             match (request, &self.states) {
                 (Request::Advance(frame), _) => {
-                    let advance = self.give_advance(py, inner, frame)?;
                     drop(guard);
-                    return Ok(Some(Py::new(py, advance)?.into_any()));
+                    return self.give_advance(py, frame).map(Some);
                 }
                 (Request::Save(frame), StateKind::Arrays(arrays)) => arrays.save(inner.ring.save(frame)),
                 (Request::Load(frame), StateKind::Arrays(arrays)) => {
@@ -292,6 +298,7 @@ impl Rollback {
         config.check_every = within("check_every", check_every, 0, 100_000)?;
         config.rate = within("rate", rate, 1, 1_000)?;
         let states = StateKind::new(state, save, load, check)?;
+        config.state = states.mark();
         let count = config.window as usize + 2;
         let check_every = config.check_every;
         let game = SharedRollback::new(core::Rollback::new(config));

@@ -47,6 +47,19 @@ impl StateKind {
         }
     }
 
+    /// A mark of names, types and lengths of a state that is copied here; 0 for any other.
+    pub(super) fn mark(&self) -> u64 {
+        let StateKind::Arrays(arrays) = self else { return 0 };
+        let mut hasher = crc32fast::Hasher::new();
+        for field in &arrays.fields {
+            hasher.update(field.name.as_bytes());
+            hasher.update(&(field.length as u64).to_le_bytes());
+            hasher.update(&(field.size as u64).to_le_bytes());
+            hasher.update(field.kind.as_bytes());
+        }
+        u64::from(hasher.finalize()).max(1)
+    }
+
     /// Bytes of a state that is copied here.
     pub(super) fn size(&self) -> usize {
         if let StateKind::Arrays(arrays) = self { arrays.size } else { 0 }
@@ -73,6 +86,8 @@ struct StateField {
     offset: usize,
     size: usize,
     stride: usize,
+    /// Its type, as NumPy or the buffer protocol says it.
+    kind: String,
 }
 
 /// Arrays that together are the state.
@@ -129,12 +144,17 @@ impl Arrays {
         }
         let (start, length, stride) = (self.size, raw.len(), raw.item_size().max(1));
         self.size += length;
+        let of_dtype = |dtype: &Bound<'_, PyAny>| Ok::<_, PyErr>(dtype.getattr("str")?.to_string());
+        let kind = match &dtype {
+            Some(dtype) => of_dtype(dtype)?,
+            None => raw.format().to_string_lossy().into_owned(),
+        };
         self.held.push(Held(raw));
         let names = dtype.map(|dtype| dtype.getattr("names").map(|names| (dtype, names)));
         let dtype = names.transpose()?.filter(|(_, names)| !names.is_none());
         let Some((dtype, names)) = dtype else {
             let name = if name.is_empty() { "state" } else { name }.to_owned();
-            self.fields.push(StateField { name, start, length, offset: 0, size: 0, stride });
+            self.fields.push(StateField { name, start, length, offset: 0, size: 0, stride, kind });
             return Ok(());
         };
         let fields = dtype.getattr("fields")?;
@@ -142,10 +162,12 @@ impl Arrays {
             let field = field?;
             let about = fields.get_item(&field)?;
             let offset: usize = about.get_item(1)?.extract()?;
-            let size: usize = about.get_item(0)?.getattr("itemsize")?.extract()?;
+            let own_type = about.get_item(0)?;
+            let size: usize = own_type.getattr("itemsize")?.extract()?;
+            let kind = own_type.str()?.to_string();
             let own: String = field.extract()?;
             let name = if name.is_empty() { own } else { format!("{name}.{own}") };
-            self.fields.push(StateField { name, start, length, offset, size, stride });
+            self.fields.push(StateField { name, start, length, offset, size, stride, kind });
         }
         Ok(())
     }

@@ -91,12 +91,18 @@ impl SyncTest {
             match (step, &self.states) {
                 (ReplayStep::Advance(frame), _) => {
                     let TestInner { test, objects, players, .. } = inner;
-                    let row = (0..*players).map(|player| test.input(player, frame));
-                    let inputs = objects.row(py, &self.kind, row)?;
+                    let mut row = objects.find(py, (0..*players).map(|player| test.input(player, frame)));
+                    drop(guard);
+                    // Their class may call back in here.
+                    let inputs = row.make(py, &self.kind)?;
+                    let mut guard = lock(&self.inner);
+                    let inner = &mut *guard;
+                    let dropped = inner.objects.keep(py, row);
                     let again = frame < inner.newest;
                     inner.newest = inner.newest.max(frame + 1);
                     let players = u16::MAX >> (MAX_PLAYERS - inner.players);
                     drop(guard);
+                    drop(dropped);
                     let advance = Advance { frame, inputs, again, players, guessed: 0, left: 0 };
                     return Ok(Some(Py::new(py, advance)?.into_any()));
                 }

@@ -78,17 +78,22 @@ impl Spectator {
         #[pyo3(from_py_with = int::limit)] limit: i128,
     ) -> PyResult<Bound<'py, PyList>> {
         let limit = within("limit", limit, 1, 64)?;
-        let mut guard = lock(&self.inner);
-        let (spectator, objects) = &mut *guard;
-        let mut spectator = spectator.lock();
-        let frames = spectator.advance(limit);
+        let frames = lock(&self.inner).0.lock().advance(limit);
         let list = PyList::empty(py);
         for frame in frames {
-            let row = self.players.iter().map(|player| spectator.input(*player, frame).0);
-            let inputs = objects.row(py, &self.kind, row)?;
-            let has_left = |player: &usize| spectator.input(*player, frame).1 == Status::Left;
-            let left =
-                self.players.iter().copied().filter(has_left).fold(0, |mask, player| mask | 1 << player);
+            let (mut row, left) = {
+                let guard = lock(&self.inner);
+                let spectator = guard.0.lock();
+                let has_left = |player: &usize| spectator.input(*player, frame).1 == Status::Left;
+                let left =
+                    self.players.iter().copied().filter(has_left).fold(0, |mask, player| mask | 1 << player);
+                let inputs = self.players.iter().map(|player| spectator.input(*player, frame).0);
+                (guard.1.find(py, inputs), left)
+            };
+            // Their class may call back in here.
+            let inputs = row.make(py, &self.kind)?;
+            let dropped = lock(&self.inner).1.keep(py, row);
+            drop(dropped);
             let players = self.players.iter().fold(0, |mask, player| mask | 1 << player);
             list.append(Py::new(py, Advance { frame, inputs, again: false, players, guessed: 0, left })?)?;
         }

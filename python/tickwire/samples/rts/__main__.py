@@ -48,6 +48,9 @@ def replay(path: Path) -> tuple[Battlefield, int, int]:
     """Plays a recorded match again: returns the final world, the number of turns, and how many differ."""
     recording = tw.Recording.read(path)
     world, differ = Battlefield(recording.players, recording.seed), 0
+    if recording.start is not None:
+        # Of a player who joined the running match.
+        world.load(recording.start.state)
     for turn in recording.turns(COMMANDS):
         world.step(turn)
         differ += not recording.check(turn, world.objects(), FIELDS)

@@ -71,4 +71,5 @@ class Train:
 COMMANDS = [Move, Gather, Attack, Build, Train]
 Command = Move | Gather | Attack | Build | Train
 
-PROTOCOL = tw.Protocol(0x7213, COMMANDS, peers=True)
+PROTOCOL = tw.Protocol(0x7214, COMMANDS, channels=[tw.reliable_ordered(), tw.chunks()], peers=True)
+"""With chunks, as which the world goes to those who join a running game."""

@@ -33,6 +33,9 @@ def add_play(commands: Any) -> None:
     count = command.number(int, 1, MAX_PLAYERS)
     text = "people to wait for, you among them (1, with --host 2); bots take the other seats"
     each.add_argument("--people", type=count, metavar="N", help=text)
+    seats = command.number(int, 0, MAX_PLAYERS - 1)
+    text = "seats to keep free of bots, for those who join while the game runs (0)"
+    each.add_argument("--open", type=seats, default=0, metavar="N", help=text)
     each.add_argument("--name", default="you", help="your name, up to 32 bytes (you)")
     each.add_argument("--record", type=Path, metavar="FILE", help="write the match to this file")
     each.add_argument("--auto", action="store_true", help="let a bot play for you")
@@ -51,11 +54,18 @@ class Lobby:
         host: the peer that hosts the game.
         people: how many to wait for, the host among them.
         dial: the address at which bots find the host; with a rendezvous server they use its code.
+        free: seats that bots leave to those who join while the game runs.
     """
 
     def __init__(
-        self, host: tw.Peer, people: int, dial: tw.Address, rendezvous: tw.Address | None = None
+        self,
+        host: tw.Peer,
+        people: int,
+        dial: tw.Address,
+        rendezvous: tw.Address | None = None,
+        free: int = 0,
     ) -> None:
+        self._seats = MAX_PLAYERS - free
         self.bots: list[Player] = []
         self._host, self._people, self._dial, self._rendezvous = host, people, dial, rendezvous
         self._is_open = True
@@ -66,10 +76,10 @@ class Lobby:
         if self._is_open and (is_enough or present >= self._people) and present >= 1:
             where = self._dial if self._rendezvous is None else self._host.code
             if not self.bots and where is not None:
-                for number in range(1, MAX_PLAYERS - present + 1):
+                for number in range(1, self._seats - present + 1):
                     peer = tw.Peer.join(where, PROTOCOL, name=f"bot {number}", rendezvous=self._rendezvous)
                     self.bots.append(Player(peer, bot=True))
-            if present == MAX_PLAYERS:
+            if present >= self._seats:
                 self._host.start(countdown=COUNTDOWN)
                 self._is_open = False
         for bot in self.bots:
@@ -125,6 +135,7 @@ def _open(parsed: argparse.Namespace, stack: ExitStack) -> tuple[tw.Peer, Lobby 
             PROTOCOL,
             name=parsed.name,
             players=MAX_PLAYERS,
+            late_joining=True,
             bind=bind,
             rendezvous=rendezvous,
             title="strategy" if rendezvous is not None else "",
@@ -135,7 +146,7 @@ def _open(parsed: argparse.Namespace, stack: ExitStack) -> tuple[tw.Peer, Lobby 
     if not is_alone:
         print(f"A game on {host.address}, for others to join; Enter in the window starts it.", flush=True)
     people = parsed.people or (1 if is_alone else 2)
-    lobby = Lobby(host, people, _reachable(host.address), rendezvous)
+    lobby = Lobby(host, people, _reachable(host.address), rendezvous, parsed.open)
     stack.callback(lobby.close)
     return host, lobby
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import tickwire as tw
-from tickwire.lockstep import LockstepEvent
+from tickwire.lockstep import JoinRefused, LockstepEvent
 from tickwire.samples.rts.bot import Bot
 from tickwire.samples.rts.messages import COMMANDS
 from tickwire.samples.rts.rules import FIELDS, Battlefield
@@ -45,7 +45,7 @@ class Player:
                 self._play(self.lockstep, self.world)
 
     def _start(self, started: tw.Started) -> None:
-        world = self.world = Battlefield((player.number for player in self.peer.players), started.seed)
+        world = self.world = Battlefield(started.players, started.seed)
         self.lockstep = tw.Lockstep(
             self.peer,
             started,
@@ -66,7 +66,8 @@ class Player:
             world.step(turn)
             self.paused = turn.paused
             self.crc = lockstep.check(turn, world.objects()) or self.crc
-            if self._bot is not None and turn.number % THINKING == 0 and not turn.again:
+            thinks = turn.number % THINKING == 0 and not turn.again and not lockstep.joining
+            if self._bot is not None and thinks:
                 for command in self._bot.think(world):
                     lockstep.command(command)
         self.events += lockstep.events()
@@ -77,6 +78,9 @@ class Player:
             return [f"over: {self.ended.reason}"]
         if self.lockstep is None or self.world is None:
             return ["waiting for players"]
+        if self.lockstep.joining:
+            refused = [event for event in self.events if isinstance(event, JoinRefused)]
+            return [f"not let in: {refused[-1].reason}" if refused else "loading the others' world"]
         steps, delay = self.lockstep.pace
         lines = [f"turn {self.lockstep.turn}", f"pace {steps} x 33 ms, {delay} turns"]
         if self.paused:

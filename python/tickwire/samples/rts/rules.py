@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import tickwire as tw
 from tickwire.lockstep import Turn
-from tickwire.samples.rts.messages import SIZE, Attack, Build, Command, Gather, Kind, Move, Train
+from tickwire.samples.rts.messages import MAX_PLAYERS, SIZE, Attack, Build, Command, Gather, Kind, Move, Train
 
 SPEED = {Kind.WORKER: 6, Kind.SOLDIER: 8}
 """Steps a sub-turn."""
@@ -85,10 +85,24 @@ class Battlefield:
             x, y = (each + luck.between(-200, 200) for each in place)
             self._add(NOBODY, Kind.MINE, x, y).left = MINE_GOLD
         for place_, player in enumerate(self.purses):
-            x, y = SIZE // 8 + SIZE * 3 // 4 * (place_ % 2), SIZE // 8 + SIZE * 3 // 4 * (place_ // 2 % 2)
-            self._add(player, Kind.BASE, x, y)
-            for i in range(4):
-                self._add(player, Kind.WORKER, x - 90 + 60 * i, y + 100)
+            self._settle(player, place_)
+
+    def _settle(self, player: int, corner: int) -> None:
+        """Gives a player what each begins with."""
+        x, y = _corner(corner)
+        self._add(player, Kind.BASE, x, y)
+        for i in range(4):
+            self._add(player, Kind.WORKER, x - 90 + 60 * i, y + 100)
+
+    def _join(self, player: int) -> None:
+        """A newcomer settles in the first corner where nobody has a base."""
+        self.purses = dict(sorted({**self.purses, player: Purse(player)}.items()))
+        bases = [thing for thing in self.things.values() if thing.kind == Kind.BASE]
+        for corner in range(MAX_PLAYERS):
+            x, y = _corner(corner)
+            if all(abs(it.x - x) > SIZE // 8 or abs(it.y - y) > SIZE // 8 for it in bases):
+                return self._settle(player, corner)
+        return self._settle(player, player)
 
     def _add(self, owner: int, kind: Kind, x: int, y: int) -> Thing:
         x, y = max(0, min(SIZE - 1, x)), max(0, min(SIZE - 1, y))
@@ -111,6 +125,8 @@ class Battlefield:
         for player in sorted(turn.left):
             for thing in self.of(player, *Kind):
                 del self.things[thing.id]
+        for player in sorted(turn.joined):
+            self._join(player)
         for player, command in turn.commands:
             self._obey(player, command)
         if turn.steps:
@@ -259,6 +275,10 @@ class Battlefield:
         if len(made) != purses or len(found) != things:
             raise ValueError("no saved world: it is truncated")
         self.purses, self.things = made, found
+
+
+def _corner(number: int) -> tuple[int, int]:
+    return SIZE // 8 + SIZE * 3 // 4 * (number % 2), SIZE // 8 + SIZE * 3 // 4 * (number // 2 % 2)
 
 
 def _far(a: Thing, b: Thing) -> int:

@@ -1,0 +1,91 @@
+"""Turns, and the commands in them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from tickwire._core import Protocol, Random
+from tickwire.errors import FieldError, StreamError
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn to run now, the same for all players."""
+
+    number: int
+    """Counts from -delay; turn 0 is the first that can have commands."""
+    steps: int
+    """Sub-turns to simulate; 0 while the game is paused."""
+    delay: int
+    """Turns between giving a command and running it."""
+    speed: int
+    """How fast turns follow each other, in percent."""
+    paused: bool
+    """Whether the game is paused."""
+    players: frozenset[int]
+    """Numbers of the players in this turn."""
+    left: frozenset[int]
+    """Numbers of the players who take no part from this turn on."""
+    commands: list[tuple[int, Any]]
+    """By player number, then in the order they were given."""
+    random: Random
+    """The shared generator."""
+    again: bool = False
+    """Whether it has run here before: after :meth:`Lockstep.load_state`, or in a replay."""
+    joined: frozenset[int] = frozenset()
+    """Numbers of those who came while the game ran and take part from this turn on."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WaitingFor:
+    """Why the due turn can't start: some players' data is missing."""
+
+    turn: int
+    """The number of the turn."""
+    players: frozenset[int]
+    """Numbers of the players whose data is missing."""
+    seconds: float
+    """How long it has been due."""
+
+
+def members(mask: int) -> frozenset[int]:
+    """The players of a mask."""
+    return frozenset(player for player in range(16) if mask >> player & 1)
+
+
+class Commands:
+    """The classes of commands, coded by a protocol."""
+
+    def __init__(self, commands: Sequence[type]) -> None:
+        if not isinstance(commands, Sequence) or isinstance(commands, str):
+            raise TypeError(f"commands must be a sequence of classes, not {type(commands).__name__}")
+        try:
+            self.protocol: Protocol[Any] = Protocol(0, list(commands))
+        except (TypeError, ValueError) as error:
+            raise type(error)(str(error).replace("messages", "commands")) from None
+        self.bad = 0
+
+    def turn(self, it: Any, random: Random, again: bool = False) -> Turn:
+        number, steps, delay, speed, paused, players, left, given, joined = it
+        commands = []
+        for player, data in given:
+            try:
+                commands.append((player, self.protocol.decode(data)))
+            except (StreamError, FieldError):
+                # All players have the same bytes, so all skip it.
+                self.bad += 1
+        return Turn(
+            number,
+            steps,
+            delay,
+            speed * 10,
+            paused,
+            members(players),
+            members(left),
+            commands,
+            random,
+            again,
+            members(joined),
+        )

@@ -1,0 +1,63 @@
+//! Worlds of a lockstep game, which players send each other as chunks: they are the library's, and no game sees them.
+
+use std::collections::VecDeque;
+
+use pyo3::prelude::*;
+
+use super::Peer;
+use crate::endpoint::PeerHandle;
+use crate::python::lock;
+use crate::session::SharedLockstep;
+use crate::transport::chunks::{ChunkEvent, Stored};
+
+/// Labels of such chunks begin with it.
+const LABEL: &str = "tickwire.lockstep ";
+/// Worlds that wait to be looked at, at most.
+const MAX_STATES: usize = 4;
+
+/// From which player each came.
+pub(super) type States = VecDeque<(u8, Stored)>;
+
+impl Peer {
+    /// Takes worlds out of what came.
+    pub(super) fn keep_states(&self, chunks: &mut Vec<(PeerHandle, ChunkEvent)>) -> PyResult<()> {
+        let is_state = |event: &ChunkEvent| match event {
+            ChunkEvent::Received { offer, .. } | ChunkEvent::NotReceived { offer, .. } => {
+                offer.label.starts_with(LABEL)
+            }
+            _ => false,
+        };
+        if !chunks.iter().any(|(_, event)| is_state(event))
+            || !self.part(|part, _| part.core::<SharedLockstep>().is_some())?
+        {
+            return Ok(());
+        }
+        for (peer, event) in chunks.extract_if(.., |(_, event)| is_state(event)) {
+            let player = lock(&self.players).by_handle.get(&peer).map(|player| player.get().number);
+            let (ChunkEvent::Received { stored, .. }, Some(player)) = (event, player) else { continue };
+            let mut states = lock(&self.states);
+            if states.len() == MAX_STATES {
+                states.pop_front();
+            }
+            states.push_back((player, stored));
+        }
+        Ok(())
+    }
+
+    /// The next world that came, and from whom. One in a file that can't be read is left out.
+    pub(in crate::python) fn take_state(&self) -> Option<(u8, Vec<u8>)> {
+        loop {
+            let (player, stored) = lock(&self.states).pop_front()?;
+            match stored {
+                Stored::Bytes(bytes) => return Some((player, bytes)),
+                Stored::File(path) | Stored::Reused(path) => {
+                    if let Ok(bytes) = std::fs::read(&path) {
+                        // It is of this one moment: a later one is another file.
+                        let _ = std::fs::remove_file(&path);
+                        return Some((player, bytes));
+                    }
+                }
+            }
+        }
+    }
+}

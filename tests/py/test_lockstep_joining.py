@@ -1,0 +1,354 @@
+"""Newcomers of a running lockstep game, healed worlds, and arrays that are compared."""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+import tickwire as tw
+from tickwire.lockstep import Desync, DesyncReport, Healed, Joined, JoinRefused, Turn
+
+
+@tw.message
+class Move:
+    unit: tw.u8
+    x: Annotated[int, tw.ranged(0, 1000)] = 0
+
+
+COMMANDS = [Move]
+
+
+@dataclasses.dataclass(slots=True)
+class Unit:
+    id: int
+    x: int = 0
+    luck: int = 0
+
+
+FIELDS = {Unit: ("x", "luck")}
+
+
+class Game:
+    """Whoever joins gets a unit, as everybody sees it."""
+
+    def __init__(self, players: list[int], ballast: int = 0) -> None:
+        self.units = {player: Unit(player) for player in players}
+        self.ballast = bytes(ballast)
+        self.heights = np.zeros(100, np.int32)
+
+    def step(self, turn: Turn) -> None:
+        for player in sorted(turn.joined):
+            self.units[player] = Unit(player)
+        for player in turn.left:
+            del self.units[player]
+        for player, command in turn.commands:
+            self.units[player].x += command.x
+        for _ in range(turn.steps):
+            self.units[turn.random.choice(sorted(self.units))].luck += 1
+            self.heights[turn.random.below(100)] += 1
+
+    def arrays(self) -> dict[str, Any]:
+        return {"heights": self.heights}
+
+    def save(self) -> bytes:
+        units = b"".join(struct.pack("<Bii", it.id, it.x, it.luck) for it in self.units.values())
+        return struct.pack("<B", len(self.units)) + units + self.heights.tobytes() + self.ballast
+
+    def load(self, state: bytes) -> None:
+        end = 1 + 9 * state[0]
+        self.units = {it[0]: Unit(*it) for it in struct.iter_unpack("<Bii", state[1:end])}
+        self.heights[:] = np.frombuffer(state[end : end + 400], np.int32)
+        self.ballast = state[end + 400 :]
+
+
+class Match:
+    def __init__(
+        self, count: int, places: int, *, folder: Path | None = None, ballast: int = 0, **settings: Any
+    ):
+        conditions = tw.Conditions(latency=0.08, jitter=0.02, loss=0.05)
+        self.network = tw.SimulatedNetwork(conditions=conditions, seed=3)
+        chunks = [] if settings.pop("without_chunks", False) else [tw.chunks()]
+        self.protocol = tw.Protocol(7, [Move], channels=[tw.reliable_ordered(), *chunks], peers=True)
+        self.settings, self.folder, self.ballast = settings, folder, ballast
+        self.peers: list[Any] = []
+        self.games: dict[int, Game] = {}
+        self.locksteps: dict[int, tw.Lockstep] = {}
+        self.crcs: dict[int, dict[int, int]] = {}
+        self.events: dict[int, list[Any]] = {}
+        self.started: list[tw.Started] = []
+        self.luck = tw.Random(5)
+        host = tw.Peer.host(
+            self.protocol,
+            name="p0",
+            players=places,
+            late_joining=True,
+            bind="10.0.0.1:7",
+            network=self.network,
+        )
+        self.add(host)
+        for _ in range(1, count):
+            self.join()
+        self.run(3)
+        host.start(countdown=1.0, seed=9)
+        self.run(4)
+        assert len(self.locksteps) == count
+
+    def add(self, peer: Any) -> int:
+        self.peers.append(peer)
+        i = len(self.peers) - 1
+        self.crcs[i], self.events[i] = {}, []
+        return i
+
+    def join(self, contact: str = "10.0.0.1:7") -> int:
+        i = len(self.peers)
+        bind = f"10.0.0.{i + 1}:7"
+        return self.add(tw.Peer.join(contact, self.protocol, name=f"p{i}", bind=bind, network=self.network))
+
+    def run(self, seconds: float) -> None:
+        for _ in range(round(seconds * 60)):
+            self.network.advance(1 / 60)
+            for i, peer in enumerate(self.peers):
+                if not peer.closed:
+                    self.tick(i, peer)
+
+    def tick(self, i: int, peer: Any) -> None:
+        with peer.tick() as inbox:
+            assert not inbox.chunks
+            for event in inbox.events:
+                if isinstance(event, tw.Started):
+                    self.started.append(event)
+                    game = self.games[i] = Game(list(event.players), self.ballast)
+                    hooks: Any = {"save": game.save, "load": game.load}
+                    if self.settings.get("with_arrays"):
+                        hooks["arrays"] = game.arrays
+                    if self.folder is not None:
+                        hooks["record"] = self.folder / f"{i}.twrec"
+                    settings = {key: it for key, it in self.settings.items() if key != "with_arrays"}
+                    self.locksteps[i] = tw.Lockstep(
+                        peer, event, COMMANDS, objects=FIELDS, **(hooks | settings)
+                    )
+            if i not in self.locksteps:
+                return
+            lockstep, game = self.locksteps[i], self.games[i]
+            if not lockstep.joining and self.luck.below(20) == 0:
+                lockstep.command(Move(1, self.luck.below(1000)))
+            for turn in lockstep.turns():
+                game.step(turn)
+                crc = lockstep.check(turn, game.units.values())
+                if crc is not None:
+                    self.crcs[i][turn.number] = crc
+            self.events[i] += lockstep.events()
+
+    def is_one(self, *players: int) -> bool:
+        turns = min(self.locksteps[i].turn for i in players)
+        begin = max(min(self.crcs[i]) for i in players)
+        assert turns > begin + 20
+        return all(len({self.crcs[i][turn] for i in players}) == 1 for turn in range(begin, turns))
+
+
+def test_a_newcomer_joins_a_running_game_and_its_recording_plays(tmp_path: Path) -> None:
+    match = Match(3, 4, folder=tmp_path, ballast=300_000)
+    match.run(5)
+    new = match.join()
+    match.run(12)
+    lockstep = match.locksteps[new]
+    assert not lockstep.joining
+    assert [lockstep.players for lockstep in match.locksteps.values()] == [{0, 1, 2, 3}] * 4
+    (joined,) = (event for event in match.events[0] if isinstance(event, Joined))
+    assert joined in match.events[new]
+    number = match.peers[new].me.number
+    assert joined.player == number
+    match.run(3)
+    assert match.is_one(0, 1, 2, new)
+    assert all(game.units[number].x > 0 for game in match.games.values())
+    for each in match.locksteps.values():
+        each.close()
+    # A whole recording and the newcomer's play to the same world.
+    whole, part = (tw.Recording.read(tmp_path / f"{i}.twrec") for i in (0, new))
+    assert whole.start is None
+    assert part.start is not None
+    for recording in (whole, part):
+        game = Game([0, 1, 2])
+        if recording.start is not None:
+            game.load(recording.start.state)
+        for turn in recording.turns(COMMANDS):
+            game.step(turn)
+            assert recording.check(turn, game.units.values(), FIELDS)
+            assert turn.joined == ({number} if turn.number == joined.turn else set())
+    found = whole.first_difference(part)
+    assert found is None or found.what == "end"
+
+
+def test_two_newcomers_at_once_and_one_whose_number_is_given_again() -> None:
+    match = Match(2, 3)
+    match.run(2)
+    match.peers[1].close()
+    match.run(1)
+    first, second = match.join(), match.join()
+    match.run(25)
+    assert match.locksteps[0].players == {0, 1, 2}
+    assert {match.peers[i].me.number for i in (0, first, second)} == {0, 1, 2}
+    assert match.is_one(0, first, second)
+
+
+def test_the_master_is_gone_while_a_newcomer_loads() -> None:
+    match = Match(3, 4, ballast=1_000_000)
+    match.run(2)
+    new = match.join("10.0.0.2:7")
+    match.run(3)
+    assert match.locksteps[new].joining
+    match.peers[0].close()
+    match.run(25)
+    assert not match.locksteps[new].joining
+    assert match.locksteps[1].players == {1, 2, 3}
+    assert match.is_one(1, 2, new)
+
+
+def test_a_game_without_chunks_or_joining_says_why_nobody_gets_in() -> None:
+    for settings, why in (
+        ({"joining": False}, "lets nobody in"),
+        ({"without_chunks": True}, r"tw.chunks\(\)"),
+    ):
+        match = Match(2, 3, **dict[str, Any](settings))
+        new = match.join()
+        match.run(4)
+        (refused,) = match.events[new]
+        assert isinstance(refused, JoinRefused)
+        assert match.locksteps[new].joining
+        with pytest.raises(AssertionError, match=why):
+            raise AssertionError(refused.reason)
+        match.locksteps[new].ask_again()
+        match.run(4)
+        assert len(match.events[new]) == 2
+        assert match.locksteps[0].players == {0, 1}
+
+
+def test_whoever_is_outvoted_is_healed() -> None:
+    match = Match(3, 3, heal=True)
+    match.run(2)
+    match.games[1].units[2].luck ^= 1
+    match.run(8)
+    for i in range(3):
+        assert [type(it) for it in match.events[i] if isinstance(it, Desync | Healed)] == [Desync, Healed]
+    for crcs in match.crcs.values():
+        crcs.clear()
+    match.run(4)
+    assert match.is_one(0, 1, 2)
+
+
+def test_arrays_are_compared_by_name_and_element() -> None:
+    match = Match(2, 2, with_arrays=True)
+    match.run(2)
+    match.games[1].heights[77] += 5
+    match.run(4)
+    (report,) = (event for event in match.events[0] if isinstance(event, DesyncReport))
+    (difference,) = report.differences
+    assert (difference.object, difference.id, difference.field) == ("arrays", 77, "heights")
+    assert difference.mine is not None
+    assert difference.theirs == difference.mine + 5
+
+
+@pytest.mark.parametrize(
+    ("array", "error"),
+    [
+        (np.zeros(3, "M8[s]"), "arrays"),
+        (np.zeros(3, np.float16), r"arrays\[.a.\] must be whole numbers"),
+        (np.zeros(3, ">i4"), r"arrays\[.a.\] must be whole numbers"),
+        (np.zeros(1_048_577, np.int8), "arrays must have at most 1048576 values"),
+        ([1, 2], "memoryview|array"),
+    ],
+)
+def test_arrays_that_cannot_be_compared_are_named(array: Any, error: str) -> None:
+    core = tw._core.LockstepCore(0, 1, 0, start=0.0)
+    assert core.poll_turn(1.0) is not None
+    with pytest.raises((TypeError, ValueError), match=error):
+        core.check(1.0, -2, 0, [], [("a", array)])
+    assert core.check(1.0, -2, 0, [], [("a", np.zeros((2, 2), np.float32)), ("b", np.ones(40, bool))])
+
+
+def test_snapshots_that_no_reader_takes_are_refused() -> None:
+    with pytest.raises(ValueError, match="save must give at most 67108828 bytes"):
+        tw._core.recording_snapshot(0, bytes([1] * 32), bytes(67_108_829))
+
+
+def test_a_withheld_copy_names_who_withholds_it() -> None:
+    cores = [tw._core.LockstepCore(me, 0b1111, 0, start=0.1) for me in range(3)]
+    liar = tw._core.LockstepCore(2, 0b1111, 0, start=0.1)
+    cores[2] = liar
+    # The liar alone got what player 3 gave to some turns, and then 3 is gone.
+    leaver = tw._core.LockstepCore(3, 0b1111, 0, start=0.1)
+    now = 0.1
+
+    def say(sender: Any, numbers: tuple[int, int], receiver: Any) -> None:
+        data = sender.fill(now, numbers[1])
+        if data is not None:
+            assert receiver.read(now, numbers[0], data) is None
+
+    for _ in range(100):
+        now += 0.02
+        for core in (*cores, leaver):
+            core.poll_turn(now)
+        say(leaver, (3, 2), liar)
+        for i, one in enumerate(cores):
+            for j, other in enumerate(cores):
+                if i != j:
+                    say(one, (i, j), other)
+    for core in cores:
+        core.note_left(now, 3)
+    seen = set()
+    voted = False
+    for _ in range(400):
+        now += 0.02
+        for i, core in enumerate(cores):
+            while core.poll_turn(now) is not None:
+                pass
+            if i == 2:
+                continue
+            waiting = core.waiting
+            if waiting is not None:
+                seen.add(waiting[1])
+                if waiting[1] == 0b100 and now - waiting[2] > 1.0:
+                    core.vote(now, 2, True)
+                    voted = True
+        # It says that it has the data, and never copies any: its payloads' copies are lost on the way.
+        for i in (0, 1):
+            say(cores[i], (i, 1 - i), cores[1 - i])
+            say(cores[i], (i, 2), liar)
+            data = liar.fill(now, i, 16)
+            if data is not None:
+                assert cores[i].read(now, 2, data) is None
+    assert 0b100 in seen, seen
+    assert voted
+    assert [core.turn > 30 for core in cores[:2]] == [True, True]
+    assert cores[0].players == cores[1].players == [0, 1]
+
+
+def test_mistakes_with_joining_and_healing_are_named() -> None:
+    match = Match(2, 3)
+
+    def make(**settings: Any) -> tw.Lockstep:
+        return tw.Lockstep(match.peers[0], match.started[0], COMMANDS, **settings)
+
+    for settings, error in (
+        ({"heal": True}, "heal must be False where save or load isn't given, not True"),
+        ({"joining": True, "save": bytes}, "joining must be False where save or load isn't given"),
+    ):
+        with pytest.raises(ValueError, match=error):
+            make(**settings)
+    for settings, error in (
+        ({"heal": 1}, "heal must be True or False, not int"),
+        ({"joining": "yes"}, "joining must be True or False, not str"),
+        ({"arrays": {}}, "arrays must be callable or None, not dict"),
+    ):
+        with pytest.raises(TypeError, match=error):
+            make(**settings)
+    # Without load a newcomer can't play, and hears so at once.
+    match.settings["load"] = None
+    match.settings["save"] = None
+    match.join()
+    with pytest.raises(ValueError, match="can't take part in its turns without load"):
+        match.run(4)
