@@ -22,7 +22,16 @@ impl Mesh {
             return self.handle_from_another(now, id, player, message);
         }
         match message {
-            Message::Propose { stamp, stable, pending } => self.handle_propose(id, stamp, stable, pending),
+            Message::Propose { stamp, stable, pending } => {
+                if stamp.epoch > self.epoch && self.uses_up_epochs(stamp.epoch) {
+                    return Err(MeshFault::Impossible);
+                }
+                if stamp.epoch > self.epoch && stamp.epoch >= self.voted {
+                    // It was voted for once more.
+                    self.enter_epoch(stamp.epoch);
+                }
+                self.handle_propose(id, stamp, stable, pending)
+            }
             Message::Commit { stamp, left } => {
                 if stamp == self.last && self.pending.is_some() {
                     if let Some(left) = left.filter(|_| self.pends_start()) {
@@ -65,13 +74,13 @@ impl Mesh {
                 }
                 Ok(())
             }
-            Message::Claim { epoch, last } => self.handle_claim(now, id, epoch, last),
+            Message::Claim { epoch, last } => self.handle_claim(now, id, player, epoch, last),
             Message::Grant { epoch } => {
                 self.handle_grant(now, player, epoch);
                 Ok(())
             }
             Message::Deny { epoch } => {
-                self.handle_deny(epoch);
+                self.handle_deny(now, epoch);
                 Ok(())
             }
             // Of a newcomer that was let in meanwhile.

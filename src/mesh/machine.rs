@@ -149,6 +149,9 @@ pub struct Mesh {
     pub(super) election: Option<Election>,
     /// The highest epoch that is known, in which this peer has given its vote.
     pub(super) voted: u32,
+    /// Of a master that asks for votes once more: the epoch, and who is for it; and when it asked last.
+    pub(super) renewal: Option<(u32, Players)>,
+    pub(super) renewed_at: Instant,
     /// The master that the game knows of.
     pub(super) told_master: Option<u8>,
     /// Of a master: who knows the proposal, the keys of the others, what there is to decide.
@@ -192,6 +195,8 @@ impl Mesh {
             epoch: 0,
             election: None,
             voted: 0,
+            renewal: None,
+            renewed_at: Instant::ZERO,
             told_master: None,
             acks: 0,
             keys: [None; MAX_PLAYERS],
@@ -262,6 +267,23 @@ impl Mesh {
     /// This player, once it is in the game.
     pub fn me(&self) -> Option<u8> {
         self.is_member().then_some(self.me.0)
+    }
+
+    /// This player's number, from its welcome on.
+    pub fn number(&self) -> Option<u8> {
+        matches!(self.phase, Phase::Joining | Phase::Member).then_some(self.me.0)
+    }
+
+    /// Those in the game and those about to be, this one left out, with where a link to each leads that is up.
+    pub fn known(&self) -> impl Iterator<Item = ((u8, u32), Option<SocketAddr>)> {
+        let linked =
+            self.links.iter().filter_map(|link| Some((link.player()?, link.address.filter(|_| link.is_up))));
+        let has_link = |who: &(u8, u32)| self.links.iter().any(|link| link.player() == Some(*who));
+        let members = self.pending.iter().chain([&self.stable]).flat_map(|roster| &roster.members);
+        let members = members.map(|member| (member.player, member.joined));
+        let expected = self.expected.iter().map(|expected| (expected.player, expected.joined));
+        let others = members.chain(expected).filter(move |who| who.0 != self.me.0 && !has_link(who));
+        linked.chain(others.map(|who| (who, None)))
     }
 
     /// Whether it is in the game.

@@ -1,7 +1,8 @@
 //! Games of peers: who is in them and who is the master, whatever dies when and whatever is said in which order.
 
+mod elections;
 mod hostile;
-mod world;
+pub(crate) mod world;
 
 use tickwire::mesh::{Happening, LeaveReason, Phase};
 use tickwire::rng::Rng;
