@@ -98,6 +98,7 @@ __all__ = [
     "PlayerJoined",
     "PlayerLeft",
     "PlayerOut",
+    "PlayerPath",
     "Properties",
     "Property",
     "Protocol",
@@ -3521,6 +3522,18 @@ class Player:
     def __hash__(self) -> int: ...
 
 @final
+class PlayerPath:
+    """The way by which a player is reached."""
+
+    __match_args__ = ("kind", "through")
+    @property
+    def kind(self) -> Literal["direct", "punched", "relayed"]:
+        """``'direct'``: to its own address; ``'punched'``: through the NATs of both; ``'relayed'``: somebody carries."""
+    @property
+    def through(self) -> Player | None:
+        """The player who carries for the two; None where nobody does, or the rendezvous' relay."""
+
+@final
 class PlayerJoined:
     """A player is in the game from now on. A peer that gets in has this event of itself, too, with those of all who are
     there."""
@@ -3596,6 +3609,7 @@ class Peer(Generic[_P]):
         timeout: int = 5,
         rendezvous: AddressLike | None = None,
         title: str = "",
+        relaying: bool = True,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
         slow_hook: float = 0.005,
@@ -3628,6 +3642,9 @@ class Peer(Generic[_P]):
             rendezvous (AddressLike | None, default None): a rendezvous server (:class:`RendezvousServer`): the game gets a
                 :attr:`code`, by which players behind boxes (NATs) join; None: only by addresses.
             title (str, default ''): shows the game in the rendezvous server's list, up to 48 bytes; '': by its code alone.
+            relaying (bool, default True): whether this player carries for two others who don't reach each other, at up to
+                128 KiB a second, and may be reached by way of another one itself. False of the host: newcomers who don't
+                reach all players are refused.
             factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
             priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
                 with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
@@ -3682,6 +3699,7 @@ class Peer(Generic[_P]):
         key: bytes | None = None,
         timeout: int = 5,
         rendezvous: AddressLike | None = None,
+        relaying: bool = True,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
         slow_hook: float = 0.005,
@@ -3712,6 +3730,8 @@ class Peer(Generic[_P]):
             key (bytes | None, default None): the 32 bytes of the game; None: development mode.
             timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
             rendezvous (AddressLike | None, default None): a rendezvous server: ``address`` is a code there.
+            relaying (bool, default True): whether this player carries for two others who don't reach each other, at up to
+                128 KiB a second, and may be reached by way of another one itself.
             factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
             priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
                 with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
@@ -3832,6 +3852,12 @@ class Peer(Generic[_P]):
 
         Args:
             player (Player): who is to go.
+        """
+    def path(self, player: Player, /) -> PlayerPath | None:
+        """The way by which a player is reached; None of this peer itself, and of one who is gone.
+
+        Args:
+            player (Player): whose way.
         """
     def send(
         self,

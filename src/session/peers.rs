@@ -12,7 +12,7 @@ use crate::mesh::{
     self, Action, Happening, LeaveReason, LinkEnd, MAX_PASS_BYTES, Mesh, Message, Ticket, bit,
 };
 use crate::netcode::{self, ConnectToken, Key, TOKEN_BYTES, TokenParams, USER_DATA_BYTES};
-use crate::rendezvous::lobby_code;
+use crate::rendezvous::{MemberRelay, Neighbour, lobby_code, member_address, member_of};
 use crate::rng::Entropy;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
@@ -51,6 +51,12 @@ const TOKEN_LIFETIME: u32 = 3600;
 /// How long whoever is out of the game has time to hear so.
 const FAREWELL: Duration = Duration::from_millis(500);
 
+/// How long one of several addresses of a player is dialled; the last may be that by another player.
+const ADDRESS_PATIENCE: Duration = Duration::from_millis(1500);
+
+/// The same of a code, to which a way is looked for first.
+const CODE_PATIENCE: Duration = Duration::from_secs(5);
+
 /// The least room in which a core is asked to write.
 const MIN_CORE_BITS: usize = 64;
 
@@ -88,6 +94,8 @@ pub struct PeerConfig {
     pub timeout: u32,
     /// A mark of what is spoken, where a refusal may say why.
     pub spoken: Option<u64>,
+    /// Whether two players may play by way of a third, if they don't reach each other.
+    pub relaying: bool,
 }
 
 /// The connection to a player that was let in.
@@ -175,6 +183,21 @@ impl PeerPart {
     /// Which player a connection is of, also one that is over and of which the application takes the last; and its joining.
     pub fn player_of(&self, handle: PeerHandle) -> Option<(u8, u32)> {
         self.players.iter().find(|it| it.handle == handle).map(|it| (it.player, it.joined))
+    }
+
+    /// Tells who carries for others of the players, and where they are.
+    pub fn tell_neighbours(&self, relay: &mut MemberRelay) {
+        let neighbours = self.mesh.known().map(|((player, joined), address)| Neighbour {
+            player,
+            joined,
+            address: address.filter(|address| member_of(*address).is_none()),
+        });
+        relay.set_neighbours(self.mesh.number(), neighbours);
+    }
+
+    /// Where the connection to a player leads, while there is one.
+    pub fn address_of(&self, player: (u8, u32)) -> Option<core::net::SocketAddr> {
+        self.mesh.known().find(|(other, address)| *other == player && address.is_some())?.1
     }
 
     /// Whether the application is to be told of something.
@@ -284,7 +307,10 @@ impl PeerPart {
                     // One behind a box is reached by its code alone.
                     let codes = addresses.iter().copied().filter(|address| lobby_code(*address).is_some());
                     let codes: Vec<_> = codes.collect();
-                    let addresses = if codes.is_empty() { addresses } else { codes };
+                    let mut addresses = if codes.is_empty() { addresses } else { codes };
+                    if self.config.relaying {
+                        addresses.push(member_address(of, of_joined));
+                    }
                     let Some(token) = self.token(now, &addresses, key, Some(ticket)) else { continue };
                     self.send(now, host, member, &Message::Expect { player, joined, ticket }, out);
                     let mut pass = token.to_bytes();
@@ -370,8 +396,11 @@ impl PeerPart {
         token: Option<ConnectToken>,
         player: Option<(u8, u32)>,
     ) {
+        let is_code = |token: &ConnectToken| token.addresses().iter().any(|it| lobby_code(*it).is_some());
+        let patience = if token.as_ref().is_some_and(is_code) { CODE_PATIENCE } else { ADDRESS_PATIENCE };
         let config = netcode::ClientConfig {
             development: self.config.netcode.development && player.is_none(),
+            patience: player.map(|_| patience),
             ..self.config.netcode
         };
         let id = token
