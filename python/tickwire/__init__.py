@@ -196,11 +196,13 @@ from tickwire.fields import (
 from tickwire.ghost import Always, Chosen, Grid, Hook, Owner, ghost
 from tickwire.handlers import Handlers
 from tickwire.hooks import AdmissionHook, PriorityHook
+from tickwire.lan import LanAnnouncement, LanGame, LanSearch, find_lan
 from tickwire.lockstep import Lockstep, Recording, RecordingError
 from tickwire.log import UnconfiguredLog
 from tickwire.loop import loop
 from tickwire.message import BlockMessage, Message, MessageFactory, message
 from tickwire.past import Judgement, Judgements, Past
+from tickwire.port_mapping import PortMapping
 from tickwire.prediction import Predicted, Prediction
 from tickwire.pulls import Catalogue, Pull, Puller, PullError, PullHook
 from tickwire.redial import Redialler, TokenSource
@@ -280,6 +282,9 @@ __all__ = [
     "Inputs",
     "Judgement",
     "Judgements",
+    "LanAnnouncement",
+    "LanGame",
+    "LanSearch",
     "LeaveReason",
     "Link",
     "Load",
@@ -303,6 +308,7 @@ __all__ = [
     "PlayerLeft",
     "PlayerOut",
     "PlayerPath",
+    "PortMapping",
     "Predicted",
     "Prediction",
     "PredictionError",
@@ -369,6 +375,7 @@ __all__ = [
     "except_owner",
     "f32",
     "f64",
+    "find_lan",
     "fixed",
     "flags",
     "generate_key",
