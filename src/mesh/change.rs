@@ -195,7 +195,8 @@ impl Mesh {
             let has_all = roster.members.iter().all(|member| {
                 member.player == self.me.0 || joiner.introduced.contains(&(member.player, member.joined))
             });
-            if has_all && joiner.reached & staying == staying && self.is_alone(joiner.player, &roster) {
+            let is_ready = has_all && joiner.key.is_some() && joiner.reached & staying == staying;
+            if is_ready && self.is_alone(joiner.player, &roster) {
                 roster.members.push(Member {
                     player: joiner.player,
                     joined: joiner.joined,
@@ -290,7 +291,7 @@ impl Mesh {
             }
         }
         for (player, key) in keys {
-            self.keys[usize::from(player)] = Some(key);
+            self.keys[usize::from(player)] = key;
         }
         let out = before.members.iter().filter(|member| !self.stable.has(member.player, member.joined));
         for (player, joined) in out.map(|member| (member.player, member.joined)).collect::<Vec<_>>() {

@@ -400,8 +400,8 @@ impl Mesh {
         (link.is_up, link.since, link.address) = (true, now, Some(address));
         match link.role {
             Role::Contact => {
-                let MeshConfig { name, key, addresses, .. } = &self.config;
-                let message = Message::Hello { name: name.clone(), key: *key, addresses: addresses.clone() };
+                let MeshConfig { name, addresses, .. } = &self.config;
+                let message = Message::Hello { name: name.clone(), addresses: addresses.clone() };
                 self.send(id, message);
             }
             Role::Player { .. } => self.say_reached(),
@@ -470,13 +470,17 @@ impl Mesh {
         let Some(link) = self.link_mut(id) else { return Ok(()) };
         let handled = match (&mut link.role, message) {
             (Role::Over, _) => Ok(()),
-            (Role::Stranger { ticket: None }, Message::Hello { name, key, addresses }) => {
-                self.handle_hello(now, id, name, key, addresses);
+            (Role::Stranger { ticket: None }, Message::Hello { name, addresses }) => {
+                self.handle_hello(now, id, name, addresses);
                 Ok(())
             }
             (Role::Stranger { ticket: Some(_) }, message) => self.defer(now, id, message),
             (Role::Joiner(joiner), Message::Reached { players }) => {
                 joiner.reached = players;
+                Ok(())
+            }
+            (Role::Joiner(joiner), Message::SealedWith { key }) => {
+                joiner.key = Some(key);
                 Ok(())
             }
             (Role::Joiner(_), Message::Unreached { .. }) => {
@@ -586,12 +590,10 @@ impl Mesh {
             self.stable.has(player, joined)
                 || self.pending.as_ref().is_some_and(|pending| pending.has(player, joined))
         };
-        let up = self.links.iter().filter(|link| link.is_up);
-        let players = up.filter_map(|link| match link.role {
-            Role::Player { player, joined } if known(player, joined) => Some(bit(player)),
-            _ => None,
-        });
-        players.fold(bit(self.me.0), |all, player| all | player)
+        // A newcomer that is proposed is one of them: to the master it is none of the players yet.
+        let up = self.links.iter().filter(|link| link.is_up).filter_map(Link::player);
+        let players = up.filter(|(player, joined)| known(*player, *joined));
+        players.fold(bit(self.me.0), |all, (player, _)| all | bit(player))
     }
 
     /// Whether these are enough to decide, of those that were agreed on and of those proposed.
