@@ -123,7 +123,8 @@ def _listeners(port: int) -> list[socket.socket]:
             if family == socket.AF_INET:
                 raise
             continue
-        for index in _interfaces() or [0]:
+        # Number 0 is the one that the system chooses.
+        for index in [0, *_interfaces()]:
             # An interface may be down, or have no address of the family.
             with contextlib.suppress(OSError):
                 if family == socket.AF_INET:
@@ -356,7 +357,8 @@ class LanSearch:
         for sender in self._sockets:
             is_4 = sender.family == socket.AF_INET
             group = _GROUP4 if is_4 else _GROUP6
-            for index in _interfaces() or [0]:
+            asked = False
+            for index in _interfaces():
                 # Of an interface that is down, or without the family.
                 with contextlib.suppress(OSError):
                     if is_4:
@@ -365,6 +367,11 @@ class LanSearch:
                         sender.sendto(query, (group, self._port))
                     else:
                         sender.sendto(query, (group, self._port, 0, index))
+                    asked = True
+            if not asked:
+                # Some systems have no interfaces by number: there is one that they choose.
+                with contextlib.suppress(OSError):
+                    sender.sendto(query, (group, self._port))
             if is_4:
                 # Where multicast is off, as on some Wi-Fi.
                 with contextlib.suppress(OSError):
