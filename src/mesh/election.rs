@@ -22,7 +22,7 @@ impl Mesh {
     /// Has a master be voted for once more, in an epoch that counts for all: whoever asked for votes after it was elected takes
     /// nothing from it any more. It is the master all the while.
     fn renew(&mut self, now: Instant, epoch: u32) {
-        if now < self.renewed_at + DENIED_PAUSE {
+        if now < self.renewed_at + CLAIM_TIMEOUT {
             // It asks again, and nobody is to keep all busy with elections.
             return;
         }
