@@ -26,7 +26,7 @@ TOPICS: dict[str, tuple[str, str]] = {
     ),
     "Peers": (
         "Games without a server.",
-        "RendezvousServer Relay "
+        "RendezvousServer Relay LanAnnouncement LanSearch LanGame find_lan PortMapping PlayerPath "
         "Peer Player PlayerJoined PlayerLeft MasterChanged Started GameEnded PeerEvent LeaveReason",
     ),
     "Lockstep": (

@@ -155,6 +155,26 @@ def master_dies(seeds: int) -> dict[str, Any]:
     }
 
 
+def by_a_third(seeds: int) -> dict[str, Any]:
+    """Of three players the two who came last don't reach each other: when they are in, by way of the host."""
+    times, relayed = [], 0
+    for seed in range(seeds):
+        network = tw.SimulatedNetwork(conditions=BAD, seed=seed)
+        network.partition(["10.0.0.2:7"], ["10.0.0.3:7"])
+        protocol = tw.Protocol(1, [Chat], peers=True)
+        peers = [tw.Peer.host(protocol, bind="10.0.0.1:7", network=network)]
+        peers += [tw.Peer.join("10.0.0.1:7", protocol, bind=f"10.0.0.{i}:7", network=network) for i in (2, 3)]
+        while min(len(peer.players) for peer in peers) < 3 and network.now < 20:
+            network.advance(1 / 60)
+            for peer in peers:
+                with peer.tick():
+                    pass
+        times.append(network.now)
+        paths = [peers[1].path(player) for player in peers[1].players]
+        relayed += [path.kind for path in paths if path] in (["direct", "relayed"], ["relayed", "direct"])
+    return {"seeds": seeds, "relayed": relayed, "s until all are in": spread(times, 2)}
+
+
 def start_skew(seeds: int) -> dict[str, Any]:
     """Eight players, 5 % loss, 50 +- 10 ms each way: how far apart they learn that the game begins."""
     skews = []
@@ -169,7 +189,12 @@ def start_skew(seeds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    for name, found in {"boxes": boxes(), "master": master_dies(20), "start": start_skew(5)}.items():
+    for name, found in {
+        "boxes": boxes(),
+        "third": by_a_third(20),
+        "master": master_dies(20),
+        "start": start_skew(5),
+    }.items():
         print(name, found)
 
 

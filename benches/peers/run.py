@@ -35,7 +35,8 @@ def rows(minutes: float, found: dict[str, Any]) -> list[tuple[str, str, str, boo
     waiting, said, odd, replayed = (
         found["lockstep"][name] for name in ("waiting", "said", "found", "replayed")
     )
-    boxes, master, start = found["boxes"], found["master"], found["start"]
+    boxes, master, start, third = found["boxes"], found["master"], found["start"], found["third"]
+    joined = third["s until all are in"]
     stalled = float(waiting["stalled, of the worst player"].rstrip("%"))
     differ, parted = waiting["turns whose CRCs differ"], master["turns whose CRCs differ"]
     until, lost = master["s until all have a new master"], master["players that lost a turn or ran one twice"]
@@ -78,6 +79,12 @@ def rows(minutes: float, found: dict[str, Any]) -> list[tuple[str, str, str, boo
             "16 of 16 as expected, within 3 s",
             f"{boxes['as expected']}, slowest {boxes['slowest, s']} s with the joining",
             boxes["as expected"] == "16 of 16" and boxes["slowest, s"] <= 3,
+        ),
+        (
+            f"two who don't reach each other, by way of a third, {third['seeds']} seeds",
+            "all play",
+            f"{third['relayed']} relayed; in after {joined['median']} s, most {joined['most']} s",
+            third["relayed"] == third["seeds"],
         ),
     ]
     for players, most in ((2, 10), (8, 40)):
@@ -164,6 +171,7 @@ def main() -> None:
         "lockstep": lockstep.measure(arguments.minutes),
         "rollback": rollback.measure(),
         "boxes": meeting.boxes(),
+        "third": meeting.by_a_third(50),
         "master": meeting.master_dies(arguments.seeds),
         "start": meeting.start_skew(20),
         "joining": joining.measure(10),

@@ -67,6 +67,7 @@ from tickwire._core import (
     PlayerJoined,
     PlayerLeft,
     PlayerOut,
+    PlayerPath,
     Protocol,
     Proxy,
     Random,
@@ -197,11 +198,13 @@ from tickwire.fields import (
 from tickwire.ghost import Always, Chosen, Grid, Hook, Owner, ghost
 from tickwire.handlers import Handlers
 from tickwire.hooks import AdmissionHook, PriorityHook
+from tickwire.lan import LanAnnouncement, LanGame, LanSearch, find_lan
 from tickwire.lockstep import Lockstep, Recording, RecordingError
 from tickwire.log import UnconfiguredLog
 from tickwire.loop import loop
 from tickwire.message import BlockMessage, Message, MessageFactory, message
 from tickwire.past import Judgement, Judgements, Past
+from tickwire.port_mapping import PortMapping
 from tickwire.prediction import Predicted, Prediction
 from tickwire.pulls import Catalogue, Pull, Puller, PullError, PullHook
 from tickwire.redial import Redialler, TokenSource
@@ -283,6 +286,9 @@ __all__ = [
     "Inputs",
     "Judgement",
     "Judgements",
+    "LanAnnouncement",
+    "LanGame",
+    "LanSearch",
     "LeaveReason",
     "Link",
     "Load",
@@ -305,6 +311,8 @@ __all__ = [
     "PlayerJoined",
     "PlayerLeft",
     "PlayerOut",
+    "PlayerPath",
+    "PortMapping",
     "Predicted",
     "Prediction",
     "PredictionError",
@@ -372,6 +380,7 @@ __all__ = [
     "except_owner",
     "f32",
     "f64",
+    "find_lan",
     "fixed",
     "flags",
     "generate_key",

@@ -99,6 +99,7 @@ __all__ = [
     "PlayerJoined",
     "PlayerLeft",
     "PlayerOut",
+    "PlayerPath",
     "Properties",
     "Property",
     "Protocol",
@@ -3558,6 +3559,18 @@ class Player:
     def __hash__(self) -> int: ...
 
 @final
+class PlayerPath:
+    """The way by which a player is reached."""
+
+    __match_args__ = ("kind", "through")
+    @property
+    def kind(self) -> Literal["direct", "punched", "relayed"]:
+        """``'direct'``: to its own address; ``'punched'``: through the NATs of both; ``'relayed'``: somebody carries."""
+    @property
+    def through(self) -> Player | None:
+        """The player who carries for the two; None where nobody does, or the rendezvous' relay."""
+
+@final
 class PlayerJoined:
     """A player has joined the game. A peer that joins gets this event for itself, too, and for all players
     who are in the game already."""
@@ -3635,6 +3648,7 @@ class Peer(Generic[_P]):
         timeout: int = 5,
         rendezvous: AddressLike | None = None,
         title: str = "",
+        relaying: bool = True,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
         slow_hook: float = 0.005,
@@ -3669,6 +3683,9 @@ class Peer(Generic[_P]):
                 only.
             title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not
                 listed.
+            relaying (bool, default True): whether this player carries for two others who don't reach each other, at up to
+                128 KiB a second, and may be reached by way of another one itself. False of the host: newcomers who don't
+                reach all players are refused.
             factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
             priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
                 with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
@@ -3723,6 +3740,7 @@ class Peer(Generic[_P]):
         key: bytes | None = None,
         timeout: int = 5,
         rendezvous: AddressLike | None = None,
+        relaying: bool = True,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
         slow_hook: float = 0.005,
@@ -3753,6 +3771,8 @@ class Peer(Generic[_P]):
             key (bytes | None, default None): the 32 bytes of the game; None: development mode.
             timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
             rendezvous (AddressLike | None, default None): a rendezvous server: ``address`` is a code there.
+            relaying (bool, default True): whether this player carries for two others who don't reach each other, at up to
+                128 KiB a second, and may be reached by way of another one itself.
             factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
             priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
                 with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
@@ -3874,6 +3894,12 @@ class Peer(Generic[_P]):
 
         Args:
             player (Player): the player to remove.
+        """
+    def path(self, player: Player, /) -> PlayerPath | None:
+        """The way by which a player is reached; None of this peer itself, and of one who is gone.
+
+        Args:
+            player (Player): whose way.
         """
     def send(
         self,

@@ -83,7 +83,7 @@ impl Carrier {
     ///
     /// Those of [`Driver::receive`].
     pub fn receive(&mut self) -> io::Result<()> {
-        self.share_code();
+        self.tell_ways();
         let Carrier { session, driver, gathering, .. } = self;
         let Some(driver) = driver else { return Ok(()) };
         let mut largest = 0;
@@ -99,11 +99,15 @@ impl Carrier {
         received.map(drop)
     }
 
-    /// Has a peer tell others the address of its code, by which all reach it.
-    fn share_code(&mut self) {
+    /// Has a peer tell others the address of its code, by which all reach it, and those who carry, who is there.
+    fn tell_ways(&mut self) {
         let Carrier { driver: Some(driver), session, .. } = self else { return };
         let now = driver.now();
-        if let (Some(client), Some(peers)) = (driver.rendezvous(), session.peers()) {
+        let Some(peers) = session.peers() else { return };
+        if let Some(relay) = driver.member_relay() {
+            peers.tell_neighbours(relay);
+        }
+        if let Some(client) = driver.rendezvous() {
             client.set_players(now, peers.mesh().roster().members.len() as u8);
             client.code().into_iter().for_each(|code| peers.mesh_mut().set_address(lobby_address(code)));
         }
@@ -158,7 +162,7 @@ impl Carrier {
     /// Those of [`Driver::receive`]. Pending datagrams were sent all the same.
     pub fn step(&mut self) -> io::Result<Next> {
         self.hear_refusals();
-        self.share_code();
+        self.tell_ways();
         let Carrier { session, driver, gathering, .. } = self;
         let Some(driver) = driver else { return Ok(Next::Over) };
         let (mut read, mut largest) = (false, 0);

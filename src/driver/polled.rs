@@ -15,7 +15,8 @@ use super::simulated::{HostId, VirtualNetwork};
 use super::udp::{DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters, UdpSocket};
 use crate::netsim::conditions::{Conditions, ConditionsError};
 use crate::netsim::link::{Link, LinkCounters};
-use crate::rendezvous::{Handled, RendezvousClient};
+use crate::rendezvous::carrying::CarryCounters;
+use crate::rendezvous::{CARRIED_HEAD, CarriedHere, Handled, MemberRelay, RendezvousClient};
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
 
@@ -32,6 +33,8 @@ pub struct Driver {
     link: Option<Link<(SocketAddr, Vec<u8>)>>,
     /// A peer's part in a rendezvous, which shares the port.
     rendezvous: Option<Box<RendezvousClient>>,
+    /// A player's part in carrying for others, on the same port.
+    members: Option<Box<MemberRelay>>,
     out: Datagrams,
     log: Option<Log>,
 }
@@ -58,6 +61,8 @@ pub struct DriverCounters {
     pub udp: UdpCounters,
     /// The simulated link's; zeros without one.
     pub link: LinkCounters,
+    /// What a player carried for others; None of whoever isn't asked to.
+    pub carry: Option<CarryCounters>,
 }
 
 impl Driver {
@@ -84,7 +89,7 @@ impl Driver {
     }
 
     fn over(port: Port) -> Self {
-        Driver { port, link: None, rendezvous: None, out: Datagrams::new(), log: None }
+        Driver { port, link: None, rendezvous: None, members: None, out: Datagrams::new(), log: None }
     }
 
     /// Puts a link with bad conditions before all that is sent. Its packets leave when the driver is called.
@@ -104,6 +109,16 @@ impl Driver {
     /// The peer's part in a rendezvous.
     pub fn rendezvous(&mut self) -> Option<&mut RendezvousClient> {
         self.rendezvous.as_deref_mut()
+    }
+
+    /// Has the port carry for players who don't reach each other, and wraps what goes to addresses that stand for some.
+    pub fn set_member_relay(&mut self, relay: MemberRelay) {
+        self.members = Some(Box::new(relay));
+    }
+
+    /// The player's part in carrying.
+    pub fn member_relay(&mut self) -> Option<&mut MemberRelay> {
+        self.members.as_deref_mut()
     }
 
     /// Captures all datagrams from now on: received ones on arrival, sent ones as they leave.
@@ -156,7 +171,9 @@ impl Driver {
             Port::Udp { socket, .. } => socket.counters(),
             Port::Simulated { .. } => UdpCounters::default(),
         };
-        DriverCounters { udp, link: self.link.as_ref().map(Link::counters).unwrap_or_default() }
+        let link = self.link.as_ref().map(Link::counters).unwrap_or_default();
+        let carry = self.members.as_ref().map(|members| members.counters());
+        DriverCounters { udp, link, carry }
     }
 
     /// Passes each waiting datagram to `handle`, up to the bound of one call, and sends its answers.
@@ -182,19 +199,24 @@ impl Driver {
         mut handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
     ) -> io::Result<bool> {
         let (mut last, unix) = (None, self.unix());
-        let Driver { port, rendezvous, out, log, .. } = self;
+        let Driver { port, rendezvous, members, out, log, .. } = self;
         let result = port.receive(bound, log.is_some(), |now, from, datagram| {
             if let Some(log) = &log {
                 log.received(now, from, datagram);
             }
             last = Some(now);
-            let (from, skipped) =
+            let (mut from, mut skipped) =
                 match rendezvous.as_mut().map(|it| it.handle_datagram(now, from, datagram, out)) {
                     None => (from, 0),
                     Some(Handled::NotOurs) => (rendezvous.as_ref().map_or(from, |it| it.known_as(from)), 0),
                     Some(Handled::Relayed(from, inside)) => (from, datagram.len() - inside.len()),
                     Some(Handled::Taken) => return,
                 };
+            match members.as_mut().map(|it| it.handle_datagram(now, from, &datagram[skipped..], out)) {
+                None | Some(CarriedHere::NotCarried) => {}
+                Some(CarriedHere::Taken) => return,
+                Some(CarriedHere::Ours(sender)) => (from, skipped) = (sender, skipped + CARRIED_HEAD),
+            }
             handle(now, unix, from, &mut datagram[skipped..], out);
         });
         self.send(last.unwrap_or_else(|| self.now()));
@@ -252,6 +274,9 @@ impl Driver {
     }
 
     fn send(&mut self, now: Instant) {
+        if let Some(members) = &mut self.members {
+            members.wrap_all(now, &mut self.out);
+        }
         if let Some(rendezvous) = &mut self.rendezvous {
             rendezvous.wrap_all(now, &mut self.out);
             rendezvous.transmit(now, &mut self.out);

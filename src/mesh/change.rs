@@ -22,7 +22,16 @@ impl Mesh {
             return self.handle_from_another(now, id, player, message);
         }
         match message {
-            Message::Propose { stamp, stable, pending } => self.handle_propose(id, stamp, stable, pending),
+            Message::Propose { stamp, stable, pending } => {
+                if stamp.epoch > self.epoch && self.uses_up_epochs(stamp.epoch) {
+                    return Err(MeshFault::Impossible);
+                }
+                if stamp.epoch > self.epoch && stamp.epoch >= self.voted {
+                    // It was voted for once more.
+                    self.enter_epoch(stamp.epoch);
+                }
+                self.handle_propose(id, stamp, stable, pending)
+            }
             Message::Commit { stamp, left } => {
                 if stamp == self.last && self.pending.is_some() {
                     if let Some(left) = left.filter(|_| self.pends_start()) {
@@ -65,13 +74,13 @@ impl Mesh {
                 }
                 Ok(())
             }
-            Message::Claim { epoch, last } => self.handle_claim(now, id, epoch, last),
+            Message::Claim { epoch, last } => self.handle_claim(now, id, player, epoch, last),
             Message::Grant { epoch } => {
                 self.handle_grant(now, player, epoch);
                 Ok(())
             }
             Message::Deny { epoch } => {
-                self.handle_deny(epoch);
+                self.handle_deny(now, epoch);
                 Ok(())
             }
             // Late, from a newcomer that has become a member.
@@ -186,7 +195,8 @@ impl Mesh {
             let has_all = roster.members.iter().all(|member| {
                 member.player == self.me.0 || joiner.introduced.contains(&(member.player, member.joined))
             });
-            if has_all && joiner.reached & staying == staying && self.is_alone(joiner.player, &roster) {
+            let is_ready = has_all && joiner.key.is_some() && joiner.reached & staying == staying;
+            if is_ready && self.is_alone(joiner.player, &roster) {
                 roster.members.push(Member {
                     player: joiner.player,
                     joined: joiner.joined,
@@ -281,7 +291,7 @@ impl Mesh {
             }
         }
         for (player, key) in keys {
-            self.keys[usize::from(player)] = Some(key);
+            self.keys[usize::from(player)] = key;
         }
         let out = before.members.iter().filter(|member| !self.stable.has(member.player, member.joined));
         for (player, joined) in out.map(|member| (member.player, member.joined)).collect::<Vec<_>>() {

@@ -3,8 +3,8 @@
 use super::links::{Election, LinkId, Role};
 use super::machine::{Mesh, MeshFault};
 use super::message::{Message, Stamp};
-use super::roster::{LeaveReason, bit};
-use super::{CLAIM_STAGGER, CLAIM_TIMEOUT, ELECTION_GRACE, MAX_EPOCH_STEP};
+use super::roster::{LeaveReason, Players, bit};
+use super::{CLAIM_STAGGER, CLAIM_TIMEOUT, DENIED_PAUSE, ELECTION_GRACE, MAX_EPOCH_STEP};
 use crate::time::Instant;
 
 impl Mesh {
@@ -12,15 +12,63 @@ impl Mesh {
     pub(super) fn lose_master(&mut self, now: Instant) {
         self.master = None;
         let until = now + self.config.timeout + ELECTION_GRACE;
-        self.election = Some(Election { next_at: self.turn(now), until, claim: None });
+        self.election = Some(Election { next_at: self.turn(now, 0), until, claim: None });
         self.check_minority(now);
-        self.update_election(now);
+        // Whoever noticed it earlier may have asked already: two who ask at once would have to ask again.
         self.replay(now, None);
+        self.update_election(now);
     }
 
-    /// When this player may claim: after those with lower numbers that it sees.
-    fn turn(&self, now: Instant) -> Instant {
-        let lower = self.reached() & (bit(self.me.0) - 1);
+    /// Has a master be voted for once more, in an epoch that counts for all: whoever asked for votes after it was elected takes
+    /// nothing from it any more. It is the master all the while.
+    fn renew(&mut self, now: Instant, epoch: u32) {
+        if now < self.renewed_at + CLAIM_TIMEOUT {
+            // It asks again, and nobody is to keep all busy with elections.
+            return;
+        }
+        self.renewed_at = now;
+        self.voted = self.voted.max(epoch).saturating_add(1);
+        self.renewal = Some((self.voted, bit(self.me.0)));
+        let (epoch, last) = (self.voted, self.last);
+        self.send_all(&Message::Claim { epoch, last });
+    }
+
+    /// The master asks for its votes once more.
+    fn handle_renewal(&mut self, id: LinkId, epoch: u32, last: Stamp) {
+        if epoch > self.voted && last >= self.last {
+            self.voted = epoch;
+            self.send(id, Message::Grant { epoch });
+        } else {
+            self.send(id, Message::Deny { epoch: self.voted.max(epoch) });
+        }
+    }
+
+    /// Enough have voted for the master once more.
+    fn count_renewal(&mut self, now: Instant) {
+        let Some((epoch, votes)) = self.renewal.filter(|_| self.is_master()) else { return };
+        if !self.is_quorum(votes) {
+            return;
+        }
+        (self.renewal, self.epoch) = (None, epoch);
+        self.must_propose = true;
+        if let Some(pending) = self.pending.take() {
+            self.propose(pending);
+        }
+        self.decide(now);
+    }
+
+    /// The master of this epoch is known: what was asked for before it is settled.
+    pub(super) fn enter_epoch(&mut self, epoch: u32) {
+        (self.epoch, self.voted) = (epoch, self.voted.max(epoch));
+        for link in &mut self.links {
+            link.deferred
+                .retain(|message| !matches!(message, Message::Claim { epoch: of, .. } if *of <= epoch));
+        }
+    }
+
+    /// When it is this player's turn to claim: after those that it sees with lower numbers, but for those who can't be it.
+    fn turn(&self, now: Instant, but: Players) -> Instant {
+        let lower = self.reached() & (bit(self.me.0) - 1) & !but;
         now + CLAIM_STAGGER * lower.count_ones()
     }
 
@@ -34,7 +82,12 @@ impl Mesh {
         if election.next_at > now || !self.is_member() {
             return;
         }
-        let next_at = self.turn(now) + CLAIM_TIMEOUT;
+        self.claim(now);
+    }
+
+    /// Asks all for their votes, in an epoch in which none was asked for here.
+    fn claim(&mut self, now: Instant) {
+        let next_at = self.turn(now, 0) + CLAIM_TIMEOUT;
         let epoch = self.voted.max(self.epoch).saturating_add(1);
         self.voted = epoch;
         if let Some(election) = &mut self.election {
@@ -50,42 +103,64 @@ impl Mesh {
         &mut self,
         now: Instant,
         id: LinkId,
+        player: u8,
         epoch: u32,
         last: Stamp,
     ) -> Result<(), MeshFault> {
         if self.uses_up_epochs(epoch) {
             return Err(MeshFault::Impossible);
         }
-        if self.master.is_some() {
-            // Its own link to the master ended. Ours may end a little later: it asks again then.
-            return if epoch > self.epoch {
-                self.defer(now, id, Message::Claim { epoch, last })
+        if let Some(master) = self.master {
+            if epoch <= self.epoch {
+                return Ok(());
+            }
+            if master == self.me.0 {
+                self.renew(now, epoch);
+            } else if master == player {
+                self.handle_renewal(id, epoch, last);
             } else {
-                Ok(())
-            };
+                // Its own link to the master ended. Ours may, too, a little later: it is asked again then.
+                return self.defer(now, id, Message::Claim { epoch, last });
+            }
+            return Ok(());
         }
-        let turn = self.turn(now);
+        let later = self.turn(now, 0) + CLAIM_TIMEOUT;
         let (newer, same_or_newer) = (epoch > self.voted, last >= self.last);
         if newer && same_or_newer {
             self.voted = epoch;
             if let Some(election) = &mut self.election {
-                (election.claim, election.next_at) = (None, turn + CLAIM_TIMEOUT);
+                (election.claim, election.next_at) = (None, later);
             }
             self.send(id, Message::Grant { epoch });
             return Ok(());
         }
         self.send(id, Message::Deny { epoch: self.voted.max(epoch) });
+        let claimed = self.election.as_ref().and_then(|election| election.claim).map(|(epoch, _)| epoch);
         if newer {
             // It knows less than we do and can't be the master; we may.
-            self.voted = self.voted.max(epoch);
+            self.voted = epoch;
+            let turn = self.turn(now, bit(player));
             if let Some(election) = &mut self.election {
                 election.next_at = election.next_at.min(turn);
+            }
+        } else if claimed == Some(epoch) {
+            // Both asked at once, and have parted the votes. Which of the two asks again both see alike.
+            if (last, self.me.0) < (self.last, player) {
+                self.claim(now);
+            } else if let Some(election) = &mut self.election {
+                election.next_at = election.next_at.max(later);
             }
         }
         Ok(())
     }
 
     pub(super) fn handle_grant(&mut self, now: Instant, player: u8, epoch: u32) {
+        if let Some((asked, votes)) = &mut self.renewal
+            && *asked == epoch
+        {
+            *votes |= bit(player);
+            return self.count_renewal(now);
+        }
         let Some(Election { claim: Some((claimed, votes)), .. }) = &mut self.election else {
             self.stale += 1;
             return;
@@ -96,15 +171,24 @@ impl Mesh {
         }
     }
 
-    pub(super) fn handle_deny(&mut self, epoch: u32) {
-        if self.election.is_some() && epoch > self.voted && !self.uses_up_epochs(epoch) {
+    /// A player has a vote in this epoch no more.
+    pub(super) fn handle_deny(&mut self, now: Instant, epoch: u32) {
+        if epoch <= self.voted || self.uses_up_epochs(epoch) {
+            return;
+        }
+        let turn = self.turn(now, 0);
+        if let Some(election) = &mut self.election {
             self.voted = epoch;
+            if election.claim.is_some() {
+                // It has voted already, in an epoch that wasn't known here. Those of the others may do.
+                election.next_at = election.next_at.min(turn + DENIED_PAUSE);
+            }
         }
     }
 
     /// Whether an epoch is further ahead than elections can bring it. After a few such claims, no epochs would be left
     /// to elect anybody.
-    fn uses_up_epochs(&self, epoch: u32) -> bool {
+    pub(super) fn uses_up_epochs(&self, epoch: u32) -> bool {
         epoch.saturating_sub(self.voted.max(self.epoch)) >= MAX_EPOCH_STEP
     }
 
@@ -115,6 +199,7 @@ impl Mesh {
         }
         self.election = None;
         (self.master, self.epoch) = (Some(self.me.0), epoch);
+        self.renewal = None;
         self.keys = Default::default();
         self.start = None;
         self.going.clear();
@@ -169,7 +254,8 @@ impl Mesh {
     /// Accepts a new master.
     fn follow(&mut self, player: u8, epoch: u32) {
         self.election = None;
-        (self.master, self.epoch, self.voted) = (Some(player), epoch, epoch);
+        self.master = Some(player);
+        self.enter_epoch(epoch);
         let Some(master) = self.link_of(player).map(|link| link.id) else { return };
         self.send(master, Message::SealedWith { key: self.config.key });
         let all = self.stable.members.iter().filter(|member| member.player != self.me.0);
@@ -179,6 +265,9 @@ impl Mesh {
             .collect();
         for message in lost {
             self.send(master, message);
+        }
+        if self.told_master == Some(player) {
+            return;
         }
         // The old master's newcomers ask the new one.
         let strangers: Vec<LinkId> = self

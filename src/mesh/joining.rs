@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 
 use super::links::{Expected, Joiner, LinkId, Role};
 use super::machine::{Action, Mesh, MeshFault, Phase};
-use super::message::{Key, Message};
+use super::message::Message;
 use super::roster::{LeaveReason, Players, bit};
 use super::{ASK_AGAIN, MAX_ADDRESSES, MAX_HOPS, MAX_PLAYERS};
 use crate::time::Instant;
@@ -16,7 +16,6 @@ impl Mesh {
         now: Instant,
         id: LinkId,
         name: String,
-        key: Key,
         addresses: Vec<SocketAddr>,
     ) {
         if !self.is_master() {
@@ -43,7 +42,7 @@ impl Mesh {
         known.extend(addresses.into_iter().filter(|address| Some(*address) != link.address));
         known.truncate(MAX_ADDRESSES);
         let joiner =
-            Joiner { player, joined, name, key, addresses: known, introduced: Vec::new(), reached: 0 };
+            Joiner { player, joined, name, key: None, addresses: known, introduced: Vec::new(), reached: 0 };
         (link.role, link.since) = (Role::Joiner(Box::new(joiner)), now);
         let (master, master_joined) = master;
         self.send(id, Message::Welcome { player, joined, master, master_joined, epoch });
@@ -152,6 +151,8 @@ impl Mesh {
                 if let Some(link) = self.link_mut(id) {
                     link.role = Role::Player { player: master, joined: master_joined };
                 }
+                // Only now: whoever was asked before may not be the master.
+                self.send(id, Message::SealedWith { key: self.config.key });
                 self.say_reached();
                 Ok(())
             }

@@ -44,7 +44,8 @@ pub(super) struct Joiner {
     pub(super) player: u8,
     pub(super) joined: u32,
     pub(super) name: String,
-    pub(super) key: Key,
+    /// Said once it was welcomed; without it nobody could be let in later.
+    pub(super) key: Option<Key>,
     pub(super) addresses: Vec<SocketAddr>,
     /// The players (with their joinings) that it was told to dial, and those it has reached.
     pub(super) introduced: Vec<(u8, u32)>,

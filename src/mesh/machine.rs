@@ -150,6 +150,9 @@ pub struct Mesh {
     pub(super) election: Option<Election>,
     /// The highest epoch in which this peer has voted.
     pub(super) voted: u32,
+    /// Of a master that asks for votes once more: the epoch, and who is for it; and when it asked last.
+    pub(super) renewal: Option<(u32, Players)>,
+    pub(super) renewed_at: Instant,
     /// The master by the game's events.
     pub(super) told_master: Option<u8>,
     /// Of a master: acks of its proposal, the others' keys, and what there is to decide.
@@ -193,6 +196,8 @@ impl Mesh {
             epoch: 0,
             election: None,
             voted: 0,
+            renewal: None,
+            renewed_at: Instant::ZERO,
             told_master: None,
             acks: 0,
             keys: [None; MAX_PLAYERS],
@@ -263,6 +268,23 @@ impl Mesh {
     /// This player's number, once it is in the game.
     pub fn me(&self) -> Option<u8> {
         self.is_member().then_some(self.me.0)
+    }
+
+    /// This player's number, from its welcome on.
+    pub fn number(&self) -> Option<u8> {
+        matches!(self.phase, Phase::Joining | Phase::Member).then_some(self.me.0)
+    }
+
+    /// Those in the game and those about to be, this one left out, with where a link to each leads that is up.
+    pub fn known(&self) -> impl Iterator<Item = ((u8, u32), Option<SocketAddr>)> {
+        let linked =
+            self.links.iter().filter_map(|link| Some((link.player()?, link.address.filter(|_| link.is_up))));
+        let has_link = |who: &(u8, u32)| self.links.iter().any(|link| link.player() == Some(*who));
+        let members = self.pending.iter().chain([&self.stable]).flat_map(|roster| &roster.members);
+        let members = members.map(|member| (member.player, member.joined));
+        let expected = self.expected.iter().map(|expected| (expected.player, expected.joined));
+        let others = members.chain(expected).filter(move |who| who.0 != self.me.0 && !has_link(who));
+        linked.chain(others.map(|who| (who, None)))
     }
 
     /// Whether this peer is in the game.
@@ -379,8 +401,8 @@ impl Mesh {
         (link.is_up, link.since, link.address) = (true, now, Some(address));
         match link.role {
             Role::Contact => {
-                let MeshConfig { name, key, addresses, .. } = &self.config;
-                let message = Message::Hello { name: name.clone(), key: *key, addresses: addresses.clone() };
+                let MeshConfig { name, addresses, .. } = &self.config;
+                let message = Message::Hello { name: name.clone(), addresses: addresses.clone() };
                 self.send(id, message);
             }
             Role::Player { .. } => self.say_reached(),
@@ -449,13 +471,17 @@ impl Mesh {
         let Some(link) = self.link_mut(id) else { return Ok(()) };
         let handled = match (&mut link.role, message) {
             (Role::Over, _) => Ok(()),
-            (Role::Stranger { ticket: None }, Message::Hello { name, key, addresses }) => {
-                self.handle_hello(now, id, name, key, addresses);
+            (Role::Stranger { ticket: None }, Message::Hello { name, addresses }) => {
+                self.handle_hello(now, id, name, addresses);
                 Ok(())
             }
             (Role::Stranger { ticket: Some(_) }, message) => self.defer(now, id, message),
             (Role::Joiner(joiner), Message::Reached { players }) => {
                 joiner.reached = players;
+                Ok(())
+            }
+            (Role::Joiner(joiner), Message::SealedWith { key }) => {
+                joiner.key = Some(key);
                 Ok(())
             }
             (Role::Joiner(_), Message::Unreached { .. }) => {
@@ -565,12 +591,10 @@ impl Mesh {
             self.stable.has(player, joined)
                 || self.pending.as_ref().is_some_and(|pending| pending.has(player, joined))
         };
-        let up = self.links.iter().filter(|link| link.is_up);
-        let players = up.filter_map(|link| match link.role {
-            Role::Player { player, joined } if known(player, joined) => Some(bit(player)),
-            _ => None,
-        });
-        players.fold(bit(self.me.0), |all, player| all | player)
+        // A newcomer that is proposed is one of them: to the master it is none of the players yet.
+        let up = self.links.iter().filter(|link| link.is_up).filter_map(Link::player);
+        let players = up.filter(|(player, joined)| known(*player, *joined));
+        players.fold(bit(self.me.0), |all, (player, _)| all | bit(player))
     }
 
     /// Whether these players are a quorum of both the agreed and the proposed roster.

@@ -25,7 +25,7 @@ pub type Key = [u8; 32];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// A newcomer's request to join.
-    Hello { name: String, key: Key, addresses: Vec<SocketAddr> },
+    Hello { name: String, addresses: Vec<SocketAddr> },
     /// The peer that was asked isn't the master; the master's addresses, if known.
     NotMaster { addresses: Vec<SocketAddr> },
     /// The newcomer can't join.
@@ -56,7 +56,7 @@ pub enum Message {
     Grant { epoch: u32 },
     /// The sender votes against it; the highest epoch it knows.
     Deny { epoch: u32 },
-    /// The sender's key for connect tokens, for a new master.
+    /// The key for connect tokens, for the master that lets in, and for a new one.
     SealedWith { key: Key },
     /// The receiver is out of the game.
     Out { reason: LeaveReason },
@@ -70,10 +70,9 @@ impl Message {
     pub fn write(&self) -> Vec<u8> {
         let mut to = Writer(Vec::new());
         match self {
-            Message::Hello { name, key, addresses } => {
+            Message::Hello { name, addresses } => {
                 to.u8(0);
                 to.text(name);
-                to.0.extend_from_slice(key);
                 to.addresses(addresses);
             }
             Message::NotMaster { addresses } => {
@@ -151,7 +150,7 @@ impl Message {
     pub fn read(bytes: &[u8]) -> Option<Message> {
         let mut from = Reader(bytes);
         let message = match from.u8()? {
-            0 => Message::Hello { name: from.text()?, key: from.array()?, addresses: from.addresses()? },
+            0 => Message::Hello { name: from.text()?, addresses: from.addresses()? },
             1 => Message::NotMaster { addresses: from.addresses()? },
             2 => Message::Refused { reason: from.reason()? },
             3 => {
@@ -373,7 +372,7 @@ mod tests {
         };
         let stamp = Stamp { epoch: 7, revision: 8 };
         vec![
-            Message::Hello { name, key: [1; 32], addresses: addresses.clone() },
+            Message::Hello { name, addresses: addresses.clone() },
             Message::NotMaster { addresses },
             Message::Refused { reason: LeaveReason::Full },
             Message::Welcome { player: 3, joined: 4, master: 0, master_joined: 1, epoch: 2 },

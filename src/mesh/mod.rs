@@ -61,6 +61,9 @@ const CLAIM_STAGGER: Duration = Duration::from_millis(250);
 /// How long a claim waits for votes.
 const CLAIM_TIMEOUT: Duration = Duration::from_millis(1000);
 
+/// How long whoever was denied waits before it claims again: the one that was voted for may be about to be it.
+const DENIED_PAUSE: Duration = Duration::from_millis(250);
+
 /// How long an election goes on for members whose own timeout comes later.
 const ELECTION_GRACE: Duration = Duration::from_millis(2000);
 

@@ -137,6 +137,7 @@ pub enum ClientEvent {
 pub struct Client {
     protocol_id: u64,
     development: bool,
+    patience: Option<Duration>,
     /// Since when the system has reported that nothing listens at the server's address.
     unreachable: Option<Instant>,
     token: ConnectToken,
@@ -167,6 +168,7 @@ impl Client {
         Ok(Client {
             protocol_id: config.protocol_id,
             development: config.development,
+            patience: config.patience,
             unreachable: None,
             note: Box::default(),
             server_index: 0,
@@ -368,7 +370,7 @@ impl Client {
             return Instant::NEVER;
         }
         // The standard's client gives up after the timeout, not at it.
-        let silence = self.silence_deadline() + Duration::from_nanos(1);
+        let silence = self.silence_deadline().min(self.patience_deadline()) + Duration::from_nanos(1);
         let expiry = if self.state == ClientState::Connected { Instant::NEVER } else { self.expiry() };
         self.send_at.min(silence).min(expiry)
     }
@@ -460,7 +462,7 @@ impl Client {
             ClientState::SendingRequest | ClientState::SendingResponse if expired => {
                 self.finish(ClientDisconnect::TokenExpired);
             }
-            ClientState::SendingRequest if silent => {
+            ClientState::SendingRequest if silent || now > self.patience_deadline() => {
                 self.end_attempt(now, ClientDisconnect::RequestTimedOut);
             }
             // It may have admitted us, and then uses sequences that the next server would start with too.
@@ -476,6 +478,13 @@ impl Client {
 
     fn silence_deadline(&self) -> Instant {
         self.token.timeout().map_or(Instant::NEVER, |timeout| self.last_receive + timeout)
+    }
+
+    /// When the next server is dialled though this one may still answer.
+    fn patience_deadline(&self) -> Instant {
+        let has_more = self.server_index + 1 < self.token.addresses.len();
+        let patience = self.patience.filter(|_| has_more && self.state == ClientState::SendingRequest);
+        patience.map_or(Instant::NEVER, |patience| self.last_receive + patience)
     }
 
     /// Dials the token's next server, or finishes after the last.

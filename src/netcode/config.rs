@@ -102,12 +102,14 @@ pub struct ClientConfig {
     pub replay_window: usize,
     /// Whether to believe a server's explanation of a refusal.
     pub development: bool,
+    /// How long an address may be silent while there are more to dial, if that is less than the token's timeout.
+    pub patience: Option<Duration>,
 }
 
 impl ClientConfig {
     /// The defaults: the standard's replay window.
     pub fn new(protocol_id: u64) -> Self {
-        ClientConfig { protocol_id, replay_window: MIN_REPLAY_WINDOW, development: false }
+        ClientConfig { protocol_id, replay_window: MIN_REPLAY_WINDOW, development: false, patience: None }
     }
 
     pub(crate) fn check(&self, token_protocol_id: u64) -> Result<(), ConfigError> {

@@ -19,8 +19,8 @@ use super::lock;
 use super::network::SimulatedNetwork;
 use super::token::extract_key;
 use crate::driver::VirtualNetwork;
-use crate::driver::meeting::{self, Lookout, Meeting, RelayService, RendezvousService};
-use crate::rendezvous::{RelayOffer, RelayServerConfig, RendezvousServerConfig};
+use crate::driver::meeting::{self, Lookout, Meeting};
+use crate::rendezvous::{self, RelayOffer, RelayServerConfig, RendezvousServerConfig};
 
 /// The upper bound of games or channels at a time.
 const MAX_PLACES: usize = 1_000_000;
@@ -37,9 +37,9 @@ struct Running {
 
 #[derive(Default)]
 struct Services {
-    rendezvous: Option<Meeting<RendezvousService>>,
+    rendezvous: Option<Meeting<rendezvous::RendezvousServer>>,
     lookout: Option<Meeting<Lookout>>,
-    relay: Option<Meeting<RelayService>>,
+    relay: Option<Meeting<rendezvous::RelayServer>>,
 }
 
 impl Running {

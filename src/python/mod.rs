@@ -124,7 +124,9 @@ pub mod module {
         sequence_less,
     };
     #[pymodule_export]
-    use super::peer::{GameEnded, MasterChanged, Peer, Player, PlayerJoined, PlayerLeft, Started};
+    use super::peer::{
+        GameEnded, MasterChanged, Peer, Player, PlayerJoined, PlayerLeft, PlayerPath, Started,
+    };
     #[pymodule_export]
     use super::protocol::Protocol;
     #[pymodule_export]

@@ -298,6 +298,8 @@ impl Counted {
         let chunks = self.chunks.iter().map(of("chunks"));
         let refusals = self.refusals.iter().map(of("messages"));
         let connections = self.connections.iter().map(of("connections"));
+        let carry = self.driver.carry.iter().flat_map(|carry| carry.iter()).map(of("carrying"));
+        let driver = driver.chain(carry);
         let core = driver.chain(core).chain(chunks).chain(connections);
         let above = refusals.chain(self.hooks.iter().map(of("hooks")));
         core.chain(above).chain(self.calls.iter().map(of("calls")))

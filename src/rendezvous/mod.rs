@@ -8,10 +8,10 @@
 //!
 //! ## The three parts
 //!
-//! [`RendezvousServer`] gives a game a code, and introduces a peer that asks for the code and the game's host to each
-//! other at the same time. [`RendezvousClient`] is a peer's half and shares the game's port: its datagrams begin with
-//! [`MAGIC`], which netcode's never do. It probes the other side's addresses and takes one that answers.
-//! [`RelayServer`] carries datagrams for the rest.
+//! [`RendezvousServer`] gives a game a code and tells who asks for it, and the game's host, of each other at the same time.
+//! [`RendezvousClient`] is a peer's part and shares the game's port: its datagrams begin with [`MAGIC`], which netcode's
+//! never do. It tries the other side's addresses and takes one that answers. [`RelayServer`] carries for the rest; or, in a game
+//! that both sides are in, a [member](carrying) that reaches both.
 //!
 //! ## On the wire
 //!
@@ -34,6 +34,7 @@
 //! | 41 ask, 42 reply, 43 take, 44 taken | peer | peer | session, number; signed |
 
 mod bytes;
+pub mod carrying;
 pub mod client;
 mod code;
 mod messages;
@@ -44,6 +45,7 @@ pub mod server;
 mod source_limit;
 
 pub use bytes::MAGIC;
+pub use carrying::{CARRIED_HEAD, CarriedHere, MemberRelay, Neighbour, member_address, member_of};
 pub use client::{
     Handled, JoinId, PathKind, RendezvousClient, RendezvousEvent, is_virtual, lobby_address, lobby_code,
 };

@@ -14,7 +14,7 @@ use crate::mesh::{
     self, Action, Happening, LeaveReason, LinkEnd, MAX_PASS_BYTES, Mesh, Message, Ticket, bit,
 };
 use crate::netcode::{self, ConnectToken, Key, TOKEN_BYTES, TokenParams, USER_DATA_BYTES};
-use crate::rendezvous::lobby_code;
+use crate::rendezvous::{MemberRelay, Neighbour, lobby_code, member_address, member_of};
 use crate::rng::Entropy;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
@@ -57,6 +57,12 @@ const TOKEN_LIFETIME: u32 = 3600;
 /// How long the link to a removed peer stays up to tell it so.
 const FAREWELL: Duration = Duration::from_millis(500);
 
+/// How long one of several addresses of a player is dialled; the last may be that by another player.
+const ADDRESS_PATIENCE: Duration = Duration::from_millis(1500);
+
+/// The same of a code, to which a way is looked for first.
+const CODE_PATIENCE: Duration = Duration::from_secs(5);
+
 /// The minimum of bits in which a core is asked to write.
 const MIN_CORE_BITS: usize = 64;
 
@@ -94,6 +100,8 @@ pub struct PeerConfig {
     pub timeout: u32,
     /// A hash of the protocol, for refusals that say what differs.
     pub spoken: Option<u64>,
+    /// Whether two players may play by way of a third, if they don't reach each other.
+    pub relaying: bool,
 }
 
 /// The connection to an admitted player.
@@ -187,6 +195,21 @@ impl PeerPart {
     /// The player and joining of a connection, even after it ended, until the application has taken its last event.
     pub fn player_of(&self, handle: PeerHandle) -> Option<(u8, u32)> {
         self.players.iter().find(|it| it.handle == handle).map(|it| (it.player, it.joined))
+    }
+
+    /// Tells who carries for others of the players, and where they are.
+    pub fn tell_neighbours(&self, relay: &mut MemberRelay) {
+        let neighbours = self.mesh.known().map(|((player, joined), address)| Neighbour {
+            player,
+            joined,
+            address: address.filter(|address| member_of(*address).is_none()),
+        });
+        relay.set_neighbours(self.mesh.number(), neighbours);
+    }
+
+    /// Where the connection to a player leads, while there is one.
+    pub fn address_of(&self, player: (u8, u32)) -> Option<core::net::SocketAddr> {
+        self.mesh.known().find(|(other, address)| *other == player && address.is_some())?.1
     }
 
     /// Whether there are events for the application.
@@ -296,7 +319,10 @@ impl PeerPart {
                     // A peer behind a NAT is reached by its code alone.
                     let codes = addresses.iter().copied().filter(|address| lobby_code(*address).is_some());
                     let codes: Vec<_> = codes.collect();
-                    let addresses = if codes.is_empty() { addresses } else { codes };
+                    let mut addresses = if codes.is_empty() { addresses } else { codes };
+                    if self.config.relaying {
+                        addresses.push(member_address(of, of_joined));
+                    }
                     let Some(token) = self.token(now, &addresses, key, Some(ticket)) else { continue };
                     self.send(now, host, member, &Message::Expect { player, joined, ticket }, out);
                     let mut pass = token.to_bytes();
@@ -382,8 +408,11 @@ impl PeerPart {
         token: Option<ConnectToken>,
         player: Option<(u8, u32)>,
     ) {
+        let is_code = |token: &ConnectToken| token.addresses().iter().any(|it| lobby_code(*it).is_some());
+        let patience = if token.as_ref().is_some_and(is_code) { CODE_PATIENCE } else { ADDRESS_PATIENCE };
         let config = netcode::ClientConfig {
             development: self.config.netcode.development && player.is_none(),
+            patience: player.map(|_| patience),
             ..self.config.netcode
         };
         let id = token

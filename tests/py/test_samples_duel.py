@@ -29,7 +29,8 @@ def test_two_bots_fight_the_same_fight() -> None:
         assert (duel.news, duel.over) == ("fight!", False)
         assert duel.rollback is not None
         assert duel.rollback.frame > 2_000
-        assert min(duel.rollback.stats[name] for name in ("rollbacks", "compared")) > 50
+        # Whoever began a little later has few: the other one's inputs are mostly there.
+        assert min(duel.rollback.stats[name] for name in ("rollbacks", "compared")) > 20
         assert duel.state[WINS] + duel.state[FIELDS + WINS] >= 1
     # With nothing pressed any more both come to the same state.
     for _ in range(120):

@@ -9,7 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 
-pub use services::{Counted, Lookout, RelayService, RendezvousService};
+pub use services::{Counted, Lookout};
 
 use super::entropy::OsEntropy;
 use super::polled::Driver;
@@ -95,7 +95,7 @@ pub fn rendezvous(
     second_port: Option<u16>,
     config: RendezvousServerConfig,
     network: Option<VirtualNetwork>,
-) -> io::Result<(Meeting<RendezvousService>, Option<Meeting<Lookout>>)> {
+) -> io::Result<(Meeting<RendezvousServer>, Option<Meeting<Lookout>>)> {
     let driver = open(address, network.as_ref())?;
     let at = driver.local_address();
     let lookout = second_port.map(|port| {
@@ -106,7 +106,7 @@ pub fn rendezvous(
     let second_port = lookout.as_ref().map_or(0, |lookout| lookout.address().port());
     let config = RendezvousServerConfig { second_port, ..config };
     let server = RendezvousServer::new(config, &mut OsEntropy);
-    Ok((Meeting::start(driver, RendezvousService(server))?, lookout))
+    Ok((Meeting::start(driver, server)?, lookout))
 }
 
 /// A relay on a port.
@@ -117,7 +117,7 @@ pub fn relay(
     address: SocketAddr,
     config: RelayServerConfig,
     network: Option<VirtualNetwork>,
-) -> io::Result<Meeting<RelayService>> {
+) -> io::Result<Meeting<RelayServer>> {
     let driver = open(address, network.as_ref())?;
-    Meeting::start(driver, RelayService(RelayServer::new(config, &mut OsEntropy)))
+    Meeting::start(driver, RelayServer::new(config, &mut OsEntropy))
 }

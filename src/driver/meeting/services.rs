@@ -32,12 +32,6 @@ pub trait Counted: Send + 'static {
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }
 
-/// A rendezvous server's first port.
-pub struct RendezvousService(pub(super) RendezvousServer);
-
-/// A relay's only port.
-pub struct RelayService(pub(super) RelayServer);
-
 /// A rendezvous server's second port.
 #[derive(Debug, Default)]
 pub struct Lookout {
@@ -45,7 +39,7 @@ pub struct Lookout {
     malformed: u64,
 }
 
-impl Counted for RendezvousService {
+impl Counted for RendezvousServer {
     fn handle_datagram(
         &mut self,
         now: Instant,
@@ -54,19 +48,19 @@ impl Counted for RendezvousService {
         datagram: &[u8],
         out: &mut Datagrams,
     ) {
-        self.0.handle_datagram(now, unix, from, datagram, out);
+        Self::handle_datagram(self, now, unix, from, datagram, out);
     }
 
     fn sweep(&mut self, now: Instant) {
-        self.0.sweep(now);
+        Self::sweep(self, now);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        self.0.counters().iter().collect()
+        Self::counters(self).iter().collect()
     }
 }
 
-impl Counted for RelayService {
+impl Counted for RelayServer {
     fn handle_datagram(
         &mut self,
         now: Instant,
@@ -75,15 +69,15 @@ impl Counted for RelayService {
         datagram: &[u8],
         out: &mut Datagrams,
     ) {
-        self.0.handle_datagram(now, unix, from, datagram, out);
+        Self::handle_datagram(self, now, unix, from, datagram, out);
     }
 
     fn sweep(&mut self, now: Instant) {
-        self.0.sweep(now);
+        Self::sweep(self, now);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        self.0.counters().iter().collect()
+        Self::counters(self).iter().collect()
     }
 }
 

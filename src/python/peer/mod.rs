@@ -3,6 +3,7 @@
 mod events;
 mod open;
 mod states;
+mod path;
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -16,6 +17,7 @@ use pyo3::types::{PyDict, PyTuple};
 use self::events::reason_to_python;
 pub(crate) use self::events::{GameEnded, MasterChanged, Player, PlayerJoined, PlayerLeft, Started};
 use self::open::{Opening, open};
+pub(crate) use self::path::PlayerPath;
 use super::address::{Address, AddressLike};
 use super::arguments::{argument, int, number, optional_int, shared, truth};
 use super::chunks::{Chunk, Transfer};
@@ -79,6 +81,9 @@ impl Peer {
     ///         only.
     ///     title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not
     ///         listed.
+    ///     relaying (bool, default True): whether this player carries for two others who don't reach each other, at up to
+    ///         128 KiB a second, and may be reached by way of another one itself. False of the host: newcomers who don't
+    ///         reach all players are refused.
     ///     factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
     ///     priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
     ///         with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
@@ -124,9 +129,9 @@ impl Peer {
     ///     ValueError: naming the argument, its value and its bound.
     #[staticmethod]
     #[pyo3(signature = (protocol, *, name = "", players = 4, late_joining = false, bind = None, key = None, timeout = 5,
-                        rendezvous = None, title = "", **settings))]
+                        rendezvous = None, title = "", relaying = true, **settings))]
     #[pyo3(text_signature = "(protocol, *, name='', players=4, late_joining=False, bind=None, key=None, \
-                             timeout=5, rendezvous=None, title='', factory=None, priority=None, slow_hook=0.005, \
+                             timeout=5, rendezvous=None, title='', relaying=True, factory=None, priority=None, slow_hook=0.005, \
                              chunk_memory=67108864, chunk_directory=None, chunk_file_limit=None, \
                              chunk_directory_limit=None, congestion=None, driver='polled', conditions=None, \
                              seed=None, network=None, columns=None, capture=None, mtu=1280, \
@@ -143,12 +148,14 @@ impl Peer {
         #[pyo3(from_py_with = int::timeout)] timeout: i128,
         rendezvous: Option<AddressLike>,
         title: &str,
+        #[pyo3(from_py_with = truth::relaying)] relaying: bool,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let settings = Self::settings(py, "Peer.host", settings, &protocol)?;
         let late = late_joining;
         let rendezvous = server(rendezvous, title)?;
-        let opening = Opening { bind, key, name, timeout, places: players, late, contact: None, rendezvous };
+        let (places, contact) = (players, None);
+        let opening = Opening { bind, key, name, timeout, places, late, contact, relaying, rendezvous };
         Ok(Self::over(open(py, protocol, opening, settings)?))
     }
 
@@ -164,6 +171,8 @@ impl Peer {
     ///     key (bytes | None, default None): the 32 bytes of the game; None: development mode.
     ///     timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
     ///     rendezvous (AddressLike | None, default None): a rendezvous server: ``address`` is a code there.
+    ///     relaying (bool, default True): whether this player carries for two others who don't reach each other, at up to
+    ///         128 KiB a second, and may be reached by way of another one itself.
     ///     factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
     ///     priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
     ///         with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
@@ -209,9 +218,9 @@ impl Peer {
     ///     ValueError: naming the argument, its value and its bound.
     #[staticmethod]
     #[pyo3(signature = (address, protocol, *, name = "", bind = None, key = None, timeout = 5, rendezvous = None,
-                        **settings))]
+                        relaying = true, **settings))]
     #[pyo3(text_signature = "(address, protocol, *, name='', bind=None, key=None, timeout=5, \
-                             rendezvous=None, factory=None, \
+                             rendezvous=None, relaying=True, factory=None, \
                              priority=None, slow_hook=0.005, chunk_memory=67108864, chunk_directory=None, \
                              chunk_file_limit=None, chunk_directory_limit=None, congestion=None, \
                              driver='polled', conditions=None, seed=None, network=None, columns=None, \
@@ -226,6 +235,7 @@ impl Peer {
         key: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = int::timeout)] timeout: i128,
         rendezvous: Option<AddressLike>,
+        #[pyo3(from_py_with = truth::relaying)] relaying: bool,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let rendezvous = server(rendezvous, "")?;
@@ -244,7 +254,8 @@ impl Peer {
         }
         let settings = Self::settings(py, "Peer.join", settings, &protocol)?;
         let contact = Some(address);
-        let opening = Opening { bind, key, name, timeout, places: 1, late: false, contact, rendezvous };
+        let opening =
+            Opening { bind, key, name, timeout, places: 1, late: false, contact, relaying, rendezvous };
         Ok(Self::over(open(py, protocol, opening, settings)?))
     }
 
@@ -407,6 +418,26 @@ impl Peer {
             let is_here = part.mesh().roster().has(player.number, player.joined);
             is_here && part.mesh_mut().kick(now, player.number)
         })
+    }
+
+    /// The way by which a player is reached; None of this peer itself, and of one who is gone.
+    ///
+    /// Args:
+    ///     player (Player): whose way.
+    #[pyo3(signature = (player, /))]
+    fn path(&self, py: Python<'_>, player: &Bound<'_, Player>) -> PyResult<Option<PlayerPath>> {
+        let player = self.check(player.get())?;
+        let who = (player.number, player.joined);
+        let found = {
+            let mut state = self.endpoint.state.lock()?;
+            let (session, driver) = state.carrier.parts().ok_or_else(|| self.endpoint.closed_error())?;
+            let address = session.peers().and_then(|part| part.address_of(who));
+            address.map(|address| path::of(driver, address))
+        };
+        Ok(found.map(|(kind, through)| PlayerPath {
+            kind,
+            through: through.and_then(|number| self.player(py, number)),
+        }))
     }
 
     /// Queues a message for one player, for the next flush. Returns :attr:`SendResult.SENT`, which is true; or ``GONE``

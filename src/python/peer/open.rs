@@ -19,7 +19,7 @@ use crate::python::protocol::Protocol;
 use crate::python::settings::Settings;
 use crate::python::setup::{REPLAY_WINDOW, open_driver};
 use crate::python::token::extract_key;
-use crate::rendezvous::{GameInfo, RendezvousClient};
+use crate::rendezvous::{GameInfo, MemberRelay, RendezvousClient};
 use crate::rng::Entropy;
 use crate::session::{PeerConfig, PeerPart};
 use crate::time::Duration;
@@ -40,6 +40,8 @@ pub(super) struct Opening<'a, 'py> {
     pub(super) late: bool,
     /// An address of a member; None: this is the game's first peer.
     pub(super) contact: Option<SocketAddr>,
+    /// Whether those who don't reach each other may play by way of a third.
+    pub(super) relaying: bool,
     /// The rendezvous server, and the title under which it lists the game.
     pub(super) rendezvous: Option<(SocketAddr, String)>,
 }
@@ -50,7 +52,7 @@ pub(super) fn open(
     opening: Opening<'_, '_>,
     mut settings: Settings<'_>,
 ) -> PyResult<Endpoint> {
-    let Opening { bind, key, name, timeout, places, late, contact, rendezvous } = opening;
+    let Opening { bind, key, name, timeout, places, late, contact, relaying, rendezvous } = opening;
     let near = rendezvous.as_ref().map(|(server, _)| *server).or(contact);
     check_protocol(protocol.get())?;
     if name.len() > MAX_NAME_BYTES || name.contains('\0') {
@@ -121,6 +123,7 @@ pub(super) fn open(
         netcode: dialling,
         timeout,
         spoken: protocol.get().spoken().map(|spoken| spoken.hash),
+        relaying,
     };
     if let Some((server, title)) = rendezvous {
         let mut client = RendezvousClient::new(server, own_addresses(address, server), &mut *source);
@@ -130,6 +133,9 @@ pub(super) fn open(
         let info = GameInfo { title, protocol_id: protocol.get().id, players: 1, max_players, listed };
         client.register(driver.now(), info);
         driver.set_rendezvous(client);
+    }
+    if relaying {
+        driver.set_member_relay(MemberRelay::default());
     }
     let own = Some(address).filter(|address| !address.ip().is_unspecified());
     let of_mesh = MeshConfig {

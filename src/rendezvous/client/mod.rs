@@ -77,6 +77,8 @@ pub struct RendezvousClient {
     attempts: Vec<Attempt>,
     lines: Vec<Line>,
     aliases: Vec<Alias>,
+    /// Ways that were found, the newest last.
+    found: VecDeque<(SocketAddr, PathKind)>,
     /// The protocol id of games dialled by their code's address.
     protocol_id: u64,
     /// Codes are dialled only once we have one ourselves, which the peers we meet are told.
@@ -96,6 +98,7 @@ impl RendezvousClient {
             attempts: Vec::new(),
             lines: Vec::new(),
             aliases: Vec::new(),
+            found: VecDeque::new(),
             protocol_id: 0,
             code_first: false,
             events: VecDeque::new(),
@@ -132,6 +135,14 @@ impl RendezvousClient {
     pub fn known_as(&self, from: SocketAddr) -> SocketAddr {
         let alias = self.aliases.iter().find(|alias| alias.path == Some(from));
         alias.map_or(from, |alias| lobby_address(alias.code))
+    }
+
+    /// How whoever has this address, or the code that it stands for, was reached; None if no way was looked for.
+    pub fn kind_of(&self, address: SocketAddr) -> Option<PathKind> {
+        let of_code =
+            |code| self.aliases.iter().find(|alias| alias.code == code).and_then(|alias| alias.path);
+        let address = lobby_code(address).map_or(Some(address), of_code)?;
+        self.found.iter().rev().find(|(other, _)| *other == address).map(|(_, kind)| *kind)
     }
 
     /// Sets the number of players of the registered game.
@@ -398,7 +409,7 @@ impl RendezvousClient {
     }
 
     fn note_state(&mut self, now: Instant, place: usize) {
-        let RendezvousClient { attempts, lines, events, counters, lobby, aliases, .. } = self;
+        let RendezvousClient { attempts, lines, events, counters, lobby, aliases, found, .. } = self;
         let attempt = &attempts[place];
         let session = attempt.peer.session;
         let join = attempt.id.map(JoinId);
@@ -409,6 +420,9 @@ impl RendezvousClient {
                     PathKind::Punched => counters.punched += 1,
                     PathKind::Relayed => counters.relayed += 1,
                 }
+                found.retain(|(other, _)| *other != address);
+                found.push_back((address, kind));
+                found.drain(..found.len().saturating_sub(MAX_LINES));
                 let stays = kind == PathKind::Relayed;
                 lines.retain(|line| line.relay.session != session || stays);
                 lines.iter_mut().filter(|line| line.relay.session == session).for_each(|it| it.used = now);

@@ -79,13 +79,17 @@ counters! {
 
 /// A byte budget that refills with time, up to half a second's worth.
 #[derive(Clone, Copy, Debug)]
-struct ByteBucket {
+pub(super) struct ByteBucket {
     per_second: u64,
     full_at: Instant,
 }
 
 impl ByteBucket {
-    fn take(&mut self, now: Instant, bytes: usize) -> bool {
+    pub(super) fn new(per_second: u64, now: Instant) -> Self {
+        ByteBucket { per_second, full_at: now }
+    }
+
+    pub(super) fn take(&mut self, now: Instant, bytes: usize) -> bool {
         let nanos = (bytes as u128 * 1_000_000_000 / u128::from(self.per_second.max(1))) as u64;
         let full_at = self.full_at.max(now) + Duration::from_nanos(nanos);
         let allowed = full_at - now <= Duration::from_millis(500);
@@ -120,7 +124,7 @@ impl RelayServer {
     pub fn new(config: RelayServerConfig, entropy: &mut dyn Entropy) -> Self {
         RelayServer {
             secrets: Secrets::new(entropy),
-            total: ByteBucket { per_second: config.max_bytes_per_second, full_at: Instant::ZERO },
+            total: ByteBucket::new(config.max_bytes_per_second, Instant::ZERO),
             config,
             channels: BTreeMap::new(),
             sources: BTreeMap::new(),
@@ -172,7 +176,7 @@ impl RelayServer {
         if !self.channels.contains_key(&terms.channel) && self.channels.len() >= self.config.max_channels {
             return self.counters.full += 1;
         }
-        let bucket = ByteBucket { per_second: u64::from(terms.bytes_per_second), full_at: now };
+        let bucket = ByteBucket::new(terms.bytes_per_second.into(), now);
         let new = Channel { sides: [None; 2], bucket, used: now };
         let before = self.channels.get(&terms.channel).and_then(|it| it.sides[usize::from(terms.side)]);
         if before.map(source) != Some(source(from)) {

@@ -548,7 +548,8 @@ impl Protocol {
             ordered: true,
             receive_window: 256,
             receive_bytes: 1 << 18,
-            resend: Resend::default(),
+            // They are few, and who waits for a master waits for all of them.
+            resend: Resend::Adaptive { early_copies: 3 },
         };
         let share = Share { strict: true, weight: 1 };
         let (name, max_message_bytes) = (Layer::Peers.name().into(), MAX_PEERS_BYTES);

@@ -8,6 +8,7 @@
 mod byte_window;
 mod chunks;
 mod connection;
+mod elections;
 mod ghosts;
 mod reliable;
 mod slices;

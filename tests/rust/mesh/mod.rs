@@ -1,7 +1,8 @@
 //! Games of peers: membership and master, whatever dies and whatever order messages come in.
 
+mod elections;
 mod hostile;
-mod world;
+pub(crate) mod world;
 
 use tickwire::mesh::{Happening, LeaveReason, Phase};
 use tickwire::rng::Rng;
@@ -154,6 +155,39 @@ fn whoever_leaves_is_no_vote_lost() {
     let left =
         world.happened[3].iter().filter(|it| matches!(it, Happening::Left { reason: LeaveReason::Left, .. }));
     assert_eq!(left.count(), 3);
+}
+
+#[test]
+fn a_newcomer_of_the_lowest_number_counts_only_once_it_knows_that_it_does() {
+    let mut world = World::of(2);
+    world.leave(0);
+    world.settle();
+    let newcomer = world.join(1);
+    while world.mesh(1).roster().members.len() < 2 {
+        let (place, way) = world.ready()[0];
+        world.deliver(place, way);
+    }
+    assert_eq!(world.mesh(newcomer).number(), Some(0));
+    assert!(!world.mesh(newcomer).roster().members.is_empty(), "it was proposed to it");
+    world.settle();
+    world.check_settled();
+    assert_eq!(world.parts().keys().map(Vec::len).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn only_the_master_learns_with_which_key_a_newcomer_is_let_in_elsewhere() {
+    let mut world = World::of(3);
+    let newcomer = world.join(2);
+    while let Some((place, way)) = world.ready().first().copied() {
+        let connection = &world.connections[place];
+        let said = format!("{:?}", connection.way[way].front());
+        let is_to_member = connection.from == newcomer && connection.to != 0 && way == 0;
+        assert!(!(is_to_member && (said.contains("SealedWith") || said.contains("key"))), "{said}");
+        world.deliver(place, way);
+    }
+    world.settle();
+    world.check_settled();
+    assert_eq!(world.parts().keys().map(Vec::len).collect::<Vec<_>>(), [4]);
 }
 
 #[test]

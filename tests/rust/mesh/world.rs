@@ -10,7 +10,7 @@ use tickwire::time::{Duration, Instant};
 
 /// The messages in flight on a connection.
 #[derive(Clone, Debug)]
-pub(super) enum Item {
+pub(crate) enum Item {
     Accepted(Option<Ticket>),
     Dialled,
     Message(Box<Message>),
@@ -19,29 +19,29 @@ pub(super) enum Item {
 
 /// A connection: who dialled whom. Its number on either side is twice its place, and one more where it was dialled.
 #[derive(Clone, Debug)]
-pub(super) struct Connection {
-    pub(super) from: usize,
-    pub(super) to: usize,
+pub(crate) struct Connection {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
     open: [bool; 2],
-    pub(super) way: [VecDeque<Item>; 2],
+    pub(crate) way: [VecDeque<Item>; 2],
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct World {
-    pub(super) now: Instant,
-    pub(super) peers: Vec<Option<Mesh>>,
-    pub(super) connections: Vec<Connection>,
+pub(crate) struct World {
+    pub(crate) now: Instant,
+    pub(crate) peers: Vec<Option<Mesh>>,
+    pub(crate) connections: Vec<Connection>,
     tickets: u8,
-    pub(super) happened: Vec<Vec<Happening>>,
+    pub(crate) happened: Vec<Vec<Happening>>,
     /// What counted by which proposal.
     agreed: BTreeMap<(Stamp, usize), Roster>,
-    pub(super) cut: BTreeSet<(usize, usize)>,
+    pub(crate) cut: BTreeSet<(usize, usize)>,
     left: usize,
     /// Joinings from this one on are of newcomers.
-    pub(super) first_new: u32,
+    pub(crate) first_new: u32,
 }
 
-pub(super) fn address(peer: usize) -> SocketAddr {
+pub(crate) fn address(peer: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, peer as u8], 7))
 }
 
@@ -58,7 +58,7 @@ fn config(peer: usize, places: u8) -> MeshConfig {
 
 impl World {
     /// A host that is alone.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut world = World {
             now: Instant::from_millis(1_000),
             peers: Vec::new(),
@@ -81,14 +81,14 @@ impl World {
     }
 
     /// Another peer, that asks this one.
-    pub(super) fn join(&mut self, contact: usize) -> usize {
+    pub(crate) fn join(&mut self, contact: usize) -> usize {
         let peer = self.peers.len();
         self.add(Mesh::join(config(peer, 8), vec![address(contact)]));
         peer
     }
 
     /// A game of this many.
-    pub(super) fn of(count: usize) -> Self {
+    pub(crate) fn of(count: usize) -> Self {
         let mut world = World::new();
         for _ in 1..count {
             world.join(0);
@@ -98,11 +98,11 @@ impl World {
         world
     }
 
-    pub(super) fn mesh(&mut self, peer: usize) -> &mut Mesh {
+    pub(crate) fn mesh(&mut self, peer: usize) -> &mut Mesh {
         self.peers[peer].as_mut().unwrap()
     }
 
-    pub(super) fn start(&mut self, peer: usize) -> bool {
+    pub(crate) fn start(&mut self, peer: usize) -> bool {
         let start = Start { seed: 77, countdown: 500_000, players: 0 };
         let now = self.now;
         let begun = self.mesh(peer).start(now, start);
@@ -212,14 +212,14 @@ impl World {
     }
 
     /// The connections with something in flight.
-    pub(super) fn ready(&self) -> Vec<(usize, usize)> {
+    pub(crate) fn ready(&self) -> Vec<(usize, usize)> {
         let ways =
             self.connections.iter().enumerate().flat_map(|(place, it)| [(place, 0, it), (place, 1, it)]);
         ways.filter(|(_, way, it)| !it.way[*way].is_empty()).map(|(place, way, _)| (place, way)).collect()
     }
 
     /// The next thing of a way arrives.
-    pub(super) fn deliver(&mut self, place: usize, way: usize) {
+    pub(crate) fn deliver(&mut self, place: usize, way: usize) {
         let now = self.now;
         let connection = &mut self.connections[place];
         let Some(item) = connection.way[way].pop_front() else { return };
@@ -285,7 +285,7 @@ impl World {
     }
 
     /// A peer stops silently; its messages in flight may be lost.
-    pub(super) fn kill(&mut self, peer: usize, keep: bool) {
+    pub(crate) fn kill(&mut self, peer: usize, keep: bool) {
         self.peers[peer] = None;
         for connection in &mut self.connections {
             let way = match peer {
@@ -301,8 +301,45 @@ impl World {
         }
     }
 
+    /// A peer stops, and no link has noticed so far: [`World::lose`] has one notice.
+    pub(crate) fn silence(&mut self, peer: usize) {
+        self.peers[peer] = None;
+        for connection in self.connections.iter_mut().filter(|it| it.from == peer || it.to == peer) {
+            connection.way.iter_mut().for_each(VecDeque::clear);
+        }
+    }
+
+    /// A peer's link to a silent one ends.
+    pub(crate) fn lose(&mut self, peer: usize, silent: usize) {
+        for place in 0..self.connections.len() {
+            let connection = &mut self.connections[place];
+            let way = match (connection.from, connection.to) {
+                (from, to) if (from, to) == (silent, peer) => 0,
+                (from, to) if (from, to) == (peer, silent) => 1,
+                _ => continue,
+            };
+            connection.way[way].push_back(Item::End(LinkEnd::Lost));
+            self.deliver(place, way);
+        }
+    }
+
+    /// So much time passes for all.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        self.now += time;
+        (0..self.peers.len()).for_each(|peer| self.update(peer));
+    }
+
+    /// A peer looks at the clock.
+    pub(crate) fn update(&mut self, peer: usize) {
+        let now = self.now;
+        if let Some(mesh) = &mut self.peers[peer] {
+            mesh.update(now);
+            self.after(peer);
+        }
+    }
+
     /// A peer says goodbye.
-    pub(super) fn leave(&mut self, peer: usize) {
+    pub(crate) fn leave(&mut self, peer: usize) {
         let now = self.now;
         self.mesh(peer).end(now, LeaveReason::Closed);
         self.act(peer);
@@ -311,7 +348,7 @@ impl World {
     }
 
     /// Two don't reach each other any more.
-    pub(super) fn cut(&mut self, a: usize, b: usize) {
+    pub(crate) fn cut(&mut self, a: usize, b: usize) {
         self.cut.insert((a.min(b), a.max(b)));
         for connection in &mut self.connections {
             let pair = (connection.from.min(connection.to), connection.from.max(connection.to));
@@ -325,21 +362,15 @@ impl World {
     }
 
     /// Time goes on to the next thing that somebody waits for.
-    pub(super) fn tick(&mut self) {
+    pub(crate) fn tick(&mut self) {
         let next = self.peers.iter().flatten().map(Mesh::next_deadline).min().unwrap_or(Instant::NEVER);
         let soon = self.now + Duration::from_millis(250);
         self.now = next.clamp(self.now + Duration::from_millis(1), soon);
-        for peer in 0..self.peers.len() {
-            let now = self.now;
-            if let Some(mesh) = &mut self.peers[peer] {
-                mesh.update(now);
-                self.after(peer);
-            }
-        }
+        (0..self.peers.len()).for_each(|peer| self.update(peer));
     }
 
     /// Everything arrives, and time passes until nothing more happens.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         for _ in 0..80 {
             while let Some((place, way)) = self.ready().first().copied() {
                 self.deliver(place, way);
@@ -349,7 +380,7 @@ impl World {
     }
 
     /// The peers that go on, by those whom they know.
-    pub(super) fn parts(&self) -> BTreeMap<Vec<(u8, u32)>, Vec<usize>> {
+    pub(crate) fn parts(&self) -> BTreeMap<Vec<(u8, u32)>, Vec<usize>> {
         let mut parts: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (peer, mesh) in self.peers.iter().enumerate() {
             let Some(mesh) = mesh.as_ref().filter(|mesh| mesh.is_member()) else { continue };
@@ -360,7 +391,7 @@ impl World {
     }
 
     /// All who go on agree, and are one part; of two players each may be alone.
-    pub(super) fn check_settled(&self) {
+    pub(crate) fn check_settled(&self) {
         let parts = self.parts();
         for (members, peers) in &parts {
             assert_eq!(members.len(), peers.len(), "{parts:?} {:#?}", self.peers[peers[0]]);

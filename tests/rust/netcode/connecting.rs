@@ -156,6 +156,21 @@ fn the_next_server_of_the_token_is_dialled() {
 }
 
 #[test]
+fn with_less_patience_the_next_server_is_dialled_sooner_and_the_last_for_the_whole_timeout() {
+    let silent = [address("10.9.9.9:1"), address("10.9.9.9:2")];
+    let config = ClientConfig { patience: Some(Duration::from_millis(1500)), ..ClientConfig::new(PROTOCOL) };
+    let mut client = Client::new(config, token_to(1, &silent), Instant::ZERO).unwrap();
+    let mut over = 0;
+    for ms in 0..10_000 {
+        client.update(Instant::from_millis(ms), &mut Datagrams::new());
+        let last = ms > 1500;
+        assert_eq!(client.server_address(), silent[usize::from(last)], "{ms}");
+        over = if client.state().is_final() { over } else { ms };
+    }
+    assert_eq!(over, 1501 + 5000);
+}
+
+#[test]
 fn an_unreachable_last_server_ends_the_attempt() {
     let unreachable = [address("10.9.9.9:1"), address("10.9.9.9:2")];
     let mut world = World::new(1);

@@ -1,0 +1,57 @@
+//! The way by which a player is reached.
+
+use core::net::SocketAddr;
+
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+
+use super::events::Player;
+use crate::driver::Driver;
+use crate::rendezvous::{PathKind, member_of};
+
+/// The way by which a player is reached.
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct PlayerPath {
+    pub(super) kind: PathKind,
+    /// The player who carries for the two; None where nobody does, or the rendezvous' relay.
+    #[pyo3(get)]
+    pub(super) through: Option<Py<Player>>,
+}
+
+#[pymethods]
+impl PlayerPath {
+    #[classattr]
+    fn __match_args__() -> (&'static str, &'static str) {
+        ("kind", "through")
+    }
+
+    /// ``'direct'``: to its own address; ``'punched'``: through the NATs of both; ``'relayed'``: somebody carries.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match self.kind {
+            PathKind::Direct => "direct",
+            PathKind::Punched => "punched",
+            PathKind::Relayed => "relayed",
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        let through = self.through.as_ref().map_or("None".into(), |player| player.get().__repr__());
+        format!("PlayerPath(kind='{}', through={through})", self.kind())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.through)
+    }
+}
+
+/// The way to whoever the connection to this address is with, and the number of the player who carries.
+pub(super) fn of(driver: &mut Driver, address: SocketAddr) -> (PathKind, Option<u8>) {
+    if let Some((player, joined)) = member_of(address) {
+        let through = driver.member_relay().and_then(|relay| relay.through(player, joined));
+        return (PathKind::Relayed, through);
+    }
+    let found = driver.rendezvous().and_then(|client| client.kind_of(address));
+    (found.unwrap_or(PathKind::Direct), None)
+}
