@@ -38,7 +38,12 @@ pub(super) fn mirror(state: &mut State) -> Option<&mut Mirror> {
 }
 
 pub(super) fn spawn(state: &mut State, class: usize, owner: Option<PeerHandle>) -> Option<u32> {
-    publisher(state)?.spawn(class, owner).ok()
+    let row = publisher(state)?.spawn(class, owner).ok()?;
+    if let Some(interests) = &mut state.interests {
+        // Masks that were set are of those that lived then.
+        interests.forget_inner(class, row);
+    }
+    Some(row)
 }
 
 pub(super) fn despawn(state: &mut State, class: usize, row: u32) -> bool {
@@ -80,6 +85,13 @@ pub(super) fn look_from(state: &mut State, client: PeerHandle, class: usize, pla
 pub(super) fn show(state: &mut State, client: PeerHandle, class: usize, mask: Vec<u8>) {
     if let Some(interests) = &mut state.interests {
         interests.set_mask(client, class, mask);
+    }
+}
+
+/// Says of which rows a client is sent what only some are.
+pub(super) fn set_inner(state: &mut State, client: PeerHandle, class: usize, mask: Vec<u8>) {
+    if let Some(interests) = &mut state.interests {
+        interests.set_inner(client, class, mask);
     }
 }
 

@@ -29,7 +29,7 @@ use self::past::ShownLog;
 use self::peer::Peer;
 use super::class::{Classes, HISTORY};
 use super::coding::Snapshot;
-use super::packet::MAX_OVERHEAD;
+use super::packet::{Audience, MAX_OVERHEAD};
 use super::table::{Column, Full, Table, Wrong};
 use crate::endpoint::{Feature, PeerHandle};
 use crate::wire::{BitWriter, ValueError};
@@ -195,8 +195,13 @@ impl Publisher {
         if before != owner {
             let tick = self.tick;
             for (handle, owns) in [(before, false), (owner, true)] {
+                let chosen = self.classes.get(class).is_some_and(|class| class.is_chosen());
                 if let Some(peer) = handle.and_then(|handle| self.peer_mut(handle)) {
-                    peer.scopes[class].set_owner(row, tick, owns);
+                    let audience = |before: Audience| Audience {
+                        owner: owns,
+                        inner: if chosen { before.inner } else { owns },
+                    };
+                    peer.scopes[class].set_audience(row, tick, audience);
                 }
             }
         }
@@ -231,11 +236,12 @@ impl Publisher {
     /// later tick, when the client knows of ends.
     pub fn enter(&mut self, handle: PeerHandle, class: usize, row: u32) -> bool {
         let (tick, owner) = (self.tick, self.owner(class, row) == Some(handle));
+        let audience = Audience { owner, inner: owner && !self.tables[class].class().is_chosen() };
         let capacity = self.tables[class].class().capacity;
         let enters = self.tables[class].is_alive(row)
             && self.peer_mut(handle).is_some_and(|peer| {
                 let scope = &mut peer.scopes[class];
-                scope.has_room(capacity) && scope.enter(row, tick, owner)
+                scope.has_room(capacity) && scope.enter(row, tick, audience)
             });
         if enters {
             self.shown.push(tick, handle, class, row, true);
@@ -250,6 +256,19 @@ impl Publisher {
             self.shown.push(self.tick, handle, class, row, false);
         }
         leaves
+    }
+
+    /// Says of which objects of a class a client is sent the properties of [`Condition::Chosen`]: a byte a row, of those that it
+    /// has; rows beyond aren't.
+    ///
+    /// [`Condition::Chosen`]: crate::replication::Condition
+    pub fn choose_inner(&mut self, handle: PeerHandle, class: usize, rows: &[u8]) {
+        let tick = self.tick;
+        if self.classes.get(class).is_some_and(|class| class.is_chosen())
+            && let Some(peer) = self.peer_mut(handle)
+        {
+            peer.scopes[class].choose_inner(tick, rows);
+        }
     }
 
     /// Whether a client has an object, or is about to get it.
@@ -341,9 +360,11 @@ impl Publisher {
     pub fn owned_changes(&self, by_slot: &mut Vec<u32>) {
         by_slot.clear();
         by_slot.resize(self.peers.len(), 0);
-        for ((owners, table), class) in self.owners.iter().zip(&self.tables).zip(self.classes.iter()) {
-            let mask = class.updated(true);
+        let each = self.owners.iter().zip(&self.tables).zip(self.classes.iter()).enumerate();
+        for (place, ((owners, table), class)) in each {
             for (owner, row) in owners.iter().zip(0..) {
+                let peer = owner.filter(|_| class.is_chosen()).and_then(|owner| self.peer(owner));
+                let mask = class.updated(peer.is_none_or(|peer| peer.scopes[place].is_inner(row)));
                 if let Some(changed) = owner.and_then(|owner| by_slot.get_mut(owner.slot as usize)) {
                     *changed = (*changed).max(table.last_change(row, mask));
                 }

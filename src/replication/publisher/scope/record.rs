@@ -6,7 +6,7 @@
 //! ghost waits while [`MAX_IN_FLIGHT`] of its records are not told of.
 
 use super::super::super::class::HISTORY;
-use super::super::super::packet::{MAX_DEPTH, MAX_OLDER};
+use super::super::super::packet::{Audience, MAX_DEPTH, MAX_OLDER};
 
 /// Most records of a ghost after its baseline. As the last of them is acked, at most this many less one may have followed it.
 pub(super) const MAX_IN_FLIGHT: u8 = HISTORY / 2;
@@ -26,16 +26,28 @@ pub(in crate::replication::publisher) enum GhostState {
     Destroying,
 }
 
-/// In one byte: whether the client owns the ghost, and how many of the records before that of the baseline are the states
+/// In one byte: who the client is to the ghost, and how many of the records before that of the baseline are the states
 /// that the client has before it, one after the other, as the table has them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hold(u8);
 
 impl Hold {
     const OWNER: u8 = 1 << 7;
+    const INNER: u8 = 1 << 6;
+    const RUN: u8 = Hold::INNER - 1;
 
-    pub(super) fn new(owner: bool) -> Self {
-        Hold(if owner { Hold::OWNER } else { 0 })
+    pub(super) fn new(Audience { owner, inner }: Audience) -> Self {
+        Hold(if owner { Hold::OWNER } else { 0 } | if inner { Hold::INNER } else { 0 })
+    }
+
+    pub(super) fn audience(self) -> Audience {
+        Audience { owner: self.owner(), inner: self.inner() }
+    }
+
+    /// Whether the client is sent what only some are.
+    #[inline]
+    pub(super) fn inner(self) -> bool {
+        self.0 & Hold::INNER != 0
     }
 
     #[inline]
@@ -45,12 +57,12 @@ impl Hold {
 
     #[inline]
     pub(super) fn run(self) -> u8 {
-        self.0 & !Hold::OWNER
+        self.0 & Hold::RUN
     }
 
     #[inline]
     pub(super) fn set_run(&mut self, run: u8) {
-        self.0 = self.0 & Hold::OWNER | run;
+        self.0 = self.0 & !Hold::RUN | run;
     }
 }
 
