@@ -2034,6 +2034,18 @@ class World:
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
+    def set_must_know(self, class_: type, rows: _Array | None, /) -> None:
+        """Says which ghosts of a class clients must know: the score, the flags, the doors. Where not everything that is due
+        has room, these are created before the others, and sent before them, in up to half of the client's budget; what
+        of them is more than that goes by priority as all else. It doesn't say who has them: relevancy does.
+
+        Args:
+            class_: the ghost class.
+            rows: a buffer of bool, a row each; rows beyond needn't be known, nor what spawns later. None: no row.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
     def costs(self) -> dict[str, dict[str, int]]:
         """The bits of all that ghosts have sent, by class and then by property. What is in parentheses is no class or
         property: what records and packets need besides. The sum is the payloads' on the wire."""

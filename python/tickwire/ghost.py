@@ -240,3 +240,7 @@ class Grid(NamedTuple):
     None: an eighth more than the radius."""
     linger: int = 2
     """How many flushes one stays that is further away."""
+    far_weight: float = 0.25
+    """When not everything that is due has room, a ghost's priority is multiplied by this at the radius, by 1
+    where the client looks from, and by a number between them in between. Above 0; 1: nearness doesn't
+    matter."""

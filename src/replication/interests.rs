@@ -174,6 +174,7 @@ impl Interests {
                     }
                 }
                 publisher.choose_inner(*peer, class, inner);
+                publisher.set_sight(*peer, class, self.rules[class].1.sight(interest));
             }
         }
         self.owned.retain(|_, rows| !rows.is_empty());

@@ -43,6 +43,9 @@ pub(super) fn spawn(state: &mut State, class: usize, owner: Option<PeerHandle>) 
         // Masks that were set are of those that lived then.
         interests.forget_inner(class, row);
     }
+    if let Some(publisher) = publisher(state) {
+        publisher.forget_must_know(class, row);
+    }
     Some(row)
 }
 
@@ -105,6 +108,12 @@ pub(super) fn name(state: &mut State, client: PeerHandle, class: usize, row: u32
 pub(super) fn set_weights(state: &mut State, class: usize, weights: &[f32]) {
     if let Some(publisher) = publisher(state) {
         publisher.set_weights(class, weights);
+    }
+}
+
+pub(super) fn set_must_know(state: &mut State, class: usize, rows: Vec<u8>) {
+    if let Some(publisher) = publisher(state) {
+        publisher.set_must_know(class, rows);
     }
 }
 

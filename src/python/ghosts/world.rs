@@ -381,6 +381,23 @@ impl World {
         self.set_class_weights(rows, &weights)
     }
 
+    /// Says which ghosts of a class clients must know: the score, the flags, the doors. Where not everything that is due
+    /// has room, these are created before the others, and sent before them, in up to half of the client's budget; what
+    /// of them is more than that goes by priority as all else. It doesn't say who has them: relevancy does.
+    ///
+    /// Args:
+    ///     class_: the ghost class.
+    ///     rows: a buffer of bool, a row each; rows beyond needn't be known, nor what spawns later. None: no row.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    #[pyo3(signature = (class_, rows, /))]
+    fn set_must_know(&self, class_: &Bound<'_, PyAny>, rows: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let class = self.population.rows_of(class_)?;
+        let rows = rows.map_or_else(|| Ok(Vec::new()), relevancy::mask)?;
+        self.with(|state| core::set_must_know(state, class.index, rows))
+    }
+
     /// The bits of all that ghosts have sent, by class and then by property. What is in parentheses is no class or
     /// property: what records and packets need besides. The sum is the payloads' on the wire.
     fn costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

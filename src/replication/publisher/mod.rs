@@ -17,6 +17,7 @@ mod names;
 mod past;
 mod peer;
 mod scope;
+mod urgency;
 
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ pub use self::costs::{ClassCosts, Costs};
 use self::fill::TickData;
 use self::past::ShownLog;
 use self::peer::Peer;
+pub use self::urgency::Sight;
 use super::class::{Classes, HISTORY};
 use super::coding::Snapshot;
 use super::packet::{Audience, MAX_OVERHEAD};
@@ -50,6 +52,7 @@ pub struct Publisher {
     tables: Box<[Table]>,
     caches: Box<[Cache]>,
     weights: Box<[Vec<f32>]>,
+    must: Box<[Vec<u8>]>,
     /// By class, then by row.
     owners: Box<[Vec<Option<PeerHandle>>]>,
     costs: Box<[ClassCosts]>,
@@ -79,6 +82,7 @@ impl Publisher {
             tables: classes.iter().map(|class| Table::new(class.clone(), HISTORY)).collect(),
             caches: classes.iter().map(|class| Cache::new(class)).collect(),
             weights: classes.iter().map(|_| Vec::new()).collect(),
+            must: classes.iter().map(|_| Vec::new()).collect(),
             owners: classes.iter().map(|_| Vec::new()).collect(),
             costs: classes.iter().map(|class| costs(class.properties.each().len())).collect(),
             packets: 0,
@@ -340,10 +344,10 @@ impl Publisher {
     /// Decides what of a client's due ghosts goes out in this tick, in about this many bits; where there are any, at least one
     /// ghost does. Without it all do, as far as there is room.
     pub fn choose(&mut self, handle: PeerHandle, budget_bits: usize) {
-        let Publisher { peers, tick, weights, chooser, .. } = self;
+        let Publisher { peers, tick, tables, weights, must, chooser, .. } = self;
         let peer = peers.get_mut(handle.slot as usize).and_then(|peer| peer.as_deref_mut());
         if let Some(peer) = peer.filter(|peer| peer.handle == handle) {
-            chooser.choose(peer, *tick, budget_bits as f32, weights);
+            chooser.choose(peer, *tick, budget_bits as f32, tables, weights, must);
             peer.has_chosen = true;
         }
     }
@@ -411,7 +415,7 @@ impl Feature for Publisher {
         }
         if !peer.has_chosen {
             peer.has_chosen = true;
-            self.chooser.choose(peer, self.tick, f32::MAX, &self.weights);
+            self.chooser.choose(peer, self.tick, f32::MAX, &self.tables, &self.weights, &self.must);
         }
         peer.make_ready(bits);
         let mut world = TickData {
