@@ -11,7 +11,7 @@ from tickwire.capture.lua_source import lua
 
 __all__ = ["dissector"]
 
-PARTS = ("bits", "fields", "connection", "packets", "wireshark")
+PARTS = ("bits", "fields", "ghosts", "connection", "packets", "wireshark")
 """Each uses those before it; the last one alone knows Wireshark."""
 
 
