@@ -22,7 +22,7 @@ TOPICS: dict[str, tuple[str, str]] = {
     "Ghosts": (
         "The server's world in every client.",
         "ghost Ghost World ClientWorld GhostArrays GhostSpawned GhostChanged GhostOwned GhostLinked "
-        "GhostDespawned Ref Grid Owner Chosen Always Hook initial owner_only except_owner",
+        "GhostDespawned Ref Grid Owner Chosen Always Hook initial owner_only except_owner when",
     ),
     "Peers": (
         "Games without a server.",

@@ -88,7 +88,14 @@ impl Game {
         let class = Arc::new(GhostClass::clone(&entity(rows)).with_coding(setup.coded));
         let near = |radius: f64| {
             let (cell, leave_radius) = (radius / 3.0, radius * 1.05);
-            Relevancy::Grid(GridConfig { property: 0, cell, radius, leave_radius, linger: 2 })
+            Relevancy::Grid(GridConfig {
+                property: 0,
+                cell,
+                radius,
+                leave_radius,
+                linger: 2,
+                far_weight: 0.25,
+            })
         };
         let rule = setup.sight.map_or(Relevancy::Always, near);
         let relevancy = ClassRelevancy::new(&class, rule).expect("a rule");

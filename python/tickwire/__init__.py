@@ -194,6 +194,7 @@ from tickwire.fields import (
     u64,
     u128,
     up_to,
+    when,
 )
 from tickwire.ghost import Always, Chosen, Grid, Hook, Owner, ghost
 from tickwire.handlers import Handlers
@@ -435,5 +436,6 @@ __all__ = [
     "up_to",
     "vec2",
     "vec3",
+    "when",
     "wide_text",
 ]

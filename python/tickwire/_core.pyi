@@ -1953,6 +1953,40 @@ class World:
             GhostError: the class is not among the protocol's ghosts.
             TypeError, ValueError: naming what is wrong with the rule.
         """
+    def condition(
+        self,
+        class_: type,
+        name: str,
+        hook: Callable[[list[ClientHandle], GhostArrays], Any] | None,
+        /,
+    ) -> None:
+        """Sets a function that decides in each flush which clients are sent the properties with a condition
+        :func:`when`: it is called as the function of :class:`Hook`, with the clients and the class's
+        :class:`GhostArrays`, and returns masks like that. None instead of it: no function, and the last masks stay.
+
+        Args:
+            class_: the ghost class.
+            name: of the condition.
+            hook: the function.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts, or has no such condition.
+            TypeError: this can't be called.
+        """
+    def set_condition(self, client: ClientHandle, class_: type, name: str, rows: _Array, /) -> bool:
+        """Says of which ghosts of a class a client is sent the properties with a condition :func:`when` from now on: a
+        buffer of bool, a row each; rows beyond are not, nor is what spawns later. False when the client is gone.
+
+        Args:
+            client: who is sent them.
+            class_: the ghost class.
+            name: of the condition.
+            rows: the mask.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts, or has no such condition.
+            StaleClientError: with ``strict=True``, the client is gone.
+        """
     def priority(self, class_: type, hook: Callable[[GhostArrays], Any] | None, /) -> None:
         """Sets a function that returns the weights of :meth:`set_weights` in each flush: it is
         called with the class's :class:`GhostArrays`, and returns a buffer of float32, one per row,
@@ -2002,6 +2036,18 @@ class World:
         """Sets the factors of the priorities of a class's ghosts, for ticks that have no room for everything
         that is due: a buffer of float32, one per row; missing rows have 1. They stay until they are set
         again.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
+    def set_must_know(self, class_: type, rows: _Array | None, /) -> None:
+        """Says which ghosts of a class clients must know: the score, the flags, the doors. Where not everything that is due
+        has room, these are created before the others, and sent before them, in up to half of the client's budget; what
+        of them is more than that goes by priority as all else. It doesn't say who has them: relevancy does.
+
+        Args:
+            class_: the ghost class.
+            rows: a buffer of bool, a row each; rows beyond needn't be known, nor what spawns later. None: no row.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.

@@ -101,6 +101,7 @@ __all__ = [
     "up_to",
     "vec2",
     "vec3",
+    "when",
     "wide_text",
 ]
 
@@ -209,6 +210,37 @@ owner_only: Final = Condition("owner_only")
 """Only the client that owns the ghost is sent the property."""
 except_owner: Final = Condition("except_owner")
 """All clients but the one that owns the ghost are sent the property."""
+
+
+class When(Condition):
+    """A condition that the game decides itself. Made by :func:`when`."""
+
+    def __init__(self, condition: str) -> None:
+        super().__init__("when", condition)
+        self.condition = condition
+
+    def __repr__(self) -> str:
+        return f"when({self.condition!r})"
+
+
+def when(name: str, /) -> When:
+    """Only those clients are sent the property whom a mask names for each ghost. :meth:`World.condition` sets
+    a function that decides it, once a flush for all ghosts of the class; :meth:`World.set_condition` sets a
+    mask.
+
+    A class has one such condition, which may be of several properties, and then none by owner.
+
+    Args:
+        name: what the game calls the condition, as ``"team"``.
+
+    Raises:
+        TypeError, ValueError: it is no text, or an empty one.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"when() takes the name of a condition, not {type(name).__name__}")
+    if not name:
+        raise ValueError("when() takes the name of a condition, not an empty one")
+    return When(name)
 
 
 class ShownAs(Bound):
@@ -382,6 +414,7 @@ BOUNDED = {
     "initial": _PROPERTIES,
     "owner_only": _PROPERTIES,
     "except_owner": _PROPERTIES,
+    "when": _PROPERTIES,
     "step": _PROPERTIES,
     "linear": _PROPERTIES,
     "slerp": _PROPERTIES,

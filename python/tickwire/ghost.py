@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, TypeVar, dataclass_transform, overload
 
 from tickwire._core import ClientHandle, FieldType, Ghost, GhostArrays, Properties, Property
-from tickwire.fields import NATURAL, Condition, ShownAs
+from tickwire.fields import NATURAL, Condition, ShownAs, When
 from tickwire.message import check_bases, default_of, own_fields, rebind_class_cell, resolve_hints, unwrapped
 from tickwire.references import Reference, checked, number_type, quote_later
 
@@ -120,10 +120,12 @@ def _declared(cls: type[_T], names: dict[str, Any], capacity: int, coded: bool, 
 
 def _condition(where: str, hint: Any) -> str:
     """The name of the condition in an annotation; empty if it has none."""
-    found = [extra.name for extra in unwrapped(hint)[1] if isinstance(extra, Condition)]
+    found = [extra for extra in unwrapped(hint)[1] if isinstance(extra, Condition)]
     if len(found) > 1:
-        raise TypeError(f"{where}: {' and '.join(found)} contradict each other; give one")
-    return found[0] if found else ""
+        raise TypeError(f"{where}: {' and '.join(map(str, found))} contradict each other; give one")
+    if not found:
+        return ""
+    return f"when:{found[0].condition}" if isinstance(found[0], When) else found[0].name
 
 
 def _references(cls: type, hints: dict[str, Any], declared: dict[str, Any]) -> dict[str, type | str]:
@@ -238,3 +240,7 @@ class Grid(NamedTuple):
     None: an eighth more than the radius."""
     linger: int = 2
     """How many flushes one stays that is further away."""
+    far_weight: float = 0.25
+    """When not everything that is due has room, a ghost's priority is multiplied by this at the radius, by 1
+    where the client looks from, and by a number between them in between. Above 0; 1: nearness doesn't
+    matter."""

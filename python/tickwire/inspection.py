@@ -162,13 +162,18 @@ def _ghost(cls: type, described: str) -> Iterator[str]:
         (
             name,
             _bits(each.min_bits, each.max_bits),
-            ", ".join(filter(None, (kinds.get(name, str(each)), said))),
+            ", ".join(filter(None, (kinds.get(name, str(each)), _said(said)))),
         )
         for name, each, said in properties.fields
     ]
     if number:
         rows.append(("(id)", _bits(number, number), "for references to it, initial"))
     yield from _table(rows)
+
+
+def _said(condition: str) -> str:
+    when, _, name = condition.partition(":")
+    return f"{when}({name!r})" if name else when
 
 
 def _table(rows: list[Row]) -> Iterator[str]:

@@ -36,6 +36,8 @@ pub enum Condition {
     OwnerOnly,
     /// All but the owner.
     ExceptOwner,
+    /// Those whom the game chooses for each ghost.
+    Chosen,
 }
 
 /// Why a class, or a set of classes, is invalid.
@@ -60,6 +62,10 @@ pub enum ClassError {
         class: String,
         /// Bits of a whole record.
         bits: usize,
+    },
+    /// Conditions by owner and by choice: a client has one of two sets of properties.
+    Mixed {
+        class: String,
     },
     /// No classes, or more than [`MAX_CLASSES`].
     Count {
@@ -89,6 +95,11 @@ impl fmt::Display for ClassError {
                 "a ghost of class {class:?} must take at most {MAX_RECORD_BITS} bits, not {bits}: shorten its texts and \
                  lists, or send them as messages"
             ),
+            ClassError::Mixed { class } => write!(
+                f,
+                "ghost class {class:?} must have conditions by owner or by tw.when, not both: say by the mask of tw.when what \
+                 owners get, or declare a second class"
+            ),
             ClassError::Count { count } => {
                 write!(f, "a world must have 1 to {MAX_CLASSES} ghost classes, not {count}")
             }
@@ -112,9 +123,10 @@ pub struct GhostClass {
     pub capacity: u32,
     /// Whether its records are coded by how likely they are: fewer bytes, and several times the CPU time of both sides.
     pub coded: bool,
-    /// Masks by whether the client owns the ghost.
+    /// Masks by whether the client is sent what only some are.
     created: [u64; 2],
     updated: [u64; 2],
+    is_chosen: bool,
 }
 
 impl GhostClass {
@@ -140,12 +152,18 @@ impl GhostClass {
         if bits > MAX_RECORD_BITS {
             return Err(ClassError::TooLarge { class, bits });
         }
+        let has = |those: &[Condition]| conditions.iter().any(|it| those.contains(it));
+        if has(&[Condition::Chosen]) && has(&[Condition::OwnerOnly, Condition::ExceptOwner]) {
+            return Err(ClassError::Mixed { class });
+        }
         let of = |allowed: &dyn Fn(Condition) -> bool| {
             let bits =
                 conditions.iter().enumerate().map(|(i, condition)| u64::from(allowed(*condition)) << i);
             bits.fold(0, |mask, bit| mask | bit)
         };
-        let created = [of(&|it| it != Condition::OwnerOnly), of(&|it| it != Condition::ExceptOwner)];
+        let is_chosen = has(&[Condition::Chosen]);
+        let outer = of(&|it| !matches!(it, Condition::OwnerOnly | Condition::Chosen));
+        let created = [outer, of(&|it| it != Condition::ExceptOwner)];
         let initial = of(&|it| it == Condition::Initial);
         let updated = created.map(|mask| mask & !initial);
         let rules = properties.each().iter().map(|property| Rule::of(property.field())).collect();
@@ -158,6 +176,7 @@ impl GhostClass {
             coded: false,
             created,
             updated,
+            is_chosen,
         })
     }
 
@@ -180,14 +199,14 @@ impl GhostClass {
         GhostClass { coded, ..self }
     }
 
-    /// The properties that a create has, for the ghost's owner or others.
-    pub fn created(&self, owner: bool) -> u64 {
-        self.created[usize::from(owner)]
+    /// The properties that a create has, for the inner audience (the ghost's owner, or those who were chosen) or others.
+    pub fn created(&self, inner: bool) -> u64 {
+        self.created[usize::from(inner)]
     }
 
     /// The properties that an update may have.
-    pub fn updated(&self, owner: bool) -> u64 {
-        self.updated[usize::from(owner)]
+    pub fn updated(&self, inner: bool) -> u64 {
+        self.updated[usize::from(inner)]
     }
 
     /// The properties that only creates have.
@@ -201,7 +220,12 @@ impl GhostClass {
         self.updated == [all, all]
     }
 
-    /// Whether owners get other properties than others.
+    /// Whether the game chooses the inner audience; else it is the owner.
+    pub fn is_chosen(&self) -> bool {
+        self.is_chosen
+    }
+
+    /// Whether the inner audience gets other properties than others.
     pub fn differs_by_owner(&self) -> bool {
         self.created[0] != self.created[1]
     }
@@ -272,7 +296,7 @@ impl Classes {
 
     /// The canonical text that the hash is made of: equal texts are equal wires. For each class a line with its name's length
     /// in bytes, a colon, the name and its capacity, then the fields as a schema describes them, each with its condition's
-    /// letter (a, i, o or e) and a space before. The line of a class that is coded ends with a space and `coded`.
+    /// letter (a, i, o, e or c) and a space before. The line of a class that is coded ends with a space and `coded`.
     pub fn describe(&self) -> String {
         let mut text = format!("tickwire ghosts 2\nhistory {HISTORY}\n");
         for GhostClass { name, properties, conditions, capacity, coded, .. } in
@@ -286,6 +310,7 @@ impl Classes {
                     Condition::Initial => 'i',
                     Condition::OwnerOnly => 'o',
                     Condition::ExceptOwner => 'e',
+                    Condition::Chosen => 'c',
                 };
                 let name = field.name();
                 text += &format!("{letter} {}:{name} {}\n", name.len(), field.kind());

@@ -104,14 +104,14 @@ def test_it_is_none_until_its_ghost_comes_and_when_it_goes() -> None:
     despawned, linked = scene.run()
     assert isinstance(despawned, tw.GhostDespawned)
     assert (linked.ghost, linked.name, linked.target) == (seen, "crate", None)
-    assert seen.crate is None
+    assert not seen.crate
     scene.show(crate)
     scene.run()
     assert seen.crate.label == "tools"
     scene.world.despawn(crate)
-    assert tank.crate is None
+    assert not tank.crate
     assert [type(event) for event in scene.run()] == [tw.GhostDespawned, tw.GhostLinked]
-    assert seen.crate is None
+    assert not seen.crate
 
 
 def test_no_reference_is_to_a_later_ghost_of_the_row() -> None:

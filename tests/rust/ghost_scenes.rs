@@ -57,7 +57,14 @@ fn ticks_of_a_table_and_its_relevancy_ask_for_no_memory() {
     ];
     let properties = Properties::new(Schema::new(fields).unwrap()).unwrap();
     let class = Arc::new(GhostClass::new("Entity", properties, [Condition::Always; 2], 1000).unwrap());
-    let near = GridConfig { property: 0, cell: 100.0, radius: 300.0, leave_radius: 320.0, linger: 2 };
+    let near = GridConfig {
+        property: 0,
+        cell: 100.0,
+        radius: 300.0,
+        leave_radius: 320.0,
+        linger: 2,
+        far_weight: 0.25,
+    };
     let mut rule = ClassRelevancy::new(&class, Relevancy::Grid(near)).unwrap();
     let (mut table, mut interest, mut changes) =
         (Table::new(class, HISTORY), Interest::default(), Changes::default());

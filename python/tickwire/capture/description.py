@@ -10,9 +10,14 @@ import math
 import re
 import struct
 from collections.abc import Callable
+from typing import Any
 
-Table = dict[str, object]
+Table = dict[str, Any]
 
+# Who gets a property of a ghost.
+CONDITIONS = ("a", "i", "o", "e", "c")
+# Bits of the tiers of residuals.
+TIERS = (2, 5, 8, 12, 16, 24, 32, 48)
 _FRAMINGS = {"tickwire protocol 1": "native", "yojimbo protocol 1": "yojimbo"}
 
 
@@ -34,18 +39,53 @@ def protocol_table(description: str) -> Table:
         text.line()
     messages: list[Table] = []
     channels: list[Table] = []
+    classes: list[Table] = []
+    layers: set[str] = set()
     while not text.at_end():
         word = text.word()
         if word in ("message", "block"):
             messages.append(_message(text, word == "block"))
+        elif word == "system":
+            text.word()
+            messages.append(_message(text, block=False))
+        elif word == "tickwire":
+            layers.add(text.line())
+        elif word in ("history", "rate"):
+            text.line()
+        elif word == "input":
+            text.name()
+            text.line()
+            while text.peek().isdigit():
+                _field(text)
+                text.expect("\n")
+        elif word == "class":
+            classes.append(_ghost_class(text))
+        elif word in CONDITIONS and classes:
+            _property(text, word, classes[-1])
         elif word == "channel":
             channels.append((_yojimbo_channel if framing == "yojimbo" else _channel)(text.line().split()))
         else:
             raise ValueError(f"the protocol's description has an unknown line: {word!r}")
+    # Behind the game's channels are those of ghosts, of time, and two of peers.
+    last = (
+        len(channels) - 1 - ("time 1" in layers) - 2 * any(it["name"] == "tickwire.peers" for it in messages)
+    )
+    ghosts: Table | None = None
+    if classes:
+        ghosts = {"channel": last, "classes": classes, "coded": any(each["coded"] for each in classes)}
     filters: dict[str, Table] = {}
     for message in messages:
         _collect(message.get("fields"), f"tickwire.{message['filter']}", filters)
+    for class_ in classes:
+        path = f"tickwire.{class_['filter']}"
+        properties = class_["properties"]
+        _collect(properties, path, filters)
+        assert isinstance(properties, list)
+        for each in properties:
+            delta = f"{path}.{each['filter']}.delta"
+            filters.setdefault(delta, {"filter": delta, "name": each["name"], "type": "text"})
     return {
+        "ghosts": ghosts,
         "framing": framing,
         "messages": messages,
         "channels": channels,
@@ -66,6 +106,85 @@ def _message(text: _Text, block: bool) -> Table:
         fields.append(_field(text))
         text.expect("\n")
     return {**message, "fields": fields}
+
+
+def _ghost_class(text: _Text) -> Table:
+    name = text.name()
+    capacity, *coded = text.line().split()
+    class_: Table = {"name": name, "filter": _filter(name), "capacity": int(capacity), "coded": bool(coded)}
+    return {**class_, "properties": [], "chosen": False}
+
+
+def _property(text: _Text, condition: str, class_: Table) -> None:
+    field = {**_field(text), "condition": condition}
+    text.expect("\n")
+    words = word_ranges(field["type"])
+    if words is not None:
+        several = sum(last > 1 for last, _ in words) > 1
+        field["delta"] = _delta(field["type"], several)
+    properties = class_["properties"]
+    assert isinstance(properties, list)
+    properties.append(field)
+    class_["chosen"] = class_["chosen"] or condition == "c"
+
+
+def word_ranges(kind: Table) -> list[tuple[int, str]] | None:
+    """The last word and the metric of each of a kind's words; None where it has none and goes whole."""
+    rotation = [(3, "choice")]
+    match kind["kind"]:
+        case "bool":
+            return [(1, "choice")]
+        case "number":
+            return [(kind["span"], "line")]
+        case "large":
+            return [(kind["last"], "line")] if kind["last"] < 1 << 64 else None
+        case "float":
+            return [((1 << 32) - 1, "float")]
+        case "double":
+            return [((1 << 64) - 1, "float")]
+        case "quantized" | "fixed":
+            return [(kind["last"], "line")]
+        case "enum":
+            return [(len(kind["names"]) - 1, "choice")]
+        case "flags":
+            return [((1 << len(kind["names"])) - 1, "choice")]
+        case "angle":
+            return [(kind["last"], "circle")]
+        case "vector":
+            return [(kind["last"], "line")] * kind["axes"]
+        case "direction":
+            return [((1 << kind["bits"]) - 2, "line")] * 2
+        case "rotation":
+            return rotation + [((1 << kind["bits"]) - 2, "line")] * 3
+        case "signed_rotation":
+            return [((1 << 16) - 2, "line")] * 3 + [(1, "choice")]
+        case "transform":
+            level = [((1 << kind["rotation"]) - 2, "line")] * 3
+            return [(kind["last"], "line")] * 3 + rotation + level + [((1 << 32) - 1, "float")] * 3
+        case "common":
+            return word_ranges(kind["item"])
+        case "optional":
+            item = word_ranges(kind["item"])
+            return item if item is None else [(1, "choice"), *item]
+        case "message":
+            parts = [word_ranges(field["type"]) for field in kind["fields"]]
+            return None if None in parts else [word for part in parts for word in part or []]
+    return None
+
+
+def _delta(kind: Table, several: bool) -> Table:
+    """How far a value of this kind reaches where it is written against a baseline."""
+    if kind["kind"] == "optional":
+        return {"optional": _delta(kind["item"], several)}
+    if kind["kind"] == "message":
+        return {"parts": [_delta(field["type"], several) for field in kind["fields"]]}
+    words = []
+    for last, metric in word_ranges(kind) or []:
+        stays = metric == "choice" and several and last > 1
+        tiers = [] if metric == "choice" else [bits for bits in TIERS if bits + 4 <= last.bit_length()]
+        beyond = last - sum(1 << bits for bits in tiers) - stays
+        words.append({"stays": stays, "tiers": len(tiers), "rest": beyond.bit_length()})
+    return {"words": words}
 
 
 def _channel(words: list[str]) -> Table:
@@ -175,7 +294,8 @@ def _with_arguments(name: str, text: _Text) -> Table:
         case "fixed":
             fraction, lo, hi = text.integer(), text.next_integer(), text.next_integer()
             bits = ((hi - lo) << fraction).bit_length()
-            return {"kind": "fixed", "bits": bits, "lo": lo << fraction, "scale": 1 << fraction}
+            last = (hi - lo) << fraction
+            return {"kind": "fixed", "bits": bits, "last": last, "lo": lo << fraction, "scale": 1 << fraction}
         case "text" | "data" | "wide":
             return {"kind": name, "max": text.integer()}
         case "enum":
@@ -236,7 +356,7 @@ def _number(lo: int, hi: int) -> Table:
     if bits <= 53 and abs(lo) < 1 << 53 and abs(hi) < 1 << 53:
         return {"kind": "number", "lo": lo, "span": hi - lo, "bits": bits}
     limbs = [(lo % (1 << 128)) >> shift & 0xFFFF for shift in range(0, 128, 16)]
-    return {"kind": "large", "lo": limbs, "bits": bits, "signed": lo < 0}
+    return {"kind": "large", "lo": limbs, "bits": bits, "signed": lo < 0, "last": hi - lo}
 
 
 def _single(value: float) -> float:

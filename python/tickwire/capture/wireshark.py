@@ -12,7 +12,7 @@ from tickwire.capture.lua_source import lua
 
 __all__ = ["dissector"]
 
-PARTS = ("bits", "fields", "connection", "packets", "wireshark")
+PARTS = ("bits", "fields", "ghosts", "connection", "packets", "wireshark")
 """Each file uses those before it; only the last one knows Wireshark."""
 
 

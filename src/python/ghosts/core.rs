@@ -39,7 +39,15 @@ pub(super) fn mirror(state: &mut State) -> Option<&mut Mirror> {
 }
 
 pub(super) fn spawn(state: &mut State, class: usize, owner: Option<PeerHandle>) -> Option<u32> {
-    publisher(state)?.spawn(class, owner).ok()
+    let row = publisher(state)?.spawn(class, owner).ok()?;
+    if let Some(interests) = &mut state.interests {
+        // Masks that were set are of those that lived then.
+        interests.forget_inner(class, row);
+    }
+    if let Some(publisher) = publisher(state) {
+        publisher.forget_must_know(class, row);
+    }
+    Some(row)
 }
 
 pub(super) fn despawn(state: &mut State, class: usize, row: u32) -> bool {
@@ -84,6 +92,13 @@ pub(super) fn show(state: &mut State, client: PeerHandle, class: usize, mask: Ve
     }
 }
 
+/// Says of which rows a client is sent what only some are.
+pub(super) fn set_inner(state: &mut State, client: PeerHandle, class: usize, mask: Vec<u8>) {
+    if let Some(interests) = &mut state.interests {
+        interests.set_inner(client, class, mask);
+    }
+}
+
 /// The network id by which a client knows a row.
 pub(super) fn name(state: &mut State, client: PeerHandle, class: usize, row: u32) -> Option<GhostName> {
     // An endpoint with interests has a publisher.
@@ -94,6 +109,12 @@ pub(super) fn name(state: &mut State, client: PeerHandle, class: usize, row: u32
 pub(super) fn set_weights(state: &mut State, class: usize, weights: &[f32]) {
     if let Some(publisher) = publisher(state) {
         publisher.set_weights(class, weights);
+    }
+}
+
+pub(super) fn set_must_know(state: &mut State, class: usize, rows: Vec<u8>) {
+    if let Some(publisher) = publisher(state) {
+        publisher.set_must_know(class, rows);
     }
 }
 

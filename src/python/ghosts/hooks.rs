@@ -25,19 +25,23 @@ use crate::python::lock;
 pub(super) struct Hooks {
     pub(super) relevancy: Option<Py<PyAny>>,
     pub(super) priority: Option<Py<PyAny>>,
+    pub(super) condition: Option<Py<PyAny>>,
 }
 
 impl Hooks {
     pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.relevancy)?;
-        visit.call(&self.priority)
+        visit.call(&self.priority)?;
+        visit.call(&self.condition)
     }
 }
 
 impl World {
     /// Whether any class has a hook.
     pub(in crate::python) fn has_hooks(&self) -> bool {
-        lock(&self.hooks).iter().any(|hooks| hooks.relevancy.is_some() || hooks.priority.is_some())
+        lock(&self.hooks)
+            .iter()
+            .any(|hooks| hooks.relevancy.is_some() || hooks.priority.is_some() || hooks.condition.is_some())
     }
 
     /// Calls all hooks, each by way of `clock`, which gets its name. Returns the first error after all were
@@ -51,7 +55,10 @@ impl World {
         let hooks: Vec<_> = {
             let hooks = lock(&self.hooks);
             let copy = |hook: &Option<Py<PyAny>>| hook.as_ref().map(|hook| hook.clone_ref(py));
-            hooks.iter().map(|hooks| [copy(&hooks.relevancy), copy(&hooks.priority)]).collect()
+            hooks
+                .iter()
+                .map(|hooks| [copy(&hooks.relevancy), copy(&hooks.condition), copy(&hooks.priority)])
+                .collect()
         };
         if self.asking.swap(true, Ordering::Relaxed) {
             return Err(PyRuntimeError::new_err("flush() was called while a hook of the world runs"));
@@ -62,11 +69,22 @@ impl World {
                 raised = done;
             }
         };
-        for (rows, [relevancy, priority]) in self.population.classes.iter().zip(hooks) {
+        for (rows, [relevancy, condition, priority]) in self.population.classes.iter().zip(hooks) {
             // Without clients there is nothing to decide.
             if let Some(hook) = relevancy.filter(|_| !clients.is_empty()) {
                 let mut done = Ok(());
-                clock("relevancy", &mut || done = self.ask_relevancy(rows, hook.bind(py), clients));
+                let set = |client: &ClientHandle, mask| self.set_mask(rows, client, mask);
+                clock("relevancy", &mut || {
+                    done = self.ask_masks("relevancy", rows, hook.bind(py), clients, set)
+                });
+                note(done);
+            }
+            if let Some(hook) = condition.filter(|_| !clients.is_empty()) {
+                let mut done = Ok(());
+                let set = |client: &ClientHandle, mask| self.set_inner(rows, client, mask);
+                clock("condition", &mut || {
+                    done = self.ask_masks("condition", rows, hook.bind(py), clients, set)
+                });
                 note(done);
             }
             if let Some(hook) = priority {
@@ -79,11 +97,14 @@ impl World {
         raised
     }
 
-    fn ask_relevancy(
+    /// Asks a hook for a mask for each client, and sets them.
+    fn ask_masks(
         &self,
+        kind: &str,
         rows: &Arc<GhostRows>,
         hook: &Bound<'_, PyAny>,
         clients: &[Py<ClientHandle>],
+        set: impl Fn(&ClientHandle, Vec<u8>) -> PyResult<()>,
     ) -> PyResult<()> {
         let (py, before) = (hook.py(), rows.count());
         let asked: Vec<_> = clients.iter().map(|client| client.clone_ref(py)).collect();
@@ -91,70 +112,11 @@ impl World {
         if answer.is_none() {
             return Ok(());
         }
-        let masks = self.masks(rows, &answer, clients.len(), before)?;
+        let masks = masks(kind, rows, &answer, clients.len(), before)?;
         for (client, mask) in clients.iter().zip(masks) {
-            self.set_mask(rows, client.get(), mask)?;
+            set(client.get(), mask)?;
         }
         Ok(())
-    }
-
-    /// Reads a mask for each client.
-    fn masks(
-        &self,
-        rows: &GhostRows,
-        answer: &Bound<'_, PyAny>,
-        clients: usize,
-        before: usize,
-    ) -> PyResult<Vec<Vec<u8>>> {
-        let name = rows.name();
-        let wrong = |what: String| {
-            PyTypeError::new_err(format!(
-                "the relevancy hook of {name} must return None, a buffer of bool with a line for each client and in it a row \
-                 each, or a list of a buffer for each client, not {what}"
-            ))
-        };
-        let fits = |length: usize| length == before || length == rows.count();
-        let length_of = |length: usize| {
-            PyValueError::new_err(format!(
-                "the relevancy hook of {name} must return {} rows for each client, not {length}",
-                rows.count()
-            ))
-        };
-        let count_of = |count: usize| {
-            PyValueError::new_err(format!(
-                "the relevancy hook of {name} must return a mask for each of {clients} clients, not {count}"
-            ))
-        };
-        if let Ok(raw) = Raw::get(answer, ffi::PyBUF_FULL_RO) {
-            let &[lines, length] = raw.shape() else {
-                return Err(wrong(format!("one of {} dimensions", raw.dimensions())));
-            };
-            if raw.item_size() != 1 {
-                return Err(wrong(format!("one of format '{}'", raw.format().to_string_lossy())));
-            }
-            let (lines, length) = (lines as usize, length as usize);
-            if lines != clients {
-                return Err(count_of(lines));
-            }
-            if !fits(length) {
-                return Err(length_of(length));
-            }
-            let mut bytes = Vec::new();
-            raw.append_to(answer.py(), &mut bytes)?;
-            return Ok((0..lines).map(|line| bytes[line * length..][..length].to_vec()).collect());
-        }
-        let Ok(each) = answer.try_iter() else {
-            return Err(wrong(answer.get_type().name()?.to_string()));
-        };
-        let mut masks = Vec::new();
-        for mask in each {
-            let mask = relevancy::mask(&mask?)?;
-            if !fits(mask.len()) {
-                return Err(length_of(mask.len()));
-            }
-            masks.push(mask);
-        }
-        if masks.len() == clients { Ok(masks) } else { Err(count_of(masks.len())) }
     }
 
     fn ask_priority(&self, rows: &Arc<GhostRows>, hook: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -175,6 +137,65 @@ impl World {
         }
         self.set_class_weights(rows, &weights)
     }
+}
+
+/// A mask for each client.
+fn masks(
+    kind: &str,
+    rows: &GhostRows,
+    answer: &Bound<'_, PyAny>,
+    clients: usize,
+    before: usize,
+) -> PyResult<Vec<Vec<u8>>> {
+    let name = rows.name();
+    let wrong = |what: String| {
+        PyTypeError::new_err(format!(
+            "the {kind} hook of {name} must return None, a buffer of bool with a line for each client and in it a row \
+             each, or a list of a buffer for each client, not {what}"
+        ))
+    };
+    let fits = |length: usize| length == before || length == rows.count();
+    let length_of = |length: usize| {
+        PyValueError::new_err(format!(
+            "the {kind} hook of {name} must return {} rows for each client, not {length}",
+            rows.count()
+        ))
+    };
+    let count_of = |count: usize| {
+        PyValueError::new_err(format!(
+            "the {kind} hook of {name} must return a mask for each of {clients} clients, not {count}"
+        ))
+    };
+    if let Ok(raw) = Raw::get(answer, ffi::PyBUF_FULL_RO) {
+        let &[lines, length] = raw.shape() else {
+            return Err(wrong(format!("one of {} dimensions", raw.dimensions())));
+        };
+        if raw.item_size() != 1 {
+            return Err(wrong(format!("one of format '{}'", raw.format().to_string_lossy())));
+        }
+        let (lines, length) = (lines as usize, length as usize);
+        if lines != clients {
+            return Err(count_of(lines));
+        }
+        if !fits(length) {
+            return Err(length_of(length));
+        }
+        let mut bytes = Vec::new();
+        raw.append_to(answer.py(), &mut bytes)?;
+        return Ok((0..lines).map(|line| bytes[line * length..][..length].to_vec()).collect());
+    }
+    let Ok(each) = answer.try_iter() else {
+        return Err(wrong(answer.get_type().name()?.to_string()));
+    };
+    let mut masks = Vec::new();
+    for mask in each {
+        let mask = relevancy::mask(&mask?)?;
+        if !fits(mask.len()) {
+            return Err(length_of(mask.len()));
+        }
+        masks.push(mask);
+    }
+    if masks.len() == clients { Ok(masks) } else { Err(count_of(masks.len())) }
 }
 
 /// The same error, with the hook's name in its sentence.

@@ -21,6 +21,9 @@ use crate::wire::{self, BitReader, BitWriter, Kind, Property as CoreProperty, Sc
 /// The maximum of a class's ghosts: ids have this many bits.
 const MAX_CAPACITY: u32 = 1 << 16;
 
+/// What the names of conditions that the game decides itself begin with.
+const WHEN: &str = "when:";
+
 /// What the property is called that has network ids.
 pub(super) const NUMBER_NAME: &str = "(id)";
 
@@ -40,6 +43,8 @@ pub(crate) struct Properties {
     rules: HashMap<String, RuleSpec>,
     /// The column of the ghosts' network ids, where something refers to them.
     number_column: Option<usize>,
+    /// What the game calls the condition that it decides itself, if there is one.
+    chosen: Option<String>,
 }
 
 /// The Python part of a property; the core has the rest.
@@ -74,6 +79,17 @@ impl Properties {
         let properties = wire::Properties::new(schema).map_err(|error| wrong(&error))?;
         let conditions = fields.iter().map(|(_, _, condition)| condition_of(condition));
         let conditions: Vec<Condition> = conditions.collect::<PyResult<_>>()?;
+        let mut chosen: Option<String> = None;
+        for (field, _, condition) in &fields {
+            let Some(said) = condition.strip_prefix(WHEN) else { continue };
+            let known = chosen.get_or_insert_with(|| said.to_owned());
+            if known != said {
+                return Err(PyValueError::new_err(format!(
+                    "{name}.{field}: tw.when must have one name in a class, '{known}', not '{said}' too: declare a second class \
+                     for that"
+                )));
+            }
+        }
         let class = GhostClass::new(name.clone(), properties, conditions, capacity);
         let class = class.map_err(value_error)?.with_coding(coded);
         let class =
@@ -94,6 +110,7 @@ impl Properties {
             names: Mutex::default(),
             rules,
             number_column: None,
+            chosen,
         })
     }
 
@@ -135,9 +152,9 @@ impl Properties {
 
     /// Names, types and conditions of the properties, in order.
     #[getter]
-    fn fields(&self, py: Python<'_>) -> Vec<(Py<PyString>, Py<FieldType>, &'static str)> {
+    fn fields(&self, py: Python<'_>) -> Vec<(Py<PyString>, Py<FieldType>, String)> {
         let each = self.attributes.iter().zip(&self.class.conditions);
-        each.map(|(a, said)| (a.name.clone_ref(py), a.field_type.clone_ref(py), condition_name(*said)))
+        each.map(|(a, said)| (a.name.clone_ref(py), a.field_type.clone_ref(py), self.condition_name(*said)))
             .collect()
     }
 
@@ -193,6 +210,7 @@ impl Properties {
             names: Mutex::default(),
             rules: self.rules.clone(),
             number_column: Some(self.len()),
+            chosen: self.chosen.clone(),
         })
     }
 
@@ -209,6 +227,21 @@ impl Properties {
     /// The mask of the properties that the game knows.
     pub(super) fn visible(&self) -> u64 {
         u64::MAX.unbounded_shr(64 - self.attributes.len() as u32)
+    }
+
+    /// What the game calls the condition that it decides itself.
+    pub(super) fn chosen(&self) -> Option<&str> {
+        self.chosen.as_deref()
+    }
+
+    fn condition_name(&self, condition: Condition) -> String {
+        match condition {
+            Condition::Always => String::new(),
+            Condition::Initial => "initial".into(),
+            Condition::OwnerOnly => "owner_only".into(),
+            Condition::ExceptOwner => "except_owner".into(),
+            Condition::Chosen => format!("{WHEN}{}", self.chosen().unwrap_or_default()),
+        }
     }
 
     /// How many properties the game knows.
@@ -370,17 +403,9 @@ fn condition_of(name: &str) -> PyResult<Condition> {
         "initial" => Condition::Initial,
         "owner_only" => Condition::OwnerOnly,
         "except_owner" => Condition::ExceptOwner,
+        when if when.starts_with(WHEN) => Condition::Chosen,
         other => return Err(PyValueError::new_err(format!("there is no condition {other:?}"))),
     })
-}
-
-fn condition_name(condition: Condition) -> &'static str {
-    match condition {
-        Condition::Always => "",
-        Condition::Initial => "initial",
-        Condition::OwnerOnly => "owner_only",
-        Condition::ExceptOwner => "except_owner",
-    }
 }
 
 /// How the objects of a ghost class reach a property: a plain value until they are spawned, then a cell of the world.

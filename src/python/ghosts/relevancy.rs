@@ -55,6 +55,7 @@ pub(super) fn rule(
         cell: number("cell")?.unwrap_or(if radius > 0.0 { radius * CELLS } else { 1.0 }),
         radius,
         leave_radius: number("leave_radius")?.unwrap_or(radius * LEAVES),
+        far_weight: number("far_weight")?.unwrap_or(1.0),
         linger: crate::python::fields::within("grid's linger", linger, 0, 1 << 16)?,
     });
     Ok((grid, None))

@@ -241,6 +241,56 @@ impl World {
         Ok(())
     }
 
+    /// Sets a function that decides in each flush which clients are sent the properties with a condition
+    /// :func:`when`: it is called as the function of :class:`Hook`, with the clients and the class's
+    /// :class:`GhostArrays`, and returns masks like that. None instead of it: no function, and the last masks stay.
+    ///
+    /// Args:
+    ///     class_: the ghost class.
+    ///     name: of the condition.
+    ///     hook: the function.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts, or has no such condition.
+    ///     TypeError: this can't be called.
+    #[pyo3(signature = (class_, name, hook, /))]
+    fn condition(&self, class_: &Bound<'_, PyAny>, name: &str, hook: Option<Py<PyAny>>) -> PyResult<()> {
+        let rows = self.population.rows_of(class_)?;
+        World::check_condition(rows, name)?;
+        hooks::check(class_.py(), "hook", hook.as_ref())?;
+        let old = ::core::mem::replace(&mut lock(&self.hooks)[rows.index].condition, hook);
+        drop(old);
+        Ok(())
+    }
+
+    /// Says of which ghosts of a class a client is sent the properties with a condition :func:`when` from now on: a
+    /// buffer of bool, a row each; rows beyond are not, nor is what spawns later. False when the client is gone.
+    ///
+    /// Args:
+    ///     client: who is sent them.
+    ///     class_: the ghost class.
+    ///     name: of the condition.
+    ///     rows: the mask.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts, or has no such condition.
+    ///     StaleClientError: with ``strict=True``, the client is gone.
+    #[pyo3(signature = (client, class_, name, rows, /))]
+    fn set_condition(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        class_: &Bound<'_, PyAny>,
+        name: &str,
+        rows: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
+        let class = self.population.rows_of(class_)?;
+        World::check_condition(class, name)?;
+        let mask = relevancy::mask(rows)?;
+        let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
+        self.with(|state| core::set_inner(state, PeerHandle::from_number(client), class.index, mask))?;
+        Ok(true)
+    }
+
     /// Sets the places from which a client sees the ghosts of a class with a :class:`Grid`: two
     /// or three numbers each. None, or no places: its own ghosts' places. False when the client is
     /// gone.
@@ -331,6 +381,23 @@ impl World {
         let rows = self.population.rows_of(class_)?;
         let weights = relevancy::weights(weights)?;
         self.set_class_weights(rows, &weights)
+    }
+
+    /// Says which ghosts of a class clients must know: the score, the flags, the doors. Where not everything that is due
+    /// has room, these are created before the others, and sent before them, in up to half of the client's budget; what
+    /// of them is more than that goes by priority as all else. It doesn't say who has them: relevancy does.
+    ///
+    /// Args:
+    ///     class_: the ghost class.
+    ///     rows: a buffer of bool, a row each; rows beyond needn't be known, nor what spawns later. None: no row.
+    ///
+    /// Raises:
+    ///     GhostError: the class is not among the protocol's ghosts.
+    #[pyo3(signature = (class_, rows, /))]
+    fn set_must_know(&self, class_: &Bound<'_, PyAny>, rows: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let class = self.population.rows_of(class_)?;
+        let rows = rows.map_or_else(|| Ok(Vec::new()), relevancy::mask)?;
+        self.with(|state| core::set_must_know(state, class.index, rows))
     }
 
     /// The bits that ghosts have sent, by class and then by property. Names in parentheses are the
@@ -520,6 +587,30 @@ impl World {
                 core::show(state, client.core, rows.index, mask);
             }
         })
+    }
+
+    /// Says of which rows a client is sent what only some are, if it is still there.
+    pub(super) fn set_inner(&self, rows: &GhostRows, client: &ClientHandle, mask: Vec<u8>) -> PyResult<()> {
+        self.with(|state| {
+            if state.host().is_connected(client.core) {
+                core::set_inner(state, client.core, rows.index, mask);
+            }
+        })
+    }
+
+    /// Refuses a condition that a class doesn't have.
+    fn check_condition(rows: &GhostRows, name: &str) -> PyResult<()> {
+        match rows.properties.get().chosen() {
+            Some(chosen) if chosen == name => Ok(()),
+            Some(chosen) => Err(GhostError::new_err(format!(
+                "{} has the condition tw.when('{chosen}'), not '{name}'",
+                rows.name()
+            ))),
+            None => Err(GhostError::new_err(format!(
+                "{} has no property with a condition tw.when('{name}'): declare one",
+                rows.name()
+            ))),
+        }
     }
 
     /// Refuses settings of another rule than the class has.

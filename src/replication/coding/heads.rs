@@ -1,6 +1,6 @@
 //! The heads of records, coded.
 
-use super::super::packet::{Base, MAX_AGE, MAX_DEPTH, MAX_OLDER};
+use super::super::packet::{Audience, Base, MAX_AGE, MAX_DEPTH, MAX_OLDER};
 use super::{Coder, NUMBER, code_number};
 
 /// The layout of the models. These first ones exist twice, for listed ghosts and for others.
@@ -35,9 +35,7 @@ pub(in crate::replication) enum Op {
         whole: bool,
         mask: u64,
     },
-    Create {
-        owner: bool,
-    },
+    Create(Audience),
     Destroy,
 }
 
@@ -46,6 +44,7 @@ pub(in crate::replication) enum Op {
 pub(in crate::replication) struct Place {
     tick: u32,
     properties: u32,
+    is_chosen: bool,
     /// The index of the first model of places.
     places: usize,
     next: u32,
@@ -58,7 +57,12 @@ impl Place {
     /// The start of a section; records name ghosts by their place in a list of ids, or by id.
     pub(in crate::replication) fn new(tick: u32, properties: u32, is_listed: bool) -> Self {
         let (base, places) = (Base::Newest { depth: 0 }, if is_listed { 0 } else { PLACES });
-        Place { tick, properties, places, next: 0, was_apart: false, base, mask: 0 }
+        Place { tick, properties, is_chosen: false, places, next: 0, was_apart: false, base, mask: 0 }
+    }
+
+    /// The same, of a class whose inner audience the game chooses, or not.
+    pub(in crate::replication) fn with_choice(self, is_chosen: bool) -> Self {
+        Place { is_chosen, ..self }
     }
 
     /// Whether records name ghosts by their place in a list.
@@ -101,8 +105,12 @@ impl Place {
         if !coder.code(CREATE, matches!(op, Op::Create { .. })) {
             return Some((id, Some(Op::Destroy)));
         }
-        let owner = coder.code(OWNER, matches!(op, Op::Create { owner: true }));
-        Some((id, Some(Op::Create { owner })))
+        let Audience { owner, inner } =
+            if let Op::Create(audience) = op { audience } else { Audience::default() };
+        let owner = coder.code(OWNER, owner);
+        // What clients are to ghosts is alike for either.
+        let inner = if self.is_chosen { coder.code(OWNER, inner) } else { owner };
+        Some((id, Some(Op::Create(Audience { owner, inner }))))
     }
 
     fn code_base(&mut self, coder: &mut impl Coder, base: Base) -> Option<Base> {

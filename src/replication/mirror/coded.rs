@@ -98,6 +98,7 @@ impl Mirror {
             let layout = Layout::new(of);
             let listed = begin.ids(class as usize);
             let mut place = Place::new(tick, of.properties.each().len() as u32, !listed.is_empty());
+            place = place.with_choice(of.is_chosen());
             ids.clear();
             created.clear();
             created.resize(of.properties.word_count(), 0);
@@ -130,7 +131,7 @@ impl Mirror {
                         source.whole = whole;
                         ghosts.update(at, Against { tick, base }, mask, &mut source)?
                     }
-                    Some(Op::Create { owner }) => ghosts.create(at, tick, owner, &mut source)?,
+                    Some(Op::Create(audience)) => ghosts.create(at, tick, audience, &mut source)?,
                     Some(Op::Destroy) => ghosts.destroy(at, tick),
                 };
                 if op != Some(Op::Destroy) {

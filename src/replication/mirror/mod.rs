@@ -124,7 +124,7 @@ impl Mirror {
             if ghosts.class().coded {
                 return Err(Violation::Class { class });
             }
-            heads.begin_section(class);
+            heads.begin_section(class, ghosts.class().is_chosen());
             let properties = ghosts.class().properties.each().len() as u32;
             let allowed = ghosts.class().updated(false) | ghosts.class().updated(true);
             let capacity = ghosts.class().capacity;
@@ -134,7 +134,7 @@ impl Mirror {
                     Op::Update { base, mask } => {
                         ghosts.update(at, Against { tick, base }, mask, &mut Plain(reader))?
                     }
-                    Op::Create { owner } => ghosts.create(at, tick, owner, &mut Plain(reader))?,
+                    Op::Create(audience) => ghosts.create(at, tick, audience, &mut Plain(reader))?,
                     Op::Destroy => ghosts.destroy(at, tick),
                 };
                 note(&mut self.counters, &mut self.ended, class, id, outcome);
@@ -235,6 +235,11 @@ impl Mirror {
     /// Whether there is such a ghost and the client owns it.
     pub fn owns(&self, class: usize, id: u32) -> bool {
         self.ghosts.get(class).is_some_and(|ghosts| ghosts.is_owned(id as usize))
+    }
+
+    /// Whether there is such a ghost and the client is sent what only some are.
+    pub fn is_inner(&self, class: usize, id: u32) -> bool {
+        self.ghosts.get(class).is_some_and(|ghosts| ghosts.is_inner(id as usize))
     }
 
     /// The tick of a ghost's newest state, 0 if it has none.

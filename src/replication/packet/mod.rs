@@ -7,7 +7,7 @@
 //! | record | 1, gap, op, what the op has |
 //! | gap | id - (id before in this section) - 1, or the first id. 0: 1; to 8: 01 and 3 bits; to 72: 001 and 6; to 1,096: 0001 and 10; others: 0000 and 16 |
 //! | op | update 1; create 01; destroy 00 |
-//! | create | 1 when the client owns the ghost, else 0; its properties whole |
+//! | create | 1 when the client owns the ghost, else 0; of a class with a condition of the game's own, 1 when the client is sent what it covers, else 0; the properties whole |
 //! | update | base: 1 that of the update before in this packet; or 01 and 2 bits of how many states before it are used, for the newest state that the client has of an earlier tick; or 00 and 6 bits of the baseline's age - 1, or 63 and the low 16 of its tick; then 1 and 6 bits of (age of an older one - age - 1), or 0. Mask: 1 that of the update before in this section, or 0 and a bit a property. Then the mask's properties, against the baseline |
 //! | properties | those with words in the order of the fields, then those without, whole. Against a base with an older state, a bit stands before them: 1 when the words go on, 0 when they stay. By their ticks to the packet's where these are named, else by one more step from the state before to the newest |
 //!
@@ -40,6 +40,14 @@ const FAR_AGE: u32 = (1 << AGE_BITS) - 1;
 /// Bits of the number of states before the newest, and its maximum.
 const DEPTH_BITS: u32 = 2;
 pub(in crate::replication) const MAX_DEPTH: u8 = 2;
+
+/// Who a client is to a ghost that is created for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::replication) struct Audience {
+    pub(in crate::replication) owner: bool,
+    /// Whether it is sent what only some are: the owner's, where the game doesn't choose.
+    pub(in crate::replication) inner: bool,
+}
 
 /// The states that an update is written against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +173,7 @@ mod tests {
             let older = baseline - 1 - one(rng, &[1, 64]);
             let older = if rng.chance(0.5) { older } else { 0 };
             let op = match rng.below(6) {
-                0 => Op::Create { owner: rng.chance(0.5) },
+                0 => Op::Create(Audience { owner: rng.chance(0.5), inner: rng.chance(0.5) }),
                 1 => Op::Destroy,
                 2 => Op::Update { base: Base::Newest { depth: rng.below(3) as u8 }, mask: 1 + rng.below(3) },
                 _ => Op::Update { base: Base::Named { baseline, older }, mask: 1 + rng.below(3) },
@@ -187,7 +195,7 @@ mod tests {
             writer.begin_section(&mut bits, 5);
             for Said { id, op } in &said {
                 let drafted = match *op {
-                    Op::Create { owner } => writer.create(*id, owner),
+                    Op::Create(audience) => writer.create(*id, audience, true),
                     Op::Destroy => writer.destroy(*id),
                     Op::Update { base, mask } => writer.update(*id, base, mask, 7),
                 };
@@ -204,7 +212,7 @@ mod tests {
             assert!(reader.bool().unwrap());
             assert_eq!(reader.bits(3).unwrap(), 5);
             let (mut heads, mut found) = (Heads::new(tick), Vec::new());
-            heads.begin_section(5);
+            heads.begin_section(5, true);
             while let Some((id, op)) = heads.next(&mut reader, 7, 0x7F, 1 << 16).unwrap() {
                 found.push(Said { id, op });
             }
@@ -223,7 +231,7 @@ mod tests {
             bits.bits(0, 64);
             let bytes = bits.into_bytes();
             let (mut reader, mut heads) = (BitReader::new(&bytes), Heads::new(100));
-            heads.begin_section(0);
+            heads.begin_section(0, false);
             heads.next(&mut reader, 3, 0b101, 2000)
         };
         let far = |gap: u64| read(&move |bits| bits.bits(gap << 4, 20));

@@ -1,7 +1,8 @@
 //! Reads the heads of records.
 
 use super::{
-    AGE_BITS, Base, DEPTH_BITS, FAR_AGE, FAR_GAP, FAR_GAP_BITS, GAP_TIERS, MAX_DEPTH, TICK_BITS, Violation,
+    AGE_BITS, Audience, Base, DEPTH_BITS, FAR_AGE, FAR_GAP, FAR_GAP_BITS, GAP_TIERS, MAX_DEPTH, TICK_BITS,
+    Violation,
 };
 use crate::wire::BitReader;
 
@@ -13,9 +14,7 @@ pub(in crate::replication) enum Op {
         base: Base,
         mask: u64,
     },
-    Create {
-        owner: bool,
-    },
+    Create(Audience),
     /// The ghost is gone.
     Destroy,
 }
@@ -29,6 +28,7 @@ const USUAL_BITS: u32 = 5;
 pub(in crate::replication) struct Heads {
     tick: u32,
     class: u32,
+    is_chosen: bool,
     next: u32,
     /// The previous update's, in the packet.
     base: Option<Base>,
@@ -39,10 +39,12 @@ pub(in crate::replication) struct Heads {
 impl Heads {
     /// A reader for a packet of this tick.
     pub(in crate::replication) fn new(tick: u32) -> Self {
-        Heads { tick, class: 0, next: 0, base: None, mask: 0 }
+        Heads { tick, class: 0, is_chosen: false, next: 0, base: None, mask: 0 }
     }
 
-    pub(in crate::replication) fn begin_section(&mut self, class: u32) {
+    /// Begins a section of a class; `is_chosen`: the game chooses its inner audience.
+    pub(in crate::replication) fn begin_section(&mut self, class: u32, is_chosen: bool) {
+        self.is_chosen = is_chosen;
         (self.class, self.next, self.mask) = (class, 0, 0);
     }
 
@@ -80,7 +82,8 @@ impl Heads {
             self.mask = self.read_mask(reader, properties, allowed)?;
             Op::Update { base, mask: self.mask }
         } else if reader.bool()? {
-            Op::Create { owner: reader.bool()? }
+            let owner = reader.bool()?;
+            Op::Create(Audience { owner, inner: if self.is_chosen { reader.bool()? } else { owner } })
         } else {
             Op::Destroy
         };

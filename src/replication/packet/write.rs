@@ -2,7 +2,7 @@
 //!
 //! A record is drafted first: its size must be known before any of it is written.
 
-use super::{AGE_BITS, Base, DEPTH_BITS, FAR_AGE, FAR_GAP, FAR_GAP_BITS, GAP_TIERS, TICK_BITS};
+use super::{AGE_BITS, Audience, Base, DEPTH_BITS, FAR_AGE, FAR_GAP, FAR_GAP_BITS, GAP_TIERS, TICK_BITS};
 use crate::wire::{BitSink, BitWriter};
 
 /// A record's head, not yet written.
@@ -69,8 +69,9 @@ impl Writer {
         bits.bool(false);
     }
 
-    pub(in crate::replication) fn create(&self, id: u32, owner: bool) -> Drafted {
-        self.draft(id, 0b10 | u64::from(owner) << 2, 3)
+    pub(in crate::replication) fn create(&self, id: u32, audience: Audience, is_chosen: bool) -> Drafted {
+        let inner = u64::from(is_chosen && audience.inner) << 3;
+        self.draft(id, 0b10 | u64::from(audience.owner) << 2 | inner, 3 + u32::from(is_chosen))
     }
 
     pub(in crate::replication) fn destroy(&self, id: u32) -> Drafted {

@@ -130,7 +130,8 @@ impl TickData<'_> {
                 cache: &mut self.caches[class],
                 coder: &mut *coder,
                 layout: Layout::new(table.class()),
-                place: Place::new(self.tick, properties.each().len() as u32, !listed.is_empty()),
+                place: Place::new(self.tick, properties.each().len() as u32, !listed.is_empty())
+                    .with_choice(table.class().is_chosen()),
                 listed,
                 class,
                 tick: self.tick,
@@ -221,8 +222,8 @@ impl Section<'_> {
                 let at = listed.map_or(*id, |place| place as u32);
                 let (due, is_first) = (self.due(scope, *id), carried.len() == before);
                 let (op, base, written) = match due {
-                    Due::Update { row, base, owner, step } => {
-                        let entry = self.cache.update(self.table, row, base, owner);
+                    Due::Update { row, base, inner, step } => {
+                        let entry = self.cache.update(self.table, row, base, inner);
                         let (mask, whole) = (self.cache.entry(entry).mask, self.cache.entry(entry).whole);
                         if mask == 0 {
                             scope.clear_due(*id);
@@ -246,10 +247,10 @@ impl Section<'_> {
                         scope.clear_due(*id);
                         continue;
                     }
-                    Due::Create { row, owner } => {
+                    Due::Create { row, audience } => {
                         // States that a client has are kept.
-                        self.cache.note_encoded(row, owner);
-                        let written = self.put(at, Op::Create { owner }, Some((row, 0)), room);
+                        self.cache.note_encoded(row, audience.inner);
+                        let written = self.put(at, Op::Create(audience), Some((row, 0)), room);
                         if let Some(bits) = written {
                             self.creates = (self.creates.0 + bits, self.creates.1 + 1);
                         }
@@ -277,8 +278,8 @@ impl Section<'_> {
     /// The operation for a ghost: a create if its baseline is forgotten.
     fn due(&mut self, scope: &mut Scope, id: u32) -> Due {
         let due = scope.due(id, self.tick, self.table, MAX_DEPTH);
-        if let Due::Update { row, base, owner, .. } = due {
-            let entry = self.cache.update(self.table, row, base, owner);
+        if let Due::Update { row, base, inner, .. } = due {
+            let entry = self.cache.update(self.table, row, base, inner);
             if self.cache.entry(entry).forgotten {
                 return scope.create_again(id, self.tick);
             }
@@ -297,7 +298,7 @@ impl Section<'_> {
         took.clear();
         let (mask, creates) = match op {
             Op::Update { mask, .. } => (mask, false),
-            Op::Create { owner } => (class.created(owner), true),
+            Op::Create(audience) => (class.created(audience.inner), true),
             Op::Destroy => (0, false),
         };
         if let Some((row, entry)) = of {
@@ -361,7 +362,7 @@ impl Section<'_> {
         self.begun = true;
         let kind = match op {
             Op::Update { .. } => 0,
-            Op::Create { .. } => 1,
+            Op::Create(_) => 1,
             Op::Destroy => 2,
         };
         self.heads[kind] += head;

@@ -1,6 +1,6 @@
 //! Writes a client's packet.
 
-use super::super::packet::{Base, Drafted, TICK_BITS, Writer};
+use super::super::packet::{Audience, Base, Drafted, TICK_BITS, Writer};
 use super::super::table::Table;
 use super::cache::Cache;
 use super::coded::PacketCoder;
@@ -148,8 +148,8 @@ impl Section<'_> {
     #[inline]
     fn write(&mut self, scope: &mut Scope, id: u32, writer: &mut Writer, out: &mut BitWriter) -> Wrote {
         match scope.due(id, self.tick, self.table, STEPS_BACK) {
-            Due::Update { row, base, owner, step } => {
-                let at = self.cache.update(self.table, row, base, owner);
+            Due::Update { row, base, inner, step } => {
+                let at = self.cache.update(self.table, row, base, inner);
                 let op = if step { CarriedOp::Step } else { CarriedOp::Update };
                 let entry = self.cache.entry(at);
                 // Most records repeat the previous head and are short.
@@ -165,7 +165,7 @@ impl Section<'_> {
                 }
                 self.write_update(scope, id, (row, at), op, base, writer, out)
             }
-            Due::Create { row, owner } => self.write_create(id, row, owner, writer, out),
+            Due::Create { row, audience } => self.write_create(id, row, audience, writer, out),
             Due::Destroy => {
                 let drafted = self.next(writer).destroy(id);
                 if drafted.bits() > self.left {
@@ -203,7 +203,7 @@ impl Section<'_> {
         let entry = self.cache.entry(at);
         if entry.forgotten {
             return match scope.create_again(id, self.tick) {
-                Due::Create { row, owner } => self.write_create(id, row, owner, writer, out),
+                Due::Create { row, audience } => self.write_create(id, row, audience, writer, out),
                 _ => Wrote::Later,
             };
         }
@@ -222,7 +222,7 @@ impl Section<'_> {
         &mut self,
         id: u32,
         row: u32,
-        owner: bool,
+        audience: Audience,
         writer: &mut Writer,
         out: &mut BitWriter,
     ) -> Wrote {
@@ -230,8 +230,8 @@ impl Section<'_> {
             // It is due again when it has a state.
             return Wrote::Nothing;
         }
-        let at = self.cache.create(self.table, row, owner);
-        let drafted = self.next(writer).create(id, owner);
+        let at = self.cache.create(self.table, row, audience.inner);
+        let drafted = self.next(writer).create(id, audience, self.table.class().is_chosen());
         let Some(bits) = self.put(&drafted, at, row, writer, out) else { return Wrote::NoRoom };
         self.costs.creates += drafted.bits() as u64;
         self.creates = (self.creates.0 + bits, self.creates.1 + 1);

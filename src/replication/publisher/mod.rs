@@ -18,6 +18,7 @@ mod names;
 mod past;
 mod peer;
 mod scope;
+mod urgency;
 
 use std::sync::Arc;
 
@@ -28,9 +29,10 @@ pub use self::costs::{ClassCosts, Costs};
 use self::fill::TickData;
 use self::past::ShownLog;
 use self::peer::Peer;
+pub use self::urgency::Sight;
 use super::class::{Classes, HISTORY};
 use super::coding::Snapshot;
-use super::packet::MAX_OVERHEAD;
+use super::packet::{Audience, MAX_OVERHEAD};
 use super::table::{Column, Full, Table, Wrong};
 use crate::endpoint::{Feature, PeerHandle};
 use crate::wire::{BitWriter, ValueError};
@@ -51,6 +53,7 @@ pub struct Publisher {
     tables: Box<[Table]>,
     caches: Box<[Cache]>,
     weights: Box<[Vec<f32>]>,
+    must: Box<[Vec<u8>]>,
     /// By class, then by row.
     owners: Box<[Vec<Option<PeerHandle>>]>,
     costs: Box<[ClassCosts]>,
@@ -80,6 +83,7 @@ impl Publisher {
             tables: classes.iter().map(|class| Table::new(class.clone(), HISTORY)).collect(),
             caches: classes.iter().map(|class| Cache::new(class)).collect(),
             weights: classes.iter().map(|_| Vec::new()).collect(),
+            must: classes.iter().map(|_| Vec::new()).collect(),
             owners: classes.iter().map(|_| Vec::new()).collect(),
             costs: classes.iter().map(|class| costs(class.properties.each().len())).collect(),
             packets: 0,
@@ -196,8 +200,13 @@ impl Publisher {
         if before != owner {
             let tick = self.tick;
             for (handle, owns) in [(before, false), (owner, true)] {
+                let chosen = self.classes.get(class).is_some_and(|class| class.is_chosen());
                 if let Some(peer) = handle.and_then(|handle| self.peer_mut(handle)) {
-                    peer.scopes[class].set_owner(row, tick, owns);
+                    let audience = |before: Audience| Audience {
+                        owner: owns,
+                        inner: if chosen { before.inner } else { owns },
+                    };
+                    peer.scopes[class].set_audience(row, tick, audience);
                 }
             }
         }
@@ -232,11 +241,12 @@ impl Publisher {
     /// in a later tick, when the client knows of ended ghosts.
     pub fn enter(&mut self, handle: PeerHandle, class: usize, row: u32) -> bool {
         let (tick, owner) = (self.tick, self.owner(class, row) == Some(handle));
+        let audience = Audience { owner, inner: owner && !self.tables[class].class().is_chosen() };
         let capacity = self.tables[class].class().capacity;
         let enters = self.tables[class].is_alive(row)
             && self.peer_mut(handle).is_some_and(|peer| {
                 let scope = &mut peer.scopes[class];
-                scope.has_room(capacity) && scope.enter(row, tick, owner)
+                scope.has_room(capacity) && scope.enter(row, tick, audience)
             });
         if enters {
             self.shown.push(tick, handle, class, row, true);
@@ -251,6 +261,19 @@ impl Publisher {
             self.shown.push(self.tick, handle, class, row, false);
         }
         leaves
+    }
+
+    /// Says of which objects of a class a client is sent the properties of [`Condition::Chosen`]: a byte a row, of those that it
+    /// has; rows beyond aren't.
+    ///
+    /// [`Condition::Chosen`]: crate::replication::Condition
+    pub fn choose_inner(&mut self, handle: PeerHandle, class: usize, rows: &[u8]) {
+        let tick = self.tick;
+        if self.classes.get(class).is_some_and(|class| class.is_chosen())
+            && let Some(peer) = self.peer_mut(handle)
+        {
+            peer.scopes[class].choose_inner(tick, rows);
+        }
     }
 
     /// Whether a client has an object, or will get it.
@@ -322,10 +345,10 @@ impl Publisher {
     /// Chooses which of a client's due ghosts go out in this tick, in about this many bits; at least one if any is due.
     /// Without this call all go as far as there is room.
     pub fn choose(&mut self, handle: PeerHandle, budget_bits: usize) {
-        let Publisher { peers, tick, weights, chooser, .. } = self;
+        let Publisher { peers, tick, tables, weights, must, chooser, .. } = self;
         let peer = peers.get_mut(handle.slot as usize).and_then(|peer| peer.as_deref_mut());
         if let Some(peer) = peer.filter(|peer| peer.handle == handle) {
-            chooser.choose(peer, *tick, budget_bits as f32, weights);
+            chooser.choose(peer, *tick, budget_bits as f32, tables, weights, must);
             peer.has_chosen = true;
         }
     }
@@ -342,9 +365,11 @@ impl Publisher {
     pub fn owned_changes(&self, by_slot: &mut Vec<u32>) {
         by_slot.clear();
         by_slot.resize(self.peers.len(), 0);
-        for ((owners, table), class) in self.owners.iter().zip(&self.tables).zip(self.classes.iter()) {
-            let mask = class.updated(true);
+        let each = self.owners.iter().zip(&self.tables).zip(self.classes.iter()).enumerate();
+        for (place, ((owners, table), class)) in each {
             for (owner, row) in owners.iter().zip(0..) {
+                let peer = owner.filter(|_| class.is_chosen()).and_then(|owner| self.peer(owner));
+                let mask = class.updated(peer.is_none_or(|peer| peer.scopes[place].is_inner(row)));
                 if let Some(changed) = owner.and_then(|owner| by_slot.get_mut(owner.slot as usize)) {
                     *changed = (*changed).max(table.last_change(row, mask));
                 }
@@ -391,7 +416,7 @@ impl Feature for Publisher {
         }
         if !peer.has_chosen {
             peer.has_chosen = true;
-            self.chooser.choose(peer, self.tick, f32::MAX, &self.weights);
+            self.chooser.choose(peer, self.tick, f32::MAX, &self.tables, &self.weights, &self.must);
         }
         peer.make_ready(bits);
         let mut world = TickData {

@@ -8,6 +8,7 @@ use super::averages::Averages;
 use super::choose::Chosen;
 use super::coded::PeerModels;
 use super::scope::{CarriedGhost, Scope};
+use super::urgency::Sight;
 use crate::endpoint::PeerHandle;
 
 /// A client gets the low 16 bits of a tick and takes the nearest match to its newest one. So it is sent a tick from
@@ -32,6 +33,7 @@ pub(super) struct Peer {
     // By class.
     pub(super) scopes: Box<[Scope]>,
     pub(super) averages: Box<[Averages]>,
+    pub(super) sights: Box<[Option<Sight>]>,
     /// Whether the ghosts of this tick were chosen.
     pub(super) has_chosen: bool,
     /// The chosen ghosts, the most urgent first, and how many of them are or were ready.
@@ -62,6 +64,7 @@ impl Peer {
                 .iter()
                 .map(|class| Averages::new(class.properties.schema().max_bits()))
                 .collect(),
+            sights: classes.iter().map(|_| None).collect(),
             has_chosen: false,
             chosen: Vec::new(),
             next_chosen: 0,

@@ -21,6 +21,7 @@ use grid::Grid;
 pub use interest::{Changes, Interest};
 
 use super::class::GhostClass;
+use super::publisher::Sight;
 use super::scan::BLOCK;
 use super::table::Table;
 use crate::wire::{Kind, Steps};
@@ -38,6 +39,8 @@ pub struct GridConfig {
     pub leave_radius: f64,
     /// Ticks that a row beyond it stays.
     pub linger: u32,
+    /// What a ghost's priority is multiplied by at the radius, and by less than 1 in between: above 0, at most 1.
+    pub far_weight: f64,
 }
 
 /// Which rows of a class a client is to have.
@@ -60,6 +63,8 @@ pub enum RelevancyError {
         /// Its name, if there is one.
         name: Option<String>,
     },
+    /// A weight of far ghosts that isn't above 0 and at most 1.
+    FarWeight { value: f64 },
     /// An invalid length, or one below another.
     Length {
         name: &'static str,
@@ -77,6 +82,9 @@ impl fmt::Display for RelevancyError {
             }
             RelevancyError::Property { name: Some(name), .. } => {
                 write!(f, "grid's property must be a vector, not {name:?}")
+            }
+            RelevancyError::FarWeight { value } => {
+                write!(f, "grid's far_weight must be above 0 and at most 1, not {value}")
             }
             RelevancyError::Length { name, value, min } if *min > 0.0 => {
                 write!(f, "grid's {name} must be at least {min}, not {value}")
@@ -107,6 +115,8 @@ struct Near {
     config: GridConfig,
     grid: Grid,
     steps: Steps,
+    /// Where nearness counts.
+    sight: Option<Sight>,
 }
 
 /// The relevancy of a class, for all clients.
@@ -149,6 +159,11 @@ impl ClassRelevancy {
         if let Some(near) = &mut self.near {
             near.grid.sort(table);
         }
+    }
+
+    /// From where a client sees, if that matters to priorities: what all have of it, and its own places.
+    pub(super) fn sight<'a>(&'a self, interest: &'a Interest) -> Option<(&'a Sight, &'a [[f64; 3]])> {
+        Some((self.near.as_ref()?.sight.as_ref()?, &interest.views))
     }
 
     /// Adds to `changes` what enters and leaves a client's interest in this tick.
@@ -232,10 +247,21 @@ impl Near {
                 return Err(RelevancyError::Length { name, value, min });
             }
         }
+        let far_weight = config.far_weight;
+        if !(far_weight > 0.0 && far_weight <= 1.0) {
+            return Err(RelevancyError::FarWeight { value: far_weight });
+        }
         let start = class.properties.word_start(property);
         // A cell smaller than a step finds no more.
         let grid = Grid::new(start, *axes as usize, (cell / steps.size()).max(1.0));
-        Ok(Near { config, grid, steps })
+        let sight = (far_weight < 1.0).then(|| Sight {
+            start,
+            axes: *axes as usize,
+            radius: radius / steps.size(),
+            far_weight: far_weight as f32,
+            views: Vec::new(),
+        });
+        Ok(Near { config, grid, steps, sight })
     }
 
     fn in_steps(&self, length: f64) -> f64 {

@@ -7,7 +7,8 @@ use super::*;
 use crate::rng::Rng;
 use crate::wire::{Properties, Schema};
 
-const RULE: GridConfig = GridConfig { property: 0, cell: 5.0, radius: 20.0, leave_radius: 25.0, linger: 3 };
+const RULE: GridConfig =
+    GridConfig { property: 0, cell: 5.0, radius: 20.0, leave_radius: 25.0, linger: 3, far_weight: 1.0 };
 
 fn class(axes: u32, reach: f64) -> Arc<GhostClass> {
     let position = Kind::Vector { axes, lo: -reach, hi: reach, resolution: 0.25 };
@@ -293,6 +294,8 @@ fn wrong_grids_are_refused_with_what_is_wrong() {
         "grid's property must be one of the class's, not number 2"
     );
     assert_eq!(error(GridConfig { property: 1, ..RULE }), "grid's property must be a vector, not \"health\"");
+    let weight = GridConfig { far_weight: 1.5, ..RULE };
+    assert_eq!(error(weight), "grid's far_weight must be above 0 and at most 1, not 1.5");
     assert_eq!(error(GridConfig { cell: 0.0, ..RULE }), "grid's cell must be a number above 0, not 0");
     assert_eq!(
         error(GridConfig { radius: f64::NAN, ..RULE }),

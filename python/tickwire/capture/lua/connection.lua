@@ -52,11 +52,13 @@ local function message(reader, channel, prefix, told)
         local bits = reader:length(8 * config.max_bytes)
         local start = reader.at
         if reader.at + bits > reader.last then refuse("ends too early") end
-        reader.at = reader.at + bits
+        local ghosts = PROTOCOL.ghosts and PROTOCOL.ghosts.channel == channel
+        if not ghosts then reader.at = reader.at + bits end
         node.name = "payload"
         node.value = bits .. " bits"
         node.field = "tickwire.payload"
         node.kids[#node.kids + 1] = { name = "length", field = "tickwire.payload.bits", value = bits, from = from, to = start }
+        if ghosts then ghost_payload(reader, start + bits, node.kids, told) end
     else
         local bits = name_bits(#PROTOCOL.messages)
         local number = bits > 0 and reader:bits(bits) or 0

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::super::class::GhostClass;
 use super::super::coding::WINDOW;
 use super::super::lives::Lives;
-use super::super::packet::{Base, Violation};
+use super::super::packet::{Audience, Base, Violation};
 use super::pages::{PAGE, Page, Pages};
 use super::source::{Bases, RecordSource};
 use super::states::States;
@@ -26,6 +26,8 @@ const REPORTED_OWNED: u8 = 4;
 const FRESH: u8 = 8;
 /// It is in the list of unreported changes.
 const LISTED: u8 = 16;
+/// The client is sent what only some are.
+const INNER: u8 = 32;
 
 /// The effect of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +109,11 @@ impl Ghosts {
         self.flags(id) & ALIVE != 0
     }
 
+    /// Whether it exists and the client is sent what only some are.
+    pub(super) fn is_inner(&self, id: usize) -> bool {
+        self.flags(id) & (ALIVE | INNER) == ALIVE | INNER
+    }
+
     /// Whether it exists, and that was reported to the game.
     pub(super) fn is_reported(&self, id: usize) -> bool {
         self.flags(id) & (ALIVE | FRESH) == ALIVE
@@ -149,10 +156,10 @@ impl Ghosts {
         &mut self,
         id: usize,
         tick: u32,
-        owner: bool,
+        audience: Audience,
         source: &mut impl RecordSource,
     ) -> Result<Outcome, Violation> {
-        let mask = self.class.created(owner);
+        let mask = self.class.created(audience.inner);
         let (mut newest, mut destroyed) = (0, 0);
         match self.pages.get(id) {
             Some((page, at)) => {
@@ -175,18 +182,23 @@ impl Ghosts {
             return Ok(Outcome::Quiet);
         }
         let fresh = newest == 0;
-        let changed =
-            if fresh { self.class.properties.all() } else { self.differing(mask & self.with_words) };
+        // The game has defaults of what wasn't sent, whatever words these have.
+        let was_inner = self.flags(id) & INNER != 0;
+        let begun = if was_inner == audience.inner { 0 } else { mask & !self.class.created(was_inner) };
+        let differing = self.differing(mask & self.with_words) | begun & self.with_words;
+        let changed = if fresh { self.class.properties.all() } else { differing };
         self.push(id, tick);
         self.rows = self.rows.max(id + 1);
         let changed =
             changed | source.others(mask & !self.with_words, |reader| self.read_bodies(id, mask, reader))?;
         let (page, at) = self.pages.make(id);
         let flags = &mut page.flags[at];
-        *flags = *flags & !OWNED | if owner { OWNED } else { 0 };
+        *flags &= !(OWNED | INNER);
+        *flags |= if audience.owner { OWNED } else { 0 } | if audience.inner { INNER } else { 0 };
         if fresh {
             // The game knows of no ghost that it was owned.
-            *flags = *flags & !REPORTED_OWNED | ALIVE | FRESH | if owner { REPORTED_OWNED } else { 0 };
+            *flags =
+                *flags & !REPORTED_OWNED | ALIVE | FRESH | if audience.owner { REPORTED_OWNED } else { 0 };
         }
         self.mark(id, changed);
         Ok(Outcome::Quiet)

@@ -8,7 +8,7 @@ mod fates;
 mod record;
 
 use super::super::class::HISTORY;
-use super::super::packet::{Base, MAX_AGE};
+use super::super::packet::{Audience, Base, MAX_AGE};
 use super::super::table::Table;
 use crate::store::ones;
 pub(super) use record::{CarriedGhost, CarriedOp, GhostState};
@@ -22,13 +22,14 @@ pub(super) enum Due {
     Update {
         row: u32,
         base: Base,
-        owner: bool,
+        /// Whether the client is sent what only some are.
+        inner: bool,
         /// Whether it is sent as a [`CarriedOp::Step`].
         step: bool,
     },
     Create {
         row: u32,
-        owner: bool,
+        audience: Audience,
     },
     Destroy,
     /// Not in this tick.
@@ -70,7 +71,7 @@ impl Scope {
     }
 
     /// Gives the client a row; false if it has it.
-    pub(super) fn enter(&mut self, row: u32, tick: u32, owner: bool) -> bool {
+    pub(super) fn enter(&mut self, row: u32, tick: u32, audience: Audience) -> bool {
         if self.id_of(row).is_some() {
             return false;
         }
@@ -87,7 +88,7 @@ impl Scope {
             acked_count: 0,
             count: 0,
             state: GhostState::Creating,
-            hold: Hold::new(owner),
+            hold: Hold::new(audience),
         };
         if id == self.records.len() {
             self.records.push(record);
@@ -130,15 +131,35 @@ impl Scope {
         true
     }
 
-    /// Changes whether the client owns a row; its state is sent whole again.
-    pub(super) fn set_owner(&mut self, row: u32, tick: u32, owner: bool) {
+    /// Changes who the client is to a row: what it has of it is sent whole.
+    pub(super) fn set_audience(&mut self, row: u32, tick: u32, of: impl FnOnce(Audience) -> Audience) {
         let Some(id) = self.id_of(row) else { return };
         let record = &mut self.records[id as usize];
-        if record.hold.owner() != owner {
-            record.hold = Hold::new(owner);
-            record.create_again(tick);
+        let (before, audience) = (record.hold.audience(), of(record.hold.audience()));
+        if before != audience {
+            record.hold = Hold::new(audience);
+            if record.sent > 0 {
+                record.create_again(tick);
+            }
             self.mark_due(id);
         }
+    }
+
+    /// Says of all rows, a byte each, of which the client is sent what only some are.
+    pub(super) fn choose_inner(&mut self, tick: u32, inner: &[u8]) {
+        for block in 0..self.rows.len() {
+            for bit in ones(self.rows[block]) {
+                let row = block * 64 + bit;
+                let inner = inner.get(row).is_some_and(|byte| *byte != 0);
+                // Below the capacity.
+                self.set_audience(row as u32, tick, |before| Audience { inner, ..before });
+            }
+        }
+    }
+
+    /// Whether the client is sent what only some are of a row that it has.
+    pub(super) fn is_inner(&self, row: u32) -> bool {
+        self.id_of(row).is_some_and(|id| self.records[id as usize].hold.inner())
     }
 
     /// Marks changed rows, a bit each; rows that the client doesn't have cost nothing.
@@ -153,11 +174,11 @@ impl Scope {
         self.rows = rows;
     }
 
-    /// [`Scope::mark_changed`] for rows that changed only for owners, or only for others.
+    /// As [`Scope::mark_changed`], of rows that changed for the inner audience or for others only.
     pub(super) fn mark_changed_for(&mut self, rows: &[(u32, [bool; 2])]) {
         for (row, changed) in rows {
             let Some(id) = self.id_of(*row) else { continue };
-            if changed[usize::from(self.records[id as usize].hold.owner())] {
+            if changed[usize::from(self.records[id as usize].hold.inner())] {
                 self.mark_due(id);
             }
         }
@@ -299,7 +320,7 @@ impl Scope {
     #[inline]
     pub(super) fn due(&mut self, id: u32, tick: u32, table: &Table, depth: u8) -> Due {
         let record = &mut self.records[id as usize];
-        let (row, owner) = (record.row.into(), record.hold.owner());
+        let (row, inner) = (record.row.into(), record.hold.inner());
         match record.state {
             _ if record.waits() => {
                 // It becomes due again when their fate is known.
@@ -307,12 +328,12 @@ impl Scope {
                 Due::Later
             }
             GhostState::Live => {
-                let (since, turn) = (record.since(record.acked_count), table.turn(owner, row));
+                let (since, turn) = (record.since(record.acked_count), table.turn(inner, row));
                 // The state before the last change is its newest, whatever else of it is in flight.
                 if record.acked >= turn.before && record.acked < turn.last && record.sent < turn.last {
                     let step = since == 0 && table.has_stepped(row);
                     let depth = if step { record.hold.run().min(depth) } else { 0 };
-                    return Due::Update { row, owner, base: Base::Newest { depth }, step };
+                    return Due::Update { row, inner, base: Base::Newest { depth }, step };
                 }
                 if tick - record.acked > MAX_AGE {
                     return self.create_again(id, tick);
@@ -322,11 +343,11 @@ impl Scope {
                 let older =
                     if record.older_age > 0 && near { record.acked - u32::from(record.older_age) } else { 0 };
                 let base = Base::Named { baseline: record.acked, older };
-                Due::Update { row, owner, base, step: false }
+                Due::Update { row, inner, base, step: false }
             }
             // Its ack would prove nothing.
             GhostState::Creating if record.acked > tick => Due::Later,
-            GhostState::Creating => Due::Create { row, owner },
+            GhostState::Creating => Due::Create { row, audience: record.hold.audience() },
             GhostState::Destroying if record.sent == tick => Due::Later,
             GhostState::Destroying => Due::Destroy,
         }
@@ -338,7 +359,7 @@ impl Scope {
         record.create_again(tick);
         match record.acked > tick {
             true => Due::Later,
-            false => Due::Create { row: record.row.into(), owner: record.hold.owner() },
+            false => Due::Create { row: record.row.into(), audience: record.hold.audience() },
         }
     }
 

@@ -6,7 +6,7 @@
 //! any link, a ghost waits while [`MAX_IN_FLIGHT`] of its records are in flight.
 
 use super::super::super::class::HISTORY;
-use super::super::super::packet::{MAX_DEPTH, MAX_OLDER};
+use super::super::super::packet::{Audience, MAX_DEPTH, MAX_OLDER};
 
 /// The maximum of a ghost's records after its baseline. When the last of them is acked, at most one less may have
 /// followed it.
@@ -27,16 +27,28 @@ pub(in crate::replication::publisher) enum GhostState {
     Destroying,
 }
 
-/// In one byte: whether the client owns the ghost, and how many of the records before the baseline's are consecutive
-/// states of the table that the client has.
+/// In one byte: who the client is to the ghost, and how many of the records before that of the baseline are the states
+/// that the client has before it, one after the other, as the table has them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hold(u8);
 
 impl Hold {
     const OWNER: u8 = 1 << 7;
+    const INNER: u8 = 1 << 6;
+    const RUN: u8 = Hold::INNER - 1;
 
-    pub(super) fn new(owner: bool) -> Self {
-        Hold(if owner { Hold::OWNER } else { 0 })
+    pub(super) fn new(Audience { owner, inner }: Audience) -> Self {
+        Hold(if owner { Hold::OWNER } else { 0 } | if inner { Hold::INNER } else { 0 })
+    }
+
+    pub(super) fn audience(self) -> Audience {
+        Audience { owner: self.owner(), inner: self.inner() }
+    }
+
+    /// Whether the client is sent what only some are.
+    #[inline]
+    pub(super) fn inner(self) -> bool {
+        self.0 & Hold::INNER != 0
     }
 
     #[inline]
@@ -46,12 +58,12 @@ impl Hold {
 
     #[inline]
     pub(super) fn run(self) -> u8 {
-        self.0 & !Hold::OWNER
+        self.0 & Hold::RUN
     }
 
     #[inline]
     pub(super) fn set_run(&mut self, run: u8) {
-        self.0 = self.0 & Hold::OWNER | run;
+        self.0 = self.0 & !Hold::RUN | run;
     }
 }
 

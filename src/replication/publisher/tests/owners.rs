@@ -2,12 +2,12 @@
 
 use super::*;
 
-/// The bytes for a client that owns nothing, while the owner's secret changes each tick or never.
-fn bytes_of_others(secret: bool) -> Vec<(usize, Vec<u8>)> {
+/// What a client that owns nothing and wasn't chosen is sent, while the secret of those who are changes each tick or never.
+fn bytes_of_others(secret: bool, condition: Condition, coded: bool) -> Vec<(usize, Vec<u8>)> {
     let fields = [("x", Kind::Bits { bits: 32 }), ("secret", Kind::Bits { bits: 32 })];
     let properties = Properties::new(Schema::new(fields).unwrap()).unwrap();
-    let class = GhostClass::new("Dot", properties, [Condition::Always, Condition::OwnerOnly], 1).unwrap();
-    let classes = Arc::new(Classes::new([Arc::new(class)]).unwrap());
+    let class = GhostClass::new("Dot", properties, [Condition::Always, condition], 1).unwrap();
+    let classes = Arc::new(Classes::new([Arc::new(class.with_coding(coded))]).unwrap());
     let mut publisher = Publisher::new(classes, PublisherConfig { channel: 3 });
     publisher.add_peer(ONE);
     publisher.add_peer(OTHER);
@@ -18,6 +18,8 @@ fn bytes_of_others(secret: bool) -> Vec<(usize, Vec<u8>)> {
         let cells = [now / 40, if secret { now } else { 0 }].map(u32::to_le_bytes);
         let columns = [0, 1].map(|i| Column { cells: &cells[i], scan: true });
         publisher.begin_tick(&[columns], &mut Vec::new());
+        publisher.choose_inner(ONE, 0, &[1]);
+        publisher.choose_inner(OTHER, 0, &[0, 1]);
         for peer in [ONE, OTHER] {
             for (record, bits, bytes) in packets(&mut publisher, peer, 9000) {
                 publisher.handle_notification(peer, record, true);
@@ -31,10 +33,14 @@ fn bytes_of_others(secret: bool) -> Vec<(usize, Vec<u8>)> {
 }
 
 #[test]
-fn an_owners_secret_is_nothing_that_others_could_tell() {
-    let (quiet, busy) = (bytes_of_others(false), bytes_of_others(true));
-    assert_eq!(quiet.len(), 20);
-    assert_eq!(quiet, busy);
+fn a_secret_is_nothing_that_others_could_tell() {
+    for condition in [Condition::OwnerOnly, Condition::Chosen] {
+        for coded in [false, true] {
+            let [quiet, busy] = [false, true].map(|secret| bytes_of_others(secret, condition, coded));
+            assert_eq!(quiet.len(), 20);
+            assert!(quiet == busy, "{condition:?} {coded}");
+        }
+    }
 }
 
 /// Delivers everything due to a client; returns the number of packets.

@@ -1,0 +1,421 @@
+"""Plain records of ghosts, read and written by the text of the standard alone (``STANDARD.md``, "Ghosts").
+
+It shares no code with Tickwire: what both say of the same payload is compared in ``test_ghost_standard.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+TIERS = (2, 5, 8, 12, 16, 24, 32, 48)
+GAPS = ((0, 0, 0), (1, 3, 8), (9, 6, 72), (73, 10, 1096))
+
+
+class Reader:
+    def __init__(self, data: bytes, at: int, bits: int) -> None:
+        self.number = int.from_bytes(data, "little") >> at & ((1 << bits) - 1)
+        # Where it lies, for what is aligned.
+        self.at, self.end = at, at + bits
+
+    def bits(self, count: int) -> int:
+        assert self.at + count <= self.end, "ends too early"
+        value = self.number & ((1 << count) - 1)
+        self.number >>= count
+        self.at += count
+        return value
+
+    def up_to(self, most: int) -> int:
+        value = self.bits(most.bit_length())
+        assert value <= most
+        return value
+
+    def align(self) -> None:
+        assert self.bits(-self.at % 8) == 0
+
+
+class Writer:
+    def __init__(self, at: int) -> None:
+        self.number, self.first, self.at = 0, at, at
+
+    def bits(self, value: int, count: int) -> None:
+        assert 0 <= value < 1 << count
+        self.number |= value << (self.at - self.first)
+        self.at += count
+
+    def up_to(self, value: int, most: int) -> None:
+        self.bits(value, most.bit_length())
+
+    def align(self) -> None:
+        self.bits(0, -self.at % 8)
+
+
+@dataclass(frozen=True)
+class Word:
+    """The range of a word; `stays`: a choice with a flag of its own for no change."""
+
+    last: int
+    metric: str = "line"
+    stays: bool = False
+
+    def tiers(self) -> list[int]:
+        return [] if self.metric == "choice" else [b for b in TIERS if b <= self.last.bit_length() - 4]
+
+    def residual(self, word: int, base: int) -> int:
+        match self.metric:
+            case "choice":
+                return 0 if word == base else word + (word < base)
+            case "circle":
+                ahead = (word - base) % (self.last + 1)
+                behind = (base - word) % (self.last + 1)
+                return 0 if ahead == 0 else 2 * ahead - 1 if ahead <= behind else 2 * behind
+        both = min(base, self.last - base)
+        off = abs(word - base)
+        if off <= both:
+            return 0 if off == 0 else 2 * off - (word > base)
+        return both + off
+
+    def word(self, residual: int, base: int) -> int:
+        match self.metric:
+            case "choice":
+                return base if residual == 0 else residual - (residual <= base)
+            case "circle":
+                step = (residual + 1) // 2
+                return (base + (step if residual % 2 else -step)) % (self.last + 1)
+        both = min(base, self.last - base)
+        if residual <= 2 * both:
+            step = (residual + 1) // 2
+            return base + step if residual % 2 else base - step
+        off = residual - both
+        return base + off if base == both else base - off
+
+    def read(self, reader: Reader, base: int) -> int:
+        if self.stays:
+            return base if reader.bits(1) else self.word(1 + reader.up_to(self.last - 1), base)
+        first = 0
+        for bits in self.tiers():
+            if reader.bits(1):
+                return self.word(first + reader.bits(bits), base)
+            first += 1 << bits
+        return self.word(first + reader.up_to(self.last - first), base)
+
+    def write(self, writer: Writer, word: int, base: int) -> None:
+        residual = self.residual(word, base)
+        if self.stays:
+            writer.bits(int(residual == 0), 1)
+            if residual:
+                writer.up_to(residual - 1, self.last - 1)
+            return
+        first = 0
+        for bits in self.tiers():
+            here = residual < first + (1 << bits)
+            writer.bits(int(here), 1)
+            if here:
+                writer.bits(residual - first, bits)
+                return
+            first += 1 << bits
+        writer.up_to(residual - first, self.last - first)
+
+    def extrapolated(self, older: int, newer: int, past: int, ahead: int) -> int:
+        size = self.last + 1
+        match self.metric:
+            case "line":
+                step = abs(newer - older) * ahead // past
+                return max(0, min(self.last, newer + (step if newer > older else -step)))
+            case "circle":
+                forth, back = (newer - older) % size, (older - newer) % size
+                if forth <= back:
+                    return (newer + forth * ahead // past) % size
+                return (newer - back * ahead // past) % size
+        return newer
+
+
+@dataclass(frozen=True)
+class Property:
+    """`words`, or the most bytes of a text; who gets it: a, i, o, e or c; and its one common value."""
+
+    name: str
+    gets: str
+    words: tuple[Word, ...] = ()
+    text: int = 0
+    common: int | None = None
+
+
+@dataclass(frozen=True)
+class Class:
+    name: str
+    capacity: int
+    properties: tuple[Property, ...]
+
+    def chosen(self) -> bool:
+        return any(each.gets == "c" for each in self.properties)
+
+    def created(self, inner: bool) -> list[int]:
+        """The places of the properties that a create has."""
+        hidden = "e" if inner else "oc"
+        return [place for place, each in enumerate(self.properties) if each.gets not in hidden]
+
+
+@dataclass
+class Record:
+    """What a record says; the words and texts are what it makes of the ghost."""
+
+    class_id: int
+    id: int
+    op: str
+    owner: bool = False
+    inner: bool = False
+    base: tuple[Any, ...] = ()
+    mask: int = 0
+    goes_on: bool = False
+    values: dict[int, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Ghost:
+    """States by tick, of which the 64 newest and the newest count; and the newest texts."""
+
+    owner: bool
+    states: dict[int, dict[int, tuple[int, ...]]]
+    texts: dict[int, str]
+
+    def words(self, tick: int, place: int, width: int) -> tuple[int, ...]:
+        return self.states[tick].get(place, (0,) * width)
+
+
+class Ghosts:
+    """A client's ghosts, by class and id."""
+
+    def __init__(self, classes: list[Class]) -> None:
+        self.classes = classes
+        self.alive: dict[tuple[int, int], Ghost] = {}
+        self.destroyed: dict[tuple[int, int], int] = {}
+        self.tick = 0
+
+    # --- reading -----------------------------------------------------------------------------------------
+
+    def read(self, data: bytes, at: int, bits: int) -> tuple[int, list[Record]]:
+        reader = Reader(data, at, bits)
+        low = reader.bits(16)
+        near = self.tick or 1 << 16
+        tick = near + (low - near + (1 << 15)) % (1 << 16) - (1 << 15)
+        self.tick = max(self.tick, tick)
+        records: list[Record] = []
+        base: tuple[Any, ...] = ()
+        while reader.bits(1):
+            class_id = reader.up_to(len(self.classes) - 1)
+            class_, id_, mask = self.classes[class_id], 0, 0
+            while reader.bits(1):
+                id_ += self._gap(reader)
+                assert id_ < class_.capacity
+                if reader.bits(1):
+                    base = self._base(reader, tick, base)
+                    mask = mask if reader.bits(1) else reader.bits(len(class_.properties))
+                    records.append(self._update(reader, class_id, id_, tick, base, mask))
+                elif reader.bits(1):
+                    records.append(self._create(reader, class_id, id_, tick))
+                else:
+                    records.append(Record(class_id, id_, "destroy"))
+                    self.alive.pop((class_id, id_), None)
+                    self.destroyed[class_id, id_] = tick
+                id_ += 1
+        assert reader.at == reader.end
+        return tick, records
+
+    def _gap(self, reader: Reader) -> int:
+        for first, bits, _ in GAPS:
+            if reader.bits(1):
+                return first + reader.bits(bits)
+        return reader.bits(16)
+
+    def _base(self, reader: Reader, tick: int, before: tuple[Any, ...]) -> tuple[Any, ...]:
+        if reader.bits(1):
+            assert before
+            return before
+        if reader.bits(1):
+            return ("newest", reader.bits(2))
+        age = reader.bits(6) + 1
+        if age == 64:
+            age = (tick - reader.bits(16)) % (1 << 16)
+        older = tick - age - reader.bits(6) - 1 if reader.bits(1) else 0
+        return ("named", tick - age, older)
+
+    def _value(self, reader: Reader, each: Property, base: tuple[int, ...] | None) -> Any:
+        if each.text:
+            length = reader.up_to(each.text)
+            reader.align()
+            return bytes(reader.bits(8) for _ in range(length)).decode()
+        if base is None:
+            if each.common is not None and reader.bits(1):
+                return (each.common,)
+            return tuple(reader.up_to(word.last) for word in each.words)
+        return tuple(word.read(reader, at) for word, at in zip(each.words, base, strict=True))
+
+    def _create(self, reader: Reader, class_id: int, id_: int, tick: int) -> Record:
+        class_ = self.classes[class_id]
+        owner = bool(reader.bits(1))
+        inner = bool(reader.bits(1)) if class_.chosen() else owner
+        record = Record(class_id, id_, "create", owner=owner, inner=inner)
+        for place in in_order(class_, class_.created(inner)):
+            record.values[place] = self._value(reader, class_.properties[place], None)
+        if tick <= self.destroyed.get((class_id, id_), 0):
+            return record
+        ghost = self.alive.get((class_id, id_)) or Ghost(owner, {}, {})
+        is_newest = tick > max(ghost.states, default=0)
+        before = ghost.states[max(ghost.states)] if ghost.states else {}
+        state = {**before, **{p: v for p, v in record.values.items() if class_.properties[p].words}}
+        ghost.states[tick] = state
+        if is_newest:
+            ghost.owner = owner
+            ghost.texts |= {p: v for p, v in record.values.items() if class_.properties[p].text}
+        self.alive[class_id, id_] = ghost
+        return record
+
+    def _known(self, class_id: int, id_: int, tick: int, base: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The base's tick, an older one or 0, and how many ticks are between these and to the packet's."""
+        if base[0] == "named":
+            _, baseline, older = base
+            return baseline, older, baseline - older, tick - baseline
+        before = sorted((t for t in self.alive[class_id, id_].states if t < tick), reverse=True)
+        return before[0], before[1] if base[1] else 0, 1, 1
+
+    def _update(
+        self, reader: Reader, class_id: int, id_: int, tick: int, base: tuple[Any, ...], mask: int
+    ) -> Record:
+        class_ = self.classes[class_id]
+        record = Record(class_id, id_, "update", base=base, mask=mask)
+        ghost = self.alive.get((class_id, id_))
+        assert ghost, "an update of a ghost that isn't there can't be told from one that is late"
+        baseline, older, past, ahead = self._known(class_id, id_, tick, base)
+        record.goes_on = bool(reader.bits(1)) if older else False
+        for place in in_order(class_, [p for p in range(len(class_.properties)) if mask >> p & 1]):
+            each = class_.properties[place]
+            at = self._predicted(ghost, each, place, record.goes_on, baseline, older, past, ahead)
+            record.values[place] = self._value(reader, each, at)
+        is_newest = tick > max(ghost.states)
+        words = {p: v for p, v in record.values.items() if class_.properties[p].words}
+        if tick not in ghost.states:
+            ghost.states[tick] = {**ghost.states[baseline], **words}
+        if is_newest:
+            ghost.texts |= {p: v for p, v in record.values.items() if class_.properties[p].text}
+        return record
+
+    def _predicted(
+        self,
+        ghost: Ghost,
+        each: Property,
+        place: int,
+        goes_on: bool,
+        baseline: int,
+        older: int,
+        past: int,
+        ahead: int,
+    ) -> tuple[int, ...]:
+        newer = ghost.words(baseline, place, len(each.words))
+        if not goes_on:
+            return newer
+        before = ghost.words(older, place, len(each.words))
+        words = zip(each.words, before, newer, strict=True)
+        return tuple(word.extrapolated(a, b, past, ahead) for word, a, b in words)
+
+    # --- writing -----------------------------------------------------------------------------------------
+
+    def write(self, at: int, tick: int, records: list[Record]) -> Writer:
+        """The payload of these records; what they are against must be known."""
+        writer = Writer(at)
+        writer.bits(tick % (1 << 16), 16)
+        base: tuple[Any, ...] = ()
+        section = None
+        next_id = mask = 0
+        for record in records:
+            class_ = self.classes[record.class_id]
+            if section != record.class_id:
+                if section is not None:
+                    writer.bits(0, 1)
+                writer.bits(1, 1)
+                writer.up_to(record.class_id, len(self.classes) - 1)
+                section, next_id, mask = record.class_id, 0, 0
+            writer.bits(1, 1)
+            self._write_gap(writer, record.id - next_id)
+            next_id = record.id + 1
+            if record.op == "update":
+                writer.bits(1, 1)
+                self._write_base(writer, tick, record.base, base)
+                base = record.base
+                writer.bits(int(record.mask == mask), 1)
+                if record.mask != mask:
+                    writer.bits(record.mask, len(class_.properties))
+                mask = record.mask
+                self._write_update(writer, tick, record)
+            else:
+                writer.bits(0, 1)
+                writer.bits(int(record.op == "create"), 1)
+                if record.op == "create":
+                    writer.bits(int(record.owner), 1)
+                    if class_.chosen():
+                        writer.bits(int(record.inner), 1)
+                    for place in in_order(class_, class_.created(record.inner)):
+                        self._write_value(writer, class_.properties[place], record.values[place], None)
+        if section is not None:
+            writer.bits(0, 1)
+        writer.bits(0, 1)
+        return writer
+
+    def _write_gap(self, writer: Writer, gap: int) -> None:
+        for first, bits, last in GAPS:
+            writer.bits(int(gap <= last), 1)
+            if gap <= last:
+                writer.bits(gap - first, bits)
+                return
+        writer.bits(gap, 16)
+
+    def _write_base(self, writer: Writer, tick: int, base: tuple[Any, ...], before: tuple[Any, ...]) -> None:
+        writer.bits(int(base == before), 1)
+        if base == before:
+            return
+        writer.bits(int(base[0] == "newest"), 1)
+        if base[0] == "newest":
+            writer.bits(base[1], 2)
+            return
+        _, baseline, older = base
+        age = tick - baseline
+        writer.bits(min(age - 1, 63), 6)
+        if age > 63:
+            writer.bits(baseline % (1 << 16), 16)
+        writer.bits(int(older > 0), 1)
+        if older:
+            writer.bits(baseline - older - 1, 6)
+
+    def _write_update(self, writer: Writer, tick: int, record: Record) -> None:
+        class_ = self.classes[record.class_id]
+        ghost = self.alive[record.class_id, record.id]
+        baseline, older, past, ahead = self._known(record.class_id, record.id, tick, record.base)
+        if older:
+            writer.bits(int(record.goes_on), 1)
+        for place in in_order(class_, list(record.values)):
+            each = class_.properties[place]
+            at = self._predicted(ghost, each, place, record.goes_on, baseline, older, past, ahead)
+            self._write_value(writer, each, record.values[place], at)
+
+    def _write_value(self, writer: Writer, each: Property, value: Any, base: tuple[int, ...] | None) -> None:
+        if each.text:
+            data = value.encode()
+            writer.up_to(len(data), each.text)
+            writer.align()
+            for byte in data:
+                writer.bits(byte, 8)
+        elif base is None and value == (each.common,):
+            writer.bits(1, 1)
+        elif base is None:
+            if each.common is not None:
+                writer.bits(0, 1)
+            for word, number in zip(each.words, value, strict=True):
+                writer.up_to(number, word.last)
+        else:
+            for word, number, at in zip(each.words, value, base, strict=True):
+                word.write(writer, number, at)
+
+
+def in_order(class_: Class, places: list[int]) -> list[int]:
+    """Those with words first, then the others."""
+    return sorted(places, key=lambda place: (not class_.properties[place].words, place))
