@@ -199,6 +199,7 @@ from tickwire.lockstep import Lockstep, Recording, RecordingError
 from tickwire.log import UnconfiguredLog
 from tickwire.loop import loop
 from tickwire.message import BlockMessage, Message, MessageFactory, message
+from tickwire.migration import HostChanged, Migrating
 from tickwire.past import Judgement, Judgements, Past
 from tickwire.prediction import Predicted, Prediction
 from tickwire.pulls import Catalogue, Pull, Puller, PullError, PullHook
@@ -272,6 +273,7 @@ __all__ = [
     "Grid",
     "Handlers",
     "Hook",
+    "HostChanged",
     "Inbox",
     "IncomingChunk",
     "InputColumns",
@@ -287,6 +289,7 @@ __all__ = [
     "Message",
     "MessageFactory",
     "MessageTooLargeError",
+    "Migrating",
     "NotConnectedError",
     "Notifications",
     "Outages",
