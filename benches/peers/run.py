@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import meeting
+import migration
 import tickwire as tw
 
 import lockstep
@@ -108,6 +109,31 @@ def rows(minutes: float, found: dict[str, Any]) -> list[tuple[str, str, str, boo
                 sent <= most,
             )
         )
+    host = found["host"]
+    on, lost_s, cost = host["s"], host["lost s"], host["bytes a second"]
+    wrong = host["games with two hosts, none, or other than one event each"]
+    goal = host["timeout, s"] + 1
+    table += [
+        (
+            f"a host killed in {host['games']} games of 4, 5 % loss, 40 ± 10 ms",
+            f"goes on within {goal} s",
+            f"median {on['median']} s, most {on['most']} s; "
+            f"two hosts, none, or other than one event: {wrong}",
+            on["most"] <= goal and wrong == 0,
+        ),
+        (
+            f"... age of the state when the host dies, saved every {host['saved every, s']} s",
+            "<= that and the way",
+            f"median {lost_s['median']} s, most {lost_s['most']} s",
+            lost_s["most"] <= 1,
+        ),
+        (
+            f"... bytes a second for states of {host['bytes of state']:,} bytes, to each member",
+            "no goal",
+            f"{cost['median']:,.0f}",
+            True,
+        ),
+    ]
     ms = start["ms between the first and the last"]
     table += [
         (
@@ -153,6 +179,7 @@ def main() -> None:
         "boxes": meeting.boxes(),
         "master": meeting.master_dies(arguments.seeds),
         "start": meeting.start_skew(20),
+        "host": migration.measure(100),
     }
     table = rows(arguments.minutes, found)
     text = HEAD.format(machine=machine(), build=f"a {arguments.build} build")

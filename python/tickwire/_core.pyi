@@ -3525,10 +3525,13 @@ class PlayerJoined:
     """A player is in the game from now on. A peer that gets in has this event of itself, too, with those of all who are
     there."""
 
-    __match_args__ = ("player",)
+    __match_args__ = ("player", "path")
     @property
     def player(self) -> Player:
         """Who it is."""
+    @property
+    def path(self) -> Literal["direct", "punched", "relayed"] | None:
+        """What way leads to it: ``"direct"``, ``"punched"`` through a NAT, or ``"relayed"``; None of this peer itself."""
 
 @final
 class PlayerLeft:

@@ -4,12 +4,13 @@
 //! player says, and of its end after it. Of whoever isn't a player nothing reaches the application or the core.
 //! Refuses what a peer says that isn't for it to say: its connection is over.
 
+use core::net::SocketAddr;
 use std::any::Any;
 
 use super::settings::{self, Setting};
 use crate::endpoint::{DEVELOPMENT_ADDRESS, Detail, DisconnectReason, Event, Goodbye, Host, PeerHandle};
 use crate::mesh::{
-    self, Action, Happening, LeaveReason, LinkEnd, MAX_PASS_BYTES, Mesh, Message, Ticket, bit,
+    self, Action, Happening, LeaveReason, LinkEnd, MAX_PASS_BYTES, Mesh, Message, Ticket, bit, is_dialable,
 };
 use crate::netcode::{self, ConnectToken, Key, TOKEN_BYTES, TokenParams, USER_DATA_BYTES};
 use crate::rendezvous::lobby_code;
@@ -73,6 +74,8 @@ pub struct PeerPart {
     /// Whose core packets are due in this flush: each is asked once.
     unfilled: mesh::Players,
     players: Vec<PlayerLink>,
+    /// Where the other ends of connections are.
+    addresses: Vec<(PeerHandle, SocketAddr)>,
     /// What the application is to be told.
     told: Vec<Happening>,
     links: Vec<Event>,
@@ -122,6 +125,7 @@ impl PeerPart {
             written: BitWriter::new(),
             unfilled: 0,
             players: Vec::new(),
+            addresses: Vec::new(),
             told: Vec::new(),
             links: Vec::new(),
             payloads: Vec::new(),
@@ -184,6 +188,11 @@ impl PeerPart {
         self.players.iter().find(|it| it.player == player && !it.over).map(|it| it.handle)
     }
 
+    /// Where the other end of a connection is.
+    pub fn address_of(&self, peer: PeerHandle) -> Option<SocketAddr> {
+        self.addresses.iter().find(|(other, _)| *other == peer).map(|(_, address)| *address)
+    }
+
     /// Which player a connection is of, also one that is over and of which the application takes the last; and its joining.
     pub fn player_of(&self, handle: PeerHandle) -> Option<(u8, u32)> {
         self.players.iter().find(|it| it.handle == handle).map(|it| (it.player, it.joined))
@@ -210,18 +219,24 @@ impl PeerPart {
             host.take_link_events(&mut self.links);
             host.take_peer_payloads(&mut self.payloads);
             let events = core::mem::take(&mut self.links);
+            if self.addresses.len() > 4 * mesh::MAX_PLAYERS {
+                self.addresses.retain(|(peer, _)| host.is_connected(*peer));
+            }
             let mut over = Vec::new();
             for event in events {
                 match event {
                     Event::Accepted { peer, address, user_data, .. } => {
+                        self.addresses.push((peer, address));
                         self.mesh.handle_accepted(now, peer.number(), address, ticket_in(&user_data));
                     }
                     Event::Dialled { peer, .. } => {
                         if let Some(dial) = host.dialled(peer) {
+                            self.addresses.push((peer, dial.server_address()));
                             self.mesh.handle_dialled(now, peer.number(), dial.server_address());
                         }
                     }
                     Event::Disconnected { peer, reason, detail, .. } => {
+                        self.addresses.retain(|(other, _)| *other != peer);
                         over.push((peer, link_end(reason, detail.as_deref())));
                     }
                 }
@@ -281,16 +296,22 @@ impl PeerPart {
         while let Some(action) = self.mesh.poll_action() {
             match action {
                 Action::Send { link, message } => self.send(now, host, link, &message, out),
-                Action::Ask { addresses } => {
+                Action::Ask { mut addresses } => {
+                    // Another peer may have said so: it names players, not whom to send datagrams to.
+                    addresses.retain(|address| is_dialable(*address));
                     let token = self.token(now, &addresses, self.config.key, None);
                     self.dial(now, host, token, None);
                 }
                 Action::Dial { player, joined, mut pass } => {
                     pass.resize(TOKEN_BYTES, 0);
-                    let token = ConnectToken::from_bytes(&pass).ok();
+                    let all_are_fine =
+                        |token: &ConnectToken| token.addresses().iter().all(|address| is_dialable(*address));
+                    let token = ConnectToken::from_bytes(&pass).ok().filter(all_are_fine);
                     self.dial(now, host, token, Some((player, joined)));
                 }
                 Action::Introduce { newcomer, player, joined, member, of, of_joined, key, addresses } => {
+                    let mut addresses = addresses;
+                    addresses.retain(|address| is_dialable(*address));
                     let mut ticket = Ticket::default();
                     self.entropy.fill(&mut ticket);
                     // One behind a box is reached by its code alone.

@@ -96,13 +96,16 @@ pub(crate) struct PlayerJoined {
     /// Who it is.
     #[pyo3(get)]
     pub(super) player: Py<Player>,
+    /// What way leads to it: ``"direct"``, ``"punched"`` through a NAT, or ``"relayed"``; None of this peer itself.
+    #[pyo3(get)]
+    pub(super) path: Option<&'static str>,
 }
 
 #[pymethods]
 impl PlayerJoined {
     #[classattr]
-    fn __match_args__() -> (&'static str,) {
-        ("player",)
+    fn __match_args__() -> (&'static str, &'static str) {
+        ("player", "path")
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -110,7 +113,8 @@ impl PlayerJoined {
     }
 
     fn __repr__(&self) -> String {
-        format!("PlayerJoined(player={})", self.player.get().__repr__())
+        let path = self.path.map_or("None".into(), |path| format!("{path:?}"));
+        format!("PlayerJoined(player={}, path={path})", self.player.get().__repr__())
     }
 }
 

@@ -31,7 +31,7 @@ use super::setup::{class_name, entropy, random, send_options};
 use super::stats::ConnectionStats;
 use crate::endpoint::{ChunkLimits, Event, PeerHandle};
 use crate::mesh::{Happening, Phase, Start};
-use crate::rendezvous::{LobbyCode, MAX_TITLE_BYTES, is_title, lobby_address};
+use crate::rendezvous::{LobbyCode, MAX_TITLE_BYTES, PathKind, is_title, lobby_address};
 use crate::session::PeerPart;
 use crate::time::Instant;
 
@@ -599,6 +599,19 @@ impl Peer {
         Ok(work(part, now))
     }
 
+    /// What way leads to the other end of a connection.
+    fn path(&self, handle: PeerHandle) -> PyResult<&'static str> {
+        let address = self.part(|part, _| part.address_of(handle))?;
+        let mut state = self.endpoint.state.lock()?;
+        let driver = state.carrier.parts().map(|(_, driver)| driver);
+        let kind = driver.and_then(|driver| Some(driver.rendezvous()?.path_kind(address?)));
+        Ok(match kind.unwrap_or(PathKind::Direct) {
+            PathKind::Direct => "direct",
+            PathKind::Punched => "punched",
+            PathKind::Relayed => "relayed",
+        })
+    }
+
     /// The player of this number that the game knows of.
     pub(super) fn player(&self, py: Python<'_>, number: u8) -> Option<Py<Player>> {
         lock(&self.players).by_number.get(&number).map(|player| player.clone_ref(py))
@@ -703,7 +716,8 @@ impl Peer {
                     known.by_handle.insert(handle, player.clone_ref(py));
                 }
                 drop(known);
-                Some(Py::new(py, PlayerJoined { player })?.into_any())
+                let path = handle.map(|handle| self.path(handle)).transpose()?;
+                Some(Py::new(py, PlayerJoined { player, path })?.into_any())
             }
             Happening::Left { player: number, joined, reason } => {
                 let mut known = lock(&self.players);

@@ -75,6 +75,8 @@ pub struct RendezvousClient {
     attempts: Vec<Attempt>,
     lines: Vec<Line>,
     aliases: Vec<Alias>,
+    /// Ways that were found, the newest last.
+    paths: Vec<(SocketAddr, PathKind)>,
     /// Of games that are dialled by their code's address.
     protocol_id: u64,
     /// Codes are dialled only once we have one ourselves, to be told to those whom we meet.
@@ -94,6 +96,7 @@ impl RendezvousClient {
             attempts: Vec::new(),
             lines: Vec::new(),
             aliases: Vec::new(),
+            paths: Vec::new(),
             protocol_id: 0,
             code_first: false,
             events: VecDeque::new(),
@@ -130,6 +133,14 @@ impl RendezvousClient {
     pub fn known_as(&self, from: SocketAddr) -> SocketAddr {
         let alias = self.aliases.iter().find(|alias| alias.path == Some(from));
         alias.map_or(from, |alias| lobby_address(alias.code))
+    }
+
+    /// What way leads to a peer that is known by this address.
+    pub fn path_kind(&self, address: SocketAddr) -> PathKind {
+        let alias = self.aliases.iter().find(|alias| lobby_code(address) == Some(alias.code));
+        let way = alias.and_then(|alias| alias.path).unwrap_or(address);
+        let found = self.paths.iter().rfind(|(known, _)| *known == way);
+        found.map_or(PathKind::Direct, |(_, kind)| *kind)
     }
 
     /// Says how many play, when that has changed.
@@ -395,7 +406,7 @@ impl RendezvousClient {
     }
 
     fn note_state(&mut self, now: Instant, place: usize) {
-        let RendezvousClient { attempts, lines, events, counters, lobby, aliases, .. } = self;
+        let RendezvousClient { attempts, lines, events, counters, lobby, aliases, paths, .. } = self;
         let attempt = &attempts[place];
         let session = attempt.peer.session;
         let join = attempt.id.map(JoinId);
@@ -406,6 +417,11 @@ impl RendezvousClient {
                     PathKind::Punched => counters.punched += 1,
                     PathKind::Relayed => counters.relayed += 1,
                 }
+                paths.retain(|(known, _)| *known != address);
+                if paths.len() >= MAX_ATTEMPTS {
+                    paths.remove(0);
+                }
+                paths.push((address, kind));
                 let stays = kind == PathKind::Relayed;
                 lines.retain(|line| line.relay.session != session || stays);
                 lines.iter_mut().filter(|line| line.relay.session == session).for_each(|it| it.used = now);
