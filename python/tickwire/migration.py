@@ -35,6 +35,8 @@ MAX_KEPT = 256
 """Messages that are kept: of those sent to a host, and of each player who isn't known to be one yet."""
 MAX_WAIT = 10.0
 """Seconds that a message waits until it is known that its sender is the host."""
+MAX_FETCH = 10
+"""Times ``patience`` that a state may take that was asked for: whoever has it may only say so."""
 MAX_ANNOUNCED = 4
 MAX_HEARD = 8
 _COUNTERS = [
@@ -146,8 +148,8 @@ class Migrating:
         copies (int | None, default None): how many others get the state, 1 to 15, beginning with those who
             would be the next host; None: all.
         patience (float, default 0.4): seconds, 0.1 to 10, that a new host waits for the others to say
-            which states they have, and then for one that it asked for, beside the time that its bytes
-            take.
+            which states they have, and then for one that it asked for, beside the time that its bytes take:
+            ten times as long at most.
 
     Raises:
         TypeError, ValueError: naming the argument, its value and its bound.
@@ -472,7 +474,8 @@ class Migrating:
                 same = note and not note.is_host and number in note.held
                 same = same and note and note.states[number].digest == known[number].digest
                 if same and player.number not in self._failed:
-                    until = now + self._patience + known[number].size / self._rate
+                    takes = min(known[number].size / self._rate, MAX_FETCH * self._patience)
+                    until = now + self._patience + takes
                     self._want = number, player, until
                     return
         self._go_on(now, me, (0, 0), 0.0)
@@ -606,8 +609,9 @@ class Migrating:
                 self._counters["messages_dropped"] += 1
             if not queue:
                 del self._waiting[player]
-        own, self._own = self._own, []
-        ready += [(me, what) for what in own]
+        if leads:
+            ready += [(me, what) for what in self._own]
+            self._own.clear()
         return events + ready
 
     def _forget(self, player: Player) -> None:

@@ -168,13 +168,13 @@ impl MigrationNotes {
         if now < other.due {
             return false;
         }
-        let is_told = other.is_acked || other.number == 0 || other.note.is_empty();
-        let note: &[u8] = if is_told { &[] } else { &other.note };
+        let is_known = other.is_acked || other.number == 0 || other.note.is_empty();
+        let note: &[u8] = if is_known { &[] } else { &other.note };
         if bits < 8 * (HEAD_BYTES + note.len()) {
             return false;
         }
         other.due = now + SAY_INTERVAL;
-        let number = if is_told { 0 } else { other.number };
+        let number = if is_known { 0 } else { other.number };
         writer.bits(self.epoch.into(), 32);
         writer.bits(milliseconds(now).into(), 32);
         writer.bits(other.stamp.unwrap_or(0).into(), 32);

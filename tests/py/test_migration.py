@@ -499,3 +499,53 @@ def test_wrong_arguments_are_named() -> None:
     with pytest.raises(ValueError, match="peer must have no other game"):
         make()
     assert game.host == peer.me
+
+
+def test_states_that_are_too_large_are_refused_and_the_game_goes_on_without() -> None:
+    table = Table(3, max_bytes=1_000)
+    table.run(1)
+    host, successor, member = table.seats
+    # As one that doesn't keep the rules.
+    host.game._max_bytes = 1 << 26
+    host.state = np.arange(20_000, dtype=np.uint32)
+    for seat in (successor, member):
+        seat.game._held.clear()
+        seat.game._heard.clear()
+    table.run(8)
+    assert successor.game.counters["states_refused"] > 0
+    host.peer.close()
+    table.run(2)
+    assert successor.game.is_host
+    assert not successor.loaded
+    assert [change.age for change in member.of(tw.HostChanged)] == [None]
+
+
+def test_notes_that_are_none_are_counted() -> None:
+    table = Table(3)
+    rng = np.random.default_rng(2)
+    liar, host, member = table.seats[2], table.seats[0], table.seats[1]
+    assert liar.peer.me is not None
+    say = liar.game._core.say
+    for _ in range(300):
+        for number in (0, 1):
+            say(number, rng.bytes(rng.integers(1, 512)))
+        table.step()
+    assert host.game.counters["notes_malformed"] > 100
+    assert host.game.is_host
+    assert member.game.host == member.peer.players[0]
+    assert not member.of(tw.HostChanged)
+    with pytest.raises(ValueError, match="note must be at most 512 bytes, not 513"):
+        say(0, bytes(513))
+
+
+def test_who_says_that_it_is_the_host_is_not_believed() -> None:
+    table = Table(3)
+    liar, member = table.seats[2], table.seats[1]
+    for saved in range(200):
+        note = struct.pack("<BBIIIIIIB", 1, 1, 1, 9, saved, 0, 1, 9, 0)
+        liar.game._core.say(1, note)
+        liar.peer.broadcast(Total(9, 9))
+        table.step()
+    assert member.game.host == member.peer.players[0]
+    assert all(number == 0 for number, _ in member.heard)
+    assert not member.of(tw.HostChanged)
