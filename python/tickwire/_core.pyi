@@ -88,6 +88,7 @@ __all__ = [
     "Load",
     "LockstepCore",
     "MasterChanged",
+    "MigrationCore",
     "Notifications",
     "Outages",
     "PacketNotifications",
