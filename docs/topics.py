@@ -27,7 +27,8 @@ TOPICS: dict[str, tuple[str, str]] = {
     "Peers": (
         "Games without a server.",
         "RendezvousServer Relay LanAnnouncement LanSearch LanGame find_lan PortMapping PlayerPath "
-        "Peer Player PlayerJoined PlayerLeft MasterChanged Started GameEnded PeerEvent LeaveReason",
+        "Peer Player PlayerJoined PlayerLeft MasterChanged Started GameEnded PeerEvent LeaveReason "
+        "Migrating HostChanged",
     ),
     "Lockstep": (
         "Commands that all players run in the same turn, and matches that were recorded.",

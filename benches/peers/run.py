@@ -14,6 +14,7 @@ from typing import Any
 
 import joining
 import meeting
+import migration
 import tickwire as tw
 
 import lockstep
@@ -128,6 +129,31 @@ def rows(minutes: float, found: dict[str, Any]) -> list[tuple[str, str, str, boo
             waits["most"] <= 100,
         )
     )
+    host = found["host"]
+    on, lost_s, cost = host["s"], host["lost s"], host["bytes a second"]
+    wrong = host["games with two hosts, none, or other than one event each"]
+    goal = host["timeout, s"] + 1
+    table += [
+        (
+            f"a host killed in {host['games']} games of 4, 5 % loss, 40 ± 10 ms",
+            f"goes on within {goal} s",
+            f"median {on['median']} s, most {on['most']} s; "
+            f"two hosts, none, or other than one event: {wrong}",
+            on["most"] <= goal and wrong == 0,
+        ),
+        (
+            f"... age of the state when the host dies, saved every {host['saved every, s']} s",
+            "<= that and the way",
+            f"median {lost_s['median']} s, most {lost_s['most']} s",
+            lost_s["most"] <= 1,
+        ),
+        (
+            f"... bytes a second for states of {host['bytes of state']:,} bytes, to each member",
+            "no goal",
+            f"{cost['median']:,.0f}",
+            True,
+        ),
+    ]
     ms = start["ms between the first and the last"]
     table += [
         (
@@ -175,6 +201,7 @@ def main() -> None:
         "master": meeting.master_dies(arguments.seeds),
         "start": meeting.start_skew(20),
         "joining": joining.measure(10),
+        "host": migration.measure(100),
     }
     table = rows(arguments.minutes, found)
     text = HEAD.format(machine=machine(), build=f"a {arguments.build} build")

@@ -204,6 +204,7 @@ from tickwire.lockstep import Lockstep, Recording, RecordingError
 from tickwire.log import UnconfiguredLog
 from tickwire.loop import loop
 from tickwire.message import BlockMessage, Message, MessageFactory, message
+from tickwire.migration import HostChanged, Migrating
 from tickwire.past import Judgement, Judgements, Past
 from tickwire.port_mapping import PortMapping
 from tickwire.prediction import Predicted, Prediction
@@ -280,6 +281,7 @@ __all__ = [
     "Grid",
     "Handlers",
     "Hook",
+    "HostChanged",
     "Inbox",
     "IncomingChunk",
     "InputColumns",
@@ -298,6 +300,7 @@ __all__ = [
     "Message",
     "MessageFactory",
     "MessageTooLargeError",
+    "Migrating",
     "NotConnectedError",
     "Notifications",
     "Outages",

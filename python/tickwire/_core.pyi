@@ -89,6 +89,7 @@ __all__ = [
     "Load",
     "LockstepCore",
     "MasterChanged",
+    "MigrationCore",
     "Notifications",
     "Outages",
     "PacketNotifications",
@@ -5994,6 +5995,38 @@ class Random:
         """
     def copy(self) -> Random:
         """Another generator with the same state."""
+
+@final
+class MigrationCore:
+    """The notes of a game whose host may change: :class:`tickwire.Migrating` holds one. Players are numbers, 0 to 15.
+
+    Args:
+        peer (Peer): carries the notes from its next tick on.
+        max_bytes (int): of a state, the same on all peers.
+    """
+
+    def __new__(cls, peer: Peer[Any], max_bytes: int) -> MigrationCore: ...
+    def set_epoch(self, epoch: int, /) -> None:
+        """Counts hosts: notes of another epoch than this one are dropped."""
+    def epoch(self, peer: Peer[Any], /) -> int:
+        """The epoch that the peer knows of."""
+    def joined(self, peer: Peer[Any], /) -> dict[int, int]:
+        """Which joining of its number each player is, by number."""
+    def say(self, player: int, note: bytes, /) -> None:
+        """Has a player be told this, until it has it, in place of what was said before.
+
+        Raises:
+            ValueError: the note is too long.
+        """
+    def take(self) -> list[tuple[int, int, float, bytes]]:
+        """The notes that came: player, the sender's clock as it was sent (ms, of 32 bits), :attr:`Peer.time` as it came,
+        bytes.
+        """
+    def leads(self, peer: Peer[Any], /) -> bool:
+        """Whether enough players can't have given this one up as their host, so that there is no other."""
+    @property
+    def dropped(self) -> tuple[int, int]:
+        """How many packets were dropped as of earlier epochs and of later ones."""
 
 @final
 class LockstepCore:

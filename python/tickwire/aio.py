@@ -1,4 +1,4 @@
-"""Servers and clients on asyncio.
+"""Servers, clients and peers on asyncio.
 
 A :class:`Driver` runs one on the event loop. It wakes when a datagram arrives or a timer is due, and sleeps
 otherwise. It yields inboxes as soon as anything arrives, or at the pace of ticks::
@@ -34,7 +34,7 @@ from tickwire.watch import Watch
 
 __all__ = ["Driver", "loop", "redialler", "ticks"]
 
-E = TypeVar("E", bound=Server[Any] | Client[Any] | Redialler[Any])
+E = TypeVar("E", bound=Server[Any] | Client[Any] | Redialler[Any] | Peer[Any])
 _P = TypeVar("_P")
 
 LINGER_STEP = 0.01
@@ -42,8 +42,8 @@ LINGER_STEP = 0.01
 
 
 class Driver(Generic[E]):
-    """Runs a server or a client on the running event loop, within an ``async with`` that closes it at its
-    end.
+    """Runs a server, a client or a peer on the running event loop, within an ``async with`` that closes it
+    at its end.
 
     Use it from that event loop only. Waiting for it can be cancelled: anything that arrives then is yielded
     later.
@@ -105,14 +105,20 @@ class Driver(Generic[E]):
         :meth:`tickwire.Client.close`. The event loop runs meanwhile. Cancelling it closes at once.
 
         Raises:
-            ValueError: naming the argument, its value and its bound. The driver is closed even then.
+            ValueError: naming the argument, its value and its bound; a peer takes no ``reason``. The
+                driver is closed even then.
         """
         self._check()
         try:
             if not self.endpoint.closed:
                 if self._handed_out:
                     self.endpoint.flush()
-                self.endpoint.close(linger=linger, reason=reason, wait=False)
+                if isinstance(self.endpoint, Peer):
+                    if reason is not None:
+                        raise ValueError("reason must be None with a Peer: its players learn a LeaveReason")
+                    self.endpoint.close(linger=linger, wait=False)
+                else:
+                    self.endpoint.close(linger=linger, reason=reason, wait=False)
                 self._step()
                 if not self.endpoint.closed:
                     await self._stopped.wait()
@@ -125,11 +131,13 @@ class Driver(Generic[E]):
 
         Raises:
             ConnectFailedError: the connection failed; ``reason`` says why.
-            TypeError: the endpoint is a server.
+            TypeError: the endpoint is a server or a peer.
         """
         client = self.endpoint
         if isinstance(client, Server):
             raise TypeError("a server has no connection to wait for: its clients come as events")
+        if isinstance(client, Peer):
+            raise TypeError("a peer has no connection to wait for: PlayerJoined of itself says that it is in")
         while not client.connected:
             if client.disconnect_reason is not None:
                 raise ConnectFailedError(client.disconnect_reason)
@@ -150,14 +158,22 @@ class Driver(Generic[E]):
         self: Driver[Redialler[_P]],
     ) -> AsyncIterator[Inbox[_P, _P | Event | Reconnecting, tuple[int, _P]]]: ...
 
-    def __aiter__(self) -> AsyncIterator[Inbox[Any]]:
+    @overload
+    def __aiter__(
+        self: Driver[Peer[_P]],
+    ) -> AsyncIterator[
+        Inbox[tuple[Player, _P], tuple[Player | None, _P | PeerEvent], tuple[Player, int, _P], PeerEvent]
+    ]: ...
+
+    def __aiter__(self) -> AsyncIterator[Inbox[Any, Any, Any, Any]]:
         """Yields an inbox whenever anything arrives: events, messages, notifications, chunks, ends of
         transfers. Messages that the body queues are sent at its end. Ends when the endpoint is closed; a
-        client's also ends after the inbox with its ``Disconnected``.
+        client's also ends after the inbox with its ``Disconnected``, a peer's after that with its
+        ``GameEnded``.
         """
         return self._inboxes()
 
-    async def _inboxes(self) -> AsyncIterator[Inbox[Any]]:
+    async def _inboxes(self) -> AsyncIterator[Inbox[Any, Any, Any, Any]]:
         while not self.endpoint.closed:
             self._check()
             if self.endpoint.has_news:
@@ -187,7 +203,16 @@ class Driver(Generic[E]):
         self: Driver[Client[_P]], rate: float, duration: float | None = None
     ) -> AsyncIterator[Inbox[_P, _P | Event, tuple[int, _P]]]: ...
 
-    async def ticks(self, rate: float, duration: float | None = None) -> AsyncIterator[Inbox[Any]]:
+    @overload
+    def ticks(
+        self: Driver[Peer[_P]], rate: float, duration: float | None = None
+    ) -> AsyncIterator[
+        Inbox[tuple[Player, _P], tuple[Player | None, _P | PeerEvent], tuple[Player, int, _P], PeerEvent]
+    ]: ...
+
+    async def ticks(
+        self, rate: float, duration: float | None = None
+    ) -> AsyncIterator[Inbox[Any, Any, Any, Any]]:
         """Yields an inbox ``rate`` times a second, paced as :func:`ticks`. Messages that the body queues
         are sent at its end. Ends as plain iteration does.
         """
@@ -202,9 +227,11 @@ class Driver(Generic[E]):
 
     def _over(self) -> bool:
         endpoint = self.endpoint
+        if isinstance(endpoint, Peer):
+            return endpoint.ended is not None
         return not isinstance(endpoint, Server) and endpoint.disconnect_reason is not None
 
-    def _receive(self) -> Inbox[Any]:
+    def _receive(self) -> Inbox[Any, Any, Any, Any]:
         self._handed_out = True
         return self.endpoint.receive()
 

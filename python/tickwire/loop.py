@@ -130,12 +130,11 @@ def loop(
     return _loop(endpoint, ticks_per_second, goodbye, Health(address, ticks_per_second) if address else None)
 
 
-def check_endpoint(endpoint: object, *, peers: bool = False) -> None:
-    """Refuses objects that can't be ticked; a peer but where it is said that it may be one."""
-    if not isinstance(endpoint, Server | Client | Redialler) and not (peers and isinstance(endpoint, Peer)):
+def check_endpoint(endpoint: object) -> None:
+    """Refuses objects that can't be ticked."""
+    if not isinstance(endpoint, Server | Client | Redialler | Peer):
         kind = type(endpoint).__name__
-        which = "a Server, a Client, a Redialler or a Peer" if peers else "a Server, a Client or a Redialler"
-        raise TypeError(f"endpoint must be {which}, not {kind}")
+        raise TypeError(f"endpoint must be a Server, a Client, a Redialler or a Peer, not {kind}")
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ class Goodbye:
     reason: str | None
 
     def __post_init__(self) -> None:
-        check_endpoint(self.endpoint, peers=True)
+        check_endpoint(self.endpoint)
         check_number("linger", self.linger)
         if not 0 <= self.linger <= MAX_LINGER:
             raise ValueError(f"linger must be 0 to {MAX_LINGER} seconds, not {self.linger!r}")

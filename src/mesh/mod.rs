@@ -23,7 +23,7 @@ mod roster;
 pub use links::{Link, LinkEnd, LinkId};
 pub use machine::{Action, Happening, Mesh, MeshConfig, MeshFault, Phase};
 pub use message::{Key, Message, Stamp, Ticket};
-pub use roster::{LeaveReason, Member, Players, Roster, Start, bit};
+pub use roster::{LeaveReason, Member, Players, Roster, Start, bit, is_dialable};
 
 use crate::time::Duration;
 

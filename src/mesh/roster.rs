@@ -1,6 +1,6 @@
 //! The roster: who is in the game, as all peers agree on it, and how many it takes to agree.
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 
 use super::{MAX_ADDRESSES, MAX_NAME_BYTES, MAX_PLAYERS};
 
@@ -10,6 +10,14 @@ pub type Players = u16;
 /// A player's bit; 0 if no player can have the number.
 pub fn bit(player: u8) -> Players {
     1_u16.checked_shl(player.into()).unwrap_or(0)
+}
+
+/// Whether a datagram to an address can only be for one host, and so may be sent because another peer says that a player is there:
+/// not to a group, nor to all in a network, nor to nowhere.
+pub fn is_dialable(address: SocketAddr) -> bool {
+    let ip = address.ip().to_canonical();
+    let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast() || ip.octets()[0] == 0);
+    address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast
 }
 
 /// Someone in the game.
@@ -132,6 +140,27 @@ mod tests {
         let member =
             |player: &u8| Member { player: *player, joined: 1, name: String::new(), addresses: Vec::new() };
         Roster { members: players.iter().map(member).collect(), places: 16, ..Roster::default() }
+    }
+
+    #[test]
+    fn only_addresses_of_one_host_are_dialled() {
+        let is = |text: &str| is_dialable(text.parse().unwrap());
+        for text in ["10.0.0.1:7", "127.0.0.1:7", "[::1]:7", "[fe80::1]:9", "[::ffff:1.2.3.4]:7"] {
+            assert!(is(text), "{text}");
+        }
+        let none = [
+            "10.0.0.1:0",
+            "0.0.0.0:7",
+            "0.1.2.3:7",
+            "255.255.255.255:7",
+            "224.0.0.1:7",
+            "239.255.255.250:1900",
+        ];
+        let none_of_six =
+            ["[::]:7", "[ff02::1]:7", "[::ffff:255.255.255.255]:7", "[::ffff:224.0.0.1]:7", "[::1]:0"];
+        for text in none.into_iter().chain(none_of_six) {
+            assert!(!is(text), "{text}");
+        }
     }
 
     #[test]

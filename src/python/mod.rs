@@ -37,6 +37,7 @@ mod inbox;
 mod lockstep;
 mod log;
 mod meeting;
+mod migration;
 mod network;
 mod parts;
 mod peer;
@@ -115,6 +116,8 @@ pub mod module {
     };
     #[pymodule_export]
     use super::meeting::{Relay, RendezvousServer};
+    #[pymodule_export]
+    use super::migration::MigrationCore;
     #[pymodule_export]
     use super::network::{Bursts, Conditions, Outages, SimulatedNetwork};
     #[pymodule_export]

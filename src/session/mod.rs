@@ -8,6 +8,7 @@
 
 mod ghosts;
 mod lockstep;
+mod migration;
 mod peers;
 mod rollback;
 mod settings;
@@ -16,6 +17,7 @@ pub mod timing;
 
 pub use ghosts::Ghosts;
 pub use lockstep::SharedLockstep;
+pub use migration::{MAX_NOTE_BYTES, MigrationNotes, Note, SharedMigration};
 pub use peers::{Carried, PeerConfig, PeerPart};
 pub use rollback::SharedRollback;
 pub use settings::Setting;

@@ -6,12 +6,13 @@
 //! or the core.
 //! Refuses messages that the peer may not send: its connection ends.
 
+use core::net::SocketAddr;
 use std::any::Any;
 
 use super::settings::{self, Setting};
 use crate::endpoint::{DEVELOPMENT_ADDRESS, Detail, DisconnectReason, Event, Goodbye, Host, PeerHandle};
 use crate::mesh::{
-    self, Action, Happening, LeaveReason, LinkEnd, MAX_PASS_BYTES, Mesh, Message, Ticket, bit,
+    self, Action, Happening, LeaveReason, LinkEnd, MAX_PASS_BYTES, Mesh, Message, Ticket, bit, is_dialable,
 };
 use crate::netcode::{self, ConnectToken, Key, TOKEN_BYTES, TokenParams, USER_DATA_BYTES};
 use crate::rendezvous::{MemberRelay, Neighbour, lobby_code, member_address, member_of};
@@ -85,6 +86,8 @@ pub struct PeerPart {
     /// The players whose core packets are due in this flush: each is asked once.
     unfilled: mesh::Players,
     players: Vec<PlayerLink>,
+    /// Where the other ends of connections are.
+    addresses: Vec<(PeerHandle, SocketAddr)>,
     /// Events that the application hasn't taken yet.
     told: Vec<Happening>,
     links: Vec<Event>,
@@ -136,6 +139,7 @@ impl PeerPart {
             written: BitWriter::new(),
             unfilled: 0,
             players: Vec::new(),
+            addresses: Vec::new(),
             told: Vec::new(),
             links: Vec::new(),
             payloads: Vec::new(),
@@ -176,6 +180,18 @@ impl PeerPart {
         core::mem::replace(&mut self.core, core)
     }
 
+    /// The silence after which connections end.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_secs(self.config.timeout.into())
+    }
+
+    /// Whether the players of this set, and this one, are enough to decide: see [`mesh::Roster::is_quorum`].
+    pub fn is_quorum(&self, players: mesh::Players) -> bool {
+        let me = self.mesh.me().map_or(0, bit);
+        let reached = self.players.iter().filter(|it| !it.over).fold(me, |all, it| all | bit(it.player));
+        self.mesh.roster().is_quorum(players | me, reached, 0)
+    }
+
     /// Whether there is a game core.
     pub fn has_core(&self) -> bool {
         self.core.is_some()
@@ -190,6 +206,11 @@ impl PeerPart {
     /// The connection to a player, while it lasts.
     pub fn handle_of(&self, player: u8) -> Option<PeerHandle> {
         self.players.iter().find(|it| it.player == player && !it.over).map(|it| it.handle)
+    }
+
+    /// Where the other end of a connection is.
+    pub fn address_of(&self, peer: PeerHandle) -> Option<SocketAddr> {
+        self.addresses.iter().find(|(other, _)| *other == peer).map(|(_, address)| *address)
     }
 
     /// The player and joining of a connection, even after it ended, until the application has taken its last event.
@@ -233,18 +254,24 @@ impl PeerPart {
             host.take_link_events(&mut self.links);
             host.take_peer_payloads(&mut self.payloads);
             let events = core::mem::take(&mut self.links);
+            if self.addresses.len() > 4 * mesh::MAX_PLAYERS {
+                self.addresses.retain(|(peer, _)| host.is_connected(*peer));
+            }
             let mut over = Vec::new();
             for event in events {
                 match event {
                     Event::Accepted { peer, address, user_data, .. } => {
+                        self.addresses.push((peer, address));
                         self.mesh.handle_accepted(now, peer.number(), address, ticket_in(&user_data));
                     }
                     Event::Dialled { peer, .. } => {
                         if let Some(dial) = host.dialled(peer) {
+                            self.addresses.push((peer, dial.server_address()));
                             self.mesh.handle_dialled(now, peer.number(), dial.server_address());
                         }
                     }
                     Event::Disconnected { peer, reason, detail, .. } => {
+                        self.addresses.retain(|(other, _)| *other != peer);
                         over.push((peer, link_end(reason, detail.as_deref())));
                     }
                 }
@@ -304,16 +331,22 @@ impl PeerPart {
         while let Some(action) = self.mesh.poll_action() {
             match action {
                 Action::Send { link, message } => self.send(now, host, link, &message, out),
-                Action::Ask { addresses } => {
+                Action::Ask { mut addresses } => {
+                    // Another peer may have said so: it names players, not whom to send datagrams to.
+                    addresses.retain(|address| is_dialable(*address));
                     let token = self.token(now, &addresses, self.config.key, None);
                     self.dial(now, host, token, None);
                 }
                 Action::Dial { player, joined, mut pass } => {
                     pass.resize(TOKEN_BYTES, 0);
-                    let token = ConnectToken::from_bytes(&pass).ok();
+                    let all_are_fine =
+                        |token: &ConnectToken| token.addresses().iter().all(|address| is_dialable(*address));
+                    let token = ConnectToken::from_bytes(&pass).ok().filter(all_are_fine);
                     self.dial(now, host, token, Some((player, joined)));
                 }
                 Action::Introduce { newcomer, player, joined, member, of, of_joined, key, addresses } => {
+                    let mut addresses = addresses;
+                    addresses.retain(|address| is_dialable(*address));
                     let mut ticket = Ticket::default();
                     self.entropy.fill(&mut ticket);
                     // A peer behind a NAT is reached by its code alone.

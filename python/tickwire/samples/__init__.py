@@ -5,6 +5,7 @@
 - ``python -m tickwire.samples.filedrop``: files as chunks, with a progress bar
 - ``python -m tickwire.samples.arena``: a game in a window over a bad network
 - ``python -m tickwire.samples.duel``: a fight of two without a server, by rollback
+- ``python -m tickwire.samples.campfire``: a game that a player hosts, and that goes on when that one leaves
 - ``python -m tickwire.samples.rts``: a strategy game in lockstep, played by bots and replayed
 - ``python -m tickwire.samples.crowd``: ten thousand wanderers as columns of ghosts
 - ``python -m tickwire.samples.login``: a login backend over HTTP that hands out connect tokens

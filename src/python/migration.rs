@@ -1,0 +1,106 @@
+//! What the players of a game whose host may change tell each other, as `tickwire.migration` uses it.
+
+use std::sync::{Arc, Mutex};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+use super::arguments::int;
+use super::errors::value_error;
+use super::fields::within;
+use super::peer::Peer;
+use crate::session::{MAX_NOTE_BYTES, MigrationNotes, SharedMigration};
+
+/// The notes of a game whose host may change: :class:`tickwire.Migrating` holds one. Players are numbers, 0 to 15.
+///
+/// Args:
+///     peer (Peer): carries the notes from its next tick on.
+///     max_bytes (int): of a state, the same on all peers.
+#[pyclass(frozen, module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct MigrationCore {
+    notes: SharedMigration,
+}
+
+#[pymethods]
+impl MigrationCore {
+    #[new]
+    fn new(peer: &Bound<'_, Peer>, #[pyo3(from_py_with = int::max_bytes)] max_bytes: i128) -> PyResult<Self> {
+        let max_bytes = within("max_bytes", max_bytes, 1, u32::MAX)?;
+        let (notes, before) = peer.get().part(|part, now| {
+            if part.has_core() {
+                return (None, None);
+            }
+            let notes = Arc::new(Mutex::new(MigrationNotes::new(part.timeout(), max_bytes)));
+            let notes = SharedMigration(notes);
+            let before = part.set_core(now, Some(Box::new(notes.clone())));
+            (Some(notes), before)
+        })?;
+        drop(before);
+        let taken = || value_error("peer must have no other game: a Lockstep, Rollback or Migrating has it");
+        Ok(MigrationCore { notes: notes.ok_or_else(taken)? })
+    }
+
+    /// Counts hosts: notes of another epoch than this one are dropped.
+    #[pyo3(signature = (epoch, /))]
+    fn set_epoch(&self, epoch: u32) {
+        self.notes.with(|notes| notes.set_epoch(epoch));
+    }
+
+    /// The epoch that the peer knows of.
+    #[pyo3(signature = (peer, /))]
+    fn epoch(&self, peer: &Bound<'_, Peer>) -> PyResult<u32> {
+        peer.get().part(|part, _| part.mesh().epoch())
+    }
+
+    /// Which joining of its number each player is, by number.
+    #[pyo3(signature = (peer, /))]
+    fn joined<'py>(&self, py: Python<'py>, peer: &Bound<'_, Peer>) -> PyResult<Bound<'py, PyDict>> {
+        let members = peer.get().part(|part, _| {
+            let members = part.mesh().roster().members.iter();
+            members.map(|member| (member.player, member.joined)).collect::<Vec<_>>()
+        })?;
+        let joined = PyDict::new(py);
+        members.into_iter().try_for_each(|(player, order)| joined.set_item(player, order))?;
+        Ok(joined)
+    }
+
+    /// Has a player be told this, until it has it, in place of what was said before.
+    ///
+    /// Raises:
+    ///     ValueError: the note is too long.
+    #[pyo3(signature = (player, note, /))]
+    fn say(&self, player: u8, note: &[u8]) -> PyResult<()> {
+        let said = self.notes.with(|notes| notes.say(player, note));
+        let too_long = || format!("note must be at most {MAX_NOTE_BYTES} bytes, not {}", note.len());
+        said.then_some(()).ok_or_else(|| value_error(too_long()))
+    }
+
+    /// The notes that came: player, the sender's clock as it was sent (ms, of 32 bits), :attr:`Peer.time` as it came,
+    /// bytes.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let notes = self.notes.with(MigrationNotes::take);
+        let list = PyList::empty(py);
+        for note in notes {
+            list.append((
+                note.player,
+                note.sent_ms,
+                note.came_at.as_secs_f64(),
+                PyBytes::new(py, &note.bytes),
+            ))?;
+        }
+        Ok(list)
+    }
+
+    /// Whether enough players can't have given this one up as their host, so that there is no other.
+    #[pyo3(signature = (peer, /))]
+    fn leads(&self, peer: &Bound<'_, Peer>) -> PyResult<bool> {
+        peer.get().part(|part, now| part.is_quorum(self.notes.with(|notes| notes.leases(now))))
+    }
+
+    /// How many packets were dropped as of earlier epochs and of later ones.
+    #[getter]
+    fn dropped(&self) -> (u64, u64) {
+        self.notes.with(|notes| notes.dropped())
+    }
+}

@@ -1,0 +1,225 @@
+"""Peers over real sockets: on asyncio, with a native thread, and what watches a game; bounded waits."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+import tickwire as tw
+from tickwire import aio
+
+PATIENCE = 20.0
+
+
+@tw.message
+class Chat:
+    text: Annotated[str, tw.text(100)]
+
+
+PROTOCOL = tw.Protocol(0x9A4, [Chat], [tw.reliable_ordered(), tw.chunks()], peers=True)
+
+
+def host(**given: Any) -> tw.Peer[Chat]:
+    return tw.Peer.host(PROTOCOL, name="ann", bind="127.0.0.1:0", **given)
+
+
+def join(peer: tw.Peer[Chat], name: str = "bob", **given: Any) -> tw.Peer[Chat]:
+    return tw.Peer.join(peer.address, PROTOCOL, name=name, bind="127.0.0.1:0", **given)
+
+
+def until(done: Callable[[], bool], each: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not done():
+        assert time.monotonic() < end, "it takes too long"
+        each()
+
+
+def test_peers_play_on_asyncio() -> None:
+    async def play() -> list[str]:
+        heard: list[str] = []
+        async with aio.Driver(host()) as ann, aio.Driver(join(ann.endpoint)) as bob:
+
+            async def listen(driver: aio.Driver[tw.Peer[Chat]], answer: str) -> None:
+                async for inbox in driver:
+                    for event in inbox.events:
+                        if isinstance(event, tw.PlayerJoined) and event.player != driver.endpoint.player:
+                            path = driver.endpoint.path(event.player)
+                            assert path is not None and path.kind == "direct"
+                            driver.endpoint.broadcast(Chat(answer))
+                    heard.extend(message.text for _, message in inbox.messages)
+
+            async def talk(driver: aio.Driver[tw.Peer[Chat]]) -> None:
+                async for inbox in driver.ticks(200):
+                    heard.extend(message.text for _, message in inbox.messages)
+                    if len(driver.endpoint.players) == 2 and "of ann" in heard:
+                        driver.endpoint.broadcast(Chat("of bob"))
+                        break
+
+            listening = asyncio.create_task(listen(ann, "of ann"))
+            await talk(bob)
+            while "of bob" not in heard:
+                await asyncio.sleep(0.01)
+            await bob.aclose(linger=0.2)
+            while len(ann.endpoint.players) == 2:
+                await asyncio.sleep(0.01)
+            assert ann.wakes > 0
+            ann.close()
+            await listening
+        return heard
+
+    assert asyncio.run(asyncio.wait_for(play(), PATIENCE)) == ["of ann", "of bob"]
+
+
+def test_a_peer_on_asyncio_ends_with_its_game() -> None:
+    async def play() -> list[object]:
+        async with aio.Driver(host()) as ann:
+            other = tw.Protocol(0x9A5, [Chat], peers=True)
+            stranger = tw.Peer.join(ann.endpoint.address, other, bind="127.0.0.1:0")
+            with pytest.raises(TypeError, match="a peer has no connection to wait for"):
+                await ann.connected()
+            async with aio.Driver(stranger) as driver:
+                found = [event async for inbox in driver for event in inbox.events]
+                with pytest.raises(ValueError, match="reason must be None with a Peer"):
+                    await driver.aclose(reason="why")
+                assert stranger.closed
+            return list(found)
+
+    (ended,) = asyncio.run(asyncio.wait_for(play(), PATIENCE))
+    assert isinstance(ended, tw.GameEnded)
+
+
+def test_a_peer_with_a_thread_needs_no_driver() -> None:
+    async def play() -> None:
+        with pytest.raises(ValueError, match="thread"):
+            async with aio.Driver(host(driver="thread")):
+                pass
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("threads", [(True, True), (True, False), (False, True)])
+def test_threads_keep_a_game_while_python_is_busy(threads: tuple[bool, bool]) -> None:
+    kinds = ["thread" if each else "polled" for each in threads]
+    with host(driver=kinds[0], timeout=1) as ann, join(ann, driver=kinds[1], timeout=1) as bob:
+        events: dict[tw.Peer[Chat], list[Any]] = {ann: [], bob: []}
+        chunks: list[bytes] = []
+
+        def tick(*peers: tw.Peer[Chat]) -> None:
+            for peer in peers or (ann, bob):
+                with peer.tick() as inbox:
+                    events[peer] += inbox.events
+                    events[peer] += [(player.name, message.text) for player, message in inbox.messages]
+                    chunks.extend(bytes(chunk) for chunk in inbox.chunks)
+            time.sleep(0.002)
+
+        until(lambda: len(ann.players) == len(bob.players) == 2, tick)
+        ann.broadcast(Chat("hello"))
+        bob.send_chunk(bob.players[0], bytes(300_000))
+        until(lambda: bool(chunks) and ("ann", "hello") in events[bob], tick)
+        assert chunks == [bytes(300_000)]
+        busy = [peer for peer, thread in zip((ann, bob), threads, strict=True) if thread]
+        others = [peer for peer in (ann, bob) if peer not in busy]
+        # Longer than the timeout: whoever has no thread ticks on, whoever has one does nothing.
+        end = time.monotonic() + 1.6
+        while time.monotonic() < end:
+            tick(*others) if others else time.sleep(0.01)
+        for _ in range(20):
+            tick()
+        assert not [event for peer in events for event in events[peer] if isinstance(event, tw.PlayerLeft)]
+        assert ann.start(countdown=0.05, seed=4)
+        until(lambda: all(any(isinstance(e, tw.Started) for e in each) for each in events.values()), tick)
+
+
+def test_with_threads_the_game_goes_on_with_another_host() -> None:
+    states = {name: np.zeros(4, np.int64) for name in ("ann", "bob", "cid")}
+
+    def game_of(peer: tw.Peer[Chat], name: str) -> tw.Migrating:
+        def load(state: Any) -> None:
+            states[name] = state
+
+        return tw.Migrating(peer, save=lambda: states[name], load=load, every=0.05)
+
+    ann = host(driver="thread")
+    games = {"ann": game_of(ann, "ann")}
+    changes: list[tw.HostChanged] = []
+
+    def tick() -> None:
+        for name, game in games.items():
+            if not game.peer.closed:
+                with game.peer.tick() as inbox:
+                    changes.extend(what for _, what in game.read(inbox) if isinstance(what, tw.HostChanged))
+                if game.is_host:
+                    states[name] += 1
+        time.sleep(0.002)
+
+    for name in ("bob", "cid"):
+        games[name] = game_of(join(ann, name, driver="thread"), name)
+        until(lambda: len(ann.players) == len(games), tick)
+    until(lambda: games["cid"].counters["states_received"] > 2, tick)
+    ann.close()
+    until(lambda: len(changes) == 2, tick)
+    until(lambda: states["bob"][0] > states["ann"][0], tick)
+    assert games["bob"].is_host
+    assert {change.host.name for change in changes} == {"bob"}
+    for game in games.values():
+        game.peer.close()
+
+
+def test_a_rollback_game_is_watched_over_real_sockets() -> None:
+    ann = host(players=3)
+    bob, cid = join(ann), join(ann, "cid")
+    peers = (ann, bob, cid)
+    started: dict[tw.Peer[Chat], tw.Started] = {}
+    ended: list[Any] = []
+
+    def tick() -> None:
+        for peer in peers:
+            with peer.tick() as inbox:
+                for event in inbox.events:
+                    if isinstance(event, tw.Started):
+                        started[peer] = event
+                    if isinstance(event, tw.PlayerLeft | tw.GameEnded):
+                        ended.append(event)
+        time.sleep(0.001)
+
+    until(lambda: all(len(peer.players) == 3 for peer in peers), tick)
+    assert ann.start(countdown=0.05)
+    until(lambda: len(started) == 3, tick)
+    me = cid.me
+    assert me is not None
+    playing = [player.number for player in ann.players if player.name != "cid"]
+    states = [np.zeros(3, np.int64) for _ in peers]
+    games = [
+        tw.Rollback(peer, 4, players=playing, state=state)
+        for peer, state in zip(peers[:2], states, strict=False)
+    ]
+    watcher = tw.Spectator(cid, 4, players=playing)
+
+    def step(state: Any, inputs: Any) -> None:
+        state[:2] += inputs[:2]
+        state[2] = state[2] * 31 % 65_521 + state[0] - state[1]
+
+    history: dict[int, list[int]] = {}
+
+    def play() -> None:
+        for number, game in enumerate(games):
+            for request in game.advance((game.frame * (3 + number)) % 16):
+                if isinstance(request, tw.Advance):
+                    step(states[number], request.inputs)
+                    if number == 0:
+                        history[request.frame] = states[0].tolist()
+        for advance in watcher.advance():
+            step(states[2], advance.inputs)
+        tick()
+
+    until(lambda: watcher.frame > 300, play)
+    assert not watcher.lost
+    assert not ended
+    # What it saw is what the players had confirmed.
+    assert history[watcher.frame - 1] == states[2].tolist()
+    for peer in peers:
+        peer.close()

@@ -1,0 +1,47 @@
+"""The campfire: whoever leaves, the fire burns on, and every log counts once."""
+
+from __future__ import annotations
+
+import pytest
+import tickwire as tw
+from tickwire.samples import campfire as sample
+from tickwire.samples.campfire import PROTOCOL, RATE, Camp
+
+
+def test_the_fire_burns_on_whoever_leaves() -> None:
+    network = tw.SimulatedNetwork(conditions=tw.Conditions(latency=0.04, loss=0.05), seed=2)
+    host = tw.Peer.host(PROTOCOL, name="0", players=8, bind="10.0.0.1:7", network=network, timeout=2)
+    camps = [Camp(host)]
+    brought = [0] * 4
+
+    def play(seconds: float, logs: bool = True) -> None:
+        for tick in range(round(seconds * RATE)):
+            network.advance(1 / RATE)
+            for number, camp in enumerate(camps):
+                if not camp.peer.closed:
+                    brings = logs and tick % 30 == number and camp.game.host is not None
+                    brought[number] += brings
+                    camp.tick(brings)
+
+    for number in range(1, 4):
+        bind = f"10.0.0.{number + 1}:7"
+        peer = tw.Peer.join("10.0.0.1:7", PROTOCOL, name=str(number), bind=bind, network=network, timeout=2)
+        camps.append(Camp(peer))
+        play(1)
+    for leaver in range(3):
+        play(4)
+        play(1, logs=False)
+        before = camps[3].seen
+        camps[leaver].peer.close()
+        play(2, logs=False)
+        assert camps[3].game.host is not None
+        assert camps[3].game.host.name == str(leaver + 1)
+        assert camps[3].seen.seconds >= before.seconds
+        assert camps[3].seen.logs == brought[3]
+    assert "3 hosts" in camps[3].line()
+
+
+def test_a_line_a_second_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.warns(UserWarning, match="has no key"):
+        assert sample.main(["--host", "0.0.0.0:0", "--seconds", "0.2", "--name", "ann"]) == 0
+    assert "ann hosts" in capsys.readouterr().out
