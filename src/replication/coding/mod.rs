@@ -3,9 +3,9 @@
 //! The coder is the one of LZMA (Pavlov 1999, after Martin 1979) with probabilities of 12 bits. A model's estimate moves by
 //! 1 / (n + 1.5) of the way at its n-th decision, so that a few tell it much and many make it firm.
 //!
-//! What a decision's model is follows from the packet alone, and never from a ghost's states: a record of a ghost that the
-//! client doesn't have is passed over like any other. The models begin as a [`Snapshot`] that the packet names: the first one,
-//! or how they stood at the end of a packet that the client has acked. So nothing that is lost or late changes what another
+//! What a decision's model is follows from the packet and what it begins with, and never from a ghost's states: a record of a
+//! ghost that the client doesn't have is passed over like any other. The models begin as a [`Snapshot`] that the packet names: the
+//! first one, or how they stood at the end of a packet that the client has acked, with how far words were off in it. So nothing that is lost or late changes what another
 //! packet says.
 //!
 //! Promises: what [`Encoder`] was given is what [`Decoder`] gives, through the same calls. Any bytes are decisions: behind the
@@ -18,10 +18,10 @@ mod snapshot;
 mod words;
 
 pub(super) use decoder::Decoder;
-pub(super) use guess::{GUESSES, Guess, States, WINDOW, guesses};
+pub(super) use guess::{GUESSES, Guess, States, WINDOW, guesses, turn};
 pub(super) use heads::{Op, Place};
-pub(super) use snapshot::{SLOT_BITS, SLOTS, Snapshot};
-pub(super) use words::{Layout, Off};
+pub(super) use snapshot::{Listed, Listing, SLOT_BITS, SLOTS, Snapshot};
+pub(super) use words::{Layout, Off, Trail};
 
 /// Bits of a probability, and the least one: no decision takes more than 8 bits.
 const SCALE: u32 = 12;

@@ -7,7 +7,7 @@
 //! property, for the costs of all who took it.
 
 use super::super::class::GhostClass;
-use super::super::coding::{GUESSES, Guess, States, WINDOW, guesses};
+use super::super::coding::{GUESSES, Guess, States, WINDOW, guesses, turn};
 use super::super::packet::Base;
 use super::super::table::Table;
 use crate::store::ones;
@@ -282,6 +282,10 @@ impl Cache {
         for (i, property) in properties.of(mask & self.with_words) {
             let range = properties.word_range(i);
             let words = &words[range.clone()];
+            if let Some(at) = property.largest_at() {
+                let width = self.base.len();
+                turn(property, range.clone(), (&mut self.states, width, depth), words[at]);
+            }
             let states = States { rows: &self.states, width: self.base.len(), depth, past, ahead };
             let (mut best, mut least) = (0, u32::MAX);
             let [guessed, from] = &mut self.guesses;
