@@ -46,7 +46,7 @@ def test_peers_play_on_asyncio() -> None:
             async def listen(driver: aio.Driver[tw.Peer[Chat]], answer: str) -> None:
                 async for inbox in driver:
                     for event in inbox.events:
-                        if isinstance(event, tw.PlayerJoined) and event.player != driver.endpoint.player:
+                        if isinstance(event, tw.PlayerJoined) and event.player != driver.endpoint.me:
                             path = driver.endpoint.path(event.player)
                             assert path is not None and path.kind == "direct"
                             driver.endpoint.broadcast(Chat(answer))

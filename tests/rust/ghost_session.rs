@@ -8,7 +8,7 @@ use tickwire::endpoint::{
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::replication::{
-    Classes, Column, Condition, GhostEvent, GhostEventKind, Mirror, Publisher, PublisherConfig,
+    Classes, Column, Condition, GhostClass, GhostEvent, GhostEventKind, Mirror, Publisher, PublisherConfig,
 };
 use tickwire::rng::Rng;
 use tickwire::session::{Ghosts, Session, Tick};
@@ -35,6 +35,15 @@ fn classes(bits: u32) -> Arc<Classes> {
     Arc::new(Classes::new([class("Thing", fields, 100)]).unwrap())
 }
 
+/// The same, coded by how likely things are.
+fn coded_classes() -> Arc<Classes> {
+    let coded = classes(20)
+        .iter()
+        .map(|class| Arc::new(GhostClass::clone(class).with_coding(true)))
+        .collect::<Vec<_>>();
+    Arc::new(Classes::new(coded).unwrap())
+}
+
 fn protocol(classes: &Classes) -> Arc<Protocol> {
     let protocol = (*game()).clone();
     Arc::new(protocol.with_ghosts(classes.describe(), Share::default()).unwrap())
@@ -53,7 +62,11 @@ struct World {
 
 impl World {
     fn new(clients: u64, loss: f64) -> Self {
-        let (mut rng, classes) = (Rng::seeded(1), classes(20));
+        Self::of(classes(20), clients, loss)
+    }
+
+    fn of(classes: Arc<Classes>, clients: u64, loss: f64) -> Self {
+        let mut rng = Rng::seeded(1);
         let protocol = protocol(&classes);
         let config = ServerConfig {
             netcode: netcode::ServerConfig::new(PROTOCOL_ID, DEVELOPMENT_KEY, 8, vec![DEVELOPMENT_ADDRESS]),
@@ -166,7 +179,12 @@ impl World {
 
 #[test]
 fn clients_have_the_servers_world_and_the_game_hears_nothing_of_how() {
-    let mut world = World::new(3, 0.2);
+    for classes in [classes(20), coded_classes()] {
+        clients_come_to_have_the_world(World::of(classes, 3, 0.2));
+    }
+}
+
+fn clients_come_to_have_the_world(mut world: World) {
     for row in 0..ROWS {
         assert_eq!(world.publisher().spawn(0, None), Ok(row));
     }
@@ -326,6 +344,7 @@ fn the_classes_are_part_of_what_both_sides_agree_on() {
     assert_eq!(hash(20), hash(20));
     assert_ne!(hash(20), hash(21));
     assert_ne!(hash(20), game().hash());
+    assert_ne!(hash(20), protocol(&coded_classes()).hash(), "coded or not");
     assert_eq!((game().ghost_channel(), game().game_channels()), (None, 2));
     let with = protocol(&classes(20));
     assert_eq!((with.ghost_channel(), with.game_channels(), with.channels().len()), (Some(2), 2, 3));

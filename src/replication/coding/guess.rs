@@ -60,23 +60,57 @@ impl Guess {
             return guessed.copy_from_slice(newest);
         }
         let older = of(1);
-        property.extrapolate(older, newest, states.past, states.ahead, guessed);
-        if states.depth == 1 {
-            return;
-        }
-        let oldest = of(2);
-        let turned = |at: &usize| newest[*at] != older[*at] || older[*at] != oldest[*at];
-        let still = property.largest_at().filter(turned).map(|at| at + 1..at + 4);
+        let oldest = if states.depth > 1 { of(2) } else { older };
         for (i, (range, guessed)) in property.words().iter().zip(guessed).enumerate() {
             let three = [newest[i], older[i], oldest[i]];
-            if still.as_ref().is_some_and(|still| still.contains(&i)) {
-                continue;
-            }
-            if self == Guess::Bend {
-                *guessed = range.bend(three);
-            } else if range.turns(three) <= STRAIGHT {
-                *guessed = range.fit(three);
+            *guessed = match self {
+                Guess::Bend => range.bend(three),
+                _ if states.depth > 1 && range.turns(three) <= STRAIGHT => range.fit(three),
+                _ => range.extrapolate(older[i], newest[i], states.past, states.ahead),
+            };
+        }
+    }
+}
+
+/// Turns the states of a property so that its words are what they would be if the component at this place had been the largest
+/// of its rotation: one that is to go on turns evenly, whatever is left out. That place itself stays as it was. Whether any
+/// changed.
+pub(in crate::replication) fn turn(
+    property: &Property,
+    words: Range<usize>,
+    (rows, width, depth): (&mut [u64], usize, u8),
+    largest: u64,
+) -> bool {
+    let Some(at) = property.largest_at() else { return false };
+    // Levels are odd in number, and the one in the middle is 0.
+    let reach = (property.words()[at + 1].last() / 2) as i64;
+    let mut turned = false;
+    for back in 0..=usize::from(depth) {
+        let words = &mut rows[back * width + words.start + at..][..4];
+        if words[0] != largest {
+            turned = true;
+            let (from, levels) = (words[0], [words[1], words[2], words[3]].map(|word| word as i64 - reach));
+            for (word, level) in words[1..].iter_mut().zip(left_out(levels, from, largest, reach)) {
+                *word = (level.clamp(-reach, reach) + reach) as u64;
             }
         }
     }
+    turned
+}
+
+/// The levels of a rotation's other components with the one at `to` left out in place of the one at `from`. In integers, so
+/// that both sides get the same: what is left out is what is missing to a length of 1, of which the square is twice that of the reach.
+fn left_out(levels: [i64; 3], from: u64, to: u64, reach: i64) -> [i64; 3] {
+    let missing = levels.iter().fold(2 * reach * reach, |left, level| left - level * level).max(0);
+    let root = missing.isqrt();
+    let (mut all, mut levels) = ([0; 4], levels.into_iter());
+    for (i, component) in (0..).zip(&mut all) {
+        let nearest = root + i64::from(missing - root * root > root);
+        *component = if i == from { nearest } else { levels.next().unwrap_or(0) };
+    }
+    // At most 3.
+    let to = to as usize;
+    let sign = if all[to] < 0 { -1 } else { 1 };
+    let mut others = all.into_iter().enumerate().filter(|(i, _)| *i != to).map(|(_, level)| sign * level);
+    core::array::from_fn(|_| others.next().unwrap_or(0))
 }

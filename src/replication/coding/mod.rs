@@ -3,10 +3,10 @@
 //! The coder is LZMA's (Pavlov 1999, after Martin 1979) with 12-bit probabilities. A model's estimate moves by 1 / (n +
 //! 1.5) of the way at its n-th decision, so that it learns fast and then settles.
 //!
-//! The choice of models depends on the packet alone, never on a ghost's states: a record about a ghost that the client
-//! doesn't have can be skipped like any other. The models start as a [`Snapshot`] that the packet names: the initial
-//! one, or their state at the end of a packet that the client has acked. So a lost or late packet never changes the
-//! meaning of another.
+//! What a decision's model is follows from the packet and what it begins with, and never from a ghost's states: a record of a
+//! ghost that the client doesn't have is passed over like any other. The models begin as a [`Snapshot`] that the packet names: the
+//! first one, or how they stood at the end of a packet that the client has acked, with how far words were off in it. So nothing that is lost or late changes what another
+//! packet says.
 //!
 //! Promises: the same calls on a [`Decoder`] give what an [`Encoder`] was given. Any bytes decode: after the last,
 //! zeros follow, and [`Decoder::is_beyond`] says that they were used.
@@ -18,10 +18,10 @@ mod snapshot;
 mod words;
 
 pub(super) use decoder::Decoder;
-pub(super) use guess::{GUESSES, Guess, States, WINDOW, guesses};
+pub(super) use guess::{GUESSES, Guess, States, WINDOW, guesses, turn};
 pub(super) use heads::{Op, Place};
-pub(super) use snapshot::{SLOT_BITS, SLOTS, Snapshot};
-pub(super) use words::{Layout, Off};
+pub(super) use snapshot::{Listed, Listing, SLOT_BITS, SLOTS, Snapshot};
+pub(super) use words::{Layout, Off, Trail};
 
 /// Bits of a probability, and its minimum: no decision takes more than 8 bits.
 const SCALE: u32 = 12;

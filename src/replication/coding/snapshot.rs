@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::class::Classes;
-use super::{Layout, Model};
+use super::{Layout, Model, Trail};
 
 /// Bits of a snapshot's number (0 is the initial one), and how many others a client keeps.
 pub(in crate::replication) const SLOT_BITS: u32 = 4;
@@ -18,6 +18,70 @@ struct Kept {
     models: Box<[Model]>,
     /// The ghosts that its section updated or created, in rising order: the next packets are likely to be about them.
     ids: Box<[u32]>,
+    /// Of the words of each of these.
+    trails: Box<[Trail]>,
+}
+
+/// The ghosts that a section updates or creates, and how far their words are off.
+#[derive(Debug, Default)]
+pub(in crate::replication) struct Listing {
+    ids: Vec<u32>,
+    trails: Vec<Trail>,
+    words: usize,
+    order: Vec<(u32, u32)>,
+}
+
+impl Listing {
+    /// Begins a section of ghosts with this many words.
+    pub(in crate::replication) fn clear(&mut self, words: usize) {
+        self.ids.clear();
+        self.trails.clear();
+        self.words = words;
+    }
+
+    /// Adds a ghost, with the trails that its words had; nothing of one that wasn't listed.
+    pub(in crate::replication) fn push(&mut self, id: u32, trails: &[Trail]) -> &mut [Trail] {
+        let start = self.trails.len();
+        self.ids.push(id);
+        self.trails.extend_from_slice(trails);
+        self.trails.resize(start + self.words, Trail::default());
+        &mut self.trails[start..]
+    }
+
+    /// Takes the last one back.
+    pub(in crate::replication) fn pop(&mut self) {
+        self.ids.pop();
+        self.trails.truncate(self.ids.len() * self.words);
+    }
+
+    /// Both, by rising ids.
+    fn sorted(&mut self) -> (Box<[u32]>, Box<[Trail]>) {
+        self.order.clear();
+        self.order.extend(self.ids.iter().copied().zip(0..));
+        // Two runs that rise; whoever says an id twice has them in their order.
+        self.order.sort();
+        let ids = self.order.iter().map(|(id, _)| *id).collect();
+        let mut trails = Vec::with_capacity(self.trails.len());
+        for (_, at) in &self.order {
+            trails.extend_from_slice(&self.trails[*at as usize * self.words..][..self.words]);
+        }
+        (ids, trails.into())
+    }
+}
+
+/// A class's list: ghosts by their place.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::replication) struct Listed<'s> {
+    pub(in crate::replication) ids: &'s [u32],
+    trails: &'s [Trail],
+}
+
+impl<'s> Listed<'s> {
+    /// Of a place's words.
+    pub(in crate::replication) fn trails(self, place: usize) -> &'s [Trail] {
+        let words = self.trails.len() / self.ids.len().max(1);
+        &self.trails[place * words..][..words]
+    }
 }
 
 /// The state of all classes, empty for classes that aren't coded.
@@ -28,7 +92,7 @@ impl Snapshot {
     /// The state before any packet.
     pub(in crate::replication) fn first(classes: &Classes) -> Self {
         let of =
-            |layout: Layout| Kept { models: vec![Model::EVEN; layout.count()].into(), ids: Box::default() };
+            |layout: Layout| Kept { models: vec![Model::EVEN; layout.count()].into(), ..Kept::default() };
         let each = classes
             .iter()
             .map(|class| Arc::new(if class.coded { of(Layout::new(class)) } else { Kept::default() }));
@@ -39,14 +103,15 @@ impl Snapshot {
         &self.0[class].models
     }
 
-    pub(in crate::replication) fn ids(&self, class: usize) -> &[u32] {
-        &self.0[class].ids
+    pub(in crate::replication) fn listed(&self, class: usize) -> Listed<'_> {
+        let Kept { ids, trails, .. } = &*self.0[class];
+        Listed { ids, trails }
     }
 
-    /// Keeps the current models of a class and these ids, which it sorts.
-    pub(in crate::replication) fn keep(&mut self, class: usize, models: &[Model], ids: &mut [u32]) {
-        ids.sort_unstable();
+    /// Keeps the models of a class as they stand, and these ghosts.
+    pub(in crate::replication) fn keep(&mut self, class: usize, models: &[Model], listing: &mut Listing) {
         let models = models.iter().map(|model| Model { seen: model.seen.min(SEEN), ..*model }).collect();
-        self.0[class] = Arc::new(Kept { models, ids: (&*ids).into() });
+        let (ids, trails) = listing.sorted();
+        self.0[class] = Arc::new(Kept { models, ids, trails });
     }
 }

@@ -97,6 +97,7 @@ fn records_are_read_as_they_were_written() {
     let class = class();
     let layout = Layout::new(&class);
     for seed in 0..200 {
+        let mut trails = [[Trail::default(); 2]; 2];
         let (mut rng, tick) = (Rng::seeded(seed), 100_000);
         let said = heads(&mut rng, tick);
         let residuals: Vec<u64> = (0..60).map(|_| rng.next_u64() >> rng.below(64)).collect();
@@ -109,8 +110,9 @@ fn records_are_read_as_they_were_written() {
             let mut off = Off::default();
             off.begin(2, 1);
             layout.code_guess(&mut encoder, 1, 2, *residual as usize % 3);
-            layout.code_residual(&mut encoder, 2, &mut off, *residual);
-            layout.code_residual(&mut encoder, 3, &mut off, residual >> 5);
+            let [first, second] = &mut trails[0];
+            layout.code_residual(&mut encoder, 2, &mut off, first, *residual);
+            layout.code_residual(&mut encoder, 3, &mut off, second, residual >> 5);
         }
         place.code(&mut encoder, None);
         let bytes = encoder.finish().to_vec();
@@ -123,11 +125,13 @@ fn records_are_read_as_they_were_written() {
             let mut off = Off::default();
             off.begin(2, 1);
             assert_eq!(layout.code_guess(&mut decoder, 1, 2, 0), *residual as usize % 3);
-            assert_eq!(layout.code_residual(&mut decoder, 2, &mut off, 0), *residual);
-            assert_eq!(layout.code_residual(&mut decoder, 3, &mut off, 0), residual >> 5);
+            let [first, second] = &mut trails[1];
+            assert_eq!(layout.code_residual(&mut decoder, 2, &mut off, first, 0), *residual);
+            assert_eq!(layout.code_residual(&mut decoder, 3, &mut off, second, 0), residual >> 5);
         }
         assert_eq!(place.code(&mut decoder, None), None);
         assert_eq!(decoder.left(), 0);
+        assert_eq!(trails[0], trails[1]);
     }
 }
 
@@ -143,12 +147,68 @@ fn any_bytes_are_decisions() {
         let mut decoder = Decoder::new(&bytes, &mut lent);
         decoder.load(&models(layout));
         let mut place = Place::new(70_000, 3, true);
+        let mut trail = Trail::default();
         for _ in 0..2000 {
             place.code(&mut decoder, None);
             let mut off = Off::default();
-            layout.code_residual(&mut decoder, 1, &mut off, 0);
+            layout.code_residual(&mut decoder, 1, &mut off, &mut trail, 0);
             decoder.raw(0, 37);
         }
         assert!(decoder.is_beyond());
+    }
+}
+
+/// A rotation turned to another component left out is the same one, and turned back it has the levels that it had.
+#[test]
+fn a_rotation_is_the_same_whatever_is_left_out() {
+    let class = class();
+    let property = &class.properties.each()[0];
+    let cells = |q: [f32; 4]| q.map(f32::to_le_bytes).concat();
+    let mut rng = Rng::seeded(5);
+    for _ in 0..2000 {
+        let mut each = || rng.below(2001) as f32 / 1000.0 - 1.0;
+        let q = [each(), each(), each(), each()];
+        let length = q.iter().map(|it| it * it).sum::<f32>().sqrt();
+        if length < 0.1 {
+            continue;
+        }
+        let mut words = [0; 4];
+        property.quantize_column(&cells(q.map(|it| it / length)), 16, &mut words).unwrap();
+        let largest = words[0];
+        for other in (0..4).filter(|other| *other != largest) {
+            let mut rows = words;
+            assert!(turn(property, 0..4, (&mut rows, 4, 0), other));
+            assert_eq!(rows[0], largest, "its place stays");
+            assert!(rows[1..].iter().all(|word| *word <= property.words()[1].last()));
+            let levels = |words: &[u64]| [words[1], words[2], words[3]].map(|word| word as i64 - 255);
+            let square: i64 = levels(&rows).iter().map(|it| it * it).sum();
+            assert!(square <= 4 * 255 * 255);
+            // What is left out of both is the same, but for its sign.
+            let at = |words: &[u64], out: u64, which: u64| {
+                levels(words)[(which - u64::from(which > out)) as usize]
+            };
+            for both in (0..4).filter(|it| *it != largest && *it != other) {
+                assert_eq!(at(&words, largest, both).abs(), at(&rows, other, both).abs());
+            }
+        }
+        let mut rows = words;
+        assert!(!turn(property, 0..4, (&mut rows, 4, 0), largest));
+        assert_eq!(rows, words);
+    }
+}
+
+/// Rows of any words turn into words of the property.
+#[test]
+fn any_rotation_turns_into_words_of_its_range() {
+    let class = class();
+    let property = &class.properties.each()[0];
+    let mut rng = Rng::seeded(6);
+    for _ in 0..2000 {
+        let mut rows = [0; 12];
+        for (i, word) in rows.iter_mut().enumerate() {
+            *word = rng.below(property.words()[i % 4].last() + 1);
+        }
+        turn(property, 0..4, (&mut rows, 4, 2), rng.below(4));
+        assert!(rows.iter().enumerate().all(|(i, word)| *word <= property.words()[i % 4].last()));
     }
 }

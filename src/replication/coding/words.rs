@@ -21,11 +21,47 @@ const SECOND: usize = LENGTH + LENGTHS;
 const THIRD: usize = SECOND + LENGTHS;
 const CONTEXT: usize = THIRD + 2 * LENGTHS;
 
-/// Models of a word: all contexts, and whether it equals the create before.
-const WORD: usize = CONTEXTS * CONTEXT + 1;
+/// What is known of a word of a ghost that is listed: besides, how far it was off in its last two records. Then two decisions
+/// have models of their own: whether it is as predicted, and on which side.
+const TRAILS: usize = TRAIL * (TRAIL + 1);
+const TRAIL_CONTEXTS: usize = 4;
+const TRAIL_CONTEXT: usize = 2;
+
+/// Of a word: all contexts, those with trails, and whether it is as in the create before.
+const CREATED: usize = CONTEXTS * CONTEXT + TRAILS * TRAIL_CONTEXTS * TRAIL_CONTEXT;
+const WORD: usize = CREATED + 1;
 
 /// Models of the choice of prediction: one with one state before the newest, two with two.
 const CHOICES: usize = 3;
+
+/// How far a word may be off that a trail tells apart, in either direction; and how many of these there are.
+const FAR: i64 = 2;
+const TRAIL: usize = 2 * FAR as usize + 1;
+
+/// How far a word was off in the last two records of its ghost that said it, as far as that is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::replication) struct Trail {
+    /// Of the last and of the one before: 0, or 1 more than it was above the lowest.
+    last: u8,
+    before: u8,
+}
+
+impl Trail {
+    /// The word was off by this.
+    #[inline]
+    fn note(&mut self, residual: u64) {
+        // At most 2^63.
+        let length = residual.div_ceil(2).min(FAR as u64) as i64;
+        let off = if residual & 1 == 1 { length } else { -length };
+        *self = Trail { last: (off + FAR + 1) as u8, before: self.last };
+    }
+
+    /// Which it is of all whose last is known.
+    #[inline]
+    fn number(self) -> Option<usize> {
+        Some(usize::from(self.last.checked_sub(1)?) * (TRAIL + 1) + usize::from(self.before))
+    }
+}
 
 /// The layout of a class's models: heads, predictions by property, words.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +91,13 @@ impl Off {
     fn note(&mut self, length: u32) {
         self.most = self.most.max(length);
         self.context = FIRST + (self.most as usize).div_ceil(2).min(5);
+    }
+
+    /// Where the models with a trail are of a word.
+    #[inline]
+    fn with_trail(self, trail: usize) -> usize {
+        let context = (self.context + 1).saturating_sub(FIRST).min(TRAIL_CONTEXTS - 1);
+        CONTEXTS * CONTEXT + (trail * TRAIL_CONTEXTS + context) * TRAIL_CONTEXT
     }
 }
 
@@ -90,24 +133,27 @@ impl Layout {
         }
     }
 
-    /// Codes the residual of the word at this index of a row: 0, or its side and distance. A decoded one may exceed the
-    /// word's bounds.
+    /// A residual of the word at this place of a row: 0, or which side of the prediction it lies on, and how far. What is read
+    /// may be larger than any of the word's. It is noted in the word's trail.
     #[inline]
     pub(in crate::replication) fn code_residual(
         self,
         coder: &mut impl Coder,
         word: usize,
         off: &mut Off,
+        trail: &mut Trail,
         residual: u64,
     ) -> u64 {
         let models = self.word(word) + CONTEXT * off.context;
-        if !coder.code(models + OTHER, residual != 0) {
+        let likely = trail.number().map_or(models, |trail| self.word(word) + off.with_trail(trail));
+        if !coder.code(likely + OTHER, residual != 0) {
             off.note(0);
+            trail.note(0);
             return 0;
         }
         // 1 is one above, 2 one below, and so on.
         let from = residual.wrapping_sub(1);
-        let below = coder.code(models + SIDE, from & 1 == 1);
+        let below = coder.code(likely + SIDE, from & 1 == 1);
         let number = (from >> 1) + 1;
         let of = |length: u32| (length as usize).min(LENGTHS - 1);
         let (last, mut length) = (number.ilog2(), 0);
@@ -126,7 +172,9 @@ impl Layout {
                 found = found << (length - 2) | coder.raw(number & ((1 << (length - 2)) - 1), length - 2);
             }
         }
-        (found - 1).saturating_mul(2).saturating_add(1 + u64::from(below))
+        let residual = (found - 1).saturating_mul(2).saturating_add(1 + u64::from(below));
+        trail.note(residual);
+        residual
     }
 
     /// Codes a property's words in a create: each equal to the create before, or whole. A decoded one may exceed the
@@ -142,7 +190,7 @@ impl Layout {
         for (i, (range, (word, before))) in
             property.words().iter().zip(words.iter_mut().zip(before)).enumerate()
         {
-            let models = self.word(start + i) + WORD - 1;
+            let models = self.word(start + i) + CREATED;
             *word =
                 if coder.code(models, *word == *before) { *before } else { coder.raw(*word, range.bits()) };
         }

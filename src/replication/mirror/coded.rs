@@ -3,16 +3,21 @@
 //! Promises: a record is read whether its ghost exists or not, so a packet's meaning never depends on another packet's
 //! fate. A payload has at most [`MAX_RECORDS`] records, whatever its bytes.
 
+use core::ops::Range;
+
 use super::super::class::{Classes, GhostClass};
 use super::super::coding::{
-    Coder, Decoder, GUESSES, Layout, MAX_RECORDS, Model, Off, Op, Place, SLOT_BITS, SLOTS, Snapshot, States,
-    WINDOW,
+    Coder, Decoder, GUESSES, Layout, Listing, MAX_RECORDS, Model, Off, Op, Place, SLOT_BITS, SLOTS, Snapshot,
+    States, Trail, WINDOW, turn,
 };
 use super::super::packet::Violation;
 use super::ghosts::Against;
 use super::source::{Bases, RecordSource};
 use super::{Mirror, note};
-use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
+use crate::wire::{BitReader, BitSink, BitWriter, Property, ReadError};
+
+/// The place of a rotation's largest component is among these many of a property's first words.
+const ROTATION_WORDS: usize = 4;
 
 /// The state to read coded packets.
 #[derive(Debug)]
@@ -33,7 +38,7 @@ struct Lent {
     guessed: Vec<u64>,
     bodies: BitWriter,
     /// The ghosts that the section updated or created.
-    ids: Vec<u32>,
+    listing: Listing,
 }
 
 impl CodedReader {
@@ -64,7 +69,8 @@ impl Mirror {
         reader: &mut BitReader<'_>,
         coded: &mut CodedReader,
     ) -> Result<(), Violation> {
-        let CodedReader { first, kept, lent: Lent { bytes, models, created, guessed, bodies, ids } } = coded;
+        let CodedReader { first, kept, lent: Lent { bytes, models, created, guessed, bodies, listing } } =
+            coded;
         bytes.clear();
         while reader.remaining_bits() >= 8 {
             // Eight bits.
@@ -96,10 +102,10 @@ impl Mirror {
             let of = ghosts.class();
             let (allowed, capacity) = (of.updated(false) | of.updated(true), of.capacity);
             let layout = Layout::new(of);
-            let listed = begin.ids(class as usize);
-            let mut place = Place::new(tick, of.properties.each().len() as u32, !listed.is_empty());
+            let listed = begin.listed(class as usize);
+            let mut place = Place::new(tick, of.properties.each().len() as u32, !listed.ids.is_empty());
             place = place.with_choice(of.is_chosen());
-            ids.clear();
+            listing.clear(of.properties.word_count());
             created.clear();
             created.resize(of.properties.word_count(), 0);
             decoder.load(begin.models(class as usize));
@@ -111,8 +117,13 @@ impl Mirror {
                     }
                     break;
                 };
-                let listed = if place.is_listed() { listed.get(at as usize).copied() } else { Some(at) };
-                let id = listed.ok_or(Violation::Form)?;
+                let (id, trails) = match place.is_listed() {
+                    false => (at, &[][..]),
+                    true => {
+                        let id = listed.ids.get(at as usize).ok_or(Violation::Form)?;
+                        (*id, listed.trails(at as usize))
+                    }
+                };
                 records += 1;
                 if decoder.is_beyond() || records > MAX_RECORDS {
                     return Err(ReadError::PastEnd { needed: 1, remaining: 0 }.into());
@@ -121,7 +132,9 @@ impl Mirror {
                     return Err(Violation::Id { class, id });
                 }
                 let (at, decoder) = (id as usize, &mut decoder);
-                let mut source = Coded { decoder, layout, whole: false, created, guessed, bodies };
+                let ends = op == Some(Op::Destroy);
+                let trails = if ends { &mut [][..] } else { listing.push(id, trails) };
+                let mut source = Coded { decoder, layout, whole: false, created, guessed, bodies, trails };
                 let outcome = match op {
                     None => return Err(Violation::Form),
                     Some(Op::Update { mask, .. }) if mask == 0 || mask & !allowed != 0 => {
@@ -134,13 +147,10 @@ impl Mirror {
                     Some(Op::Create(audience)) => ghosts.create(at, tick, audience, &mut source)?,
                     Some(Op::Destroy) => ghosts.destroy(at, tick),
                 };
-                if op != Some(Op::Destroy) {
-                    ids.push(id);
-                }
                 note(&mut self.counters, &mut self.ended, class, id, outcome);
             }
             if keeps > 0 {
-                after.keep(class as usize, decoder.models(), ids);
+                after.keep(class as usize, decoder.models(), listing);
             }
         }
         if decoder.is_beyond() {
@@ -168,6 +178,38 @@ struct Coded<'s, 'a> {
     created: &'s mut [u64],
     guessed: &'s mut Vec<u64>,
     bodies: &'s mut BitWriter,
+    /// Of the ghost's words.
+    trails: &'s mut [Trail],
+}
+
+/// The states that words are read against, and how many of these lie before the newest.
+struct KnownStates<'b> {
+    bases: Bases<'b>,
+    depth: u8,
+    width: usize,
+}
+
+impl KnownStates<'_> {
+    /// Predicts a property's words.
+    fn predict(&self, guess: usize, property: &Property, words: Range<usize>, guessed: &mut [u64]) {
+        let Bases { states: ref rows, past, ahead } = self.bases;
+        let states = States { rows, width: self.width, depth: self.depth, past, ahead };
+        GUESSES[guess].predict(property, words, states, guessed);
+    }
+
+    /// A rotation's largest component is known, and with it what the words behind its place are of: predicts these again, if that
+    /// is another than before.
+    fn turn(&mut self, guess: usize, property: &Property, words: Range<usize>, guessed: &mut [u64]) {
+        let Some(at) = property.largest_at() else { return };
+        let rows = (&mut *self.bases.states, self.width, self.depth);
+        if turn(property, words.clone(), rows, guessed[at]) {
+            // No property has more in front of them.
+            let mut read = [0; ROTATION_WORDS];
+            read[..=at].copy_from_slice(&guessed[..=at]);
+            self.predict(guess, property, words, guessed);
+            guessed[..=at].copy_from_slice(&read[..=at]);
+        }
+    }
 }
 
 impl Coded<'_, '_> {
@@ -177,7 +219,7 @@ impl Coded<'_, '_> {
         class: &GhostClass,
         mask: u64,
         depth: u8,
-        mut into: Option<(States<'_>, &mut [u64])>,
+        mut into: Option<(KnownStates<'_>, &mut [u64])>,
     ) -> Result<(), Violation> {
         let (layout, properties, mut off) = (self.layout, &class.properties, Off::default());
         for (i, property) in properties.of(mask) {
@@ -188,17 +230,24 @@ impl Coded<'_, '_> {
                 layout.code_whole(self.decoder, property, self.guessed);
             } else {
                 let guess = layout.code_guess(self.decoder, i, depth, 0);
-                if let Some((states, _)) = &into {
-                    GUESSES[guess].predict(property, range.clone(), *states, self.guessed);
+                if let Some((known, _)) = &into {
+                    known.predict(guess, property, range.clone(), self.guessed);
                 }
                 off.begin(depth, guess);
-                let words = property.words().iter().zip(&mut *self.guessed);
-                for (at, (of, word)) in range.clone().zip(words) {
-                    let residual = layout.code_residual(self.decoder, at, &mut off, 0);
+                let largest_at = property.largest_at();
+                for (at, of) in property.words().iter().enumerate() {
+                    let word = range.start + at;
+                    let residual =
+                        layout.code_residual(self.decoder, word, &mut off, &mut self.trails[word], 0);
                     if residual > of.last() {
                         return Err(ReadError::OutOfRange { offset: residual, span: of.last() }.into());
                     }
-                    *word = of.word(residual, *word);
+                    self.guessed[at] = of.word(residual, self.guessed[at]);
+                    if let Some((known, _)) = &mut into
+                        && largest_at == Some(at)
+                    {
+                        known.turn(guess, property, range.clone(), self.guessed);
+                    }
                 }
             }
             if let Some((_, words)) = &mut into {
@@ -244,9 +293,8 @@ impl RecordSource for Coded<'_, '_> {
         bases: Bases<'_>,
         words: &mut [u64],
     ) -> Result<(), Violation> {
-        let Bases { states, past, ahead } = bases;
-        let states = States { rows: states, width: words.len(), depth, past, ahead };
-        self.read(class, mask, depth, Some((states, words)))
+        let known = KnownStates { bases, depth, width: words.len() };
+        self.read(class, mask, depth, Some((known, words)))
     }
 
     fn pass_over(&mut self, class: &GhostClass, mask: u64, depth: u8) -> Result<(), Violation> {

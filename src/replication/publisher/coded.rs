@@ -2,7 +2,8 @@
 
 use super::super::coding::{Coder, Off};
 use super::super::coding::{
-    Encoder, Layout, MAX_DECISION_BITS, MAX_RECORDS, Op, Place, SLOT_BITS, SLOTS, Snapshot, number_bits,
+    Encoder, Layout, Listed, Listing, MAX_DECISION_BITS, MAX_RECORDS, Op, Place, SLOT_BITS, SLOTS, Snapshot,
+    number_bits,
 };
 use super::super::packet::{Base, MAX_DEPTH};
 use super::super::table::Table;
@@ -75,7 +76,7 @@ pub(super) struct PacketCoder {
     bodies: BitWriter,
     took: Vec<(usize, u64)>,
     /// The ghosts that the section updated or created.
-    ids: Vec<u32>,
+    listing: Listing,
 }
 
 /// A class's records in a packet.
@@ -86,7 +87,7 @@ struct Section<'a> {
     layout: Layout,
     place: Place,
     /// The ghosts that are likely to be in it.
-    listed: &'a [u32],
+    listed: Listed<'a>,
     class: usize,
     tick: u32,
     begun: bool,
@@ -117,20 +118,20 @@ impl TickData<'_> {
                 continue;
             }
             let properties = &table.class().properties;
-            coder.ids.clear();
+            coder.listing.clear(properties.word_count());
             coder.created.clear();
             coder.created.resize(properties.word_count(), 0);
             let mark = coder.encoder.mark();
             coder.encoder.raw(1, 1);
             coder.encoder.raw(class as u64, self.class_bits);
             coder.encoder.load(models.snapshot.models(class));
-            let listed = models.snapshot.ids(class);
+            let listed = models.snapshot.listed(class);
             let mut section = Section {
                 table,
                 cache: &mut self.caches[class],
                 coder: &mut *coder,
                 layout: Layout::new(table.class()),
-                place: Place::new(self.tick, properties.each().len() as u32, !listed.is_empty())
+                place: Place::new(self.tick, properties.each().len() as u32, !listed.ids.is_empty())
                     .with_choice(table.class().is_chosen()),
                 listed,
                 class,
@@ -154,7 +155,7 @@ impl TickData<'_> {
                     averages[class].note_creates((creates.0 >> 16) as usize, creates.1);
                 }
                 if let Some((_, snapshot)) = &mut kept {
-                    snapshot.keep(class, coder.encoder.models(), &mut coder.ids);
+                    snapshot.keep(class, coder.encoder.models(), &mut coder.listing);
                 }
             }
             if full {
@@ -204,14 +205,18 @@ impl Section<'_> {
         carried: &mut Vec<CarriedGhost>,
         before: usize,
     ) -> bool {
-        let (mut from, mut ids) = (0, [0; BATCH]);
+        let (mut from, mut ids, mut place) = (0, [0; BATCH], 0);
         loop {
             let count = scope.next_ready(&mut from, &mut ids);
             if count == 0 {
                 return false;
             }
             for id in &ids[..count] {
-                let listed = self.listed.binary_search(id).ok();
+                // Both rise.
+                while self.listed.ids.get(place).is_some_and(|listed| listed < id) {
+                    place += 1;
+                }
+                let listed = (self.listed.ids.get(place) == Some(id)).then_some(place);
                 if listed.is_some() != self.place.is_listed() {
                     continue;
                 }
@@ -267,9 +272,6 @@ impl Section<'_> {
                 if written.is_none() {
                     return true;
                 }
-                if op != CarriedOp::Destroy {
-                    self.coder.ids.push(*id);
-                }
                 carried.push(scope.track_sent(self.class, *id, self.tick, op, base));
             }
         }
@@ -291,7 +293,7 @@ impl Section<'_> {
     fn put(&mut self, at: u32, op: Op, of: Option<(u32, usize)>, room: usize) -> Option<u64> {
         let (class, layout, place) = (self.table.class(), self.layout, self.place);
         let properties = &class.properties;
-        let PacketCoder { encoder, created, words, bodies, took, .. } = &mut *self.coder;
+        let PacketCoder { encoder, created, words, bodies, took, listing } = &mut *self.coder;
         let (mark, before) = (encoder.mark(), encoder.spent());
         self.place.code(encoder, Some((at, op)));
         let head = encoder.spent() - before;
@@ -302,6 +304,9 @@ impl Section<'_> {
             Op::Destroy => (0, false),
         };
         if let Some((row, entry)) = of {
+            let listed = place.is_listed().then(|| self.listed.trails(at as usize));
+            let id = if place.is_listed() { self.listed.ids[at as usize] } else { at };
+            let trails = listing.push(id, listed.unwrap_or_default());
             words.clear();
             words.extend_from_slice(self.table.newest(row));
             let depth =
@@ -316,7 +321,7 @@ impl Section<'_> {
                     layout.code_guess(encoder, i, depth, guess);
                     off.begin(depth, guess);
                     for (word, residual) in range.zip(&mut residuals) {
-                        layout.code_residual(encoder, word, &mut off, *residual);
+                        layout.code_residual(encoder, word, &mut off, &mut trails[word], *residual);
                     }
                 } else if creates {
                     let start = range.start;
@@ -351,6 +356,9 @@ impl Section<'_> {
         if encoder.bits() > room {
             encoder.restore(mark);
             self.place = place;
+            if of.is_some() {
+                listing.pop();
+            }
             return None;
         }
         if creates {

@@ -17,6 +17,7 @@ mod fill;
 mod names;
 mod past;
 mod peer;
+mod runs;
 mod scope;
 mod urgency;
 

@@ -39,8 +39,8 @@ struct Packet {
     told: bool,
 }
 
-/// Everything is plain, or the last property is its owner's alone.
-struct Ghosts<const PLAIN: bool> {
+/// Everything is plain, or the last property is its owner's alone; and records are coded or not.
+struct Ghosts<const PLAIN: bool, const CODED: bool> {
     publisher: Publisher,
     mirror: Mirror,
     columns: [[u8; CAPACITY]; 3],
@@ -79,7 +79,7 @@ enum Step {
     Take,
 }
 
-impl<const PLAIN: bool> Ghosts<PLAIN> {
+impl<const PLAIN: bool, const CODED: bool> Ghosts<PLAIN, CODED> {
     fn tick(&mut self, what: Step) {
         let oldest = self.objects.iter().min_by_key(|(_, object)| object.cells[0]).map(|(row, _)| *row);
         match (what, oldest) {
@@ -194,7 +194,7 @@ impl<const PLAIN: bool> Ghosts<PLAIN> {
     }
 }
 
-impl<const PLAIN: bool> Machine for Ghosts<PLAIN> {
+impl<const PLAIN: bool, const CODED: bool> Machine for Ghosts<PLAIN, CODED> {
     type Action = Step;
 
     /// A client that has a ghost.
@@ -204,7 +204,7 @@ impl<const PLAIN: bool> Machine for Ghosts<PLAIN> {
         let last = if PLAIN { Condition::Always } else { Condition::OwnerOnly };
         let conditions = [Condition::Always, Condition::Always, last];
         let class = GhostClass::new("Dot", Properties::new(schema).unwrap(), conditions, CAPACITY as u32);
-        let classes = Arc::new(Classes::new([Arc::new(class.unwrap())]).unwrap());
+        let classes = Arc::new(Classes::new([Arc::new(class.unwrap().with_coding(CODED))]).unwrap());
         let mut publisher = Publisher::new(classes.clone(), PublisherConfig { channel: 0 });
         publisher.add_peer(CLIENT);
         let mut ghosts = Ghosts {
@@ -333,16 +333,23 @@ fn wander<M: Machine>(seed: u64, steps: usize) {
 
 #[test]
 fn ghosts_are_what_the_server_had_after_any_accidents() {
-    let walks = [walk::<Ghosts<true>>(6), walk::<Ghosts<false>>(5)];
+    let walks = [
+        walk::<Ghosts<true, false>>(6),
+        walk::<Ghosts<false, false>>(5),
+        walk::<Ghosts<true, true>>(6),
+        walk::<Ghosts<false, true>>(5),
+    ];
     let states = walks.each_ref().map(|walk| walk.states);
-    println!("ghosts: {states:?} states to depths of 6 and 5");
+    println!("ghosts: {states:?} states to depths of 6 and 5, plain and coded");
     assert!(states.iter().all(|states| *states > 5_000), "{states:?}");
 }
 
 #[test]
 fn ghosts_are_what_the_server_had_after_many_accidents() {
     for seed in 0..400 {
-        wander::<Ghosts<true>>(seed, 20 + seed as usize / 4);
-        wander::<Ghosts<false>>(seed, 20 + seed as usize / 4);
+        wander::<Ghosts<true, false>>(seed, 20 + seed as usize / 4);
+        wander::<Ghosts<false, false>>(seed, 20 + seed as usize / 4);
+        wander::<Ghosts<true, true>>(seed, 20 + seed as usize / 4);
+        wander::<Ghosts<false, true>>(seed, 20 + seed as usize / 4);
     }
 }
