@@ -363,7 +363,7 @@ def test_a_full_queue_is_told_as_for_messages(strict: bool) -> None:
     else:
         full = pair.to_client(b"xyz", label="more")
         assert (full.over, full.done, full.label, full.size) == (True, False, "more", 3)
-        assert str(full.error).startswith("256 chunks wait to be sent already")
+        assert str(full.error).startswith("256 chunks wait to be sent")
         assert not full.cancel()
     run(pair.network, pair.server, pair.client, seconds=3)
     assert pair.to_client(b"x").error is None

@@ -325,9 +325,9 @@ def test_the_command_shows_and_compares(tmp_path: Path, capsys: pytest.CaptureFi
     assert "the same" in (said := capsys.readouterr().out) or "end" in said
     (tmp_path / "cut").write_bytes(Path(first).read_bytes()[:-1])
     assert main(["replay", str(tmp_path / "cut")]) == 2
-    assert "cut short" in capsys.readouterr().err
+    assert "truncated" in capsys.readouterr().err
     assert main(["replay", str(tmp_path / "cut"), "--damaged", "--all"]) == 0
-    assert "and no more: cut short" in capsys.readouterr().out
+    assert "and no more: truncated" in capsys.readouterr().out
 
 
 def test_recordings_that_are_cut_or_changed_are_refused_by_name(tmp_path: Path) -> None:
@@ -343,7 +343,7 @@ def test_recordings_that_are_cut_or_changed_are_refused_by_name(tmp_path: Path) 
     assert partial.damage is not None
     changed = bytearray(data)
     changed[len(data) // 2] ^= 4
-    with pytest.raises(tw.RecordingError, match="damaged|cut short|forged"):
+    with pytest.raises(tw.RecordingError, match="damaged|truncated|forged"):
         tw.Recording.from_bytes(bytes(changed))
     with pytest.raises(tw.RecordingError, match="not a recording"):
         tw.Recording.from_bytes(b"GIF89a")

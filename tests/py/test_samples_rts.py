@@ -57,7 +57,7 @@ def test_bots_play_one_match_and_it_plays_again(tmp_path: Path, capsys: pytest.C
     assert " turns in " in capsys.readouterr().out
     path.write_bytes(path.read_bytes()[:-1])
     assert rts.main(["replay", str(path)]) == 2
-    assert "cut short" in capsys.readouterr().err
+    assert "truncated" in capsys.readouterr().err
 
 
 def test_a_player_joins_the_running_match_by_its_code(tmp_path: Path) -> None:

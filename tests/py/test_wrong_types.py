@@ -360,9 +360,9 @@ def is_named(place: Place, said: str) -> bool:
     if place.owner in VALUES:
         names.append(r"(stream|BitWriter|BitMeasure)\.\w+ =")
     if place.name == "class_":
-        names.append("has no rows|is delivered as objects|class|no class made by")
+        names.append("has no rows|is delivered as objects|class|one of the protocol's ghost classes")
     if place.owner == "World" and place.name == "ghost":
-        names.append("no class made by")
+        names.append("the protocol's ghost classes")
     if place.name == "message":
         names.append("is not among the protocol's messages")
     if place.name in {"key", "tag"}:
