@@ -350,5 +350,5 @@ def test_mistakes_with_joining_and_healing_are_named() -> None:
     match.settings["load"] = None
     match.settings["save"] = None
     match.join()
-    with pytest.raises(ValueError, match="can't take part in its turns without load"):
+    with pytest.raises(ValueError, match="not of player 2, who came later: give load"):
         match.run(4)

@@ -344,7 +344,7 @@ def forged(*records: bytes, names: bytes = b"0=ann") -> bytes:
 
 
 def turn(number: int) -> bytes:
-    return _core.recording_turn((number, 3, 2, 10, False, 3, 0, []), (9, 10))
+    return _core.recording_turn((number, 3, 2, 10, False, 3, 0, [], 0), (9, 10))
 
 
 def test_forged_recordings_are_read_or_refused() -> None:

@@ -135,11 +135,15 @@ class Lockstep:
         # later.
         is_late = peer.time - started.at > MAX_LATE or me.number not in started.players
         if is_late and load is None:
+            if me.number not in started.players:
+                raise ValueError(
+                    "peer must be of a player who was there at the start, "
+                    f"not of player {me.number}, who came later: give load to join the running game"
+                )
             seconds = f"{peer.time - started.at:.1f} s"
             raise ValueError(
-                f"started.at must be at most {MAX_LATE:g} s ago, not {seconds}, and its players must have "
-                "this one: who comes after the start can't take part in its turns without load; give load, "
-                "or host with late_joining=False"
+                f"started.at must be at most {MAX_LATE:g} s ago, not {seconds}: one who comes after the "
+                "start can't take part in its turns without load; give load, or host with late_joining=False"
             )
         self._me = me.number
         self._peer = peer
