@@ -34,6 +34,7 @@ class Spot:
 @tw.ghost
 class Tank:
     x: Annotated[int, tw.ranged(0, 100)] = 0
+    plan: Annotated[int, tw.ranged(0, 100), tw.when("team")] = 0
 
 
 @tw.call(tw.to_all)
@@ -131,6 +132,10 @@ VALID_HERE: dict[str, Any] = {
     "World.spawn_rows(count)": 1,
     "Server.implement(call)": hide,
     "World.priority(hook)": len,
+    "World.condition(name)": "team",
+    "World.condition(hook)": len,
+    "World.set_condition(name)": "team",
+    "World.set_condition(rows)": b"",
     "Random.choice(items)": [1],
     "Random.shuffle(items)": [1],
     "Random.fill(array)": bytearray(8),

@@ -118,7 +118,7 @@ pub(super) struct Relinked {
 }
 
 #[derive(Default)]
-struct Known {
+struct Numbered {
     /// Class and row by number.
     rows: HashMap<u32, (usize, u32)>,
     /// The number that each is known by: its cell may be another's by then.
@@ -139,7 +139,7 @@ pub(super) struct Links {
     /// Of a view: the links of the world that it shows.
     world: Option<Arc<Links>>,
     key: u64,
-    known: Mutex<Known>,
+    known: Mutex<Numbered>,
 }
 
 impl Links {
@@ -338,7 +338,7 @@ impl Links {
     }
 }
 
-fn forget(known: &mut Known, at: (usize, u32)) {
+fn forget(known: &mut Numbered, at: (usize, u32)) {
     if let Some(number) = known.numbers.remove(&at)
         && known.rows.get(&number) == Some(&at)
     {
@@ -346,7 +346,7 @@ fn forget(known: &mut Known, at: (usize, u32)) {
     }
 }
 
-fn release(known: &mut Known, holder: RefHolder) {
+fn release(known: &mut Numbered, holder: RefHolder) {
     let Some(number) = known.held.remove(&holder) else { return };
     if let Some(holders) = known.holders.get_mut(&number) {
         holders.remove(&holder);

@@ -166,6 +166,9 @@ impl Relinking {
         let (class, row, links) = (rows.index, event.id, &rows.links);
         let (holds, is_numbered) =
             (as_objects && links.has_references(class), rows.properties.get().number_column().is_some());
+        if !holds && !is_numbered {
+            return;
+        }
         match event.kind {
             GhostEventKind::Despawned => {
                 self.moved.extend(links.known_number(class, row).map(|number| (number, class)));

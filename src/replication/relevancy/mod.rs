@@ -115,7 +115,7 @@ struct Near {
     config: GridConfig,
     grid: Grid,
     steps: Steps,
-    /// Where nearness counts.
+    /// From where clients see, where nearness counts.
     sight: Option<Sight>,
 }
 
