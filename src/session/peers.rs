@@ -86,8 +86,6 @@ pub struct PeerPart {
     /// The players whose core packets are due in this flush: each is asked once.
     unfilled: mesh::Players,
     players: Vec<PlayerLink>,
-    /// Where the other ends of connections are.
-    addresses: Vec<(PeerHandle, SocketAddr)>,
     /// Events that the application hasn't taken yet.
     told: Vec<Happening>,
     links: Vec<Event>,
@@ -139,7 +137,6 @@ impl PeerPart {
             written: BitWriter::new(),
             unfilled: 0,
             players: Vec::new(),
-            addresses: Vec::new(),
             told: Vec::new(),
             links: Vec::new(),
             payloads: Vec::new(),
@@ -208,11 +205,6 @@ impl PeerPart {
         self.players.iter().find(|it| it.player == player && !it.over).map(|it| it.handle)
     }
 
-    /// Where the other end of a connection is.
-    pub fn address_of(&self, peer: PeerHandle) -> Option<SocketAddr> {
-        self.addresses.iter().find(|(other, _)| *other == peer).map(|(_, address)| *address)
-    }
-
     /// The player and joining of a connection, even after it ended, until the application has taken its last event.
     pub fn player_of(&self, handle: PeerHandle) -> Option<(u8, u32)> {
         self.players.iter().find(|it| it.handle == handle).map(|it| (it.player, it.joined))
@@ -229,7 +221,7 @@ impl PeerPart {
     }
 
     /// Where the connection to a player leads, while there is one.
-    pub fn address_of(&self, player: (u8, u32)) -> Option<core::net::SocketAddr> {
+    pub fn address_of(&self, player: (u8, u32)) -> Option<SocketAddr> {
         self.mesh.known().find(|(other, address)| *other == player && address.is_some())?.1
     }
 
@@ -254,24 +246,18 @@ impl PeerPart {
             host.take_link_events(&mut self.links);
             host.take_peer_payloads(&mut self.payloads);
             let events = core::mem::take(&mut self.links);
-            if self.addresses.len() > 4 * mesh::MAX_PLAYERS {
-                self.addresses.retain(|(peer, _)| host.is_connected(*peer));
-            }
             let mut over = Vec::new();
             for event in events {
                 match event {
                     Event::Accepted { peer, address, user_data, .. } => {
-                        self.addresses.push((peer, address));
                         self.mesh.handle_accepted(now, peer.number(), address, ticket_in(&user_data));
                     }
                     Event::Dialled { peer, .. } => {
                         if let Some(dial) = host.dialled(peer) {
-                            self.addresses.push((peer, dial.server_address()));
                             self.mesh.handle_dialled(now, peer.number(), dial.server_address());
                         }
                     }
                     Event::Disconnected { peer, reason, detail, .. } => {
-                        self.addresses.retain(|(other, _)| *other != peer);
                         over.push((peer, link_end(reason, detail.as_deref())));
                     }
                 }
@@ -404,7 +390,7 @@ impl PeerPart {
     fn token(
         &mut self,
         now: Instant,
-        addresses: &[core::net::SocketAddr],
+        addresses: &[SocketAddr],
         key: Key,
         ticket: Option<Ticket>,
     ) -> Option<ConnectToken> {

@@ -2,8 +2,8 @@
 
 mod events;
 mod open;
-mod states;
 mod path;
+mod states;
 
 use std::collections::HashMap;
 use std::sync::Mutex;
