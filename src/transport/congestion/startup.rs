@@ -146,7 +146,7 @@ impl WaitDrops {
         (self.turn, self.falling) = (None, false);
     }
 
-    /// Whether the packets known of a round, of so many bytes, may be those that jitter held back.
+    /// Whether the packets known of a round, of this many bytes, may be those that jitter held back.
     fn may_mislead(&self, arrived: f64) -> bool {
         self.overtaken || (arrived < FEW && self.recent[0].1 > 2.0 * MIN_JITTER)
     }
