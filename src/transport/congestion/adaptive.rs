@@ -47,6 +47,10 @@ const MAX_TARGET_TICKS: f64 = 0.025;
 const TARGET_JITTER: f64 = 3.0;
 const MAX_TARGET_JITTER: f64 = 0.030;
 
+/// Below this part of the greatest capacity, of which this part is kept in each epoch, jitter may have slowed us down.
+const SLOWED: f64 = 0.95;
+const KEEP_BEST: f64 = 0.999;
+
 /// How strongly the queue steers: this part of the difference to the target should be gone after a round trip.
 /// Effects show a round trip later, and at 1 / e that doesn't oscillate.
 const STEERING: f64 = 0.35;
@@ -118,6 +122,8 @@ pub(super) struct Adaptive {
     granted: bool,
     app_limited: bool,
     last_bulk: Instant,
+    /// The greatest capacity, forgotten within some hundred epochs.
+    best: f64,
 }
 
 /// The packets in flight, with bytes.
@@ -181,6 +187,7 @@ impl Adaptive {
             granted: false,
             app_limited: true,
             last_bulk: Instant::ZERO,
+            best: 0.0,
         }
     }
 
@@ -321,7 +328,8 @@ impl Adaptive {
         let epoch = core::mem::replace(&mut self.epoch, Epoch::new(now, until));
         let (rate, queue, target) = (epoch.rate(now, until), epoch.least_queue, self.target());
         if !self.competition.is_testing() {
-            self.delay.end_epoch(queue);
+            self.best = self.capacity.max(self.best * KEEP_BEST);
+            self.delay.end_epoch(queue, self.capacity < SLOWED * self.best);
         }
         self.competition.end_epoch(queue, target, self.capacity, epoch.lost > 0.0);
         let quiet = queue <= 0.5 * target && self.is_unhindered(&epoch);

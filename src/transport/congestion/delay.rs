@@ -23,6 +23,14 @@ const AGREEING: usize = 3;
 /// On any link, waits vary by this much, in seconds.
 const MIN_JITTER: f64 = 0.004;
 
+/// Epochs over which waits and their deviation are smoothed.
+const SMOOTHED: f64 = 8.0;
+
+/// Epochs in which the deviation is learned for longer, and forgotten: about as slowly as the least round trip, and not because
+/// somebody else began.
+const LEARNED: f64 = 32.0;
+const FORGOTTEN: f64 = 64.0;
+
 /// Seconds by which clocks blur a round trip.
 const SHORTER: f64 = 0.001;
 
@@ -44,6 +52,9 @@ pub(super) struct Delay {
     /// The smoothed wait of epochs, and its mean deviation.
     smoothed: f64,
     deviation: f64,
+    /// The deviation over a longer time, which counts while the rate is low.
+    usual_deviation: f64,
+    slowed: bool,
     sends: TickInterval,
     acks: TickInterval,
 }
@@ -79,16 +90,26 @@ impl Delay {
         wait
     }
 
-    /// Takes the minimum wait of an epoch.
-    pub(super) fn end_epoch(&mut self, queue: f64) {
+    /// Takes the minimum wait of an epoch. `slowed`: less arrives than not long ago.
+    pub(super) fn end_epoch(&mut self, queue: f64, slowed: bool) {
+        self.slowed = slowed;
         if queue.is_finite() {
-            self.deviation += ((queue - self.smoothed).abs() - self.deviation) / 8.0;
-            self.smoothed += (queue - self.smoothed) / 8.0;
+            self.deviation += ((queue - self.smoothed).abs() - self.deviation) / SMOOTHED;
+            self.smoothed += (queue - self.smoothed) / SMOOTHED;
+            let more = self.deviation - self.usual_deviation;
+            self.usual_deviation += more / if more > 0.0 { LEARNED } else { FORGOTTEN };
         }
     }
 
     /// How much the waits of epochs differ, beside what our own steering makes of them.
+    ///
+    /// A path that was shorter for a moment looks like a queue that no rate is slow enough for: once that slowed us down, the jitter
+    /// known from before counts, and in full.
     pub(super) fn jitter(&self) -> f64 {
+        if self.slowed {
+            // What is independent adds up in squares.
+            return (self.usual_deviation.powi(2) - MIN_JITTER.powi(2)).max(0.0).sqrt();
+        }
         (self.deviation - MIN_JITTER).max(0.0)
     }
 
@@ -98,7 +119,7 @@ impl Delay {
         self.way.rebase(now, longer);
         self.recent = WindowedMin::default();
         // The change was no jitter.
-        (self.smoothed, self.deviation) = (0.0, 0.0);
+        (self.smoothed, self.deviation, self.usual_deviation) = (0.0, 0.0, 0.0);
     }
 
     pub(super) fn on_send(&mut self, now: Instant) {

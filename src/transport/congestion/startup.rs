@@ -13,8 +13,8 @@
 //! there a round may take longer before it ends the startup.
 //!
 //! Jitter makes a round longer too, and one that ends the startup then leaves a rate from which growing takes many seconds. Waits that
-//! fall and packets that are overtaken tell of it: a round then ends the startup only if its later half waited as a whole, and the
-//! next is less faster.
+//! fall and packets that are overtaken tell of it: a round then ends the startup only if its later half waited as a whole and most
+//! of it is known, and the next is less faster.
 
 use super::SentStamp;
 use crate::time::{Duration, Instant};
@@ -48,6 +48,9 @@ const MIN_ROUND: f64 = 8.0 * PACKET;
 /// The part of a round whose outcome must be known: if it is clear whether it took longer, and if ticks blur that.
 const SETTLED: f64 = 0.28;
 const SETTLED_AT_LAST: f64 = 0.8;
+
+/// After a drop of waits fewer bytes than this don't tell a queue from packets that were held back.
+const FEW: f64 = 12.0 * PACKET;
 
 /// Nearer to taking longer than this, in seconds, it isn't clear.
 const UNCLEAR: f64 = 0.002;
@@ -106,6 +109,8 @@ struct WaitDrops {
     /// The longest wait since the last fall, or in a fall the shortest.
     turn: Option<f64>,
     falling: bool,
+    /// A packet was overtaken.
+    overtaken: bool,
     /// The last drops: when they began, and their seconds.
     recent: [(Instant, f64); 3],
 }
@@ -130,6 +135,7 @@ impl WaitDrops {
     /// A packet came later by this than one that was sent after it, which no queue does.
     fn on_overtaken(&mut self, at: Instant, late: f64) {
         if late > MIN_JITTER {
+            self.overtaken = true;
             let most = self.recent.iter().map(|(_, fall)| *fall).fold(late, f64::max);
             self.recent = [(at, most); 3];
         }
@@ -138,6 +144,11 @@ impl WaitDrops {
     /// Forgets how long waits were, and not how far they fell.
     fn pause(&mut self) {
         (self.turn, self.falling) = (None, false);
+    }
+
+    /// Whether the packets known of a round, of this many bytes, may be those that jitter held back.
+    fn may_mislead(&self, arrived: f64) -> bool {
+        self.overtaken || (arrived < FEW && self.recent[0].1 > 2.0 * MIN_JITTER)
     }
 
     /// By how much a span may be too long or too short.
@@ -382,7 +393,8 @@ impl Startup {
         let [first, second] = round.least_waits;
         let grown = if second.is_finite() { 2.0 * (second - first).max(0.0) } else { 0.0 };
         let stands = jitter == 0.0 || grown > (times - 1.0) * sending_all + path.receive_tick;
-        if longer && !stands && fate < SETTLED_AT_LAST {
+        let may_mislead = self.drops.may_mislead(round.arrived);
+        if longer && (!stands || may_mislead) && fate < SETTLED_AT_LAST {
             return None;
         }
         let longer = longer && stands;
