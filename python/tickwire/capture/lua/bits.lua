@@ -13,7 +13,7 @@ local unpack = table.unpack or unpack
 local Reader = {}
 Reader.__index = Reader
 
--- Reads `bytes` from bit `at`, 0 unless said, the least significant bit of each byte first.
+-- Reads `bytes` from bit `at` (0 by default), the least significant bit of each byte first.
 local function reader_of(bytes, at)
     return setmetatable({ bytes = bytes, at = at or 0, last = #bytes * 8 }, Reader)
 end
