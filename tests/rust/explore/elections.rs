@@ -77,7 +77,7 @@ impl<const PLAYERS: usize, const LOSSES: usize> Machine for Elections<PLAYERS, L
         }
         if self.world.cut.len() < LOSSES {
             let pairs = (0..PLAYERS).flat_map(|a| (a + 1..PLAYERS).map(move |b| (a, b)));
-            let pairs = pairs.filter(|pair| !self.world.cut.contains(pair) && !(self.killed && pair.0 == 0));
+            let pairs = pairs.filter(|pair| !(self.world.cut.contains(pair) || self.killed && pair.0 == 0));
             actions.extend(pairs.map(|(a, b)| Action::Lose(a, b)));
         }
         actions
