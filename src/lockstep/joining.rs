@@ -11,7 +11,6 @@
 use super::config::{MAX_PLAYERS, TurnNumber};
 use super::entry::TurnEntry;
 use super::fault::Fault;
-use super::packet::MAX_ENTRIES;
 use crate::wire::{BitReader, BitSink, BitWriter};
 
 /// Turns of a word, at most.
@@ -310,7 +309,7 @@ impl StateHead {
     }
 }
 
-const _: () = assert!(MAX_ENTRIES < 16 && MAX_PLAYERS < 32, "counts fit their bits");
+const _: () = assert!(MAX_PLAYERS < 32, "counts fit their bits");
 
 #[cfg(test)]
 mod tests {
