@@ -134,7 +134,7 @@ def joined(seed: int) -> dict[str, Any]:
 
 
 def measure(seeds: int) -> dict[str, Any]:
-    """Median and most of so many games."""
+    """The median and the most of this many games."""
     found = [joined(seed) for seed in range(1, seeds + 1)]
     table: dict[str, Any] = {"players": PLAYERS, "bytes of the world": STATE, "seeds": seeds}
     for name in found[0]:

@@ -11,7 +11,6 @@
 use super::config::{MAX_PLAYERS, TurnNumber};
 use super::entry::TurnEntry;
 use super::fault::Fault;
-use super::packet::MAX_ENTRIES;
 use crate::wire::{BitReader, BitSink, BitWriter};
 
 /// Turns of a word, at most.
@@ -51,7 +50,7 @@ impl JoinRefusal {
 
 /// A place in the turns that are sent: all turns up to this one, and this many entries of the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct TurnPlace {
     pub turn: TurnNumber,
     pub entries: u8,
 }
@@ -73,7 +72,7 @@ impl RanTurn {
 /// What is said of a joining or a healing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JoinWord {
-    Ask { attempt: u16, clock: u16, heals: bool, have: Option<(Place, TurnNumber)> },
+    Ask { attempt: u16, clock: u16, heals: bool, have: Option<(TurnPlace, TurnNumber)> },
     Refuse { attempt: u16, reason: JoinRefusal },
     Serve(ServedTurns),
 }
@@ -87,17 +86,17 @@ pub struct ServedTurns {
     pub newest: TurnNumber,
     pub due_ms: i16,
     /// From which place on, and the turns; the first one's entries begin there.
-    pub turns: Option<(Place, Vec<RanTurn>)>,
+    pub turns: Option<(TurnPlace, Vec<RanTurn>)>,
 }
 
 impl ServedTurns {
     /// Takes what fits of turns, from a place on. Gives the place behind what was taken.
     pub(super) fn take<'a>(
         &mut self,
-        from: Place,
+        from: TurnPlace,
         turns: impl Iterator<Item = &'a RanTurn>,
         room: usize,
-    ) -> Place {
+    ) -> TurnPlace {
         let mut room = room.saturating_sub(HEAD_BITS);
         let (mut at, mut groups) = (from, Vec::new());
         for turn in turns {
@@ -121,7 +120,7 @@ impl ServedTurns {
             if !is_whole {
                 break;
             }
-            at = Place { turn: at.turn + 1, entries: 0 };
+            at = TurnPlace { turn: at.turn + 1, entries: 0 };
         }
         self.turns = (!groups.is_empty()).then_some((from, groups));
         at
@@ -141,8 +140,8 @@ fn read_turn(r: &mut BitReader<'_>) -> Result<TurnNumber, Fault> {
     Ok(turn)
 }
 
-fn read_place(r: &mut BitReader<'_>) -> Result<Place, Fault> {
-    Ok(Place { turn: read_turn(r)?, entries: r.bits(5)? as u8 })
+fn read_place(r: &mut BitReader<'_>) -> Result<TurnPlace, Fault> {
+    Ok(TurnPlace { turn: read_turn(r)?, entries: r.bits(5)? as u8 })
 }
 
 impl JoinWord {
@@ -258,7 +257,7 @@ pub struct StateHead {
 }
 
 impl StateHead {
-    /// Those bytes.
+    /// What is sent in front of the world.
     pub fn write(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(STATE_HEAD);
         bytes.extend_from_slice(&STATE_MAGIC);
@@ -310,7 +309,7 @@ impl StateHead {
     }
 }
 
-const _: () = assert!(MAX_ENTRIES < 16 && MAX_PLAYERS < 32, "counts fit their bits");
+const _: () = assert!(MAX_PLAYERS < 32, "counts fit their bits");
 
 #[cfg(test)]
 mod tests {
@@ -329,8 +328,8 @@ mod tests {
         ];
         let mut served =
             ServedTurns { attempt: 9, clock: 8, newest: 70_000, due_ms: -5, ..ServedTurns::default() };
-        let from = Place { turn: 69_997, entries: 1 };
-        assert_eq!(served.take(from, turns.iter(), 8000), Place { turn: 69_999, entries: 0 });
+        let from = TurnPlace { turn: 69_997, entries: 1 };
+        assert_eq!(served.take(from, turns.iter(), 8000), TurnPlace { turn: 69_999, entries: 0 });
         let have = Some((from, 4));
         let words = [
             JoinWord::Serve(served),
@@ -359,7 +358,7 @@ mod tests {
         let turns: Vec<RanTurn> = (0..4)
             .map(|turn| RanTurn { players: 0b111, entries: (0..3).map(|it| entry(turn * 3 + it)).collect() })
             .collect();
-        let (mut place, mut found) = (Place { turn: -1, entries: 0 }, Vec::new());
+        let (mut place, mut found) = (TurnPlace { turn: -1, entries: 0 }, Vec::new());
         while place.turn < 3 {
             let mut served = ServedTurns::default();
             let after = served.take(place, turns[(place.turn + 1) as usize..].iter(), 1500);

@@ -565,8 +565,6 @@ fn lies_are_faults_and_harm_nobody() {
         writer.bits(1000, 10);
     };
     assert_eq!(says(payload(0, turn + 1, &[huge], none)), Err(Fault::TooLarge { bytes: 1000 }));
-    let control: &dyn Fn(&mut BitWriter) = &|writer| writer.bits(0b1110, 4);
-    assert_eq!(says(payload(0, turn + 1, &[control], none)), Err(Fault::Control));
     // Commands in the name of another, who doesn't leave; and of one who doesn't exist.
     for (player, fault) in [(2, Fault::Forged { player: 2 }), (9, Fault::Stranger { player: 9 })] {
         let copies: &dyn Fn(&mut BitWriter) = &|writer| {

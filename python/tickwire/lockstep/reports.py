@@ -186,7 +186,7 @@ class Objects:
             kind, names, _ = self.classes[class_ - _FIRST_CLASS]
         elif class_ - _FIRST_CLASS - len(self.classes) < len(self.array_names):
             array = self.array_names[class_ - _FIRST_CLASS - len(self.classes)]
-            # A row has so many elements of the flattened array.
+            # A row has this many elements of the flattened array.
             kind, names, number = "arrays", (array,) * _ROW, number * _ROW + (field or 0)
         else:
             kind, names = f"class {class_}", ()

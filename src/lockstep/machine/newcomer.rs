@@ -6,7 +6,7 @@ use super::{Lockstep, LockstepEvent, StartedTurn};
 use crate::lockstep::checks::Checks;
 use crate::lockstep::config::{MAX_PLAYERS, Pace, TurnNumber, members};
 use crate::lockstep::fault::Fault;
-use crate::lockstep::joining::{JoinRefusal, JoinWord, Place, RanTurn, ServedTurns, StateHead};
+use crate::lockstep::joining::{JoinRefusal, JoinWord, RanTurn, ServedTurns, StateHead, TurnPlace};
 use crate::lockstep::packet::Payload;
 use crate::lockstep::remote::RemotePlayer;
 use crate::lockstep::schedule;
@@ -37,7 +37,7 @@ pub(super) struct Newcomer {
     rtt: Option<u16>,
     /// When a turn is due at the helper.
     due: Option<(TurnNumber, Instant)>,
-    said: Option<(Place, TurnNumber)>,
+    said: Option<(TurnPlace, TurnNumber)>,
     next_ask: Instant,
 }
 
@@ -76,12 +76,12 @@ impl Newcomer {
         }
     }
 
-    fn place(&self, turn: TurnNumber) -> Place {
-        Place { turn: turn + self.queue.len() as TurnNumber, entries: self.partial.entries.len() as u8 }
+    fn place(&self, turn: TurnNumber) -> TurnPlace {
+        TurnPlace { turn: turn + self.queue.len() as TurnNumber, entries: self.partial.entries.len() as u8 }
     }
 
     /// Takes turns that come behind those that are there.
-    fn take(&mut self, turn: TurnNumber, from: Place, groups: Vec<RanTurn>) {
+    fn take(&mut self, turn: TurnNumber, from: TurnPlace, groups: Vec<RanTurn>) {
         let mut at = from;
         for group in groups {
             let count = group.players.count_ones() as usize;
@@ -98,7 +98,7 @@ impl Newcomer {
                 }
                 at.entries += 1;
                 if usize::from(at.entries) == count {
-                    at = Place { turn: at.turn + 1, entries: 0 };
+                    at = TurnPlace { turn: at.turn + 1, entries: 0 };
                 }
                 if self.partial.is_whole() && !self.partial.entries.is_empty() {
                     self.queue.push_back(core::mem::take(&mut self.partial));

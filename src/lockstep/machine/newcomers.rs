@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::{Lockstep, LockstepEvent};
 use crate::lockstep::config::{MAX_PLAYERS, TurnNumber, members};
 use crate::lockstep::entry::{Control, TurnEntry};
-use crate::lockstep::joining::{JoinRefusal, JoinWord, Place, RanTurn, ServedTurns, StateHead};
+use crate::lockstep::joining::{JoinRefusal, JoinWord, RanTurn, ServedTurns, StateHead, TurnPlace};
 use crate::lockstep::packet::Payload;
 use crate::lockstep::remote::RemotePlayer;
 use crate::time::{Duration, Instant};
@@ -51,8 +51,8 @@ pub(super) struct Guest {
     states: u8,
     clock: u16,
     heard: Instant,
-    place: Place,
-    sent: Place,
+    place: TurnPlace,
+    sent: TurnPlace,
     /// When the place changed, or all was sent again.
     moved: Instant,
     ran: TurnNumber,
@@ -61,7 +61,7 @@ pub(super) struct Guest {
     next_send: Instant,
 }
 
-/// What newcomers need.
+/// Who asks for the world, and what they lack.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Newcomers {
     /// Came after the start, or again: a bit each.
@@ -131,7 +131,7 @@ impl Lockstep {
         let (may, newest) = (plays || self.departures.may_admit(player, self.turn), self.turn);
         let oldest = newest + 1 - self.newcomers.history.len() as TurnNumber;
         let admits = if *heals { self.config.heals } else { self.config.admits };
-        let none = Place { turn: TurnNumber::MIN, entries: 0 };
+        let none = TurnPlace { turn: TurnNumber::MIN, entries: 0 };
         let guest = self.newcomers.guests[usize::from(player)].get_or_insert_with(|| {
             Box::new(Guest {
                 attempt: *attempt,
@@ -206,7 +206,7 @@ impl Lockstep {
         }
         guest.stage = GuestStage::Served;
         guest.states = guest.states.saturating_add(1);
-        guest.place = Place { turn, entries: 0 };
+        guest.place = TurnPlace { turn, entries: 0 };
         (guest.sent, guest.moved, guest.ran) = (guest.place, now, TurnNumber::MIN);
         let attempt = guest.attempt;
         let (out, joined) = self.departures.spans();
