@@ -75,7 +75,7 @@ impl World {
                 let mut done = Ok(());
                 let set = |client: &ClientHandle, mask| self.set_mask(rows, client, mask);
                 clock("relevancy", &mut || {
-                    done = self.ask_masks("relevancy", rows, hook.bind(py), clients, set)
+                    done = self.ask_masks("relevancy", rows, hook.bind(py), clients, set);
                 });
                 note(done);
             }
@@ -83,7 +83,7 @@ impl World {
                 let mut done = Ok(());
                 let set = |client: &ClientHandle, mask| self.set_inner(rows, client, mask);
                 clock("condition", &mut || {
-                    done = self.ask_masks("condition", rows, hook.bind(py), clients, set)
+                    done = self.ask_masks("condition", rows, hook.bind(py), clients, set);
                 });
                 note(done);
             }

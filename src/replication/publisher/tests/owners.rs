@@ -98,31 +98,3 @@ fn a_client_that_is_gone_owns_nothing() {
     assert!(publisher.set_owner(0, none, Some(OTHER)));
     assert_eq!((publisher.owner(0, row), publisher.owner(0, none)), (None, None));
 }
-
-#[test]
-fn no_payload_breaks_a_client_whose_audience_is_chosen() {
-    use crate::rng::{Entropy, Rng};
-    for coded in [false, true] {
-        let fields = [("x", Kind::Bits { bits: 5 }), ("secret", Kind::Text { max_bytes: 3 })];
-        let properties = Properties::new(Schema::new(fields).unwrap()).unwrap();
-        let class = GhostClass::new("Dot", properties, [Condition::Always, Condition::Chosen], 40).unwrap();
-        let classes = Arc::new(Classes::new([Arc::new(class.with_coding(coded))]).unwrap());
-        let mut read = 0;
-        for seed in 0..3000 {
-            let (mut rng, mut mirror) = (Rng::seeded(seed), Mirror::new(classes.clone()));
-            for _ in 0..4 {
-                let mut bytes = [0; 16];
-                rng.fill(&mut bytes);
-                // A section with a create of the first id, and whatever follows.
-                bytes[2] = if coded { 0 } else { bytes[2] & 0b1110_0000 | 0b1_0111 };
-                let bits = 20 + rng.below(100) as usize;
-                read += u32::from(mirror.handle_payload(BitReader::with_range(&bytes, 0, bits)).is_ok());
-                let mut cells = [0; 40];
-                mirror.take(&mut [[&mut cells[..], &mut []]], &mut Vec::new());
-                assert!((0..40).all(|id| !mirror.is_inner(0, id) || mirror.is_alive(0, id)));
-                assert!(cells.iter().all(|cell| *cell < 32));
-            }
-        }
-        assert!(read < 12_000);
-    }
-}
