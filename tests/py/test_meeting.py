@@ -36,6 +36,8 @@ class Internet:
         self.relay = tw.Relay(RELAY, key=KEY, network=self.network)
         self.peers: list[tw.Peer[Chat]] = []
         self.texts: dict[tw.Peer[Chat], list[str]] = {}
+        self.paths: list[tuple[str, str | None]] = []
+        """Whom each peer heard of, and by what way it reaches it."""
 
     def place(self, kind: str | None) -> str:
         number = len(self.peers) + 1
@@ -73,6 +75,8 @@ class Internet:
                 if not peer.closed:
                     with peer.tick() as inbox:
                         self.texts[peer] += [message.text for _, message in inbox.messages]
+                        joined = (it for it in inbox.events if isinstance(it, tw.PlayerJoined))
+                        self.paths += [(it.player.name, it.path) for it in joined]
 
 
 def code_of(peer: tw.Peer[Chat]) -> str:
@@ -99,6 +103,12 @@ def test_peers_behind_all_kinds_of_boxes_play_by_a_code(host: str | None) -> Non
         assert set(texts) == everyone - {f"from {peer.me.number}"}
     relayed = net.relay.counters["channels"]
     assert relayed == (1 if host == "symmetric" else 0)
+    ways = [way for _, way in net.paths]
+    # Both ends of a way say the same, and each peer hears of itself.
+    assert ways.count(None) == 6
+    assert ways.count("relayed") == 2 * relayed
+    assert ways.count("punched") > 0
+    assert ways.count("punched") + ways.count("direct") + 2 * relayed == 30
     assert net.server.counters["games"] == 6
 
 
