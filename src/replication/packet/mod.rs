@@ -19,7 +19,7 @@ mod write;
 use core::fmt;
 
 pub(in crate::replication) use read::{Heads, Op};
-pub(in crate::replication) use write::{Drafted, Writer};
+pub(in crate::replication) use write::{Drafted, Reached, Writer};
 
 use crate::wire::ReadError;
 

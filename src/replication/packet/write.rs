@@ -36,7 +36,27 @@ pub(in crate::replication) struct Writer {
     mask: u64,
 }
 
+/// How far a section's heads are: what the next is told against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::replication) struct Reached {
+    next: u32,
+    base: Base,
+    mask: u64,
+}
+
 impl Writer {
+    /// How far it is.
+    #[inline]
+    pub(in crate::replication) fn at(&self) -> Reached {
+        Reached { next: self.next, base: self.base, mask: self.mask }
+    }
+
+    /// What was written elsewhere ended here.
+    #[inline]
+    pub(in crate::replication) fn skip_behind(&mut self, at: Reached) {
+        (self.next, self.base, self.mask) = (at.next, at.base, at.mask);
+    }
+
     pub(in crate::replication) fn new(tick: u32, class_bits: u32) -> Self {
         Writer { tick, class_bits, next: 0, base: Base::default(), mask: 0 }
     }

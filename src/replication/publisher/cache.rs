@@ -10,6 +10,7 @@ use super::super::class::GhostClass;
 use super::super::coding::{GUESSES, Guess, States, WINDOW, guesses, turn};
 use super::super::packet::Base;
 use super::super::table::Table;
+use super::runs::Runs;
 use crate::store::ones;
 use crate::wire::{BitSink, BitWriter, Property};
 
@@ -64,6 +65,8 @@ pub(super) struct Cache {
     /// Of a class that is coded: for each property with words its guess, then the residuals of its words.
     residuals: Vec<u64>,
     coded: bool,
+    /// Updates that several clients get in a row.
+    pub(super) runs: Runs,
     tick: u32,
     // Lent.
     states: Box<[u64]>,
@@ -85,6 +88,7 @@ impl Cache {
             costs: Vec::new(),
             residuals: Vec::new(),
             coded: class.coded,
+            runs: Runs::default(),
             tick: 0,
             states: vec![0; if class.coded { WINDOW * class.properties.word_count() } else { 0 }].into(),
             guesses: [lent(), lent()],
@@ -102,6 +106,7 @@ impl Cache {
         self.arena.clear();
         self.costs.clear();
         self.residuals.clear();
+        self.runs.begin_tick(tick);
         if self.heads.len() < rows {
             self.heads.resize(rows, Head { tick: 0, first: NONE, encoded: [0; 2] });
         }
@@ -109,10 +114,12 @@ impl Cache {
 
     /// Adds what this tick's words cost so far.
     pub(super) fn add_costs(&self, costs: &mut [u64]) {
-        for entry in &self.entries {
+        let entries = self.entries.iter().map(|entry| (entry, entry.uses));
+        let of_runs = self.runs.uses().map(|(entry, uses)| (&self.entries[entry], uses));
+        for (entry, uses) in entries.chain(of_runs) {
             let each = ones(entry.mask & self.with_words);
             for (property, bits) in each.zip(&self.costs[entry.costs as usize..]) {
-                costs[property] += u64::from(*bits) * u64::from(entry.uses);
+                costs[property] += u64::from(*bits) * u64::from(uses);
             }
         }
     }

@@ -6,7 +6,8 @@ use super::cache::Cache;
 use super::coded::PacketCoder;
 use super::costs::ClassCosts;
 use super::peer::Peer;
-use super::scope::{CarriedOp, Due, Scope};
+use super::runs::Progress;
+use super::scope::{CarriedGhost, CarriedOp, Due, Scope};
 use crate::store::ones;
 use crate::wire::BitWriter;
 
@@ -57,6 +58,8 @@ struct Section<'a> {
     updates: (usize, usize),
     creates: (usize, usize),
     begun: bool,
+    /// The entry of the update that was written, where its bits are the same wherever they lie.
+    shared: Option<usize>,
     /// Whether there is an align in it, whose padding differs with where the packet lies.
     aligned: bool,
 }
@@ -93,6 +96,7 @@ impl TickData<'_> {
                 updates: (0, 0),
                 creates: (0, 0),
                 begun: false,
+                shared: None,
                 aligned: false,
             };
             full = section.fill(scope, &mut writer, out, writing);
@@ -123,7 +127,7 @@ impl Section<'_> {
         scope: &mut Scope,
         writer: &mut Writer,
         out: &mut BitWriter,
-        carried: &mut Vec<super::scope::CarriedGhost>,
+        carried: &mut Vec<CarriedGhost>,
     ) -> bool {
         let (mut from, mut ids) = (0, [0; BATCH]);
         loop {
@@ -131,18 +135,88 @@ impl Section<'_> {
             if count == 0 {
                 return false;
             }
-            for id in &ids[..count] {
-                match self.write(scope, *id, writer, out) {
-                    Wrote::Record { bits, op, base } => {
-                        self.left -= bits;
-                        carried.push(scope.track_sent(self.class, *id, self.tick, op, base));
-                    }
-                    Wrote::Nothing => scope.clear_due(*id),
-                    Wrote::Later => scope.clear_ready(*id),
-                    Wrote::NoRoom => return true,
-                }
+            let mut ids = &ids[..count];
+            while !ids.is_empty() {
+                let count = match self.take_run(scope, ids, writer, out, carried) {
+                    Some(count) => count,
+                    None => match self.write_run(scope, ids, writer, out, carried) {
+                        Some(count) => count,
+                        None => return true,
+                    },
+                };
+                ids = &ids[count..];
             }
         }
+    }
+
+    /// Writes what another client got of the next ids, if it is the same; gives of how many.
+    fn take_run(
+        &mut self,
+        scope: &mut Scope,
+        ids: &[u32],
+        writer: &mut Writer,
+        out: &mut BitWriter,
+        carried: &mut Vec<CarriedGhost>,
+    ) -> Option<usize> {
+        if !self.begun {
+            return None;
+        }
+        let taken = self.cache.runs.take(scope, ids, (writer.at(), self.left), out, carried)?;
+        writer.skip_behind(taken.after);
+        self.left -= taken.bits;
+        self.costs.updates += taken.heads;
+        self.updates = (self.updates.0 + taken.bits, self.updates.1 + taken.count);
+        Some(taken.count)
+    }
+
+    /// Writes what is ready of the next ids, up to where a run ends that others may take; gives of how many, none where the packet
+    /// is full.
+    fn write_run(
+        &mut self,
+        scope: &mut Scope,
+        ids: &[u32],
+        writer: &mut Writer,
+        out: &mut BitWriter,
+        carried: &mut Vec<CarriedGhost>,
+    ) -> Option<usize> {
+        let begun = self.begun;
+        if begun {
+            self.cache.runs.begin(self.progress(writer, out));
+        }
+        let (mut count, mut full) = (0, false);
+        for id in ids {
+            let key = scope.key(*id);
+            self.shared = None;
+            match self.write(scope, *id, writer, out) {
+                Wrote::Record { bits, op, base } => {
+                    self.left -= bits;
+                    let sent = scope.track_sent(self.class, *id, self.tick, op, base);
+                    carried.push(sent);
+                    if let (Some(entry), true) = (self.shared, begun) {
+                        count += 1;
+                        self.cache.runs.push(key, entry, sent, self.progress(writer, out));
+                        continue;
+                    }
+                }
+                Wrote::Nothing => scope.clear_due(*id),
+                Wrote::Later => scope.clear_ready(*id),
+                Wrote::NoRoom => {
+                    full = true;
+                    break;
+                }
+            }
+            count += 1;
+            break;
+        }
+        if begun {
+            self.cache.runs.end(out);
+        }
+        (!full).then_some(count)
+    }
+
+    #[inline]
+    fn progress(&self, writer: &Writer, out: &BitWriter) -> Progress {
+        Progress { at: writer.at(), bits: out.bit_len(), heads: self.costs.updates }
     }
 
     #[inline]
@@ -160,6 +234,7 @@ impl Section<'_> {
                     let bits = (head_bits + entry.bits) as usize;
                     if bits <= self.left && self.cache.copy_behind(at, head, head_bits, out) {
                         writer.skip_to(id);
+                        self.shared = Some(at);
                         return self.wrote_update(bits, head_bits as usize, op, base);
                     }
                 }
@@ -213,9 +288,15 @@ impl Section<'_> {
         if entry.mask == 0 {
             return Wrote::Nothing;
         }
-        let drafted = self.next(writer).update(id, base, entry.mask, self.properties);
+        let (drafted, others) = (
+            self.next(writer).update(id, base, entry.mask, self.properties),
+            entry.mask & self.without_words,
+        );
         match self.put(&drafted, at, row, writer, out) {
-            Some(bits) => self.wrote_update(bits, drafted.bits(), op, base),
+            Some(bits) => {
+                self.shared = (others == 0).then_some(at);
+                self.wrote_update(bits, drafted.bits(), op, base)
+            }
             None => Wrote::NoRoom,
         }
     }

@@ -16,6 +16,7 @@ mod fill;
 mod names;
 mod past;
 mod peer;
+mod runs;
 mod scope;
 
 use std::sync::Arc;

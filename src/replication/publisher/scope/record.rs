@@ -96,6 +96,16 @@ pub(in crate::replication::publisher) enum CarriedOp {
 }
 
 impl Record {
+    /// All of it, as one number.
+    #[inline]
+    pub(super) fn key(&self) -> u128 {
+        let Record { sent, acked, row, older_age, older_count, acked_count, count, state, hold } = *self;
+        let low = u64::from(sent) | u64::from(acked) << 32;
+        let bytes = [older_age, older_count, acked_count, count, state as u8, hold.0];
+        let bytes = bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte));
+        u128::from(low) | u128::from(bytes << 16 | u64::from(row)) << 64
+    }
+
     /// How many records were sent after the one with this number.
     #[inline]
     pub(super) fn since(&self, count: u8) -> u8 {
