@@ -6,6 +6,7 @@ use crate::replication::mirror::Mirror;
 
 mod lines;
 mod owners;
+mod runs;
 
 const ONE: PeerHandle = PeerHandle { slot: 0, generation: 0 };
 const OTHER: PeerHandle = PeerHandle { slot: 1, generation: 0 };

@@ -1,0 +1,81 @@
+//! What clients take from each other is what each would have been sent alone.
+
+use super::*;
+use crate::rng::Rng;
+
+const ROWS: u32 = 150;
+
+/// A world, for some of the clients.
+struct World {
+    publisher: Publisher,
+    peers: Vec<PeerHandle>,
+    /// Packets under way: of whom, by their records, and whether they arrive.
+    under_way: Vec<(PeerHandle, u32, bool)>,
+}
+
+impl World {
+    fn of(peers: &[PeerHandle]) -> Self {
+        let mut publisher = publisher(ROWS);
+        for row in 0..ROWS {
+            assert_eq!(publisher.spawn(0, None), Ok(row));
+        }
+        World { publisher, peers: peers.to_vec(), under_way: Vec::new() }
+    }
+
+    /// A tick, in which each client has, loses and acks the same as elsewhere. Gives what each is sent.
+    fn tick(&mut self, now: u32, cells: &[u32], loss: f64) -> Vec<Vec<u8>> {
+        for peer in &self.peers {
+            let mut rng = Rng::seeded(u64::from(now) << 8 | u64::from(peer.slot));
+            for row in 0..ROWS {
+                if rng.chance(if now < 3 { 1.0 } else { 0.01 }) {
+                    self.publisher.enter(*peer, 0, row);
+                } else if loss > 0.0 && rng.chance(0.002) {
+                    self.publisher.leave(*peer, 0, row);
+                }
+            }
+        }
+        tick(&mut self.publisher, cells);
+        let mut sent = Vec::new();
+        for peer in &self.peers {
+            let mut rng = Rng::seeded(u64::from(now) << 8 | u64::from(peer.slot) | 1 << 40);
+            for (record, _, bytes) in packets(&mut self.publisher, *peer, 2_500) {
+                sent.push(bytes);
+                self.under_way.push((*peer, record, !rng.chance(loss)));
+            }
+        }
+        if now % 3 != 1 {
+            for (peer, record, arrives) in self.under_way.drain(..) {
+                self.publisher.handle_notification(peer, record, arrives);
+            }
+        }
+        sent
+    }
+
+    fn costs(&self) -> Vec<u64> {
+        let Costs { classes, packets } = self.publisher.costs();
+        let ClassCosts { updates, creates, destroys, properties } = &classes[0];
+        [vec![*updates, *creates, *destroys, packets], properties.clone()].concat()
+    }
+}
+
+#[test]
+fn a_crowd_is_sent_what_each_would_be_alone() {
+    for loss in [0.0, 0.1] {
+        let (mut crowd, mut each) = (World::of(&[ONE, OTHER]), [ONE, OTHER].map(|peer| World::of(&[peer])));
+        let (mut rng, mut cells, mut taken) = (Rng::seeded(9), vec![0u32; ROWS as usize], 0);
+        for now in 1..120 {
+            for cell in &mut cells {
+                if rng.chance(0.4) {
+                    *cell = cell.wrapping_add(1 << rng.below(32));
+                }
+            }
+            let alone = each.each_mut().map(|some| some.tick(now, &cells, loss)).concat();
+            assert_eq!(crowd.tick(now, &cells, loss), alone, "tick {now}");
+            taken += crowd.publisher.caches[0].runs.uses().count();
+        }
+        let [one, other] = each.map(|some| some.costs());
+        let sums: Vec<u64> = one.iter().zip(other).map(|(one, other)| one + other).collect();
+        assert_eq!(crowd.costs(), sums);
+        assert!(taken > if loss > 0.0 { 100 } else { 1_000 }, "{taken} updates were taken");
+    }
+}
