@@ -381,6 +381,17 @@ mod tests {
         assert_eq!(read, records);
     }
 
+    /// A recording made on one machine is read on any other.
+    #[test]
+    fn the_bytes_are_those_of_the_layout_as_it_is_described() {
+        let snapshot = MatchRecord::Snapshot { turn: -2, random: [3; 32], state: vec![1, 2, 3] };
+        let layout = "545752454301\
+                      012400000007000000000000000800000000000000e8800000030003000000610062030000006d6170ae17c2d2\
+                      021c000000feffffff03020a0203000000090000000a000200000200676f01000095f62162\
+                      0327000000feffffff03030303030303030303030303030303030303030303030303030303030303030102039bdd0067";
+        assert_eq!(hex::encode(file(&[settings(), turn(-2), snapshot])), layout);
+    }
+
     #[test]
     fn what_no_reader_takes_is_not_written() {
         let snapshot = |bytes| MatchRecord::Snapshot { turn: 0, random: [3; 32], state: vec![0; bytes] };
