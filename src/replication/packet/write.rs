@@ -44,14 +44,6 @@ pub(in crate::replication) struct Reached {
     mask: u64,
 }
 
-/// How far a section's heads are: what the next is told against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::replication) struct Reached {
-    next: u32,
-    base: Base,
-    mask: u64,
-}
-
 impl Writer {
     /// How far it is.
     #[inline]

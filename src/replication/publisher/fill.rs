@@ -60,8 +60,6 @@ struct Section<'a> {
     begun: bool,
     /// The entry of the update that was written, where its bits are the same wherever they lie.
     shared: Option<usize>,
-    /// The entry of the update that was written, where its bits are the same wherever they lie.
-    shared: Option<usize>,
     /// Whether the section has an align, whose padding depends on the packet's position.
     aligned: bool,
 }

@@ -385,28 +385,6 @@ impl Scope {
         true
     }
 
-    /// All that is known of a ghost, as one number: an update of it follows from that and the tick.
-    #[inline]
-    pub(super) fn key(&self, id: u32) -> u128 {
-        self.records[id as usize].key()
-    }
-
-    /// The same was written of these ghosts as of another client's with these keys; false, and nothing has changed, where any of
-    /// them is another.
-    pub(super) fn take_run(&mut self, ids: &[u32], keys: &[u128], tick: u32) -> bool {
-        let differ = ids.iter().zip(keys).any(|(id, key)| self.records[*id as usize].key() != *key);
-        if differ {
-            return false;
-        }
-        for id in ids {
-            self.clear_due(*id);
-            let record = &mut self.records[*id as usize];
-            record.sent = tick;
-            record.count = record.count.wrapping_add(1);
-        }
-        true
-    }
-
     /// Notes that a ghost was written; returns its record for the packet.
     #[inline]
     pub(super) fn track_sent(
