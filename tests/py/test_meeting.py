@@ -37,7 +37,12 @@ class Internet:
         self.peers: list[tw.Peer[Chat]] = []
         self.texts: dict[tw.Peer[Chat], list[str]] = {}
         self.paths: list[tuple[str, str | None]] = []
-        """Whom each peer heard of, and by what way it reaches it."""
+        """The players that each peer heard of, and how it reaches them."""
+
+    @staticmethod
+    def way(peer: tw.Peer[Chat], player: tw.Player) -> str | None:
+        path = peer.path(player)
+        return None if path is None else path.kind
 
     def place(self, kind: str | None) -> str:
         number = len(self.peers) + 1
@@ -76,7 +81,7 @@ class Internet:
                     with peer.tick() as inbox:
                         self.texts[peer] += [message.text for _, message in inbox.messages]
                         joined = (it for it in inbox.events if isinstance(it, tw.PlayerJoined))
-                        self.paths += [(it.player.name, it.path) for it in joined]
+                        self.paths += [(it.player.name, self.way(peer, it.player)) for it in joined]
 
 
 def code_of(peer: tw.Peer[Chat]) -> str:
