@@ -25,6 +25,9 @@ LAN_PORT = 47_584
 MAX_LAN_GAMES = 64
 """Games that a search keeps at most; more are left out."""
 
+# Of one address: a single liar doesn't fill the list.
+_MAX_GAMES_OF_ONE = 16
+
 MAX_TITLE_BYTES = 48
 
 # Groups of the local network: an administratively scoped one (RFC 2365), and a link-local one (RFC 4291).
@@ -62,8 +65,9 @@ class LanGame:
 def _check_title(title: str) -> bytes:
     if not isinstance(title, str):
         raise TypeError(f"title must be a str, not {type(title).__name__}")
-    data = title.encode()
-    if not data or len(data) > MAX_TITLE_BYTES or not title.isprintable():
+    # What is no text, such as half of a pair of surrogates, isn't printable either.
+    data = title.encode() if title.isprintable() else b""
+    if not data or len(data) > MAX_TITLE_BYTES:
         raise ValueError(
             f"title must be 1 to {MAX_TITLE_BYTES} bytes in UTF-8 of printable characters, not {title!r}"
         )
@@ -333,10 +337,14 @@ class LanSearch:
                 is_other = known is not None and known[1].address != game.address
                 if known is not None and is_other and (game.address.is_ipv6 or not known[1].address.is_ipv6):
                     continue
-                if known is not None or len(self._found) < MAX_LAN_GAMES:
+                if known is not None or self._has_room(game):
                     self._found[key] = (now, game)
         self._found = {key: it for key, it in self._found.items() if now - it[0] < _FORGOTTEN_AFTER}
         return sorted((game for _, game in self._found.values()), key=lambda game: (game.title, game.address))
+
+    def _has_room(self, game: LanGame) -> bool:
+        of_one = sum(it.address.host == game.address.host for _, it in self._found.values())
+        return len(self._found) < MAX_LAN_GAMES and of_one < _MAX_GAMES_OF_ONE
 
     def close(self) -> None:
         """Ends it. Once is enough."""

@@ -436,12 +436,12 @@ class Migrating:
         """The states that there are: of which this peer heard from their host, or that more than half of
         the players did. Who offers one that nobody else heard of may have made it."""
         known = dict(self._heard)
-        votes: dict[tuple[StateId, bytes], list[_State]] = {}
+        votes: dict[tuple[StateId, bytes, int], list[_State]] = {}
         for player in others:
             if (note := self._notes.get(player.number)) and not note.is_host:
                 for number, state in note.states.items():
-                    votes.setdefault((number, state.digest), []).append(state)
-        for (number, _), states in votes.items():
+                    votes.setdefault((number, state.digest, state.size), []).append(state)
+        for (number, *_), states in votes.items():
             if number not in known and 2 * len(states) > len(others) + 1 and number[0] < self._epoch:
                 # The median of when it was: some may not tell the truth.
                 known[number] = sorted(states, key=lambda state: state.saved)[len(states) // 2]
@@ -519,6 +519,9 @@ class Migrating:
             return
         # Not twice after a hitch.
         self._save_at = max(self._save_at + self._every, now + self._every / 2)
+        # Those who left send nothing more.
+        here = self._core.joined(self._peer).items()
+        self._counts = {who: count for who, count in self._counts.items() if who in here}
         data = pack(self._save(), self._counts)
         if len(data) > self._max_bytes:
             bound = f"at most max_bytes ({self._max_bytes})"

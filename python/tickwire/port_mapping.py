@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import ipaddress
 import threading
 from types import TracebackType
 from typing import Any, Literal
@@ -47,8 +48,13 @@ class PortMapping:
             raise TypeError(f"host must be a Peer or a Server, not {type(host).__name__}")
         if host.network is not None:
             raise ValueError("host must be on a real network: a simulated one has no such NATs")
+        ip = ipaddress.ip_address(host.address.host.partition("%")[0])
+        if ip.version == 6 and not ip.is_unspecified:
+            raise ValueError(f"host must be bound to IPv4: UPnP gives no port to {host.address}")
         if not isinstance(lease, int) or not _MIN_LEASE <= lease <= _MAX_LEASE:
             raise ValueError(f"lease must be {_MIN_LEASE} to {_MAX_LEASE:,}, not {lease!r}")
+        if gateway is not None and not isinstance(gateway, str):
+            raise TypeError(f"gateway must be a str or None, not {type(gateway).__name__}")
         if gateway is not None and not gateway.startswith("http://"):
             raise ValueError(f"gateway must be a URL that begins with http://, not {gateway!r}")
         try:
@@ -61,6 +67,7 @@ class PortMapping:
         self._module: Any = module
         self._upnp: Any = None
         self._mapped: tuple[int, str] | None = None
+        self._mapped_by: Any = None
         self._lock = threading.Lock()
         self._state: Literal["asking", "mapped", "failed", "closed"] = "asking"
         self._error: str | None = None
@@ -122,10 +129,10 @@ class PortMapping:
             for _ in range(max(1, round(pause / 5))):
                 if self._over.wait(min(pause, 5.0)) or self._host.closed:
                     break
-        if self._mapped is not None and self._upnp is not None:
+        if self._mapped is not None:
             # It ends with its lease in any case.
             with contextlib.suppress(Exception):
-                self._upnp.deleteportmapping(*self._mapped)
+                self._mapped_by.deleteportmapping(*self._mapped)
         self._note("closed", None, None)
 
     def _note(
@@ -157,6 +164,10 @@ class PortMapping:
                 except Exception as error:
                     problem = error
                     continue
-                self._mapped = (at, "UDP")
-                return Address(f"{self._upnp.externalipaddress()}:{at}")
+                # It is given back by whoever gave it, also where the rest fails.
+                self._mapped, self._mapped_by = (at, "UDP"), self._upnp
+                outside_ip = self._upnp.externalipaddress()
+                if not outside_ip or outside_ip == "0.0.0.0":
+                    raise OSError("the NAT has no public address: it isn't connected")
+                return Address(f"{outside_ip}:{at}")
         raise problem or OSError("the NAT gives no port")

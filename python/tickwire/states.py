@@ -59,6 +59,16 @@ def _array(where: str, name: object, given: Any) -> list[bytes]:
         raise TypeError(f"save{where} must be an array of numbers, texts or records, not of Python objects")
     described = [name, np.lib.format.dtype_to_descr(array.dtype), array.shape]
     head, data = json.dumps(described).encode(), array.tobytes()
+    try:
+        is_read = array.dtype.itemsize > 0 and _described(json.loads(head)[1]) is not None
+    except BadStateError:
+        is_read = False
+    if not is_read:
+        # What no new host could load is no state.
+        raise ValueError(
+            f"save{where} must be an array whose elements have bytes, and records nested at most {_MAX_DEPTH}"
+            f" deep, not of {array.dtype}"
+        )
     if len(head) > 0xFFFF:
         raise ValueError(f"save{where} must be an array whose type takes at most 65535 bytes to describe")
     return [_PART.pack(len(head), len(data)), head, data]

@@ -80,6 +80,8 @@ struct Way {
     through: u8,
     /// When something came by it, or it was taken.
     since: Instant,
+    /// Whether something came by it.
+    heard: bool,
 }
 
 /// A member's part in carrying, on its own behalf and on that of others.
@@ -181,8 +183,10 @@ impl MemberRelay {
         let through = self.neighbours.iter().find(|it| it.address == Some(from))?.player;
         let sender = self.neighbours.iter().find(|it| it.player == sender && it.player != through)?;
         let to = (sender.player, sender.joined);
-        let way = Way { to, through, since: now };
+        let way = Way { to, through, since: now, heard: true };
         match self.ways.iter_mut().find(|way| way.to == to) {
+            // While something comes by it, nobody else draws it to itself: whatever is inside can't be told apart here.
+            Some(known) if known.heard && known.through != through && now - known.since < SILENT_AFTER => {}
             Some(known) => *known = way,
             None => self.ways.push(way),
         }
@@ -232,7 +236,7 @@ impl MemberRelay {
             self.neighbours.iter().filter(may).filter(|it| known.is_none_or(|it_is| it.player > it_is));
         let first = self.neighbours.iter().filter(may).min_by_key(|it| it.player);
         let carrier = next.min_by_key(|it| it.player).or(first)?;
-        let new = Way { to, through: carrier.player, since: now };
+        let new = Way { to, through: carrier.player, since: now, heard: false };
         match way {
             Some(way) => *way = new,
             None if self.neighbours.iter().any(|it| (it.player, it.joined) == to) => self.ways.push(new),
@@ -388,6 +392,23 @@ mod tests {
         alone.wrap_all(Instant::ZERO, &mut out);
         assert!(out.is_empty());
         assert_eq!(alone.counters().no_carrier, 2);
+    }
+
+    #[test]
+    fn nobody_draws_a_way_to_itself_while_something_comes_by_it() {
+        let mut one = member(1, &[0, 3]);
+        let carried = [&[CARRIED, 2, 1], &SEALED[..]].concat();
+        let mut take = |ms, from| {
+            let here = one.handle_datagram(Instant::from_millis(ms), from, &carried, &mut Datagrams::new());
+            assert_eq!(here, CarriedHere::Ours(member_address(2, 9)));
+            one.through(2, 9).unwrap()
+        };
+        for ms in (0..2_000).step_by(100) {
+            assert_eq!((take(ms, at(0)), take(ms + 50, at(3))), (0, 0), "{ms}");
+        }
+        // Once that is silent, whoever brings something is the way.
+        let through: Vec<u8> = (2_000..3_000).step_by(100).map(|ms| take(ms, at(3))).collect();
+        assert_eq!(through, [0, 0, 0, 0, 0, 0, 3, 3, 3, 3]);
     }
 
     #[test]

@@ -142,7 +142,9 @@ def test_a_flood_of_questions_has_a_bounded_number_of_answers(host: tw.Peer[Chat
         assert 1 <= announcement.answers <= most
 
 
-def test_a_search_takes_nothing_but_answers_to_its_own_question(port: int) -> None:
+def test_a_search_takes_nothing_but_answers_to_its_own_question(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with (
         tw.LanSearch(PROTOCOL, port=port) as search,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as liar,
@@ -182,6 +184,11 @@ def test_a_search_takes_nothing_but_answers_to_its_own_question(port: int) -> No
         assert search.poll() == []
         for number in range(lan.MAX_LAN_GAMES + 20):
             liar.sendto(answer(key=struct.pack("<Q", number)), to)
+        # There is room for others beside whoever makes up games.
+        assert len(search.poll()) == lan._MAX_GAMES_OF_ONE < lan.MAX_LAN_GAMES
+        monkeypatch.setattr(lan, "_MAX_GAMES_OF_ONE", 1_000)
+        for number in range(lan.MAX_LAN_GAMES + 20):
+            liar.sendto(answer(key=struct.pack("<Q", number)), to)
         assert len(search.poll()) == lan.MAX_LAN_GAMES
         search.close()
         search.close()
@@ -197,3 +204,9 @@ def test_nobody_outside_is_answered(host: str) -> None:
 )
 def test_whoever_is_near_is(host: str) -> None:
     assert lan._is_near(host)
+
+
+@pytest.mark.parametrize("title", ["\ud800", "a\nb", "", "x" * 49, "a\u202eb"])
+def test_a_title_that_no_list_can_show_is_named(host: tw.Peer[Chat], port: int, title: str) -> None:
+    with pytest.raises(ValueError, match="title must be 1 to 48 bytes in UTF-8 of printable"):
+        tw.LanAnnouncement(host, title, port=port)

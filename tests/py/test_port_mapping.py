@@ -40,6 +40,7 @@ class Gateway:
         self.asked = 0
         self.taken: set[int] = set()
         self.only_for_good = self.broken = False
+        self.outside = "203.0.113.7"
         gateway = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -76,7 +77,7 @@ class Gateway:
 
     def answer(self, name: str, given: dict[str, str]) -> tuple[int, str]:
         if name == "GetExternalIPAddress":
-            return 200, "<NewExternalIPAddress>203.0.113.7</NewExternalIPAddress>"
+            return 200, f"<NewExternalIPAddress>{self.outside}</NewExternalIPAddress>"
         if name == "GetStatusInfo":
             return 200, "<NewConnectionStatus>Connected</NewConnectionStatus><NewUptime>5</NewUptime>"
         if name not in ("AddPortMapping", "DeletePortMapping") or given["NewProtocol"] != "UDP":
@@ -168,6 +169,27 @@ def test_a_nat_that_gives_nothing_is_a_value_and_no_exception(gateway: Gateway, 
         assert (mapping.state, mapping.address) == ("failed", None)
         assert mapping.error
     assert mapping.state == "closed"
+
+
+@pytest.mark.parametrize("outside", ["", "0.0.0.0", "::1", "no address"])
+def test_a_port_of_a_nat_without_a_public_address_is_given_back(
+    gateway: Gateway, peer: tw.Peer[Chat], outside: str
+) -> None:
+    gateway.outside = outside
+    with tw.PortMapping(peer, gateway=gateway.url) as mapping:
+        until(lambda: mapping.state != "asking")
+        assert (mapping.state, mapping.address) == ("failed", None)
+        assert mapping.error
+    assert gateway.ports == {}
+
+
+def test_wrong_hosts_and_gateways_are_named(peer: tw.Peer[Chat]) -> None:
+    with pytest.raises(TypeError, match="gateway must be a str or None, not int"):
+        tw.PortMapping(peer, gateway=3)  # type: ignore[arg-type]
+    other = tw.Peer.host(PROTOCOL, bind="[::1]:0")
+    with pytest.raises(ValueError, match=r"host must be bound to IPv4: UPnP gives no port to \[::1\]:\d+"):
+        tw.PortMapping(other)
+    other.close()
 
 
 def test_nor_is_one_that_is_not_there(gateway: Gateway, peer: tw.Peer[Chat]) -> None:

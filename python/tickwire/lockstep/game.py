@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tickwire._core import LockstepCore, Peer, Random, Started
-from tickwire.lockstep.recording import Recorder, must_be_bytes
+from tickwire.lockstep.recording import Recorder, must_be_bytes, saved
 from tickwire.lockstep.reports import (
     Desync,
     DesyncReport,
@@ -219,7 +219,7 @@ class Lockstep:
             self._core.note_healed()
             self._recorder.flush()
             if self._save is not None:
-                self._recorder.snapshot(self.turn, self._random.state, self._save())
+                self._recorder.snapshot(self.turn, self._random.state, saved(self._save))
         for _ in range(max(most, MAX_CATCH_UP) if self._core.joining else most):
             it = self._core.poll_turn(now)
             if it is None:
@@ -249,8 +249,13 @@ class Lockstep:
             self._worlds.keep()
             return
         later = [it for it in self._kept if it[0] > turn]
-        if len(later) != self.turn - turn or load() is None:
-            self._core.heal_again(self._peer.time)
+        state = None
+        try:
+            state = load() if len(later) == self.turn - turn else None
+        finally:
+            if state is None:
+                self._core.heal_again(self._peer.time)
+        if state is None:
             return
         self._again = deque(later)
         self._is_healed = True
@@ -283,7 +288,7 @@ class Lockstep:
         self._recorder.flush((crc, draw))
         every = self._snapshot_every
         if self._recorder.is_open and self._save is not None and every and turn.number % every == 0:
-            self._recorder.snapshot(turn.number, self._random.state, self._save())
+            self._recorder.snapshot(turn.number, self._random.state, saved(self._save))
         return crc
 
     def events(self) -> list[LockstepEvent]:
@@ -413,7 +418,7 @@ class Lockstep:
         """
         if self._save is None:
             raise ValueError("save must be given for state()")
-        return struct.pack("<i", self.turn) + self._random.state + self._save()
+        return struct.pack("<i", self.turn) + self._random.state + saved(self._save)
 
     def load_state(self, state: bytes) -> None:
         """Takes another player's world; :meth:`turns` returns the turns since then once more, and checks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +28,14 @@ def must_be_bytes(name: str, value: object) -> None:
     """Refuses what is no bytes."""
     if not isinstance(value, bytes):
         raise TypeError(f"{name} must be bytes, not {type(value).__name__}")
+
+
+def saved(save: Callable[[], bytes]) -> bytes:
+    """What the game's ``save`` returns, refused where it is no bytes."""
+    world: object = save()
+    if not isinstance(world, bytes | bytearray | memoryview):
+        raise TypeError(f"save must return bytes, not {type(world).__name__}")
+    return bytes(world)
 
 
 class Recorder:

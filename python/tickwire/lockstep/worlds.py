@@ -8,6 +8,7 @@ from typing import Any
 
 from tickwire._core import Chunk, LockstepCore, Peer, Random, Transfer
 from tickwire.errors import TickwireError
+from tickwire.lockstep.recording import saved
 
 UNSENT, UNLOADABLE = 1, 5
 REFUSALS = (
@@ -47,7 +48,13 @@ class Worlds:
         now = self._peer.time
         wanted = self._core.states_wanted()
         if wanted and self._save is not None:
-            state = self._random.state + self._save()
+            try:
+                state = self._random.state + saved(self._save)
+            except BaseException:
+                # Whoever comes doesn't stop the game of those who play.
+                for player in wanted:
+                    self._core.refuse(now, player, UNSENT)
+                raise
             for player in wanted:
                 head = self._core.state_head(now, player)
                 if head is not None:
@@ -80,7 +87,9 @@ class Worlds:
         and the world's bytes, or None where it can't be loaded.
         """
         while (came := self._core.take_state(self._peer)) is not None:
-            self._came = came
+            # What nobody asked for takes the place of nothing.
+            if self._core.expects(*came) is not None:
+                self._came = came
         if self._came is None:
             return None
         player, data = self._came
@@ -101,6 +110,9 @@ class Worlds:
                 # What a player sent is no mistake of this game's.
                 self._core.give_up(UNLOADABLE)
                 return None
+            except BaseException:
+                self._core.give_up(UNLOADABLE)
+                raise
             self._core.load(self._peer.time, player, data)
             return random, state
 

@@ -85,6 +85,10 @@ impl Newcomer {
         let mut at = from;
         for group in groups {
             let count = group.players.count_ones() as usize;
+            if group.entries.len() + usize::from(at.entries) > count {
+                // More than there can be of a turn: nothing more is believed.
+                return;
+            }
             for entry in group.entries {
                 let place = self.place(turn);
                 if at == place && self.queue.len() < MAX_QUEUED {
@@ -230,6 +234,7 @@ impl Lockstep {
         self.newcomers.clear();
         self.waiting = None;
         if let Some(newcomer) = self.newcomer.as_mut() {
+            (newcomer.helper, newcomer.heard) = (Some(player), now);
             newcomer.has_world = true;
             newcomer.queue.clear();
             newcomer.partial = RanTurn::default();
@@ -248,7 +253,10 @@ impl Lockstep {
         let joins = self
             .newcomer
             .as_ref()
-            .is_some_and(|it| !it.is_refused && it.helper == Some(player) && it.attempt == head.attempt);
+            // A small world may come before the word of it does: whoever has heard of the attempt may help.
+            .is_some_and(|it| {
+                !it.is_refused && it.helper.is_none_or(|it| it == player) && it.attempt == head.attempt
+            });
         joins || self.healing.is_some_and(|it| it.helper == player && it.attempt == head.attempt)
     }
 
@@ -345,5 +353,27 @@ impl Lockstep {
     /// Whether the world is to be replaced by another's.
     pub fn is_healing(&self) -> bool {
         self.healing.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lockstep::entry::TurnEntry;
+
+    #[test]
+    fn more_entries_than_players_are_not_kept() {
+        for (players, entries) in [(0, 31), (0b1, 2), (0b11, 16)] {
+            let mut newcomer = Newcomer::new(Instant::ZERO);
+            for _ in 0..40 {
+                let group = RanTurn { players, entries: vec![TurnEntry::default(); entries] };
+                newcomer.take(7, newcomer.place(7), vec![group; 31]);
+            }
+            assert_eq!((newcomer.partial.entries.len(), newcomer.queue.len()), (0, 0), "{players:b}");
+        }
+        let mut newcomer = Newcomer::new(Instant::ZERO);
+        let whole = RanTurn { players: 0b101, entries: vec![TurnEntry::default(); 2] };
+        newcomer.take(7, TurnPlace { turn: 7, entries: 0 }, vec![whole; 3]);
+        assert_eq!(newcomer.place(7), TurnPlace { turn: 10, entries: 0 });
     }
 }

@@ -12,10 +12,8 @@ use crate::transport::chunks::{ChunkEvent, Stored};
 
 /// Labels of such chunks begin with it.
 const LABEL: &str = "tickwire.lockstep ";
-/// Worlds that wait to be looked at, at most.
-const MAX_STATES: usize = 4;
 
-/// From which player each came.
+/// From which player each came; the newest of each, so that nobody takes the place of another's.
 pub(super) type States = VecDeque<(u8, Stored)>;
 
 impl Peer {
@@ -36,9 +34,7 @@ impl Peer {
             let player = lock(&self.players).by_handle.get(&peer).map(|player| player.get().number);
             let (ChunkEvent::Received { stored, .. }, Some(player)) = (event, player) else { continue };
             let mut states = lock(&self.states);
-            if states.len() == MAX_STATES {
-                states.pop_front();
-            }
+            states.retain(|(of, _)| *of != player);
             states.push_back((player, stored));
         }
         Ok(())
