@@ -278,3 +278,20 @@ def test_a_ghost_that_is_gone_keeps_what_it_referred_to() -> None:
     scene.run()
     assert tank.crate is crate
     assert seen.crate is theirs
+
+
+def test_a_class_called_ghost_is_a_class_like_any_other() -> None:
+    @tw.ghost
+    class Ghost:
+        friend: tw.Ref["Ghost"] = None
+
+    @tw.ghost
+    class Wall:
+        height: tw.u8 = 1
+
+    protocol: tw.Protocol[Any] = tw.Protocol(1, [], ghosts=[Ghost, Wall])
+    _, server, _ = testing.connected_pair(protocol)
+    ghost, wall = server.world.spawn(Ghost), server.world.spawn(Wall)
+    with pytest.raises(TypeError, match="Ghost.friend = Wall"):
+        ghost.friend = wall  # type: ignore[assignment]
+    ghost.friend = ghost
