@@ -250,6 +250,7 @@ def test_arrays_are_compared_by_name_and_element() -> None:
     assert (difference.object, difference.id, difference.field) == ("arrays", 77, "heights")
     assert difference.mine is not None
     assert difference.theirs == difference.mine + 5
+    assert f"  heights[77]: {difference.mine} here, {difference.theirs} there" in str(report)
 
 
 @pytest.mark.parametrize(

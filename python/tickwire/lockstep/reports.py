@@ -114,6 +114,8 @@ class DesyncReport:
         lines = [f"after turn {self.turn}, player {self.player} has a different world:"]
         for it in self.differences:
             what = f"{it.object} {it.id}" + (f".{it.field}" if it.field else "")
+            if it.object == "arrays":
+                what = f"{it.field}[{it.id}]"
             lines.append(f"  {what}: {it.mine} here, {it.theirs} there")
         return "\n".join(lines)
 
