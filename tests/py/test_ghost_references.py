@@ -282,16 +282,16 @@ def test_a_ghost_that_is_gone_keeps_what_it_referred_to() -> None:
 
 def test_a_class_called_ghost_is_a_class_like_any_other() -> None:
     @tw.ghost
-    class Ghost:
-        friend: tw.Ref["Ghost"] = None
+    class House:
+        haunted_by: tw.Ref[Ghost] = None
 
     @tw.ghost
-    class Wall:
-        height: tw.u8 = 1
+    class Ghost:
+        age: tw.u8 = 1
 
-    protocol: tw.Protocol[Any] = tw.Protocol(1, [], ghosts=[Ghost, Wall])
+    protocol: tw.Protocol[Any] = tw.Protocol(1, [], ghosts=[House, Ghost])
     _, server, _ = testing.connected_pair(protocol)
-    ghost, wall = server.world.spawn(Ghost), server.world.spawn(Wall)
-    with pytest.raises(TypeError, match="Ghost.friend = Wall"):
-        ghost.friend = wall  # type: ignore[assignment]
-    ghost.friend = ghost
+    house, ghost = server.world.spawn(House), server.world.spawn(Ghost)
+    with pytest.raises(TypeError, match="House.haunted_by = House"):
+        house.haunted_by = house  # type: ignore[assignment]
+    house.haunted_by = ghost

@@ -310,6 +310,7 @@ def test_a_peer_may_be_played_over_real_sockets() -> None:
     other.close()
     assert sorted(names) == ["ann", "ann", "bob", "bob"]
 
+
 @pytest.mark.parametrize("wait", [0.3, 0.6, 0.9])
 def test_who_takes_the_number_of_a_player_who_is_gone_stays(wait: float) -> None:
     game = Game(conditions=tw.Conditions(latency=0.01))
@@ -321,6 +322,7 @@ def test_who_takes_the_number_of_a_player_who_is_gone_stays(wait: float) -> None
     newcomer = game.join(contact=1)
     game.run(6)
     me = game.peers[newcomer].me
-    assert me is not None and me.number == 0
+    assert me is not None
+    assert me.number == 0
     assert game.peers[newcomer].ended is None
     assert [len(peer.players) for peer in game.peers[1:]] == [4, 4, 4, 4]
