@@ -1,4 +1,4 @@
-"""Games in the same network: whoever hosts one answers whoever asks all."""
+"""Games in the same network: searches ask all machines, and those that host a game answer."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _check_port(port: int) -> int:
 
 
 def _numeric(source: Any, port: int) -> str:
-    """The address of whoever answered, with a port: the system names the interface, which has a number."""
+    """The address of the host that answered, with a port: the system names the interface by its number."""
     host = str(source[0])
     if ":" not in host:
         return f"{host}:{port}"
@@ -195,7 +195,7 @@ class LanAnnouncement:
         return self._asked - self._answers
 
     def close(self) -> None:
-        """The game isn't found any more. Once is enough."""
+        """Ends the announcement: the game isn't found any more. Closing twice is fine."""
         with self._closing:
             if self._waker.fileno() < 0:
                 return
@@ -339,7 +339,7 @@ class LanSearch:
         return sorted((game for _, game in self._found.values()), key=lambda game: (game.title, game.address))
 
     def close(self) -> None:
-        """Ends it. Once is enough."""
+        """Ends the search. Closing twice is fine."""
         for sender in self._sockets:
             sender.close()
         self._sockets = []
