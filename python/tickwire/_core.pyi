@@ -1962,8 +1962,8 @@ class World:
         /,
     ) -> None:
         """Sets a function that decides in each flush which clients are sent the properties with a condition
-        :func:`when`: it is called as the function of :class:`Hook`, with the clients and the class's
-        :class:`GhostArrays`, and returns masks like that. None instead of it: no function, and the last masks stay.
+        :func:`when`. Like the function of :class:`Hook` it is called with the clients and the class's
+        :class:`GhostArrays`, and returns a bool for each client and row. None removes it; the last masks stay.
 
         Args:
             class_: the ghost class.
@@ -1975,8 +1975,8 @@ class World:
             TypeError: this can't be called.
         """
     def set_condition(self, client: ClientHandle, class_: type, name: str, rows: _Array, /) -> bool:
-        """Says of which ghosts of a class a client is sent the properties with a condition :func:`when` from now on: a
-        buffer of bool, a row each; rows beyond are not, nor is what spawns later. False when the client is gone.
+        """Sets of which ghosts of a class a client is sent the properties with a condition :func:`when` from now on, by a
+        bool for each row. Rows beyond the mask aren't in it, nor are ghosts that spawn later. False if the client is gone.
 
         Args:
             client: who is sent them.
@@ -2042,13 +2042,14 @@ class World:
             GhostError: the class is not among the protocol's ghosts.
         """
     def set_must_know(self, class_: type, rows: _Array | None, /) -> None:
-        """Says which ghosts of a class clients must know: the score, the flags, the doors. Where not everything that is due
-        has room, these are created before the others, and sent before them, in up to half of the client's budget; what
-        of them is more than that goes by priority as all else. It doesn't say who has them: relevancy does.
+        """Sets which ghosts of a class clients must know soon: the score, flags, doors. If there isn't room for everything
+        that is due, these are created and updated before all others, in up to half of the client's budget; beyond that
+        they go by priority like the others. Which clients get them is decided by :meth:`relevancy` alone.
 
         Args:
             class_: the ghost class.
-            rows: a buffer of bool, a row each; rows beyond needn't be known, nor what spawns later. None: no row.
+            rows: a buffer with a bool for each row; False for rows beyond it and for ghosts that spawn later. None:
+                no row.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -3607,15 +3608,15 @@ class Player:
 
 @final
 class PlayerPath:
-    """The way by which a player is reached."""
+    """How a player is reached: :meth:`Peer.path`."""
 
     __match_args__ = ("kind", "through")
     @property
     def kind(self) -> Literal["direct", "punched", "relayed"]:
-        """``'direct'``: to its own address; ``'punched'``: through the NATs of both; ``'relayed'``: somebody carries."""
+        """``'direct'``: to its own address; ``'punched'``: through NATs; ``'relayed'``: through a player or a relay server."""
     @property
     def through(self) -> Player | None:
-        """The player who carries for the two; None where nobody does, or the rendezvous' relay."""
+        """The player who forwards the packets of the two; None on other paths, also through a relay server."""
 
 @final
 class PlayerJoined:
@@ -3943,10 +3944,10 @@ class Peer(Generic[_P]):
             player (Player): the player to remove.
         """
     def path(self, player: Player, /) -> PlayerPath | None:
-        """The way by which a player is reached; None of this peer itself, and of one who is gone.
+        """How a player is reached; None for this peer itself, and for a player who is gone.
 
         Args:
-            player (Player): whose way.
+            player (Player): whose path.
         """
     def send(
         self,

@@ -111,8 +111,10 @@ class SendResult(enum.Enum):
         "the channel is full: the other side doesn't ack or read what it was sent, or this tick has sent "
         "more than send_queue allows"
     )
-    NOT_CONNECTED = "the connection is not up: its Connected event hasn't come, or its Disconnected event has"
-
+    NOT_CONNECTED = (
+        "the connection is not up: its Connected event hasn't come, or its Disconnected event has; "
+        "or a game of peers has no host now"
+    )
     HIDDEN = "the client isn't to have a ghost that the call names"
 
     def __bool__(self) -> bool:

@@ -224,11 +224,12 @@ class When(Condition):
 
 
 def when(name: str, /) -> When:
-    """Only those clients are sent the property whom a mask names for each ghost. :meth:`World.condition` sets
-    a function that decides it, once a flush for all ghosts of the class; :meth:`World.set_condition` sets a
-    mask.
+    """The property is sent only to clients that a mask chooses for each ghost. :meth:`World.condition` sets a
+    function that returns the masks, called once a flush for all ghosts of the class;
+    :meth:`World.set_condition` sets the mask of one client.
 
-    A class has one such condition, which may be of several properties, and then none by owner.
+    A class has one such condition, for any number of its properties, and then no ``owner_only`` or
+    ``except_owner``.
 
     Args:
         name: what the game calls the condition, as ``"team"``.

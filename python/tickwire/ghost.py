@@ -212,9 +212,9 @@ class Hook(NamedTuple):
     """A client has the ghosts that a function chooses, once a flush for all clients.
 
     It is called with the clients, by slot, and the class's :class:`GhostArrays`. It returns a buffer of bool
-    with a line for each client and in it a row each (``numpy.zeros((len(clients), len(tanks)), bool)``), or a
-    list of a buffer for each client, or None: as it was. When it raises, or returns anything else, each
-    client keeps what it was to have, and the flush raises when all is out.
+    of the shape (clients, rows) (``numpy.zeros((len(clients), len(tanks)), bool)``), or a list with a buffer
+    for each client, or None: nothing changes. If it raises, or returns anything else, nothing changes either,
+    and the flush raises once everything is sent.
     """
 
     function: Callable[[list[ClientHandle], GhostArrays], Any]

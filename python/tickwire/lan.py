@@ -1,4 +1,4 @@
-"""Games in the same network: whoever hosts one answers whoever asks all."""
+"""Games in the same network: searches ask all machines, and those that host a game answer."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _check_port(port: int) -> int:
 
 
 def _numeric(source: Any, port: int) -> str:
-    """The address of whoever answered, with a port: the system names the interface, which has a number."""
+    """The address of the host that answered, with a port: the system names the interface by its number."""
     host = str(source[0])
     if ":" not in host:
         return f"{host}:{port}"
@@ -199,7 +199,7 @@ class LanAnnouncement:
         return self._asked - self._answers
 
     def close(self) -> None:
-        """The game isn't found any more. Once is enough."""
+        """Ends the announcement: the game isn't found any more. Closing twice is fine."""
         with self._closing:
             if self._waker.fileno() < 0:
                 return
@@ -347,7 +347,7 @@ class LanSearch:
         return len(self._found) < MAX_LAN_GAMES and of_one < _MAX_GAMES_OF_ONE
 
     def close(self) -> None:
-        """Ends it. Once is enough."""
+        """Ends the search. Closing twice is fine."""
         for sender in self._sockets:
             sender.close()
         self._sockets = []

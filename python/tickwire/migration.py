@@ -36,7 +36,7 @@ MAX_KEPT = 256
 MAX_WAIT = 10.0
 """Seconds that a message waits until it is known that its sender is the host."""
 MAX_FETCH = 10
-"""Times ``patience`` that a state may take that was asked for: whoever has it may only say so."""
+"""Times ``patience`` that a state may take that was asked for: a player may claim a state and not send it."""
 MAX_ANNOUNCED = 4
 MAX_HEARD = 8
 _COUNTERS = [
@@ -341,7 +341,7 @@ class Migrating:
         if known is not None and known.digest == chunk.hash:
             self._keep(number, chunk)
         elif known is None and number[0] == self._epoch and chunk.client == self._peer.master:
-            # The word of it may have been lost, and comes again.
+            # The note about it may have been lost, and comes again.
             self._pending[number] = chunk
             while len(self._pending) > 2:
                 del self._pending[min(self._pending)]

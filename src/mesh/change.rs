@@ -1,7 +1,7 @@
 //! Changes of the roster: the master proposes one, players ack it, and it counts once a quorum has.
 
-use super::links::{Expected, LinkEnd, LinkId, Role};
-use super::machine::{Action, Happening, Mesh, MeshFault, Phase, left_until};
+use super::links::{Expected, Link, LinkEnd, LinkId, Role};
+use super::machine::{Action, Happening, Mesh, MeshFault, Phase, Report, left_until};
 use super::message::{Message, Stamp};
 use super::roster::{LeaveReason, Member, Roster, Start, bit};
 use super::{MAX_PLAYERS, REPORT_GRACE};
@@ -69,8 +69,9 @@ impl Mesh {
             }
             Message::Lost { player: other, joined } => {
                 let known = self.stable.has(other, joined) || self.pends(other, joined);
-                if self.is_master() && known && other != player {
-                    self.report(now, player, other);
+                let from = self.links.iter().find(|link| link.id == id).and_then(Link::player);
+                if let (Some(from), true) = (from, self.is_master() && known && other != player) {
+                    self.report(now, from, (other, joined));
                 }
                 Ok(())
             }
@@ -372,7 +373,7 @@ impl Mesh {
         }
         if self.is_master() {
             self.note_going(player, joined, how.reason());
-            self.reports.retain(|(from, of, _)| *from != player && *of != player);
+            self.reports.retain(|(from, of, _)| *from != who && *of != who);
         } else if from_master {
             self.lose_master(now);
         } else {
@@ -403,9 +404,10 @@ impl Mesh {
         }
     }
 
-    /// Handles a player's report that it can't reach another.
-    fn report(&mut self, now: Instant, from: u8, of: u8) {
-        let same = |(a, b, _): &(u8, u8, Instant)| (*a, *b) == (from, of) || (*a, *b) == (of, from);
+    /// Handles a player's report that it can't reach another. A number is not enough: the next newcomer may get that
+    /// of a player who is gone.
+    fn report(&mut self, now: Instant, from: (u8, u32), of: (u8, u32)) {
+        let same = |(a, b, _): &Report| (*a, *b) == (from, of) || (*a, *b) == (of, from);
         if !self.reports.iter().any(same) && self.reports.len() < MAX_PLAYERS * MAX_PLAYERS {
             self.reports.push((from, of, now));
         }
@@ -418,14 +420,12 @@ impl Mesh {
         }
         let due: Vec<_> = self.reports.extract_if(.., |(_, _, at)| *at + REPORT_GRACE <= now).collect();
         for (from, of, _) in due {
-            let both = self.link_of(from).and(self.link_of(of));
-            let (Some(_), Some(one), Some(other)) = (both, self.stable.member(from), self.stable.member(of))
-            else {
-                continue;
-            };
-            let later = if one.joined > other.joined { one } else { other };
-            let (player, joined) = (later.player, later.joined);
-            self.note_going(player, joined, LeaveReason::Unreachable);
+            let is_here =
+                |(player, joined)| self.stable.has(player, joined) && self.link_of(player).is_some();
+            if is_here(from) && is_here(of) {
+                let (player, joined) = if from.1 > of.1 { from } else { of };
+                self.note_going(player, joined, LeaveReason::Unreachable);
+            }
         }
     }
 

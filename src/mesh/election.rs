@@ -14,16 +14,16 @@ impl Mesh {
         let until = now + self.config.timeout + ELECTION_GRACE;
         self.election = Some(Election { next_at: self.turn(now, 0), until, claim: None });
         self.check_minority(now);
-        // Whoever noticed it earlier may have asked already: two who ask at once would have to ask again.
+        // Another player may have noticed earlier, and asked already: if two ask at once, both must ask again.
         self.replay(now, None);
         self.update_election(now);
     }
 
-    /// Has a master be voted for once more, in an epoch that counts for all: whoever asked for votes after it was elected takes
-    /// nothing from it any more. It is the master all the while.
+    /// Has this master elected again, in a newer epoch: a player that asked for votes after the first election ignores
+    /// the old epoch. It stays the master meanwhile.
     fn renew(&mut self, now: Instant, epoch: u32) {
         if now < self.renewed_at + CLAIM_TIMEOUT {
-            // It asks again, and nobody is to keep all busy with elections.
+            // The player asks again; nobody may keep all players busy with elections.
             return;
         }
         self.renewed_at = now;

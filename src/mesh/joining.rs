@@ -151,7 +151,7 @@ impl Mesh {
                 if let Some(link) = self.link_mut(id) {
                     link.role = Role::Player { player: master, joined: master_joined };
                 }
-                // Only now: whoever was asked before may not be the master.
+                // Only now: the peer that was asked before may not be the master.
                 self.send(id, Message::SealedWith { key: self.config.key });
                 self.say_reached();
                 Ok(())

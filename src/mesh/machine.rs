@@ -160,7 +160,7 @@ pub struct Mesh {
     pub(super) keys: [Option<Key>; MAX_PLAYERS],
     pub(super) next_joined: u32,
     pub(super) going: Vec<(u8, u32, LeaveReason)>,
-    pub(super) reports: Vec<(u8, u8, Instant)>,
+    pub(super) reports: Vec<Report>,
     pub(super) start: Option<Start>,
     /// Members of either roster that said goodbye: they count for neither side of a quorum.
     pub(super) gone: Vec<(u8, u32)>,
@@ -178,6 +178,9 @@ pub struct Mesh {
     pub(super) actions: VecDeque<Action>,
     pub(super) happenings: VecDeque<Happening>,
 }
+
+/// A player's report that it can't reach another, and when it came. Both by number and by when they joined.
+pub(super) type Report = ((u8, u32), (u8, u32), Instant);
 
 impl Mesh {
     fn new(config: MeshConfig, phase: Phase) -> Self {

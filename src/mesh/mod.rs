@@ -61,7 +61,7 @@ const CLAIM_STAGGER: Duration = Duration::from_millis(250);
 /// How long a claim waits for votes.
 const CLAIM_TIMEOUT: Duration = Duration::from_millis(1000);
 
-/// How long whoever was denied waits before it claims again: the one that was voted for may be about to be it.
+/// How long a player that was denied a vote waits before it claims again: another one may be about to win.
 const DENIED_PAUSE: Duration = Duration::from_millis(250);
 
 /// How long an election goes on for members whose own timeout comes later.

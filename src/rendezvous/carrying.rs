@@ -1,9 +1,8 @@
-//! Two members of a game that don't reach each other, by way of a third that reaches both.
+//! Two members of a game that don't reach each other, through a third one, the carrier, that reaches both.
 //!
-//! Promises: a member carries only for neighbours that are named to it, from the address of one to that of the other, each
-//! datagram once and as long as it came, at a bounded rate; a way by somebody who falls silent is left within a second or two
-//! for one by somebody else; what is carried is netcode's, sealed between the two ends, so whoever carries can lose it and no
-//! more. State is bounded by the number of players.
+//! Promises: a member carries only between neighbours that are named to it, each datagram once and unchanged, at a bounded
+//! rate. If a carrier falls silent, another one takes over within a second or two. The datagrams are netcode's, sealed between
+//! the two ends, so a carrier can lose them, and neither read nor change them. State is bounded by the number of players.
 //!
 //! On the wire: [`CARRIED`], the sender's number, the receiver's, and the datagram.
 
@@ -94,7 +93,7 @@ pub struct MemberRelay {
     counters: CarryCounters,
 }
 
-/// The address that stands for a player, by whoever carries.
+/// The address that stands for a player who is reached through a carrier.
 pub fn member_address(player: u8, joined: u32) -> SocketAddr {
     let [a, b, c, d] = NETWORK;
     let joined = [(joined >> 16) as u16, joined as u16];
@@ -178,7 +177,7 @@ impl MemberRelay {
         taken.map_or(CarriedHere::Taken, CarriedHere::Ours)
     }
 
-    /// Something for us, by whoever is at this address.
+    /// A carried datagram for us came from this address, the carrier's.
     fn take(&mut self, now: Instant, from: SocketAddr, sender: u8) -> Option<SocketAddr> {
         let through = self.neighbours.iter().find(|it| it.address == Some(from))?.player;
         let sender = self.neighbours.iter().find(|it| it.player == sender && it.player != through)?;
@@ -219,7 +218,7 @@ impl MemberRelay {
         out.push(to, datagram);
     }
 
-    /// Who is to carry to a player now: whoever does, unless nothing has come from there for too long.
+    /// The carrier to a player from now on: the present one, unless nothing has come from it for too long.
     fn carrier_to(&mut self, now: Instant, to: (u8, u32)) -> Option<SocketAddr> {
         let may = |it: &&Neighbour| it.address.is_some() && it.player != to.0;
         let way = self.ways.iter_mut().find(|way| way.to == to);

@@ -201,7 +201,7 @@ def test_mistakes_are_named() -> None:
     scene = Scene()
     with pytest.raises(tw.GhostError, match=r"Tank has the condition tw.when\('team'\), not 'side'"):
         scene.world.condition(Tank, "side", by_team)
-    with pytest.raises(TypeError, match="rows must be a buffer of bool"):
+    with pytest.raises(TypeError, match="rows must be a buffer with a bool for each row"):
         scene.world.set_condition(scene.handles[0], Tank, "team", 3)  # type: ignore[arg-type]
     scene.world.spawn(Tank(plan=3))
     scene.world.condition(Tank, "team", lambda *_: np.ones((1, 1), bool))

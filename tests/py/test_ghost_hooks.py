@@ -117,7 +117,7 @@ def test_one_buffer_for_all_clients_does_too() -> None:
             TypeError,
             "not one of format 'f'",
         ),
-        ([3, 4], TypeError, "rows must be a buffer of bool, a row each, not int"),
+        ([3, 4], TypeError, "hook of Tank: rows must be a buffer with a bool for each row"),
     ],
 )
 def test_a_wrong_mask_is_said_and_changes_nothing(answer: Any, kind: type[Exception], sentence: str) -> None:

@@ -147,7 +147,7 @@ def test_what_is_near_goes_before_what_is_far() -> None:
 
 def test_mistakes_are_named() -> None:
     scene = Scene()
-    with pytest.raises(TypeError, match="rows must be a buffer of bool"):
+    with pytest.raises(TypeError, match="rows must be a buffer with a bool for each row"):
         scene.world.set_must_know(Thing, 3)  # type: ignore[arg-type]
     for weight in (0.0, 1.5, float("nan")):
         with pytest.raises(ValueError, match="Thing: grid's far_weight must be above 0 and at most 1"):

@@ -278,3 +278,20 @@ def test_a_ghost_that_is_gone_keeps_what_it_referred_to() -> None:
     scene.run()
     assert tank.crate is crate
     assert seen.crate is theirs
+
+
+def test_a_class_called_ghost_is_a_class_like_any_other() -> None:
+    @tw.ghost
+    class House:
+        haunted_by: tw.Ref[Ghost] = None
+
+    @tw.ghost
+    class Ghost:
+        age: tw.u8 = 1
+
+    protocol: tw.Protocol[Any] = tw.Protocol(1, [], ghosts=[House, Ghost])
+    _, server, _ = testing.connected_pair(protocol)
+    house, ghost = server.world.spawn(House), server.world.spawn(Ghost)
+    with pytest.raises(TypeError, match="House.haunted_by = House"):
+        house.haunted_by = house  # type: ignore[assignment]
+    house.haunted_by = ghost

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tickwire as tw
 from tickwire.lockstep import Desync, DesyncReport, Healed, Joined, JoinRefused, Turn
+from tickwire.lockstep.reports import Objects
 
 
 @tw.message
@@ -250,6 +251,7 @@ def test_arrays_are_compared_by_name_and_element() -> None:
     assert (difference.object, difference.id, difference.field) == ("arrays", 77, "heights")
     assert difference.mine is not None
     assert difference.theirs == difference.mine + 5
+    assert f"  heights[77]: {difference.mine} here, {difference.theirs} there" in str(report)
 
 
 @pytest.mark.parametrize(
@@ -352,3 +354,31 @@ def test_mistakes_with_joining_and_healing_are_named() -> None:
     match.join()
     with pytest.raises(ValueError, match="not of player 2, who came later: give load"):
         match.run(4)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        (None, "arrays must give a mapping of names to arrays, not NoneType"),
+        ({"x": [1]}, r"arrays\['x'\] must be an array, not list"),
+    ],
+)
+def test_what_arrays_gives_is_named_when_it_is_no_array(given: Any, error: str) -> None:
+    with pytest.raises(TypeError, match=error):
+        Objects({}, lambda: given).all_arrays()
+
+
+@pytest.mark.parametrize("name", ["heal", "joining"])
+def test_a_world_needs_a_channel_of_chunks(name: str) -> None:
+    network = tw.SimulatedNetwork()
+    protocol = tw.Protocol(3, [Move], peers=True)
+    peer = tw.Peer.host(protocol, bind="10.0.0.1:7", network=network)
+    started = None
+    assert peer.start(countdown=0)
+    while started is None:
+        network.advance(1 / 60)
+        with peer.tick() as inbox:
+            started = next((event for event in inbox.events if isinstance(event, tw.Started)), None)
+    settings: Any = {name: True, "save": bytes, "load": print}
+    with pytest.raises(ValueError, match=f"{name} must be False where the protocol has no channel of chunks"):
+        tw.Lockstep(peer, started, COMMANDS, **settings)

@@ -309,3 +309,20 @@ def test_a_peer_may_be_played_over_real_sockets() -> None:
     host.close()
     other.close()
     assert sorted(names) == ["ann", "ann", "bob", "bob"]
+
+
+@pytest.mark.parametrize("wait", [0.3, 0.6, 0.9])
+def test_who_takes_the_number_of_a_player_who_is_gone_stays(wait: float) -> None:
+    game = Game(conditions=tw.Conditions(latency=0.01))
+    for _ in range(3):
+        game.join()
+        game.run(2)
+    game.peers[0].close()  # the others report to the new master that they don't reach number 0 any more
+    game.run(wait)
+    newcomer = game.join(contact=1)
+    game.run(6)
+    me = game.peers[newcomer].me
+    assert me is not None
+    assert me.number == 0
+    assert game.peers[newcomer].ended is None
+    assert [len(peer.players) for peer in game.peers[1:]] == [4, 4, 4, 4]

@@ -45,3 +45,17 @@ def test_a_line_a_second_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.warns(UserWarning, match="has no key"):
         assert sample.main(["--host", "0.0.0.0:0", "--seconds", "0.2", "--name", "ann"]) == 0
     assert "ann hosts" in capsys.readouterr().out
+
+
+def test_it_says_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        sample.main(["--join", "nowhere"])
+    assert "argument --join: 'nowhere' is not a name and a port" in capsys.readouterr().err
+    with tw.Peer.host(PROTOCOL, name="ann", bind="127.0.0.1:0") as taken:
+        assert sample.main(["--host", str(taken.address), "--seconds", "0.2"]) == 1
+    assert "can't open a game: " in capsys.readouterr().err
+
+
+def test_who_finds_nobody_is_told_why(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sample.main(["--join", "127.0.0.1:9", "--seconds", "8"]) == 1
+    assert "the game is over: nobody answers at the address" in capsys.readouterr().err

@@ -68,3 +68,18 @@ def test_it_says_what_is_wrong_with_a_command(capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit):
         sample.main(["--help"])
     assert "--join ADDRESS" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        sample.main(["--host", "nowhere"])
+    assert "argument --host: 'nowhere' is not an address with a port" in capsys.readouterr().err
+
+
+def test_a_duel_that_ends_before_it_begins_says_why() -> None:
+    network = tw.SimulatedNetwork()
+    guest = tw.Peer.join("10.0.0.1:7", PROTOCOL, name="b", bind="10.0.0.2:7", network=network)
+    duel = Duel(guest)
+    for _ in range(60 * 7):
+        duel.tick(0)
+        network.advance(1 / 60)
+        if duel.over:
+            break
+    assert duel.ended is tw.LeaveReason.NO_ANSWER

@@ -170,5 +170,7 @@ def test_a_friend_joins_by_code_and_bots_take_the_rest() -> None:
 def test_it_says_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     assert rts.main(["play", "--headless", "--host", "--join", "127.0.0.1:9"]) == 1
     assert "not both" in capsys.readouterr().err
+    assert rts.main(["play", "--headless", "--join", "KTRX7B"]) == 1
+    assert "with a code --rendezvous" in capsys.readouterr().err
     assert rts.main(["play", "--headless", "--host", "nowhere"]) == 1
     assert "can't open a game" in capsys.readouterr().err

@@ -70,8 +70,8 @@ class Lockstep:
         snapshot_every: turns between two snapshots in the recording; 0: none.
         joining: whether newcomers are let in while the game runs: they load the world of ``save``, which goes
             to them as a chunk. None: where ``save`` and ``load`` are given. The same on all peers.
-        heal: whether whoever has another world than more than half of all is sent theirs, by ``save`` and
-            ``load``. The same on all peers.
+        heal: whether a player whose world differs from that of more than half of the players is sent
+            theirs, by ``save`` and ``load``. The same on all peers.
         arrays: gives arrays of numbers by name, which :meth:`check` compares element by element beside
             ``objects``. On all peers or on none.
 
@@ -124,6 +124,11 @@ class Lockstep:
         for name, wanted in (("joining", joining), ("heal", heal)):
             if wanted and (save is None or load is None):
                 raise ValueError(f"{name} must be False where save or load isn't given, not True")
+            if wanted and all(channel.kind != "chunks" for channel in peer.protocol.channels):
+                raise ValueError(
+                    f"{name} must be False where the protocol has no channel of chunks, on which the world is "
+                    "sent, not True: add tw.chunks() to its channels"
+                )
         if objects is not None and not isinstance(objects, Mapping):
             raise TypeError(f"objects must be a mapping of classes to names, not {type(objects).__name__}")
         if record is not None and not isinstance(record, str | Path):
@@ -142,8 +147,8 @@ class Lockstep:
                 )
             seconds = f"{peer.time - started.at:.1f} s"
             raise ValueError(
-                f"started.at must be at most {MAX_LATE:g} s ago, not {seconds}: one who comes after the "
-                "start can't take part in its turns without load; give load, or host with late_joining=False"
+                f"started.at must be at most {MAX_LATE:g} s ago, not {seconds}: a player who joins after the "
+                "start needs the others' world; give save and load, or host with late_joining=False"
             )
         self._me = me.number
         self._peer = peer

@@ -114,6 +114,8 @@ class DesyncReport:
         lines = [f"after turn {self.turn}, player {self.player} has a different world:"]
         for it in self.differences:
             what = f"{it.object} {it.id}" + (f".{it.field}" if it.field else "")
+            if it.object == "arrays":
+                what = f"{it.field}[{it.id}]"
             lines.append(f"  {what}: {it.mine} here, {it.theirs} there")
         return "\n".join(lines)
 
@@ -165,13 +167,21 @@ class Objects:
         """The arrays in the order of their names, which is the same on all sides."""
         if self.arrays is not None:
             given = self.arrays()
-        if given is None:
+        elif given is None:
             return None
         if not isinstance(given, Mapping):
             raise TypeError(f"arrays must give a mapping of names to arrays, not {type(given).__name__}")
         self.array_names = sorted(given)
         for place, name in enumerate(self.array_names):
-            if memoryview(given[name]).format.lstrip("@=<>!") in ("f", "d"):
+            try:
+                kind = memoryview(given[name]).format
+            except (TypeError, ValueError):
+                # NumPy's own types, such as dates, have no view: the core names them.
+                if not hasattr(given[name], "dtype"):
+                    text = f"arrays[{name!r}] must be an array, not {type(given[name]).__name__}"
+                    raise TypeError(text) from None
+                continue
+            if kind.lstrip("@=<>!") in ("f", "d"):
                 self.floats.update((len(self.classes) + place, field) for field in range(_ROW))
         return [(name, given[name]) for name in self.array_names]
 

@@ -106,30 +106,29 @@ class Camp:
 def play(parsed: argparse.Namespace) -> None:
     """Says a line a second, and brings a log now and then."""
     with ExitStack() as stack:
-        if parsed.join is None:
-            name = parsed.name or "host"
-            peer = tw.Peer.host(PROTOCOL, name=name, players=8, bind=parsed.host, timeout=2)
-        else:
-            name = parsed.name or f"guest {random.randrange(100)}"
-            peer = tw.Peer.join(parsed.join, PROTOCOL, name=name, timeout=2)
+        with command.opening_game():
+            if parsed.join is None:
+                name = parsed.name or "host"
+                peer = tw.Peer.host(PROTOCOL, name=name, players=8, bind=parsed.host, timeout=2)
+            else:
+                name = parsed.name or f"guest {random.randrange(100)}"
+                peer = tw.Peer.join(parsed.join, PROTOCOL, name=name, timeout=2)
         camp = Camp(stack.enter_context(peer))
         for tick in tw.ticks(RATE, duration=parsed.seconds):
             camp.tick(random.random() < 1 / (RATE * max(1, len(peer.players))))
+            if camp.over:
+                raise command.SampleError(f"the game is {camp.news}")
             if tick % RATE == 0:
                 print(camp.line(), flush=True)
-            if camp.over:
-                break
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     text = "A fire that players keep: stop the one who hosts it, and another one goes on."
     parser = Parser(prog="python -m tickwire.samples.campfire", description=text)
-    where, kind = "0.0.0.0:40000", command.number(float, 0.1, 1_000_000)
-    parser.add_argument("--host", default=where, metavar="ADDRESS", help=f"light it there ({where})")
-    parser.add_argument("--join", metavar="ADDRESS", help="where any of the others is: sit down there")
+    join = "the address of any player who is there: sit down at that player's fire"
+    command.add_peer_options(parser, "light a fire, and let others join there", join)
     parser.add_argument("--name", metavar="NAME", help="what the others call you")
-    parser.add_argument("--seconds", type=kind, metavar="N", help="ends by itself after so long")
     parser.set_defaults(run=play)
     return command.run(parser, arguments)
 

@@ -155,6 +155,24 @@ def cannot_listen(error: OSError) -> str:
 
 
 @contextmanager
+def opening_game() -> Iterator[None]:
+    """What keeps a peer from hosting or joining, as a sentence."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise SampleError(f"can't open a game: {error}") from None
+
+
+def add_peer_options(parser: argparse.ArgumentParser, host: str, join: str) -> None:
+    """``--host`` and ``--join`` of a game of peers, with these texts, and ``--seconds``."""
+    address, seconds, everywhere = argument(tw.Address), number(float, 0.1, 1_000_000), "0.0.0.0:40000"
+    text = f"{host} ({everywhere}, also without any option)"
+    parser.add_argument("--host", type=address, default=everywhere, metavar="ADDRESS", help=text)
+    parser.add_argument("--join", type=argument(_look_up), metavar="ADDRESS", help=join)
+    parser.add_argument("--seconds", type=seconds, metavar="N", help="end after N seconds")
+
+
+@contextmanager
 def dial(parsed: argparse.Namespace, protocol: tw.Protocol, **settings: Any) -> Iterator[tw.Client]:
     """A client of the server, over the network that the options ask for. It is not connected yet."""
     if parsed.network == "none":

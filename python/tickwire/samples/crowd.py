@@ -229,7 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog=prog, description="Thousands of wanderers, of which everybody sees those that are near."
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    server = commands.add_parser("serve", help="the server, on which they random_walk")
+    server = commands.add_parser("serve", help="the server, with wanderers who walk about")
     command.add_server_options(server)
     count = command.number(int, 1, 50_000)
     text = "how many there are (10,000)"

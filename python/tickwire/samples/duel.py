@@ -85,6 +85,7 @@ class Duel:
         begin(self.state)
         self.rollback: tw.Rollback[int] | None = None
         self.me, self.over, self.news = 0, False, "waiting for the other player"
+        self.ended: tw.LeaveReason | None = None
 
     def tick(self, pressed: int) -> None:
         """Runs one frame with this player's input."""
@@ -109,7 +110,7 @@ class Duel:
             self.rollback = tw.Rollback(self.peer, INPUT_BITS, state=self.state, rate=RATE)
             self.me, self.news = (self.peer.me.number if self.peer.me else 0), "fight!"
         elif isinstance(event, tw.GameEnded):
-            self.news, self.over = f"over: {event.reason}", True
+            self.ended, self.over = event.reason, True
 
     @property
     def pace(self) -> float:
@@ -139,10 +140,11 @@ def play(parsed: argparse.Namespace) -> None:
     import pygame
 
     with ExitStack() as stack:
-        if parsed.join is None:
-            peer = tw.Peer.host(PROTOCOL, name="host", players=2, bind=parsed.host)
-        else:
-            peer = tw.Peer.join(parsed.join, PROTOCOL, name="guest")
+        with command.opening_game():
+            if parsed.join is None:
+                peer = tw.Peer.host(PROTOCOL, name="host", players=2, bind=parsed.host)
+            else:
+                peer = tw.Peer.join(parsed.join, PROTOCOL, name="guest")
         duel, bot = Duel(stack.enter_context(peer)), None
         if parsed.bot:
             other = tw.Peer.join(f"127.0.0.1:{peer.address.port}", PROTOCOL, name="bot")
@@ -179,19 +181,16 @@ def play(parsed: argparse.Namespace) -> None:
             pygame.display.flip()
             frames += 1
             clock.tick_busy_loop(round(duel.pace))
+        if duel.ended is not None:
+            raise command.SampleError(f"the game is over: {duel.ended}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     text = "Two fighters. Arrows move and jump, X punches, C blocks, T taunts."
     parser = Parser(prog="python -m tickwire.samples.duel", description=text)
-    where, kind = "0.0.0.0:40000", command.number(float, 0.1, 1_000_000)
-    parser.add_argument(
-        "--host", default=where, metavar="ADDRESS", help=f"wait for the other player there ({where})"
-    )
-    parser.add_argument("--join", metavar="ADDRESS", help="the other player's address: fight there")
+    command.add_peer_options(parser, "wait for the other player there", "the other player's address")
     parser.add_argument("--bot", action="store_true", help="fight a bot, in this program")
-    parser.add_argument("--seconds", type=kind, metavar="N", help="end after N seconds")
     parser.set_defaults(run=play)
     return command.run(parser, arguments)
 

@@ -125,7 +125,7 @@ impl Lockstep {
             return;
         }
         if !heals && (self.newcomers.fresh >> player & 1 == 0 || !plays && self.decider != self.config.me) {
-            // Whoever decides lets it in; when all know that it counts, any of them helps it on.
+            // Only the deciding player lets it in; once all know that it is in, any of them helps it.
             return;
         }
         let (may, newest) = (plays || self.departures.may_admit(player, self.turn), self.turn);
@@ -232,7 +232,7 @@ impl Lockstep {
         }
     }
 
-    /// What a newcomer is told now.
+    /// The next word to a newcomer.
     pub(super) fn guest_word(&mut self, now: Instant, player: u8, room: usize) -> Option<JoinWord> {
         let newest = self.turn;
         let oldest = newest + 1 - self.newcomers.history.len() as TurnNumber;
@@ -291,7 +291,7 @@ impl Lockstep {
         (turns + delay).clamp(delay + 4, MAX_NOTICE)
     }
 
-    /// Proposes whoever has caught up, where that is this player's part.
+    /// Proposes a newcomer that has caught up, if this player decides.
     pub(super) fn propose_newcomers(&mut self, turn: TurnNumber) {
         let is_said = self.controls.iter().any(|control| matches!(control, Control::Join(_)));
         if self.decider != self.config.me || is_said || self.newcomer.is_some() {
@@ -332,7 +332,7 @@ impl Lockstep {
         }
     }
 
-    /// Whoever takes part in this turn and not in the one before it.
+    /// The players that take part in this turn and not in the one before it.
     pub(super) fn came(&self, turn: TurnNumber, players: u16) -> u16 {
         members(players).filter(|it| self.departures.joined(*it) == turn).fold(0, |all, it| all | 1 << it)
     }

@@ -150,8 +150,9 @@ fn masks(
     let name = rows.name();
     let wrong = |what: String| {
         PyTypeError::new_err(format!(
-            "the {kind} hook of {name} must return None, a buffer of bool with a line for each client and in it a row \
-             each, or a list of a buffer for each client, not {what}"
+            "the {kind} hook of {name} must return None, a buffer of bool of the shape (clients, rows), here ({clients}, \
+             {}), or a list with a buffer of bool for each client, not {what}",
+            rows.count()
         ))
     };
     let fits = |length: usize| length == before || length == rows.count();
@@ -189,7 +190,8 @@ fn masks(
     };
     let mut masks = Vec::new();
     for mask in each {
-        let mask = relevancy::mask(&mask?)?;
+        let mask = relevancy::mask(&mask?)
+            .map_err(|error| said_of(answer.py(), &error, &format!("the {kind} hook of {name}")))?;
         if !fits(mask.len()) {
             return Err(length_of(mask.len()));
         }

@@ -87,8 +87,10 @@ impl References {
 /// Whether a class is one that a reference is of: itself or derived from it, by type or by name.
 fn fits(class: &Bound<'_, PyType>, wanted: &Bound<'_, PyAny>) -> PyResult<bool> {
     if let Ok(name) = wanted.cast::<PyString>() {
+        // A game may call a class Ghost, as the library calls the base of all of them.
+        let common = class.py().get_type::<Ghost>();
         for base in class.mro() {
-            if base.cast::<PyType>()?.name()?.as_any().eq(name)? {
+            if !base.is(&common) && base.cast::<PyType>()?.name()?.as_any().eq(name)? {
                 return Ok(true);
             }
         }

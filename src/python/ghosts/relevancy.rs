@@ -81,13 +81,20 @@ pub(super) fn places(given: &Bound<'_, PyAny>) -> PyResult<Vec<[f64; 3]>> {
 
 /// Reads a buffer of bools or bytes, one for each row.
 pub(super) fn mask(given: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
-    let wrong =
-        |what: &str| PyTypeError::new_err(format!("rows must be a buffer of bool, a row each, not {what}"));
+    let wrong = |what: &str| {
+        PyTypeError::new_err(format!(
+            "rows must be a buffer with a bool for each row, such as numpy.array([...], bool), not {what}"
+        ))
+    };
     let Ok(raw) = Raw::get(given, ffi::PyBUF_FULL_RO) else {
         return Err(wrong(&given.get_type().name()?.to_string()));
     };
-    if raw.item_size() != 1 || raw.dimensions() != 1 {
-        return Err(wrong(&format!("{} of {} bytes each", raw.format().to_string_lossy(), raw.item_size())));
+    if raw.dimensions() != 1 {
+        return Err(wrong(&format!("one of {} dimensions", raw.dimensions())));
+    }
+    if raw.item_size() != 1 {
+        let format = raw.format().to_string_lossy().into_owned();
+        return Err(wrong(&format!("one of format '{format}', {} bytes each", raw.item_size())));
     }
     let mut bytes = Vec::new();
     raw.append_to(given.py(), &mut bytes)?;

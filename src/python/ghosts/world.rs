@@ -242,8 +242,8 @@ impl World {
     }
 
     /// Sets a function that decides in each flush which clients are sent the properties with a condition
-    /// :func:`when`: it is called as the function of :class:`Hook`, with the clients and the class's
-    /// :class:`GhostArrays`, and returns masks like that. None instead of it: no function, and the last masks stay.
+    /// :func:`when`. Like the function of :class:`Hook` it is called with the clients and the class's
+    /// :class:`GhostArrays`, and returns a bool for each client and row. None removes it; the last masks stay.
     ///
     /// Args:
     ///     class_: the ghost class.
@@ -263,8 +263,8 @@ impl World {
         Ok(())
     }
 
-    /// Says of which ghosts of a class a client is sent the properties with a condition :func:`when` from now on: a
-    /// buffer of bool, a row each; rows beyond are not, nor is what spawns later. False when the client is gone.
+    /// Sets of which ghosts of a class a client is sent the properties with a condition :func:`when` from now on, by a
+    /// bool for each row. Rows beyond the mask aren't in it, nor are ghosts that spawn later. False if the client is gone.
     ///
     /// Args:
     ///     client: who is sent them.
@@ -383,13 +383,14 @@ impl World {
         self.set_class_weights(rows, &weights)
     }
 
-    /// Says which ghosts of a class clients must know: the score, the flags, the doors. Where not everything that is due
-    /// has room, these are created before the others, and sent before them, in up to half of the client's budget; what
-    /// of them is more than that goes by priority as all else. It doesn't say who has them: relevancy does.
+    /// Sets which ghosts of a class clients must know soon: the score, flags, doors. If there isn't room for everything
+    /// that is due, these are created and updated before all others, in up to half of the client's budget; beyond that
+    /// they go by priority like the others. Which clients get them is decided by :meth:`relevancy` alone.
     ///
     /// Args:
     ///     class_: the ghost class.
-    ///     rows: a buffer of bool, a row each; rows beyond needn't be known, nor what spawns later. None: no row.
+    ///     rows: a buffer with a bool for each row; False for rows beyond it and for ghosts that spawn later. None:
+    ///         no row.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.

@@ -420,10 +420,10 @@ impl Peer {
         })
     }
 
-    /// The way by which a player is reached; None of this peer itself, and of one who is gone.
+    /// How a player is reached; None for this peer itself, and for a player who is gone.
     ///
     /// Args:
-    ///     player (Player): whose way.
+    ///     player (Player): whose path.
     #[pyo3(signature = (player, /))]
     fn path(&self, py: Python<'_>, player: &Bound<'_, Player>) -> PyResult<Option<PlayerPath>> {
         let player = self.check(player.get())?;

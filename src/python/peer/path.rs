@@ -1,4 +1,4 @@
-//! The way by which a player is reached.
+//! How a player is reached.
 
 use core::net::SocketAddr;
 
@@ -9,12 +9,12 @@ use super::events::Player;
 use crate::driver::Driver;
 use crate::rendezvous::{PathKind, member_of};
 
-/// The way by which a player is reached.
+/// How a player is reached: :meth:`Peer.path`.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct PlayerPath {
     pub(super) kind: PathKind,
-    /// The player who carries for the two; None where nobody does, or the rendezvous' relay.
+    /// The player who forwards the packets of the two; None on other paths, also through a relay server.
     #[pyo3(get)]
     pub(super) through: Option<Py<Player>>,
 }
@@ -26,7 +26,7 @@ impl PlayerPath {
         ("kind", "through")
     }
 
-    /// ``'direct'``: to its own address; ``'punched'``: through the NATs of both; ``'relayed'``: somebody carries.
+    /// ``'direct'``: to its own address; ``'punched'``: through NATs; ``'relayed'``: through a player or a relay server.
     #[getter]
     fn kind(&self) -> &'static str {
         match self.kind {

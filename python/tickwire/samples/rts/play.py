@@ -125,6 +125,9 @@ def play(parsed: argparse.Namespace) -> None:
 
 
 def _open(parsed: argparse.Namespace, stack: ExitStack) -> tuple[tw.Peer, Lobby | None]:
+    if parsed.join is not None and parsed.rendezvous is None and ":" not in parsed.join:
+        text = "give an address such as 192.0.2.7:40000, or with a code --rendezvous"
+        raise command.SampleError(f"{parsed.join!r} has no port: {text}")
     try:
         rendezvous = None if parsed.rendezvous is None else tw.resolve(parsed.rendezvous).result()[0]
         if parsed.join is not None:
