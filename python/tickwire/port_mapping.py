@@ -60,7 +60,8 @@ class PortMapping:
         self._host, self._lease, self._gateway = host, lease, gateway
         self._module: Any = module
         self._upnp: Any = None
-        self._mapped: tuple[int, str] | None = None
+        # Which port is mapped, and who was asked for it.
+        self._mapped: tuple[int, Any] | None = None
         self._lock = threading.Lock()
         self._state: Literal["asking", "mapped", "failed", "closed"] = "asking"
         self._error: str | None = None
@@ -122,10 +123,11 @@ class PortMapping:
             for _ in range(max(1, round(pause / 5))):
                 if self._over.wait(min(pause, 5.0)) or self._host.closed:
                     break
-        if self._mapped is not None and self._upnp is not None:
-            # It ends with its lease in any case.
+        if self._mapped is not None:
+            # Most end with their lease in any case; some NATs give ports for good.
             with contextlib.suppress(Exception):
-                self._upnp.deleteportmapping(*self._mapped)
+                at, upnp = self._mapped
+                upnp.deleteportmapping(at, "UDP")
         self._note("closed", None, None)
 
     def _note(
@@ -157,6 +159,6 @@ class PortMapping:
                 except Exception as error:
                     problem = error
                     continue
-                self._mapped = (at, "UDP")
+                self._mapped = (at, self._upnp)
                 return Address(f"{self._upnp.externalipaddress()}:{at}")
         raise problem or OSError("the NAT gives no port")
