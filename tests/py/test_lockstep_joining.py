@@ -195,7 +195,7 @@ def test_worlds_that_nobody_asked_for_take_no_others_place() -> None:
             return (5, 0) if data == b"asked" else None
 
     core: Any = Core()
-    worlds = Worlds(core, core, tw.Random(1), None, lambda state: None)
+    worlds = Worlds(core, core, tw.Random(1), None, lambda _: None)
     taken = worlds.take()
     assert taken is not None
     assert taken[0] == 5

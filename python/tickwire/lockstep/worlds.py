@@ -45,7 +45,7 @@ class Worlds:
     def serve(self) -> None:
         """Sends the world after the newest turn to those who want it."""
         now = self._peer.time
-        # Whom the game hasn't heard of yet gets it in a later tick: a world given to nobody isn't given again.
+        # Whom the game hasn't heard of yet gets it later: a world given to nobody isn't given again.
         here = {player.number: player for player in self._peer.players}
         wanted = [player for player in self._core.states_wanted() if player in here]
         if wanted and self._save is not None:
