@@ -36,8 +36,10 @@ impl Peer {
             let player = lock(&self.players).by_handle.get(&peer).map(|player| player.get().number);
             let (ChunkEvent::Received { stored, .. }, Some(player)) = (event, player) else { continue };
             let mut states = lock(&self.states);
-            if states.len() == MAX_STATES {
-                states.pop_front();
+            if states.len() == MAX_STATES
+                && let Some((_, Stored::File(path))) = states.pop_front()
+            {
+                let _ = std::fs::remove_file(&path);
             }
             states.push_back((player, stored));
         }
@@ -50,10 +52,16 @@ impl Peer {
             let (player, stored) = lock(&self.states).pop_front()?;
             match stored {
                 Stored::Bytes(bytes) => return Some((player, bytes)),
-                Stored::File(path) | Stored::Reused(path) => {
+                Stored::File(path) => {
                     if let Ok(bytes) = std::fs::read(&path) {
                         // It is of this one moment: a later one is another file.
                         let _ = std::fs::remove_file(&path);
+                        return Some((player, bytes));
+                    }
+                }
+                // A file of the game's that was there before: whoever offers it as a world has nobody delete it.
+                Stored::Reused(path) => {
+                    if let Ok(bytes) = std::fs::read(&path) {
                         return Some((player, bytes));
                     }
                 }
