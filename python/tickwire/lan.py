@@ -203,7 +203,9 @@ class LanAnnouncement:
         with self._closing:
             if self._waker.fileno() < 0:
                 return
-            self._waker.send(b"\0")
+            # Where the host was closed before, the thread has ended and nobody listens.
+            with contextlib.suppress(OSError):
+                self._waker.send(b"\0")
             if threading.current_thread() is not self._thread:
                 self._thread.join()
             self._waker.close()

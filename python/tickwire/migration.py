@@ -189,6 +189,7 @@ class Migrating:
         self._epoch = self._core.epoch(peer)
         self._core.set_epoch(self._epoch)
         self._host: Player | None = None  # another player
+        self._former: Player | None = None  # of the epoch before
         self._knew_host = self._epoch > 1
         self._loaded = peer.is_master and self._epoch == 1
         self._since: float | None = None  # when this peer became the master
@@ -314,7 +315,12 @@ class Migrating:
     def _begin_epoch(self, epoch: int) -> None:
         self._epoch = epoch
         self._core.set_epoch(epoch)
-        self._host, self._loaded, self._since, self._want = None, False, None, None
+        # A master remains one as long as it is there: where it is voted for once more, nothing ends.
+        self._loaded = self._loaded and self._peer.is_master
+        self._former, self._host = self._host or self._former, None
+        self._since = self._want = None
+        self._sequence, self._newest = 0, None
+        self._announced.clear()
         self._notes.clear()
         self._pending.clear()
         self._failed.clear()
@@ -394,6 +400,8 @@ class Migrating:
         if self._host == host:
             return
         self._host = host
+        if host == self._former:
+            return  # the same, and it never stopped
         age = None if note.base == (0, 0) else now - note.saved
         self._change(host, age, note.count)
 
@@ -401,7 +409,7 @@ class Migrating:
         lost = [message for number, message in self._sent if number > count]
         knew, self._knew_host = self._knew_host, True
         self._sent.clear()
-        self._count = count
+        self._count, self._former = count, None
         if knew:
             self._counters["migrations"] += 1
             self._unread.append((host, HostChanged(host, age, lost)))
@@ -520,6 +528,9 @@ class Migrating:
         # Not twice after a hitch.
         self._save_at = max(self._save_at + self._every, now + self._every / 2)
         # Those who left send nothing more.
+        here = self._core.joined(self._peer).items()
+        self._counts = {who: count for who, count in self._counts.items() if who in here}
+        # Nobody asks any more for what those sent who are gone.
         here = self._core.joined(self._peer).items()
         self._counts = {who: count for who, count in self._counts.items() if who in here}
         data = pack(self._save(), self._counts)

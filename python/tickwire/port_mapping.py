@@ -66,8 +66,8 @@ class PortMapping:
         self._host, self._lease, self._gateway = host, lease, gateway
         self._module: Any = module
         self._upnp: Any = None
-        self._mapped: tuple[int, str] | None = None
-        self._mapped_by: Any = None
+        # The mapped port, and the gateway that gave it.
+        self._mapped: tuple[int, Any] | None = None
         self._lock = threading.Lock()
         self._state: Literal["asking", "mapped", "failed", "closed"] = "asking"
         self._error: str | None = None
@@ -130,9 +130,10 @@ class PortMapping:
                 if self._over.wait(min(pause, 5.0)) or self._host.closed:
                     break
         if self._mapped is not None:
-            # It ends with its lease in any case.
+            # Most end with their lease in any case; some NATs give ports for good.
             with contextlib.suppress(Exception):
-                self._mapped_by.deleteportmapping(*self._mapped)
+                at, upnp = self._mapped
+                upnp.deleteportmapping(at, "UDP")
         self._note("closed", None, None)
 
     def _note(
@@ -164,8 +165,8 @@ class PortMapping:
                 except Exception as error:
                     problem = error
                     continue
-                # It is given back by whoever gave it, also where the rest fails.
-                self._mapped, self._mapped_by = (at, "UDP"), self._upnp
+                # Given back even if the rest fails.
+                self._mapped = (at, self._upnp)
                 outside_ip = self._upnp.externalipaddress()
                 if not outside_ip or outside_ip == "0.0.0.0":
                     raise OSError("the NAT has no public address: it isn't connected")

@@ -260,3 +260,26 @@ impl Departures {
         words
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_out_before_all_have_reported_on_all_who_leave() {
+        let mut departures = Departures::new(0b11111, 1, 0);
+        let mut remotes = vec![RemotePlayer::new(); MAX_PLAYERS];
+        remotes.iter_mut().for_each(|remote| remote.have = 20);
+        departures.gone = 0b01001;
+        let word = |player, have| Some(DepartureWord { player, have, out: None });
+        // What they said of 3 may be from before 0 left, who may have copied more of it to them since.
+        (remotes[2].departures[3], remotes[4].departures[3]) = (word(3, 20), word(3, 22));
+        assert_eq!(departures.evaluate(18, &remotes).decided, 0);
+        assert_eq!((departures.frozen, departures.out(3)), (0b01001, None));
+        remotes[2].departures[0] = word(0, 21);
+        assert_eq!(departures.evaluate(18, &remotes).decided, 0);
+        remotes[4].departures[0] = word(0, 19);
+        assert_eq!(departures.evaluate(18, &remotes).decided, 0b01001);
+        assert_eq!((departures.out(0), departures.out(3)), (Some(22), Some(23)));
+    }
+}

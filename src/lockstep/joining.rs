@@ -215,7 +215,8 @@ impl JoinWord {
                     for _ in 0..r.bits(5)? {
                         let players = r.bits(16)? as u16;
                         let count = r.bits(5)? as usize;
-                        if count > MAX_PLAYERS {
+                        // Entries of nobody would fill no turn, and be kept for ever.
+                        if count > players.count_ones() as usize {
                             return Err(Fault::Control);
                         }
                         let entries: Result<Vec<TurnEntry>, Fault> =
@@ -349,6 +350,17 @@ mod tests {
             let bytes: Vec<u8> = (0..random.below(90)).map(|_| random.next_u64() as u8).collect();
             let _ = read(&bytes);
             assert!(StateHead::read(&bytes).is_none());
+        }
+    }
+
+    #[test]
+    fn entries_of_nobody_are_a_fault() {
+        for (players, count) in [(0, 1), (0b100, 2), (0, 16)] {
+            let turn = RanTurn { players, entries: vec![TurnEntry::default(); count] };
+            let turns = Some((TurnPlace { turn: 3, entries: 0 }, vec![turn; 31]));
+            let mut writer = BitWriter::new();
+            JoinWord::Serve(ServedTurns { turns, ..ServedTurns::default() }).write(&mut writer);
+            assert_eq!(read(writer.as_bytes()), Err(Fault::Control));
         }
     }
 

@@ -316,7 +316,12 @@ impl PeerPart {
     fn act(&mut self, now: Instant, host: &mut Host, out: &mut Datagrams) {
         while let Some(action) = self.mesh.poll_action() {
             match action {
-                Action::Send { link, message } => self.send(now, host, link, &message, out),
+                Action::Send { link, mut message } => {
+                    if let Message::NotMaster { addresses } = &mut message {
+                        self.name_elsewhere(addresses);
+                    }
+                    self.send(now, host, link, &message, out);
+                }
                 Action::Ask { mut addresses } => {
                     // Another peer may have said so: it names players, not whom to send datagrams to.
                     addresses.retain(|address| is_dialable(*address));
@@ -367,6 +372,14 @@ impl PeerPart {
                     host.refuse_peers(now, PeerHandle::from_number(link), &fault.to_string(), out);
                 }
             }
+        }
+    }
+
+    /// An address that stands for a member leads there from here alone: others are told those of the roster.
+    fn name_elsewhere(&self, addresses: &mut Vec<SocketAddr>) {
+        if let Some((player, joined)) = addresses.iter().find_map(|address| member_of(*address)) {
+            let member = self.mesh.roster().member(player).filter(|member| member.joined == joined);
+            *addresses = member.map(|member| member.addresses.clone()).unwrap_or_default();
         }
     }
 

@@ -67,6 +67,18 @@ def test_a_game_is_found_until_it_is_not_announced_any_more(host: tw.Peer[Chat],
     announcement.close()
 
 
+def test_closing_after_the_host_is_no_error(port: int) -> None:
+    peer = tw.Peer.host(PROTOCOL, bind="127.0.0.1:0")
+    announcement = tw.LanAnnouncement(peer, "Ann's game", port=port)
+    peer.close()
+    ask(port, b"wakes its thread", 0.01)
+    announcement._thread.join(5)
+    assert not announcement._thread.is_alive()
+    announcement.close()
+    assert announcement._waker.fileno() < 0
+    announcement.close()
+
+
 def test_several_hosts_of_one_machine_are_found_and_one_at_all_its_addresses_once(port: int) -> None:
     binds = ["127.0.0.1:0", "0.0.0.0:0"] + (["[::]:0"] if socket.has_ipv6 else [])
     peers = [tw.Peer.host(PROTOCOL, bind=bind, key=bytes(32)) for bind in binds]

@@ -12,6 +12,7 @@ import pytest
 import tickwire as tw
 from tickwire.lockstep import Desync, DesyncReport, Healed, Joined, JoinRefused, Turn
 from tickwire.lockstep.reports import Objects
+from tickwire.lockstep.worlds import LABEL, Worlds
 
 
 @tw.message
@@ -182,6 +183,69 @@ def test_a_newcomer_joins_a_running_game_and_its_recording_plays(tmp_path: Path)
             assert turn.joined == ({number} if turn.number == joined.turn else set())
     found = whole.first_difference(part)
     assert found is None or found.what == "end"
+
+
+def test_worlds_that_nobody_asked_for_take_no_others_place() -> None:
+    came = [(1, b"junk"), (0, b"asked"), (1, b"junk"), (1, b"junk")]
+
+    class Core:
+        def take_state(self, _: Any) -> tuple[int, bytes] | None:
+            return came.pop(0) if came else None
+
+        def expects(self, _: int, data: bytes) -> tuple[int, int] | None:
+            return (5, 0) if data == b"asked" else None
+
+    core: Any = Core()
+    worlds = Worlds(core, core, tw.Random(1), None, lambda _: None)
+    taken = worlds.take()
+    assert taken is not None
+    assert taken[0] == 5
+
+
+def test_a_file_of_the_games_that_is_offered_as_a_world_stays(tmp_path: Path) -> None:
+    match = Match(2, 3)
+    match.run(1)
+    bind = "10.0.0.3:7"
+    peer = tw.Peer.join(
+        "10.0.0.1:7", match.protocol, name="p2", bind=bind, network=match.network, chunk_directory=tmp_path
+    )
+    new = match.add(peer)
+    match.run(3)
+    (to,) = [player for player in match.peers[1].players if player.number == 2]
+    map_of_the_game = tw.Chunk(b"a map" * 1000)
+    # Received once as what it is; then somebody offers the same bytes as a world.
+    transfer = match.peers[1].send_chunk(to, map_of_the_game, label="map")
+    for _ in range(120):
+        match.network.advance(1 / 60)
+        for each in match.peers:
+            with each.tick():
+                pass
+    assert transfer.done
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files
+    match.peers[1].send_chunk(to, map_of_the_game, label=f"{LABEL}{to.number}")
+    match.run(8)
+    assert new in match.locksteps
+    assert all(path.exists() for path in files)
+
+
+def test_a_world_waits_until_the_game_knows_to_whom_it_goes() -> None:
+    heads: list[int] = []
+
+    class Core:
+        def states_wanted(self) -> list[int]:
+            return [3]
+
+        def state_head(self, _: float, player: int) -> bytes:
+            heads.append(player)
+            return b""
+
+    class Stranger:
+        time, players = 1.0, ()
+
+    worlds: Any = Worlds(Stranger(), Core(), tw.Random(1), lambda: b"", None)  # type: ignore[arg-type]
+    worlds.serve()
+    assert heads == []
 
 
 def test_two_newcomers_at_once_and_one_whose_number_is_given_again() -> None:

@@ -333,6 +333,67 @@ def test_a_forged_newer_state_is_refused() -> None:
     assert host.game.counters["states_refused"] >= 1
 
 
+class Later:
+    """A core whose epochs are higher than they were: the master was voted for once more."""
+
+    def __init__(self, core: Any) -> None:
+        self.core, self.more = core, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.core, name)
+
+    def epoch(self, peer: tw.Peer[Any]) -> int:
+        return int(self.core.epoch(peer)) + self.more
+
+
+@pytest.mark.parametrize("died", [False, True])
+def test_a_host_that_is_voted_for_once_more_goes_on(died: bool) -> None:
+    table = Table(4, conditions=tw.Conditions(latency=0.05))
+    table.run(1)
+    if died:
+        table.seats.pop(0).peer.close()
+        table.run(4)
+    host, *others = table.seats
+    assert host.game.is_host
+    for seat in table.seats:
+        seat.game._core = Later(seat.game._core)  # type: ignore[assignment]
+    changes = [len(seat.of(tw.HostChanged)) for seat in table.seats]
+    others[0].sends = 3
+    loaded, steps = list(host.loaded), int(host.state[0])
+    for seat in table.seats:
+        seat.game._core.more = 1  # type: ignore[attr-defined]
+        table.run(0.1)
+        assert host.game.is_host
+    table.run(1)
+    assert host.loaded == loaded
+    assert int(host.state[0]) == steps + round((1 + 0.1 * len(table.seats)) * RATE)
+    assert [len(seat.of(tw.HostChanged)) for seat in table.seats] == changes
+    for seat in others:
+        assert seat.game.host is not None
+        assert host.peer.me is not None
+        assert seat.game.host.number == host.peer.me.number
+    # And when it is gone, the newest of its states counts.
+    steps = int(host.state[0])
+    host.peer.close()
+    table.run(4)
+    assert others[0].game.is_host
+    assert steps - others[0].loaded[-1] < RATE
+
+
+def test_counts_of_those_who_left_are_not_kept() -> None:
+    table = Table(3, conditions=tw.Conditions(latency=0.05))
+    host = table.seats[0]
+    # As after so many who came, spoke and left.
+    host.game._counts |= {(7, joined): 1 for joined in range(1000, 1300)}
+    table.seats[2].sends = 1
+    table.run(2)
+    assert len(host.game._counts) <= 3
+    host.peer.close()
+    table.run(3)
+    assert table.seats[1].game.is_host
+    assert table.seats[1].loaded
+
+
 def test_who_says_that_it_has_a_state_and_sends_none_delays_for_a_moment_only() -> None:
     table = Table(4, copies=1)
     table.run(1)

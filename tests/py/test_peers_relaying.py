@@ -228,3 +228,16 @@ def test_two_symmetric_nats_need_no_relay_where_a_player_reaches_both() -> None:
 def test_a_setting_is_true_or_false(relaying: Any) -> None:
     with pytest.raises(TypeError, match="relaying must be True or False"):
         tw.Peer.host(PROTOCOL, relaying=relaying, network=tw.SimulatedNetwork())
+
+
+def test_whoever_asks_a_player_that_reaches_the_master_by_way_of_a_third_gets_in() -> None:
+    table = Table(4, (1, 2))
+    table.peers[0].close()
+    table.run(3)
+    assert table.peers[1].is_master
+    assert table.path(2, 1) == ("relayed", "p3")
+    joined = tw.Peer.join(table.at(2), PROTOCOL, name="p4", bind=table.at(4), network=table.network)
+    table.add(joined)
+    table.until(lambda: joined.me is not None or joined.ended is not None, 60)
+    assert joined.ended is None
+    assert len(joined.players) == 4

@@ -48,7 +48,8 @@ def test_peers_play_on_asyncio() -> None:
                     for event in inbox.events:
                         if isinstance(event, tw.PlayerJoined) and event.player != driver.endpoint.me:
                             path = driver.endpoint.path(event.player)
-                            assert path is not None and path.kind == "direct"
+                            assert path is not None
+                            assert path.kind == "direct"
                             driver.endpoint.broadcast(Chat(answer))
                     heard.extend(message.text for _, message in inbox.messages)
 

@@ -192,6 +192,23 @@ def test_wrong_hosts_and_gateways_are_named(peer: tw.Peer[Chat]) -> None:
     other.close()
 
 
+def test_a_port_is_given_back_though_the_nat_does_not_know_its_own_address(
+    gateway: Gateway, peer: tw.Peer[Chat], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = gateway.answer
+
+    def without_address(name: str, given: dict[str, str]) -> tuple[int, str]:
+        return Gateway.error(501) if name == "GetExternalIPAddress" else answer(name, given)
+
+    monkeypatch.setattr(gateway, "answer", without_address)
+    gateway.only_for_good = True
+    with tw.PortMapping(peer, gateway=gateway.url) as mapping:
+        until(lambda: mapping.state != "asking")
+        assert mapping.state == "failed"
+        assert gateway.ports
+    assert gateway.ports == {}
+
+
 def test_nor_is_one_that_is_not_there(gateway: Gateway, peer: tw.Peer[Chat]) -> None:
     gateway.server.shutdown()
     gateway.server.server_close()

@@ -378,3 +378,57 @@ fn a_changed_world_is_healed_by_the_others() {
         game.check(0b1111);
     }
 }
+
+#[test]
+fn whoever_heals_a_world_is_gone_and_another_one_does() {
+    let mut game = Game::new(4, 0.05, 7);
+    game.run(5.0);
+    game.may_differ = true;
+    game.at(2).world.units[5][2] ^= 1;
+    while !game.at(2).core.is_healing() {
+        game.run(0.02);
+    }
+    // The first of those who are right is asked, and its world never comes.
+    game.states.retain(|it| it.1 != 0);
+    game.vanish(0, 0.5);
+    game.run(12.0);
+    for player in 1..4 {
+        let healed = |it: &LockstepEvent| matches!(it, LockstepEvent::Healed { player: 2, .. });
+        let events = game.at(player).events.clone();
+        assert!(events.iter().any(healed), "{player}: {events:?}");
+    }
+    assert!(!game.at(2).core.is_healing());
+    game.may_differ = false;
+    game.crcs.clear();
+    game.check(0b1110);
+}
+
+#[test]
+fn a_newcomer_goes_on_comparing_after_it_saw_somebody_else_differ() {
+    let mut game = Game::new(4, 0.0, 3);
+    game.run(5.0);
+    game.enter(4, true);
+    while game.states.is_empty() {
+        game.run(0.02);
+    }
+    game.may_differ = true;
+    while game.at(4).core.turn() < 40 {
+        game.run(0.02);
+    }
+    game.at(2).world.units[5][2] ^= 1;
+    let turn = game.at(2).core.turn();
+    while game.at(4).joined_at.is_none() {
+        game.run(0.02);
+    }
+    assert!(game.at(4).joined_at.unwrap() > turn + 4, "it didn't play yet");
+    game.run(8.0);
+    // Now its own world is the odd one: it must notice, and be healed.
+    game.at(4).world.units[1][2] ^= 1;
+    game.run(10.0);
+    let healed = |it: &LockstepEvent| matches!(it, LockstepEvent::Healed { player: 4, .. });
+    let events = game.at(4).events.clone();
+    assert!(events.iter().any(healed), "{events:?}");
+    game.may_differ = false;
+    game.crcs.clear();
+    game.check(0b11111);
+}

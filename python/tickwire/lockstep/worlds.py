@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from tickwire._core import Chunk, LockstepCore, Peer, Random, Transfer
+from tickwire._core import Chunk, LockstepCore, Peer, Player, Random, Transfer
 from tickwire.errors import TickwireError
 from tickwire.lockstep.recording import saved
 
@@ -46,7 +46,9 @@ class Worlds:
     def serve(self) -> None:
         """Sends the world after the newest turn to those who want it."""
         now = self._peer.time
-        wanted = self._core.states_wanted()
+        # Whom the game hasn't heard of yet gets it later: a world given to nobody isn't given again.
+        here = {player.number: player for player in self._peer.players}
+        wanted = [player for player in self._core.states_wanted() if player in here]
         if wanted and self._save is not None:
             try:
                 state = self._random.state + saved(self._save)
@@ -58,7 +60,7 @@ class Worlds:
             for player in wanted:
                 head = self._core.state_head(now, player)
                 if head is not None:
-                    self._send(now, player, head + state)
+                    self._send(now, here[player], head + state)
         elif wanted:
             for player in wanted:
                 self._core.refuse(now, player, UNSENT)
@@ -70,24 +72,22 @@ class Worlds:
             elif not self._core.is_served(player):
                 transfer.cancel()
 
-    def _send(self, now: float, player: int, state: bytes) -> None:
-        to = [it for it in self._peer.players if it.number == player]
-        before = self._transfers.pop(player, None)
+    def _send(self, now: float, to: Player, state: bytes) -> None:
+        before = self._transfers.pop(to.number, None)
         if before is not None:
             before.cancel()
         try:
-            if to:
-                sent = self._peer.send_chunk(to[0], Chunk(state), label=f"{LABEL}{player}")
-                self._transfers[player] = sent
+            sent = self._peer.send_chunk(to, Chunk(state), label=f"{LABEL}{to.number}")
+            self._transfers[to.number] = sent
         except (TickwireError, ValueError):
-            self._core.refuse(now, player, UNSENT)
+            self._core.refuse(now, to.number, UNSENT)
 
     def take(self) -> tuple[int, Callable[[], tuple[bytes, bytes] | None]] | None:
         """A world that came and was asked for: its turn, and what loads it. That gives the generator's state
         and the world's bytes, or None where it can't be loaded.
         """
         while (came := self._core.take_state(self._peer)) is not None:
-            # What nobody asked for takes the place of nothing.
+            # A world that nobody asked for replaces none.
             if self._core.expects(*came) is not None:
                 self._came = came
         if self._came is None:

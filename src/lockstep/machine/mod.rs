@@ -453,6 +453,8 @@ impl Lockstep {
                 let helper = members(verdict.right).next();
                 if helper.is_some_and(|player| !self.checks.agrees_with(player, verdict.turn)) {
                     self.give_up(JoinRefusal::OtherWorld);
+                } else if self.config.heals && verdict.right != 0 {
+                    self.checks.excuse(verdict.odd, verdict.turn);
                 }
             } else if verdict.odd >> self.config.me & 1 == 1 && verdict.right != 0 {
                 self.begin_healing(now, verdict.right);

@@ -46,6 +46,8 @@ pub(super) struct Newcomer {
 pub(super) struct Healing {
     pub attempt: u16,
     pub helper: u8,
+    /// Who else has the right world.
+    right: u16,
     next_ask: Instant,
     tries: u8,
 }
@@ -90,6 +92,10 @@ impl Newcomer {
                 return;
             }
             for entry in group.entries {
+                if usize::from(at.entries) >= count {
+                    // No turn has so many.
+                    return;
+                }
                 let place = self.place(turn);
                 if at == place && self.queue.len() < MAX_QUEUED {
                     if self.partial.entries.is_empty() {
@@ -186,6 +192,19 @@ impl Lockstep {
     pub(super) fn lose_helper(&mut self, now: Instant, player: u8) {
         if let Some(newcomer) = self.newcomer.as_mut().filter(|it| it.helper == Some(player)) {
             (newcomer.helper, newcomer.next_ask) = (None, now);
+        }
+        let Some(healing) = self.healing.as_mut().filter(|it| it.helper == player) else { return };
+        let others = healing.right & self.departures.live() & !(1 << player) & !(1 << self.config.me);
+        healing.right = others;
+        match members(others).next() {
+            Some(helper) => {
+                let attempt = healing.attempt.wrapping_add(1);
+                (healing.helper, healing.attempt, healing.next_ask) = (helper, attempt, now);
+            }
+            None => {
+                self.healing = None;
+                self.push_event(LockstepEvent::Refused { reason: JoinRefusal::Unsent });
+            }
         }
     }
 
@@ -299,8 +318,8 @@ impl Lockstep {
         }
         self.adapter.clear();
         let due = newcomer.due.map_or(now, |(turn, at)| {
-            let nanos =
-                i128::from(at.as_nanos()) - i128::from(turn - self.turn - 1) * self.length.as_nanos() as i128;
+            let turns = i128::from(turn) - i128::from(self.turn) - 1;
+            let nanos = i128::from(at.as_nanos()) - turns * self.length.as_nanos() as i128;
             // Whatever the helper says, it is near.
             let (near, now) = (3 * self.length.as_nanos() as i128, i128::from(now.as_nanos()));
             Instant::from_nanos(nanos.clamp(now - near, now + near).max(0) as u64)
@@ -312,7 +331,7 @@ impl Lockstep {
     pub(super) fn begin_healing(&mut self, now: Instant, right: u16) {
         let helper = members(right & self.departures.live()).find(|it| *it != self.config.me);
         if let (Some(helper), true, None) = (helper, self.config.heals, self.healing) {
-            self.healing = Some(Healing { attempt: attempt_at(now), helper, next_ask: now, tries: 0 });
+            self.healing = Some(Healing { attempt: attempt_at(now), helper, right, next_ask: now, tries: 0 });
         }
     }
 
@@ -375,5 +394,27 @@ mod tests {
         let whole = RanTurn { players: 0b101, entries: vec![TurnEntry::default(); 2] };
         newcomer.take(7, TurnPlace { turn: 7, entries: 0 }, vec![whole; 3]);
         assert_eq!(newcomer.place(7), TurnPlace { turn: 10, entries: 0 });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lockstep::entry::TurnEntry;
+
+    #[test]
+    fn turns_that_cannot_be_fill_nothing() {
+        let mut newcomer = Newcomer::new(Instant::ZERO);
+        let group = |players: u16, count| RanTurn { players, entries: vec![TurnEntry::default(); count] };
+        let from = |entries| TurnPlace { turn: 5, entries };
+        for _ in 0..20 {
+            newcomer.take(5, from(31), vec![group(u16::MAX, 16); 31]);
+            newcomer.take(5, from(0), vec![group(0, 16); 31]);
+            newcomer.take(5, from(31), vec![group(0, 16); 31]);
+            newcomer.take(5, from(14), vec![group((1 << 14) - 1, 14); 31]);
+        }
+        assert_eq!(newcomer.place(5), from(0));
+        newcomer.take(5, from(0), vec![group(0b11, 2), group(0b11, 1)]);
+        assert_eq!(newcomer.place(5), TurnPlace { turn: 6, entries: 1 });
     }
 }

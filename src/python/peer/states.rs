@@ -34,7 +34,15 @@ impl Peer {
             let player = lock(&self.players).by_handle.get(&peer).map(|player| player.get().number);
             let (ChunkEvent::Received { stored, .. }, Some(player)) = (event, player) else { continue };
             let mut states = lock(&self.states);
-            states.retain(|(of, _)| *of != player);
+            // The newest of each player's counts.
+            let (older, others): (States, States) =
+                std::mem::take(&mut *states).into_iter().partition(|(of, _)| *of == player);
+            *states = others;
+            for (_, stored) in older {
+                if let Stored::File(path) = stored {
+                    let _ = std::fs::remove_file(&path);
+                }
+            }
             states.push_back((player, stored));
         }
         Ok(())
@@ -46,10 +54,16 @@ impl Peer {
             let (player, stored) = lock(&self.states).pop_front()?;
             match stored {
                 Stored::Bytes(bytes) => return Some((player, bytes)),
-                Stored::File(path) | Stored::Reused(path) => {
+                Stored::File(path) => {
                     if let Ok(bytes) = std::fs::read(&path) {
                         // It is of this one moment: a later one is another file.
                         let _ = std::fs::remove_file(&path);
+                        return Some((player, bytes));
+                    }
+                }
+                // A file of the game's that was there before: whoever offers it as a world has nobody delete it.
+                Stored::Reused(path) => {
+                    if let Ok(bytes) = std::fs::read(&path) {
                         return Some((player, bytes));
                     }
                 }
