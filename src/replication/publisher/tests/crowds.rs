@@ -1,5 +1,5 @@
-//! A client of a crowd is sent what it would be alone, in a world where nothing is kept from it: whoever owns what, whatever is chosen,
-//! must be known or is far away, and whoever's packets are lost or acked late.
+//! A client of a crowd is sent what it would be alone, in a world where nothing is kept from it: with any owners, choices, weights,
+//! distances and ghosts that must be known, over losses and late acks.
 
 use super::*;
 use crate::rng::Rng;
@@ -103,7 +103,7 @@ impl Truth {
 }
 
 /// A world, for some of the clients.
-struct World {
+struct CrowdWorld {
     publisher: Publisher,
     clients: Vec<usize>,
     /// Packets under way: of whom, by their records, whether they arrive, and when that is known.
@@ -112,7 +112,7 @@ struct World {
     bits: u64,
 }
 
-impl World {
+impl CrowdWorld {
     fn of(clients: &[usize], coded: bool) -> Self {
         let class = |class: usize| {
             let bits = || Kind::Bits { bits: 32 };
@@ -133,7 +133,7 @@ impl World {
             let must = (0..ROWS).map(|row| u8::from(row % 5 == 0)).collect();
             publisher.set_must_know(class, must);
         }
-        World { publisher, clients: clients.to_vec(), under_way: Vec::new(), mirrors, bits: 0 }
+        CrowdWorld { publisher, clients: clients.to_vec(), under_way: Vec::new(), mirrors, bits: 0 }
     }
 
     /// A tick, in which each client has, loses and acks the same as elsewhere. Gives what each is sent.
@@ -255,8 +255,8 @@ impl World {
 }
 
 fn compare(coded: bool, loss: f64) {
-    let mut crowd = World::of(&[0, 1, 2], coded);
-    let mut each = [0, 1, 2].map(|client| World::of(&[client], coded));
+    let mut crowd = CrowdWorld::of(&[0, 1, 2], coded);
+    let mut each = [0, 1, 2].map(|client| CrowdWorld::of(&[client], coded));
     let (mut rng, mut truth, mut taken) = (Rng::seeded(9), Truth::new(), 0);
     for now in 1..TICKS + QUIET {
         if now < TICKS {

@@ -14,7 +14,7 @@ fn secretive(condition: Condition, coded: bool) -> Publisher {
     publisher
 }
 
-/// What a client that owns nothing and wasn't chosen is sent, while the secret of those who are changes each tick or never.
+/// What a client that owns nothing and wasn't chosen is sent, while the secret of the client that was chosen changes each tick or never.
 fn bytes_of_others(secret: bool, condition: Condition, coded: bool) -> Vec<(usize, Vec<u8>)> {
     let mut publisher = secretive(condition, coded);
     let row = publisher.spawn(0, Some(ONE)).unwrap();
