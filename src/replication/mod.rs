@@ -10,6 +10,7 @@
 mod cells;
 pub mod class;
 mod coding;
+mod drawn;
 pub mod frames;
 mod history;
 pub mod interests;
@@ -26,6 +27,7 @@ pub mod table;
 mod wordless;
 
 pub use class::{ClassError, Classes, Condition, GhostClass, HISTORY};
+pub use drawn::drawn_number;
 pub use frames::Frames;
 pub use interests::Interests;
 pub use mirror::{GhostEvent, GhostEventKind, Mirror, MirrorCounters, Named, WorldFrames, WorldTime};

@@ -18,6 +18,7 @@ use super::properties::Properties;
 use super::rows::GhostRows;
 use crate::python::errors::{FieldTypeError, GhostError};
 use crate::python::lock;
+use crate::replication::drawn_number;
 
 /// What a column has where a reference is of nothing.
 pub(super) const NOTHING: u32 = 0;
@@ -176,7 +177,7 @@ impl Links {
     pub(super) fn draw(&self) -> u32 {
         let mut known = lock(&self.known);
         loop {
-            let number = permuted(known.drawn, self.key);
+            let number = drawn_number(known.drawn, self.key);
             known.drawn = known.drawn.wrapping_add(1);
             if number != NOTHING && !known.rows.contains_key(&number) {
                 return number;
@@ -223,7 +224,7 @@ impl Links {
 
     // --- references --------------------------------------------------------------------------------------
 
-    /// The ghost that a reference is of; none where it isn't here.
+    /// The ghost that a reference is of; none if it isn't here.
     pub(super) fn target<'py>(
         &self,
         py: Python<'py>,
@@ -372,15 +373,4 @@ pub(super) fn wrong_class(
         value.clone().unbind(),
         format!("a {wanted} or None"),
     ))
-}
-
-/// Another number for each, in an order that the key decides: four rounds of Feistel's, which can be turned back.
-fn permuted(number: u32, key: u64) -> u32 {
-    let (mut left, mut right) = (number >> 16, number & 0xFFFF);
-    for round in 1..=4 {
-        let mut mixed = (key ^ u64::from(right)).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(round);
-        mixed = (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        (left, right) = (right, left ^ (mixed >> 48) as u32);
-    }
-    left << 16 | right
 }

@@ -4,6 +4,7 @@ use crate::wire::{BitReader, Kind, Properties, Schema};
 
 use crate::replication::mirror::Mirror;
 
+mod crowds;
 mod lines;
 mod owners;
 mod runs;

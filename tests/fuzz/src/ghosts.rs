@@ -41,10 +41,23 @@ pub fn classes() -> Arc<Classes> {
     Arc::new(Classes::new([class("Cube", cubes, 600), class("Tank", tanks, 300)]).unwrap())
 }
 
+/// Among the bits of coded classes: what only owners are sent goes to those whom the game chooses.
+pub const CHOSEN: u8 = 0b100;
+
 /// The same, with those coded whose bit is set.
 pub fn coded_classes(which: u8) -> Arc<Classes> {
+    let condition = |condition: &Condition| match condition {
+        Condition::OwnerOnly => Condition::Chosen,
+        Condition::ExceptOwner => Condition::Always,
+        other => *other,
+    };
     let class = |(at, class): (usize, &Arc<GhostClass>)| {
-        Arc::new(GhostClass::clone(class).with_coding(which >> at & 1 == 1))
+        let mut class = GhostClass::clone(class);
+        if which & CHOSEN != 0 {
+            let conditions: Vec<Condition> = class.conditions.iter().map(condition).collect();
+            class = GhostClass::new(class.name, class.properties, conditions, class.capacity).unwrap();
+        }
+        Arc::new(class.with_coding(which >> at & 1 == 1))
     };
     Arc::new(Classes::new(classes().iter().enumerate().map(class)).unwrap())
 }
@@ -111,6 +124,8 @@ impl Fed {
             for id in 0..self.mirror.rows(class) as u32 {
                 let alive = self.mirror.is_alive(class, id);
                 assert_eq!(alive, self.alive.contains(&(class as u16, id)));
+                let (owns, inner) = (self.mirror.owns(class, id), self.mirror.is_inner(class, id));
+                assert!(if of.is_chosen() { alive || !inner } else { owns == inner });
                 for (i, property) in of.properties.each().iter().enumerate().filter(|_| alive) {
                     let size = property.field().node().size();
                     let mut words = vec![0; property.words().len()];

@@ -138,7 +138,7 @@ impl Scope {
         let (before, audience) = (record.hold.audience(), of(record.hold.audience()));
         if before != audience {
             record.hold = Hold::new(audience);
-            if record.sent > 0 {
+            if !record.is_unsent() {
                 record.create_again(tick);
             }
             self.mark_due(id);

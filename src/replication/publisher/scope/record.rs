@@ -131,6 +131,11 @@ impl Record {
         self.state != GhostState::Destroying && self.since(self.acked_count) >= MAX_IN_FLIGHT
     }
 
+    /// Whether nothing was sent of it that an ack could still count for: a message may have named it, and that is all.
+    pub(super) fn is_unsent(&self) -> bool {
+        self.state == GhostState::Creating && self.count == self.acked_count
+    }
+
     /// Sends creates from now on, and only acks of these count.
     pub(super) fn create_again(&mut self, tick: u32) {
         self.state = GhostState::Creating;

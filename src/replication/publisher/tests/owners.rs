@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// What a client that owns nothing and wasn't chosen is sent, while the secret of those who are changes each tick or never.
-fn bytes_of_others(secret: bool, condition: Condition, coded: bool) -> Vec<(usize, Vec<u8>)> {
+/// A world of one ghost, with a secret.
+fn secretive(condition: Condition, coded: bool) -> Publisher {
     let fields = [("x", Kind::Bits { bits: 32 }), ("secret", Kind::Bits { bits: 32 })];
     let properties = Properties::new(Schema::new(fields).unwrap()).unwrap();
     let class = GhostClass::new("Dot", properties, [Condition::Always, condition], 1).unwrap();
@@ -11,6 +11,12 @@ fn bytes_of_others(secret: bool, condition: Condition, coded: bool) -> Vec<(usiz
     let mut publisher = Publisher::new(classes, PublisherConfig { channel: 3 });
     publisher.add_peer(ONE);
     publisher.add_peer(OTHER);
+    publisher
+}
+
+/// What a client that owns nothing and wasn't chosen is sent, while the secret of the client that was chosen changes each tick or never.
+fn bytes_of_others(secret: bool, condition: Condition, coded: bool) -> Vec<(usize, Vec<u8>)> {
+    let mut publisher = secretive(condition, coded);
     let row = publisher.spawn(0, Some(ONE)).unwrap();
     assert!(publisher.enter(ONE, 0, row) && publisher.enter(OTHER, 0, row));
     let mut found = Vec::new();
@@ -97,4 +103,26 @@ fn a_client_that_is_gone_owns_nothing() {
     let (row, none) = (publisher.spawn(0, Some(OTHER)).unwrap(), publisher.spawn(0, None).unwrap());
     assert!(publisher.set_owner(0, none, Some(OTHER)));
     assert_eq!((publisher.owner(0, row), publisher.owner(0, none)), (None, None));
+}
+
+#[test]
+fn a_ghost_named_ahead_comes_with_its_tick_whoever_it_is_then_for() {
+    for condition in [Condition::Chosen, Condition::OwnerOnly] {
+        let by_choice = condition == Condition::Chosen;
+        let mut publisher = secretive(condition, false);
+        let mut mirror = Mirror::new(publisher.classes().clone());
+        let row = publisher.spawn(0, None).unwrap();
+        // A message names it before its first tick, and only then it is the client's.
+        assert!(publisher.enter_ahead(ONE, 0, row));
+        assert!(publisher.name(ONE, 0, row).is_some());
+        if !by_choice {
+            publisher.set_owner(0, row, Some(ONE));
+        }
+        publisher.begin_tick(&[[Column { cells: &7u32.to_le_bytes(), scan: true }; 2]], &mut Vec::new());
+        if by_choice {
+            publisher.choose_inner(ONE, 0, &[1]);
+        }
+        assert_eq!((deliver(&mut publisher, &mut mirror), mirror.is_alive(0, 0)), (1, true), "{by_choice}");
+        assert_eq!((mirror.owns(0, 0), publisher.due(ONE)), (!by_choice, 0));
+    }
 }

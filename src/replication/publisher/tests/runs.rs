@@ -79,3 +79,36 @@ fn a_crowd_is_sent_what_each_would_be_alone() {
         assert!(taken > if loss > 0.0 { 100 } else { 1_000 }, "{taken} updates were taken");
     }
 }
+
+/// What the clients of a world are sent, of whom one gives up the first ghost and the other one the second.
+fn sent_without_one_each(peers: &[PeerHandle]) -> Vec<(PeerHandle, Vec<u8>)> {
+    let mut publisher = publisher(9);
+    (0..9).for_each(|row| assert_eq!(publisher.spawn(0, None), Ok(row)));
+    for peer in peers {
+        (0..9).for_each(|row| assert!(publisher.enter(*peer, 0, row)));
+    }
+    let mut sent = Vec::new();
+    for now in 0..9 {
+        if now == 4 {
+            peers.iter().for_each(|peer| assert!(publisher.leave(*peer, 0, peer.slot)));
+        }
+        tick(&mut publisher, &[now; 9]);
+        for peer in peers {
+            for (record, _, bytes) in packets(&mut publisher, *peer, 9_000) {
+                sent.push((*peer, bytes));
+                publisher.handle_notification(*peer, record, true);
+            }
+        }
+    }
+    sent
+}
+
+/// The same updates of the same ghosts stand behind one of another: the gap in front of them is another.
+#[test]
+fn what_stands_before_a_run_counts() {
+    let together = sent_without_one_each(&[ONE, OTHER]);
+    for peer in [ONE, OTHER] {
+        let its: Vec<_> = together.iter().filter(|(of, _)| *of == peer).cloned().collect();
+        assert!(its.len() == 9 && its == sent_without_one_each(&[peer]));
+    }
+}
