@@ -58,6 +58,7 @@ impl<'a> BitReader<'a> {
         Ok(self.word(n, u64::MAX >> (64 - n)))
     }
 
+    #[inline]
     pub fn bool(&mut self) -> Result<bool, ReadError> {
         Ok(self.bits(1)? == 1)
     }
@@ -262,6 +263,23 @@ impl<'a> BitReader<'a> {
             None => self.late_word(rest, shift),
         };
         word & mask
+    }
+
+    /// The next 64 bits, where there are more: what is used of them is to be skipped.
+    #[inline]
+    pub(crate) fn peek(&self) -> Option<u64> {
+        if self.remaining_bits() < 64 {
+            return None;
+        }
+        let chunk = self.data.get(self.position / 8..)?.first_chunk()?;
+        Some((u128::from_le_bytes(*chunk) >> (self.position % 8)) as u64)
+    }
+
+    /// Goes on by at most as many bits as were seen by [`BitReader::peek`].
+    #[inline]
+    pub(crate) fn skip_peeked(&mut self, n: u32) {
+        debug_assert!(n as usize <= self.remaining_bits(), "{n} bits are not left");
+        self.position += n as usize;
     }
 
     /// The bits from bit `shift` of the last bytes of the data on, fewer than 16.

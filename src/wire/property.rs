@@ -157,6 +157,33 @@ impl Property {
         }
     }
 
+    /// Reads words that were written against what [`Property::extrapolate`] makes of `older` and `words`, the newer ones, in whose
+    /// place they come. `lent` has room for as many.
+    ///
+    /// # Errors
+    /// As [`Property::read_delta`].
+    pub(crate) fn read_ahead(
+        &self,
+        older: &[u64],
+        (past, ahead): (u16, u16),
+        reader: &mut BitReader<'_>,
+        words: &mut [u64],
+        lent: &mut [u64],
+    ) -> Result<(), ReadError> {
+        let Node::Leaf(leaf) = self.field.node() else {
+            self.extrapolate(older, words, past, ahead, lent);
+            return self.read_delta(lent, reader, words);
+        };
+        let turned = |at: &usize| older.get(*at) != words.get(*at);
+        let still = leaf.codec().largest_at().filter(turned).map_or(0..0, |at| at + 1..at + 4);
+        for (i, (range, (word, older))) in self.ranges.iter().zip(words.iter_mut().zip(older)).enumerate() {
+            let ahead =
+                if still.contains(&i) { *word } else { range.extrapolate(*older, *word, past, ahead) };
+            *word = range.read_delta(ahead, reader)?;
+        }
+        if leaf.codec().has_value(words) { Ok(()) } else { reader.refuse(ReadError::NotFinite) }
+    }
+
     /// Skips a property with words, written whole or as a delta.
     ///
     /// # Errors

@@ -305,8 +305,24 @@ impl WordRange {
         if self.may_stay {
             return if reader.bool()? { Ok(0) } else { Ok(1 + reader.offset(self.last - 1)?) };
         }
-        let mut passed = 0;
         let tiers = u32::from(self.tiers);
+        // At one look, if no end is near.
+        if let Some(word) = reader.peek() {
+            let tier = (word | 1 << tiers).trailing_zeros();
+            if tier < tiers {
+                let bits = TIER_BITS[tier as usize];
+                // At most 8 flags and 48 bits.
+                reader.skip_peeked(tier + 1 + bits);
+                return Ok(TIER_STARTS[tier as usize] + (word >> (tier + 1) & ((1 << bits) - 1)));
+            }
+            let (start, bits) = (TIER_STARTS[tiers as usize], u32::from(self.rest_bits));
+            let rest = word >> tiers & u64::MAX.unbounded_shr(u64::BITS - bits);
+            if tiers + bits <= u64::BITS && rest <= self.last - start {
+                reader.skip_peeked(tiers + bits);
+                return Ok(start + rest);
+            }
+        }
+        let mut passed = 0;
         // All flags at once, where there are as many bits.
         let flags = if tiers > 0 { reader.clone().bits(tiers) } else { Ok(0) };
         match flags {
@@ -452,6 +468,27 @@ mod tests {
                     assert_eq!(range.read_delta(base, &mut reader), Ok(word), "{range:?} against {base}");
                     assert_eq!(range.read(&mut reader), Ok(word));
                     assert_eq!(reader.position(), bits);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_read_does_not_depend_on_what_follows() {
+        let mut rng = Rng::seeded(9);
+        for range in ranges(&[0, 1, 2, 7, 510, 1000, (1 << 21) - 1, u32::MAX.into(), u64::MAX >> 8, u64::MAX])
+        {
+            for _ in 0..400 {
+                let (start, length) = (rng.below(8) as usize, 1 + rng.below(80) as usize);
+                let sparse = rng.below(20) as u32;
+                let bytes: Vec<u8> =
+                    (0..32).map(|_| rng.next_u64() as u8 & (0xFF << sparse.min(8)) as u8).collect();
+                let short = bytes[..(start + length).div_ceil(8)].to_vec();
+                let mut ends = BitReader::with_range(&short, start, length);
+                let mut goes_on = BitReader::with_range(&bytes, start, 200);
+                let (found, same) = (range.read_residual(&mut ends), range.read_residual(&mut goes_on));
+                if !matches!(found, Err(ReadError::PastEnd { .. })) {
+                    assert_eq!((found, ends.position()), (same, goes_on.position()), "{range:?}");
                 }
             }
         }

@@ -77,10 +77,10 @@ impl RecordSource for Plain<'_, '_> {
             let range = class.properties.word_range(i);
             let (words, newest) = (&mut words[range.clone()], &mut newest[range.clone()]);
             if goes_on {
-                // Both share the newest state.
-                property.extrapolate(&older[range], words, bases.past, bases.ahead, newest);
+                property.read_ahead(&older[range], (bases.past, bases.ahead), self.0, words, newest)?;
+            } else {
+                property.read_delta(newest, self.0, words)?;
             }
-            property.read_delta(newest, self.0, words)?;
         }
         Ok(())
     }

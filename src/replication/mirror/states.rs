@@ -1,15 +1,91 @@
-//! The words of a page of a client's ghosts: the newest of each, and earlier ones that the server may name as a
-//! baseline.
+//! The rows of a page of a client's ghosts: what is known of each, its newest words, and earlier ones that the server
+//! may name as a baseline.
 //!
 //! Promises: for each ghost the states with the newest ticks are kept, in whatever order they arrive. Memory for a
 //! place of the history is allocated when a ghost of the page first has that many states.
+//!
+//! All that most updates look at lies in one row: the newest words and a copy of those before, by which they are predicted. In
+//! a large world where little changes, each place of the memory that the processor doesn't have at hand costs as much as
+//! reading the update.
 
-use super::super::class::HISTORY;
-use super::super::row_words::RowWords;
+use super::super::class::{GhostClass, HISTORY};
 use super::pages::PAGE;
 
 /// States besides the newest.
 const DEPTH: usize = HISTORY as usize;
+
+/// What a row begins with: the newest state's tick, that of the last destroy, the properties that the game has not seen in
+/// two halves, flags, and where the earlier states are.
+const TICK: usize = 0;
+const DESTROYED: usize = 1;
+const DIRTY: usize = 2;
+const FLAGS: usize = 4;
+const RING: usize = 5;
+/// The tick of the state before the newest, 0 if there is none.
+const PREVIOUS: usize = 6;
+/// After these come the newest words and the previous ones.
+const HEAD: usize = 7;
+
+/// Numbers of 32 bits in a line of a cache.
+const LINE: usize = 16;
+
+/// How words are stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Form {
+    /// Words of a state.
+    width: usize,
+    /// Whether all have 32 bits at most, and take half the room.
+    narrow: bool,
+}
+
+impl Form {
+    pub(super) fn new(width: usize, narrow: bool) -> Self {
+        Form { width, narrow }
+    }
+
+    /// Numbers of 32 bits that a state takes.
+    #[inline]
+    fn size(self) -> usize {
+        if self.narrow { self.width } else { 2 * self.width }
+    }
+
+    /// Numbers of 32 bits from one row to the next: rows divide lines evenly, or lines rows.
+    fn stride(self) -> usize {
+        let size = HEAD + 2 * self.size();
+        if size <= LINE { size.next_power_of_two() } else { size.next_multiple_of(LINE) }
+    }
+
+    #[inline]
+    fn load(self, from: &[u32], words: &mut [u64]) {
+        if self.narrow {
+            words.iter_mut().zip(from).for_each(|(to, word)| *to = u64::from(*word));
+        } else {
+            let halves = from.as_chunks::<2>().0;
+            words.iter_mut().zip(halves).for_each(|(to, [low, high])| *to = join(*low, *high));
+        }
+    }
+
+    #[inline]
+    fn store(self, words: &[u64], to: &mut [u32]) {
+        if self.narrow {
+            // Words of a narrow class have 32 bits.
+            to.iter_mut().zip(words).for_each(|(to, word)| *to = *word as u32);
+        } else {
+            let halves = to.as_chunks_mut::<2>().0;
+            halves.iter_mut().zip(words).for_each(|(to, word)| *to = split(*word));
+        }
+    }
+}
+
+#[inline]
+fn join(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+#[inline]
+fn split(both: u64) -> [u32; 2] {
+    [both as u32, (both >> 32) as u32]
+}
 
 /// Where a ghost's earlier states are: a ring, by rising ticks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,68 +100,196 @@ impl Ring {
     fn place(self, index: usize) -> usize {
         (usize::from(self.first) + index) % DEPTH
     }
+
+    #[inline]
+    fn packed(self) -> u32 {
+        u32::from(self.first) | u32::from(self.len) << 8
+    }
+
+    #[inline]
+    fn unpacked(packed: u32) -> Self {
+        // Both are at most the depth.
+        Ring { first: packed as u8, len: (packed >> 8) as u8 }
+    }
 }
 
-/// The states of a page's ghosts, which are named by their place in it.
-#[derive(Clone, Debug)]
+/// The rows of a page's ghosts, which are named by their place in it.
+#[derive(Debug)]
 pub(super) struct States {
-    /// Words of a state.
-    width: usize,
-    narrow: bool,
-    /// The tick of the newest state, 0 if there is none.
-    ticks: [u32; PAGE],
-    newest: RowWords,
-    rings: [Ring; PAGE],
-    /// By ghost and place. None before a ghost has a second state.
-    earlier_ticks: Box<[u32]>,
-    /// By place, then by ghost: as many places as a ghost had states.
-    earlier: Vec<RowWords>,
+    form: Form,
+    /// From `start` on, each of the form's stride. None before the first state.
+    rows: Box<[u32]>,
+    start: usize,
+    stride: usize,
+    /// By place, then by ghost: a tick and the words. As many places as a ghost had states.
+    earlier: Vec<Box<[u32]>>,
+    /// The ticks of the last destroys, until there are rows.
+    ends: Box<[u32]>,
 }
 
 impl States {
-    pub(super) fn new(width: usize, narrow: bool) -> Self {
+    pub(super) fn new(form: Form) -> Self {
         States {
-            width,
-            narrow,
-            ticks: [0; PAGE],
-            newest: zeros(width, narrow),
-            rings: [Ring::default(); PAGE],
-            earlier_ticks: Box::default(),
+            form,
+            rows: Box::default(),
+            start: 0,
+            stride: form.stride(),
             earlier: Vec::new(),
+            ends: Box::default(),
         }
+    }
+
+    /// A ghost's row, if there are rows.
+    #[inline]
+    fn row(&self, id: usize) -> Option<&[u32]> {
+        self.rows.get(self.start + id * self.stride..)?.get(..HEAD + 2 * self.form.size())
+    }
+
+    #[inline]
+    fn row_mut(&mut self, id: usize) -> Option<&mut [u32]> {
+        self.rows.get_mut(self.start + id * self.stride..)?.get_mut(..HEAD + 2 * self.form.size())
+    }
+
+    #[inline]
+    fn number(&self, id: usize, at: usize) -> u32 {
+        self.rows.get(self.start + id * self.stride + at).copied().unwrap_or(0)
+    }
+
+    #[inline]
+    fn ring(&self, id: usize) -> Ring {
+        Ring::unpacked(self.number(id, RING))
+    }
+
+    /// Makes room for states.
+    #[cold]
+    fn make_rows(&mut self) {
+        let rows = vec![0; PAGE * self.stride + LINE - 1].into_boxed_slice();
+        // At the beginning of a line.
+        self.start = rows.as_ptr().align_offset(LINE * size_of::<u32>()).min(LINE - 1);
+        self.rows = rows;
+        let ends = core::mem::take(&mut self.ends);
+        for (id, tick) in ends.iter().enumerate() {
+            self.set_destroyed(id, *tick);
+        }
+    }
+
+    #[inline]
+    pub(super) fn flags(&self, id: usize) -> u8 {
+        // They were 8 bits.
+        self.number(id, FLAGS) as u8
+    }
+
+    /// Changes the flags of a ghost that has had a state.
+    #[inline]
+    pub(super) fn set_flags(&mut self, id: usize, flags: u8) {
+        if let Some(row) = self.row_mut(id) {
+            row[FLAGS] = flags.into();
+        }
+    }
+
+    /// Properties that the game has not seen.
+    #[inline]
+    pub(super) fn dirty(&self, id: usize) -> u64 {
+        self.row(id).map_or(0, |row| join(row[DIRTY], row[DIRTY + 1]))
+    }
+
+    /// Changes the mask of a ghost that has had a state.
+    #[inline]
+    pub(super) fn set_dirty(&mut self, id: usize, mask: u64) {
+        if let Some(row) = self.row_mut(id) {
+            [row[DIRTY], row[DIRTY + 1]] = split(mask);
+        }
+    }
+
+    /// The tick of the last destroy, 0 if there was none. It may have come before the create that it ends.
+    #[inline]
+    pub(super) fn destroyed(&self, id: usize) -> u32 {
+        match self.row(id) {
+            Some(row) => row[DESTROYED],
+            None => self.ends.get(id).copied().unwrap_or(0),
+        }
+    }
+
+    pub(super) fn set_destroyed(&mut self, id: usize, tick: u32) {
+        if let Some(row) = self.row_mut(id) {
+            row[DESTROYED] = tick;
+            return;
+        }
+        if self.ends.is_empty() {
+            self.ends = vec![0; PAGE].into();
+        }
+        self.ends[id] = tick;
     }
 
     /// The tick of a ghost's newest state, or 0.
     #[inline]
     pub(super) fn tick(&self, id: usize) -> u32 {
-        self.ticks[id]
+        self.number(id, TICK)
     }
 
     /// Gives the newest words, zeros if there are none.
     #[inline]
     pub(super) fn newest(&self, id: usize, words: &mut [u64]) {
-        if self.ticks[id] == 0 { words.fill(0) } else { self.newest.load(id * self.width, words) }
+        match self.row(id) {
+            Some(row) if row[TICK] != 0 => self.form.load(&row[HEAD..], words),
+            _ => words.fill(0),
+        }
+    }
+
+    /// The properties of a mask whose words differ from the newest.
+    #[inline]
+    pub(super) fn differing(&self, id: usize, class: &GhostClass, mask: u64, words: &[u64]) -> u64 {
+        let Some(newest) = self.row(id).map(|row| &row[HEAD..]) else { return mask };
+        let mut changed = 0;
+        for (i, _) in class.properties.of(mask) {
+            let range = class.properties.word_range(i);
+            let words = &words[range.clone()];
+            let differs = if self.form.narrow {
+                let pairs = words.iter().zip(&newest[range]);
+                pairs.fold(0, |differs, (word, newest)| differs | word ^ u64::from(*newest)) != 0
+            } else {
+                let newest = &newest.as_chunks::<2>().0[range];
+                words.iter().zip(newest).any(|(word, [low, high])| *word != join(*low, *high))
+            };
+            changed |= u64::from(differs) << i;
+        }
+        changed
+    }
+
+    /// The tick of a place.
+    #[inline]
+    fn earlier_tick(&self, id: usize, place: usize) -> u32 {
+        self.earlier[place][id * (1 + self.form.size())]
+    }
+
+    /// Gives the words of a place.
+    #[inline]
+    fn earlier_words(&self, id: usize, place: usize, words: &mut [u64]) {
+        let size = self.form.size();
+        self.form.load(&self.earlier[place][id * (1 + size) + 1..][..size], words);
     }
 
     /// Gives the words that a ghost had at exactly this tick; false when there are none.
     #[inline]
     pub(super) fn at(&self, id: usize, tick: u32, words: &mut [u64]) -> bool {
-        if self.ticks[id] == tick {
-            self.newest.load(id * self.width, words);
+        let Some(row) = self.row(id) else { return false };
+        if row[TICK] == tick {
+            self.form.load(&row[HEAD..], words);
             return true;
         }
-        let ring = self.rings[id];
-        if ring.len == 0 {
-            return false;
+        if row[PREVIOUS] == tick && tick != 0 {
+            self.form.load(&row[HEAD + self.form.size()..], words);
+            return true;
         }
-        let ticks = &self.earlier_ticks[id * DEPTH..][..DEPTH];
+        let ring = Ring::unpacked(row[RING]);
         for index in (0..usize::from(ring.len)).rev() {
             let place = ring.place(index);
-            if ticks[place] == tick {
-                self.earlier[place].load(id * self.width, words);
+            let at = self.earlier_tick(id, place);
+            if at == tick {
+                self.earlier_words(id, place, words);
                 return true;
             }
-            if ticks[place] < tick {
+            if at < tick {
                 return false;
             }
         }
@@ -95,24 +299,26 @@ impl States {
     /// Gives the words of the newest state before this tick, or this many before it; false when there are none.
     #[inline]
     pub(super) fn before(&self, id: usize, tick: u32, back: u8, words: &mut [u64]) -> bool {
-        let (ring, mut back) = (self.rings[id], usize::from(back));
+        let Some(row) = self.row(id).filter(|row| row[TICK] != 0) else { return false };
+        let (ring, mut back) = (Ring::unpacked(row[RING]), usize::from(back));
         let mut end = usize::from(ring.len);
-        if self.ticks[id] == 0 {
-            return false;
-        }
-        if self.ticks[id] < tick {
+        if row[TICK] < tick {
             if back == 0 {
-                self.newest.load(id * self.width, words);
+                self.form.load(&row[HEAD..], words);
+                return true;
+            }
+            if back == 1 && row[PREVIOUS] != 0 {
+                self.form.load(&row[HEAD + self.form.size()..], words);
                 return true;
             }
             back -= 1;
         } else {
-            while end > 0 && self.earlier_ticks[id * DEPTH + ring.place(end - 1)] >= tick {
+            while end > 0 && self.earlier_tick(id, ring.place(end - 1)) >= tick {
                 end -= 1;
             }
         }
         let Some(index) = end.checked_sub(back + 1) else { return false };
-        self.earlier[ring.place(index)].load(id * self.width, words);
+        self.earlier_words(id, ring.place(index), words);
         true
     }
 
@@ -120,9 +326,9 @@ impl States {
     /// there is none. Also whether earlier states may have been forgotten, and the place of the next one.
     #[inline]
     pub(super) fn bracket(&self, id: usize, tick: u32) -> ([u32; 3], bool, Option<usize>) {
-        let (newest, ring) = (self.ticks[id], self.rings[id]);
+        let (newest, ring) = (self.tick(id), self.ring(id));
         let len = usize::from(ring.len);
-        let earlier = |index: usize| self.earlier_ticks[id * DEPTH + ring.place(index)];
+        let earlier = |index: usize| self.earlier_tick(id, ring.place(index));
         let before = |index: usize| if index == 0 { 0 } else { earlier(index - 1) };
         if newest <= tick {
             return ([before(len), newest, 0], len == DEPTH, None);
@@ -142,44 +348,53 @@ impl States {
     #[inline]
     pub(super) fn load(&self, id: usize, place: Option<usize>, words: &mut [u64]) {
         match place {
-            Some(place) => self.earlier[place].load(id * self.width, words),
-            None => self.newest.load(id * self.width, words),
+            Some(place) => self.earlier_words(id, place, words),
+            None => self.newest(id, words),
         }
     }
 
     /// The ticks of all states, rising.
     pub(super) fn all_ticks(&self, id: usize) -> impl Iterator<Item = u32> {
-        let ring = self.rings[id];
-        let earlier =
-            (0..usize::from(ring.len)).map(move |index| self.earlier_ticks[id * DEPTH + ring.place(index)]);
-        earlier.chain((self.ticks[id] != 0).then_some(self.ticks[id]))
+        let (ring, newest) = (self.ring(id), self.tick(id));
+        let earlier = (0..usize::from(ring.len)).map(move |index| self.earlier_tick(id, ring.place(index)));
+        earlier.chain((newest != 0).then_some(newest))
     }
 
-    /// Keeps the state of a tick above that of the newest one, as the newest. `before` are the newest words.
+    /// Keeps the state of a tick above that of the newest one, as the newest.
     #[inline]
-    pub(super) fn push(&mut self, id: usize, tick: u32, words: &[u64], before: &[u64]) {
-        if self.ticks[id] != 0 {
-            let ring = &mut self.rings[id];
+    pub(super) fn push(&mut self, id: usize, tick: u32, words: &[u64]) {
+        if self.rows.is_empty() {
+            self.make_rows();
+        }
+        let (form, size) = (self.form, self.form.size());
+        let row = &mut self.rows[self.start + id * self.stride..][..HEAD + 2 * size];
+        if row[TICK] != 0 {
+            let mut ring = Ring::unpacked(row[RING]);
             if usize::from(ring.len) == DEPTH {
                 ring.first = ring.place(1) as u8;
                 ring.len -= 1;
             }
             let place = ring.place(ring.len.into());
             ring.len += 1;
-            self.put(id, place, self.ticks[id], before);
+            row[RING] = ring.packed();
+            reserve(&mut self.earlier, place, form);
+            let entry = &mut self.earlier[place][id * (1 + size)..][..1 + size];
+            entry[0] = row[TICK];
+            entry[1..].copy_from_slice(&row[HEAD..][..size]);
+            row[PREVIOUS] = row[TICK];
+            row.copy_within(HEAD..HEAD + size, HEAD + size);
         }
-        self.ticks[id] = tick;
-        self.newest.store(id * self.width, words);
+        row[TICK] = tick;
+        form.store(words, &mut row[HEAD..]);
     }
 
     /// Keeps the state of a tick before that of the newest one, if it is among the newest. `other` is lent.
     pub(super) fn insert(&mut self, id: usize, tick: u32, words: &[u64], other: &mut [u64]) {
-        self.reserve();
-        let ring = self.rings[id];
+        let mut ring = self.ring(id);
         let len = usize::from(ring.len);
-        let ticks = &self.earlier_ticks[id * DEPTH..][..DEPTH];
-        let index = (0..len).position(|index| ticks[ring.place(index)] >= tick).unwrap_or(len);
-        if index < len && ticks[ring.place(index)] == tick {
+        let index = (0..len).position(|index| self.earlier_tick(id, ring.place(index)) >= tick);
+        let index = index.unwrap_or(len);
+        if index < len && self.earlier_tick(id, ring.place(index)) == tick {
             return;
         }
         if len == DEPTH {
@@ -189,50 +404,56 @@ impl States {
                 self.shift(id, ring.place(index + 1), ring.place(index), other);
             }
             self.put(id, ring.place(index), tick, words);
+            self.put_previous(id, tick, words);
             return;
         }
         for index in (index..len).rev() {
             self.shift(id, ring.place(index), ring.place(index + 1), other);
         }
-        self.rings[id].len += 1;
         self.put(id, ring.place(index), tick, words);
+        ring.len += 1;
+        if let Some(row) = self.row_mut(id) {
+            row[RING] = ring.packed();
+        }
+        self.put_previous(id, tick, words);
     }
 
     /// Forgets a ghost's states.
     pub(super) fn clear(&mut self, id: usize) {
-        self.ticks[id] = 0;
-        self.rings[id] = Ring::default();
+        if let Some(row) = self.row_mut(id) {
+            (row[TICK], row[RING], row[PREVIOUS]) = (0, 0, 0);
+        }
+    }
+
+    /// Keeps a state that is in the ring as the previous one, if it is.
+    fn put_previous(&mut self, id: usize, tick: u32, words: &[u64]) {
+        let form = self.form;
+        if let Some(row) = self.row_mut(id).filter(|row| row[PREVIOUS] < tick) {
+            row[PREVIOUS] = tick;
+            form.store(words, &mut row[HEAD + form.size()..]);
+        }
     }
 
     fn shift(&mut self, id: usize, from: usize, to: usize, words: &mut [u64]) {
-        self.earlier[from].load(id * self.width, words);
-        self.put(id, to, self.earlier_ticks[id * DEPTH + from], words);
+        self.earlier_words(id, from, words);
+        self.put(id, to, self.earlier_tick(id, from), words);
     }
 
-    #[inline]
     fn put(&mut self, id: usize, place: usize, tick: u32, words: &[u64]) {
-        self.reserve();
-        self.earlier_ticks[id * DEPTH + place] = tick;
-        while self.earlier.len() <= place {
-            self.earlier.push(zeros(self.width, self.narrow));
-        }
-        self.earlier[place].store(id * self.width, words);
-    }
-
-    /// Makes room for the ticks of earlier states.
-    #[inline]
-    fn reserve(&mut self) {
-        if self.earlier_ticks.is_empty() {
-            self.earlier_ticks = vec![0; PAGE * DEPTH].into();
-        }
+        reserve(&mut self.earlier, place, self.form);
+        let size = self.form.size();
+        let entry = &mut self.earlier[place][id * (1 + size)..][..1 + size];
+        entry[0] = tick;
+        self.form.store(words, &mut entry[1..]);
     }
 }
 
-/// Of states of this many words, for the ghosts of a page.
-fn zeros(width: usize, narrow: bool) -> RowWords {
-    let mut words = RowWords::new(narrow);
-    words.grow(width * PAGE);
-    words
+/// Makes room for a place of the history.
+#[inline]
+fn reserve(earlier: &mut Vec<Box<[u32]>>, place: usize, form: Form) {
+    while earlier.len() <= place {
+        earlier.push(vec![0; PAGE * (1 + form.size())].into());
+    }
 }
 
 #[cfg(test)]
@@ -245,7 +466,7 @@ mod tests {
     fn the_states_with_the_newest_ticks_are_kept_in_whatever_order_they_come() {
         for seed in 0..60 {
             let (mut rng, narrow) = (Rng::seeded(seed), seed % 2 == 0);
-            let (mut states, mut model) = (States::new(2, narrow), BTreeSet::new());
+            let (mut states, mut model) = (States::new(Form::new(2, narrow)), BTreeSet::new());
             for step in 0..400u32 {
                 let tick = (1 + step + rng.below(40) as u32).saturating_sub(20).max(1);
                 let of = |tick: u32| [u64::from(tick), u64::from(tick) + 7];
@@ -253,7 +474,7 @@ mod tests {
                 let mut before = [0; 2];
                 states.newest(1, &mut before);
                 match tick {
-                    _ if tick > newest => states.push(1, tick, &of(tick), &before),
+                    _ if tick > newest => states.push(1, tick, &of(tick)),
                     _ if tick < newest => states.insert(1, tick, &of(tick), &mut before),
                     _ => {}
                 }

@@ -150,7 +150,7 @@ impl ClassFrames {
             let Some((page, _)) = ghosts.pages.get(first) else { continue };
             let is_same =
                 core::mem::replace(version, u64::from(page.version) + 1) == u64::from(page.version) + 1;
-            let Some(states) = &page.states else { continue };
+            let states = &page.states;
             for at in 0..PAGE.min(rows - first) {
                 let (row, newest) = (first + at, states.tick(at));
                 if let Some((from, to)) = frames.ticks(row).filter(|_| is_same) {

@@ -133,7 +133,17 @@ impl Heads {
     }
 }
 
+#[inline]
 fn read_gap(reader: &mut BitReader<'_>) -> Result<u32, Violation> {
+    // At one look, if no end is near.
+    if let Some(word) = reader.peek()
+        && let tier = word.trailing_zeros()
+        && let Some((bits, first)) = GAP_TIERS.get(tier as usize)
+    {
+        reader.skip_peeked(tier + 1 + bits);
+        // At most 10 bits.
+        return Ok(first + (word >> (tier + 1) & ((1 << bits) - 1)) as u32);
+    }
     for (bits, first) in GAP_TIERS {
         if reader.bool()? {
             // At most 10 bits.

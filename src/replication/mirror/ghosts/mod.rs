@@ -14,7 +14,7 @@ use super::super::lives::Lives;
 use super::super::packet::{Audience, Base, Violation};
 use super::pages::{PAGE, Page, Pages};
 use super::source::{Bases, RecordSource};
-use super::states::States;
+use super::states::Form;
 use crate::wire::BitReader;
 
 /// The ghost exists for the game.
@@ -76,7 +76,7 @@ impl Ghosts {
         let count = class.properties.each().len();
         Ghosts {
             id_of_class,
-            pages: Pages::default(),
+            pages: Pages::new(Form::new(width, !class.has_wide_words())),
             departed: Lives::default(),
             rows: 0,
             listed: Vec::new(),
@@ -131,21 +131,21 @@ impl Ghosts {
     }
 
     fn flags(&self, id: usize) -> u8 {
-        self.pages.get(id).map_or(0, |(page, at)| page.flags[at])
+        self.pages.get(id).map_or(0, |(page, at)| page.states.flags(at))
     }
 
     pub(super) fn tick(&self, id: usize) -> u32 {
-        self.pages.get(id).map_or(0, |(page, at)| page.tick(at))
+        self.pages.get(id).map_or(0, |(page, at)| page.states.tick(at))
     }
 
     /// The tick of the last end of a ghost with this id, 0 if there was none.
     pub(super) fn destroyed_at(&self, id: usize) -> u32 {
-        self.pages.get(id).map_or(0, |(page, at)| page.destroyed[at])
+        self.pages.get(id).map_or(0, |(page, at)| page.states.destroyed(at))
     }
 
     pub(super) fn value(&self, id: usize, property: usize) -> Option<&[u8]> {
         let place = self.without_words.iter().position(|each| *each == property)?;
-        let (page, at) = self.pages.get(id).filter(|(page, at)| page.flags[*at] & ALIVE != 0)?;
+        let (page, at) = self.pages.get(id).filter(|(page, at)| page.states.flags(*at) & ALIVE != 0)?;
         let body = &*page.bodies[at * self.without_words.len() + place];
         (!body.is_empty()).then_some(body)
     }
@@ -163,8 +163,8 @@ impl Ghosts {
         let (mut newest, mut destroyed) = (0, 0);
         match self.pages.get(id) {
             Some((page, at)) => {
-                (newest, destroyed) = (page.tick(at), page.destroyed[at]);
-                page.newest(at, &mut self.newest);
+                (newest, destroyed) = (page.states.tick(at), page.states.destroyed(at));
+                page.states.newest(at, &mut self.newest);
             }
             None => self.newest.fill(0),
         }
@@ -185,21 +185,20 @@ impl Ghosts {
         // The game has defaults of what wasn't sent, whatever words these have.
         let was_inner = self.flags(id) & INNER != 0;
         let begun = if was_inner == audience.inner { 0 } else { mask & !self.class.created(was_inner) };
-        let differing = self.differing(mask & self.with_words) | begun & self.with_words;
+        let differing = self.differing(id, mask & self.with_words) | begun & self.with_words;
         let changed = if fresh { self.class.properties.all() } else { differing };
         self.push(id, tick);
         self.rows = self.rows.max(id + 1);
         let changed =
             changed | source.others(mask & !self.with_words, |reader| self.read_bodies(id, mask, reader))?;
         let (page, at) = self.pages.make(id);
-        let flags = &mut page.flags[at];
-        *flags &= !(OWNED | INNER);
-        *flags |= if audience.owner { OWNED } else { 0 } | if audience.inner { INNER } else { 0 };
+        let mut flags = page.states.flags(at) & !(OWNED | INNER);
+        flags |= if audience.owner { OWNED } else { 0 } | if audience.inner { INNER } else { 0 };
         if fresh {
             // The game knows of no ghost that it was owned.
-            *flags =
-                *flags & !REPORTED_OWNED | ALIVE | FRESH | if audience.owner { REPORTED_OWNED } else { 0 };
+            flags = flags & !REPORTED_OWNED | ALIVE | FRESH | if audience.owner { REPORTED_OWNED } else { 0 };
         }
+        page.states.set_flags(at, flags);
         self.mark(id, changed);
         Ok(Outcome::Quiet)
     }
@@ -214,19 +213,19 @@ impl Ghosts {
     ) -> Result<Outcome, Violation> {
         let Against { tick, base } = against;
         let page = self.pages.get(id);
-        let newest = page.map_or(0, |(page, at)| page.tick(at));
+        let newest = page.map_or(0, |(page, at)| page.states.tick(at));
         let width = self.words.len();
         let (states, deepest) = (&mut *self.bases, source.depth() - 1);
         let known = page.is_some_and(|(page, at)| {
             newest > 0
-                && tick > page.destroyed[at]
+                && tick > page.states.destroyed(at)
                 && match base {
                     Base::Newest { depth } => (0..=depth.min(deepest)).all(|back| {
-                        page.before(at, tick, back, &mut states[usize::from(back) * width..][..width])
+                        page.states.before(at, tick, back, &mut states[usize::from(back) * width..][..width])
                     }),
                     Base::Named { baseline, older } => {
-                        page.at(at, baseline, &mut states[..width])
-                            && (older == 0 || page.at(at, older, &mut states[width..][..width]))
+                        page.states.at(at, baseline, &mut states[..width])
+                            && (older == 0 || page.states.at(at, older, &mut states[width..][..width]))
                     }
                 }
         });
@@ -248,8 +247,10 @@ impl Ghosts {
         };
         let bases = Bases { states: &mut self.bases, past, ahead };
         source.updated(&self.class, with_words, base.depth(), bases, &mut self.words)?;
-        if let Some((page, at)) = self.pages.get(id) {
-            page.newest(at, &mut self.newest);
+        if (self.initial != 0 || tick < newest)
+            && let Some((page, at)) = self.pages.get(id)
+        {
+            page.states.newest(at, &mut self.newest);
         }
         if self.initial != 0 {
             // Those come with creates alone: the newest create's are these.
@@ -262,7 +263,7 @@ impl Ghosts {
             source.others(mask & !self.with_words, |reader| self.skip_bodies(mask, reader))?;
             return Ok(Outcome::Quiet);
         }
-        let changed = self.differing(with_words);
+        let changed = self.differing(id, with_words);
         self.push(id, tick);
         let changed =
             changed | source.others(mask & !self.with_words, |reader| self.read_bodies(id, mask, reader))?;
@@ -273,27 +274,26 @@ impl Ghosts {
     pub(super) fn destroy(&mut self, id: usize, tick: u32) -> Outcome {
         // Its create may still be in flight: the end is remembered.
         let (page, at) = self.pages.make(id);
-        if tick <= page.destroyed[at] || page.tick(at) >= tick {
+        let states = &mut page.states;
+        if tick <= states.destroyed(at) || states.tick(at) >= tick {
             // About an earlier ghost with this id, or one that doesn't exist.
             return Outcome::Skipped;
         }
-        page.destroyed[at] = tick;
+        states.set_destroyed(at, tick);
         page.version = page.version.wrapping_add(1);
-        let flags = page.flags[at];
+        let flags = states.flags(at);
         if flags & ALIVE == 0 {
             return Outcome::Skipped;
         }
-        page.flags[at] = flags & LISTED;
-        page.dirty[at] = 0;
-        if let Some(states) = &mut page.states {
-            if self.departed.is_kept() && states.tick(at) > 0 {
-                let ticks = states.all_ticks(at).collect();
-                self.departed.push(id, tick, self.words.len(), ticks, |tick, words| {
-                    states.at(at, tick, words);
-                });
-            }
-            states.clear(at);
+        states.set_flags(at, flags & LISTED);
+        states.set_dirty(at, 0);
+        if self.departed.is_kept() && states.tick(at) > 0 {
+            let ticks = states.all_ticks(at).collect();
+            self.departed.push(id, tick, self.words.len(), ticks, |tick, words| {
+                states.at(at, tick, words);
+            });
         }
+        states.clear(at);
         let count = self.without_words.len();
         page.bodies[at * count..][..count].fill(Box::default());
         // One that the game has not heard of was never there for it.
@@ -304,20 +304,15 @@ impl Ghosts {
     #[inline]
     fn push(&mut self, id: usize, tick: u32) {
         let (page, at) = self.pages.make(id);
-        let states = match &mut page.states {
-            Some(states) => states,
-            None => {
-                page.bodies.resize(PAGE * self.without_words.len(), Box::default());
-                let states = States::new(self.words.len(), !self.class.has_wide_words());
-                page.states.insert(Box::new(states))
-            }
-        };
-        states.push(at, tick, &self.words, &self.newest);
+        if page.bodies.is_empty() && !self.without_words.is_empty() {
+            page.bodies.resize(PAGE * self.without_words.len(), Box::default());
+        }
+        page.states.push(at, tick, &self.words);
     }
 
     /// Stores the words under an earlier tick. The newest ones are lent.
     fn insert(&mut self, id: usize, tick: u32) {
-        if let Some((Page { states: Some(states), version, .. }, at)) = self.pages.get_mut(id) {
+        if let Some((Page { states, version, .. }, at)) = self.pages.get_mut(id) {
             *version = version.wrapping_add(1);
             states.insert(at, tick, &self.words, &mut self.newest);
         }
@@ -325,21 +320,19 @@ impl Ghosts {
 
     /// The properties of a mask whose words differ from the newest.
     #[inline]
-    fn differing(&self, mask: u64) -> u64 {
-        let mut changed = 0;
-        for (i, _) in self.class.properties.of(mask) {
-            let range = self.class.properties.word_range(i);
-            changed |= u64::from(self.words[range.clone()] != self.newest[range]) << i;
-        }
-        changed
+    fn differing(&self, id: usize, mask: u64) -> u64 {
+        self.pages
+            .get(id)
+            .map_or(mask, |(page, at)| page.states.differing(at, &self.class, mask, &self.words))
     }
 
     #[inline]
     fn mark(&mut self, id: usize, changed: u64) {
         let (page, at) = self.pages.make(id);
-        page.dirty[at] |= changed;
-        if page.flags[at] & LISTED == 0 {
-            page.flags[at] |= LISTED;
+        let flags = page.states.flags(at);
+        page.states.set_dirty(at, page.states.dirty(at) | changed);
+        if flags & LISTED == 0 {
+            page.states.set_flags(at, flags | LISTED);
             // Below the capacity.
             self.listed.push(id as u32);
         }

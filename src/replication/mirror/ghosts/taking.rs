@@ -1,6 +1,6 @@
 //! The game's tick: what changed of a client's ghosts goes into its columns.
 
-use super::super::pages::Pages;
+use super::super::super::class::GhostClass;
 use super::{ALIVE, FRESH, Ghosts, LISTED, OWNED, REPORTED_OWNED};
 
 impl Ghosts {
@@ -12,7 +12,7 @@ impl Ghosts {
                 report(id as u32);
             }
         }
-        self.pages = Pages::default();
+        self.pages.clear();
         self.departed.clear();
         self.listed.clear();
     }
@@ -21,8 +21,8 @@ impl Ghosts {
     pub(in super::super) fn changing(&self) -> impl Iterator<Item = (u32, u64)> {
         self.listed.iter().filter_map(|id| {
             let (page, at) = self.pages.get(*id as usize)?;
-            let is_known = page.flags[at] & (ALIVE | FRESH) == ALIVE;
-            (is_known && page.dirty[at] != 0).then_some((*id, page.dirty[at]))
+            let (flags, dirty) = (page.states.flags(at), page.states.dirty(at));
+            (flags & (ALIVE | FRESH) == ALIVE && dirty != 0).then_some((*id, dirty))
         })
     }
 
@@ -50,20 +50,24 @@ impl Ghosts {
         let mut listed = core::mem::take(&mut self.listed);
         let first_waiting = listed.partition_point(|id| (*id as usize) < rows);
         for id in &listed[..first_waiting] {
-            self.restore(*id as usize, columns);
-        }
-        for id in &listed[..first_waiting] {
             let Some((page, at)) = self.pages.get_mut(*id as usize) else { continue };
-            let flags = page.flags[at];
-            page.flags[at] &= !(LISTED | FRESH);
-            let mask = core::mem::take(&mut page.dirty[at]);
+            let flags = page.states.flags(at);
+            let mask = page.states.dirty(at);
+            page.states.set_dirty(at, 0);
+            let mut left = flags & !(LISTED | FRESH);
             if flags & ALIVE == 0 {
+                page.states.set_flags(at, left);
                 continue;
             }
             let (owned, reported_owned) = (flags & OWNED != 0, flags & REPORTED_OWNED != 0);
             let owner = (owned != reported_owned).then_some(owned);
             if owner.is_some() {
-                page.flags[at] ^= REPORTED_OWNED;
+                left ^= REPORTED_OWNED;
+            }
+            page.states.set_flags(at, left);
+            if mask & self.with_words != 0 {
+                page.states.newest(at, &mut self.newest);
+                restore(&self.class, *id as usize, mask & self.with_words, &self.newest, columns);
             }
             report(*id, mask, flags & FRESH != 0, owner);
         }
@@ -71,7 +75,7 @@ impl Ghosts {
         // Their spawn was reported; their values follow when there are cells.
         for id in &listed {
             if let Some((page, at)) = self.pages.get_mut(*id as usize) {
-                page.flags[at] &= !FRESH;
+                page.states.set_flags(at, page.states.flags(at) & !FRESH);
             }
         }
         self.listed = listed;
@@ -85,19 +89,14 @@ impl Ghosts {
         });
         sizes.min().unwrap_or(usize::MAX)
     }
+}
 
-    #[inline]
-    fn restore(&mut self, id: usize, columns: &mut [&mut [u8]]) {
-        let Some((page, at)) = self.pages.get(id) else { return };
-        let mask = page.dirty[at] & self.with_words;
-        if mask == 0 || page.flags[at] & ALIVE == 0 {
-            return;
-        }
-        page.newest(at, &mut self.newest);
-        for (i, property) in self.class.properties.of(mask) {
-            let size = property.field().node().size();
-            let words = &self.newest[self.class.properties.word_range(i)];
-            property.restore_column(words, &mut columns[i][id * size..][..size], size);
-        }
+/// Writes the words of a mask's properties into a ghost's cells.
+#[inline]
+fn restore(class: &GhostClass, id: usize, mask: u64, words: &[u64], columns: &mut [&mut [u8]]) {
+    for (i, property) in class.properties.of(mask) {
+        let size = property.field().node().size();
+        let words = &words[class.properties.word_range(i)];
+        property.restore_column(words, &mut columns[i][id * size..][..size], size);
     }
 }
