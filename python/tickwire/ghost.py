@@ -138,7 +138,8 @@ def _references(cls: type, hints: dict[str, Any], declared: dict[str, Any]) -> d
             continue
         others = [extra for extra in metadata if not isinstance(extra, (Reference, Condition, ShownAs))]
         if len(found) > 1 or others or plain is not object:
-            shown = " and ".join(map(str, found + others))
+            marks = [mark for extra in found + others for mark in unwrapped(extra)[1] or (extra,)]
+            shown = " and ".join(map(str, marks))
             raise TypeError(f"{cls.__name__}.{name}: {shown} contradict each other; give one")
         references[name] = found[0].target
         given = cls.__dict__.get(name, NATURAL)

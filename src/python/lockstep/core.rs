@@ -176,8 +176,8 @@ impl LockstepCore {
         Ok(filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    /// The next turn, if it is due and its data is there: number, steps, delay, speed, paused, players, left, commands,
-    /// joined.
+    /// The next turn, if it is due and its data has arrived: number, steps, delay, speed, paused, players,
+    /// left, commands, joined.
     #[pyo3(signature = (now, /))]
     fn poll_turn<'py>(&self, py: Python<'py>, now: f64) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let turn = lock(&self.core).poll_turn(instant(now)?);
