@@ -148,7 +148,7 @@ def test_who_joins_late_is_told_that_it_has_no_part() -> None:
         assert peer.me is not None
         if peer.me.number < 2:
             return lockstep(peer, started)
-        with pytest.raises(ValueError, match="in the game at the start, and player 2 came later"):
+        with pytest.raises(ValueError, match="there at the start, not of player 2, who came later"):
             lockstep(peer, started)
         with pytest.raises(ValueError, match="the peer's own number, 2, which did not play at the start"):
             rollback(peer, started)
