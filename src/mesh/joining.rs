@@ -7,7 +7,11 @@ use super::machine::{Action, Mesh, MeshFault, Phase};
 use super::message::Message;
 use super::roster::{LeaveReason, Players, bit};
 use super::{ASK_AGAIN, MAX_ADDRESSES, MAX_HOPS, MAX_PLAYERS};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
+
+/// How long after the start the numbers of those who were there are nobody else's: longer than a lockstep takes somebody with
+/// such a number for one of them.
+const NUMBERS_KEPT: Duration = Duration::from_secs(8);
 
 impl Mesh {
     /// Handles a newcomer's request to join.
@@ -30,7 +34,9 @@ impl Mesh {
         }
         let taken = self.taken();
         let places = roster.places;
-        let free = (0..places).find(|player| taken & bit(*player) == 0);
+        let kept = taken | self.kept_numbers(now);
+        // One beyond the places serves where those below are kept.
+        let free = (0..MAX_PLAYERS as u8).find(|player| kept & bit(*player) == 0);
         let Some(player) = free.filter(|_| taken.count_ones() < places.into()) else {
             return self.refuse(now, id, LeaveReason::Full);
         };
@@ -53,6 +59,14 @@ impl Mesh {
         let pending = self.pending.as_ref().map_or(0, |pending| pending.players());
         let linked = self.links.iter().filter_map(|link| link.player());
         linked.fold(self.stable.players() | pending, |taken, (player, _)| taken | bit(player))
+    }
+
+    /// The numbers of those who were there at the start, for some seconds: whoever gets one then would be taken, and take
+    /// itself, for the one who left.
+    fn kept_numbers(&self, now: Instant) -> Players {
+        let start = self.pending.as_ref().and_then(|pending| pending.start).or(self.stable.start);
+        let is_new = self.start_at.is_none_or(|at| now < at + NUMBERS_KEPT);
+        start.filter(|_| is_new).map_or(0, |start| start.players)
     }
 
     /// Introduces newcomers to members that they have yet to reach.

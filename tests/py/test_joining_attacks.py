@@ -126,3 +126,22 @@ def test_a_load_that_raises_while_healing_is_tried_again(monkeypatch: pytest.Mon
         crcs.clear()
     match.run(4)
     assert match.is_one(0, 1, 2)
+
+
+def test_whoever_comes_right_after_the_start_is_nobody_who_left() -> None:
+    match = RoughMatch(4, 0.02, count=3)
+    # Some two seconds after the start.
+    gone = match.peers[1].me.number
+    match.peers[1].close()
+    match.run(0.5)
+    new = match.join()
+    match.run(15)
+    assert match.peers[new].me.number == 3
+    assert not match.locksteps[new].joining
+    assert match.locksteps[new].players == match.locksteps[0].players == {0, 1, 2, 3} - {gone}
+    assert match.is_one(0, 2, new)
+    # Once nobody can be taken for another, the number is given again.
+    again = match.join()
+    match.run(20)
+    assert match.peers[again].me.number == gone
+    assert match.is_one(0, 2, new, again)

@@ -250,7 +250,8 @@ def test_a_world_waits_until_the_game_knows_to_whom_it_goes() -> None:
 
 def test_two_newcomers_at_once_and_one_whose_number_is_given_again() -> None:
     match = Match(2, 3)
-    match.run(2)
+    # Numbers of those who were there at the start are nobody else's for some seconds.
+    match.run(6)
     match.peers[1].close()
     match.run(1)
     first, second = match.join(), match.join()
