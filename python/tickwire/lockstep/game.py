@@ -126,8 +126,8 @@ class Lockstep:
                 raise ValueError(f"{name} must be False where save or load isn't given, not True")
             if wanted and all(channel.kind != "chunks" for channel in peer.protocol.channels):
                 raise ValueError(
-                    f"{name} must be False where the protocol has no channel of chunks, on which the world is "
-                    "sent, not True: add tw.chunks() to its channels"
+                    f"{name} must be False where the protocol has no channel of chunks, on which the world "
+                    "is sent, not True: add tw.chunks() to its channels"
                 )
         if objects is not None and not isinstance(objects, Mapping):
             raise TypeError(f"objects must be a mapping of classes to names, not {type(objects).__name__}")

@@ -223,7 +223,7 @@ impl Links {
 
     // --- references --------------------------------------------------------------------------------------
 
-    /// The ghost that a reference is of; none where it isn't here.
+    /// The ghost that a reference is of; None if it isn't here.
     pub(super) fn target<'py>(
         &self,
         py: Python<'py>,

@@ -220,7 +220,7 @@ impl LockstepCore {
         lock(&self.core).states_wanted().into_iter().map(u16::from).collect()
     }
 
-    /// What goes in front of the world after the newest turn, which is now sent to a player; None where it wants none any more.
+    /// What goes in front of the world after the newest turn, which is now sent to a player; None if it wants none any more.
     #[pyo3(signature = (now, player, /))]
     fn state_head<'py>(
         &self,
