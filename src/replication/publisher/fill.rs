@@ -169,7 +169,7 @@ impl Section<'_> {
         Some(taken.count)
     }
 
-    /// Writes what is ready of the next ids, up to where a run ends that others may take; gives of how many, none where the packet
+    /// Writes what is ready of the next ids, up to where a run ends that others may take; gives of how many, none if the packet
     /// is full.
     fn write_run(
         &mut self,

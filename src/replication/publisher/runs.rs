@@ -22,7 +22,7 @@ const MAX_TRIED: usize = 4;
 /// Ticks for which none are kept where those of a tick weren't taken.
 const PAUSE: u32 = 15;
 
-/// Updates that lie one behind the other in a packet.
+/// Consecutive updates of a packet.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     /// The run before with the same first id.
@@ -77,7 +77,7 @@ pub(super) struct Runs {
     /// By first id: the tick of its runs, and the last of these.
     heads: Vec<(u32, u32)>,
     runs: Vec<Run>,
-    // Of the runs' updates, one behind the other: ids, what the records were before, what packets carry, and entries.
+    // Of the runs' updates, in order: ids, what the records were before, what packets carry, and entries.
     ids: Vec<u32>,
     keys: Vec<u128>,
     carried: Vec<CarriedGhost>,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What a client that owns nothing and wasn't chosen is sent, while the secret of those who are changes each tick or never.
+/// What a client that owns nothing and wasn't chosen is sent, while the secret of the others changes each tick or never.
 fn bytes_of_others(secret: bool, condition: Condition, coded: bool) -> Vec<(usize, Vec<u8>)> {
     let fields = [("x", Kind::Bits { bits: 32 }), ("secret", Kind::Bits { bits: 32 })];
     let properties = Properties::new(Schema::new(fields).unwrap()).unwrap();
