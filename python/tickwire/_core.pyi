@@ -6110,7 +6110,7 @@ class LockstepCore:
     def states_wanted(self) -> list[int]:
         """Who is to be sent the world."""
     def state_head(self, now: float, player: int, /) -> bytes | None:
-        """What goes in front of the world after the newest turn, which is now sent to a player; None where it wants none any more."""
+        """What goes in front of the world after the newest turn, which is now sent to a player; None if it wants none any more."""
     def is_served(self, player: int, /) -> bool:
         """Whether a player to whom the world is sent still wants it."""
     def refuse(self, now: float, player: int, reason: int, /) -> None:
@@ -6118,9 +6118,9 @@ class LockstepCore:
     def take_state(self, peer: Peer[Any], /) -> tuple[int, bytes] | None:
         """The next world that came to a peer: from which player, and its bytes."""
     def expects(self, player: int, state: bytes, /) -> tuple[int, int] | None:
-        """The turn of a world that came, and how many bytes stand in front of it; None where it wasn't asked for."""
+        """The turn of a world that came, and how many bytes stand in front of it; None if it wasn't asked for."""
     def load(self, now: float, player: int, state: bytes, /) -> bool:
-        """Goes on from a world that a player sent and that the game has loaded. False where it wasn't asked for."""
+        """Goes on from a world that a player sent and that the game has loaded. False if it wasn't asked for."""
     def give_up(self, reason: int, /) -> None:
         """This player isn't let in, for a reason by its number."""
     def ask_again(self, now: float, /) -> None:

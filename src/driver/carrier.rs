@@ -99,7 +99,7 @@ impl Carrier {
         received.map(drop)
     }
 
-    /// Has a peer tell others the address of its code, by which all reach it, and those who carry, who is there.
+    /// Gives a peer the address of its code, by which all reach it, and the players that carry for it.
     fn tell_ways(&mut self) {
         let Carrier { driver: Some(driver), session, .. } = self else { return };
         let now = driver.now();

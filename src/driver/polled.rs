@@ -61,7 +61,7 @@ pub struct DriverCounters {
     pub udp: UdpCounters,
     /// The simulated link's; zeros without one.
     pub link: LinkCounters,
-    /// What a player carried for others; None of whoever isn't asked to.
+    /// What a player carried for others; None if it isn't asked to carry.
     pub carry: Option<CarryCounters>,
 }
 

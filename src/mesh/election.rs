@@ -66,7 +66,7 @@ impl Mesh {
         }
     }
 
-    /// When it is this player's turn to claim: after those that it sees with lower numbers, but for those who can't be it.
+    /// When it is this player's turn to claim: after the players with lower numbers that it reaches and that can be master.
     fn turn(&self, now: Instant, but: Players) -> Instant {
         let lower = self.reached() & (bit(self.me.0) - 1) & !but;
         now + CLAIM_STAGGER * lower.count_ones()

@@ -199,7 +199,7 @@ impl GhostClass {
         GhostClass { coded, ..self }
     }
 
-    /// The properties that a create has, for the inner audience (the ghost's owner, or the clients that the game chose) or others.
+    /// The properties that a create has, for the inner audience (the ghost's owner, or the chosen clients) or others.
     pub fn created(&self, inner: bool) -> u64 {
         self.created[usize::from(inner)]
     }

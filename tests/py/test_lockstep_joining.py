@@ -401,8 +401,8 @@ def test_mistakes_with_joining_and_healing_are_named() -> None:
         return tw.Lockstep(match.peers[0], match.started[0], COMMANDS, **settings)
 
     for settings, error in (
-        ({"heal": True}, "heal must be False where save or load isn't given, not True"),
-        ({"joining": True, "save": bytes}, "joining must be False where save or load isn't given"),
+        ({"heal": True}, "heal must be False if save or load isn't given, not True"),
+        ({"joining": True, "save": bytes}, "joining must be False if save or load isn't given"),
     ):
         with pytest.raises(ValueError, match=error):
             make(**settings)
@@ -445,5 +445,5 @@ def test_a_world_needs_a_channel_of_chunks(name: str) -> None:
         with peer.tick() as inbox:
             started = next((event for event in inbox.events if isinstance(event, tw.Started)), None)
     settings: Any = {name: True, "save": bytes, "load": print}
-    with pytest.raises(ValueError, match=f"{name} must be False where the protocol has no channel of chunks"):
+    with pytest.raises(ValueError, match=f"{name} must be False if the protocol has no channel of chunks"):
         tw.Lockstep(peer, started, COMMANDS, **settings)

@@ -123,11 +123,11 @@ class Lockstep:
             raise TypeError(f"{name} must be True or False, not {type(it).__name__}")
         for name, wanted in (("joining", joining), ("heal", heal)):
             if wanted and (save is None or load is None):
-                raise ValueError(f"{name} must be False where save or load isn't given, not True")
+                raise ValueError(f"{name} must be False if save or load isn't given, not True")
             if wanted and all(channel.kind != "chunks" for channel in peer.protocol.channels):
                 raise ValueError(
-                    f"{name} must be False where the protocol has no channel of chunks, on which the world is "
-                    "sent, not True: add tw.chunks() to its channels"
+                    f"{name} must be False if the protocol has no channel of chunks, on which the world "
+                    "is sent, not True: add tw.chunks() to its channels"
                 )
         if objects is not None and not isinstance(objects, Mapping):
             raise TypeError(f"objects must be a mapping of classes to names, not {type(objects).__name__}")

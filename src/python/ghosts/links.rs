@@ -224,7 +224,7 @@ impl Links {
 
     // --- references --------------------------------------------------------------------------------------
 
-    /// The ghost that a reference is of; none if it isn't here.
+    /// The ghost that a reference is of; None if it isn't here.
     pub(super) fn target<'py>(
         &self,
         py: Python<'py>,

@@ -220,7 +220,7 @@ impl LockstepCore {
         lock(&self.core).states_wanted().into_iter().map(u16::from).collect()
     }
 
-    /// What goes in front of the world after the newest turn, which is now sent to a player; None where it wants none any more.
+    /// What goes in front of the world after the newest turn, which is now sent to a player; None if it wants none any more.
     #[pyo3(signature = (now, player, /))]
     fn state_head<'py>(
         &self,
@@ -253,14 +253,14 @@ impl LockstepCore {
         Some((player, PyBytes::new(peer.py(), &bytes)))
     }
 
-    /// The turn of a world that came, and how many bytes stand in front of it; None where it wasn't asked for.
+    /// The turn of a world that came, and how many bytes stand in front of it; None if it wasn't asked for.
     #[pyo3(signature = (player, state, /))]
     fn expects(&self, player: u8, state: &[u8]) -> Option<(i32, usize)> {
         let head = StateHead::read(state)?;
         lock(&self.core).expects(player, &head).then_some((head.turn, STATE_HEAD))
     }
 
-    /// Goes on from a world that a player sent and that the game has loaded. False where it wasn't asked for.
+    /// Goes on from a world that a player sent and that the game has loaded. False if it wasn't asked for.
     #[pyo3(signature = (now, player, state, /))]
     fn load(&self, now: f64, player: u8, state: &[u8]) -> PyResult<bool> {
         let now = instant(now)?;

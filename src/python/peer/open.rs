@@ -40,7 +40,7 @@ pub(super) struct Opening<'a, 'py> {
     pub(super) late: bool,
     /// An address of a member; None: this is the game's first peer.
     pub(super) contact: Option<SocketAddr>,
-    /// Whether those who don't reach each other may play by way of a third.
+    /// Whether two players that don't reach each other may play through a third.
     pub(super) relaying: bool,
     /// The rendezvous server, and the title under which it lists the game.
     pub(super) rendezvous: Option<(SocketAddr, String)>,

@@ -46,7 +46,7 @@ impl PlayerPath {
     }
 }
 
-/// The way to whoever the connection to this address is with, and the number of the player who carries.
+/// How the peer at this address is reached, and the number of the player who carries.
 pub(super) fn of(driver: &mut Driver, address: SocketAddr) -> (PathKind, Option<u8>) {
     if let Some((player, joined)) = member_of(address) {
         let through = driver.member_relay().and_then(|relay| relay.through(player, joined));

@@ -58,7 +58,7 @@ impl Listing {
     fn sorted(&mut self) -> (Box<[u32]>, Box<[Trail]>) {
         self.order.clear();
         self.order.extend(self.ids.iter().copied().zip(0..));
-        // Two runs that rise; an id that is said twice stays in its order.
+        // Two runs that rise; an id that is given twice keeps its order.
         self.order.sort();
         let ids = self.order.iter().map(|(id, _)| *id).collect();
         let mut trails = Vec::with_capacity(self.trails.len());
