@@ -61,7 +61,7 @@ impl Peer {
                         return Some((player, bytes));
                     }
                 }
-                // A file of the game's that was there before: whoever offers it as a world has nobody delete it.
+                // A file of the game's that was there before stays, whatever label it came with.
                 Stored::Reused(path) => {
                     if let Ok(bytes) = std::fs::read(&path) {
                         return Some((player, bytes));
