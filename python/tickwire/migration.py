@@ -145,8 +145,8 @@ class Migrating:
         bytes_per_second (float, default 64000.0): what all transfers of states may take together, 1,000 to
             1e9. A state that takes longer than ``every`` is sent less often.
         max_bytes (int, default 1048576): of a state, 64 to 2**26; the same on all peers.
-        copies (int | None, default None): how many others get the state, 1 to 15, beginning with those who
-            would be the next host; None: all.
+        copies (int | None, default None): how many others get the state, 1 to 15, the next hosts
+            first; None: all.
         patience (float, default 0.4): seconds, 0.1 to 10, that a new host waits for the others to say
             which states they have, and then for one that it asked for, beside the time that its bytes take:
             ten times as long at most.
@@ -213,7 +213,7 @@ class Migrating:
         self._has: dict[int, bytes] = {}
         self._allowance, self._paced_at = 0.0, peer.time
         self._handed: StateId | None = None
-        # Messages: read by the host, sent to it, of those who may become it, of its own.
+        # Messages: read by the host, sent to it, of the players that may become it, of its own.
         self._counts: dict[tuple[int, int], int] = {}
         self._count = 0
         self._sent: deque[tuple[int, Any]] = deque(maxlen=MAX_KEPT)
@@ -547,7 +547,7 @@ class Migrating:
         self._counters["states_saved"] += 1
 
     def _send_states(self, now: float, others: list[Player]) -> None:
-        """Sends the newest state to those who have no transfer yet, while the rate allows it."""
+        """Sends the newest state to the players without a transfer, while the rate allows it."""
         elapsed, self._paced_at = now - self._paced_at, now
         burst = max(16_384.0, self._rate / 4)
         self._allowance = min(self._allowance + elapsed * self._rate, burst)
@@ -594,7 +594,7 @@ class Migrating:
         return unread
 
     def _sort(self, now: float) -> list[tuple[Player | None, Any]]:
-        """Gives events, and the messages of those who may speak; keeps those of others for a while."""
+        """Gives events, and the messages of the players that may speak; keeps those of others for a while."""
         leads, me = self.is_host, self._peer.me
         events, spoken = [], []
         for player, what in self._take_unread():

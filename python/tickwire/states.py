@@ -96,7 +96,7 @@ def unpack(data: bytes) -> tuple[Any, dict[tuple[int, int], int]]:
             name, array, at = _read_array(data, at)
             arrays[name] = array
         if at != len(data) or (kind == _ARRAY and list(arrays) != [""]):
-            raise BadStateError("a state that is cut short")
+            raise BadStateError("a truncated state")
     except (struct.error, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise BadStateError(str(error)) from None
     return (arrays[""] if kind == _ARRAY else arrays), counts

@@ -63,7 +63,7 @@ pub struct LockstepConfig {
     pub joins: bool,
     /// Whether newcomers are let in while the game runs.
     pub admits: bool,
-    /// Whether whoever has another world than more than half of all is given theirs.
+    /// Whether a player whose world differs from that of more than half of all is given theirs.
     pub heals: bool,
 }
 

@@ -124,8 +124,8 @@ impl Departures {
         (self.out, self.joined)
     }
 
-    /// Who withholds what a player who left gave to a turn: who claims to have it; where nobody does, whoever decided that
-    /// it is needed.
+    /// The players that withhold a leaver's data of a turn: those that claim to have it or, if none does, the player that
+    /// decided that it is needed.
     pub fn withholders(&self, player: u8, turn: TurnNumber, remotes: &[RemotePlayer]) -> u16 {
         if self.frozen >> player & 1 == 0 || self.out(player).is_none_or(|out| out <= turn) {
             return 0;

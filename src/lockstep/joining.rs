@@ -215,7 +215,7 @@ impl JoinWord {
                     for _ in 0..r.bits(5)? {
                         let players = r.bits(16)? as u16;
                         let count = r.bits(5)? as usize;
-                        // Entries of nobody would fill no turn, and be kept for ever.
+                        // Entries of nobody would fill no turn, and be kept forever.
                         if count > players.count_ones() as usize {
                             return Err(Fault::Control);
                         }

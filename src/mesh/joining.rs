@@ -9,7 +9,7 @@ use super::roster::{LeaveReason, Players, bit};
 use super::{ASK_AGAIN, MAX_ADDRESSES, MAX_HOPS, MAX_PLAYERS};
 use crate::time::{Duration, Instant};
 
-/// How long after the start the numbers of those who were there are nobody else's: longer than a lockstep takes somebody with
+/// How long after the start no newcomer gets the number of a player that was there: longer than a lockstep takes somebody with
 /// such a number for one of them.
 const NUMBERS_KEPT: Duration = Duration::from_secs(8);
 
@@ -61,7 +61,7 @@ impl Mesh {
         linked.fold(self.stable.players() | pending, |taken, (player, _)| taken | bit(player))
     }
 
-    /// The numbers of those who were there at the start, for some seconds: whoever gets one then would be taken, and take
+    /// The numbers of the players at the start, for some seconds: a newcomer with one of them would be taken, and take
     /// itself, for the one who left.
     fn kept_numbers(&self, now: Instant) -> Players {
         let start = self.pending.as_ref().and_then(|pending| pending.start).or(self.stable.start);

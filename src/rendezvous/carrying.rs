@@ -405,7 +405,7 @@ mod tests {
         for ms in (0..2_000).step_by(100) {
             assert_eq!((take(ms, at(0)), take(ms + 50, at(3))), (0, 0), "{ms}");
         }
-        // Once that is silent, whoever brings something is the way.
+        // Once that is silent, the next player that brings something is the way.
         let through: Vec<u8> = (2_000..3_000).step_by(100).map(|ms| take(ms, at(3))).collect();
         assert_eq!(through, [0, 0, 0, 0, 0, 0, 3, 3, 3, 3]);
     }

@@ -129,7 +129,7 @@ def _property(text: _Text, condition: str, class_: Table) -> None:
 
 
 def word_ranges(kind: Table) -> list[tuple[int, str]] | None:
-    """The last word and the metric of each of a kind's words; None where it has none and goes whole."""
+    """The last word and the metric of each of a kind's words; None if it has none and goes whole."""
     rotation = [(3, "choice")]
     match kind["kind"]:
         case "bool":

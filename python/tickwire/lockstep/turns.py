@@ -35,7 +35,7 @@ class Turn:
     again: bool = False
     """Whether it has run here before: after :meth:`Lockstep.load_state`, or in a replay."""
     joined: frozenset[int] = frozenset()
-    """Numbers of those who came while the game ran and take part from this turn on."""
+    """Numbers of the players that joined the running game and take part from this turn on."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

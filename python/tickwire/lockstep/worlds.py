@@ -44,7 +44,7 @@ class Worlds:
         self._kept: tuple[int, bytes] | None = None
 
     def serve(self) -> None:
-        """Sends the world after the newest turn to those who want it."""
+        """Sends the world after the newest turn to the players that want it."""
         now = self._peer.time
         # Whom the game hasn't heard of yet gets it later: a world given to nobody isn't given again.
         here = {player.number: player for player in self._peer.players}
@@ -53,7 +53,7 @@ class Worlds:
             try:
                 state = self._random.state + saved(self._save)
             except BaseException:
-                # Whoever comes doesn't stop the game of those who play.
+                # A newcomer doesn't stop the others' game.
                 for player in wanted:
                     self._core.refuse(now, player, UNSENT)
                 raise
@@ -84,7 +84,7 @@ class Worlds:
 
     def take(self) -> tuple[int, Callable[[], tuple[bytes, bytes] | None]] | None:
         """A world that came and was asked for: its turn, and what loads it. That gives the generator's state
-        and the world's bytes, or None where it can't be loaded.
+        and the world's bytes, or None if it can't be loaded.
         """
         while (came := self._core.take_state(self._peer)) is not None:
             # A world that nobody asked for replaces none.

@@ -354,7 +354,7 @@ impl Lockstep {
 
     fn check_words(&self, payload: &Payload) -> Result<(), Fault> {
         for word in &payload.departures {
-            // Whoever isn't known may be a newcomer of a turn to come.
+            // An unknown player may be a newcomer of a turn to come.
             let is_known = self.config.players >> word.player & 1 == 1;
             let have = near(word.have, self.turn);
             if is_known && have > self.turn + MAX_AHEAD && !self.departures.is_settled(word.player, self.turn)

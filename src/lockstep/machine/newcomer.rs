@@ -88,14 +88,10 @@ impl Newcomer {
         for group in groups {
             let count = group.players.count_ones() as usize;
             if group.entries.len() + usize::from(at.entries) > count {
-                // More than there can be of a turn: nothing more is believed.
+                // No turn has that many entries: the rest isn't believed.
                 return;
             }
             for entry in group.entries {
-                if usize::from(at.entries) >= count {
-                    // No turn has so many.
-                    return;
-                }
                 let place = self.place(turn);
                 if at == place && self.queue.len() < MAX_QUEUED {
                     if self.partial.entries.is_empty() {
@@ -272,7 +268,7 @@ impl Lockstep {
         let joins = self
             .newcomer
             .as_ref()
-            // A small world may come before the word of it does: whoever has heard of the attempt may help.
+            // A small world may come before the word of it does: any player that knows the attempt may help.
             .is_some_and(|it| {
                 !it.is_refused && it.helper.is_none_or(|it| it == player) && it.attempt == head.attempt
             });
@@ -327,7 +323,7 @@ impl Lockstep {
         self.due = due;
     }
 
-    /// This player's world is another one: asks one of those who are right for theirs.
+    /// This player's world is another one: asks a player in the right for its world.
     pub(super) fn begin_healing(&mut self, now: Instant, right: u16) {
         let helper = members(right & self.departures.live()).find(|it| *it != self.config.me);
         if let (Some(helper), true, None) = (helper, self.config.heals, self.healing) {
@@ -395,12 +391,6 @@ mod tests {
         newcomer.take(7, TurnPlace { turn: 7, entries: 0 }, vec![whole; 3]);
         assert_eq!(newcomer.place(7), TurnPlace { turn: 10, entries: 0 });
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lockstep::entry::TurnEntry;
 
     #[test]
     fn turns_that_cannot_be_fill_nothing() {

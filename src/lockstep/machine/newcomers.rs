@@ -12,7 +12,7 @@ use crate::time::{Duration, Instant};
 
 /// Turns that are kept though nobody lacks them: for one whose helper is gone.
 const KEPT_TURNS: usize = 128;
-/// Turns that are kept for those who load, at most, and their size in memory.
+/// Turns that are kept for newcomers that load, at most, and their size in memory.
 const MAX_HISTORY: usize = 36_000;
 const MAX_HISTORY_BYTES: usize = 16 << 20;
 /// Worlds for one newcomer, at most.
@@ -197,7 +197,7 @@ impl Lockstep {
         guest.is_some_and(|guest| guest.stage == GuestStage::Served)
     }
 
-    /// What stands in front of the world after the newest turn, which is now sent to a player; None where it wants none.
+    /// What stands in front of the world after the newest turn, which is now sent to a player; None if it wants none.
     pub fn state_head(&mut self, now: Instant, player: u8) -> Option<StateHead> {
         let turn = self.turn;
         let guest = self.newcomers.guests.get_mut(usize::from(player))?.as_mut()?;
@@ -269,7 +269,7 @@ impl Lockstep {
         if guest.stage == GuestStage::Served && !guest.heals {
             let skipped = (guest.sent.turn + 1 - oldest).max(0) as usize;
             if newest - guest.place.turn <= ALL_UNACKED {
-                // So near the end a lost payload costs a turn, as it does among those who play.
+                // So near the end a lost payload costs a turn, as it does among players.
                 guest.sent = guest.place;
             }
             let skipped = skipped.min((guest.sent.turn + 1 - oldest).max(0) as usize);

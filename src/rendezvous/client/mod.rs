@@ -137,7 +137,7 @@ impl RendezvousClient {
         alias.map_or(from, |alias| lobby_address(alias.code))
     }
 
-    /// How whoever has this address, or the code that it stands for, was reached; None if no way was looked for.
+    /// How the peer at this address, or at the code it stands for, was reached; None if no way was looked for.
     pub fn kind_of(&self, address: SocketAddr) -> Option<PathKind> {
         let of_code =
             |code| self.aliases.iter().find(|alias| alias.code == code).and_then(|alias| alias.path);

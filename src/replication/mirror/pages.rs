@@ -37,7 +37,7 @@ impl Pages {
         Pages { form, places: Vec::new(), made: Vec::new() }
     }
 
-    /// Drops all pages.
+    /// Drops all pages and their states.
     pub(super) fn clear(&mut self) {
         (self.places, self.made) = (Vec::new(), Vec::new());
     }

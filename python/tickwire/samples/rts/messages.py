@@ -72,4 +72,4 @@ COMMANDS = [Move, Gather, Attack, Build, Train]
 Command = Move | Gather | Attack | Build | Train
 
 PROTOCOL = tw.Protocol(0x7214, COMMANDS, channels=[tw.reliable_ordered(), tw.chunks()], peers=True)
-"""With chunks, as which the world goes to those who join a running game."""
+"""With chunks: the world goes as one to players that join a running game."""

@@ -34,7 +34,7 @@ def add_play(commands: Any) -> None:
     text = "people to wait for, you among them (1, with --host 2); bots take the other seats"
     each.add_argument("--people", type=count, metavar="N", help=text)
     seats = command.number(int, 0, MAX_PLAYERS - 1)
-    text = "seats to keep free of bots, for those who join while the game runs (0)"
+    text = "seats to keep free of bots, for players that join while the game runs (0)"
     each.add_argument("--open", type=seats, default=0, metavar="N", help=text)
     each.add_argument("--name", default="you", help="your name, up to 32 bytes (you)")
     each.add_argument("--record", type=Path, metavar="FILE", help="write the match to this file")
