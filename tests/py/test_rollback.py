@@ -336,6 +336,23 @@ def test_what_a_save_held_may_look_at_it_when_it_goes() -> None:
     assert seen == [7]
 
 
+def test_a_state_that_a_newer_one_replaces_may_look_at_its_sync_test() -> None:
+    class Looking:
+        def __init__(self) -> None:
+            self.n = 1
+
+        def __del__(self) -> None:
+            frames.append(test.frame)
+
+    frames: list[int] = []
+    test = tw.SyncTest(4, players=1, back=2)
+    for _ in range(8):
+        for request in test.advance([1]):
+            if isinstance(request, tw.Save):
+                request.state = Looking()
+    assert len(frames) > 8
+
+
 def test_a_game_that_holds_its_rollback_is_collected() -> None:
     class Game:
         def __init__(self) -> None:

@@ -202,10 +202,11 @@ impl Rollback {
                 }
                 (Request::Save(frame), kind) => {
                     let is_checked = Self::is_checked(inner, frame);
-                    let request = Py::new(py, Save::new(frame, is_checked))?;
                     let place = Self::saved_place(inner, frame);
-                    let before = inner.saved[place].replace(request.clone_ref(py));
                     drop(guard);
+                    // In CPython 3.11 a new object may collect garbage, whose destructors run code of the game.
+                    let request = Py::new(py, Save::new(frame, is_checked))?;
+                    let before = lock(&self.inner).saved[place].replace(request.clone_ref(py));
                     // The old state's destructor may run code of the game.
                     drop(before);
                     let StateKind::Calls { save, check, .. } = kind else {
@@ -422,15 +423,20 @@ impl Rollback {
             let guard = lock(&self.inner);
             let event = guard.game.lock().poll_event();
             let Some(event) = event else { return Ok(list) };
+            let fields = match &event {
+                GameEvent::Desync { fields, .. } => {
+                    let names = guard.names.iter().enumerate();
+                    names.filter(|(i, _)| fields >> i & 1 == 1).map(|(_, name)| name.clone()).collect()
+                }
+                _ => Vec::new(),
+            };
+            drop(guard);
             match event {
                 GameEvent::Left { player, frame } => {
                     list.append(Py::new(py, PlayerOut { player, frame })?)?;
                 }
-                GameEvent::Desync { player, frame, last_equal, fields } => {
-                    let names = guard.names.iter().enumerate();
-                    let fields = names.filter(|(i, _)| fields >> i & 1 == 1).map(|(_, name)| name.clone());
-                    let event = Desync { player, frame, last_equal, fields: fields.collect() };
-                    list.append(Py::new(py, event)?)?;
+                GameEvent::Desync { player, frame, last_equal, .. } => {
+                    list.append(Py::new(py, Desync { player, frame, last_equal, fields })?)?;
                 }
                 GameEvent::SpectatorLost { index } => list.append(Py::new(py, SpectatorLost { index })?)?,
             }

@@ -120,14 +120,19 @@ impl SyncTest {
                     }
                 }
                 (ReplayStep::Save(frame) | ReplayStep::Compare(frame), kind) => {
-                    let request = Py::new(py, Save::new(frame, false))?;
-                    if matches!(step, ReplayStep::Save(_)) {
-                        let place = frame as usize % inner.saved.len();
-                        inner.saved[place] = Some(request.clone_ref(py));
-                    } else {
-                        inner.compare = Some((frame, request.clone_ref(py)));
-                    }
                     drop(guard);
+                    let request = Py::new(py, Save::new(frame, false))?;
+                    let kept = request.clone_ref(py);
+                    let mut guard = lock(&self.inner);
+                    let before = if matches!(step, ReplayStep::Save(_)) {
+                        let place = frame as usize % guard.saved.len();
+                        guard.saved[place].replace(kept)
+                    } else {
+                        guard.compare.replace((frame, kept)).map(|(_, request)| request)
+                    };
+                    drop(guard);
+                    // The old state's destructor may run code of the game.
+                    drop(before);
                     let StateKind::Calls { save, .. } = kind else { return Ok(Some(request.into_any())) };
                     *lock(&request.get().state) = Some(save.call0(py)?);
                 }
