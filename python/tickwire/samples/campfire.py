@@ -1,4 +1,4 @@
-"""``python -m tickwire.samples.campfire``: players keep a fire alive, and whoever hosts it may leave."""
+"""``python -m tickwire.samples.campfire``: players keep a fire alive, and their host may leave."""
 
 from __future__ import annotations
 

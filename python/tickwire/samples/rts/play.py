@@ -54,7 +54,7 @@ class Lobby:
         host: the peer that hosts the game.
         people: how many to wait for, the host among them.
         dial: the address at which bots find the host; with a rendezvous server they use its code.
-        free: seats that bots leave to those who join while the game runs.
+        free: seats that bots leave to players that join while the game runs.
     """
 
     def __init__(
