@@ -43,6 +43,7 @@ impl Truth {
         }
     }
 
+    #[expect(clippy::needless_range_loop, reason = "a row's fields are drawn together")]
     fn go_on(&mut self, rng: &mut Rng) {
         for (class, fields) in self.cells.iter_mut().enumerate() {
             for row in 0..ROWS as usize {
@@ -183,7 +184,7 @@ impl CrowdWorld {
             publisher.choose_inner(peer, 2, &truth.chosen[client]);
             let sight = Sight { start: 0, axes: 1, radius: 1e9, far_weight: 0.1, views: Vec::new() };
             publisher.set_sight(peer, 0, Some((&sight, &[[f64::from(now) * 1e7, 0.0, 0.0]])));
-            if now % 4 == 0 {
+            if now.is_multiple_of(4) {
                 publisher.choose(peer, 2_000);
             }
             let mut rng = Rng::seeded(u64::from(now) << 8 | client.max(1) as u64 | 1 << 40);
