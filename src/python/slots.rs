@@ -118,7 +118,6 @@ fn missing() -> PyErr {
 }
 
 #[allow(unsafe_code)] // The functions are raw addresses.
-#[allow(unsafe_code)] // They come as addresses.
 fn functions(kind: &Bound<'_, PyType>) -> (Option<ffi::descrgetfunc>, Option<ffi::descrsetfunc>) {
     // SAFETY: `kind` is a type. These entries are null or functions of exactly this signature, and live as
     // long as the type, which is builtin.
