@@ -129,27 +129,27 @@ def _read_note(note: bytes, sent_ms: int, at: float) -> _Note | None:
 
 
 class Migrating:
-    """A game on a :class:`tickwire.Peer` whose master hosts it: the others send to the host, and hear it
-    alone. The host's state is sent to them now and then, and when the host is gone, the next master goes
-    on with the newest that any of them has.
+    """A game on a :class:`tickwire.Peer` that the master hosts: the other players send to the host, and take
+    the game from it alone. The host sends them its state every now and then; when it is gone, the next master
+    goes on from the newest state that any of them has.
 
-    Call :meth:`read` once a tick. Make it on all peers, as soon as there is the peer; ``timeout`` of the
-    peers must be the same.
+    Make one on each peer as soon as you have the peer, and call :meth:`read` once a tick. All peers need the
+    same ``timeout``.
 
     Args:
         peer (Peer): of a protocol with a channel of chunks; without a Lockstep or Rollback.
-        save (Callable): gives the state of the game, on the host, at the beginning of a tick: bytes, a
-            NumPy array or a dict of arrays by name.
-        load (Callable): takes such a state, on a new host. Arrays are its own.
+        save (Callable): returns the game's state: bytes, a NumPy array, or a dict of arrays by name. Called
+            on the host, at the beginning of a tick.
+        load (Callable): takes such a state, with arrays of its own. Called on a new host.
         every (float, default 0.5): seconds between two saves, 0.05 to 60.
-        bytes_per_second (float, default 64000.0): what all transfers of states may take together, 1,000 to
+        bytes_per_second (float, default 64000.0): the limit of all transfers of states together, 1,000 to
             1e9. A state that takes longer than ``every`` is sent less often.
-        max_bytes (int, default 1048576): of a state, 64 to 2**26; the same on all peers.
+        max_bytes (int, default 1048576): the maximum of a state, 64 to 2**26; the same on all peers.
         copies (int | None, default None): how many others get the state, 1 to 15, the next hosts
             first; None: all.
-        patience (float, default 0.4): seconds, 0.1 to 10, that a new host waits for the others to say
-            which states they have, and then for one that it asked for, beside the time that its bytes take:
-            ten times as long at most.
+        patience (float, default 0.4): seconds, 0.1 to 10, that a new host waits for the others to say which
+            states they have, and again for a state that it asked for, beside the time that its bytes take.
+            In all it waits ten times as long at most.
 
     Raises:
         TypeError, ValueError: naming the argument, its value and its bound.
