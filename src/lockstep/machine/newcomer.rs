@@ -82,6 +82,12 @@ impl Newcomer {
         TurnPlace { turn: turn + self.queue.len() as TurnNumber, entries: self.partial.entries.len() as u8 }
     }
 
+    /// Leaves its helper. Another player may have sent its world meanwhile and serve the turns after that one, so what
+    /// was said of this attempt counts no more.
+    fn begin_anew(&mut self) {
+        (self.helper, self.attempt) = (None, self.attempt.wrapping_add(1));
+    }
+
     /// Takes turns that come behind those that are there.
     fn take(&mut self, turn: TurnNumber, from: TurnPlace, groups: Vec<RanTurn>) {
         let mut at = from;
@@ -187,7 +193,8 @@ impl Lockstep {
     /// Someone is gone who may have helped.
     pub(super) fn lose_helper(&mut self, now: Instant, player: u8) {
         if let Some(newcomer) = self.newcomer.as_mut().filter(|it| it.helper == Some(player)) {
-            (newcomer.helper, newcomer.next_ask) = (None, now);
+            newcomer.begin_anew();
+            newcomer.next_ask = now;
         }
         let Some(healing) = self.healing.as_mut().filter(|it| it.helper == player) else { return };
         let others = healing.right & self.departures.live() & !(1 << player) & !(1 << self.config.me);
@@ -209,7 +216,7 @@ impl Lockstep {
         let turn = self.turn;
         let newcomer = self.newcomer.as_mut().filter(|it| !it.is_refused)?;
         if newcomer.helper.is_some() && now - newcomer.heard > MAX_SILENCE {
-            newcomer.helper = None;
+            newcomer.begin_anew();
         }
         let at = usize::from(player);
         // All are asked until somebody helps: each has its own time.
