@@ -80,6 +80,8 @@ class Camp:
                         self.logs[player.number] = 0
                     case tw.GameEnded(reason):
                         self.news, self.over = f"over: {reason}", True
+                    case _:
+                        pass
             if brings:
                 self.game.send(Log())
             if self.game.is_host:
