@@ -49,10 +49,14 @@ autoapi_ignore = ["*/demo/*", "*/meeting/*", "*/proxy/*", "*/samples/*", "*/soak
 suppress_warnings = ["autoapi.python_import_resolution"]
 
 
+ALIASES = {"Ref"}
+"""Classes that the sources declare as type aliases, for type checkers."""
+
+
 def _entry(module: str, name: str) -> str:
     """The directive that describes one name."""
     item = getattr(importlib.import_module(module), name)
-    if inspect.isclass(item):
+    if inspect.isclass(item) and name not in ALIASES:
         kind = "exception" if issubclass(item, BaseException) else "class"
     else:
         kind = "function" if inspect.isroutine(item) else "data"
