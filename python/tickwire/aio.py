@@ -181,7 +181,7 @@ class Driver(Generic[E]):
                 self._flush()
                 # Others have their turn, however much arrives.
                 await asyncio.sleep(0)
-            elif self._over():
+            elif is_over(self.endpoint):
                 return
             else:
                 await self._wait()
@@ -217,19 +217,13 @@ class Driver(Generic[E]):
         are sent at its end. Ends as plain iteration does.
         """
         async for _ in ticks(rate, duration):
-            if self.endpoint.closed or (self._over() and not self.endpoint.has_news):
+            if is_over(self.endpoint):
                 return
             self._check()
             yield self._receive()
             self._flush()
 
     # --- inside ------------------------------------------------------------------------------------------
-
-    def _over(self) -> bool:
-        endpoint = self.endpoint
-        if isinstance(endpoint, Peer):
-            return endpoint.ended is not None
-        return not isinstance(endpoint, Server) and endpoint.disconnect_reason is not None
 
     def _receive(self) -> Inbox[Any, Any, Any, Any]:
         self._handed_out = True

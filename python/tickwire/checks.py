@@ -15,6 +15,16 @@ def check_number(name: str, value: object) -> None:
         raise TypeError(f"{name} must be a number, not {type(value).__name__}")
 
 
+def check_within(name: str, value: object, low: float, high: float, kind: type = float) -> None:
+    """Refuses values that are no numbers of this kind, or out of these bounds."""
+    number = isinstance(value, int) or (kind is float and isinstance(value, float))
+    if isinstance(value, bool) or not number:
+        what = "an int" if kind is int else "a number"
+        raise TypeError(f"{name} must be {what}, not {type(value).__name__}")
+    if not low <= value <= high:  # type: ignore[operator]
+        raise ValueError(f"{name} must be {low:,} to {high:,}, not {value!r}")
+
+
 def check_seconds(name: str, value: float) -> None:
     """Refuses values that are no time from now on."""
     check_number(name, value)

@@ -21,7 +21,7 @@ from tickwire._core import (
     ReceivedChunk,
     Transfer,
 )
-from tickwire.checks import check_number
+from tickwire.checks import check_within
 from tickwire.connection import PeerEvent, SendResult
 from tickwire.errors import TickwireError
 from tickwire.states import BadStateError, pack, unpack
@@ -172,12 +172,12 @@ class Migrating:
         for name, function in (("save", save), ("load", load)):
             if not callable(function):
                 raise TypeError(f"{name} must be callable, not {type(function).__name__}")
-        _within("every", every, 0.05, 60)
-        _within("bytes_per_second", bytes_per_second, 1000, 1e9)
-        _within("max_bytes", max_bytes, 64, 1 << 26, int)
-        _within("patience", patience, 0.1, 10)
+        check_within("every", every, 0.05, 60)
+        check_within("bytes_per_second", bytes_per_second, 1000, 10**9)
+        check_within("max_bytes", max_bytes, 64, 1 << 26, int)
+        check_within("patience", patience, 0.1, 10)
         if copies is not None:
-            _within("copies", copies, 1, 15, int)
+            check_within("copies", copies, 1, 15, int)
         channels = peer.protocol.channels
         if not any(channel.kind == "chunks" for channel in channels):
             raise ValueError("peer must be of a protocol with a channel of chunks: states go on it")
@@ -640,11 +640,3 @@ class Migrating:
 
 def _content(chunk: ReceivedChunk) -> bytes:
     return bytes(chunk) if chunk.path is None else chunk.path.read_bytes()
-
-
-def _within(name: str, value: object, low: float, high: float, kind: type = float) -> None:
-    check_number(name, value)
-    if isinstance(value, bool) or (kind is int and not isinstance(value, int)):
-        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-    if not low <= value <= high:  # type: ignore[operator]
-        raise ValueError(f"{name} must be {low:g} to {high:g}, not {value!r}")

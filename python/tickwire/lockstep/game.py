@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tickwire._core import LockstepCore, Peer, Random, Started
+from tickwire.checks import check_within
 from tickwire.lockstep.recording import Recorder, must_be_bytes, saved
 from tickwire.lockstep.reports import (
     Desync,
@@ -34,15 +35,6 @@ MAX_CATCH_UP = 32
 MAX_LATE = 5.0
 MAX_KEPT_TURNS = 128
 """How many turns can run again after :meth:`Lockstep.load_state`."""
-
-
-def _number(name: str, value: object, low: int, high: int, kind: type = float) -> None:
-    number = isinstance(value, int) or (kind is float and isinstance(value, float))
-    if isinstance(value, bool) or not number:
-        what = "an int" if kind is int else "a number"
-        raise TypeError(f"{name} must be {what}, not {type(value).__name__}")
-    if not low <= value <= high:  # type: ignore[operator]
-        raise ValueError(f"{name} must be {low} to {high}, not {value!r}")
 
 
 class Lockstep:
@@ -110,8 +102,8 @@ class Lockstep:
             if not isinstance(value, kind):
                 raise TypeError(f"{name} must be a {kind.__name__}, not {type(value).__name__}")
         if drop_after is not None:
-            _number("drop_after", drop_after, 0, 3600)
-        _number("snapshot_every", snapshot_every, 0, 1_000_000, int)
+            check_within("drop_after", drop_after, 0, 3600)
+        check_within("snapshot_every", snapshot_every, 0, 1_000_000, int)
         for name, given in (("save", save), ("load", load), ("arrays", arrays)):
             if given is not None and not callable(given):
                 raise TypeError(f"{name} must be callable or None, not {type(given).__name__}")

@@ -21,7 +21,7 @@ class Dropped:
     player: int
     """The player's number."""
     turn: int
-    """From this turn on, for all."""
+    """The first turn without the player, the same for all."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class PaceChanged:
     """The length of turns, or the delay of commands, has changed."""
 
     turn: int
-    """From this turn on, for all."""
+    """The first turn of the new pace, the same for all."""
     steps: int
     """Sub-turns in a turn."""
     delay: int
@@ -48,12 +48,12 @@ class Joined:
     player: int
     """The player's number."""
     turn: int
-    """From this turn on, for all."""
+    """The first turn with the player, the same for all."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class JoinRefused:
-    """This player isn't let into the running game, or gets no world that would heal its own."""
+    """This player may not join the running game, or gets no world to heal its own."""
 
     reason: str
     """Why, as a sentence."""
@@ -61,12 +61,12 @@ class JoinRefused:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Healed:
-    """A player's world is that of the others again."""
+    """A player's world equals that of the others again."""
 
     player: int
     """The player's number."""
     turn: int
-    """The first turn after which it was known."""
+    """The turn after which this was found."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Difference:
     """The object's id; of ``"commands"`` the player's number; of ``"arrays"`` the element's place in the
     flattened array."""
     field: str | None
-    """The field's name, of ``"arrays"`` the array's; None: one of the two doesn't have the object."""
+    """The field's name, of ``"arrays"`` the array's; None: one of the two lacks the object."""
     mine: int | float | None
     """The value here; strings and bytes as a hash. For an object that one side lacks: 1 where it exists."""
     theirs: int | float | None
