@@ -17,12 +17,12 @@ def check_number(name: str, value: object) -> None:
 
 def check_within(name: str, value: object, low: float, high: float, kind: type = float) -> None:
     """Refuses values that are no numbers of this kind, or out of these bounds."""
-    number = isinstance(value, int) or (kind is float and isinstance(value, float))
-    if isinstance(value, bool) or not number:
+    if isinstance(value, bool) or (kind is int and not isinstance(value, SupportsIndex)):
         what = "an int" if kind is int else "a number"
-        raise TypeError(f"{name} must be {what}, not {type(value).__name__}")
+        raise TypeError(f"{name} must be {what}, {low} to {high}, not {type(value).__name__}")
+    check_number(name, value)
     if not low <= value <= high:  # type: ignore[operator]
-        raise ValueError(f"{name} must be {low:,} to {high:,}, not {value!r}")
+        raise ValueError(f"{name} must be {low} to {high}, not {value!r}")
 
 
 def check_seconds(name: str, value: float) -> None:

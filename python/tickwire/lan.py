@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from tickwire._core import Address, Peer, Protocol, Server
+from tickwire.checks import check_within
 
 __all__ = ["LAN_PORT", "MAX_LAN_GAMES", "LanAnnouncement", "LanGame", "LanSearch", "find_lan"]
 
@@ -72,12 +73,6 @@ def _check_title(title: str) -> bytes:
             f"title must be 1 to {MAX_TITLE_BYTES} bytes in UTF-8 of printable characters, not {title!r}"
         )
     return data
-
-
-def _check_port(port: int) -> int:
-    if not isinstance(port, int) or not 1 <= port <= 65_535:
-        raise ValueError(f"port must be 1 to 65,535, not {port!r}")
-    return port
 
 
 def _numeric(source: Any, port: int) -> str:
@@ -168,8 +163,8 @@ class LanAnnouncement:
             raise TypeError(f"host must be a Peer or a Server, not {type(host).__name__}")
         if host.network is not None:
             raise ValueError("host must be on a real network: on a simulated one nobody can ask")
-        if not isinstance(max_players, int) or not 0 <= max_players <= 65_535:
-            raise ValueError(f"max_players must be 0 to 65,535, not {max_players!r}")
+        check_within("max_players", max_players, 0, 65_535, int)
+        check_within("port", port, 1, 65_535, int)
         self._title = _check_title(title)
         # A host that is found at several addresses is one game.
         self._id = os.urandom(8)
@@ -177,7 +172,7 @@ class LanAnnouncement:
         self._max_players = max_players
         self._answers = self._asked = 0
         self._allowance, self._refilled = float(_ANSWERS_PER_SECOND), time.monotonic()
-        self._listeners = _listeners(_check_port(port))
+        self._listeners = _listeners(port)
         self._woken, self._waker = socket.socketpair()
         self._closing = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="tickwire-lan", daemon=True)
@@ -307,7 +302,8 @@ class LanSearch:
     def __init__(self, protocol: Protocol[Any], *, port: int = LAN_PORT) -> None:
         if not isinstance(protocol, Protocol):
             raise TypeError(f"protocol must be a Protocol, not {type(protocol).__name__}")
-        self._port = _check_port(port)
+        check_within("port", port, 1, 65_535, int)
+        self._port = port
         self._protocol = protocol
         self._nonce = os.urandom(8)
         self._found: dict[bytes, tuple[float, LanGame]] = {}
@@ -419,8 +415,7 @@ def find_lan(protocol: Protocol[Any], *, seconds: float = 1.0, port: int = LAN_P
         OSError: the system has no socket to spare.
         ValueError: naming the argument, its value and its bound.
     """
-    if not isinstance(seconds, int | float) or not 0 <= seconds <= 60:
-        raise ValueError(f"seconds must be 0 to 60, not {seconds!r}")
+    check_within("seconds", seconds, 0, 60)
     with LanSearch(protocol, port=port) as search:
         until = time.monotonic() + seconds
         games = search.poll()

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from tickwire._core import Address, Peer, Server
+from tickwire.checks import check_within
 
 __all__ = ["PortMapping"]
 
@@ -51,8 +52,7 @@ class PortMapping:
         ip = ipaddress.ip_address(host.address.host.partition("%")[0])
         if ip.version == 6 and not ip.is_unspecified:
             raise ValueError(f"host must be bound to IPv4: UPnP gives no port to {host.address}")
-        if not isinstance(lease, int) or not _MIN_LEASE <= lease <= _MAX_LEASE:
-            raise ValueError(f"lease must be {_MIN_LEASE} to {_MAX_LEASE:,}, not {lease!r}")
+        check_within("lease", lease, _MIN_LEASE, _MAX_LEASE, int)
         if gateway is not None and not isinstance(gateway, str):
             raise TypeError(f"gateway must be a str or None, not {type(gateway).__name__}")
         if gateway is not None and not gateway.startswith("http://"):
@@ -102,8 +102,7 @@ class PortMapping:
         Args:
             wait (float, default 2.0): seconds to wait for that, 0 to 60.
         """
-        if not isinstance(wait, int | float) or not 0 <= wait <= 60:
-            raise ValueError(f"wait must be 0 to 60, not {wait!r}")
+        check_within("wait", wait, 0, 60)
         self._over.set()
         if threading.current_thread() is not self._thread:
             self._thread.join(wait)

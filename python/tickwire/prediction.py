@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 from tickwire._core import Client, Ghost
-from tickwire.checks import check_number
+from tickwire.checks import check_number, check_within
 from tickwire.errors import PredictionError
 
 __all__ = ["Predicted", "Prediction"]
@@ -64,14 +64,11 @@ class Prediction(Generic[_S, _M]):
         snap: float = math.inf,
         wraps: Mapping[str, float] | None = None,
     ) -> None:
-        for argument, value in (("max_replay", max_replay), ("smoothing", smoothing), ("snap", snap)):
-            check_number(argument, value)
+        check_number("snap", snap)
+        check_within("max_replay", max_replay, 1, 1024, int)
+        check_within("smoothing", smoothing, 0, 60)
         if not callable(step):
             raise TypeError(f"step must be callable, as step(state, move), not {type(step).__name__}")
-        if not 1 <= max_replay <= 1024:
-            raise ValueError(f"max_replay must be 1 to 1024, not {max_replay}")
-        if not 0 <= smoothing <= 60:
-            raise ValueError(f"smoothing must be 0 to 60 seconds, not {smoothing}")
         if not snap > 0:
             raise ValueError(f"snap must be above 0, not {snap}")
         self._tolerance: dict[str | None, float] = {}
@@ -323,9 +320,7 @@ class Predicted(Generic[_T]):
     """
 
     def __init__(self, ticks: int = 60) -> None:
-        check_number("ticks", ticks)
-        if not 1 <= ticks <= 10_000:
-            raise ValueError(f"ticks must be 1 to 10000, not {ticks}")
+        check_within("ticks", ticks, 1, 10_000, int)
         self._ticks = ticks
         # By key, those of the same key in their order.
         self._open: dict[Hashable, deque[tuple[int, _T]]] = {}

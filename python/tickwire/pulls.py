@@ -28,7 +28,7 @@ from tickwire._core import (
     data,
     text,
 )
-from tickwire.checks import check_number
+from tickwire.checks import check_number, check_within
 from tickwire.errors import ChannelFullError, ClosedError, NotConnectedError, StaleClientError
 from tickwire.fields import u8, u16
 from tickwire.message import message
@@ -200,10 +200,7 @@ class Catalogue:
         _check_protocol(server)
         if allow is not None and not callable(allow):
             raise TypeError(f"allow must be callable, or None, not {type(allow).__name__}")
-        if isinstance(max_names, bool) or not isinstance(max_names, int):
-            raise TypeError(f"max_names must be an int, 1 to 1000000, not {type(max_names).__name__}")
-        if not 1 <= max_names <= 1_000_000:
-            raise ValueError(f"max_names must be 1 to 1000000, not {max_names}")
+        check_within("max_names", max_names, 1, 1_000_000, int)
         self._server = server
         self._allow = allow
         self._max_names = max_names

@@ -172,7 +172,7 @@ def test_spawns_are_matched_and_refused_effects_taken_back() -> None:
     [
         ({"tolerance": {"x": -1}}, "tolerance of x must be 0 or more, not -1"),
         ({"tolerance": 1, "max_replay": 0}, "max_replay must be 1 to 1024, not 0"),
-        ({"tolerance": 1, "smoothing": -1}, "smoothing must be 0 to 60 seconds, not -1"),
+        ({"tolerance": 1, "smoothing": -1}, "smoothing must be 0 to 60, not -1"),
         ({"tolerance": 1, "snap": 0}, "snap must be above 0, not 0"),
     ],
 )

@@ -8,6 +8,7 @@ from os import PathLike
 from types import TracebackType
 
 import tickwire as tw
+from tickwire.checks import check_within
 from tickwire.live.keys import read_or_make_key
 from tickwire.live.messages import (
     CLIENTS,
@@ -69,8 +70,7 @@ class StatsPort:
         watchers: int = 4,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if not 1 <= watchers <= MAX_WATCHERS:
-            raise ValueError(f"watchers must be 1 to {MAX_WATCHERS}, not {watchers}")
+        check_within("watchers", watchers, 1, MAX_WATCHERS, int)
         self._server = server
         self._clock = clock
         key = read_or_make_key(key_file)

@@ -387,8 +387,7 @@ class Lockstep:
         Raises:
             ValueError: it is out of its bounds.
         """
-        if not isinstance(percent, int) or not 10 <= percent <= 640:
-            raise ValueError(f"percent must be 10 to 640, not {percent!r}")
+        check_within("percent", percent, 10, 640, int)
         self._core.set_speed(round(percent / 10))
 
     def vote(self, player: int, out: bool = True) -> None:
