@@ -46,9 +46,16 @@ pub(super) fn rule(
     }
     let name: String = given.getattr(intern!(py, "property"))?.extract()?;
     let property = properties.named(&name).map_err(PyValueError::new_err)?;
-    let number = |name: &str| -> PyResult<Option<f64>> { given.getattr(name)?.extract() };
+    let number = |name: &str| -> PyResult<Option<f64>> {
+        let value = given.getattr(name)?;
+        if let Ok(number) = value.extract() {
+            return Ok(number);
+        }
+        let class = value.get_type().name()?;
+        Err(PyTypeError::new_err(format!("grid's {name} must be a number, not {class}")))
+    };
     let radius = number("radius")?.unwrap_or(f64::NAN);
-    let linger: i128 = given.getattr(intern!(py, "linger"))?.extract()?;
+    let linger = given.getattr(intern!(py, "linger"))?;
     let grid = Relevancy::Grid(GridConfig {
         property,
         // If the radius is no number either, the error names the radius.
@@ -56,7 +63,7 @@ pub(super) fn rule(
         radius,
         leave_radius: number("leave_radius")?.unwrap_or(radius * LEAVES),
         far_weight: number("far_weight")?.unwrap_or(1.0),
-        linger: crate::python::fields::within("grid's linger", linger, 0, 1 << 16)?,
+        linger: crate::python::fields::bounded("grid's linger", &linger, 0, 1 << 16)?,
     });
     Ok((grid, None))
 }
