@@ -1,9 +1,11 @@
 //! Changes of the roster: the master proposes one, players ack it, and it counts once a quorum has.
 
 use super::links::{Expected, Link, LinkEnd, LinkId, Role};
-use super::machine::{Action, Happening, Mesh, MeshFault, Phase, Report, left_until};
+use super::machine::{Mesh, Phase, Report};
 use super::message::{Message, Stamp};
+use super::output::{Action, Happening, MeshFault};
 use super::roster::{LeaveReason, Member, Roster, Start, bit};
+use super::start::left_until;
 use super::{MAX_PLAYERS, REPORT_GRACE};
 use crate::time::{Duration, Instant};
 

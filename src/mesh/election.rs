@@ -1,8 +1,9 @@
 //! Elects a new master after the old one is gone: of the players that see each other, the lowest number asks for votes.
 
 use super::links::{Election, LinkId, Role};
-use super::machine::{Mesh, MeshFault};
+use super::machine::Mesh;
 use super::message::{Message, Stamp};
+use super::output::MeshFault;
 use super::roster::{LeaveReason, Players, bit};
 use super::{CLAIM_STAGGER, CLAIM_TIMEOUT, DENIED_PAUSE, ELECTION_GRACE, MAX_EPOCH_STEP};
 use crate::time::Instant;

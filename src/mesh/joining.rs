@@ -3,8 +3,9 @@
 use core::net::SocketAddr;
 
 use super::links::{Expected, Joiner, LinkId, Role};
-use super::machine::{Action, Mesh, MeshFault, Phase};
+use super::machine::{Mesh, Phase};
 use super::message::Message;
+use super::output::{Action, MeshFault};
 use super::roster::{LeaveReason, Players, bit};
 use super::{ASK_AGAIN, MAX_ADDRESSES, MAX_HOPS, MAX_PLAYERS};
 use crate::time::{Duration, Instant};

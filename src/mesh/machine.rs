@@ -1,14 +1,13 @@
 //! The state machine: handles links, messages and time, and queues actions.
 
-use core::fmt;
 use core::net::SocketAddr;
 use std::collections::VecDeque;
 
 use super::links::{Election, Expected, Link, LinkEnd, LinkId, Role};
 use super::message::{Key, Message, Stamp, Ticket};
+use super::output::{Action, Happening, MeshFault};
 use super::roster::{LeaveReason, Member, Players, Roster, Start, bit};
-use super::{ASK_AGAIN, COUNT_INTERVAL, ELECTION_GRACE, FAREWELL, HELLO_TIMEOUT, JOIN_TIMEOUT, MAX_DEFERRED};
-use super::{MAX_PLAYERS, REPORT_GRACE};
+use super::{ASK_AGAIN, JOIN_TIMEOUT, MAX_PLAYERS, REPORT_GRACE};
 use crate::time::{Duration, Instant};
 
 /// The settings of a peer.
@@ -26,92 +25,6 @@ pub struct MeshConfig {
     /// The silence that ends a link.
     pub timeout: Duration,
 }
-
-/// An action for the layer above to carry out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Send a message to a peer.
-    Send { link: LinkId, message: Message },
-    /// Ask at these addresses to be let in; [`Mesh::note_dialling`] then says which link it is.
-    Ask { addresses: Vec<SocketAddr> },
-    /// Dial a player with the connect token from the master.
-    Dial { player: u8, joined: u32, pass: Vec<u8> },
-    /// Make a connect token by which a newcomer can dial a member with this key and these addresses, and announce the
-    /// ticket to the member.
-    Introduce {
-        newcomer: LinkId,
-        player: u8,
-        joined: u32,
-        member: LinkId,
-        of: u8,
-        of_joined: u32,
-        key: Key,
-        addresses: Vec<SocketAddr>,
-    },
-    /// Let the game exchange messages with this player.
-    Admit { link: LinkId, player: u8, joined: u32 },
-    /// End a link that the game needs no more.
-    End { link: LinkId, reason: LeaveReason },
-    /// End a link because of what was sent on it.
-    Refuse { link: LinkId, fault: MeshFault },
-}
-
-/// An event for the game.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening {
-    /// A player is in the game; this peer is one too.
-    Joined {
-        player: u8,
-        joined: u32,
-    },
-    Left {
-        player: u8,
-        joined: u32,
-        reason: LeaveReason,
-    },
-    /// Another player has become the master.
-    Master {
-        player: u8,
-    },
-    /// The game begins at this time.
-    Starts {
-        seed: u64,
-        players: Players,
-    },
-    /// This peer has left the game, or never got in.
-    Ended {
-        reason: LeaveReason,
-    },
-}
-
-/// How a peer broke the rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MeshFault {
-    /// The bytes are no message.
-    Malformed,
-    /// Only the master may send this.
-    NotTheMaster,
-    /// The peer at that end may not send this, or not now.
-    OutOfPlace,
-    /// It names a player or state that can't exist.
-    Impossible,
-    /// It sent too much before its time.
-    Flood,
-}
-
-impl fmt::Display for MeshFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            MeshFault::Malformed => "bytes that are no message of peers",
-            MeshFault::NotTheMaster => "what only the master may say",
-            MeshFault::OutOfPlace => "what is not for it to say",
-            MeshFault::Impossible => "a player or a state that can't be",
-            MeshFault::Flood => "too much before it is known who says it",
-        })
-    }
-}
-
-impl core::error::Error for MeshFault {}
 
 /// How far this peer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -535,19 +448,6 @@ impl Mesh {
         }
     }
 
-    /// Begins the game after a countdown. False if this isn't the master, or the game has begun.
-    pub fn start(&mut self, now: Instant, start: Start) -> bool {
-        if !self.is_master() || self.start.is_some() || self.stable.start.is_some() {
-            return false;
-        }
-        self.start = Some(start);
-        if !self.stable.late {
-            self.refuse_joiners(now);
-        }
-        self.decide(now);
-        true
-    }
-
     /// Removes a player. False if this isn't the master, or there is no such player.
     pub fn kick(&mut self, now: Instant, player: u8) -> bool {
         let Some(member) = self.stable.member(player).filter(|_| self.is_master() && player != self.me.0)
@@ -576,30 +476,6 @@ impl Mesh {
 
     // --- for all parts -----------------------------------------------------------------------------------
 
-    pub(super) fn link_mut(&mut self, id: LinkId) -> Option<&mut Link> {
-        self.links.iter_mut().find(|link| link.id == id)
-    }
-
-    /// The link to a player.
-    pub(super) fn link_of(&self, player: u8) -> Option<&Link> {
-        let is_it = |link: &&Link| {
-            matches!(link.role, Role::Player { player: other, .. } if other == player) && link.is_up
-        };
-        self.links.iter().find(is_it)
-    }
-
-    /// The roster's players that are reached from here, this one included.
-    pub(super) fn reached(&self) -> Players {
-        let known = |player, joined| {
-            self.stable.has(player, joined)
-                || self.pending.as_ref().is_some_and(|pending| pending.has(player, joined))
-        };
-        // A newcomer that is proposed is one of them: to the master it is none of the players yet.
-        let up = self.links.iter().filter(|link| link.is_up).filter_map(Link::player);
-        let players = up.filter(|(player, joined)| known(*player, *joined));
-        players.fold(bit(self.me.0), |all, (player, _)| all | bit(player))
-    }
-
     /// Whether these players are a quorum of both the agreed and the proposed roster.
     pub(super) fn is_quorum(&self, players: Players) -> bool {
         let reached = self.reached();
@@ -613,99 +489,6 @@ impl Mesh {
     /// Whether this peer takes part in decisions: from its welcome on, as it may be proposed before it knows.
     pub(super) fn takes_part(&self) -> bool {
         self.is_member() || self.phase == Phase::Joining
-    }
-
-    pub(super) fn send(&mut self, link: LinkId, message: Message) {
-        self.actions.push_back(Action::Send { link, message });
-    }
-
-    /// Sends to all members of both rosters.
-    pub(super) fn send_all(&mut self, message: &Message) {
-        let all: Vec<LinkId> = self.member_links().map(|link| link.id).collect();
-        for link in all {
-            self.send(link, message.clone());
-        }
-    }
-
-    /// The links to the players of both rosters.
-    pub(super) fn member_links(&self) -> impl Iterator<Item = &Link> {
-        self.links.iter().filter(|link| {
-            link.player().is_some_and(|(player, joined)| {
-                link.is_up
-                    && (self.stable.has(player, joined)
-                        || self.pending.as_ref().is_some_and(|pending| pending.has(player, joined)))
-            })
-        })
-    }
-
-    /// Keeps a message until its sender is known, or its time has come.
-    pub(super) fn defer(&mut self, now: Instant, id: LinkId, message: Message) -> Result<(), MeshFault> {
-        let Some(link) = self.link_mut(id) else { return Ok(()) };
-        if link.deferred.len() >= MAX_DEFERRED {
-            return Err(MeshFault::Flood);
-        }
-        if link.deferred.is_empty() {
-            link.deferred_since = now;
-        }
-        link.deferred.push(message);
-        Ok(())
-    }
-
-    /// Handles the kept messages, of all players or of one link.
-    pub(super) fn replay(&mut self, now: Instant, only: Option<LinkId>) {
-        let ready: Vec<LinkId> = self
-            .links
-            .iter()
-            .filter(|link| !link.deferred.is_empty() && matches!(link.role, Role::Player { .. }))
-            .filter(|link| only.is_none_or(|only| only == link.id))
-            .map(|link| link.id)
-            .collect();
-        for id in ready {
-            let Some(link) = self.link_mut(id) else { continue };
-            for message in core::mem::take(&mut link.deferred) {
-                if let Err(fault) = self.handle_message(now, id, message, Duration::ZERO) {
-                    self.actions.push_back(Action::Refuse { link: id, fault });
-                    break;
-                }
-            }
-        }
-    }
-
-    /// How long this link may stay in its state.
-    fn patience(&self, link: &Link) -> Instant {
-        let deferred = if link.deferred.is_empty() {
-            Instant::NEVER
-        } else {
-            link.deferred_since + self.config.timeout + ELECTION_GRACE
-        };
-        let role = match &link.role {
-            Role::Stranger { ticket: None } => link.since + HELLO_TIMEOUT,
-            Role::Stranger { ticket: Some(_) } | Role::Joiner(_) => link.since + JOIN_TIMEOUT,
-            Role::Player { player, joined } => {
-                let known = self.stable.has(*player, *joined)
-                    || self.pending.as_ref().is_some_and(|pending| pending.has(*player, *joined));
-                let waits = link.is_up && !known && self.is_member();
-                if waits { link.since + JOIN_TIMEOUT } else { Instant::NEVER }
-            }
-            Role::Contact if link.is_up => link.since + JOIN_TIMEOUT,
-            Role::Contact => Instant::NEVER,
-            Role::Over => link.since + FAREWELL,
-        };
-        role.min(deferred)
-    }
-
-    fn lose_patience(&mut self, now: Instant, id: LinkId) {
-        let Some(link) = self.link_mut(id) else { return };
-        match link.role {
-            Role::Joiner(_) => self.refuse(now, id, LeaveReason::Unreachable),
-            Role::Contact => self.end(now, LeaveReason::NoAnswer),
-            Role::Player { .. } if !link.deferred.is_empty() => {
-                // There was a master all along: the sender only claims to be one.
-                link.deferred.clear();
-                self.actions.push_back(Action::Refuse { link: id, fault: MeshFault::NotTheMaster });
-            }
-            _ => self.drop_link(id, LeaveReason::NoAnswer),
-        }
     }
 
     /// Asks another peer, or the same one later.
@@ -722,34 +505,10 @@ impl Mesh {
         self.actions.push_back(Action::Ask { addresses: self.contact.clone() });
     }
 
-    /// Sends the time left until the start.
-    fn count(&mut self, now: Instant) {
-        let Some(at) = self.start_at.filter(|at| self.is_master() && now < *at) else { return };
-        if self.count_at <= now {
-            self.count_at = now + COUNT_INTERVAL;
-            self.send_all(&Message::Count { left: left_until(at, now) });
-        }
-    }
-
-    /// A peer says when the game begins. The earliest estimate is the best: delay only makes one later.
-    pub(super) fn note_start(&mut self, now: Instant, left: i64, rtt: Duration) {
-        let half = rtt.as_nanos() as u64 / 2;
-        let then = i128::from(now.as_nanos()) + i128::from(left) * 1_000 - i128::from(half);
-        let at = Instant::from_nanos(u64::try_from(then.max(0)).unwrap_or(u64::MAX / 2));
-        self.start_at =
-            Some(self.start_at.map_or(at, |known| if self.told_start { known } else { known.min(at) }));
-    }
-
     /// Looks again at what changes with the links: a quorum, a vote, a decision.
     pub(super) fn after_links(&mut self, now: Instant) {
         self.check_minority(now);
         self.count_votes(now);
         self.decide(now);
     }
-}
-
-/// Microseconds from now until then, negative if it is past.
-pub(super) fn left_until(at: Instant, now: Instant) -> i64 {
-    // Times are 64 bits of nanoseconds, so their microseconds fit.
-    (at.as_nanos() / 1_000) as i64 - (now.as_nanos() / 1_000) as i64
 }

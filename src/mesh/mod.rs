@@ -18,11 +18,15 @@ mod joining;
 mod links;
 mod machine;
 mod message;
+mod output;
 mod roster;
+mod start;
+mod traffic;
 
 pub use links::{Link, LinkEnd, LinkId};
-pub use machine::{Action, Happening, Mesh, MeshConfig, MeshFault, Phase};
+pub use machine::{Mesh, MeshConfig, Phase};
 pub use message::{Key, Message, Stamp, Ticket};
+pub use output::{Action, Happening, MeshFault};
 pub use roster::{LeaveReason, Member, Players, Roster, Start, bit, is_dialable};
 
 use crate::time::Duration;
