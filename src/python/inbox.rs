@@ -270,26 +270,29 @@ impl Everything {
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let inbox = self.inbox.get();
         let lists = [&inbox.events, &inbox.messages, &inbox.latest];
-        let (list, item) = {
-            let mut place = lock(&self.place);
-            loop {
-                let Some(list) = lists.get(place.0) else { return Ok(None) };
-                if let Ok(item) = list.bind(py).get_item(place.1) {
-                    place.1 += 1;
-                    break (place.0, item);
+        let (list, position, item) = loop {
+            let place = *lock(&self.place);
+            let Some(list) = lists.get(place.0) else { return Ok(None) };
+            // Nothing is locked meanwhile: without a GIL, looking into a list may wait for other threads.
+            let item = list.bind(py).get_item(place.1).ok();
+            let next = if item.is_some() { (place.0, place.1 + 1) } else { (place.0 + 1, 0) };
+            {
+                let mut now = lock(&self.place);
+                if *now != place {
+                    // Another thread was first.
+                    continue;
                 }
-                *place = (place.0 + 1, 0);
-                if place.0 == 2 {
-                    // The calls after the last message.
-                    drop(place);
-                    inbox.run_calls(py, None)?;
-                    place = lock(&self.place);
-                }
+                *now = next;
+            }
+            match item {
+                Some(item) => break (place.0, place.1, item),
+                // The calls after the last message.
+                None if next.0 == 2 => drop(inbox.run_calls(py, None)?),
+                None => {}
             }
         };
         if list == 1 && inbox.calls.is_some() {
-            let next = lock(&self.place).1;
-            inbox.run_calls(py, Some(next.saturating_sub(1)))?;
+            inbox.run_calls(py, Some(position))?;
         }
         match (list, inbox.has_senders) {
             (0, true) => {

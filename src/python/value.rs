@@ -3,7 +3,7 @@
 //! Promises: an object is converted as its field asks, or refused with a reason; exact builtin types take a
 //! fast path. Integers are objects with `__index__`, floats objects with `__float__`.
 
-use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyString, PyTuple};
 
@@ -94,13 +94,21 @@ pub(super) fn integer(object: &Bound<'_, PyAny>) -> Result<i128, Refusal> {
 /// Integers that the fast path doesn't take.
 #[cold]
 fn wide_int<'a>(object: &Bound<'_, PyAny>) -> Result<Value<'a>, Refusal> {
-    if let Ok(value) = object.extract::<i128>() {
-        return Ok(Value::Int128(value));
+    let py = object.py();
+    match object.extract::<i128>() {
+        Ok(value) => return Ok(Value::Int128(value)),
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => return Err(Refusal::Type("an int")),
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => {}
+        Err(error) => return Err(Refusal::Raised(error)),
     }
     match object.extract::<u128>() {
         Ok(value) => Ok(Value::Uint128(value)),
-        Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => Err(Refusal::Type("an int")),
-        Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => Err(Refusal::Beyond),
+        // Without the stable ABI, a negative number is a ValueError.
+        Err(error)
+            if error.is_instance_of::<PyOverflowError>(py) || error.is_instance_of::<PyValueError>(py) =>
+        {
+            Err(Refusal::Beyond)
+        }
         Err(error) => Err(Refusal::Raised(error)),
     }
 }

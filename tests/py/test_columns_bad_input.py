@@ -375,13 +375,20 @@ def test_memory_that_is_sent_from_cannot_be_taken_away_meanwhile() -> None:
     rows = bytearray(moves(1000).tobytes())
     refused = 0
 
-    def write() -> None:
+    def unless_held(change: Callable[[], object]) -> bool:
         nonlocal refused
         try:
-            rows.extend(bytes(DTYPE.itemsize))
-            del rows[-DTYPE.itemsize :]
+            change()
         except BufferError:
             refused += 1
+            return False
+        return True
+
+    def write() -> None:
+        # Without a GIL a call may begin between both.
+        if unless_held(lambda: rows.extend(bytes(DTYPE.itemsize))):
+            while not unless_held(lambda: rows.__delitem__(slice(-DTYPE.itemsize, None))):
+                pass
 
     with writing(write):
         for _ in range(200):

@@ -11,6 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 import tickwire as tw
@@ -158,6 +159,89 @@ def test_of_two_receives_at_once_one_is_refused_and_nothing_is_lost() -> None:
     assert sent_all.is_set()
     assert sorted(got) == list(range(count))
     server.close()
+
+
+def test_an_inbox_that_two_threads_go_through_gives_each_message_once() -> None:
+    """Looking into a list may wait for other threads, which may wait for a collection of garbage."""
+    network, server, client = connected_pair(PROTOCOL)
+    count, got, over = 1000, list[int](), threading.Event()
+
+    def collects() -> None:
+        while not over.is_set():
+            gc.collect(0)
+
+    def plays() -> None:
+        number, deadline = 0, time.monotonic() + PATIENCE
+        try:
+            while len(got) < count:
+                assert time.monotonic() < deadline
+                while number < count and client.send(Numbered(0, number)):
+                    number += 1
+                client.flush()
+                network.advance(1 / 60)
+                everything = iter(server.receive())
+
+                def goes_through(everything: Iterator[Any] = everything) -> None:
+                    got.extend(what.number for _, what in everything)
+
+                with joined(goes_through, goes_through):
+                    pass
+                server.flush()
+                client.receive()
+        finally:
+            over.set()
+
+    with joined(collects, plays):
+        pass
+    assert sorted(got) == list(range(count))
+    server.close()
+
+
+def test_servers_and_clients_of_all_threads_at_once() -> None:
+    """Each thread plays a server and its client, and looks at those of all others meanwhile."""
+    count, rounds = 4, 60
+    pairs = [connected_pair(PROTOCOL) for _ in range(count)]
+    got: list[list[int]] = [[] for _ in pairs]
+
+    def plays(mine: int) -> Callable[[], None]:
+        network, server, client = pairs[mine]
+
+        def work() -> None:
+            tank = server.world.spawn(Tank())
+            for number in range(rounds):
+                tank.x = number
+                assert server.broadcast(Numbered(mine, number)) == []
+                with server.tick():
+                    pass
+                network.advance(1 / 60)
+                with client.tick() as inbox:
+                    got[mine].extend(message.number for message in inbox.messages)
+                for _, other, others_client in pairs:
+                    (handle,) = other.clients
+                    other.stats(handle)
+                    assert other.client(handle.number) is handle
+                    assert others_client.connected
+                    others_client.stats()
+                    repr(other), repr(others_client), other.counters
+                    # Its server's thread takes them.
+                    others_client.send(Numbered(mine, number))
+                if number % 10 == 0:
+                    gc.collect(0)
+
+        return work
+
+    with joined(*map(plays, range(count))):
+        pass
+    for (network, server, client), numbers in zip(pairs, got, strict=True):
+        for _ in range(30):
+            with server.tick():
+                pass
+            network.advance(1 / 60)
+            with client.tick() as inbox:
+                numbers.extend(message.number for message in inbox.messages)
+        assert numbers == list(range(rounds))
+        assert [tank.x for tank in client.world.objects(Tank)] == [rounds - 1]
+        server.close()
 
 
 def test_ghosts_changed_by_two_threads_arrive_as_they_are_last() -> None:

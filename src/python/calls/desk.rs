@@ -294,20 +294,32 @@ impl Desk {
     ) -> PyResult<(Option<u16>, Bound<'py, PyAny>)> {
         let declared = self.declared(place);
         let request = request_class(py)?.call1((declared.name.as_str(),))?;
+        self.make_room(py, peer);
         let mut pending = lock(&self.requests);
         let requests = pending.of.entry(peer).or_default();
-        // While there is room, cancelled requests keep their numbers, so that no late reply meets another request.
-        let over = if requests.is_full() {
-            requests.discard(|waiting| is_done(waiting.bind(py)))
-        } else {
-            Vec::new()
-        };
         let deadline = now + declared.timeout;
         let number = requests.begin(place, deadline, request.clone().unbind());
         pending.deadline = pending.deadline.min(deadline);
         drop(pending);
-        drop(over);
         Ok((number, request))
+    }
+
+    /// Forgets the requests that are done, if no more fit. While there is room, cancelled ones keep their numbers, so
+    /// that no late reply meets another request.
+    fn make_room(&self, py: Python<'_>, peer: PeerHandle) {
+        let waiting: Vec<Py<PyAny>> = {
+            let pending = lock(&self.requests);
+            let full = pending.of.get(&peer).filter(|requests| requests.is_full());
+            full.into_iter().flat_map(Requests::iter).map(|request| request.clone_ref(py)).collect()
+        };
+        // Nothing is locked while they are asked.
+        let done: Vec<_> = waiting.iter().filter(|request| is_done(request.bind(py))).collect();
+        if done.is_empty() {
+            return;
+        }
+        let is_it = |waiting: &Py<PyAny>| done.iter().any(|request| request.is(waiting));
+        let over = lock(&self.requests).of.get_mut(&peer).map(|requests| requests.discard(is_it));
+        drop(over);
     }
 
     /// Forgets a request that could not be sent.

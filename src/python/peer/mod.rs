@@ -505,13 +505,14 @@ impl Peer {
         };
         others.sort_by_key(|(_, player)| player.get().number);
         let mut left_out = Vec::new();
+        // Players are dropped where nothing is locked: the last one's destructors are the game's code.
         let sent = self.endpoint.with(|core, driver| {
             let now = driver.now();
-            for (handle, player) in others {
-                match core.send(now, handle, channel, encoded.clone(), options) {
+            for (handle, player) in &others {
+                match core.send(now, *handle, channel, encoded.clone(), options) {
                     Ok(()) | Err(SendError::NotConnected) => {}
                     Err(SendError::Channel(Refused::Full { .. } | Refused::TickFull { .. })) => {
-                        left_out.push(player);
+                        left_out.push(player.clone_ref(py));
                     }
                     // The message is too large, for this and all other players.
                     Err(error) => return Err(error),
@@ -741,11 +742,10 @@ impl Peer {
                 let player = Py::new(py, player)?;
                 say(format!("{} joined", player.get().__repr__()));
                 let mut known = lock(&self.players);
-                known.by_number.insert(number, player.clone_ref(py));
-                if let Some(handle) = handle {
-                    known.by_handle.insert(handle, player.clone_ref(py));
-                }
+                let before = known.by_number.insert(number, player.clone_ref(py));
+                let its = handle.map(|handle| known.by_handle.insert(handle, player.clone_ref(py)));
                 drop(known);
+                drop((before, its));
                 Some(Py::new(py, PlayerJoined { player })?.into_any())
             }
             Happening::Left { player: number, joined, reason } => {
@@ -754,9 +754,11 @@ impl Peer {
                     |player: &Py<Player>| (player.get().number, player.get().joined) == (number, joined);
                 let player =
                     known.by_number.get(&number).filter(|player| is_it(player)).map(|it| it.clone_ref(py));
-                known.by_number.retain(|_, player| !is_it(player));
-                known.by_handle.retain(|_, player| !is_it(player));
+                let left = known.by_number.extract_if(|_, player| is_it(player)).map(|(_, player)| player);
+                let mut left: Vec<_> = left.collect();
+                left.extend(known.by_handle.extract_if(|_, player| is_it(player)).map(|(_, player)| player));
                 drop(known);
+                drop(left);
                 let Some(player) = player else { return Ok(None) };
                 say(format!("{} left: {reason:?}", player.get().__repr__()));
                 Some(Py::new(py, PlayerLeft { player, reason })?.into_any())
