@@ -228,8 +228,8 @@ def when(name: str, /) -> When:
     function that returns the masks, called once a flush for all ghosts of the class;
     :meth:`World.set_condition` sets the mask of one client.
 
-    A class has one such condition, for any number of its properties, and then no ``owner_only`` or
-    ``except_owner``.
+    A class has one such condition, for any number of its properties; others of them may have ``owner_only``
+    or ``except_owner``.
 
     Args:
         name: what the game calls the condition, as ``"team"``.

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, TypeVar, dataclass_transform, overload
 
 from tickwire._core import ClientHandle, FieldType, Ghost, GhostArrays, Properties, Property
-from tickwire.fields import NATURAL, Condition, ShownAs, When
+from tickwire.fields import NATURAL, Condition, ShownAs, When, initial
 from tickwire.message import check_bases, default_of, own_fields, rebind_class_cell, resolve_hints, unwrapped
 from tickwire.references import Reference, checked, number_type, quote_later
 
@@ -122,7 +122,13 @@ def _condition(where: str, hint: Any) -> str:
     """The name of the condition in an annotation; empty if it has none."""
     found = [extra for extra in unwrapped(hint)[1] if isinstance(extra, Condition)]
     if len(found) > 1:
-        raise TypeError(f"{where}: {' and '.join(map(str, found))} contradict each other; give one")
+        masks = [extra for extra in found if isinstance(extra, When)]
+        hint = (
+            f": the mask of {masks[0]} can say what owners get"
+            if len(masks) == 1 and initial not in found
+            else ""
+        )
+        raise TypeError(f"{where}: {' and '.join(map(str, found))} contradict each other; give one{hint}")
     if not found:
         return ""
     return f"when:{found[0].condition}" if isinstance(found[0], When) else found[0].name

@@ -25,6 +25,9 @@ pub const MAX_RECORD_BITS: usize = 480 * 8;
 /// the protocol.
 pub const HISTORY: u8 = 64;
 
+/// The most groups of clients that are sent other properties of a ghost: by owner, and by the game's choice.
+pub const MAX_GROUPS: usize = 4;
+
 /// Which clients get a property.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Condition {
@@ -63,10 +66,6 @@ pub enum ClassError {
         /// Bits of a whole record.
         bits: usize,
     },
-    /// Conditions by owner and by choice: a client has one of two sets of properties.
-    Mixed {
-        class: String,
-    },
     /// No classes, or more than [`MAX_CLASSES`].
     Count {
         count: usize,
@@ -95,11 +94,6 @@ impl fmt::Display for ClassError {
                 "a ghost of class {class:?} must take at most {MAX_RECORD_BITS} bits, not {bits}: shorten its texts and \
                  lists, or send them as messages"
             ),
-            ClassError::Mixed { class } => write!(
-                f,
-                "ghost class {class:?} must have conditions by owner or by tw.when, not both: say by the mask of tw.when what \
-                 owners get, or declare a second class"
-            ),
             ClassError::Count { count } => {
                 write!(f, "a world must have 1 to {MAX_CLASSES} ghost classes, not {count}")
             }
@@ -123,9 +117,10 @@ pub struct GhostClass {
     pub capacity: u32,
     /// Whether its records are coded by how likely they are: fewer bytes, and several times the CPU time of both sides.
     pub coded: bool,
-    /// Masks by whether the client is sent what only some are.
-    created: [u64; 2],
-    updated: [u64; 2],
+    /// Masks by the client's group.
+    created: [u64; MAX_GROUPS],
+    updated: [u64; MAX_GROUPS],
+    by_owner: bool,
     is_chosen: bool,
 }
 
@@ -153,17 +148,22 @@ impl GhostClass {
             return Err(ClassError::TooLarge { class, bits });
         }
         let has = |those: &[Condition]| conditions.iter().any(|it| those.contains(it));
-        if has(&[Condition::Chosen]) && has(&[Condition::OwnerOnly, Condition::ExceptOwner]) {
-            return Err(ClassError::Mixed { class });
-        }
         let of = |allowed: &dyn Fn(Condition) -> bool| {
             let bits =
                 conditions.iter().enumerate().map(|(i, condition)| u64::from(allowed(*condition)) << i);
             bits.fold(0, |mask, bit| mask | bit)
         };
-        let is_chosen = has(&[Condition::Chosen]);
-        let outer = of(&|it| !matches!(it, Condition::OwnerOnly | Condition::Chosen));
-        let created = [outer, of(&|it| it != Condition::ExceptOwner)];
+        let (by_owner, is_chosen) =
+            (has(&[Condition::OwnerOnly, Condition::ExceptOwner]), has(&[Condition::Chosen]));
+        let mut created = [0; MAX_GROUPS];
+        for (owner, chosen) in [(false, false), (false, true), (true, false), (true, true)] {
+            created[group(by_owner, is_chosen, owner, chosen)] = of(&|it| match it {
+                Condition::Always | Condition::Initial => true,
+                Condition::OwnerOnly => owner,
+                Condition::ExceptOwner => !owner,
+                Condition::Chosen => chosen,
+            });
+        }
         let initial = of(&|it| it == Condition::Initial);
         let updated = created.map(|mask| mask & !initial);
         let rules = properties.each().iter().map(|property| Rule::of(property.field())).collect();
@@ -176,6 +176,7 @@ impl GhostClass {
             coded: false,
             created,
             updated,
+            by_owner,
             is_chosen,
         })
     }
@@ -199,14 +200,33 @@ impl GhostClass {
         GhostClass { coded, ..self }
     }
 
-    /// The properties that a create has, for the inner audience (the ghost's owner, or the chosen clients) or others.
-    pub fn created(&self, inner: bool) -> u64 {
-        self.created[usize::from(inner)]
+    /// In how many groups its clients are: those of one are sent the same properties of a ghost.
+    #[inline]
+    pub fn groups(&self) -> usize {
+        1 << (u32::from(self.by_owner) + u32::from(self.is_chosen))
     }
 
-    /// The properties that an update may have.
-    pub fn updated(&self, inner: bool) -> u64 {
-        self.updated[usize::from(inner)]
+    /// The group of a client that owns a ghost or doesn't, and that the game chose for it or didn't.
+    #[inline]
+    pub fn group(&self, owner: bool, chosen: bool) -> usize {
+        group(self.by_owner, self.is_chosen, owner, chosen)
+    }
+
+    /// The properties that a create has, for clients of a group.
+    #[inline]
+    pub fn created(&self, group: usize) -> u64 {
+        self.created[group]
+    }
+
+    /// The properties that an update may have, for clients of a group.
+    #[inline]
+    pub fn updated(&self, group: usize) -> u64 {
+        self.updated[group]
+    }
+
+    /// The properties that an update may have, for anyone.
+    pub fn updated_for_any(&self) -> u64 {
+        self.updated.iter().fold(0, |all, mask| all | mask)
     }
 
     /// The properties that only creates have.
@@ -217,17 +237,13 @@ impl GhostClass {
     /// Whether every property is sent to everybody whenever it changes.
     pub fn is_plain(&self) -> bool {
         let all = self.properties.all();
-        self.updated == [all, all]
+        self.updated[..self.groups()].iter().all(|mask| *mask == all)
     }
 
-    /// Whether the game chooses the inner audience; else it is the owner.
+    /// Whether the game chooses who is sent some of its properties.
+    #[inline]
     pub fn is_chosen(&self) -> bool {
         self.is_chosen
-    }
-
-    /// Whether the inner audience gets other properties than others.
-    pub fn differs_by_owner(&self) -> bool {
-        self.created[0] != self.created[1]
     }
 
     /// Whether a word has more than 32 bits.
@@ -235,6 +251,12 @@ impl GhostClass {
         let mut ranges = self.properties.each().iter().flat_map(|property| property.words());
         ranges.any(|range| range.bits() > u32::BITS)
     }
+}
+
+/// A client's group, in a class with conditions by owner, and with those whom the game chooses, or without.
+#[inline]
+const fn group(by_owner: bool, is_chosen: bool, owner: bool, chosen: bool) -> usize {
+    (by_owner & owner) as usize | ((is_chosen & chosen) as usize) << by_owner as u32
 }
 
 /// The classes of a world.
@@ -345,10 +367,24 @@ mod tests {
     #[test]
     fn conditions_say_who_gets_what() {
         let class = GhostClass::new("Tank", tank(), CONDITIONS, 9).unwrap();
-        assert_eq!((class.created(false), class.created(true)), (0b1011, 0b0111));
-        assert_eq!((class.updated(false), class.updated(true)), (0b1001, 0b0101));
+        assert_eq!((class.groups(), class.group(false, true), class.group(true, false)), (2, 0, 1));
+        assert_eq!([0, 1].map(|group| class.created(group)), [0b1011, 0b0111]);
+        assert_eq!([0, 1].map(|group| class.updated(group)), [0b1001, 0b0101]);
         assert_eq!((class.initial(), class.is_plain()), (0b0010, false));
         assert!(GhostClass::new("Tank", tank(), [Condition::Always; 4], 9).unwrap().is_plain());
+    }
+
+    #[test]
+    fn owners_and_those_whom_the_game_chooses_are_told_apart() {
+        let conditions =
+            [Condition::ExceptOwner, Condition::Initial, Condition::OwnerOnly, Condition::Chosen];
+        let class = GhostClass::new("Tank", tank(), conditions, 9).unwrap();
+        let masks = [(false, false), (true, false), (false, true), (true, true)].map(|(owner, chosen)| {
+            let group = class.group(owner, chosen);
+            (class.created(group), class.updated(group))
+        });
+        assert_eq!(masks, [(0b0011, 0b0001), (0b0110, 0b0100), (0b1011, 0b1001), (0b1110, 0b1100)]);
+        assert_eq!((class.groups(), class.initial(), class.updated_for_any()), (4, 0b0010, 0b1101));
     }
 
     #[test]

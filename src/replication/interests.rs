@@ -30,8 +30,8 @@ struct Of {
     interest: Interest,
     viewpoints: Vec<[f64; 3]>,
     mask: Vec<u8>,
-    /// Of which rows it is sent what only some are, a byte a row.
-    inner: Vec<u8>,
+    /// For which rows the game chose it, a byte a row.
+    chosen: Vec<u8>,
 }
 
 impl Interests {
@@ -83,15 +83,15 @@ impl Interests {
         self.of(peer)[class].mask = mask;
     }
 
-    /// Sets of which rows of a class a client is sent the properties that only some are, a byte a row.
-    pub fn set_inner(&mut self, peer: PeerHandle, class: usize, rows: Vec<u8>) {
-        self.of(peer)[class].inner = rows;
+    /// Sets of which rows of a class a client is sent the properties that the game chooses for, a byte a row.
+    pub fn set_chosen(&mut self, peer: PeerHandle, class: usize, rows: Vec<u8>) {
+        self.of(peer)[class].chosen = rows;
     }
 
-    /// A row is another ghost's: nobody is sent of it what only some are.
-    pub fn forget_inner(&mut self, class: usize, row: u32) {
+    /// A row is another ghost's: the game has chosen nobody for it.
+    pub fn forget_chosen(&mut self, class: usize, row: u32) {
         for of in self.peers.values_mut() {
-            if let Some(byte) = of[class].inner.get_mut(row as usize) {
+            if let Some(byte) = of[class].chosen.get_mut(row as usize) {
                 *byte = 0;
             }
         }
@@ -156,7 +156,7 @@ impl Interests {
                 let count = self.rules.len();
                 let of = self.peers.entry(*peer);
                 let of = of.or_insert_with(|| (0..count).map(|_| Of::default()).collect());
-                let Of { interest, viewpoints, mask, inner } = &mut of[class];
+                let Of { interest, viewpoints, mask, chosen } = &mut of[class];
                 let owned = self.owned.get(peer).map_or(&[][..], Vec::as_slice);
                 let view = View { owned, viewpoints, mask };
                 self.rules[class].1.update(tick, publisher.table(class), view, interest, &mut self.changes);
@@ -173,7 +173,7 @@ impl Interests {
                         interest.forget(row);
                     }
                 }
-                publisher.choose_inner(*peer, class, inner);
+                publisher.set_chosen(*peer, class, chosen);
                 publisher.set_sight(*peer, class, self.rules[class].1.sight(interest));
             }
         }

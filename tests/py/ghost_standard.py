@@ -139,6 +139,7 @@ class Property:
     words: tuple[Word, ...] = ()
     text: int = 0
     common: int | None = None
+    rotation: bool = False
 
 
 @dataclass(frozen=True)
@@ -150,9 +151,9 @@ class Class:
     def chosen(self) -> bool:
         return any(each.gets == "c" for each in self.properties)
 
-    def created(self, inner: bool) -> list[int]:
+    def created(self, owner: bool, chosen: bool) -> list[int]:
         """The places of the properties that a create has."""
-        hidden = "e" if inner else "oc"
+        hidden = ("e" if owner else "o") + ("" if chosen else "c")
         return [place for place, each in enumerate(self.properties) if each.gets not in hidden]
 
 
@@ -164,7 +165,7 @@ class Record:
     id: int
     op: str
     owner: bool = False
-    inner: bool = False
+    chosen: bool = False
     base: tuple[Any, ...] = ()
     mask: int = 0
     goes_on: bool = False
@@ -216,11 +217,14 @@ class Ghosts:
                     records.append(self._create(reader, class_id, id_, tick))
                 else:
                     records.append(Record(class_id, id_, "destroy"))
-                    self.alive.pop((class_id, id_), None)
-                    self.destroyed[class_id, id_] = tick
+                    self.keep_destroy(records[-1], tick)
                 id_ += 1
+        return tick, records + self._read_rest(reader, tick)
+
+    def _read_rest(self, reader: Reader, tick: int) -> list[Any]:  # noqa: ARG002
+        """What is behind the sections: records of coded classes."""
         assert reader.at == reader.end
-        return tick, records
+        return []
 
     def _gap(self, reader: Reader) -> int:
         for first, bits, _ in GAPS:
@@ -251,25 +255,39 @@ class Ghosts:
             return tuple(reader.up_to(word.last) for word in each.words)
         return tuple(word.read(reader, at) for word, at in zip(each.words, base, strict=True))
 
+    def read_value(self, reader: Reader, each: Property) -> Any:
+        return self._value(reader, each, None)
+
+    def write_value(self, writer: Writer, each: Property, value: Any) -> None:
+        self._write_value(writer, each, value, None)
+
     def _create(self, reader: Reader, class_id: int, id_: int, tick: int) -> Record:
         class_ = self.classes[class_id]
         owner = bool(reader.bits(1))
-        inner = bool(reader.bits(1)) if class_.chosen() else owner
-        record = Record(class_id, id_, "create", owner=owner, inner=inner)
-        for place in in_order(class_, class_.created(inner)):
+        chosen = class_.chosen() and bool(reader.bits(1))
+        record = Record(class_id, id_, "create", owner=owner, chosen=chosen)
+        for place in in_order(class_, class_.created(owner, chosen)):
             record.values[place] = self._value(reader, class_.properties[place], None)
+        self.keep_create(record, tick)
+        return record
+
+    def keep_create(self, record: Record, tick: int) -> None:
+        class_id, id_, class_ = record.class_id, record.id, self.classes[record.class_id]
         if tick <= self.destroyed.get((class_id, id_), 0):
-            return record
-        ghost = self.alive.get((class_id, id_)) or Ghost(owner, {}, {})
+            return
+        ghost = self.alive.get((class_id, id_)) or Ghost(record.owner, {}, {})
         is_newest = tick > max(ghost.states, default=0)
         before = ghost.states[max(ghost.states)] if ghost.states else {}
         state = {**before, **{p: v for p, v in record.values.items() if class_.properties[p].words}}
         ghost.states[tick] = state
         if is_newest:
-            ghost.owner = owner
+            ghost.owner = record.owner
             ghost.texts |= {p: v for p, v in record.values.items() if class_.properties[p].text}
         self.alive[class_id, id_] = ghost
-        return record
+
+    def keep_destroy(self, record: Record, tick: int) -> None:
+        self.alive.pop((record.class_id, record.id), None)
+        self.destroyed[record.class_id, record.id] = tick
 
     def _known(self, class_id: int, id_: int, tick: int, base: tuple[Any, ...]) -> tuple[Any, ...]:
         """The base's tick, an older one or 0, and how many ticks are between these and to the packet's."""
@@ -292,13 +310,29 @@ class Ghosts:
             each = class_.properties[place]
             at = self._predicted(ghost, each, place, record.goes_on, baseline, older, past, ahead)
             record.values[place] = self._value(reader, each, at)
+        self.keep_update(record, tick)
+        return record
+
+    def keep_update(self, record: Record, tick: int) -> None:
+        class_, ghost = self.classes[record.class_id], self.alive[record.class_id, record.id]
+        baseline = self._known(record.class_id, record.id, tick, record.base)[0]
         is_newest = tick > max(ghost.states)
         words = {p: v for p, v in record.values.items() if class_.properties[p].words}
         if tick not in ghost.states:
             ghost.states[tick] = {**ghost.states[baseline], **words}
         if is_newest:
             ghost.texts |= {p: v for p, v in record.values.items() if class_.properties[p].text}
-        return record
+
+    def states_of(self, record: Record, tick: int) -> list[dict[int, tuple[int, ...]]] | None:
+        """The states that an update is against, newest first; None of a ghost that isn't there."""
+        ghost = self.alive.get((record.class_id, record.id))
+        if ghost is None or tick <= self.destroyed.get((record.class_id, record.id), 0):
+            return None
+        if record.base[0] == "named":
+            return [ghost.states[tick] for tick in record.base[1:] if tick]
+        before = sorted((t for t in ghost.states if t < tick), reverse=True)
+        assert len(before) > record.base[1]
+        return [ghost.states[tick] for tick in before[: record.base[1] + 1]]
 
     def _predicted(
         self,
@@ -353,13 +387,16 @@ class Ghosts:
                 if record.op == "create":
                     writer.bits(int(record.owner), 1)
                     if class_.chosen():
-                        writer.bits(int(record.inner), 1)
-                    for place in in_order(class_, class_.created(record.inner)):
+                        writer.bits(int(record.chosen), 1)
+                    for place in in_order(class_, class_.created(record.owner, record.chosen)):
                         self._write_value(writer, class_.properties[place], record.values[place], None)
         if section is not None:
             writer.bits(0, 1)
         writer.bits(0, 1)
+        self._write_rest(writer, tick)
         return writer
+
+    def _write_rest(self, writer: Writer, tick: int) -> None: ...
 
     def _write_gap(self, writer: Writer, gap: int) -> None:
         for first, bits, last in GAPS:

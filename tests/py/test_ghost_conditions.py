@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import tickwire as tw
 from tickwire import testing
+from tickwire.capture import read_capture, read_keys
+from tickwire.capture.keys import opener
 
 
 @tw.ghost(capacity=64)
@@ -23,6 +25,25 @@ class Tank:
 
 @tw.ghost(capacity=64, coded=True)
 class Coded(Tank):
+    pass
+
+
+@tw.ghost(capacity=64)
+class Ship:
+    """With conditions by owner and by choice."""
+
+    team: tw.u8 = 0
+    x: Annotated[float, tw.quantized(0, 1000, 0.5)] = 0
+    plan: Annotated[int, tw.ranged(0, 1000), tw.when("team")] = 500
+    orders: Annotated[str, tw.text(24), tw.when("team")] = "none"
+    ammo: Annotated[int, tw.ranged(0, 1000), tw.owner_only] = 501
+    log: Annotated[str, tw.text(24), tw.owner_only] = "empty"
+    aim: Annotated[int, tw.ranged(0, 1000), tw.except_owner] = 502
+    name: Annotated[str, tw.text(24), tw.initial] = ""
+
+
+@tw.ghost(capacity=64, coded=True)
+class CodedShip(Ship):
     pass
 
 
@@ -195,6 +216,113 @@ def test_what_isnt_for_a_client_changes_no_byte_that_it_gets(class_: Any) -> Non
         return totals
 
     assert sent(hidden=True) == sent(hidden=False)
+
+
+@pytest.mark.parametrize("class_", [Ship, CodedShip])
+def test_owners_and_those_who_were_chosen_get_each_their_own(class_: Any) -> None:
+    scene = Scene(class_)
+    scene.world.condition(class_, "team", by_team)
+    # Of all four kinds to the first client.
+    for i in range(4):
+        ship = class_(team=i % 2, plan=i, orders="go", ammo=i, log="full", aim=i, name=str(i))
+        scene.world.spawn(ship, owner=scene.handles[i // 2])
+    scene.run()
+    for client in range(2):
+        for i, seen in enumerate(scene.seen(client)):
+            chosen, owns = i % 2 == client, i // 2 == client
+            assert (seen.plan, seen.orders) == ((i, "go") if chosen else (500, "none"))
+            assert (seen.ammo, seen.log) == ((i, "full") if owns else (501, "empty"))
+            assert (seen.aim, seen.name) == (502 if owns else i, str(i))
+            assert scene.clients[client].world.owns(seen) == owns
+
+
+@pytest.mark.parametrize("class_", [Ship, CodedShip])
+@pytest.mark.parametrize("seed", range(3))
+def test_over_a_bad_line_owners_and_the_chosen_get_their_own(class_: Any, seed: int) -> None:
+    """Against what each client may ever have been sent, and in the end against what it is to have."""
+    rng = random.Random(seed)
+    scene = Scene(class_, tw.Conditions(latency=0.05, jitter=0.04, loss=0.2, duplicate=0.1), seed)
+    scene.world.condition(class_, "team", by_team)
+    ships = [scene.world.spawn(class_(name=str(i), aim=i)) for i in range(6)]
+    owners: list[Any] = [None] * len(ships)
+    sent: dict[tuple[int, str, str], set[int]] = {}
+    rules = {
+        "plan": lambda client, i: ships[i].team == client,
+        "ammo": lambda client, i: owners[i] == client,
+        "aim": lambda client, i: owners[i] != client,
+    }
+    for step in range(120):
+        ship = rng.choice(ships)
+        ship.x = step
+        if rng.random() < 0.2:
+            ship.team = 1 - ship.team
+        if rng.random() < 0.2:
+            i = rng.randrange(len(ships))
+            owners[i] = rng.choice([0, 1, None])
+            scene.world.set_owner(ships[i], None if owners[i] is None else scene.handles[owners[i]])
+        for name in rules:
+            setattr(rng.choice(ships), name, rng.randrange(1001))
+        for client in range(2):
+            for i, ship in enumerate(ships):
+                for name, rule in rules.items():
+                    allowed = sent.setdefault((client, str(i), name), {500, 501, 502})
+                    if rule(client, i):
+                        allowed.add(getattr(ship, name))
+        scene.run(1 / 30)
+        for client in range(2):
+            for seen in scene.seen(client):
+                for name in rules:
+                    assert getattr(seen, name) in sent[client, seen.name, name]
+    scene.run(2.0)
+    for client in range(2):
+        by_name = {seen.name: seen for seen in scene.seen(client)}
+        for i, ship in enumerate(ships):
+            assert by_name[str(i)].x == ship.x
+            for name, rule in rules.items():
+                assert not rule(client, i) or getattr(by_name[str(i)], name) == getattr(ship, name)
+
+
+@pytest.mark.parametrize("class_", [Ship, CodedShip])
+def test_a_capture_of_a_client_has_no_byte_of_what_isnt_for_it(class_: Any, tmp_path: Any) -> None:
+    """Two worlds that differ in that alone give the same datagrams to and from the client."""
+
+    def datagrams(hidden: int) -> list[tuple[bool, bytes]]:
+        path, keys = tmp_path / f"{hidden}.pcapng", tmp_path / f"{hidden}.keys"
+        protocol: tw.Protocol[Any] = tw.Protocol(1, [], ghosts=[class_])
+        network = testing.SimulatedNetwork(seed=3, conditions=tw.Conditions(latency=0.03, loss=0.1))
+        server = tw.Server("10.0.0.1:4000", protocol, network=network)
+        capture = tw.Capture(path, keys=keys)
+        client = tw.Client.connect(server.address, protocol, client_id=0, network=network, capture=capture)
+        while not (client.connected and server.clients):
+            testing.run(network, server, client, seconds=1 / 30)
+        (handle,) = server.clients
+        server.world.condition(class_, "team", by_team)
+        rng, noise = random.Random(1), random.Random(hidden)
+        ships = [
+            server.world.spawn(class_(team=i % 2), owner=handle if i // 2 % 2 else None) for i in range(8)
+        ]
+        for _ in range(80):
+            rng.choice(ships).x = rng.randrange(1000)
+            for i, ship in enumerate(ships):
+                seen, secret = rng.randrange(1001), noise.randrange(1001)
+                ship.plan = seen if i % 2 == 0 else secret
+                ship.orders = "known" if i % 2 == 0 else "s" * (secret % 24)
+                ship.ammo = seen if i // 2 % 2 else secret
+                ship.log = "known" if i // 2 % 2 else "s" * (secret % 24)
+                ship.aim = secret if i // 2 % 2 else seen
+            testing.run(network, server, client, seconds=1 / 60)
+        capture.close()
+        opening = opener(read_keys(keys))
+        found = []
+        for datagram in read_capture(path):
+            opened = opening.open(datagram.sender, datagram.receiver, datagram.data)
+            if opened is not None:
+                found.append((datagram.outgoing, opened))
+        return found
+
+    first, second = datagrams(1), datagrams(2)
+    assert len(first) > 100
+    assert first == second
 
 
 def test_mistakes_are_named() -> None:

@@ -40,6 +40,8 @@ class Crate:
     label: Annotated[str, tw.text(20)] = ""
     weight: tw.u16 = 0
     secret: Annotated[int, tw.ranged(-3, 60), tw.when("trusted")] = 7
+    locked: Annotated[bool, tw.owner_only] = False
+    value: Annotated[int, tw.ranged(0, 500), tw.except_owner] = 0
 
 
 NUMBER = Word((1 << 32) - 1)
@@ -66,6 +68,8 @@ CLASSES = [
             Property("label", "a", text=20),
             Property("weight", "a", (Word((1 << 16) - 1),)),
             Property("secret", "c", (Word(63),)),
+            Property("locked", "o", (Word(1, "choice"),)),
+            Property("value", "e", (Word(500),)),
             Property("(id)", "i", (NUMBER,)),
         ),
     ),
@@ -104,10 +108,12 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             crate = rng.choice(crates)
             crate.weight, crate.secret = rng.randrange(1 << 16), rng.randrange(-3, 61)
             crate.label = "x" * rng.randrange(20)
+            crate.locked, crate.value = rng.random() < 0.5, rng.randrange(501)
         if tick % 20 == 10:
             world.despawn(crates.pop())
             crates.append(world.spawn(Crate(label="new")))
             world.set_owner(tanks[rng.randrange(len(tanks))], rng.choice([handle, None]))
+            world.set_owner(crates[rng.randrange(len(crates))], rng.choice([handle, None]))
         run(network, server, client, seconds=1 / 60)
     run(network, server, client, seconds=1.0)
     capture.close()
@@ -200,7 +206,7 @@ def test_an_independent_program_reads_and_writes_the_same_bits(session: dict[str
             else:
                 crate = arrays.ghost(row)
                 assert (crate.label, crate.weight) == (ghost.texts[0], state[1][0])
-                assert arrays.network_ids[row] == state[3][0]
+                assert arrays.network_ids[row] == state[5][0]
 
 
 def test_the_dissector_shows_ghosts(session: dict[str, Any]) -> None:

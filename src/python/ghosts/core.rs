@@ -42,7 +42,7 @@ pub(super) fn spawn(state: &mut State, class: usize, owner: Option<PeerHandle>) 
     let row = publisher(state)?.spawn(class, owner).ok()?;
     if let Some(interests) = &mut state.interests {
         // Masks that were set are of those that lived then.
-        interests.forget_inner(class, row);
+        interests.forget_chosen(class, row);
     }
     if let Some(publisher) = publisher(state) {
         publisher.forget_must_know(class, row);
@@ -93,9 +93,9 @@ pub(super) fn show(state: &mut State, client: PeerHandle, class: usize, mask: Ve
 }
 
 /// Says of which rows a client is sent what only some are.
-pub(super) fn set_inner(state: &mut State, client: PeerHandle, class: usize, mask: Vec<u8>) {
+pub(super) fn set_chosen(state: &mut State, client: PeerHandle, class: usize, mask: Vec<u8>) {
     if let Some(interests) = &mut state.interests {
-        interests.set_inner(client, class, mask);
+        interests.set_chosen(client, class, mask);
     }
 }
 

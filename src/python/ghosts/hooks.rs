@@ -81,7 +81,7 @@ impl World {
             }
             if let Some(hook) = condition.filter(|_| !clients.is_empty()) {
                 let mut done = Ok(());
-                let set = |client: &ClientHandle, mask| self.set_inner(rows, client, mask);
+                let set = |client: &ClientHandle, mask| self.set_chosen(rows, client, mask);
                 clock("condition", &mut || {
                     done = self.ask_masks("condition", rows, hook.bind(py), clients, set);
                 });

@@ -70,7 +70,7 @@ impl Population {
                 let without = rows.without_words();
                 let changed = match kind {
                     GhostEventKind::Spawned => {
-                        owned.push((mirror.owns(class, *id), mirror.is_inner(class, *id)));
+                        owned.push((mirror.owns(class, *id), mirror.group(class, *id)));
                         without
                     }
                     GhostEventKind::Changed { mask } => without & mask,
@@ -104,10 +104,10 @@ impl Population {
             let rows = &self.classes[class];
             match event.kind {
                 GhostEventKind::Spawned => {
-                    let (owner, inner) = owned.next().unwrap_or_default();
+                    let (owner, group) = owned.next().unwrap_or_default();
                     rows.appear(row);
                     rows.set_owner(row, if owner { 1 } else { NOBODY });
-                    rows.begin_unsent(row, inner);
+                    rows.begin_unsent(row, group);
                 }
                 GhostEventKind::Owned { owner } => rows.set_owner(row, if owner { 1 } else { NOBODY }),
                 GhostEventKind::Changed { .. } | GhostEventKind::Despawned => {}

@@ -330,9 +330,9 @@ impl GhostRows {
     }
 
     /// Fills the properties that this client isn't sent with the class's defaults.
-    pub(super) fn begin_unsent(&self, row: u32, inner: bool) {
+    pub(super) fn begin_unsent(&self, row: u32, group: usize) {
         let properties = self.properties.get();
-        let sent = properties.class.created(inner);
+        let sent = properties.class.created(group);
         for (property, value) in properties.defaults().iter().enumerate() {
             if sent >> property & 1 == 1 {
                 continue;

@@ -287,7 +287,7 @@ impl World {
         World::check_condition(class, name)?;
         let mask = relevancy::mask(rows)?;
         let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
-        self.with(|state| core::set_inner(state, PeerHandle::from_number(client), class.index, mask))?;
+        self.with(|state| core::set_chosen(state, PeerHandle::from_number(client), class.index, mask))?;
         Ok(true)
     }
 
@@ -591,10 +591,10 @@ impl World {
     }
 
     /// Says of which rows a client is sent what only some are, if it is still there.
-    pub(super) fn set_inner(&self, rows: &GhostRows, client: &ClientHandle, mask: Vec<u8>) -> PyResult<()> {
+    pub(super) fn set_chosen(&self, rows: &GhostRows, client: &ClientHandle, mask: Vec<u8>) -> PyResult<()> {
         self.with(|state| {
             if state.host().is_connected(client.core) {
-                core::set_inner(state, client.core, rows.index, mask);
+                core::set_chosen(state, client.core, rows.index, mask);
             }
         })
     }

@@ -60,7 +60,7 @@ impl Place {
         Place { tick, properties, is_chosen: false, places, next: 0, was_apart: false, base, mask: 0 }
     }
 
-    /// The same, of a class whose inner audience the game chooses, or not.
+    /// The same, of a class where the game chooses who is sent some properties, or not.
     pub(in crate::replication) fn with_choice(self, is_chosen: bool) -> Self {
         Place { is_chosen, ..self }
     }
@@ -105,12 +105,12 @@ impl Place {
         if !coder.code(CREATE, matches!(op, Op::Create { .. })) {
             return Some((id, Some(Op::Destroy)));
         }
-        let Audience { owner, inner } =
+        let Audience { owner, chosen } =
             if let Op::Create(audience) = op { audience } else { Audience::default() };
         let owner = coder.code(OWNER, owner);
         // What clients are to ghosts is alike for either.
-        let inner = if self.is_chosen { coder.code(OWNER, inner) } else { owner };
-        Some((id, Some(Op::Create(Audience { owner, inner }))))
+        let chosen = self.is_chosen && coder.code(OWNER, chosen);
+        Some((id, Some(Op::Create(Audience { owner, chosen }))))
     }
 
     fn code_base(&mut self, coder: &mut impl Coder, base: Base) -> Option<Base> {

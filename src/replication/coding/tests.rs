@@ -84,7 +84,7 @@ fn heads(rng: &mut Rng, tick: u32) -> Vec<(u32, Op)> {
         };
         let op = match rng.below(8) {
             0 => Op::Destroy,
-            1 => Op::Create([false, true].map(|is| Audience { owner: is, inner: is })[rng.below(2) as usize]),
+            1 => Op::Create(Audience { owner: rng.below(2) == 1, chosen: false }),
             _ => Op::Update { base, whole: rng.chance(0.2), mask: 1 + rng.below(7) },
         };
         said.push((id, op));

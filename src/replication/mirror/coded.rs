@@ -100,7 +100,7 @@ impl Mirror {
             };
             least = class + 1;
             let of = ghosts.class();
-            let (allowed, capacity) = (of.updated(false) | of.updated(true), of.capacity);
+            let (allowed, capacity) = (of.updated_for_any(), of.capacity);
             let layout = Layout::new(of);
             let listed = begin.listed(class as usize);
             let mut place = Place::new(tick, of.properties.each().len() as u32, !listed.ids.is_empty());

@@ -126,7 +126,7 @@ impl Mirror {
             }
             heads.begin_section(class, ghosts.class().is_chosen());
             let properties = ghosts.class().properties.each().len() as u32;
-            let allowed = ghosts.class().updated(false) | ghosts.class().updated(true);
+            let allowed = ghosts.class().updated_for_any();
             let capacity = ghosts.class().capacity;
             while let Some((id, op)) = heads.next(reader, properties, allowed, capacity)? {
                 let at = id as usize;
@@ -237,9 +237,9 @@ impl Mirror {
         self.ghosts.get(class).is_some_and(|ghosts| ghosts.is_owned(id as usize))
     }
 
-    /// Whether there is such a ghost and the client is sent what only some are.
-    pub fn is_inner(&self, class: usize, id: u32) -> bool {
-        self.ghosts.get(class).is_some_and(|ghosts| ghosts.is_inner(id as usize))
+    /// The client's group for a ghost: which of its properties it is sent.
+    pub fn group(&self, class: usize, id: u32) -> usize {
+        self.ghosts.get(class).map_or(0, |ghosts| ghosts.group(id as usize))
     }
 
     /// The tick of a ghost's newest state, 0 if it has none.

@@ -21,6 +21,7 @@ use core::fmt;
 pub(in crate::replication) use read::{Heads, Op};
 pub(in crate::replication) use write::{Drafted, Reached, Writer};
 
+use super::class::{GhostClass, MAX_GROUPS};
 use crate::wire::ReadError;
 
 /// The low bits of its tick that a packet carries.
@@ -45,8 +46,17 @@ pub(in crate::replication) const MAX_DEPTH: u8 = 2;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::replication) struct Audience {
     pub(in crate::replication) owner: bool,
-    /// Whether it is sent what only some are: the owner's, where the game doesn't choose.
-    pub(in crate::replication) inner: bool,
+    /// Whether the game chose it for what only some are sent; false in classes without that.
+    pub(in crate::replication) chosen: bool,
+}
+
+impl Audience {
+    /// Its group in a class: a number below [`MAX_GROUPS`].
+    #[inline]
+    pub(in crate::replication) fn group(self, class: &GhostClass) -> u8 {
+        const { assert!(MAX_GROUPS <= 1 << u8::BITS) };
+        class.group(self.owner, self.chosen) as u8
+    }
 }
 
 /// The states that an update is written against.
@@ -173,7 +183,7 @@ mod tests {
             let older = baseline - 1 - one(rng, &[1, 64]);
             let older = if rng.chance(0.5) { older } else { 0 };
             let op = match rng.below(6) {
-                0 => Op::Create(Audience { owner: rng.chance(0.5), inner: rng.chance(0.5) }),
+                0 => Op::Create(Audience { owner: rng.chance(0.5), chosen: rng.chance(0.5) }),
                 1 => Op::Destroy,
                 2 => Op::Update { base: Base::Newest { depth: rng.below(3) as u8 }, mask: 1 + rng.below(3) },
                 _ => Op::Update { base: Base::Named { baseline, older }, mask: 1 + rng.below(3) },

@@ -42,7 +42,7 @@ impl Heads {
         Heads { tick, class: 0, is_chosen: false, next: 0, base: None, mask: 0 }
     }
 
-    /// Begins a section of a class; `is_chosen`: the game chooses its inner audience.
+    /// Begins a section of a class; `is_chosen`: the game chooses who is sent some of its properties.
     pub(in crate::replication) fn begin_section(&mut self, class: u32, is_chosen: bool) {
         self.is_chosen = is_chosen;
         (self.class, self.next, self.mask) = (class, 0, 0);
@@ -83,7 +83,7 @@ impl Heads {
             Op::Update { base, mask: self.mask }
         } else if reader.bool()? {
             let owner = reader.bool()?;
-            Op::Create(Audience { owner, inner: if self.is_chosen { reader.bool()? } else { owner } })
+            Op::Create(Audience { owner, chosen: self.is_chosen && reader.bool()? })
         } else {
             Op::Destroy
         };

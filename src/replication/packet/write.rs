@@ -90,8 +90,8 @@ impl Writer {
     }
 
     pub(in crate::replication) fn create(&self, id: u32, audience: Audience, is_chosen: bool) -> Drafted {
-        let inner = u64::from(is_chosen && audience.inner) << 3;
-        self.draft(id, 0b10 | u64::from(audience.owner) << 2 | inner, 3 + u32::from(is_chosen))
+        let chosen = u64::from(is_chosen && audience.chosen) << 3;
+        self.draft(id, 0b10 | u64::from(audience.owner) << 2 | chosen, 3 + u32::from(is_chosen))
     }
 
     pub(in crate::replication) fn destroy(&self, id: u32) -> Drafted {

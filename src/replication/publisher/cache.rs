@@ -6,7 +6,7 @@
 //! Promises: no hashing, and no allocation once a tick of the same size was encoded. The cost of words is kept by
 //! property, for every client that took them.
 
-use super::super::class::GhostClass;
+use super::super::class::{GhostClass, MAX_GROUPS};
 use super::super::coding::{GUESSES, Guess, States, WINDOW, guesses, turn};
 use super::super::packet::Base;
 use super::super::table::Table;
@@ -35,7 +35,8 @@ pub(super) struct CachedBits {
     costs: u32,
     /// How many clients took it.
     uses: u32,
-    owner: bool,
+    /// The group of clients that it is for.
+    group: u8,
     /// For coded classes: the words take fewer bits whole.
     pub(super) whole: bool,
     /// The baseline's state is forgotten.
@@ -47,7 +48,7 @@ pub(super) struct CachedBits {
 struct Head {
     tick: u32,
     first: u32,
-    /// The tick in which an entry was last encoded, for others and for the owner.
+    /// The tick in which an entry was last encoded, for the first groups of clients.
     encoded: [u32; 2],
 }
 
@@ -55,9 +56,10 @@ struct Head {
 #[derive(Debug)]
 pub(super) struct Cache {
     with_words: u64,
-    /// Whether owners may see other properties than others do.
-    by_owner: bool,
     heads: Vec<Head>,
+    /// As [`Head::encoded`], for the other groups of a class that has more.
+    encoded_for_more: Vec<[u32; MAX_GROUPS - 2]>,
+    has_more: bool,
     entries: Vec<CachedBits>,
     /// The bits of entries, each beginning at a new word.
     arena: Vec<u64>,
@@ -81,8 +83,9 @@ impl Cache {
         let lent = || vec![0; class.properties.word_count()].into_boxed_slice();
         Cache {
             with_words: class.properties.with_words(),
-            by_owner: class.differs_by_owner(),
             heads: Vec::new(),
+            encoded_for_more: Vec::new(),
+            has_more: class.groups() > 2,
             entries: Vec::new(),
             arena: Vec::new(),
             costs: Vec::new(),
@@ -109,6 +112,9 @@ impl Cache {
         self.runs.begin_tick(tick);
         if self.heads.len() < rows {
             self.heads.resize(rows, Head { tick: 0, first: NONE, encoded: [0; 2] });
+            if self.has_more {
+                self.encoded_for_more.resize(rows, [0; MAX_GROUPS - 2]);
+            }
         }
     }
 
@@ -124,24 +130,31 @@ impl Cache {
         }
     }
 
-    /// The tick in which a row was last encoded, for others and for its owner.
+    /// The tick in which a row was last encoded for a group of clients.
     #[inline]
-    pub(super) fn encoded_at(&self, row: usize) -> [u32; 2] {
-        self.heads.get(row).map_or([0; 2], |head| head.encoded)
+    pub(super) fn encoded_at(&self, row: usize, group: usize) -> u32 {
+        let Some(head) = self.heads.get(row) else { return 0 };
+        head.encoded.get(group).copied().unwrap_or_else(|| self.encoded_for_more[row][group - 2])
     }
 
-    /// The update of a row against these states, for its owner or others.
-    #[inline]
-    pub(super) fn update(&mut self, table: &Table, row: u32, base: Base, owner: bool) -> usize {
-        let owner = owner && self.by_owner;
-        self.find(row, base, owner).unwrap_or_else(|| self.encode_update(table, row, base, owner))
+    fn set_encoded(&mut self, row: usize, group: u8) {
+        let group = usize::from(group);
+        match self.heads[row].encoded.get_mut(group) {
+            Some(encoded) => *encoded = self.tick,
+            None => self.encoded_for_more[row][group - 2] = self.tick,
+        }
     }
 
-    /// The create of a row.
+    /// The update of a row against these states, for a group of clients.
     #[inline]
-    pub(super) fn create(&mut self, table: &Table, row: u32, owner: bool) -> usize {
-        let owner = owner && self.by_owner;
-        self.find(row, WHOLE, owner).unwrap_or_else(|| self.encode_create(table, row, owner))
+    pub(super) fn update(&mut self, table: &Table, row: u32, base: Base, group: u8) -> usize {
+        self.find(row, base, group).unwrap_or_else(|| self.encode_update(table, row, base, group))
+    }
+
+    /// The create of a row, for a group of clients.
+    #[inline]
+    pub(super) fn create(&mut self, table: &Table, row: u32, group: u8) -> usize {
+        self.find(row, WHOLE, group).unwrap_or_else(|| self.encode_create(table, row, group))
     }
 
     #[inline]
@@ -150,8 +163,8 @@ impl Cache {
     }
 
     /// Notes that a client gets a row's state without using an entry.
-    pub(super) fn note_encoded(&mut self, row: u32, owner: bool) {
-        self.heads[row as usize].encoded[usize::from(owner && self.by_owner)] = self.tick;
+    pub(super) fn note_encoded(&mut self, row: u32, group: u8) {
+        self.set_encoded(row as usize, group);
     }
 
     /// A coded class's entry: its predictions and residuals.
@@ -203,11 +216,11 @@ impl Cache {
     }
 
     #[inline]
-    fn find(&self, row: u32, base: Base, owner: bool) -> Option<usize> {
+    fn find(&self, row: u32, base: Base, group: u8) -> Option<usize> {
         let head = self.heads[row as usize];
         let mut at = if head.tick == self.tick { head.first } else { NONE };
         while let Some(entry) = self.entries.get(at as usize) {
-            if entry.base == base && entry.owner == owner {
+            if entry.base == base && entry.group == group {
                 return Some(at as usize);
             }
             at = entry.next;
@@ -215,18 +228,18 @@ impl Cache {
         None
     }
 
-    fn encode_update(&mut self, table: &Table, row: u32, base: Base, owner: bool) -> usize {
-        let class = table.class();
+    fn encode_update(&mut self, table: &Table, row: u32, base: Base, group: u8) -> usize {
+        let (class, of) = (table.class(), usize::from(group));
         let (since, past, ahead) = match base {
-            Base::Newest { .. } => (table.turn(owner, row).last - 1, 1, 1),
+            Base::Newest { .. } => (table.turn(of, row).last - 1, 1, 1),
             Base::Named { baseline, older } => (baseline, baseline - older, self.tick - baseline),
         };
-        let mask = table.changed_since(row, since) & class.updated(owner);
-        let known = table.words_for(owner, row, since, &mut self.base);
+        let mask = table.changed_since(row, since) & class.updated(of);
+        let known = table.words_for(of, row, since, &mut self.base);
         let older = match base {
             Base::Newest { depth: 0 } | Base::Named { older: 0, .. } => false,
             Base::Newest { .. } => table.words_back(row, 2, &mut self.older),
-            Base::Named { older, .. } => table.words_for(owner, row, older, &mut self.older),
+            Base::Named { older, .. } => table.words_for(of, row, older, &mut self.older),
         };
         if self.coded {
             let (wanted, width) = (base.depth(), self.base.len());
@@ -240,7 +253,7 @@ impl Cache {
             let mask = if known { mask } else { 0 };
             // Ages have 16 bits.
             let whole = self.encode_residuals(table, row, mask, depth, (past as u16, ahead as u16));
-            return self.push(row, CachedBits { mask, start, whole, ..blank(base, owner, !known) });
+            return self.push(row, CachedBits { mask, start, whole, ..blank(base, group, !known) });
         }
         let mut into = ArenaSink::new(&mut self.arena, &mut self.costs);
         if mask != 0 && known {
@@ -271,7 +284,7 @@ impl Cache {
         }
         let (start, bits, costs) = into.finish();
         let mask = if known { mask } else { 0 };
-        self.push(row, CachedBits { mask, start, bits, costs, ..blank(base, owner, !known) })
+        self.push(row, CachedBits { mask, start, bits, costs, ..blank(base, group, !known) })
     }
 
     /// Appends the predictions and residuals of the properties, by the nearest prediction. Returns whether their words
@@ -315,9 +328,9 @@ impl Cache {
         delta > 4 * whole
     }
 
-    fn encode_create(&mut self, table: &Table, row: u32, owner: bool) -> usize {
+    fn encode_create(&mut self, table: &Table, row: u32, group: u8) -> usize {
         let class = table.class();
-        let (mask, words) = (class.created(owner), table.newest(row));
+        let (mask, words) = (class.created(group.into()), table.newest(row));
         let mut into = ArenaSink::new(&mut self.arena, &mut self.costs);
         for (i, property) in class.properties.of(mask & self.with_words) {
             let before = into.bits;
@@ -325,24 +338,24 @@ impl Cache {
             into.cost(before);
         }
         let (start, bits, costs) = into.finish();
-        self.push(row, CachedBits { mask, start, bits, costs, ..blank(WHOLE, owner, false) })
+        self.push(row, CachedBits { mask, start, bits, costs, ..blank(WHOLE, group, false) })
     }
 
     fn push(&mut self, row: u32, entry: CachedBits) -> usize {
         let (at, head) = (self.entries.len(), &mut self.heads[row as usize]);
         let next = if head.tick == self.tick { head.first } else { NONE };
         self.entries.push(CachedBits { next, ..entry });
-        head.encoded[usize::from(entry.owner)] = self.tick;
         // A tick has fewer entries: one for each row and age.
         (head.tick, head.first) = (self.tick, at as u32);
+        self.set_encoded(row as usize, entry.group);
         at
     }
 }
 
-fn blank(base: Base, owner: bool, forgotten: bool) -> CachedBits {
+fn blank(base: Base, group: u8, forgotten: bool) -> CachedBits {
     CachedBits {
         base,
-        owner,
+        group,
         forgotten,
         whole: false,
         mask: 0,

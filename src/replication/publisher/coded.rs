@@ -227,8 +227,8 @@ impl Section<'_> {
                 let at = listed.map_or(*id, |place| place as u32);
                 let (due, is_first) = (self.due(scope, *id), carried.len() == before);
                 let (op, base, written) = match due {
-                    Due::Update { row, base, inner, step } => {
-                        let entry = self.cache.update(self.table, row, base, inner);
+                    Due::Update { row, base, group, step } => {
+                        let entry = self.cache.update(self.table, row, base, group);
                         let (mask, whole) = (self.cache.entry(entry).mask, self.cache.entry(entry).whole);
                         if mask == 0 {
                             scope.clear_due(*id);
@@ -254,7 +254,7 @@ impl Section<'_> {
                     }
                     Due::Create { row, audience } => {
                         // States that a client has are kept.
-                        self.cache.note_encoded(row, audience.inner);
+                        self.cache.note_encoded(row, audience.group(self.table.class()));
                         let written = self.put(at, Op::Create(audience), Some((row, 0)), room);
                         if let Some(bits) = written {
                             self.creates = (self.creates.0 + bits, self.creates.1 + 1);
@@ -280,8 +280,8 @@ impl Section<'_> {
     /// The operation for a ghost: a create if its baseline is forgotten.
     fn due(&mut self, scope: &mut Scope, id: u32) -> Due {
         let due = scope.due(id, self.tick, self.table, MAX_DEPTH);
-        if let Due::Update { row, base, inner, .. } = due {
-            let entry = self.cache.update(self.table, row, base, inner);
+        if let Due::Update { row, base, group, .. } = due {
+            let entry = self.cache.update(self.table, row, base, group);
             if self.cache.entry(entry).forgotten {
                 return scope.create_again(id, self.tick);
             }
@@ -300,7 +300,7 @@ impl Section<'_> {
         took.clear();
         let (mask, creates) = match op {
             Op::Update { mask, .. } => (mask, false),
-            Op::Create(audience) => (class.created(audience.inner), true),
+            Op::Create(audience) => (class.created(audience.group(class).into()), true),
             Op::Destroy => (0, false),
         };
         if let Some((row, entry)) = of {

@@ -222,8 +222,8 @@ impl Section<'_> {
     #[inline]
     fn write(&mut self, scope: &mut Scope, id: u32, writer: &mut Writer, out: &mut BitWriter) -> Wrote {
         match scope.due(id, self.tick, self.table, STEPS_BACK) {
-            Due::Update { row, base, inner, step } => {
-                let at = self.cache.update(self.table, row, base, inner);
+            Due::Update { row, base, group, step } => {
+                let at = self.cache.update(self.table, row, base, group);
                 let op = if step { CarriedOp::Step } else { CarriedOp::Update };
                 let entry = self.cache.entry(at);
                 // Most records repeat the previous head and are short.
@@ -311,7 +311,7 @@ impl Section<'_> {
             // It is due again when it has a state.
             return Wrote::Nothing;
         }
-        let at = self.cache.create(self.table, row, audience.inner);
+        let at = self.cache.create(self.table, row, audience.group(self.table.class()));
         let drafted = self.next(writer).create(id, audience, self.table.class().is_chosen());
         let Some(bits) = self.put(&drafted, at, row, writer, out) else { return Wrote::NoRoom };
         self.costs.creates += drafted.bits() as u64;

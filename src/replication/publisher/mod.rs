@@ -31,7 +31,7 @@ use self::fill::TickData;
 use self::past::ShownLog;
 use self::peer::Peer;
 pub use self::urgency::Sight;
-use super::class::{Classes, HISTORY};
+use super::class::{Classes, HISTORY, MAX_GROUPS};
 use super::coding::Snapshot;
 use super::packet::{Audience, MAX_OVERHEAD};
 use super::table::{Column, Full, Table, Wrong};
@@ -66,8 +66,8 @@ pub struct Publisher {
     /// Set if any class is coded.
     coder: Option<Box<PacketCoder>>,
     models: Snapshot,
-    /// The rows that changed for others, and for their owners.
-    changed_for: Vec<(u32, [bool; 2])>,
+    /// The rows that changed, by the group of clients for which they did.
+    changed_for: Vec<(u32, [bool; MAX_GROUPS])>,
     /// What clients were shown, and the first remembered tick.
     shown: ShownLog,
     remembered_since: u32,
@@ -201,13 +201,8 @@ impl Publisher {
         if before != owner {
             let tick = self.tick;
             for (handle, owns) in [(before, false), (owner, true)] {
-                let chosen = self.classes.get(class).is_some_and(|class| class.is_chosen());
                 if let Some(peer) = handle.and_then(|handle| self.peer_mut(handle)) {
-                    let audience = |before: Audience| Audience {
-                        owner: owns,
-                        inner: if chosen { before.inner } else { owns },
-                    };
-                    peer.scopes[class].set_audience(row, tick, audience);
+                    peer.scopes[class].set_audience(row, tick, |before| Audience { owner: owns, ..before });
                 }
             }
         }
@@ -242,7 +237,7 @@ impl Publisher {
     /// in a later tick, when the client knows of ended ghosts.
     pub fn enter(&mut self, handle: PeerHandle, class: usize, row: u32) -> bool {
         let (tick, owner) = (self.tick, self.owner(class, row) == Some(handle));
-        let audience = Audience { owner, inner: owner && !self.tables[class].class().is_chosen() };
+        let audience = Audience { owner, chosen: false };
         let capacity = self.tables[class].class().capacity;
         let enters = self.tables[class].is_alive(row)
             && self.peer_mut(handle).is_some_and(|peer| {
@@ -268,12 +263,12 @@ impl Publisher {
     /// has; rows beyond aren't.
     ///
     /// [`Condition::Chosen`]: crate::replication::Condition
-    pub fn choose_inner(&mut self, handle: PeerHandle, class: usize, rows: &[u8]) {
+    pub fn set_chosen(&mut self, handle: PeerHandle, class: usize, rows: &[u8]) {
         let tick = self.tick;
         if self.classes.get(class).is_some_and(|class| class.is_chosen())
             && let Some(peer) = self.peer_mut(handle)
         {
-            peer.scopes[class].choose_inner(tick, rows);
+            peer.scopes[class].set_chosen(tick, rows);
         }
     }
 
@@ -303,7 +298,9 @@ impl Publisher {
         for (class, table) in self.tables.iter_mut().enumerate() {
             let columns = columns.get(class).map_or(&[][..], |columns| columns.as_ref());
             let cache = &self.caches[class];
-            if let Err(wrong) = table.update_sent(self.tick, columns, |row| cache.encoded_at(row)) {
+            if let Err(wrong) =
+                table.update_sent(self.tick, columns, |row, group| cache.encoded_at(row, group))
+            {
                 errors.push((class, wrong));
             }
             self.caches[class].begin_tick(self.tick, table.rows(), &mut self.costs[class].properties);
@@ -319,14 +316,14 @@ impl Publisher {
                 continue;
             }
             // Properties that a client isn't sent don't affect its packets.
-            let masks = [class_of.updated(false), class_of.updated(true)];
+            let masks = core::array::from_fn::<_, MAX_GROUPS, _>(|group| class_of.updated(group));
             self.changed_for.clear();
             self.changed_for.extend(changed.iter().map(|row| {
                 let mask = table.changed_since(*row, tick - 1);
                 (*row, masks.map(|updated| mask & updated != 0 || table.spawned_at(*row) == tick))
             }));
             for peer in self.peers.iter_mut().flatten() {
-                peer.scopes[class].mark_changed_for(&self.changed_for);
+                peer.scopes[class].mark_changed_for(&self.changed_for, class_of);
             }
         }
     }
@@ -370,7 +367,8 @@ impl Publisher {
         for (place, ((owners, table), class)) in each {
             for (owner, row) in owners.iter().zip(0..) {
                 let peer = owner.filter(|_| class.is_chosen()).and_then(|owner| self.peer(owner));
-                let mask = class.updated(peer.is_none_or(|peer| peer.scopes[place].is_inner(row)));
+                let chosen = peer.is_some_and(|peer| peer.scopes[place].is_chosen(row));
+                let mask = class.updated(class.group(true, chosen));
                 if let Some(changed) = owner.and_then(|owner| by_slot.get_mut(owner.slot as usize)) {
                     *changed = (*changed).max(table.last_change(row, mask));
                 }

@@ -83,13 +83,12 @@ pub struct Table {
     /// The tick since which the newest words hold.
     newest_since: Vec<u32>,
     spawned_at: Vec<u32>,
-    /// For the properties that others may see, and for the owner's if they differ.
-    turns: [Vec<Turn>; 2],
+    /// By the group of clients.
+    turns: Box<[Vec<Turn>]>,
     /// By row and property: the tick of the last change.
     changed_at: Vec<u32>,
-    /// For the properties that others may see, and for the owner's if they differ.
-    history: History,
-    owners_history: History,
+    /// By the group of clients.
+    histories: Box<[History]>,
     past: Past,
     reckoned: Option<Box<Reckoned>>,
     changed: Vec<u32>,
@@ -119,10 +118,9 @@ impl Table {
             newest: Vec::new(),
             newest_since: Vec::new(),
             spawned_at: Vec::new(),
-            turns: Default::default(),
+            turns: vec![Vec::new(); class.groups()].into(),
             changed_at: Vec::new(),
-            history: of(history),
-            owners_history: of(if class.differs_by_owner() { history } else { 0 }),
+            histories: (0..class.groups()).map(|_| of(history)).collect(),
             past: Past::default(),
             reckoned: Reckoned::new(&class),
             changed: Vec::new(),
@@ -156,8 +154,7 @@ impl Table {
             bits[row / BLOCK] |= 1 << (row % BLOCK);
         }
         clear(&mut self.has_state, row);
-        self.history.clear(row);
-        self.owners_history.clear(row);
+        self.histories.iter_mut().for_each(|history| history.clear(row));
         if let Some(past) = &mut self.past.states {
             past.clear(row);
         }
@@ -237,13 +234,9 @@ impl Table {
         self.newest.resize(rows * self.width, 0);
         self.newest_since.resize(rows, 0);
         self.spawned_at.resize(rows, 0);
-        self.turns[0].resize(rows, Turn::default());
-        if self.class.differs_by_owner() {
-            self.turns[1].resize(rows, Turn::default());
-        }
+        self.turns.iter_mut().for_each(|turns| turns.resize(rows, Turn::default()));
         self.changed_at.resize(rows * self.class.properties.each().len(), 0);
-        self.history.reserve(rows);
-        self.owners_history.reserve(rows);
+        self.histories.iter_mut().for_each(|history| history.reserve(rows));
         if let Some(past) = &mut self.past.states {
             past.reserve(rows);
         }
@@ -280,13 +273,12 @@ impl Table {
     /// Copies the words that the row had at `tick`; false if these are forgotten, or it had none.
     #[inline]
     pub fn words_at(&self, row: u32, tick: u32, words: &mut [u64]) -> bool {
-        self.words_for(false, row, tick, words)
+        self.words_for(0, row, tick, words)
     }
 
-    /// [`Table::words_at`] of what was sent to the row's owner or to others. Ask for owners only if they get other
-    /// properties than others do.
+    /// [`Table::words_at`] of what was sent to a group of clients.
     #[inline]
-    pub fn words_for(&self, owner: bool, row: u32, tick: u32, words: &mut [u64]) -> bool {
+    pub fn words_for(&self, group: usize, row: u32, tick: u32, words: &mut [u64]) -> bool {
         let at = row as usize;
         if !contains(&self.has_state, at) {
             return false;
@@ -295,14 +287,13 @@ impl Table {
             words.copy_from_slice(self.newest(row));
             return true;
         }
-        let history = if owner { &self.owners_history } else { &self.history };
-        history.words_at(at, tick, words)
+        self.histories[group].words_at(at, tick, words)
     }
 
-    /// When the row changed in what its owner, or others, may see.
+    /// When the row changed in what a group of clients may see.
     #[inline]
-    pub fn turn(&self, owner: bool, row: u32) -> Turn {
-        self.turns[usize::from(owner && self.class.differs_by_owner())][row as usize]
+    pub fn turn(&self, group: usize, row: u32) -> Turn {
+        self.turns[group][row as usize]
     }
 
     /// Whether the last change gave the row other words, and each of its states has other words than the one before,
@@ -316,7 +307,7 @@ impl Table {
     /// forgotten.
     #[inline]
     pub fn words_back(&self, row: u32, back: u8, words: &mut [u64]) -> bool {
-        back > 0 && self.history.words_back(row as usize, back - 1, words)
+        back > 0 && self.histories[0].words_back(row as usize, back - 1, words)
     }
 
     /// The newest value of a property without words.

@@ -286,7 +286,7 @@ fn what_others_are_not_told_of_is_no_turn_of_theirs() {
         cells.set(row, health, ammo);
         cells.update(&mut table, tick).unwrap();
         cells.update(&mut plain, tick).unwrap();
-        turns.push([false, true].map(|owner| table.turn(owner, row)).map(|turn| (turn.before, turn.last)));
+        turns.push([0, 1].map(|group| table.turn(group, row)).map(|turn| (turn.before, turn.last)));
         // Other rows' previous state isn't that of the tick before.
         assert_eq!((table.has_stepped(row), plain.has_stepped(row)), (false, true), "tick {tick}");
     }

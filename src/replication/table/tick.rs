@@ -31,12 +31,12 @@ impl Table {
     /// The first row that keeps the state it had, and why. All others have their new one. When a column is too short, nothing
     /// is read.
     pub fn update(&mut self, tick: u32, columns: &[Column<'_>]) -> Result<(), Wrong> {
-        self.update_sent(tick, columns, |_| [u32::MAX; 2])
+        self.update_sent(tick, columns, |_, _| u32::MAX)
     }
 
-    /// Like [`Table::update`]. `sent` returns the tick in which a row was last sent to any non-owner, and to its
-    /// owner: a state that wasn't sent while it held can't be a baseline, and isn't remembered. So rows that are
-    /// seldom sent are remembered for long, and owners' properties don't push out others' baselines.
+    /// Like [`Table::update`]. `sent` returns the tick in which a row was last sent to any client of a group: a state
+    /// that wasn't sent while it held can't be a baseline, and isn't remembered. So rows that are seldom sent are
+    /// remembered for long, and what one group alone is sent doesn't push out the others' baselines.
     ///
     /// # Errors
     ///
@@ -45,7 +45,7 @@ impl Table {
         &mut self,
         tick: u32,
         columns: &[Column<'_>],
-        sent: impl Fn(usize) -> [u32; 2],
+        sent: impl Fn(usize, usize) -> u32,
     ) -> Result<(), Wrong> {
         self.changed.clear();
         self.changed_blocks.fill(0);
@@ -68,7 +68,7 @@ impl Table {
         tick: u32,
         block: usize,
         columns: &[Column<'_>],
-        sent: &impl Fn(usize) -> [u32; 2],
+        sent: &impl Fn(usize, usize) -> u32,
         wrong: &mut Option<Wrong>,
     ) {
         let first = block * BLOCK;
@@ -132,14 +132,13 @@ impl Table {
         block: usize,
         rows: u64,
         masks: &[u64; BLOCK],
-        sent: &impl Fn(usize) -> [u32; 2],
+        sent: &impl Fn(usize, usize) -> u32,
     ) {
         let (first, width, properties) = (block * BLOCK, self.width, &self.class.properties);
         let had = self.has_state[block];
         self.changed_blocks[block] = rows;
         self.has_state[block] |= rows;
         let (all, with_words, count) = (properties.all(), properties.with_words(), properties.each().len());
-        let updated = [false, true].map(|owner| self.class.updated(owner));
         let mut other_words = rows & !had;
         for row in ones(rows) {
             let mut mask = masks[row];
@@ -148,11 +147,11 @@ impl Table {
                 self.spawned_at[first + row] = tick;
                 mask = all;
             }
-            for (turns, updated) in self.turns.iter_mut().zip(updated) {
-                let Some(turn) = turns.get_mut(first + row) else { continue };
+            for (group, turns) in self.turns.iter_mut().enumerate() {
+                let turn = &mut turns[first + row];
                 if had >> row & 1 == 0 {
                     *turn = Turn { before: tick, last: tick };
-                } else if mask & updated != 0 {
+                } else if mask & self.class.updated(group) != 0 {
                     *turn = Turn { before: turn.last, last: tick };
                 }
             }
@@ -165,14 +164,11 @@ impl Table {
         }
         let since = &mut self.newest_since[first..];
         let newest = &mut self.newest[first * width..];
-        let mut kept = [0; 2];
-        for row in ones(other_words & had) {
-            for (kept, sent) in kept.iter_mut().zip(sent(first + row)) {
-                *kept |= u64::from(sent >= since[row]) << row;
-            }
+        for (group, history) in self.histories.iter_mut().enumerate() {
+            let was_sent = |row: usize| u64::from(sent(first + row, group) >= since[row]) << row;
+            let kept = ones(other_words & had).fold(0, |kept, row| kept | was_sent(row));
+            history.push(first, kept, since, newest);
         }
-        self.history.push(first, kept[0], since, newest);
-        self.owners_history.push(first, kept[1], since, newest);
         if let Some(past) = &mut self.past.states {
             past.push(first, other_words & had, since, newest);
         }

@@ -124,8 +124,9 @@ impl Fed {
             for id in 0..self.mirror.rows(class) as u32 {
                 let alive = self.mirror.is_alive(class, id);
                 assert_eq!(alive, self.alive.contains(&(class as u16, id)));
-                let (owns, inner) = (self.mirror.owns(class, id), self.mirror.is_inner(class, id));
-                assert!(if of.is_chosen() { alive || !inner } else { owns == inner });
+                let (owns, group) = (self.mirror.owns(class, id), self.mirror.group(class, id));
+                assert!(group < of.groups() && (alive || group == 0));
+                assert_eq!(group & of.group(true, false), of.group(owns, false));
                 for (i, property) in of.properties.each().iter().enumerate().filter(|_| alive) {
                     let size = property.field().node().size();
                     let mut words = vec![0; property.words().len()];

@@ -204,7 +204,7 @@ impl Client {
         let of = world.class(class);
         let (owner, initial) = (self.mirror.owns(class, id), of.initial());
         for i in 0..of.properties.each().len() {
-            if of.created(owner) >> i & 1 == 0 {
+            if of.created(of.group(owner, false)) >> i & 1 == 0 {
                 continue;
             }
             let value = self.value(class, id, i);
@@ -238,7 +238,7 @@ impl Client {
                 let owner = world.publisher.owner(class, *row) == Some(self.handle);
                 assert_eq!(self.mirror.owns(class, id), owner);
                 for i in 0..of.properties.each().len() {
-                    if of.updated(owner) >> i & 1 == 1 {
+                    if of.updated(of.group(owner, false)) >> i & 1 == 1 {
                         let newest = world.objects[class][uid].at(i, u32::MAX).unwrap();
                         assert_eq!(&self.value(class, id, i), newest, "class {class} property {i}");
                     }

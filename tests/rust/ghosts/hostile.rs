@@ -45,7 +45,7 @@ fn sent_to_the_chosen(coded: u8) -> Payloads {
         }
         world.begin_tick();
         for client in &mut clients {
-            world.publisher.choose_inner(client.handle, 1, &chosen);
+            world.publisher.set_chosen(client.handle, 1, &chosen);
             client.send(now, &mut world.publisher, 100_000, 9_000);
             client.receive(now);
         }

@@ -94,15 +94,16 @@ local function ghost_record(reader, class, id, state)
         node.name = "create"
         local owner = reader:flag()
         put("owner", owner, from)
-        local inner = owner
+        local chosen = false
         if class.chosen then
             from = reader.at
-            inner = reader:flag()
-            put("chosen", inner, from)
+            chosen = reader:flag()
+            put("chosen", chosen, from)
         end
         local has = function(_, property)
-            if property.condition == "o" or property.condition == "c" then return inner end
-            return property.condition ~= "e" or not inner
+            if property.condition == "o" then return owner end
+            if property.condition == "c" then return chosen end
+            return property.condition ~= "e" or not owner
         end
         each(has, true, whole)
         each(has, false, whole)

@@ -26,8 +26,8 @@ const REPORTED_OWNED: u8 = 4;
 const FRESH: u8 = 8;
 /// It is in the list of unreported changes.
 const LISTED: u8 = 16;
-/// The client is sent what only some are.
-const INNER: u8 = 32;
+/// The game chose the client for it.
+const CHOSEN: u8 = 32;
 
 /// The effect of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,9 +109,10 @@ impl Ghosts {
         self.flags(id) & ALIVE != 0
     }
 
-    /// Whether it exists and the client is sent what only some are.
-    pub(super) fn is_inner(&self, id: usize) -> bool {
-        self.flags(id) & (ALIVE | INNER) == ALIVE | INNER
+    /// The client's group in the class: which properties of the ghost it is sent.
+    pub(super) fn group(&self, id: usize) -> usize {
+        let flags = self.flags(id);
+        self.class.group(flags & OWNED != 0, flags & CHOSEN != 0)
     }
 
     /// Whether it exists, and that was reported to the game.
@@ -159,7 +160,7 @@ impl Ghosts {
         audience: Audience,
         source: &mut impl RecordSource,
     ) -> Result<Outcome, Violation> {
-        let mask = self.class.created(audience.inner);
+        let mask = self.class.created(audience.group(&self.class).into());
         let (mut newest, mut destroyed) = (0, 0);
         match self.pages.get(id) {
             Some((page, at)) => {
@@ -183,8 +184,7 @@ impl Ghosts {
         }
         let fresh = newest == 0;
         // The game has defaults of what wasn't sent, whatever words these have.
-        let was_inner = self.flags(id) & INNER != 0;
-        let begun = if was_inner == audience.inner { 0 } else { mask & !self.class.created(was_inner) };
+        let begun = mask & !self.class.created(self.group(id));
         let differing = self.differing(id, mask & self.with_words) | begun & self.with_words;
         let changed = if fresh { self.class.properties.all() } else { differing };
         self.push(id, tick);
@@ -192,8 +192,8 @@ impl Ghosts {
         let changed =
             changed | source.others(mask & !self.with_words, |reader| self.read_bodies(id, mask, reader))?;
         let (page, at) = self.pages.make(id);
-        let mut flags = page.states.flags(at) & !(OWNED | INNER);
-        flags |= if audience.owner { OWNED } else { 0 } | if audience.inner { INNER } else { 0 };
+        let mut flags = page.states.flags(at) & !(OWNED | CHOSEN);
+        flags |= if audience.owner { OWNED } else { 0 } | if audience.chosen { CHOSEN } else { 0 };
         if fresh {
             // The game knows of no ghost that it was owned.
             flags = flags & !REPORTED_OWNED | ALIVE | FRESH | if audience.owner { REPORTED_OWNED } else { 0 };

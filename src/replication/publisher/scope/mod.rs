@@ -7,7 +7,7 @@
 mod fates;
 mod record;
 
-use super::super::class::HISTORY;
+use super::super::class::{GhostClass, HISTORY, MAX_GROUPS};
 use super::super::packet::{Audience, Base, MAX_AGE};
 use super::super::table::Table;
 use crate::store::ones;
@@ -22,8 +22,8 @@ pub(super) enum Due {
     Update {
         row: u32,
         base: Base,
-        /// Whether the client is sent what only some are.
-        inner: bool,
+        /// The client's group in the class.
+        group: u8,
         /// Whether it is sent as a [`CarriedOp::Step`].
         step: bool,
     },
@@ -145,21 +145,21 @@ impl Scope {
         }
     }
 
-    /// Says of all rows, a byte each, of which the client is sent what only some are.
-    pub(super) fn choose_inner(&mut self, tick: u32, inner: &[u8]) {
+    /// Says for which rows, a byte each, the game chose the client.
+    pub(super) fn set_chosen(&mut self, tick: u32, chosen: &[u8]) {
         for block in 0..self.rows.len() {
             for bit in ones(self.rows[block]) {
                 let row = block * 64 + bit;
-                let inner = inner.get(row).is_some_and(|byte| *byte != 0);
+                let chosen = chosen.get(row).is_some_and(|byte| *byte != 0);
                 // Below the capacity.
-                self.set_audience(row as u32, tick, |before| Audience { inner, ..before });
+                self.set_audience(row as u32, tick, |before| Audience { chosen, ..before });
             }
         }
     }
 
-    /// Whether the client is sent what only some are of a row that it has.
-    pub(super) fn is_inner(&self, row: u32) -> bool {
-        self.id_of(row).is_some_and(|id| self.records[id as usize].hold.inner())
+    /// Whether the game chose the client for a row that it has.
+    pub(super) fn is_chosen(&self, row: u32) -> bool {
+        self.id_of(row).is_some_and(|id| self.records[id as usize].hold.chosen())
     }
 
     /// Marks changed rows, a bit each; rows that the client doesn't have cost nothing.
@@ -174,11 +174,11 @@ impl Scope {
         self.rows = rows;
     }
 
-    /// As [`Scope::mark_changed`], of rows that changed for the inner audience or for others only.
-    pub(super) fn mark_changed_for(&mut self, rows: &[(u32, [bool; 2])]) {
+    /// As [`Scope::mark_changed`], of rows that changed for some groups of clients only.
+    pub(super) fn mark_changed_for(&mut self, rows: &[(u32, [bool; MAX_GROUPS])], class: &GhostClass) {
         for (row, changed) in rows {
             let Some(id) = self.id_of(*row) else { continue };
-            if changed[usize::from(self.records[id as usize].hold.inner())] {
+            if changed[usize::from(self.records[id as usize].hold.audience().group(class))] {
                 self.mark_due(id);
             }
         }
@@ -320,7 +320,7 @@ impl Scope {
     #[inline]
     pub(super) fn due(&mut self, id: u32, tick: u32, table: &Table, depth: u8) -> Due {
         let record = &mut self.records[id as usize];
-        let (row, inner) = (record.row.into(), record.hold.inner());
+        let (row, group) = (record.row.into(), record.hold.audience().group(table.class()));
         match record.state {
             _ if record.waits() => {
                 // It becomes due again when their fate is known.
@@ -328,12 +328,12 @@ impl Scope {
                 Due::Later
             }
             GhostState::Live => {
-                let (since, turn) = (record.since(record.acked_count), table.turn(inner, row));
+                let (since, turn) = (record.since(record.acked_count), table.turn(group.into(), row));
                 // The state before the last change is its newest, whatever else of it is in flight.
                 if record.acked >= turn.before && record.acked < turn.last && record.sent < turn.last {
                     let step = since == 0 && table.has_stepped(row);
                     let depth = if step { record.hold.run().min(depth) } else { 0 };
-                    return Due::Update { row, inner, base: Base::Newest { depth }, step };
+                    return Due::Update { row, group, base: Base::Newest { depth }, step };
                 }
                 if tick - record.acked > MAX_AGE {
                     return self.create_again(id, tick);
@@ -343,7 +343,7 @@ impl Scope {
                 let older =
                     if record.older_age > 0 && near { record.acked - u32::from(record.older_age) } else { 0 };
                 let base = Base::Named { baseline: record.acked, older };
-                Due::Update { row, inner, base, step: false }
+                Due::Update { row, group, base, step: false }
             }
             // Its ack would prove nothing.
             GhostState::Creating if record.acked > tick => Due::Later,

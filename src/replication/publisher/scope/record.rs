@@ -34,21 +34,21 @@ pub(super) struct Hold(u8);
 
 impl Hold {
     const OWNER: u8 = 1 << 7;
-    const INNER: u8 = 1 << 6;
-    const RUN: u8 = Hold::INNER - 1;
+    const CHOSEN: u8 = 1 << 6;
+    const RUN: u8 = Hold::CHOSEN - 1;
 
-    pub(super) fn new(Audience { owner, inner }: Audience) -> Self {
-        Hold(if owner { Hold::OWNER } else { 0 } | if inner { Hold::INNER } else { 0 })
+    pub(super) fn new(Audience { owner, chosen }: Audience) -> Self {
+        Hold(if owner { Hold::OWNER } else { 0 } | if chosen { Hold::CHOSEN } else { 0 })
     }
 
     pub(super) fn audience(self) -> Audience {
-        Audience { owner: self.owner(), inner: self.inner() }
+        Audience { owner: self.owner(), chosen: self.chosen() }
     }
 
-    /// Whether the client is sent what only some are.
+    /// Whether the game chose the client for it.
     #[inline]
-    pub(super) fn inner(self) -> bool {
-        self.0 & Hold::INNER != 0
+    pub(super) fn chosen(self) -> bool {
+        self.0 & Hold::CHOSEN != 0
     }
 
     #[inline]

@@ -13,20 +13,23 @@ const TICKS: u32 = 200;
 
 /// Fields of each class: what all get, what some get, what the others get, and a text.
 const FIELDS: usize = 4;
+const CLASSES: usize = 5;
 
 /// By class, the conditions of its fields.
-const CONDITIONS: [[Condition; FIELDS]; 3] = [
+const CONDITIONS: [[Condition; FIELDS]; CLASSES] = [
     [Condition::Always; FIELDS],
     [Condition::Always, Condition::OwnerOnly, Condition::ExceptOwner, Condition::Always],
     [Condition::Always, Condition::Chosen, Condition::Initial, Condition::Always],
+    [Condition::Always, Condition::OwnerOnly, Condition::Chosen, Condition::ExceptOwner],
+    [Condition::ExceptOwner, Condition::Chosen, Condition::OwnerOnly, Condition::Chosen],
 ];
 
 /// What there is in a tick, the same everywhere.
 #[derive(Clone)]
 struct Truth {
     /// By class, field and row.
-    cells: [[Vec<u32>; FIELDS]; 3],
-    owners: [Vec<Option<usize>>; 3],
+    cells: [[Vec<u32>; FIELDS]; CLASSES],
+    owners: [Vec<Option<usize>>; CLASSES],
     /// By client and row.
     chosen: [Vec<u8>; 3],
     weights: Vec<f32>,
@@ -71,18 +74,12 @@ impl Truth {
         }
     }
 
-    /// Whether a client is sent what only some are.
-    fn is_inner(&self, client: usize, class: usize, row: usize) -> bool {
-        match class {
-            2 => self.chosen[client][row] != 0,
-            _ => self.owners[class][row] == Some(client),
-        }
-    }
-
     fn is_sent(&self, client: usize, class: usize, field: usize, row: usize) -> bool {
+        let owns = self.owners[class][row] == Some(client);
         match CONDITIONS[class][field] {
-            Condition::OwnerOnly | Condition::Chosen => self.is_inner(client, class, row),
-            Condition::ExceptOwner => !self.is_inner(client, class, row),
+            Condition::OwnerOnly => owns,
+            Condition::ExceptOwner => !owns,
+            Condition::Chosen => self.chosen[client][row] != 0,
             Condition::Always | Condition::Initial => true,
         }
     }
@@ -123,11 +120,11 @@ impl CrowdWorld {
             let made = GhostClass::new(class.to_string(), properties, CONDITIONS[class], ROWS).unwrap();
             Arc::new(made.with_coding(coded))
         };
-        let classes = Arc::new(Classes::new([0, 1, 2].map(class)).unwrap());
+        let classes = Arc::new(Classes::new([0, 1, 2, 3, 4].map(class)).unwrap());
         let mirrors = core::array::from_fn(|_| Mirror::new(classes.clone()));
         let mut publisher = Publisher::new(classes, PublisherConfig { channel: 3 });
         clients.iter().for_each(|client| publisher.add_peer(CROWD[*client]));
-        for class in 0..3 {
+        for class in 0..CLASSES {
             for row in 0..ROWS {
                 assert_eq!(publisher.spawn(class, None), Ok(row));
             }
@@ -145,7 +142,7 @@ impl CrowdWorld {
                 .each_ref()
                 .map(|cells| cells.iter().flat_map(|cell| cell.to_le_bytes()).collect::<Vec<_>>())
         });
-        for class in 0..3 {
+        for class in 0..CLASSES {
             for row in 0..ROWS {
                 let owner = truth.owners[class][row as usize].map(|owner| CROWD[owner]);
                 publisher.set_owner(class, row, owner);
@@ -172,7 +169,7 @@ impl CrowdWorld {
             let (client, peer) = (*client, CROWD[*client]);
             // Two of three have the same most of the time.
             let mut rng = Rng::seeded(u64::from(now) << 8 | client.max(1) as u64);
-            for class in 0..3 {
+            for class in 0..CLASSES {
                 for row in 0..ROWS {
                     if rng.chance(if now < 3 { 1.0 } else { 0.02 }) {
                         publisher.enter(peer, class, row);
@@ -181,7 +178,9 @@ impl CrowdWorld {
                     }
                 }
             }
-            publisher.choose_inner(peer, 2, &truth.chosen[client]);
+            for class in 2..CLASSES {
+                publisher.set_chosen(peer, class, &truth.chosen[client]);
+            }
             let sight = Sight { start: 0, axes: 1, radius: 1e9, far_weight: 0.1, views: Vec::new() };
             publisher.set_sight(peer, 0, Some((&sight, &[[f64::from(now) * 1e7, 0.0, 0.0]])));
             if now.is_multiple_of(4) {
@@ -233,12 +232,12 @@ impl CrowdWorld {
 
     /// Whether a client's ghosts are what they should be, without what it isn't sent.
     fn check(&mut self, client: usize, truth: &Truth) {
-        let mut cells = vec![[[0; 4]; ROWS as usize]; 3 * FIELDS];
+        let mut cells = vec![[[0; 4]; ROWS as usize]; CLASSES * FIELDS];
         let mut fields = cells.iter_mut().map(|cells| cells.as_flattened_mut());
         let mut columns: Vec<Vec<&mut [u8]>> =
-            (0..3).map(|_| fields.by_ref().take(FIELDS).collect()).collect();
+            (0..CLASSES).map(|_| fields.by_ref().take(FIELDS).collect()).collect();
         self.mirrors[client].take(&mut columns, &mut Vec::new());
-        for class in 0..3 {
+        for class in 0..CLASSES {
             for row in 0..ROWS {
                 let Some(id) = self.publisher.ghost_id(CROWD[client], class, row) else { continue };
                 for field in 0..FIELDS - 1 {

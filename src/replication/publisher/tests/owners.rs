@@ -24,8 +24,8 @@ fn bytes_of_others(secret: bool, condition: Condition, coded: bool) -> Vec<(usiz
         let cells = [now / 40, if secret { now } else { 0 }].map(u32::to_le_bytes);
         let columns = [0, 1].map(|i| Column { cells: &cells[i], scan: true });
         publisher.begin_tick(&[columns], &mut Vec::new());
-        publisher.choose_inner(ONE, 0, &[1]);
-        publisher.choose_inner(OTHER, 0, &[0, 1]);
+        publisher.set_chosen(ONE, 0, &[1]);
+        publisher.set_chosen(OTHER, 0, &[0, 1]);
         for peer in [ONE, OTHER] {
             for (record, bits, bytes) in packets(&mut publisher, peer, 9000) {
                 publisher.handle_notification(peer, record, true);
@@ -120,7 +120,7 @@ fn a_ghost_named_ahead_comes_with_its_tick_whoever_it_is_then_for() {
         }
         publisher.begin_tick(&[[Column { cells: &7u32.to_le_bytes(), scan: true }; 2]], &mut Vec::new());
         if by_choice {
-            publisher.choose_inner(ONE, 0, &[1]);
+            publisher.set_chosen(ONE, 0, &[1]);
         }
         assert_eq!((deliver(&mut publisher, &mut mirror), mirror.is_alive(0, 0)), (1, true), "{by_choice}");
         assert_eq!((mirror.owns(0, 0), publisher.due(ONE)), (!by_choice, 0));
