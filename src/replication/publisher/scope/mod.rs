@@ -371,14 +371,25 @@ impl Scope {
 
     /// The same was written of these ghosts as of another client's with these keys; false, and nothing has changed, where any of
     /// them is another.
-    pub(super) fn take_run(&mut self, ids: &[u32], keys: &[u128], tick: u32) -> bool {
-        let differ = ids.iter().zip(keys).any(|(id, key)| self.records[*id as usize].key() != *key);
-        if differ {
+    pub(super) fn take_run(
+        &mut self,
+        ids: &[u32],
+        keys: &[u128],
+        blocks: &[(u32, u64)],
+        tick: u32,
+    ) -> bool {
+        let other = |id: &u32, key: &u128| self.records.get(*id as usize).is_none_or(|it| it.key() != *key);
+        if ids.iter().zip(keys).any(|(id, key)| other(id, key)) {
             return false;
         }
+        for (block, bits) in blocks {
+            let (due, ready) = (&mut self.due[*block as usize], &mut self.ready[*block as usize]);
+            self.due_count -= (*due & bits).count_ones() as usize;
+            (*due, *ready) = (*due & !bits, *ready & !bits);
+        }
         for id in ids {
-            self.clear_due(*id);
-            let record = &mut self.records[*id as usize];
+            // They were found above.
+            let Some(record) = self.records.get_mut(*id as usize) else { continue };
             record.sent = tick;
             record.count = record.count.wrapping_add(1);
         }
