@@ -52,6 +52,8 @@ pub(super) struct Scope {
     /// By row; and a bit for each row that has a ghost.
     of_row: Vec<u32>,
     rows: Vec<u64>,
+    /// A bit for each row whose ghost has another number than the row.
+    other_ids: Vec<u64>,
 }
 
 impl Scope {
@@ -109,8 +111,11 @@ impl Scope {
         self.of_row[row as usize] = id as u32;
         if self.rows.len() <= row as usize / 64 {
             self.rows.resize(row as usize / 64 + 1, 0);
+            self.other_ids.resize(row as usize / 64 + 1, 0);
         }
         self.rows[row as usize / 64] |= 1 << (row % 64);
+        self.other_ids[row as usize / 64] &= !(1 << (row % 64));
+        self.other_ids[row as usize / 64] |= u64::from(id != row as usize) << (row % 64);
         self.mark_due(id as u32);
         true
     }
@@ -165,13 +170,22 @@ impl Scope {
     /// Marks changed rows, a bit each; rows that the client doesn't have cost nothing.
     #[inline]
     pub(super) fn mark_changed(&mut self, changed: &[u64]) {
-        let rows = core::mem::take(&mut self.rows);
-        for (block, (rows, changed)) in rows.iter().zip(changed).enumerate() {
-            for row in ones(rows & changed) {
+        let blocks = self.rows.len().min(changed.len());
+        for (block, changed) in changed[..blocks].iter().enumerate() {
+            let (changed, others) = (changed & self.rows[block], self.other_ids[block]);
+            if changed == 0 {
+                continue;
+            }
+            // Where a client was given all rows, each has its row's number: a block of them is marked at once.
+            if let Some(due) = self.due.get_mut(block) {
+                let marks = changed & !others;
+                self.due_count += (marks & !*due).count_ones() as usize;
+                *due |= marks;
+            }
+            for row in ones(changed & others) {
                 self.mark_due(self.of_row[block * 64 + row]);
             }
         }
-        self.rows = rows;
     }
 
     /// As [`Scope::mark_changed`], of rows that changed for the inner audience or for others only.
