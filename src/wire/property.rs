@@ -289,7 +289,7 @@ fn largest_at(node: &Node) -> Option<usize> {
 }
 
 /// The most words of one value.
-const MAX_LEAF_WORDS: usize = super::transform::NUMBERS;
+pub(super) const MAX_LEAF_WORDS: usize = super::transform::NUMBERS;
 
 /// The words of a field: see [`super::codec::Codec::each_range`].
 fn each_range(field: &Field, each: &mut dyn FnMut(u64, Metric)) -> bool {

@@ -97,6 +97,8 @@ pub struct WordRange {
     rest_bits: u8,
     /// A choice that has the tier of 0 bits.
     may_stay: bool,
+    /// Bits of a residual at most.
+    max_bits: u8,
 }
 
 impl WordRange {
@@ -109,8 +111,12 @@ impl WordRange {
         let tiers = TIER_BITS.iter().filter(small).count();
         let may_stay = choice && several && bits > 1;
         let passed = TIER_STARTS[tiers] + u64::from(may_stay);
-        // At most 8, and at most 64.
-        WordRange { last, metric, tiers: tiers as u8, rest_bits: bit_len(last - passed) as u8, may_stay }
+        let rest_bits = bit_len(last - passed);
+        let in_tiers = (0..tiers).map(|tier| tier as u32 + 1 + TIER_BITS[tier]).max().unwrap_or(0);
+        let max_bits = in_tiers.max(tiers as u32 + u32::from(may_stay) + rest_bits);
+        // At most 8, 64 and 72.
+        let [tiers, rest_bits, max_bits] = [tiers as u8, rest_bits as u8, max_bits as u8];
+        WordRange { last, metric, tiers, rest_bits, may_stay, max_bits }
     }
 
     pub fn last(&self) -> u64 {
@@ -187,6 +193,11 @@ impl WordRange {
     #[inline]
     pub fn word(&self, residual: u64, base: u64) -> u64 {
         debug_assert!(residual.max(base) <= self.last, "{residual} and {base} are not in 0..={}", self.last);
+        if self.metric == Metric::Line { self.at(residual, base) } else { self.other_word(residual, base) }
+    }
+
+    #[inline(never)]
+    fn other_word(&self, residual: u64, base: u64) -> u64 {
         match self.metric {
             Metric::Line => self.at(residual, base),
             Metric::Float => self.unordered(self.at(residual, self.ordered(base))),
@@ -204,6 +215,17 @@ impl WordRange {
     /// both sides get the same.
     #[inline]
     pub fn extrapolate(&self, older: u64, newer: u64, past: u16, ahead: u16) -> u64 {
+        // Most are words of up to 32 bits, of states that follow each other.
+        if self.metric == Metric::Line && past == 1 && self.last <= u32::MAX.into() {
+            // By a number of ticks they take 49 bits.
+            let step = (newer as i64 - older as i64) * i64::from(ahead);
+            return (newer as i64 + step).clamp(0, self.last as i64) as u64;
+        }
+        self.extrapolate_any(older, newer, past, ahead)
+    }
+
+    #[inline(never)]
+    fn extrapolate_any(&self, older: u64, newer: u64, past: u16, ahead: u16) -> u64 {
         if past == 0 || older == newer {
             return newer;
         }
@@ -377,6 +399,36 @@ impl WordRange {
         }
         let start = TIER_STARTS[tiers as usize];
         Ok(start + reader.offset(self.last - start)?)
+    }
+
+    /// The residual that these bits begin with, and how many are its: at least as many as it can take. None where it is of no word,
+    /// or may take more than 64.
+    #[inline]
+    pub(super) fn residual_of(&self, bits: u64) -> Option<(u64, u32)> {
+        let rest_bits = u32::from(self.rest_bits);
+        let mask = u64::MAX.unbounded_shr(u64::BITS - rest_bits);
+        if self.may_stay {
+            let residual = if bits & 1 == 1 { 0 } else { 1 + (bits >> 1 & mask) };
+            return (residual <= self.last)
+                .then_some((residual, if bits & 1 == 1 { 1 } else { 1 + rest_bits }));
+        }
+        let tiers = u32::from(self.tiers);
+        let tier = (bits | 1 << tiers).trailing_zeros();
+        if tier < tiers {
+            let width = TIER_BITS[tier as usize];
+            let residual = TIER_STARTS[tier as usize] + (bits >> (tier + 1) & ((1 << width) - 1));
+            return Some((residual, tier + 1 + width));
+        }
+        let residual = bits >> tiers & mask;
+        let start = TIER_STARTS[tiers as usize];
+        (tiers + rest_bits <= u64::BITS && residual <= self.last - start)
+            .then_some((start + residual, tiers + rest_bits))
+    }
+
+    /// Bits of a residual at most.
+    #[inline]
+    pub(super) fn max_bits(&self) -> u32 {
+        self.max_bits.into()
     }
 
     /// By distance, in turns above and below as far as there are words on both sides.

@@ -385,13 +385,7 @@ impl Scope {
 
     /// The same was written of these ghosts as of another client's with these keys; false, and nothing has changed, where any of
     /// them is another.
-    pub(super) fn take_run(
-        &mut self,
-        ids: &[u32],
-        keys: &[u128],
-        blocks: &[(u32, u64)],
-        tick: u32,
-    ) -> bool {
+    pub(super) fn take_run(&mut self, ids: &[u32], keys: &[u128], blocks: &[(u32, u64)], tick: u32) -> bool {
         let other = |id: &u32, key: &u128| self.records.get(*id as usize).is_none_or(|it| it.key() != *key);
         if ids.iter().zip(keys).any(|(id, key)| other(id, key)) {
             return false;
