@@ -140,6 +140,7 @@ impl Property {
     /// The residuals of words against a base, and against what goes on from it and an older state, where these are all that
     /// [`Property::write_delta`] writes of them, and the bits that each take; None of a property of several parts.
     #[inline]
+    #[allow(clippy::needless_range_loop)] // Of one length all: a zip of six costs more than the words.
     pub(crate) fn residuals(
         &self,
         words: &[u64],

@@ -401,7 +401,7 @@ impl WordRange {
         Ok(start + reader.offset(self.last - start)?)
     }
 
-    /// The residual that these bits begin with, and how many are its: at least as many as it can take. None where it is of no word,
+    /// The residual that these bits begin with, and how many are its: at least as many as it can take. None if it is of no word,
     /// or may take more than 64.
     #[inline]
     pub(super) fn residual_of(&self, bits: u64) -> Option<(u64, u32)> {
