@@ -47,7 +47,6 @@ pub use encoded::{Batch, Encoded};
 pub use error::{ParameterError, ReadError, ValueError};
 pub use field::{Field, Kind};
 pub use measure::Measure;
-pub(crate) use narrow::Older;
 pub use node::Node;
 pub use properties::{MAX_PROPERTIES, Properties};
 pub use property::Property;

@@ -1,4 +1,4 @@
-//! Updates of classes whose words have 32 bits at most: read in one pass over the bits and the words.
+//! Updates of classes whose words have 32 bits at most: first the residuals of a packet are read, then words are made of them.
 //!
 //! Promises: the words, and the refusals, are those of [`Property::read_delta`] and [`Property::read_ahead`] one by one.
 
@@ -10,7 +10,7 @@ use super::{BitReader, Node, ReadError};
 use crate::store::ones;
 
 /// The state before a base, how many ticks it was before that, and for how many it goes on.
-pub(crate) type Older<'w> = (&'w [u32], u16, u16);
+type Older<'w> = (&'w [u32], u16, u16);
 
 /// A reader with the next of its bits at hand.
 struct Window<'s, 'a> {
@@ -85,48 +85,64 @@ impl Property {
 }
 
 impl Properties {
-    /// Whether [`Properties::read_narrow`] reads all of them.
+    /// Whether [`Properties::read_residuals`] reads all of them.
     pub(crate) fn are_narrow(&self) -> bool {
         self.each().iter().all(Property::is_narrow)
     }
 
-    /// Reads the words of a mask's properties, against those of a base or what goes on from it and an older state.
+    /// Reads the residuals of a mask's properties into the places of their words.
     ///
     /// # Errors
     /// As [`Property::read_delta`].
     #[inline]
-    pub(crate) fn read_narrow(
+    pub(crate) fn read_residuals(
         &self,
         mask: u64,
         reader: &mut BitReader<'_>,
-        base: &[u32],
-        older: Option<Older<'_>>,
-        words: &mut [u32],
+        residuals: &mut [u32],
     ) -> Result<(), ReadError> {
         let mut window = Window { reader, bits: 0, left: 0 };
         for i in ones(mask) {
-            let (property, range) = (&self.each()[i], self.word_range(i));
-            let (ranges, base, words) = (property.words(), &base[range.clone()], &mut words[range.clone()]);
+            let property = &self.each()[i];
+            let places = &mut residuals[self.word_start(i)..][..property.words().len()];
+            for (range, place) in property.words().iter().zip(places) {
+                // Of 32 bits.
+                *place = window.residual(range)? as u32;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes words of [`Properties::read_residuals`], against those of a base or what goes on from it and an older state. What isn't
+    /// in the mask has the words of the base.
+    #[inline]
+    #[allow(clippy::needless_range_loop)] // Of one length all: a zip of four costs more than the words.
+    pub(crate) fn resolve(&self, mask: u64, base: &[u32], older: Option<Older<'_>>, words: &mut [u32]) {
+        for (i, property) in self.each().iter().enumerate() {
+            let (ranges, range) = (property.words(), self.word_range(i));
+            let (base, words) = (&base[range.clone()], &mut words[range.clone()]);
+            if mask >> i & 1 == 0 {
+                words.copy_from_slice(base);
+                continue;
+            }
             let Some((older, past, ahead)) = older else {
-                for ((range, word), base) in ranges.iter().zip(words).zip(base) {
-                    // Of 32 bits.
-                    *word = range.word(window.residual(range)?, (*base).into()) as u32;
+                for at in 0..ranges.len().min(base.len()).min(words.len()) {
+                    words[at] = ranges[at].word(words[at].into(), base[at].into()) as u32;
                 }
                 continue;
             };
             let older = &older[range];
-            let turned = property.largest_at().filter(|at| older.get(*at) != base.get(*at));
             // Another component is the largest: the three that follow stay.
+            let turned = property.largest_at().filter(|at| older.get(*at) != base.get(*at));
             let still = turned.map_or(0..0, |at| at + 1..at + 4);
-            let each = ranges.iter().zip(words).zip(base.iter().zip(older)).enumerate();
-            for (at, ((range, word), (base, older))) in each {
-                let (base, older) = (u64::from(*base), u64::from(*older));
+            for at in 0..ranges.len().min(base.len()).min(words.len()).min(older.len()) {
+                let (range, newer) = (&ranges[at], u64::from(base[at]));
+                let stands = still.contains(&at);
                 let from =
-                    if still.contains(&at) { base } else { range.extrapolate(older, base, past, ahead) };
-                *word = range.word(window.residual(range)?, from) as u32;
+                    if stands { newer } else { range.extrapolate(older[at].into(), newer, past, ahead) };
+                words[at] = range.word(words[at].into(), from) as u32;
             }
         }
-        Ok(())
     }
 }
 
@@ -188,11 +204,12 @@ mod tests {
                 }
             });
             let narrow = |words: &[u64]| words.iter().map(|word| *word as u32).collect::<Vec<_>>();
-            let (base, older, mut found) = (narrow(&base), narrow(&older), narrow(&base));
+            let (base, older, mut found) = (narrow(&base), narrow(&older), vec![0; base.len()]);
             let older = goes_on.then_some((&older[..], past, ahead));
-            assert_eq!(properties.read_narrow(mask, &mut at_once, &base, older, &mut found), result);
+            assert_eq!(properties.read_residuals(mask, &mut at_once, &mut found), result);
             assert_eq!(at_once.position(), one_by_one.position());
             if result.is_ok() {
+                properties.resolve(mask, &base, older, &mut found);
                 assert_eq!(found, narrow(&expected));
             }
         }

@@ -35,6 +35,10 @@ use crate::wire::BitReader;
 /// The origin of ticks, so that earlier ones, which may arrive later, stay above 0.
 const FIRST_TICK: u32 = 1 << TICK_BITS;
 
+/// How many ghosts are loaded at a time, where fewer than one of this many has a record.
+const BATCH: usize = 64;
+const SPARSE: usize = 4;
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MirrorCounters {
     pub packets: u64,
@@ -114,7 +118,7 @@ impl Mirror {
     pub fn handle_payload(&mut self, mut reader: BitReader<'_>) -> Result<(), Violation> {
         let mut staged = core::mem::take(&mut self.staged);
         staged.clear();
-        let result = self.read(&mut reader, &mut staged);
+        let result = self.read(&mut reader, &mut staged).and_then(|tick| self.resolve(tick, &mut staged));
         if let Ok(tick) = result {
             self.apply(tick, &staged);
         }
@@ -142,7 +146,12 @@ impl Mirror {
             let allowed = ghosts.class().updated(false) | ghosts.class().updated(true);
             let capacity = ghosts.class().capacity;
             while let Some((id, op)) = heads.next(reader, properties, allowed, capacity)? {
-                let (at, source) = (id as usize, &mut Plain(reader));
+                let at = id as usize;
+                if let (true, Op::Update { base, mask }) = (ghosts.is_narrow(), op) {
+                    ghosts.read_residuals(at, base, mask, reader, staged)?;
+                    continue;
+                }
+                let source = &mut Plain(reader);
                 match op {
                     Op::Update { base, mask } => {
                         ghosts.read_update(at, Against { tick, base }, mask, source, staged)?;
@@ -156,6 +165,25 @@ impl Mirror {
             0 => {}
             _ if self.coded.is_some() => self.handle_coded(tick, reader, staged)?,
             bits => return Err(Violation::Trailing { bits }),
+        }
+        Ok(tick)
+    }
+
+    /// Makes words of the residuals that were read, and gives the tick.
+    fn resolve(&self, tick: u32, staged: &mut Staged) -> Result<u32, Violation> {
+        let count = staged.records.len();
+        for first in (0..count).step_by(BATCH) {
+            let records = first..(first + BATCH).min(count);
+            if let [begin, .., end] = &staged.records[records.clone()]
+                && begin.class == end.class
+                && end.id.abs_diff(begin.id) as usize > SPARSE * records.len()
+            {
+                self.ghosts[begin.class as usize].touch(&staged.records[records.clone()]);
+            }
+            for at in records {
+                let record = staged.records[at];
+                staged.records[at].op = self.ghosts[record.class as usize].resolve(tick, &record, staged)?;
+            }
         }
         Ok(tick)
     }

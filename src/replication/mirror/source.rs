@@ -2,7 +2,7 @@
 
 use super::super::class::GhostClass;
 use super::super::packet::Violation;
-use crate::wire::{BitReader, Older};
+use crate::wire::BitReader;
 
 /// The states that an update's words are predicted from, and the ticks between the first two and from the first on.
 #[derive(Debug)]
@@ -17,22 +17,6 @@ pub(super) struct Bases<'b> {
 pub(super) trait RecordSource {
     /// How many states are used, including the newest.
     fn depth(&self) -> u8;
-
-    /// Whether it reads narrow words at once.
-    const READS_NARROW: bool = false;
-
-    /// As [`RecordSource::updated`], of states as they are stored, of a class whose words are all narrow.
-    fn updated_narrow(
-        &mut self,
-        _class: &GhostClass,
-        _mask: u64,
-        _base: &[u32],
-        _older: Option<Older<'_>>,
-        _words: &mut [u32],
-    ) -> Result<(), Violation> {
-        debug_assert!(Self::READS_NARROW, "it doesn't read narrow words");
-        Ok(())
-    }
 
     /// Reads the words of a create's properties.
     ///
@@ -65,24 +49,6 @@ pub(super) trait RecordSource {
 pub(super) struct Plain<'s, 'a>(pub(super) &'s mut BitReader<'a>);
 
 impl RecordSource for Plain<'_, '_> {
-    const READS_NARROW: bool = true;
-
-    #[inline]
-    fn updated_narrow(
-        &mut self,
-        class: &GhostClass,
-        mask: u64,
-        base: &[u32],
-        older: Option<Older<'_>>,
-        words: &mut [u32],
-    ) -> Result<(), Violation> {
-        let older = match older {
-            Some(older) if self.0.bool()? => Some(older),
-            _ => None,
-        };
-        Ok(class.properties.read_narrow(mask, self.0, base, older, words)?)
-    }
-
     #[inline]
     fn depth(&self) -> u8 {
         2

@@ -5,7 +5,7 @@
 
 use core::ops::Range;
 
-use super::super::packet::{Audience, Violation};
+use super::super::packet::{Audience, Base, Violation};
 use super::states::Form;
 use crate::wire::{BitReader, Properties};
 
@@ -14,6 +14,12 @@ use crate::wire::{BitReader, Properties};
 pub(super) enum StagedOp {
     /// The properties of a mask have these words.
     Update {
+        mask: u64,
+    },
+    /// As an update, of which only residuals were read: against this base, and whether the words go on.
+    Residuals {
+        base: Base,
+        goes_on: bool,
         mask: u64,
     },
     Create(Audience),
@@ -61,21 +67,18 @@ impl Staged {
         self.records.push(StagedRecord { class, id: id as u32, op, words, bodies });
     }
 
-    /// Adds a record with the state that follows from here on: it is returned, as it was in `base`.
+    /// Adds a record with room for a state of this many numbers.
     #[inline]
-    pub(super) fn push_state(&mut self, class: u32, id: usize, op: StagedOp, base: &[u32]) -> &mut [u32] {
+    pub(super) fn push_room(&mut self, class: u32, id: usize, op: StagedOp, size: usize) -> &mut [u32] {
         let words = self.words.len();
         self.push(class, id, op);
-        self.words.extend_from_slice(base);
+        self.words.resize(words + size, 0);
         &mut self.words[words..]
     }
 
     /// Adds a record with these words.
     pub(super) fn push_words(&mut self, class: u32, id: usize, op: StagedOp, words: &[u64], form: Form) {
-        let start = self.words.len();
-        self.push(class, id, op);
-        self.words.resize(start + form.size(), 0);
-        form.store(words, &mut self.words[start..]);
+        form.store(words, self.push_room(class, id, op, form.size()));
     }
 
     /// Reads the properties of a mask that have no words, for the last record.
@@ -100,6 +103,12 @@ impl Staged {
             last.bodies.1 = self.bodies.len();
         }
         Ok(())
+    }
+
+    /// The state of a record, of this many numbers, to be changed.
+    #[inline]
+    pub(super) fn state_mut(&mut self, record: &StagedRecord, size: usize) -> &mut [u32] {
+        &mut self.words[record.words..][..size]
     }
 
     /// The state of a record, of this many numbers.

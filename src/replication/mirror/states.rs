@@ -223,10 +223,18 @@ impl States {
         Some((flags, dirty, &row[HEAD..HEAD + size]))
     }
 
-    /// Something of both ends of what [`States::take_dirty`] looks at, so that it is at hand.
+    /// Something of both ends of a ghost's row, so that it is at hand.
     #[inline]
     pub(super) fn touch(&self, id: usize) -> u32 {
-        self.row(id).map_or(0, |row| row[FLAGS] | row[HEAD + self.form.size() - 1])
+        self.row(id).map_or(0, |row| row[FLAGS] | row[row.len() - 1])
+    }
+
+    /// Something of where its newest state goes when there is a newer one.
+    #[inline]
+    pub(super) fn touch_next(&self, id: usize) -> u32 {
+        let ring = self.ring(id);
+        let place = self.earlier.get(ring.place(ring.len.into()));
+        place.and_then(|place| place.get(id * (1 + self.form.size()))).copied().unwrap_or(0)
     }
 
     /// The tick of the last destroy, 0 if there was none. It may have come before the create that it ends.

@@ -15,7 +15,8 @@ impl Ghosts {
             StagedOp::Update { mask } => self.update(id, tick, mask, record, staged),
             StagedOp::Create(audience) => self.create(id, tick, audience, record, staged),
             StagedOp::Destroy => self.destroy(id, tick),
-            StagedOp::Skip => Outcome::Skipped,
+            // Residuals are resolved by now.
+            StagedOp::Skip | StagedOp::Residuals { .. } => Outcome::Skipped,
         }
     }
 

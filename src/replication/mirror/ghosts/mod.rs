@@ -15,8 +15,9 @@ use super::super::lives::Lives;
 use super::super::packet::{Audience, Base, Violation};
 use super::pages::Pages;
 use super::source::{Bases, RecordSource};
-use super::staged::{Staged, StagedOp};
+use super::staged::{Staged, StagedOp, StagedRecord};
 use super::states::Form;
+use crate::wire::BitReader;
 
 /// The ghost exists for the game.
 const ALIVE: u8 = 1;
@@ -175,59 +176,79 @@ impl Ghosts {
         self.read_bodies(mask, source, staged)
     }
 
-    /// Reads an update.
+    /// Whether its updates are read by [`Ghosts::read_residuals`].
+    pub(super) fn is_narrow(&self) -> bool {
+        self.is_narrow
+    }
+
+    /// Reads what an update has, of a class whose words are narrow: the states that it is against aren't looked at.
     #[inline]
-    pub(super) fn read_update<S: RecordSource>(
-        &mut self,
+    pub(super) fn read_residuals(
+        &self,
         id: usize,
-        against: Against,
+        base: Base,
         mask: u64,
-        source: &mut S,
+        reader: &mut BitReader<'_>,
         staged: &mut Staged,
     ) -> Result<(), Violation> {
-        if S::READS_NARROW && self.is_narrow && self.read_narrow(id, against, mask, source, staged)? {
-            return Ok(());
-        }
-        self.read_any(id, against, mask, source, staged)
+        let goes_on = base.depth() > 0 && reader.bool()?;
+        let op = StagedOp::Residuals { base, goes_on, mask };
+        let residuals = staged.push_room(self.id_of_class, id, op, self.pages.form().size());
+        Ok(self.class.properties.read_residuals(mask, reader, residuals)?)
     }
 
-    /// Reads an update of a class whose words are narrow, of a ghost whose states are known; false, and nothing was read, of others.
+    /// Something of each place that these records' ghosts have, all at once: in a large world of which few changed, each is where
+    /// nothing else is.
+    pub(super) fn touch(&self, records: &[StagedRecord]) {
+        let pages = || records.iter().filter_map(|record| self.pages.get(record.id as usize));
+        core::hint::black_box(pages().fold(0, |sum, (page, at)| sum | page.states.touch(at)));
+        core::hint::black_box(pages().fold(0, |sum, (page, at)| sum | page.states.touch_next(at)));
+    }
+
+    /// Makes an update's words of its residuals; of one that is skipped, none.
     #[inline]
-    fn read_narrow(
-        &mut self,
-        id: usize,
-        Against { tick, base }: Against,
-        mask: u64,
-        source: &mut impl RecordSource,
+    pub(super) fn resolve(
+        &self,
+        tick: u32,
+        record: &StagedRecord,
         staged: &mut Staged,
-    ) -> Result<bool, Violation> {
-        let Some((states, at)) = self.pages.get(id).map(|(page, at)| (&page.states, at)) else {
-            return Ok(false);
+    ) -> Result<StagedOp, Violation> {
+        let StagedOp::Residuals { base, goes_on, mask } = record.op else { return Ok(record.op) };
+        let Some((states, at)) = self.pages.get(record.id as usize).map(|(page, at)| (&page.states, at))
+        else {
+            return Ok(StagedOp::Skip);
         };
-        if states.tick(at) == 0 || tick <= states.destroyed(at) {
-            return Ok(false);
-        }
+        let newest = states.tick(at);
+        // The state before the newest, whether the words go on or not: a server that names it knows that it is there.
         let known = match base {
+            _ if newest == 0 || tick <= states.destroyed(at) => None,
             Base::Newest { depth: 0 } => states.state_before(at, tick, 0).map(|state| (state, None)),
-            Base::Newest { .. } => states
-                .state_before(at, tick, 0)
-                .and_then(|state| Some((state, Some((states.state_before(at, tick, 1)?, 1, 1))))),
+            Base::Newest { .. } => {
+                let pair = states.state_before(at, tick, 0).zip(states.state_before(at, tick, 1));
+                pair.map(|(state, older)| (state, Some((older, 1, 1))))
+            }
             Base::Named { baseline, older: 0 } => states.state_at(at, baseline).map(|state| (state, None)),
-            // Ages have 16 bits.
-            Base::Named { baseline, older } => states.state_at(at, baseline).and_then(|state| {
-                let older =
-                    (states.state_at(at, older)?, (baseline - older) as u16, (tick - baseline) as u16);
-                Some((state, Some(older)))
-            }),
+            Base::Named { baseline, older } => {
+                let pair = states.state_at(at, baseline).zip(states.state_at(at, older));
+                // Ages have 16 bits.
+                let ages = ((baseline - older) as u16, (tick - baseline) as u16);
+                pair.map(|(state, older)| (state, Some((older, ages.0, ages.1))))
+            }
         };
-        let Some((state, older)) = known else { return Ok(false) };
-        let words = staged.push_state(self.id_of_class, id, StagedOp::Update { mask }, state);
-        source.updated_narrow(&self.class, mask, state, older, words)?;
-        Ok(true)
+        let Some((state, older)) = known else {
+            if newest > 0 && tick > newest {
+                // A baseline that the server names was acked, and is among the newest.
+                return Err(Violation::Baseline { class: self.id_of_class, id: record.id });
+            }
+            return Ok(StagedOp::Skip);
+        };
+        let words = staged.state_mut(record, self.pages.form().size());
+        self.class.properties.resolve(mask, state, older.filter(|_| goes_on), words);
+        Ok(StagedOp::Update { mask })
     }
 
-    #[inline(never)]
-    fn read_any(
+    /// Reads an update of any class.
+    pub(super) fn read_update(
         &mut self,
         id: usize,
         Against { tick, base }: Against,
