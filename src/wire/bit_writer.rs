@@ -99,7 +99,7 @@ impl BitWriter {
             self.copy(whole);
         } else {
             let (words, bytes) = whole.as_chunks::<WORD>();
-            self.words(words);
+            self.words(words.iter().map(|word| u64::from_le_bytes(*word)));
             bytes.iter().for_each(|byte| self.bits(u64::from(*byte), 8));
         }
         if let (Some(&last), n @ 1..) = (rest.first(), bits % 8) {
@@ -107,13 +107,22 @@ impl BitWriter {
         }
     }
 
+    /// Appends the first `bits` bits of words, as many as that needs; what lies above them in the last is 0.
+    pub(crate) fn run_of_words(&mut self, words: &[u64], bits: usize) {
+        let (whole, rest) = words.split_at(bits / 64);
+        self.words(whole.iter().copied());
+        if let (Some(last), n @ 1..) = (rest.first(), bits % 64) {
+            self.bits(*last, n as u32);
+        }
+    }
+
     /// Appends whole words at any bit position.
-    fn words(&mut self, words: &[[u8; WORD]]) {
+    #[inline]
+    fn words(&mut self, words: impl ExactSizeIterator<Item = u64>) {
         let start = self.buffer.len() - WORD;
         self.buffer.resize(self.buffer.len() + words.len() * WORD, 0);
         let (places, _) = self.buffer[start..].as_chunks_mut::<WORD>();
         for (place, word) in places.iter_mut().zip(words) {
-            let word = u64::from_le_bytes(*word);
             *place = (self.scratch | word << self.used).to_le_bytes();
             // What did not fit; nothing at a whole word (a shift by 64).
             self.scratch = word.unbounded_shr(64 - self.used);

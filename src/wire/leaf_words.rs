@@ -186,6 +186,11 @@ impl Codec {
         }
     }
 
+    /// Whether [`Codec::has_value`] is true of all words.
+    pub(super) fn has_all_values(&self) -> bool {
+        !matches!(self, Codec::Transform(_))
+    }
+
     /// The index of the rotation's largest component among the words, if there is one: if another component is the
     /// largest, the other words mean other numbers.
     pub(super) fn largest_at(&self) -> Option<usize> {

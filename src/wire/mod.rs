@@ -21,6 +21,7 @@ pub mod field;
 mod layout;
 mod leaf_words;
 pub mod measure;
+mod narrow;
 pub mod node;
 pub mod order;
 mod plain;

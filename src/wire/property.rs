@@ -137,6 +137,45 @@ impl Property {
         measure.bits_bound() as u32
     }
 
+    /// The residuals of words against a base, and against what goes on from it and an older state, where these are all that
+    /// [`Property::write_delta`] writes of them, and the bits that each take; None of a property of several parts.
+    #[inline]
+    #[allow(clippy::needless_range_loop)] // Of one length all: a zip of six costs more than the words.
+    pub(crate) fn residuals(
+        &self,
+        words: &[u64],
+        [base, older]: [&[u64]; 2],
+        (past, ahead): (u16, u16),
+        [stays, goes]: [&mut [u64]; 2],
+    ) -> Option<[u32; 2]> {
+        let Node::Leaf(leaf) = self.field.node() else { return None };
+        let (ranges, count) = (&*self.ranges, self.ranges.len());
+        // All of one length, so that it is checked once.
+        let (words, base, older) = (&words[..count], &base[..count], &older[..count]);
+        let (stays, goes) = (&mut stays[..count], &mut goes[..count]);
+        // Another component of a rotation is the largest: the three that follow stay.
+        let turned = leaf.codec().largest_at().filter(|at| older.get(*at) != base.get(*at));
+        let still = turned.map_or(0..0, |at| at + 1..at + 4);
+        let mut bits = [0; 2];
+        for at in 0..count {
+            let (range, word, base) = (&ranges[at], words[at], base[at]);
+            stays[at] = range.residual(word, base);
+            let stays = range.residual_bits(stays[at]);
+            let stands = still.contains(&at);
+            let ahead = if stands { base } else { range.extrapolate(older[at], base, past, ahead) };
+            goes[at] = range.residual(word, ahead);
+            bits = [bits[0] + stays, bits[1] + range.residual_bits(goes[at])];
+        }
+        Some(bits)
+    }
+
+    /// Writes what [`Property::residuals`] gave, as [`Property::write_delta`] does.
+    #[inline]
+    pub(crate) fn write_residuals<S: BitSink + ?Sized>(&self, residuals: &[u64], sink: &mut S) {
+        let each = self.ranges.iter().zip(residuals);
+        each.for_each(|(range, residual)| range.write_residual(*residual, sink));
+    }
+
     /// Reads words that were written against this baseline.
     ///
     /// # Errors
@@ -197,11 +236,12 @@ impl Property {
     /// [`WordRange::extrapolate`].
     pub fn extrapolate(&self, older: &[u64], newer: &[u64], past: u16, ahead: u16, words: &mut [u64]) {
         let turned = |at: usize| older.get(at) != newer.get(at);
-        let still = largest_at(self.field.node()).filter(|at| turned(*at)).map(|at| at + 1..at + 4);
-        for (i, (range, word)) in self.ranges.iter().zip(words).enumerate() {
-            let (older, newer) = (older[i], newer[i]);
-            let stays = still.as_ref().is_some_and(|still| still.contains(&i));
-            *word = if stays { newer } else { range.extrapolate(older, newer, past, ahead) };
+        let each = self.ranges.iter().zip(&mut *words).zip(older.iter().zip(newer));
+        each.for_each(|((range, word), (older, newer))| {
+            *word = range.extrapolate(*older, *newer, past, ahead);
+        });
+        if let Some(at) = largest_at(self.field.node()).filter(|at| turned(*at)) {
+            words[at + 1..at + 4].copy_from_slice(&newer[at + 1..at + 4]);
         }
     }
 
@@ -250,7 +290,7 @@ fn largest_at(node: &Node) -> Option<usize> {
 }
 
 /// The most words of one value.
-const MAX_LEAF_WORDS: usize = super::transform::NUMBERS;
+pub(super) const MAX_LEAF_WORDS: usize = super::transform::NUMBERS;
 
 /// The words of a field: see [`super::codec::Codec::each_range`].
 fn each_range(field: &Field, each: &mut dyn FnMut(u64, Metric)) -> bool {

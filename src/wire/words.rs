@@ -48,16 +48,40 @@ pub enum Metric {
 /// Bits of the tiers: a word has as many of them as are small enough.
 const TIER_BITS: [u32; 8] = [2, 5, 8, 12, 16, 24, 32, 48];
 
-/// The first residual of each tier, and the first beyond all tiers.
-const TIER_STARTS: [u64; TIER_BITS.len() + 1] = {
-    let mut starts = [0; TIER_BITS.len() + 1];
+/// The first residual of each tier, and the first beyond all tiers; then the end of all numbers.
+const TIER_STARTS: [u64; TIER_BITS.len() + 2] = {
+    let mut starts = [0; TIER_BITS.len() + 2];
     let mut tier = 0;
     while tier < TIER_BITS.len() {
         starts[tier + 1] = starts[tier] + (1 << TIER_BITS[tier]);
         tier += 1;
     }
+    starts[tier + 1] = u64::MAX;
     starts
 };
+
+/// By the bits of a residual, the tier of the least one that has as many: no other tier than the next begins among them.
+const TIER_OF_LENGTH: [u8; u64::BITS as usize + 1] = {
+    let mut tiers = [0; u64::BITS as usize + 1];
+    let mut length = 1;
+    while length < tiers.len() {
+        let (least, mut tier) = (1 << (length - 1), 0);
+        while least >= TIER_STARTS[tier + 1] {
+            tier += 1;
+        }
+        assert!(tier + 2 >= TIER_STARTS.len() || TIER_STARTS[tier + 2] / 2 >= least);
+        tiers[length] = tier as u8;
+        length += 1;
+    }
+    tiers
+};
+
+/// The tier in which a residual lies, if its range has that many.
+#[inline]
+fn tier_of(residual: u64) -> usize {
+    let least = usize::from(TIER_OF_LENGTH[(u64::BITS - residual.leading_zeros()) as usize]);
+    least + usize::from(residual >= TIER_STARTS[least + 1])
+}
 
 /// By how many bits a tier must be smaller than the word: one larger would save little more than its flag costs.
 const TIER_MARGIN: u32 = 4;
@@ -73,6 +97,8 @@ pub struct WordRange {
     rest_bits: u8,
     /// A choice that has the tier of 0 bits.
     may_stay: bool,
+    /// Bits of a residual at most.
+    max_bits: u8,
 }
 
 impl WordRange {
@@ -85,8 +111,12 @@ impl WordRange {
         let tiers = TIER_BITS.iter().filter(small).count();
         let may_stay = choice && several && bits > 1;
         let passed = TIER_STARTS[tiers] + u64::from(may_stay);
-        // At most 8, and at most 64.
-        WordRange { last, metric, tiers: tiers as u8, rest_bits: bit_len(last - passed) as u8, may_stay }
+        let rest_bits = bit_len(last - passed);
+        let in_tiers = (0..tiers).map(|tier| tier as u32 + 1 + TIER_BITS[tier]).max().unwrap_or(0);
+        let max_bits = in_tiers.max(tiers as u32 + u32::from(may_stay) + rest_bits);
+        // At most 8, 64 and 72.
+        let [tiers, rest_bits, max_bits] = [tiers as u8, rest_bits as u8, max_bits as u8];
+        WordRange { last, metric, tiers, rest_bits, may_stay, max_bits }
     }
 
     pub fn last(&self) -> u64 {
@@ -140,6 +170,12 @@ impl WordRange {
     #[inline]
     pub fn residual(&self, word: u64, base: u64) -> u64 {
         debug_assert!(word.max(base) <= self.last, "{word} and {base} are not in 0..={}", self.last);
+        // Most are, and need no call.
+        if self.metric == Metric::Line { self.line(word, base) } else { self.other_residual(word, base) }
+    }
+
+    #[inline(never)]
+    fn other_residual(&self, word: u64, base: u64) -> u64 {
         match self.metric {
             Metric::Line => self.line(word, base),
             Metric::Float => self.line(self.ordered(word), self.ordered(base)),
@@ -157,6 +193,11 @@ impl WordRange {
     #[inline]
     pub fn word(&self, residual: u64, base: u64) -> u64 {
         debug_assert!(residual.max(base) <= self.last, "{residual} and {base} are not in 0..={}", self.last);
+        if self.metric == Metric::Line { self.at(residual, base) } else { self.other_word(residual, base) }
+    }
+
+    #[inline(never)]
+    fn other_word(&self, residual: u64, base: u64) -> u64 {
         match self.metric {
             Metric::Line => self.at(residual, base),
             Metric::Float => self.unordered(self.at(residual, self.ordered(base))),
@@ -174,6 +215,17 @@ impl WordRange {
     /// both sides get the same.
     #[inline]
     pub fn extrapolate(&self, older: u64, newer: u64, past: u16, ahead: u16) -> u64 {
+        // Most are words of up to 32 bits, of states that follow each other.
+        if self.metric == Metric::Line && past == 1 && self.last <= u32::MAX.into() {
+            // By a number of ticks they take 49 bits.
+            let step = (newer as i64 - older as i64) * i64::from(ahead);
+            return (newer as i64 + step).clamp(0, self.last as i64) as u64;
+        }
+        self.extrapolate_any(older, newer, past, ahead)
+    }
+
+    #[inline(never)]
+    fn extrapolate_any(&self, older: u64, newer: u64, past: u16, ahead: u16) -> u64 {
         if past == 0 || older == newer {
             return newer;
         }
@@ -250,7 +302,7 @@ impl WordRange {
 
     /// Writes a residual of [`WordRange::residual`].
     #[inline]
-    fn write_residual<S: BitSink + ?Sized>(&self, residual: u64, sink: &mut S) {
+    pub(super) fn write_residual<S: BitSink + ?Sized>(&self, residual: u64, sink: &mut S) {
         if self.may_stay {
             sink.bool(residual == 0);
             if residual > 0 {
@@ -258,14 +310,11 @@ impl WordRange {
             }
             return;
         }
-        let tiers = usize::from(self.tiers);
-        for tier in 0..tiers {
-            if residual < TIER_STARTS[tier + 1] {
-                // The flags first: at most 8 and 48 bits.
-                let rest = residual - TIER_STARTS[tier];
-                sink.bits((rest << 1 | 1) << tier, tier as u32 + 1 + TIER_BITS[tier]);
-                return;
-            }
+        let (tiers, tier) = (usize::from(self.tiers), tier_of(residual));
+        if let (true, Some(bits)) = (tier < tiers, TIER_BITS.get(tier)) {
+            // The flags first: at most 8 and 48 bits.
+            let rest = residual - TIER_STARTS[tier];
+            return sink.bits((rest << 1 | 1) << tier, tier as u32 + 1 + bits);
         }
         let (rest, bits) = (residual - TIER_STARTS[tiers], u32::from(self.rest_bits));
         match bits + tiers as u32 {
@@ -281,18 +330,20 @@ impl WordRange {
     /// Bits that a word takes against a base.
     #[inline]
     pub fn delta_bits(&self, word: u64, base: u64) -> u32 {
-        let residual = self.residual(word, base);
+        self.residual_bits(self.residual(word, base))
+    }
+
+    /// Bits that a residual takes.
+    #[inline]
+    pub(super) fn residual_bits(&self, residual: u64) -> u32 {
         if self.may_stay {
             return if residual == 0 { 1 } else { 1 + u32::from(self.rest_bits) };
         }
-        let tiers = usize::from(self.tiers);
-        let passed =
-            TIER_STARTS[1..=tiers].iter().map(|start| usize::from(residual >= *start)).sum::<usize>();
+        let (tiers, tier) = (usize::from(self.tiers), tier_of(residual));
         // At most 8 flags.
-        if passed < tiers {
-            passed as u32 + 1 + TIER_BITS[passed]
-        } else {
-            passed as u32 + u32::from(self.rest_bits)
+        match TIER_BITS.get(tier) {
+            Some(bits) if tier < tiers => tier as u32 + 1 + bits,
+            _ => tiers as u32 + u32::from(self.rest_bits),
         }
     }
 
@@ -350,16 +401,42 @@ impl WordRange {
         Ok(start + reader.offset(self.last - start)?)
     }
 
+    /// The residual that these bits begin with, and how many are its: at least as many as it can take. None if it is of no word,
+    /// or may take more than 64.
+    #[inline]
+    pub(super) fn residual_of(&self, bits: u64) -> Option<(u64, u32)> {
+        let rest_bits = u32::from(self.rest_bits);
+        let mask = u64::MAX.unbounded_shr(u64::BITS - rest_bits);
+        if self.may_stay {
+            let residual = if bits & 1 == 1 { 0 } else { 1 + (bits >> 1 & mask) };
+            return (residual <= self.last)
+                .then_some((residual, if bits & 1 == 1 { 1 } else { 1 + rest_bits }));
+        }
+        let tiers = u32::from(self.tiers);
+        let tier = (bits | 1 << tiers).trailing_zeros();
+        if tier < tiers {
+            let width = TIER_BITS[tier as usize];
+            let residual = TIER_STARTS[tier as usize] + (bits >> (tier + 1) & ((1 << width) - 1));
+            return Some((residual, tier + 1 + width));
+        }
+        let residual = bits >> tiers & mask;
+        let start = TIER_STARTS[tiers as usize];
+        (tiers + rest_bits <= u64::BITS && residual <= self.last - start)
+            .then_some((start + residual, tiers + rest_bits))
+    }
+
+    /// Bits of a residual at most.
+    #[inline]
+    pub(super) fn max_bits(&self) -> u32 {
+        self.max_bits.into()
+    }
+
     /// By distance, in turns above and below as far as there are words on both sides.
     #[inline]
     fn line(&self, word: u64, base: u64) -> u64 {
         let both = base.min(self.last - base);
         let distance = word.abs_diff(base);
-        match distance {
-            0 => 0,
-            _ if distance > both => both + distance,
-            _ => 2 * distance - u64::from(word > base),
-        }
+        if distance > both { both + distance } else { 2 * distance - u64::from(word > base) }
     }
 
     #[inline]

@@ -11,9 +11,10 @@ use super::super::coding::{
     States, Trail, WINDOW, turn,
 };
 use super::super::packet::Violation;
+use super::Mirror;
 use super::ghosts::Against;
 use super::source::{Bases, RecordSource};
-use super::{Mirror, note};
+use super::staged::{Staged, StagedOp};
 use crate::wire::{BitReader, BitSink, BitWriter, Property, ReadError};
 
 /// The place of a rotation's largest component is among these many of a property's first words.
@@ -56,9 +57,14 @@ impl CodedReader {
 
 impl Mirror {
     /// Reads the rest of a packet.
-    pub(super) fn handle_coded(&mut self, tick: u32, reader: &mut BitReader<'_>) -> Result<(), Violation> {
+    pub(super) fn handle_coded(
+        &mut self,
+        tick: u32,
+        reader: &mut BitReader<'_>,
+        staged: &mut Staged,
+    ) -> Result<(), Violation> {
         let Some(mut coded) = self.coded.take() else { return Ok(()) };
-        let result = self.read_coded(tick, reader, &mut coded);
+        let result = self.read_coded(tick, reader, &mut coded, staged);
         self.coded = Some(coded);
         result
     }
@@ -68,6 +74,7 @@ impl Mirror {
         tick: u32,
         reader: &mut BitReader<'_>,
         coded: &mut CodedReader,
+        staged: &mut Staged,
     ) -> Result<(), Violation> {
         let CodedReader { first, kept, lent: Lent { bytes, models, created, guessed, bodies, listing } } =
             coded;
@@ -85,7 +92,7 @@ impl Mirror {
             None => &*first,
             // A newer snapshot has taken this number, so the server has given the packet up.
             Some(Some((kept, _))) if *kept >= tick => {
-                self.counters.skipped += 1;
+                staged.skipped += 1;
                 return Ok(());
             }
             Some(Some((_, snapshot))) => snapshot,
@@ -135,19 +142,18 @@ impl Mirror {
                 let ends = op == Some(Op::Destroy);
                 let trails = if ends { &mut [][..] } else { listing.push(id, trails) };
                 let mut source = Coded { decoder, layout, whole: false, created, guessed, bodies, trails };
-                let outcome = match op {
+                match op {
                     None => return Err(Violation::Form),
                     Some(Op::Update { mask, .. }) if mask == 0 || mask & !allowed != 0 => {
                         return Err(Violation::Mask { class, mask });
                     }
                     Some(Op::Update { base, whole, mask }) => {
                         source.whole = whole;
-                        ghosts.update(at, Against { tick, base }, mask, &mut source)?
+                        ghosts.read_update(at, Against { tick, base }, mask, &mut source, staged)?;
                     }
-                    Some(Op::Create(audience)) => ghosts.create(at, tick, audience, &mut source)?,
-                    Some(Op::Destroy) => ghosts.destroy(at, tick),
-                };
-                note(&mut self.counters, &mut self.ended, class, id, outcome);
+                    Some(Op::Create(audience)) => ghosts.read_create(at, audience, &mut source, staged)?,
+                    Some(Op::Destroy) => staged.push(class, at, StagedOp::Destroy),
+                }
             }
             if keeps > 0 {
                 after.keep(class as usize, decoder.models(), listing);

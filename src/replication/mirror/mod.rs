@@ -4,7 +4,7 @@
 //! ([`Mirror::take`]), into its own columns, which have a cell for each ghost id. In between, the columns stay as
 //! they were taken.
 //!
-//! Promises: see [`super`]. Memory follows what arrived, and is bounded by the classes' capacities.
+//! Promises: see [`super`]. A packet that is refused, wherever in it, leaves nothing. Memory follows what arrived, and is bounded by the classes' capacities.
 
 mod coded;
 mod events;
@@ -13,6 +13,7 @@ mod names;
 mod pages;
 mod received;
 mod source;
+mod staged;
 mod states;
 mod view;
 
@@ -24,6 +25,7 @@ use self::ghosts::{Against, Ghosts, Outcome};
 pub use self::names::Named;
 use self::received::ReceivedTicks;
 use self::source::Plain;
+use self::staged::{Staged, StagedOp};
 pub use self::view::{WorldFrames, WorldTime};
 use super::class::Classes;
 use super::packet::{Heads, Op, TICK_BITS, Violation};
@@ -32,6 +34,10 @@ use crate::wire::BitReader;
 
 /// The origin of ticks, so that earlier ones, which may arrive later, stay above 0.
 const FIRST_TICK: u32 = 1 << TICK_BITS;
+
+/// How many ghosts are loaded at a time, where fewer than one of this many has a record.
+const BATCH: usize = 64;
+const SPARSE: usize = 4;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MirrorCounters {
@@ -62,6 +68,8 @@ pub struct Mirror {
     notes_owned: bool,
     /// Where a class is coded.
     coded: Option<Box<CodedReader>>,
+    /// Lent to each packet.
+    staged: Staged,
 }
 
 impl Mirror {
@@ -82,6 +90,7 @@ impl Mirror {
             owned: Vec::new(),
             notes_owned: false,
             coded,
+            staged: Staged::default(),
         }
     }
 
@@ -105,13 +114,21 @@ impl Mirror {
     ///
     /// # Errors
     ///
-    /// How it breaks the protocol. The records before that were applied.
+    /// How it breaks the protocol. Nothing of it was applied.
     pub fn handle_payload(&mut self, mut reader: BitReader<'_>) -> Result<(), Violation> {
-        let reader = &mut reader;
+        let mut staged = core::mem::take(&mut self.staged);
+        staged.clear();
+        let result = self.read(&mut reader, &mut staged).and_then(|tick| self.resolve(tick, &mut staged));
+        if let Ok(tick) = result {
+            self.apply(tick, &staged);
+        }
+        self.staged = staged;
+        result.map(drop)
+    }
+
+    /// Reads all of a packet, and gives its tick.
+    fn read(&mut self, reader: &mut BitReader<'_>, staged: &mut Staged) -> Result<u32, Violation> {
         let tick = self.unwrap(reader.bits(TICK_BITS)? as u32)?;
-        self.tick = self.tick.max(tick);
-        self.last = tick;
-        self.counters.packets += 1;
         let mut heads = Heads::new(tick);
         while reader.bool()? {
             let class = match self.classes.class_bits() {
@@ -130,20 +147,64 @@ impl Mirror {
             let capacity = ghosts.class().capacity;
             while let Some((id, op)) = heads.next(reader, properties, allowed, capacity)? {
                 let at = id as usize;
-                let outcome = match op {
+                if let (true, Op::Update { base, mask }) = (ghosts.is_narrow(), op) {
+                    ghosts.read_residuals(at, base, mask, reader, staged)?;
+                    continue;
+                }
+                let source = &mut Plain(reader);
+                match op {
                     Op::Update { base, mask } => {
-                        ghosts.update(at, Against { tick, base }, mask, &mut Plain(reader))?
+                        ghosts.read_update(at, Against { tick, base }, mask, source, staged)?;
                     }
-                    Op::Create(audience) => ghosts.create(at, tick, audience, &mut Plain(reader))?,
-                    Op::Destroy => ghosts.destroy(at, tick),
-                };
-                note(&mut self.counters, &mut self.ended, class, id, outcome);
+                    Op::Create(audience) => ghosts.read_create(at, audience, source, staged)?,
+                    Op::Destroy => staged.push(class, at, StagedOp::Destroy),
+                }
             }
         }
         match reader.remaining_bits() {
-            0 => Ok(()),
-            _ if self.coded.is_some() => self.handle_coded(tick, reader),
-            bits => Err(Violation::Trailing { bits }),
+            0 => {}
+            _ if self.coded.is_some() => self.handle_coded(tick, reader, staged)?,
+            bits => return Err(Violation::Trailing { bits }),
+        }
+        Ok(tick)
+    }
+
+    /// Makes words of the residuals that were read, and gives the tick.
+    fn resolve(&self, tick: u32, staged: &mut Staged) -> Result<u32, Violation> {
+        let count = staged.records.len();
+        for first in (0..count).step_by(BATCH) {
+            let records = first..(first + BATCH).min(count);
+            if let [begin, .., end] = &staged.records[records.clone()]
+                && begin.class == end.class
+                && end.id.abs_diff(begin.id) as usize > SPARSE * records.len()
+            {
+                self.ghosts[begin.class as usize].touch(&staged.records[records.clone()]);
+            }
+            for at in records {
+                let record = staged.records[at];
+                staged.records[at].op = self.ghosts[record.class as usize].resolve(tick, &record, staged)?;
+            }
+        }
+        Ok(tick)
+    }
+
+    /// Applies what was read of a packet.
+    fn apply(&mut self, tick: u32, staged: &Staged) {
+        self.tick = self.tick.max(tick);
+        self.last = tick;
+        self.counters.packets += 1;
+        self.counters.records += staged.records.len() as u64;
+        self.counters.skipped += staged.skipped;
+        for record in &staged.records {
+            // There are at most 256 classes.
+            let class = record.class as u16;
+            match self.ghosts[usize::from(class)].apply(tick, record, staged) {
+                Outcome::Quiet => {}
+                Outcome::Skipped => self.counters.skipped += 1,
+                Outcome::Despawned => {
+                    self.ended.push(GhostEvent { class, id: record.id, kind: GhostEventKind::Despawned });
+                }
+            }
         }
     }
 
@@ -255,18 +316,6 @@ impl Mirror {
 
     pub fn counters(&self) -> MirrorCounters {
         self.counters
-    }
-}
-
-/// Counts a record, and keeps what the game isn't to find out by itself.
-fn note(counters: &mut MirrorCounters, ended: &mut Vec<GhostEvent>, class: u32, id: u32, outcome: Outcome) {
-    counters.records += 1;
-    // There are at most 256 classes.
-    let class = class as u16;
-    match outcome {
-        Outcome::Quiet => {}
-        Outcome::Despawned => ended.push(GhostEvent { class, id, kind: GhostEventKind::Despawned }),
-        Outcome::Skipped => counters.skipped += 1,
     }
 }
 

@@ -37,6 +37,12 @@ impl Pages {
         Pages { form, places: Vec::new(), made: Vec::new() }
     }
 
+    /// How states are stored.
+    #[inline]
+    pub(super) fn form(&self) -> Form {
+        self.form
+    }
+
     /// Drops all pages and their states.
     pub(super) fn clear(&mut self) {
         (self.places, self.made) = (Vec::new(), Vec::new());
@@ -56,18 +62,23 @@ impl Pages {
     }
 
     /// Like [`Pages::get_mut`], for an id below a class's capacity: allocates the page if necessary.
+    #[inline]
     pub(super) fn make(&mut self, id: usize) -> (&mut Page, usize) {
-        let page = id / PAGE;
+        if self.places.get(id / PAGE).is_none_or(|place| *place == 0) {
+            self.make_page(id / PAGE);
+        }
+        let place = usize::from(self.places[id / PAGE]) - 1;
+        (&mut self.made[place], id % PAGE)
+    }
+
+    #[cold]
+    fn make_page(&mut self, page: usize) {
         if self.places.len() <= page {
             self.places.resize(page + 1, 0);
         }
-        if self.places[page] == 0 {
-            let empty = Page { version: 0, states: States::new(self.form), bodies: Vec::new() };
-            self.made.push(Box::new(empty));
-            // Capacities are at most 2^16, which is 1,024 pages.
-            self.places[page] = self.made.len() as u16;
-        }
-        let place = usize::from(self.places[page]) - 1;
-        (&mut self.made[place], id % PAGE)
+        let empty = Page { version: 0, states: States::new(self.form), bodies: Vec::new() };
+        self.made.push(Box::new(empty));
+        // Capacities are at most 2^16, which is 1,024 pages.
+        self.places[page] = self.made.len() as u16;
     }
 }

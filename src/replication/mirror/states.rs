@@ -8,8 +8,11 @@
 //! a large world where little changes, each place of the memory that the processor doesn't have at hand costs as much as
 //! reading the update.
 
+use core::ops::Range;
+
 use super::super::class::{GhostClass, HISTORY};
 use super::pages::PAGE;
+use crate::store::ones;
 
 /// States besides the newest.
 const DEPTH: usize = HISTORY as usize;
@@ -45,7 +48,7 @@ impl Form {
 
     /// Numbers of 32 bits that a state takes.
     #[inline]
-    fn size(self) -> usize {
+    pub(super) fn size(self) -> usize {
         if self.narrow { self.width } else { 2 * self.width }
     }
 
@@ -56,7 +59,7 @@ impl Form {
     }
 
     #[inline]
-    fn load(self, from: &[u32], words: &mut [u64]) {
+    pub(super) fn load(self, from: &[u32], words: &mut [u64]) {
         if self.narrow {
             words.iter_mut().zip(from).for_each(|(to, word)| *to = u64::from(*word));
         } else {
@@ -66,7 +69,7 @@ impl Form {
     }
 
     #[inline]
-    fn store(self, words: &[u64], to: &mut [u32]) {
+    pub(super) fn store(self, words: &[u64], to: &mut [u32]) {
         if self.narrow {
             // Words of a narrow class have 32 bits.
             to.iter_mut().zip(words).for_each(|(to, word)| *to = *word as u32);
@@ -74,6 +77,13 @@ impl Form {
             let halves = to.as_chunks_mut::<2>().0;
             halves.iter_mut().zip(words).for_each(|(to, word)| *to = split(*word));
         }
+    }
+
+    /// Words as they are stored.
+    pub(super) fn stored(self, words: &[u64]) -> Vec<u32> {
+        let mut stored = vec![0; self.size()];
+        self.store(words, &mut stored);
+        stored
     }
 }
 
@@ -201,6 +211,32 @@ impl States {
         }
     }
 
+    /// Takes the mask of properties that the game has not seen, and sets the flags that `seen` makes of them: gives both as they
+    /// were, and the newest state as it is stored. None of a ghost that never had a state.
+    #[inline]
+    pub(super) fn take_dirty(&mut self, id: usize, seen: impl FnOnce(u8) -> u8) -> Option<(u8, u64, &[u32])> {
+        let size = self.form.size();
+        let row = self.row_mut(id)?;
+        // They were 8 bits.
+        let (flags, dirty) = (row[FLAGS] as u8, join(row[DIRTY], row[DIRTY + 1]));
+        (row[FLAGS], row[DIRTY], row[DIRTY + 1]) = (seen(flags).into(), 0, 0);
+        Some((flags, dirty, &row[HEAD..HEAD + size]))
+    }
+
+    /// Something of both ends of a ghost's row, so that it is at hand.
+    #[inline]
+    pub(super) fn touch(&self, id: usize) -> u32 {
+        self.row(id).map_or(0, |row| row[FLAGS] | row[row.len() - 1])
+    }
+
+    /// Something of where its newest state goes when there is a newer one.
+    #[inline]
+    pub(super) fn touch_next(&self, id: usize) -> u32 {
+        let ring = self.ring(id);
+        let place = self.earlier.get(ring.place(ring.len.into()));
+        place.and_then(|place| place.get(id * (1 + self.form.size()))).copied().unwrap_or(0)
+    }
+
     /// The tick of the last destroy, 0 if there was none. It may have come before the create that it ends.
     #[inline]
     pub(super) fn destroyed(&self, id: usize) -> u32 {
@@ -236,22 +272,17 @@ impl States {
         }
     }
 
-    /// The properties of a mask whose words differ from the newest.
+    /// The properties of a mask whose words, as they are stored, differ from the newest.
     #[inline]
-    pub(super) fn differing(&self, id: usize, class: &GhostClass, mask: u64, words: &[u64]) -> u64 {
+    pub(super) fn differing(&self, id: usize, class: &GhostClass, mask: u64, words: &[u32]) -> u64 {
         let Some(newest) = self.row(id).map(|row| &row[HEAD..]) else { return mask };
+        let (each, numbers) = (&class.properties, if self.form.narrow { 1 } else { 2 });
         let mut changed = 0;
-        for (i, _) in class.properties.of(mask) {
-            let range = class.properties.word_range(i);
-            let words = &words[range.clone()];
-            let differs = if self.form.narrow {
-                let pairs = words.iter().zip(&newest[range]);
-                pairs.fold(0, |differs, (word, newest)| differs | word ^ u64::from(*newest)) != 0
-            } else {
-                let newest = &newest.as_chunks::<2>().0[range];
-                words.iter().zip(newest).any(|(word, [low, high])| *word != join(*low, *high))
-            };
-            changed |= u64::from(differs) << i;
+        for i in ones(mask & each.all()) {
+            let Range { start, end } = each.word_range(i);
+            let range = start * numbers..end * numbers;
+            let pairs = words[range.clone()].iter().zip(&newest[range]);
+            changed |= u64::from(pairs.fold(0, |differs, (word, newest)| differs | word ^ newest) != 0) << i;
         }
         changed
     }
@@ -262,54 +293,70 @@ impl States {
         self.earlier[place][id * (1 + self.form.size())]
     }
 
+    /// A state as it is stored, at its place.
+    #[inline]
+    fn earlier_state(&self, id: usize, place: usize) -> &[u32] {
+        let size = self.form.size();
+        &self.earlier[place][id * (1 + size) + 1..][..size]
+    }
+
     /// Gives the words of a place.
     #[inline]
     fn earlier_words(&self, id: usize, place: usize, words: &mut [u64]) {
-        let size = self.form.size();
-        self.form.load(&self.earlier[place][id * (1 + size) + 1..][..size], words);
+        self.form.load(self.earlier_state(id, place), words);
     }
 
     /// Gives the words that a ghost had at exactly this tick; false when there are none.
     #[inline]
     pub(super) fn at(&self, id: usize, tick: u32, words: &mut [u64]) -> bool {
-        let Some(row) = self.row(id) else { return false };
+        self.state_at(id, tick).is_some_and(|state| {
+            self.form.load(state, words);
+            true
+        })
+    }
+
+    /// The state of exactly this tick, as it is stored.
+    #[inline]
+    pub(super) fn state_at(&self, id: usize, tick: u32) -> Option<&[u32]> {
+        let (row, size) = (self.row(id)?, self.form.size());
         if row[TICK] == tick {
-            self.form.load(&row[HEAD..], words);
-            return true;
+            return Some(&row[HEAD..HEAD + size]);
         }
         if row[PREVIOUS] == tick && tick != 0 {
-            self.form.load(&row[HEAD + self.form.size()..], words);
-            return true;
+            return Some(&row[HEAD + size..]);
         }
         let ring = Ring::unpacked(row[RING]);
         for index in (0..usize::from(ring.len)).rev() {
             let place = ring.place(index);
             let at = self.earlier_tick(id, place);
-            if at == tick {
-                self.earlier_words(id, place, words);
-                return true;
-            }
-            if at < tick {
-                return false;
+            if at <= tick {
+                return (at == tick).then(|| self.earlier_state(id, place));
             }
         }
-        false
+        None
     }
 
     /// Gives the words of the newest state before this tick, or this many before it; false when there are none.
     #[inline]
     pub(super) fn before(&self, id: usize, tick: u32, back: u8, words: &mut [u64]) -> bool {
-        let Some(row) = self.row(id).filter(|row| row[TICK] != 0) else { return false };
+        self.state_before(id, tick, back).is_some_and(|state| {
+            self.form.load(state, words);
+            true
+        })
+    }
+
+    /// As [`States::before`], as it is stored.
+    #[inline]
+    pub(super) fn state_before(&self, id: usize, tick: u32, back: u8) -> Option<&[u32]> {
+        let (row, size) = (self.row(id).filter(|row| row[TICK] != 0)?, self.form.size());
         let (ring, mut back) = (Ring::unpacked(row[RING]), usize::from(back));
         let mut end = usize::from(ring.len);
         if row[TICK] < tick {
             if back == 0 {
-                self.form.load(&row[HEAD..], words);
-                return true;
+                return Some(&row[HEAD..HEAD + size]);
             }
             if back == 1 && row[PREVIOUS] != 0 {
-                self.form.load(&row[HEAD + self.form.size()..], words);
-                return true;
+                return Some(&row[HEAD + size..]);
             }
             back -= 1;
         } else {
@@ -317,9 +364,8 @@ impl States {
                 end -= 1;
             }
         }
-        let Some(index) = end.checked_sub(back + 1) else { return false };
-        self.earlier_words(id, ring.place(index), words);
-        true
+        let index = end.checked_sub(back + 1)?;
+        Some(self.earlier_state(id, ring.place(index)))
     }
 
     /// The ticks of the states around `tick`: the one before the current one, the current one, and the next one; 0 if
@@ -360,9 +406,9 @@ impl States {
         earlier.chain((newest != 0).then_some(newest))
     }
 
-    /// Keeps the state of a tick above that of the newest one, as the newest.
+    /// Keeps the state of a tick above that of the newest one, as the newest. Its words are as they are stored.
     #[inline]
-    pub(super) fn push(&mut self, id: usize, tick: u32, words: &[u64]) {
+    pub(super) fn push(&mut self, id: usize, tick: u32, words: &[u32]) {
         if self.rows.is_empty() {
             self.make_rows();
         }
@@ -385,7 +431,7 @@ impl States {
             row.copy_within(HEAD..HEAD + size, HEAD + size);
         }
         row[TICK] = tick;
-        form.store(words, &mut row[HEAD..]);
+        row[HEAD..][..size].copy_from_slice(words);
     }
 
     /// Keeps the state of a tick before that of the newest one, if it is among the newest. `other` is lent.
@@ -474,7 +520,7 @@ mod tests {
                 let mut before = [0; 2];
                 states.newest(1, &mut before);
                 match tick {
-                    _ if tick > newest => states.push(1, tick, &of(tick)),
+                    _ if tick > newest => states.push(1, tick, &states.form.stored(&of(tick))),
                     _ if tick < newest => states.insert(1, tick, &of(tick), &mut before),
                     _ => {}
                 }

@@ -159,3 +159,45 @@ fn an_end_that_comes_before_its_beginning_is_remembered() {
     feed(&mut mirror, packet(13, |bits| create(bits, 5, "a"))).unwrap();
     assert!(mirror.is_alive(0, 0) && mirror.rows(0) == 1);
 }
+
+/// Wherever in a packet the mistake is: ghosts of the records in front of it stay as they are, and none of them comes or goes.
+#[test]
+fn a_packet_that_is_refused_leaves_nothing() {
+    let (mut mirror, mut x) = (mirror(), [0; 3]);
+    let mut taken = |mirror: &mut Mirror| {
+        let mut events = Vec::new();
+        mirror.take(&mut [[&mut x[..], &mut []]], &mut events);
+        (events.len(), x)
+    };
+    feed(&mut mirror, packet(10, |bits| [5, 6].iter().for_each(|x| create(bits, *x, "a")))).unwrap();
+    assert_eq!(taken(&mut mirror), (2, [5, 6, 0]));
+    let before = mirror.counters();
+    let update_of = |bits: &mut BitWriter, x, base| update(bits, 4, x, base);
+    // An update of the first, the end of the second, the beginning of a third; then something that isn't allowed.
+    let records = |bits: &mut BitWriter| {
+        update_of(bits, 7, 5);
+        bits.bits(0b0011, 4);
+        create(bits, 9, "b");
+    };
+    let (length, bytes) = packet(14, records);
+    for cut in 17..length {
+        assert!(feed(&mut mirror, (cut, bytes.clone())).is_err(), "{cut} bits");
+        assert_eq!((mirror.tick_of(0, 0), mirror.is_alive(0, 1), mirror.rows(0)), (FIRST_TICK + 10, true, 2));
+    }
+    let trailing = packet(14, |bits| {
+        records(bits);
+        bits.bits(0b1, 1);
+    });
+    assert!(feed(&mut mirror, trailing).is_err());
+    let unknown = packet(14, |bits| {
+        update_of(bits, 7, 5);
+        // Of the next id, against a state that it never had.
+        update(bits, 3, 7, 6);
+    });
+    assert_eq!(feed(&mut mirror, unknown), Err(Violation::Baseline { class: 0, id: 1 }));
+    assert!(!mirror.has_news() && mirror.tick() == FIRST_TICK + 10 && mirror.counters() == before);
+    assert_eq!(taken(&mut mirror), (0, [5, 6, 0]));
+    // And the same without a mistake.
+    feed(&mut mirror, (length, bytes)).unwrap();
+    assert_eq!(taken(&mut mirror), (3, [7, 6, 9]));
+}

@@ -72,6 +72,7 @@ pub(super) struct Cache {
     tick: u32,
     // Scratch memory.
     states: Box<[u64]>,
+    /// Guesses of a coded class, or the residuals against what stays and what goes on.
     guesses: [Box<[u64]>; 2],
     base: Box<[u64]>,
     older: Box<[u64]>,
@@ -259,16 +260,25 @@ impl Cache {
         if mask != 0 && known {
             let words = table.newest(row);
             let of = |mask: u64| class.properties.of(mask & self.with_words);
-            let (mut still, mut moved) = (0, 0);
+            let (mut still, mut moved, mut in_parts) = (0, 0, 0u64);
             if older {
+                let [stays, goes] = &mut self.guesses;
                 for (i, property) in of(mask) {
                     let range = class.properties.word_range(i);
                     let (older, base) = (&self.older[range.clone()], &self.base[range.clone()]);
-                    let linear = &mut self.linear[range.clone()];
+                    let into = [&mut stays[range.clone()], &mut goes[range.clone()]];
                     // Ages have 16 bits.
-                    property.extrapolate(older, base, past as u16, ahead as u16, linear);
-                    still += property.delta_bits(&words[range.clone()], base);
-                    moved += property.delta_bits(&words[range], linear);
+                    let (past, ahead) = (past as u16, ahead as u16);
+                    let words = &words[range.clone()];
+                    if let Some([stay, go]) = property.residuals(words, [base, older], (past, ahead), into) {
+                        (still, moved) = (still + stay, moved + go);
+                        continue;
+                    }
+                    in_parts |= 1 << i;
+                    let linear = &mut self.linear[range];
+                    property.extrapolate(older, base, past, ahead, linear);
+                    still += property.delta_bits(words, base);
+                    moved += property.delta_bits(words, linear);
                 }
             }
             let linear = older && moved < still;
@@ -276,9 +286,14 @@ impl Cache {
                 into.bool(linear);
             }
             let from = if linear { &self.linear } else { &self.base };
+            let residuals = &self.guesses[usize::from(linear)];
             for (i, property) in of(mask) {
                 let (range, before) = (class.properties.word_range(i), into.bits);
-                property.write_delta(&words[range.clone()], &from[range], &mut into);
+                if older && in_parts >> i & 1 == 0 {
+                    property.write_residuals(&residuals[range], &mut into);
+                } else {
+                    property.write_delta(&words[range.clone()], &from[range], &mut into);
+                }
                 into.cost(before);
             }
         }

@@ -125,19 +125,15 @@ impl Peer {
             if is_it && delivered {
                 self.acked = self.acked.max(sent.tick);
             }
-            // If the ring is split in two, its second part isn't prefetched.
-            let (carried, _) = self.carried.as_slices();
-            for carried in carried[..count.min(carried.len())].chunk_by(|a, b| a.class == b.class) {
-                self.scopes[usize::from(carried[0].class)].load(carried.iter().map(|it| it.id.into()));
-            }
-            for carried in self.carried.drain(..count) {
-                let scope = &mut self.scopes[usize::from(carried.class)];
-                if is_it && delivered {
-                    scope.handle_delivered(carried, sent.tick, tick);
-                } else {
-                    scope.handle_lost(carried, sent.tick, tick);
+            let (first, second) = self.carried.as_slices();
+            let first = &first[..count.min(first.len())];
+            for carried in [first, &second[..count - first.len()]] {
+                for carried in carried.chunk_by(|a, b| a.class == b.class) {
+                    let scope = &mut self.scopes[usize::from(carried[0].class)];
+                    scope.handle_fates(carried, is_it && delivered, sent.tick, tick);
                 }
             }
+            self.carried.drain(..count);
             if is_it {
                 return;
             }

@@ -9,7 +9,7 @@
 
 use super::super::packet::Reached;
 use super::scope::{CarriedGhost, Scope};
-use crate::wire::{BitReader, BitSink, BitWriter};
+use crate::wire::{BitReader, BitWriter};
 
 const NONE: u32 = u32::MAX;
 
@@ -35,6 +35,8 @@ struct Run {
     count: u32,
     words: u32,
     bits: u32,
+    /// Its ids in blocks of 64.
+    blocks: (u32, u32),
     /// Bits of its updates' heads.
     heads: u32,
     /// How many clients took it.
@@ -83,6 +85,8 @@ pub(super) struct Runs {
     carried: Vec<CarriedGhost>,
     entries: Vec<u32>,
     words: Vec<u64>,
+    /// The runs' ids as bits of blocks.
+    blocks: Vec<(u32, u64)>,
     draft: Option<Draft>,
     taken: u32,
     /// No runs are kept before this tick.
@@ -102,6 +106,7 @@ impl Runs {
         self.carried.clear();
         self.entries.clear();
         self.words.clear();
+        self.blocks.clear();
     }
 
     /// Each entry of a run that was taken, and how often.
@@ -133,20 +138,13 @@ impl Runs {
             if run.before == at
                 && run.bits as usize <= left
                 && ids.get(..count) == Some(&self.ids[of.clone()])
-                && scope.take_run(&self.ids[of.clone()], &self.keys[of.clone()], tick)
+                && let blocks = &self.blocks[run.blocks.0 as usize..run.blocks.1 as usize]
+                && scope.take_run(&self.ids[of.clone()], &self.keys[of.clone()], blocks, tick)
             {
                 run.uses += 1;
                 self.taken += 1;
                 carried.extend_from_slice(&self.carried[of]);
-                let mut bits = run.bits;
-                for word in &self.words[run.words as usize..] {
-                    if bits <= 64 {
-                        out.bits(*word, bits);
-                        break;
-                    }
-                    out.bits(*word, 64);
-                    bits -= 64;
-                }
+                out.run_of_words(&self.words[run.words as usize..], run.bits as usize);
                 let (bits, heads) = (run.bits as usize, run.heads.into());
                 return Some(Taken { count, after: run.after, bits, heads });
             }
@@ -196,6 +194,15 @@ impl Runs {
         while let part @ 1.. = reader.remaining_bits().min(64) as u32 {
             self.words.push(reader.bits(part).unwrap_or(0));
         }
+        let first_block = self.blocks.len();
+        for id in &self.ids[start..] {
+            let (block, bit) = (id / 64, 1 << (id % 64));
+            match self.blocks[first_block..].last_mut() {
+                Some((last, bits)) if *last == block => *bits |= bit,
+                _ => self.blocks.push((block, bit)),
+            }
+        }
+        let blocks = (first_block as u32, self.blocks.len() as u32);
         let first = self.ids[start] as usize;
         if self.heads.len() <= first {
             self.heads.resize(first + 1, (0, NONE));
@@ -206,6 +213,6 @@ impl Runs {
         // A packet's bits and records, and a tick's.
         let (start, count, bits) = (start as u32, count as u32, length as u32);
         let heads = (heads.1 - heads.0) as u32;
-        self.runs.push(Run { next, before, after, start, count, words, bits, heads, uses: 0 });
+        self.runs.push(Run { next, before, after, start, count, words, bits, blocks, heads, uses: 0 });
     }
 }

@@ -4,6 +4,7 @@
 //! baselines and never shown. Records about ghosts that don't exist, or from before a ghost's end, are skipped.
 //! Refuses an update against a state that the client can't have lost.
 
+mod applying;
 mod taking;
 
 use std::sync::Arc;
@@ -12,8 +13,9 @@ use super::super::class::GhostClass;
 use super::super::coding::WINDOW;
 use super::super::lives::Lives;
 use super::super::packet::{Audience, Base, Violation};
-use super::pages::{PAGE, Page, Pages};
+use super::pages::Pages;
 use super::source::{Bases, RecordSource};
+use super::staged::{Staged, StagedOp, StagedRecord};
 use super::states::Form;
 use crate::wire::BitReader;
 
@@ -58,6 +60,8 @@ pub(super) struct Ghosts {
     rows: usize,
     /// Ids with unreported changes.
     listed: Vec<u32>,
+    /// Whether there may be spawns among them.
+    has_spawns: bool,
     /// Properties with words, and those of them that only creates have.
     with_words: u64,
     initial: u64,
@@ -66,7 +70,8 @@ pub(super) struct Ghosts {
     newest: Box<[u64]>,
     words: Box<[u64]>,
     bases: Box<[u64]>,
-    body: Vec<u8>,
+    /// Whether all words are narrow, and come with each update.
+    is_narrow: bool,
 }
 
 impl Ghosts {
@@ -80,13 +85,14 @@ impl Ghosts {
             departed: Lives::default(),
             rows: 0,
             listed: Vec::new(),
+            has_spawns: false,
             with_words,
             initial: class.initial() & with_words,
             without_words: (0..count).filter(|i| with_words >> i & 1 == 0).collect(),
             newest: lent(),
             words: lent(),
             bases: vec![0; width * if class.coded { WINDOW } else { 2 }].into(),
-            body: Vec::new(),
+            is_narrow: class.properties.are_narrow() && class.initial() == 0,
             class,
         }
     }
@@ -153,65 +159,104 @@ impl Ghosts {
 
     // --- records -----------------------------------------------------------------------------------------
 
-    pub(super) fn create(
+    /// Reads a create.
+    pub(super) fn read_create(
         &mut self,
         id: usize,
-        tick: u32,
         audience: Audience,
         source: &mut impl RecordSource,
-    ) -> Result<Outcome, Violation> {
+        staged: &mut Staged,
+    ) -> Result<(), Violation> {
         let mask = self.class.created(audience.group(&self.class).into());
-        let (mut newest, mut destroyed) = (0, 0);
         match self.pages.get(id) {
-            Some((page, at)) => {
-                (newest, destroyed) = (page.states.tick(at), page.states.destroyed(at));
-                page.states.newest(at, &mut self.newest);
-            }
-            None => self.newest.fill(0),
+            Some((page, at)) => page.states.newest(at, &mut self.words),
+            None => self.words.fill(0),
         }
-        self.words.copy_from_slice(&self.newest);
         source.created(&self.class, mask & self.with_words, &mut self.words)?;
-        if tick <= destroyed {
-            source.others(mask & !self.with_words, |reader| self.skip_bodies(mask, reader))?;
-            return Ok(Outcome::Skipped);
-        }
-        if tick <= newest {
-            if tick < newest {
-                self.insert(id, tick);
-            }
-            source.others(mask & !self.with_words, |reader| self.skip_bodies(mask, reader))?;
-            return Ok(Outcome::Quiet);
-        }
-        let fresh = newest == 0;
-        // The game has defaults of what wasn't sent, whatever words these have.
-        let begun = mask & !self.class.created(self.group(id));
-        let differing = self.differing(id, mask & self.with_words) | begun & self.with_words;
-        let changed = if fresh { self.class.properties.all() } else { differing };
-        self.push(id, tick);
-        self.rows = self.rows.max(id + 1);
-        let changed =
-            changed | source.others(mask & !self.with_words, |reader| self.read_bodies(id, mask, reader))?;
-        let (page, at) = self.pages.make(id);
-        let mut flags = page.states.flags(at) & !(OWNED | CHOSEN);
-        flags |= if audience.owner { OWNED } else { 0 } | if audience.chosen { CHOSEN } else { 0 };
-        if fresh {
-            // The game knows of no ghost that it was owned.
-            flags = flags & !REPORTED_OWNED | ALIVE | FRESH | if audience.owner { REPORTED_OWNED } else { 0 };
-        }
-        page.states.set_flags(at, flags);
-        self.mark(id, changed);
-        Ok(Outcome::Quiet)
+        staged.push_words(self.id_of_class, id, StagedOp::Create(audience), &self.words, self.pages.form());
+        self.read_bodies(mask, source, staged)
     }
 
+    /// Whether its updates are read by [`Ghosts::read_residuals`].
+    pub(super) fn is_narrow(&self) -> bool {
+        self.is_narrow
+    }
+
+    /// Reads what an update has, of a class whose words are narrow: the states that it is against aren't looked at.
     #[inline]
-    pub(super) fn update(
+    pub(super) fn read_residuals(
+        &self,
+        id: usize,
+        base: Base,
+        mask: u64,
+        reader: &mut BitReader<'_>,
+        staged: &mut Staged,
+    ) -> Result<(), Violation> {
+        let goes_on = base.depth() > 0 && reader.bool()?;
+        let op = StagedOp::Residuals { base, goes_on, mask };
+        let residuals = staged.push_room(self.id_of_class, id, op, self.pages.form().size());
+        Ok(self.class.properties.read_residuals(mask, reader, residuals)?)
+    }
+
+    /// Something of each place that these records' ghosts have, all at once: in a large world of which few changed, each is where
+    /// nothing else is.
+    pub(super) fn touch(&self, records: &[StagedRecord]) {
+        let pages = || records.iter().filter_map(|record| self.pages.get(record.id as usize));
+        core::hint::black_box(pages().fold(0, |sum, (page, at)| sum | page.states.touch(at)));
+        core::hint::black_box(pages().fold(0, |sum, (page, at)| sum | page.states.touch_next(at)));
+    }
+
+    /// Makes an update's words of its residuals; of one that is skipped, none.
+    #[inline]
+    pub(super) fn resolve(
+        &self,
+        tick: u32,
+        record: &StagedRecord,
+        staged: &mut Staged,
+    ) -> Result<StagedOp, Violation> {
+        let StagedOp::Residuals { base, goes_on, mask } = record.op else { return Ok(record.op) };
+        let Some((states, at)) = self.pages.get(record.id as usize).map(|(page, at)| (&page.states, at))
+        else {
+            return Ok(StagedOp::Skip);
+        };
+        let newest = states.tick(at);
+        // The state before the newest, whether the words go on or not: a server that names it knows that it is there.
+        let known = match base {
+            _ if newest == 0 || tick <= states.destroyed(at) => None,
+            Base::Newest { depth: 0 } => states.state_before(at, tick, 0).map(|state| (state, None)),
+            Base::Newest { .. } => {
+                let pair = states.state_before(at, tick, 0).zip(states.state_before(at, tick, 1));
+                pair.map(|(state, older)| (state, Some((older, 1, 1))))
+            }
+            Base::Named { baseline, older: 0 } => states.state_at(at, baseline).map(|state| (state, None)),
+            Base::Named { baseline, older } => {
+                let pair = states.state_at(at, baseline).zip(states.state_at(at, older));
+                // Ages have 16 bits.
+                let ages = ((baseline - older) as u16, (tick - baseline) as u16);
+                pair.map(|(state, older)| (state, Some((older, ages.0, ages.1))))
+            }
+        };
+        let Some((state, older)) = known else {
+            if newest > 0 && tick > newest {
+                // A baseline that the server names was acked, and is among the newest.
+                return Err(Violation::Baseline { class: self.id_of_class, id: record.id });
+            }
+            return Ok(StagedOp::Skip);
+        };
+        let words = staged.state_mut(record, self.pages.form().size());
+        self.class.properties.resolve(mask, state, older.filter(|_| goes_on), words);
+        Ok(StagedOp::Update { mask })
+    }
+
+    /// Reads an update of any class.
+    pub(super) fn read_update(
         &mut self,
         id: usize,
-        against: Against,
+        Against { tick, base }: Against,
         mask: u64,
         source: &mut impl RecordSource,
-    ) -> Result<Outcome, Violation> {
-        let Against { tick, base } = against;
+        staged: &mut Staged,
+    ) -> Result<(), Violation> {
         let page = self.pages.get(id);
         let newest = page.map_or(0, |(page, at)| page.states.tick(at));
         let width = self.words.len();
@@ -236,8 +281,8 @@ impl Ghosts {
                 return Err(Violation::Baseline { class: self.id_of_class, id: id as u32 });
             }
             source.pass_over(&self.class, with_words, base.depth())?;
-            source.others(mask & !self.with_words, |reader| self.skip_bodies(mask, reader))?;
-            return Ok(Outcome::Skipped);
+            staged.push(self.id_of_class, id, StagedOp::Skip);
+            return self.read_bodies(mask, source, staged);
         }
         self.words.copy_from_slice(&self.bases[..width]);
         let (past, ahead) = match base {
@@ -247,134 +292,21 @@ impl Ghosts {
         };
         let bases = Bases { states: &mut self.bases, past, ahead };
         source.updated(&self.class, with_words, base.depth(), bases, &mut self.words)?;
-        if (self.initial != 0 || tick < newest)
-            && let Some((page, at)) = self.pages.get(id)
-        {
-            page.states.newest(at, &mut self.newest);
-        }
-        if self.initial != 0 {
-            // Those come with creates alone: the newest create's are these.
-            copy_words(&self.class, self.initial, &self.newest, &mut self.words);
-        }
-        if tick <= newest {
-            if tick < newest {
-                self.insert(id, tick);
-            }
-            source.others(mask & !self.with_words, |reader| self.skip_bodies(mask, reader))?;
-            return Ok(Outcome::Quiet);
-        }
-        let changed = self.differing(id, with_words);
-        self.push(id, tick);
-        let changed =
-            changed | source.others(mask & !self.with_words, |reader| self.read_bodies(id, mask, reader))?;
-        self.mark(id, changed);
-        Ok(Outcome::Quiet)
+        let op = StagedOp::Update { mask };
+        staged.push_words(self.id_of_class, id, op, &self.words, self.pages.form());
+        self.read_bodies(mask, source, staged)
     }
 
-    pub(super) fn destroy(&mut self, id: usize, tick: u32) -> Outcome {
-        // Its create may still be in flight: the end is remembered.
-        let (page, at) = self.pages.make(id);
-        let states = &mut page.states;
-        if tick <= states.destroyed(at) || states.tick(at) >= tick {
-            // About an earlier ghost with this id, or one that doesn't exist.
-            return Outcome::Skipped;
-        }
-        states.set_destroyed(at, tick);
-        page.version = page.version.wrapping_add(1);
-        let flags = states.flags(at);
-        if flags & ALIVE == 0 {
-            return Outcome::Skipped;
-        }
-        states.set_flags(at, flags & LISTED);
-        states.set_dirty(at, 0);
-        if self.departed.is_kept() && states.tick(at) > 0 {
-            let ticks = states.all_ticks(at).collect();
-            self.departed.push(id, tick, self.words.len(), ticks, |tick, words| {
-                states.at(at, tick, words);
-            });
-        }
-        states.clear(at);
-        let count = self.without_words.len();
-        page.bodies[at * count..][..count].fill(Box::default());
-        // One that the game has not heard of was never there for it.
-        if flags & FRESH == 0 { Outcome::Despawned } else { Outcome::Quiet }
-    }
-
-    /// Keeps the words as the newest of a ghost.
+    /// Reads the properties of a mask that have no words.
     #[inline]
-    fn push(&mut self, id: usize, tick: u32) {
-        let (page, at) = self.pages.make(id);
-        if page.bodies.is_empty() && !self.without_words.is_empty() {
-            page.bodies.resize(PAGE * self.without_words.len(), Box::default());
-        }
-        page.states.push(at, tick, &self.words);
-    }
-
-    /// Stores the words under an earlier tick. The newest ones are lent.
-    fn insert(&mut self, id: usize, tick: u32) {
-        if let Some((Page { states, version, .. }, at)) = self.pages.get_mut(id) {
-            *version = version.wrapping_add(1);
-            states.insert(at, tick, &self.words, &mut self.newest);
-        }
-    }
-
-    /// The properties of a mask whose words differ from the newest.
-    #[inline]
-    fn differing(&self, id: usize, mask: u64) -> u64 {
-        self.pages
-            .get(id)
-            .map_or(mask, |(page, at)| page.states.differing(at, &self.class, mask, &self.words))
-    }
-
-    #[inline]
-    fn mark(&mut self, id: usize, changed: u64) {
-        let (page, at) = self.pages.make(id);
-        let flags = page.states.flags(at);
-        page.states.set_dirty(at, page.states.dirty(at) | changed);
-        if flags & LISTED == 0 {
-            page.states.set_flags(at, flags | LISTED);
-            // Below the capacity.
-            self.listed.push(id as u32);
-        }
-    }
-
-    /// Reads the properties of a mask that have no words; returns those that changed.
-    #[inline]
-    fn read_bodies(&mut self, id: usize, mask: u64, reader: &mut BitReader<'_>) -> Result<u64, Violation> {
-        let mut changed = 0;
-        let count = self.without_words.len();
-        for (place, property) in self.without_words.iter().enumerate() {
-            if mask >> property & 1 == 0 {
-                continue;
-            }
-            self.body.clear();
-            self.class.properties.read_fields(reader, 1 << property, &mut self.body)?;
-            let (page, at) = self.pages.make(id);
-            let body = &mut page.bodies[at * count + place];
-            if **body != *self.body {
-                *body = self.body.as_slice().into();
-                changed |= 1 << property;
-            }
-        }
-        Ok(changed)
-    }
-
-    /// Passes over the properties of a mask that have no words.
-    #[inline]
-    fn skip_bodies(&mut self, mask: u64, reader: &mut BitReader<'_>) -> Result<(), Violation> {
-        for property in &self.without_words {
-            if mask >> property & 1 == 1 {
-                self.body.clear();
-                self.class.properties.read_fields(reader, 1 << property, &mut self.body)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-fn copy_words(class: &GhostClass, mask: u64, from: &[u64], to: &mut [u64]) {
-    for (i, _) in class.properties.of(mask) {
-        let range = class.properties.word_range(i);
-        to[range.clone()].copy_from_slice(&from[range]);
+    fn read_bodies(
+        &self,
+        mask: u64,
+        source: &mut impl RecordSource,
+        staged: &mut Staged,
+    ) -> Result<(), Violation> {
+        source.others(mask & !self.with_words, |reader| {
+            staged.read_bodies(&self.class.properties, &self.without_words, mask, reader)
+        })
     }
 }

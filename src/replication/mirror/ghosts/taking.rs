@@ -1,6 +1,7 @@
 //! The game's tick: what changed of a client's ghosts goes into its columns.
 
 use super::super::super::class::GhostClass;
+use super::super::{BATCH, SPARSE};
 use super::{ALIVE, FRESH, Ghosts, LISTED, OWNED, REPORTED_OWNED};
 
 impl Ghosts {
@@ -28,7 +29,12 @@ impl Ghosts {
 
     /// Calls `report` with each ghost that is new to the game, by id: before [`Ghosts::take`].
     pub(in super::super) fn take_spawns(&mut self, mut report: impl FnMut(u32)) {
-        self.listed.sort_unstable();
+        if !self.listed.is_sorted() {
+            self.listed.sort_unstable();
+        }
+        if !core::mem::take(&mut self.has_spawns) {
+            return;
+        }
         for id in &self.listed {
             if self.flags(*id as usize) & (ALIVE | FRESH) == ALIVE | FRESH {
                 report(*id);
@@ -49,27 +55,36 @@ impl Ghosts {
         let rows = self.rows_in(columns);
         let mut listed = core::mem::take(&mut self.listed);
         let first_waiting = listed.partition_point(|id| (*id as usize) < rows);
-        for id in &listed[..first_waiting] {
-            let Some((page, at)) = self.pages.get_mut(*id as usize) else { continue };
-            let flags = page.states.flags(at);
-            let mask = page.states.dirty(at);
-            page.states.set_dirty(at, 0);
-            let mut left = flags & !(LISTED | FRESH);
-            if flags & ALIVE == 0 {
-                page.states.set_flags(at, left);
-                continue;
+        let (class, form) = (&*self.class, self.pages.form());
+        for ids in listed[..first_waiting].chunks(BATCH) {
+            // Where few of a large world changed, each is where nothing else is: all are loaded at once.
+            if let [first, .., last] = ids
+                && (last - first) as usize > SPARSE * ids.len()
+            {
+                let pages = ids.iter().filter_map(|id| self.pages.get(*id as usize));
+                core::hint::black_box(pages.fold(0, |sum, (page, at)| sum | page.states.touch(at)));
             }
-            let (owned, reported_owned) = (flags & OWNED != 0, flags & REPORTED_OWNED != 0);
-            let owner = (owned != reported_owned).then_some(owned);
-            if owner.is_some() {
-                left ^= REPORTED_OWNED;
+            for id in ids {
+                let Some((page, at)) = self.pages.get_mut(*id as usize) else { continue };
+                let seen = |flags: u8| {
+                    let left = flags & !(LISTED | FRESH);
+                    if flags & ALIVE != 0 && is_owner_news(flags) { left ^ REPORTED_OWNED } else { left }
+                };
+                let Some((flags, mask, state)) = page.states.take_dirty(at, seen) else { continue };
+                if flags & ALIVE == 0 {
+                    continue;
+                }
+                if mask & self.with_words != 0 {
+                    if self.is_narrow {
+                        restore_narrow(class, *id as usize, mask, state, columns);
+                    } else {
+                        form.load(state, &mut self.newest);
+                        restore(class, *id as usize, mask & self.with_words, &self.newest, columns);
+                    }
+                }
+                let owner = is_owner_news(flags).then_some(flags & OWNED != 0);
+                report(*id, mask, flags & FRESH != 0, owner);
             }
-            page.states.set_flags(at, left);
-            if mask & self.with_words != 0 {
-                page.states.newest(at, &mut self.newest);
-                restore(&self.class, *id as usize, mask & self.with_words, &self.newest, columns);
-            }
-            report(*id, mask, flags & FRESH != 0, owner);
         }
         listed.drain(..first_waiting);
         // Their spawn was reported; their values follow when there are cells.
@@ -88,6 +103,21 @@ impl Ghosts {
             bytes.checked_div(property.field().node().size()).unwrap_or(usize::MAX)
         });
         sizes.min().unwrap_or(usize::MAX)
+    }
+}
+
+/// Whether the game has not heard that the client owns the ghost, or no more.
+#[inline]
+fn is_owner_news(flags: u8) -> bool {
+    (flags & OWNED != 0) != (flags & REPORTED_OWNED != 0)
+}
+
+/// As [`restore`], of a state of narrow words.
+#[inline]
+fn restore_narrow(class: &GhostClass, id: usize, mask: u64, state: &[u32], columns: &mut [&mut [u8]]) {
+    for (i, property) in class.properties.of(mask) {
+        let size = property.field().node().size();
+        property.restore_narrow(&state[class.properties.word_range(i)], &mut columns[i][id * size..][..size]);
     }
 }
 

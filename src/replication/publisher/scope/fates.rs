@@ -4,10 +4,49 @@ use super::super::super::class::HISTORY;
 use super::Scope;
 use super::record::{CarriedGhost, CarriedOp, GhostState};
 
+/// Where fewer of this many ids have a record in a packet, their records are loaded at once: each is in a cache line of its own.
+const SPARSE: usize = 4;
+
 impl Scope {
+    /// A packet of tick `sent` that carried these was delivered, or is lost.
+    pub(in super::super) fn handle_fates(
+        &mut self,
+        carried: &[CarriedGhost],
+        delivered: bool,
+        sent: u32,
+        tick: u32,
+    ) {
+        let [first, .., last] = carried else {
+            return carried.iter().for_each(|each| self.handle_fate(*each, delivered, sent, tick));
+        };
+        if usize::from(last.id.abs_diff(first.id)) > SPARSE * carried.len() {
+            self.load(carried.iter().map(|each| each.id.into()));
+        }
+        for each in carried {
+            // Most are.
+            if let Some(record) = self.records.get_mut(usize::from(each.id))
+                && delivered
+                && record.is_acked_by(*each)
+            {
+                record.acknowledge(sent, each.count, each.op == CarriedOp::Step);
+            } else {
+                self.handle_fate(*each, delivered, sent, tick);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn handle_fate(&mut self, carried: CarriedGhost, delivered: bool, sent: u32, tick: u32) {
+        if delivered {
+            self.handle_delivered(carried, sent, tick);
+        } else {
+            self.handle_lost(carried, sent, tick);
+        }
+    }
+
     /// The client has received a packet of tick `sent` that carried this.
     #[inline]
-    pub(in super::super) fn handle_delivered(&mut self, carried: CarriedGhost, sent: u32, tick: u32) {
+    fn handle_delivered(&mut self, carried: CarriedGhost, sent: u32, tick: u32) {
         let id = u32::from(carried.id);
         let record = &mut self.records[usize::from(carried.id)];
         let waits = record.waits();
@@ -42,7 +81,7 @@ impl Scope {
 
     /// A packet of tick `sent` that carried this is lost: what no later one carries is due again.
     #[inline]
-    pub(in super::super) fn handle_lost(&mut self, carried: CarriedGhost, sent: u32, tick: u32) {
+    fn handle_lost(&mut self, carried: CarriedGhost, sent: u32, tick: u32) {
         let record = &self.records[usize::from(carried.id)];
         let used = self.used[usize::from(carried.id) / 64] >> (carried.id % 64) & 1 == 1;
         let waits = used && record.waits();

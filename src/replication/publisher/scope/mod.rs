@@ -52,6 +52,8 @@ pub(super) struct Scope {
     /// By row; and a bit for each row that has a ghost.
     of_row: Vec<u32>,
     rows: Vec<u64>,
+    /// A bit for each row whose ghost has another number than the row.
+    other_ids: Vec<u64>,
 }
 
 impl Scope {
@@ -109,8 +111,11 @@ impl Scope {
         self.of_row[row as usize] = id as u32;
         if self.rows.len() <= row as usize / 64 {
             self.rows.resize(row as usize / 64 + 1, 0);
+            self.other_ids.resize(row as usize / 64 + 1, 0);
         }
         self.rows[row as usize / 64] |= 1 << (row % 64);
+        self.other_ids[row as usize / 64] &= !(1 << (row % 64));
+        self.other_ids[row as usize / 64] |= u64::from(id != row as usize) << (row % 64);
         self.mark_due(id as u32);
         true
     }
@@ -165,13 +170,22 @@ impl Scope {
     /// Marks changed rows, a bit each; rows that the client doesn't have cost nothing.
     #[inline]
     pub(super) fn mark_changed(&mut self, changed: &[u64]) {
-        let rows = core::mem::take(&mut self.rows);
-        for (block, (rows, changed)) in rows.iter().zip(changed).enumerate() {
-            for row in ones(rows & changed) {
+        let blocks = self.rows.len().min(changed.len());
+        for (block, changed) in changed[..blocks].iter().enumerate() {
+            let (changed, others) = (changed & self.rows[block], self.other_ids[block]);
+            if changed == 0 {
+                continue;
+            }
+            // Where a client was given all rows, each has its row's number: a block of them is marked at once.
+            if let Some(due) = self.due.get_mut(block) {
+                let marks = changed & !others;
+                self.due_count += (marks & !*due).count_ones() as usize;
+                *due |= marks;
+            }
+            for row in ones(changed & others) {
                 self.mark_due(self.of_row[block * 64 + row]);
             }
         }
-        self.rows = rows;
     }
 
     /// As [`Scope::mark_changed`], of rows that changed for some groups of clients only.
@@ -371,14 +385,19 @@ impl Scope {
 
     /// The same was written of these ghosts as of another client's with these keys; false, and nothing has changed, where any of
     /// them is another.
-    pub(super) fn take_run(&mut self, ids: &[u32], keys: &[u128], tick: u32) -> bool {
-        let differ = ids.iter().zip(keys).any(|(id, key)| self.records[*id as usize].key() != *key);
-        if differ {
+    pub(super) fn take_run(&mut self, ids: &[u32], keys: &[u128], blocks: &[(u32, u64)], tick: u32) -> bool {
+        let other = |id: &u32, key: &u128| self.records.get(*id as usize).is_none_or(|it| it.key() != *key);
+        if ids.iter().zip(keys).any(|(id, key)| other(id, key)) {
             return false;
         }
+        for (block, bits) in blocks {
+            let (due, ready) = (&mut self.due[*block as usize], &mut self.ready[*block as usize]);
+            self.due_count -= (*due & bits).count_ones() as usize;
+            (*due, *ready) = (*due & !bits, *ready & !bits);
+        }
         for id in ids {
-            self.clear_due(*id);
-            let record = &mut self.records[*id as usize];
+            // They were found above.
+            let Some(record) = self.records.get_mut(*id as usize) else { continue };
             record.sent = tick;
             record.count = record.count.wrapping_add(1);
         }

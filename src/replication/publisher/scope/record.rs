@@ -67,8 +67,10 @@ impl Hold {
     }
 }
 
-/// A client's ghost. Ghosts sent each tick are read each tick, so this is small.
+/// A client's ghost. Ghosts sent each tick are read each tick, so this is small. In the order of [`Record::key`], so that this is one
+/// load.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(16))]
 pub(super) struct Record {
     /// The tick of the last record sent, or 0.
     pub(super) sent: u32,
@@ -113,10 +115,10 @@ impl Record {
     #[inline]
     pub(super) fn key(&self) -> u128 {
         let Record { sent, acked, row, older_age, older_count, acked_count, count, state, hold } = *self;
-        let low = u64::from(sent) | u64::from(acked) << 32;
-        let bytes = [older_age, older_count, acked_count, count, state as u8, hold.0];
-        let bytes = bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte));
-        u128::from(low) | u128::from(bytes << 16 | u64::from(row)) << 64
+        let [low, high] = row.to_le_bytes();
+        let bytes = [low, high, older_age, older_count, acked_count, count, state as u8, hold.0];
+        let ticks = u64::from(sent) | u64::from(acked) << 32;
+        u128::from(ticks) | u128::from(u64::from_le_bytes(bytes)) << 64
     }
 
     /// How many records were sent after the one with this number.
@@ -129,6 +131,15 @@ impl Record {
     #[inline]
     pub(super) fn waits(&self) -> bool {
         self.state != GhostState::Destroying && self.since(self.acked_count) >= MAX_IN_FLIGHT
+    }
+
+    /// Whether the ack of this update proves that the client has its state, and nothing waits for it.
+    #[inline]
+    pub(super) fn is_acked_by(&self, update: CarriedGhost) -> bool {
+        matches!(update.op, CarriedOp::Update | CarriedOp::Step)
+            && self.state == GhostState::Live
+            && self.since(self.acked_count) < MAX_IN_FLIGHT
+            && self.since(update.base_count) < HISTORY
     }
 
     /// Whether nothing was sent of it that an ack could still count for: a message may have named it, and that is all.

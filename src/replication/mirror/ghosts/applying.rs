@@ -1,0 +1,186 @@
+//! The records of a packet that was read to its end: applies them.
+
+use super::super::super::class::GhostClass;
+use super::super::super::packet::Audience;
+use super::super::pages::{PAGE, Page};
+use super::super::staged::{Staged, StagedOp, StagedRecord};
+use super::{ALIVE, CHOSEN, FRESH, Ghosts, LISTED, OWNED, Outcome, REPORTED_OWNED};
+
+impl Ghosts {
+    /// Applies a record of a packet of this tick.
+    #[inline]
+    pub(in super::super) fn apply(&mut self, tick: u32, record: &StagedRecord, staged: &Staged) -> Outcome {
+        let id = record.id as usize;
+        match record.op {
+            StagedOp::Update { mask } => self.update(id, tick, mask, record, staged),
+            StagedOp::Create(audience) => self.create(id, tick, audience, record, staged),
+            StagedOp::Destroy => self.destroy(id, tick),
+            // Residuals are resolved by now.
+            StagedOp::Skip | StagedOp::Residuals { .. } => Outcome::Skipped,
+        }
+    }
+
+    fn create(
+        &mut self,
+        id: usize,
+        tick: u32,
+        audience: Audience,
+        record: &StagedRecord,
+        staged: &Staged,
+    ) -> Outcome {
+        let mask = self.class.created(audience.group(&self.class).into());
+        let state = staged.state(record, self.pages.form().size());
+        let page = self.pages.get(id);
+        let [newest, destroyed] =
+            page.map_or([0; 2], |(page, at)| [page.states.tick(at), page.states.destroyed(at)]);
+        if tick <= destroyed {
+            return Outcome::Skipped;
+        }
+        if tick <= newest {
+            if tick < newest {
+                self.insert(id, tick, state);
+            }
+            return Outcome::Quiet;
+        }
+        let fresh = newest == 0;
+        // The game has defaults of what wasn't sent, whatever words these have.
+        let begun = mask & !self.class.created(self.group(id));
+        let differing = self.differing(id, mask & self.with_words, state) | begun & self.with_words;
+        let changed = if fresh { self.class.properties.all() } else { differing };
+        self.push(id, tick, state);
+        self.rows = self.rows.max(id + 1);
+        let changed = changed | self.put_bodies(id, record, staged);
+        let (page, at) = self.pages.make(id);
+        let mut flags = page.states.flags(at) & !(OWNED | CHOSEN);
+        flags |= if audience.owner { OWNED } else { 0 } | if audience.chosen { CHOSEN } else { 0 };
+        if fresh {
+            self.has_spawns = true;
+            // The game knows of no ghost that it was owned.
+            flags = flags & !REPORTED_OWNED | ALIVE | FRESH | if audience.owner { REPORTED_OWNED } else { 0 };
+        }
+        page.states.set_flags(at, flags);
+        self.mark(id, changed);
+        Outcome::Quiet
+    }
+
+    #[inline]
+    fn update(&mut self, id: usize, tick: u32, mask: u64, record: &StagedRecord, staged: &Staged) -> Outcome {
+        let mut state = staged.state(record, self.pages.form().size());
+        let Some((page, at)) = self.pages.get(id) else { return Outcome::Skipped };
+        let newest = page.states.tick(at);
+        // A record before it in the packet may have ended it.
+        if newest == 0 || tick <= page.states.destroyed(at) {
+            return Outcome::Skipped;
+        }
+        let whole: Vec<u32>;
+        if self.initial != 0 {
+            // Those come with creates alone: the newest create's are these.
+            page.states.newest(at, &mut self.newest);
+            self.pages.form().load(state, &mut self.words);
+            copy_words(&self.class, self.initial, &self.newest, &mut self.words);
+            whole = self.pages.form().stored(&self.words);
+            state = &whole;
+        }
+        if tick <= newest {
+            if tick < newest {
+                self.insert(id, tick, state);
+            }
+            return Outcome::Quiet;
+        }
+        let changed = self.differing(id, mask & self.with_words, state);
+        self.push(id, tick, state);
+        let changed = changed | self.put_bodies(id, record, staged);
+        self.mark(id, changed);
+        Outcome::Quiet
+    }
+
+    fn destroy(&mut self, id: usize, tick: u32) -> Outcome {
+        // Its create may still be in flight: the end is remembered.
+        let (page, at) = self.pages.make(id);
+        let states = &mut page.states;
+        if tick <= states.destroyed(at) || states.tick(at) >= tick {
+            // About an earlier ghost with this id, or one that doesn't exist.
+            return Outcome::Skipped;
+        }
+        states.set_destroyed(at, tick);
+        page.version = page.version.wrapping_add(1);
+        let flags = states.flags(at);
+        if flags & ALIVE == 0 {
+            return Outcome::Skipped;
+        }
+        states.set_flags(at, flags & LISTED);
+        states.set_dirty(at, 0);
+        if self.departed.is_kept() && states.tick(at) > 0 {
+            let ticks = states.all_ticks(at).collect();
+            self.departed.push(id, tick, self.words.len(), ticks, |tick, words| {
+                states.at(at, tick, words);
+            });
+        }
+        states.clear(at);
+        let count = self.without_words.len();
+        page.bodies[at * count..][..count].fill(Box::default());
+        // One that the game has not heard of was never there for it.
+        if flags & FRESH == 0 { Outcome::Despawned } else { Outcome::Quiet }
+    }
+
+    /// Keeps a state as the newest of a ghost.
+    #[inline]
+    fn push(&mut self, id: usize, tick: u32, state: &[u32]) {
+        let (page, at) = self.pages.make(id);
+        if page.bodies.is_empty() && !self.without_words.is_empty() {
+            page.bodies.resize(PAGE * self.without_words.len(), Box::default());
+        }
+        page.states.push(at, tick, state);
+    }
+
+    /// Keeps a state of an earlier tick than the newest.
+    #[inline(never)]
+    fn insert(&mut self, id: usize, tick: u32, state: &[u32]) {
+        self.pages.form().load(state, &mut self.words);
+        if let Some((Page { states, version, .. }, at)) = self.pages.get_mut(id) {
+            *version = version.wrapping_add(1);
+            states.insert(at, tick, &self.words, &mut self.newest);
+        }
+    }
+
+    /// The properties of a mask whose words differ from the newest.
+    #[inline]
+    fn differing(&self, id: usize, mask: u64, state: &[u32]) -> u64 {
+        let page = self.pages.get(id);
+        page.map_or(mask, |(page, at)| page.states.differing(at, &self.class, mask, state))
+    }
+
+    #[inline]
+    fn mark(&mut self, id: usize, changed: u64) {
+        let (page, at) = self.pages.make(id);
+        let flags = page.states.flags(at);
+        page.states.set_dirty(at, page.states.dirty(at) | changed);
+        if flags & LISTED == 0 {
+            page.states.set_flags(at, flags | LISTED);
+            // Below the capacity.
+            self.listed.push(id as u32);
+        }
+    }
+
+    /// Keeps a record's properties without words; returns those that changed.
+    #[inline]
+    fn put_bodies(&mut self, id: usize, record: &StagedRecord, staged: &Staged) -> u64 {
+        let mut changed = 0;
+        for (place, read) in staged.bodies(record) {
+            let (page, at) = self.pages.make(id);
+            let body = &mut page.bodies[at * self.without_words.len() + place];
+            if **body != *read {
+                *body = read.into();
+                changed |= 1 << self.without_words[place];
+            }
+        }
+        changed
+    }
+}
+
+fn copy_words(class: &GhostClass, mask: u64, from: &[u64], to: &mut [u64]) {
+    for (i, _) in class.properties.of(mask) {
+        let range = class.properties.word_range(i);
+        to[range.clone()].copy_from_slice(&from[range]);
+    }
+}

@@ -1,0 +1,126 @@
+//! What a packet says, before any of it counts.
+//!
+//! Promises: a packet is read to its end before its first record is applied, so one that is refused leaves nothing. Memory is
+//! kept for the next packet.
+
+use core::ops::Range;
+
+use super::super::packet::{Audience, Base, Violation};
+use super::states::Form;
+use crate::wire::{BitReader, Properties};
+
+/// What a record does, once its packet was read.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum StagedOp {
+    /// The properties of a mask have these words.
+    Update {
+        mask: u64,
+    },
+    /// As an update, of which only residuals were read: against this base, and whether the words go on.
+    Residuals {
+        base: Base,
+        goes_on: bool,
+        mask: u64,
+    },
+    Create(Audience),
+    Destroy,
+    /// It is passed over.
+    Skip,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StagedRecord {
+    pub(super) class: u32,
+    pub(super) id: u32,
+    pub(super) op: StagedOp,
+    /// Where its state begins, and its properties without words.
+    words: usize,
+    bodies: (usize, usize),
+}
+
+/// The records of a packet.
+#[derive(Debug, Default)]
+pub(super) struct Staged {
+    pub(super) records: Vec<StagedRecord>,
+    /// States as they are stored: one after the other.
+    words: Vec<u32>,
+    /// Values without words: their place among those of the class, and their bytes.
+    bodies: Vec<(usize, Range<usize>)>,
+    bytes: Vec<u8>,
+    /// Records that were passed over and aren't here.
+    pub(super) skipped: u64,
+}
+
+impl Staged {
+    pub(super) fn clear(&mut self) {
+        self.records.clear();
+        self.words.clear();
+        self.bodies.clear();
+        self.bytes.clear();
+        self.skipped = 0;
+    }
+
+    /// Adds a record without a state.
+    pub(super) fn push(&mut self, class: u32, id: usize, op: StagedOp) {
+        let (words, bodies) = (self.words.len(), (self.bodies.len(), self.bodies.len()));
+        // Below the capacity.
+        self.records.push(StagedRecord { class, id: id as u32, op, words, bodies });
+    }
+
+    /// Adds a record with room for a state of this many numbers.
+    #[inline]
+    pub(super) fn push_room(&mut self, class: u32, id: usize, op: StagedOp, size: usize) -> &mut [u32] {
+        let words = self.words.len();
+        self.push(class, id, op);
+        self.words.resize(words + size, 0);
+        &mut self.words[words..]
+    }
+
+    /// Adds a record with these words.
+    pub(super) fn push_words(&mut self, class: u32, id: usize, op: StagedOp, words: &[u64], form: Form) {
+        form.store(words, self.push_room(class, id, op, form.size()));
+    }
+
+    /// Reads the properties of a mask that have no words, for the last record.
+    ///
+    /// # Errors
+    /// Everything that reading a message refuses.
+    pub(super) fn read_bodies(
+        &mut self,
+        properties: &Properties,
+        without_words: &[usize],
+        mask: u64,
+        reader: &mut BitReader<'_>,
+    ) -> Result<(), Violation> {
+        for (place, property) in without_words.iter().enumerate() {
+            if mask >> property & 1 == 1 {
+                let start = self.bytes.len();
+                properties.read_fields(reader, 1 << property, &mut self.bytes)?;
+                self.bodies.push((place, start..self.bytes.len()));
+            }
+        }
+        if let Some(last) = self.records.last_mut() {
+            last.bodies.1 = self.bodies.len();
+        }
+        Ok(())
+    }
+
+    /// The state of a record, of this many numbers, to be changed.
+    #[inline]
+    pub(super) fn state_mut(&mut self, record: &StagedRecord, size: usize) -> &mut [u32] {
+        &mut self.words[record.words..][..size]
+    }
+
+    /// The state of a record, of this many numbers.
+    #[inline]
+    pub(super) fn state(&self, record: &StagedRecord, size: usize) -> &[u32] {
+        &self.words[record.words..][..size]
+    }
+
+    /// Its values without words: their place among those of the class, and their bodies.
+    #[inline]
+    pub(super) fn bodies(&self, record: &StagedRecord) -> impl Iterator<Item = (usize, &[u8])> {
+        let bodies = &self.bodies[record.bodies.0..record.bodies.1];
+        bodies.iter().map(|(place, range)| (*place, &self.bytes[range.clone()]))
+    }
+}
