@@ -67,10 +67,16 @@ links:
 	cargo bench --bench links
 endif
 
-# Ghosts in the scenes of benches/ghosts, and the same by hand in NumPy; writes benches/ghosts/results.json.
+# Ghosts in the scenes of benches/ghosts, and the same by hand in NumPy; writes results.json and RESULTS.md there. With
+# `make ghosts ARGS=--rivals` on other libraries too, which are built first: some minutes.
 ghosts: $(VENV)/.dev
-	cargo bench --bench ghosts -- $(ARGS)
-	$(BIN)/python benches/ghosts/broadcast.py $(ARGS)
+	cargo bench --bench ghosts -- $(filter-out --rivals,$(ARGS))
+	$(BIN)/python benches/ghosts/broadcast.py $(filter-out --rivals,$(ARGS))
+ifneq ($(filter --rivals,$(ARGS)),)
+	cargo run --release --locked --ignore-rust-version --manifest-path benches/ghosts/rivals/Cargo.toml \
+		--target-dir target/rivals -- $(filter-out --rivals,$(ARGS))
+endif
+	$(BIN)/python benches/ghosts/report.py
 
 # What hides latency: clocks, inputs, prediction, in virtual time; writes benches/latency/results.json.
 latency: $(VENV)/.built $(VENV)/.dev

@@ -1,0 +1,64 @@
+//! A client's line: messages either way, each this many ticks late, some of them lost.
+//!
+//! What a library sends reliably it hands to a transport that isn't part of it: such a message, when it is lost, arrives a round
+//! trip later, and those behind it wait.
+
+use std::collections::VecDeque;
+
+/// How a line is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    /// Ticks each way: 0 is within the tick.
+    pub(crate) ticks: u32,
+    pub(crate) loss: f64,
+}
+
+/// One way of a line, for what a library sends.
+#[derive(Debug)]
+pub(crate) struct Way<M> {
+    path: Path,
+    state: u64,
+    queue: VecDeque<(u32, M)>,
+    /// Reliable ones, in order.
+    ordered: VecDeque<(u32, M)>,
+}
+
+impl<M> Way<M> {
+    pub(crate) fn new(path: Path, seed: u64) -> Self {
+        let state = (seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Way { path, state, queue: VecDeque::new(), ordered: VecDeque::new() }
+    }
+
+    fn is_lost(&mut self) -> bool {
+        // xorshift64*
+        self.state ^= self.state >> 12;
+        self.state ^= self.state << 25;
+        self.state ^= self.state >> 27;
+        let drawn = self.state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11;
+        (drawn as f64) < self.path.loss * (1u64 << 53) as f64
+    }
+
+    pub(crate) fn send(&mut self, tick: u32, reliable: bool, message: M) {
+        let (lost, at) = (self.is_lost(), tick + self.path.ticks);
+        match (reliable, lost) {
+            (true, _) => {
+                let at = if lost { at + 2 * self.path.ticks + 1 } else { at };
+                let last = self.ordered.back().map_or(0, |(at, _)| *at);
+                self.ordered.push_back((at.max(last), message));
+            }
+            (false, true) => {}
+            (false, false) => self.queue.push_back((at, message)),
+        }
+    }
+
+    /// What has arrived by now, reliable messages first.
+    pub(crate) fn receive(&mut self, tick: u32) -> Vec<M> {
+        let mut arrived = Vec::new();
+        for queue in [&mut self.ordered, &mut self.queue] {
+            while queue.front().is_some_and(|(at, _)| *at <= tick) {
+                arrived.extend(queue.pop_front().map(|(_, message)| message));
+            }
+        }
+        arrived
+    }
+}
