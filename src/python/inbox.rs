@@ -287,7 +287,9 @@ impl Everything {
             match item {
                 Some(item) => break (place.0, place.1, item),
                 // The calls after the last message.
-                None if next.0 == 2 => drop(inbox.run_calls(py, None)?),
+                None if next.0 == 2 => {
+                    inbox.run_calls(py, None)?;
+                }
                 None => {}
             }
         };
