@@ -101,6 +101,8 @@ impl Sink for Zeros {
 /// A link in each direction, and the connections over it.
 pub(crate) struct Line {
     pub(crate) now: Instant,
+    /// How finely time passes.
+    pub(crate) quantum: Duration,
     pub(crate) links: [Link<Carried>; 2],
     pub(crate) flows: Vec<Flow>,
     pub(crate) company: Vec<Company>,
@@ -140,6 +142,7 @@ impl Line {
         Rng::seeded(seed).fill(&mut content);
         Line {
             now: Instant::ZERO,
+            quantum: Duration::from_millis(1),
             links: [link(0, seed), link(1, seed + 1_000_003)],
             flows: Vec::new(),
             company: Vec::new(),
@@ -217,11 +220,14 @@ impl Line {
         self.flows[flow].latencies.len() as f64 / self.counted.len() as f64
     }
 
-    /// A millisecond.
+    /// A quantum of time.
     pub(crate) fn step(&mut self) {
-        self.now += Duration::from_millis(1);
-        let millis = self.now.as_nanos() / 1_000_000;
-        let tick = |hz: u64, phase: u64| (millis + phase) * hz / 1000 != (millis + phase - 1) * hz / 1000;
+        self.now += self.quantum;
+        let (now, quantum) = (self.now.as_nanos(), self.quantum.as_nanos() as u64);
+        let tick = |hz: u64, phase: u64| {
+            let now = now + phase * 1_000_000;
+            now * hz / 1_000_000_000 != (now - quantum) * hz / 1_000_000_000
+        };
         let game_tick = tick(60, 0);
         if game_tick {
             self.game_sent.push(self.now);

@@ -34,6 +34,12 @@ fn a_shallow_queue_drops_little_and_is_filled() {
 }
 
 #[test]
+fn a_shallow_queue_is_left_to_a_cubic_too() {
+    let rows = [5.0, 10.0, 15.0].map(|queue| scenes::cubic_in_shallow((10.0, 50.0, queue), 1));
+    each(rows.into(), |_, of| of("dropped %") <= 2.0 && (30.0..=70.0).contains(&of("its %")));
+}
+
+#[test]
 fn a_link_that_loses_a_tenth_is_used() {
     each(scenes::heavy_loss(1), |row, of| {
         let mbit: f64 = row.case.split(' ').next().unwrap().parse().unwrap();

@@ -159,25 +159,49 @@ pub(crate) fn shallow_queue(seed: u64) -> Vec<Row> {
     SHALLOW.into_iter().map(row).collect()
 }
 
+/// In steps of a tenth of a millisecond: longer ones let a flow send as much at once as the queue holds, and the flow
+/// that sends first has all of it.
+fn fine_steps((mbit, rtt, queue): (f64, f64, f64), seed: u64) -> Line {
+    let mut line = with_flow(link(mbit, rtt, queue), Act::AT_ONCE, seed);
+    line.quantum = Duration::from_micros(100);
+    line
+}
+
+/// The percentage that a cubic gets that comes after a cubic.
+fn second_cubic(case: (f64, f64, f64), seed: u64) -> f64 {
+    let mut line = fine_steps(case, seed);
+    line.add_tcp(Kind::Cubic, 0);
+    line.run(3.0);
+    line.add_tcp(Kind::Cubic, 0);
+    line.run(10.0);
+    let meter = Meter::start(&line);
+    line.run(30.0);
+    let rates = meter.tcp(&line);
+    100.0 * rates[1] / (rates[0] + rates[1])
+}
+
+/// A link's Mbit/s, round trip and queue in ms: a cubic comes after us.
+pub(crate) fn cubic_in_shallow(case: (f64, f64, f64), seed: u64) -> Row {
+    let mut line = fine_steps(case, seed);
+    line.send_zeros(0, ENDLESS);
+    line.run(3.0);
+    line.add_tcp(Kind::Cubic, 0);
+    line.run(10.0);
+    let meter = Meter::start(&line);
+    line.run(30.0);
+    let (mbit, rtt, queue) = case;
+    let mut figures = alone_figures(&line, &meter, mbit);
+    let theirs = meter.tcp(&line)[0];
+    figures.extend([("cubic Mbit/s", theirs), ("its %", 100.0 * theirs / (theirs + figures[0].1))]);
+    let case = format!("{mbit} Mbit/s, {rtt} ms, queue {queue} ms");
+    Row { scene: "shallow queue beside cubic", case, figures }
+}
+
 fn shallow_beside_cubic(seed: u64) -> Vec<Row> {
-    let row = |(mbit, rtt, queue)| {
-        let mut line = with_flow(link(mbit, rtt, queue), Act::AT_ONCE, seed);
-        line.add_tcp(Kind::Cubic, 0);
-        line.run(30.0);
-        let alone = line.company.remove(0).tcp.arrived as f64 * 8e-6 / 30.0;
-        let mut line = with_flow(link(mbit, rtt, queue), Act::AT_ONCE, seed);
-        line.send_zeros(0, ENDLESS);
-        line.run(3.0);
-        line.add_tcp(Kind::Cubic, 0);
-        line.run(10.0);
-        let meter = Meter::start(&line);
-        line.run(30.0);
-        let mut figures = alone_figures(&line, &meter, mbit);
-        let theirs = meter.tcp(&line)[0];
-        figures.extend([("cubic Mbit/s", theirs), ("its %", 100.0 * theirs / (theirs + figures[0].1))]);
-        figures.push(("it alone Mbit/s", alone));
-        let case = format!("{mbit} Mbit/s, {rtt} ms, queue {queue} ms");
-        Row { scene: "shallow queue beside cubic", case, figures }
+    let row = |case| {
+        let mut row = cubic_in_shallow(case, seed);
+        row.figures.push(("its % beside a cubic", second_cubic(case, seed)));
+        row
     };
     SHALLOW.into_iter().map(row).collect()
 }

@@ -24,7 +24,7 @@
 use super::competition::{Circumstances, Competition};
 use super::delay::{Delay, MAX_TICK};
 use super::delivery::{Epoch, Passage};
-use super::loss::Loss;
+use super::loss::{Loss, Signs};
 use super::startup::{Path, Startup};
 use super::{AdaptiveConfig, CongestionConfig, Controller, RoundTrip, SentStamp};
 use crate::time::{Duration, Instant};
@@ -38,6 +38,10 @@ const PACKET: f64 = 1_215.0;
 const TARGET: f64 = 8.0;
 const MIN_TARGET: f64 = 0.002;
 const MAX_TARGET: f64 = 0.010;
+
+/// No more than this part of a queue that overflowed, so that others' packets find room.
+const FILLED: f64 = 0.5;
+const MIN_FILLED: f64 = 0.001;
 
 /// The part of both ends' ticks that is added to the target, because ticks blur the measurement.
 const TARGET_TICKS: f64 = 0.25;
@@ -82,6 +86,10 @@ const CHANCE: f64 = 1.5 * PACKET;
 const BLURRED: f64 = 0.15;
 const MAX_UNHINDERED_LOSS: f64 = 0.12;
 
+/// Waits tell little of a queue where more than this share of packets is overtaken; it is smoothed over this many.
+const MAX_OVERTAKEN: f64 = 0.005;
+const OVERTAKEN_OF: f64 = 1_000.0;
+
 /// How much less than the capacity goes out in ProbeRTT: twice what drains the queue if all of it were ours, since
 /// of a queue that is shared we drain no more than our part.
 const MIN_PROBE_RTT_DEPTH: f64 = 0.3;
@@ -124,6 +132,9 @@ pub(super) struct Adaptive {
     last_bulk: Instant,
     /// The greatest capacity, forgotten within some hundred epochs.
     best: f64,
+    /// When the newest packet acked was sent, and the share of recent packets that came after newer ones.
+    newest_acked: Instant,
+    overtaken: f64,
 }
 
 /// The packets in flight, with bytes.
@@ -188,6 +199,8 @@ impl Adaptive {
             app_limited: true,
             last_bulk: Instant::ZERO,
             best: 0.0,
+            newest_acked: Instant::ZERO,
+            overtaken: 0.0,
         }
     }
 
@@ -247,7 +260,9 @@ impl Adaptive {
 
     /// The wait in the queue to aim for.
     fn target(&self) -> f64 {
+        let full = self.loss.as_ref().and_then(|loss| loss.full_queue()).unwrap_or(f64::INFINITY);
         let own = (TARGET / self.capacity.max(1.0).sqrt()).clamp(MIN_TARGET, MAX_TARGET);
+        let own = own.min((FILLED * full).max(MIN_FILLED));
         let spacing = PACKET / self.capacity.max(20.0 * PACKET);
         own + (TARGET_TICKS * self.delay.ticks()).min(MAX_TARGET_TICKS)
             + (TARGET_JITTER * (self.delay.jitter() - spacing).max(0.0)).min(MAX_TARGET_JITTER)
@@ -320,6 +335,7 @@ impl Adaptive {
         }
         if !sent_in_startup {
             self.epoch.least_queue = self.epoch.least_queue.min(self.delay.queue());
+            self.epoch.waits.on_acked(wait);
             self.competition.on_queue(wait);
         }
     }
@@ -340,13 +356,14 @@ impl Adaptive {
             }
         } else if !self.competition.is_testing() && queue < 2.0 * target {
             let seconds = epoch.delivered.max(1.0) / rate.max(1.0);
-            self.loss.get_or_insert_default().end_epoch(
-                now,
-                &epoch,
-                seconds,
-                queue > 0.5 * target,
-                quiet && self.epochs_without_queue > 1,
-            );
+            let signs = Signs {
+                target,
+                rtt: self.delay.feedback(),
+                blur: self.delay.jitter(),
+                clear: self.is_clear(),
+                unhindered: quiet && self.epochs_without_queue > 1,
+            };
+            self.loss.get_or_insert_default().end_epoch(now, &epoch, seconds, signs);
         }
         let fruitful = 1.0 + (0.5 * self.first_growth()).min(FRUITFUL);
         let more = rate > (fruitful + CHANCE / epoch.delivered.max(PACKET)) * self.capacity || quiet;
@@ -395,6 +412,11 @@ impl Adaptive {
         grown > 0.0 && blur > BLURRED && epoch.lost < overflow * all + 1.5 * PACKET
     }
 
+    /// Whether waits tell of a queue: no packets overtake others, and ticks are much shorter than an epoch.
+    fn is_clear(&self) -> bool {
+        self.overtaken < MAX_OVERTAKEN && self.delay.ticks() < BLURRED * self.epoch_length()
+    }
+
     fn epoch_length(&self) -> f64 {
         self.delay.feedback().max(2.0 * self.delay.ticks()).max(MIN_EPOCH)
     }
@@ -441,6 +463,8 @@ impl Controller for Adaptive {
         let mut delivered = 0.0;
         for (stamp, late) in acked {
             let bytes = f64::from(stamp.bytes);
+            let came_late = f64::from(u8::from(stamp.sent_at < self.newest_acked));
+            self.overtaken += (came_late - self.overtaken) / OVERTAKEN_OF;
             if !late {
                 self.flight.remove(stamp);
             } else if !stamp.sent_in_startup {
@@ -452,6 +476,8 @@ impl Controller for Adaptive {
             }
             delivered += bytes;
         }
+        self.newest_acked =
+            acked.iter().map(|(stamp, _)| stamp.sent_at).fold(self.newest_acked, Instant::max);
         self.learn_startup(now, acked);
         if core::mem::replace(&mut self.pausing, acked.last().is_some_and(|(stamp, _)| stamp.sent_in_startup))
         {
@@ -476,6 +502,7 @@ impl Controller for Adaptive {
         self.flight.remove(&stamp);
         if !stamp.sent_in_startup {
             self.epoch.lost += f64::from(stamp.bytes);
+            self.epoch.waits.on_lost();
         } else if let Some(startup) = self.startup.as_mut().filter(|_| stamp.bulk) {
             startup.on_lost(&stamp);
         }

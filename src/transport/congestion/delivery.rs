@@ -6,6 +6,15 @@ use crate::time::Instant;
 /// peer's clock may lie.
 const MAX_COMPRESSION: f64 = 2.0;
 
+/// The part of former epochs' waits that counts after one more.
+const KEEP_WAITS: f64 = 0.97;
+
+/// Waits before losses are longer than others if their mean is, by this many standard deviations and at least by this
+/// many seconds. From fewer losses nothing is concluded.
+const DEVIATIONS: f64 = 3.0;
+const MIN_LONGER: f64 = 0.0003;
+const MIN_LOSSES: f64 = 2.5;
+
 /// When a packet was sent, by our clock, and came, by the peer's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Passage {
@@ -33,12 +42,81 @@ pub(super) struct Epoch {
     pub(super) lost: f64,
     /// The shortest wait in the queue, in seconds.
     pub(super) least_queue: f64,
+    pub(super) waits: Waits,
+}
+
+/// How many seconds packets waited in the queue, and how many those did that were acked last before a loss was noticed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waits {
+    count: f64,
+    sum: f64,
+    squares: f64,
+    losses: f64,
+    before_losses: f64,
+    last: f64,
+}
+
+impl Waits {
+    pub(super) fn on_acked(&mut self, wait: f64) {
+        self.last = wait;
+        self.count += 1.0;
+        self.sum += wait;
+        self.squares += wait * wait;
+    }
+
+    pub(super) fn on_lost(&mut self) {
+        if self.count > 0.0 {
+            self.losses += 1.0;
+            self.before_losses += self.last;
+        }
+    }
+
+    /// Adds those of an epoch; former ones count less then.
+    pub(super) fn add(&mut self, epoch: &Waits) {
+        let sum = |before: f64, more: f64| before * KEEP_WAITS + more;
+        *self = Waits {
+            count: sum(self.count, epoch.count),
+            sum: sum(self.sum, epoch.sum),
+            squares: sum(self.squares, epoch.squares),
+            losses: sum(self.losses, epoch.losses),
+            before_losses: sum(self.before_losses, epoch.before_losses),
+            last: epoch.last,
+        };
+    }
+
+    pub(super) fn mean(&self) -> f64 {
+        self.sum / self.count.max(1.0)
+    }
+
+    /// The mean wait before losses.
+    pub(super) fn before_losses(&self) -> Option<f64> {
+        (self.losses > 0.0).then_some(self.before_losses / self.losses)
+    }
+
+    /// The mean wait before losses, if it is longer than others by more than chance makes of it.
+    pub(super) fn where_lost(&self) -> Option<f64> {
+        let (count, losses) = (self.count.max(1.0), self.losses.max(1e-9));
+        let mean = self.sum / count;
+        let deviation = (self.squares / count - mean * mean).max(0.0).sqrt();
+        let before_losses = self.before_losses()?;
+        let longer = before_losses - mean;
+        (self.losses > MIN_LOSSES && longer > MIN_LONGER && longer > DEVIATIONS * deviation / losses.sqrt())
+            .then_some(before_losses)
+    }
 }
 
 impl Epoch {
     pub(super) fn new(now: Instant, since: Option<Passage>) -> Self {
         let (delivered, app_limited, lost) = (0.0, 0.0, 0.0);
-        Epoch { began: now, since, delivered, app_limited, lost, least_queue: f64::INFINITY }
+        Epoch {
+            began: now,
+            since,
+            delivered,
+            app_limited,
+            lost,
+            least_queue: f64::INFINITY,
+            waits: Waits::default(),
+        }
     }
 
     /// Bytes a second that arrived: by the peer's clock if that is known, so that acks which wait and come in groups change

@@ -5,8 +5,12 @@
 //! If as many are still lost, the link loses them, and we send more by that share. If few are, the queue overflowed:
 //! the rate then stays below what overflowed it, and well below if others contend for it (as BBR version 3 bounds
 //! what is in flight, draft-ietf-ccwg-bbr-02, 5.5.10), until it is tried again.
+//!
+//! Others that overflow the queue at any rate of ours look like a link that loses by itself. But then a queue stays in
+//! the test, which goes on with much less, and losses come where the queue is long. Where packets are overtaken, or
+//! ticks are long, waits show no queue, and nothing is concluded about others from them.
 
-use super::delivery::Epoch;
+use super::delivery::{Epoch, Waits};
 use crate::time::{Duration, Instant};
 
 /// Bytes of a packet, for how much chance adds.
@@ -51,24 +55,79 @@ const MIN_TEST_LOSSES: f64 = 3.0;
 /// Fewer than this part of the share before are lost if the queue overflowed.
 const FEWER: f64 = 0.34;
 
+/// A queue that is still longer in a test than this part of what it was, and of our target, isn't ours alone: others may
+/// fill what we leave, and lose as much for us as before. Then this part of what arrived is sent, which they can't fill
+/// at once.
+const QUEUE_STAYS: f64 = 0.4;
+const MIN_STAYING: f64 = 0.25;
+/// Seconds by which clocks blur waits.
+const BLUR: f64 = 0.001;
+const DEEP: f64 = 0.6;
+/// Fewer packets lost before a test, and in it expected, don't tell others from chance.
+const MIN_OTHERS_LOSSES: f64 = 2.0;
+
 /// The interval between tests, doubled each time that the link was found to lose by itself.
 const TEST_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_LOSSY_TESTS: u32 = 4;
+/// The same for a share that is known and larger than this: it may have been others'.
+const LARGE: f64 = 0.06;
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// The rate after an overflow, as a part of what arrived: alone, and beside others (Cubic's).
 const ALONE: f64 = 0.97;
 const CONTENDED: f64 = 0.7;
 
-/// Others contend if less arrived when the queue overflowed than this part of what once did.
-const CONTENDED_BELOW: f64 = 0.9;
+/// Others contend if less arrived when the queue overflowed than this part of what once did, minutes ago at most; where
+/// waits are blurred, than this part of half a minute ago.
+const CONTENDED_BELOW: f64 = 0.95;
+const MAX_RATE_SECONDS: f64 = 1_000.0;
+/// So do they if it was less than this twice in a row.
+const SOMEWHAT_BELOW: f64 = 0.985;
+const CONTENDED_BELOW_IF_BLURRED: f64 = 0.9;
+const MAX_RATE_SECONDS_IF_BLURRED: f64 = 30.0;
+
+/// The wait at which the queue overflowed is taken for more by this much each second.
+const FULL_QUEUE_RAISE_A_SECOND: f64 = 0.1;
+
+/// While we lose no more than this share beside others, at least this part of what once arrived stays ours.
+const FLOOR: f64 = 0.4;
+const MAX_FLOOR_LOSS: f64 = 0.03;
+
+/// For this long others are taken to be there still.
+const OTHERS_STAY: Duration = Duration::from_secs(20);
 
 /// How long that rate is held before more is tried, and how much more for each epoch then.
 const HOLD: Duration = Duration::from_secs(2);
 const RAISE: f64 = 1.02;
 
-/// How much more for each second beside others: some seconds to be back, which leaves Cubic time to take its share
-/// (like BBR version 3's time between probes).
+/// And while it is at most this many times what overflowed: slowly, so that little doesn't fit.
+const NEAR: f64 = 1.04;
+const RAISE_NEAR: f64 = 1.004;
+
+/// Beside others: packets by which Reno's window grows in a round trip if it keeps 0.7 of it, and Cubic's by the cubed
+/// seconds (RFC 9438). More is tried when Reno would be back, or after this many seconds (like BBR version 3's time
+/// between probes): what is spread evenly overflows a queue less often than what TCP sends.
+const RENO: f64 = 0.53;
+const CUBIC: f64 = 0.4;
+const MAX_CONTENDED_HOLD: f64 = 3.0;
+
+/// Where waits are blurred: how much more for each second.
 const RAISE_A_SECOND: f64 = 0.08;
+
+/// What else shows at the end of an epoch, besides its losses. Times are seconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Signs {
+    /// The wait in the queue that we aim for.
+    pub(super) target: f64,
+    /// The round trip without queues.
+    pub(super) rtt: f64,
+    /// By how much ticks and jitter blur waits.
+    pub(super) blur: f64,
+    /// Waits tell of a queue: few packets are overtaken, and ticks are short.
+    pub(super) clear: bool,
+    /// The rate keeps rising, with fewer losses than an overflowing queue would cause.
+    pub(super) unhindered: bool,
+}
 
 /// The losses of recent epochs, and the conclusions. Rates are bytes a second.
 #[derive(Debug, Default)]
@@ -86,8 +145,18 @@ pub(super) struct Loss {
     lossy_tests: u32,
     tested_at: Instant,
     ceiling: Option<Ceiling>,
-    /// The most that ever arrived, forgotten in a minute or so.
+    /// The most that ever arrived, forgotten in some minutes.
     max_rate: f64,
+    /// What arrived in each of the last epochs: an outage takes of one or two.
+    rates: [f64; 6],
+    /// Somewhat less than that arrived when the queue last overflowed.
+    was_less: bool,
+    /// When others were found last.
+    others_seen: Option<Instant>,
+    /// The wait, in seconds, at which the queue overflowed.
+    full_queue: Option<f64>,
+    /// How long recent packets waited.
+    waits: Waits,
 }
 
 #[derive(Debug)]
@@ -95,18 +164,37 @@ struct Test {
     rate: f64,
     share_before: f64,
     arrived_before: f64,
+    most_before: f64,
     /// Nothing else than the queue's state was changed when the losses began: we sent as before.
     unprovoked: bool,
     epochs: u32,
     lost: f64,
     judged: f64,
+    /// The mean wait in the queue before.
+    wait_before: f64,
+    /// A queue stayed, and so yet less is sent.
+    deep: bool,
 }
 
 #[derive(Debug)]
 struct Ceiling {
     rate: f64,
+    /// What was sent when the queue overflowed.
+    overflowed: f64,
     since: Instant,
     contended: bool,
+}
+
+impl Ceiling {
+    /// Beside others: as Cubic or Reno with half of the link, of which `max_rate` once arrived, but later and half as fast.
+    fn raise(&mut self, now: Instant, seconds: f64, max_rate: f64, rtt: f64) {
+        let lost = (1.0 - CONTENDED) * 0.5 * max_rate * rtt / PACKET;
+        let reno = RENO / rtt;
+        let cubic = lost / (lost / CUBIC).cbrt();
+        if (now - self.since).as_secs_f64() > (lost / reno).min(MAX_CONTENDED_HOLD) {
+            self.rate += 0.5 * reno.max(cubic) * PACKET / rtt * seconds;
+        }
+    }
 }
 
 impl Loss {
@@ -126,21 +214,23 @@ impl Loss {
         self.test.as_ref().map_or(ceiling, |test| test.rate)
     }
 
-    /// Takes the outcome of an epoch's packets, which arrived in this many seconds. `queue`: delay shows a queue.
-    /// `unhindered`: the rate keeps rising, with fewer losses than an overflowing queue would cause.
-    pub(super) fn end_epoch(
-        &mut self,
-        now: Instant,
-        epoch: &Epoch,
-        seconds: f64,
-        queue: bool,
-        unhindered: bool,
-    ) {
+    /// The wait at which the queue overflowed.
+    pub(super) fn full_queue(&self) -> Option<f64> {
+        self.full_queue
+    }
+
+    /// Takes the outcome of an epoch's packets, which arrived in this many seconds.
+    pub(super) fn end_epoch(&mut self, now: Instant, epoch: &Epoch, seconds: f64, signs: Signs) {
+        let queue = epoch.least_queue > 0.5 * signs.target;
+        self.waits.add(&epoch.waits);
+        if let Some(full) = &mut self.full_queue {
+            *full *= 1.0 + FULL_QUEUE_RAISE_A_SECOND * seconds;
+        }
         if epoch.lost > MAX_EPOCH_LOSS * (epoch.lost + epoch.delivered) {
             return;
         }
         if self.test.is_some() {
-            self.advance_test(now, epoch);
+            self.advance_test(now, epoch, signs);
             return;
         }
         self.lost = self.lost * KEEP + epoch.lost;
@@ -151,31 +241,48 @@ impl Loss {
             self.before[1] * KEEP_BEFORE + epoch.lost + epoch.delivered,
         ];
         let arrived = (self.judged - self.lost) / self.seconds;
-        self.max_rate = arrived.max(self.max_rate * (1.0 - seconds / 30.0));
+        let forgotten_in = if signs.clear { MAX_RATE_SECONDS } else { MAX_RATE_SECONDS_IF_BLURRED };
+        self.max_rate = arrived.max(self.max_rate * (1.0 - seconds / forgotten_in));
+        self.rates.rotate_right(1);
+        self.rates[0] = epoch.delivered / seconds;
         let share = self.recent();
         if share < self.share {
             self.share += (share - self.share) * 0.1;
         }
         let deviations = if self.share > MIN_EXCESS { DEVIATIONS_IF_LOSSY } else { DEVIATIONS };
         let chance = deviations * (share * (1.0 - share) * PACKET / self.judged.max(PACKET)).sqrt();
+        let beside_others = self.is_beside_others(now);
         let rested = now - self.tested_at > TEST_INTERVAL * (1 << self.lossy_tests);
         // After an earlier overflow, any loss may be caused by others.
-        let bounded = self.ceiling.is_some() && self.share < MIN_EXCESS && epoch.lost > 0.0;
+        let bounded =
+            (self.ceiling.is_some() || beside_others) && self.share < MIN_EXCESS && epoch.lost > 0.0;
         let known = self.judged > MIN_BYTES && self.before[0] > MIN_LOSSES * PACKET;
         let excess = share - self.share;
-        if rested && !unhindered && (bounded || known && excess > MIN_EXCESS.max(chance).max(self.share)) {
+        let queue_stands = signs.clear && self.waits.mean() > MIN_STAYING * signs.target + BLUR + signs.blur;
+        let again = (self.share > LARGE || beside_others && self.share > MIN_EXCESS)
+            && queue_stands
+            && now - self.tested_at > AGAIN * (1 << self.lossy_tests);
+        let new = known && excess > MIN_EXCESS.max(chance).max(self.share);
+        if rested && !signs.unhindered && (bounded || again || new) {
             let before = (self.before[0] / self.before[1].max(1.0)).clamp(1e-4, 1.0);
             self.begin_test(now, if bounded { share.max(before) } else { before }, arrived);
         } else if let Some(ceiling) = &mut self.ceiling {
-            if ceiling.contended {
+            if ceiling.contended && signs.clear {
+                ceiling.raise(now, seconds, self.max_rate, signs.rtt);
+            } else if ceiling.contended {
                 ceiling.rate *= 1.0 + RAISE_A_SECOND * seconds;
             } else if now - ceiling.since > HOLD {
-                ceiling.rate *= RAISE;
+                let near = signs.clear && ceiling.rate < NEAR * ceiling.overflowed;
+                ceiling.rate *= if near { RAISE_NEAR } else { RAISE };
             }
             if queue && ceiling.rate > 1.1 * arrived {
                 self.ceiling = None;
             }
         }
+    }
+
+    fn is_beside_others(&self, now: Instant) -> bool {
+        self.others_seen.is_some_and(|seen| now - seen < OTHERS_STAY)
     }
 
     fn recent(&self) -> f64 {
@@ -189,14 +296,18 @@ impl Loss {
             rate: TEST_RATE * arrived / (1.0 - self.share),
             share_before: share,
             arrived_before: arrived,
+            most_before: self.rates.iter().copied().fold(arrived, f64::max),
             unprovoked,
             epochs: 0,
             lost: 0.0,
             judged: 0.0,
+            wait_before: self.waits.mean(),
+            deep: false,
         }));
     }
 
-    fn advance_test(&mut self, now: Instant, epoch: &Epoch) {
+    fn advance_test(&mut self, now: Instant, epoch: &Epoch, signs: Signs) {
+        let beside_others = signs.clear && self.is_beside_others(now);
         let Some(test) = &mut self.test else { return };
         test.epochs += 1;
         if test.epochs <= TEST_SKIPS {
@@ -205,18 +316,59 @@ impl Loss {
         test.lost += epoch.lost;
         test.judged += epoch.lost + epoch.delivered;
         let epochs = test.epochs - TEST_SKIPS;
-        let enough = MIN_TEST_BYTES.max(MIN_TEST_LOSSES * PACKET / test.share_before);
+        let least = if test.deep { MIN_OTHERS_LOSSES } else { MIN_TEST_LOSSES };
+        let enough = MIN_TEST_BYTES.max(least * PACKET / test.share_before);
         if epochs < MIN_TEST_EPOCHS || (test.judged < enough && epochs < MAX_TEST_EPOCHS) {
             return;
         }
-        let share_of = |[lost, all]: [f64; 2]| (lost / all.max(1.0)).clamp(0.0, 1.0);
-        self.within = [self.within[0] * KEEP_TESTS + test.lost, self.within[1] * KEEP_TESTS + test.judged];
-        let (before, share) = (test.share_before, share_of(self.within));
-        if share < FEWER * before {
-            let contended = test.unprovoked || test.arrived_before < CONTENDED_BELOW * self.max_rate;
+        let share_of = |lost: f64, all: f64| (lost / all.max(1.0)).clamp(0.0, 1.0);
+        let before = test.share_before;
+        let share = if test.deep {
+            share_of(test.lost, test.judged)
+        } else {
+            self.within =
+                [self.within[0] * KEEP_TESTS + test.lost, self.within[1] * KEEP_TESTS + test.judged];
+            share_of(self.within[0], self.within[1])
+        };
+        let fewer = share < FEWER * before;
+        let expected = before * test.judged / PACKET;
+        let stayed = signs.clear
+            && epoch.waits.mean()
+                > (QUEUE_STAYS * test.wait_before).max(MIN_STAYING * signs.target + BLUR + signs.blur);
+        let where_lost = self.waits.where_lost().filter(|_| signs.clear);
+        if !fewer && !test.deep && (stayed || where_lost.is_some()) {
+            test.rate = DEEP * test.arrived_before;
+            (test.deep, test.epochs, test.lost, test.judged) = (true, 0, 0.0, 0.0);
+            return;
+        }
+        let others = test.deep && (fewer && expected >= MIN_OTHERS_LOSSES || stayed && where_lost.is_some());
+        if others {
+            // What they lost for us says nothing of the link.
+            self.within = [test.lost, test.judged];
+            self.share = self.share.min(share);
+        }
+        if fewer || others {
+            let less = if signs.clear {
+                let somewhat = test.arrived_before < SOMEWHAT_BELOW * self.max_rate;
+                let before = core::mem::replace(&mut self.was_less, somewhat);
+                somewhat && before || test.most_before < CONTENDED_BELOW * self.max_rate
+            } else {
+                test.arrived_before < CONTENDED_BELOW_IF_BLURRED * self.max_rate
+            };
+            let mut contended = others || test.unprovoked || less;
+            if contended && signs.clear {
+                self.others_seen = Some(now);
+            }
+            contended |= beside_others;
             let part = if contended { CONTENDED } else { ALONE };
-            let rate = part * test.arrived_before / (1.0 - self.share);
-            self.ceiling = Some(Ceiling { rate, since: now, contended });
+            let overflowed = test.arrived_before / (1.0 - self.share);
+            let floor =
+                if contended && signs.clear && before < MAX_FLOOR_LOSS { FLOOR * self.max_rate } else { 0.0 };
+            let rate = (part * overflowed).max(floor.min(overflowed));
+            self.ceiling = Some(Ceiling { rate, overflowed, since: now, contended });
+            if others || contended && where_lost.is_some() {
+                self.full_queue = where_lost.or(self.waits.before_losses());
+            }
             self.lossy_tests = 0;
         } else {
             self.share = (0.5 * (share + before)).min(MAX_LOSS);
@@ -234,6 +386,8 @@ impl Loss {
 mod tests {
     use super::*;
 
+    const SIGNS: Signs = Signs { target: 0.01, rtt: 0.05, blur: 0.0, clear: true, unhindered: false };
+
     /// Epochs of 50 ms on a link that passes `capacity` bytes of each and loses a share by itself.
     fn play(loss: &mut Loss, epochs: u64, capacity: f64, share: f64) -> f64 {
         let mut rate = f64::INFINITY;
@@ -247,7 +401,7 @@ mod tests {
                 lost: rate * 0.05 - delivered,
                 ..Epoch::new(Instant::from_millis(n * 50), None)
             };
-            loss.end_epoch(now, &epoch, 0.05, false, false);
+            loss.end_epoch(now, &epoch, 0.05, SIGNS);
         }
         rate
     }
@@ -271,7 +425,7 @@ mod tests {
     fn an_outage_teaches_nothing() {
         let mut loss = Loss::default();
         let epoch = Epoch { delivered: 1_000.0, lost: 60_000.0, ..Epoch::new(Instant::ZERO, None) };
-        (1..9).for_each(|n| loss.end_epoch(Instant::from_millis(n * 50), &epoch, 0.05, false, false));
+        (1..9).for_each(|n| loss.end_epoch(Instant::from_millis(n * 50), &epoch, 0.05, SIGNS));
         assert_eq!((loss.share(), loss.max_rate()), (0.0, f64::INFINITY));
     }
 }
