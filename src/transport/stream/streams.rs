@@ -6,8 +6,8 @@
 use super::reliable::Reliable;
 use super::scheduler::Scheduler;
 use super::{CreditMark, Fate, Offer, Receiving, ResendTimer, SendContext, Sending, Stream, WindowViolation};
-use crate::store::ones;
 use crate::store::sequence::distance;
+use crate::store::{ones, prefetch};
 use crate::time::Instant;
 use crate::transport::candidates::{Attribute, Column, Wanted};
 use crate::transport::direct_tables::MAX_DIRECT_BYTES;
@@ -16,6 +16,9 @@ use crate::transport::parts::{BlockFragment, BlockLimits, Desync};
 use crate::transport::protocol::{Cost, Protocol, Share};
 
 use super::ChannelStats;
+
+/// As many streams as most games have.
+const PREFETCHED_LANES: usize = 4;
 
 /// A stream with the scheduler's data about it.
 #[derive(Debug)]
@@ -205,6 +208,12 @@ impl Streams {
         } else {
             true
         }
+    }
+
+    /// Has the memory fetched that a packet, either way, needs.
+    pub(crate) fn prefetch(&self) {
+        let (lanes, _) = self.lanes.split_at(self.lanes.len().min(PREFETCHED_LANES));
+        prefetch(lanes);
     }
 
     // --- sending -----------------------------------------------------------------------------------------
