@@ -64,7 +64,8 @@ impl Links {
         self.dials.get_mut(place as usize).filter(|dial| dial.peer == peer)
     }
 
-    /// Passes a datagram to its connection, and returns the payload in it, decrypted in place.
+    /// Passes a datagram to its connection, and returns the payload in it, decrypted in place. Says before whose client's
+    /// it claims to be.
     pub(super) fn handle_datagram<'a>(
         &mut self,
         now: Instant,
@@ -72,13 +73,15 @@ impl Links {
         from: SocketAddr,
         datagram: &'a mut [u8],
         out: &mut Datagrams,
+        claimed: impl FnOnce(PeerHandle),
     ) -> Option<(PeerHandle, &'a [u8])> {
         if let Some(place) = self.dial_of(from, datagram) {
             let dial = &mut self.dials[place];
             let payload = dial.netcode.handle_datagram(now, from, datagram, out)?;
             return Some((dial.peer, payload));
         }
-        match self.listener.as_mut()?.handle_datagram(now, unix, from, datagram, out) {
+        let claimed = |client: netcode::ClientHandle| claimed(client.into());
+        match self.listener.as_mut()?.handle_datagram_of(now, unix, from, datagram, out, claimed) {
             Received::Payload { client, payload } => Some((client.into(), payload)),
             Received::Nothing => None,
         }

@@ -6,6 +6,7 @@ use super::goodbye::{Closing, Words};
 use super::handle::PeerHandle;
 use super::incoming::PeerChunkQuota;
 use super::stalled::FullChannels;
+use crate::store::prefetch;
 use crate::time::Instant;
 use crate::transport::{CloseReason, Connection};
 
@@ -157,6 +158,24 @@ impl Peers {
         self.slots.get_mut(handle.slot as usize)?.as_mut().filter(|peer| peer.handle == handle)
     }
 
+    /// Has the memory of the peer in this slot fetched, if there is one: it is about to receive.
+    pub(super) fn prefetch(&self, slot: u32) {
+        if let Some(Some(peer)) = self.slots.get(slot as usize) {
+            prefetch(&*peer.connection);
+        }
+    }
+
+    /// Has the memory fetched that messages for the peers in the next slots are queued in.
+    pub(super) fn prefetch_after(&self, slot: u32) {
+        let after = |ahead: usize| self.slots.get(slot as usize + ahead)?.as_ref();
+        if let Some(peer) = after(2) {
+            peer.connection.prefetch_queues();
+        }
+        if let Some(peer) = after(1) {
+            peer.connection.prefetch_streams();
+        }
+    }
+
     /// [`Peers::find`], to send or receive: the peer may have something to do or to report afterwards.
     pub(super) fn change(&mut self, handle: PeerHandle) -> Option<&mut Peer> {
         self.find(handle)?;
@@ -213,7 +232,25 @@ impl Peers {
         let due = move |schedule: &Schedule| {
             now >= if pace == Pace::Tick { schedule.tick } else { schedule.between }
         };
-        let peers = self.schedules.iter_mut().zip(&mut self.slots).filter(move |(schedule, _)| due(schedule));
+        let (mut schedules, mut slots) = (&mut self.schedules[..], &mut self.slots[..]);
+        let peers = core::iter::from_fn(move || {
+            let first = schedules.iter().position(due)?;
+            let (schedule, schedules_after) = core::mem::take(&mut schedules)[first..].split_first_mut()?;
+            let (peer, slots_after) = core::mem::take(&mut slots)[first..].split_first_mut()?;
+            // The one after the next, and what the next one points to: it was fetched itself with the peer before.
+            let then = |ahead: usize| {
+                schedules_after.get(ahead).filter(|schedule| due(schedule))?;
+                slots_after.get(ahead)?.as_ref()
+            };
+            if let Some(peer) = then(1) {
+                prefetch(&*peer.connection);
+            }
+            if let Some(peer) = then(0) {
+                peer.connection.prefetch();
+            }
+            (schedules, slots) = (schedules_after, slots_after);
+            Some((schedule, peer))
+        });
         peers.filter_map(move |(schedule, peer)| {
             let next = move |next, news| {
                 // The other pace must be recomputed.

@@ -113,7 +113,24 @@ impl Server {
         datagram: &'a mut [u8],
         out: &mut Datagrams,
     ) -> Received<'a> {
+        self.handle_datagram_of(now, unix, from, datagram, out, |_| {})
+    }
+
+    /// Like [`Server::handle_datagram`]. Says whose datagram it claims to be before it is opened: meanwhile the
+    /// client's memory can be fetched.
+    pub(crate) fn handle_datagram_of<'a>(
+        &mut self,
+        now: Instant,
+        unix: UnixSeconds,
+        from: SocketAddr,
+        datagram: &'a mut [u8],
+        out: &mut Datagrams,
+        claimed: impl FnOnce(ClientHandle),
+    ) -> Received<'a> {
         let occupant = self.slots.by_address(from);
+        if let Some(client) = occupant {
+            claimed(client);
+        }
         let prefix = datagram.first().copied();
         // A client that is connected sends neither: they are its next connection's, or late copies.
         let dials = prefix.is_some_and(|prefix| prefix == REQUEST_PREFIX || Kind::Response.is_of(prefix));

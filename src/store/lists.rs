@@ -2,8 +2,13 @@
 //!
 //! Promises: memory for the maximum of simultaneous entries, and no allocation below it.
 
+use super::prefetch;
+
 /// Marks the absence of an entry.
 const END: u32 = u32::MAX;
+
+/// Entries of all lists of a connection that has little in flight.
+const PREFETCHED: usize = 8;
 
 /// One list of a [`Lists`]. Dropping it with entries in it leaks their memory: see [`Lists::clear`].
 #[derive(Debug)]
@@ -69,6 +74,11 @@ impl<T: Copy> Lists<T> {
             before = (at != last).then_some(entry);
             Some(entry.0)
         })
+    }
+
+    /// Has the entries fetched, if they are few.
+    pub(crate) fn prefetch(&self) {
+        prefetch(&self.entries[..self.entries.len().min(PREFETCHED)]);
     }
 
     /// Frees the entries of a list.

@@ -60,7 +60,15 @@ impl<'a> BitReader<'a> {
 
     #[inline]
     pub fn bool(&mut self) -> Result<bool, ReadError> {
-        Ok(self.bits(1)? == 1)
+        // A packet has ten of them and a few bytes: no word is read for one.
+        match self.data.get(self.position / 8) {
+            Some(byte) if self.position < self.end => {
+                let set = byte >> (self.position % 8) & 1 == 1;
+                self.position += 1;
+                Ok(set)
+            }
+            _ => self.past_end(1),
+        }
     }
 
     /// An integer in `lo..=hi`; `lo` is at most `hi`.

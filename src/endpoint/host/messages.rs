@@ -23,6 +23,8 @@ impl Host {
         options: SendOptions,
     ) -> Result<(), SendError> {
         let handle = peer;
+        // Applications send to one after the other.
+        self.peers.prefetch_after(handle.slot);
         let peer = self.peers.live_mut(handle).ok_or(SendError::NotConnected)?;
         let sent = peer.connection.send(now, channel, message, options);
         if let Err(transport::SendError::Full { .. }) = &sent {

@@ -26,10 +26,13 @@ impl Host {
         if let Some(listener) = &mut self.links.listener {
             listener.set_welcoming(has_room && self.closing.is_none());
         }
-        let received = self.links.handle_datagram(now, unix, from, datagram, out);
+        let peers = &self.peers;
+        let claimed = |peer: PeerHandle| peers.prefetch(peer.slot);
+        let received = self.links.handle_datagram(now, unix, from, datagram, out, claimed);
         self.apply_link_events(now);
         let Some((handle, payload)) = received else { return };
         let Some(peer) = self.peers.change(handle) else { return };
+        peer.connection.prefetch();
         peer.connection.swap_scratch(&mut self.scratch);
         // The application gets nothing of peers that it doesn't know yet or no longer.
         let handled = if peer.is_heard() && !self.unannounced.contains(&handle) {

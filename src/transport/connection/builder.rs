@@ -28,6 +28,10 @@ pub(super) struct Written {
 impl Connection {
     /// Selects the contents of the next packet; false if no message is due.
     pub(super) fn compose(&mut self, now: Instant, tick: bool, fill: Option<&mut (dyn Fill + '_)>) -> bool {
+        // Most often there is nothing after the first packet of a tick: then nothing is computed.
+        if !self.streams.are_busy() {
+            return false;
+        }
         let context = SendContext { now, tick, resend: self.resend_timer(), fills: fill.is_some() };
         // Asked first: gathering ack ranges and credit costs more.
         if !self.streams.poll_due(&context, &self.protocol) || !self.line_has_room() {

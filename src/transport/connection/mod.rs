@@ -48,7 +48,7 @@ use super::pacing::{Budget, BudgetConfig};
 use super::packet::AckEndpointConfig;
 use super::protocol::{MAX_CONTROL_BYTES, Protocol};
 use super::stream::{ChannelStats, Streams};
-use crate::store::{Lists, SmallBytes};
+use crate::store::{Lists, SmallBytes, prefetch};
 use crate::time::Instant;
 use crate::wire::Encoded;
 
@@ -339,6 +339,26 @@ impl Connection {
     /// Takes the next message of a channel for the application.
     pub fn poll_received(&mut self, channel: usize) -> Option<Received> {
         self.streams.poll_received(channel)
+    }
+
+    /// Has the memory fetched that the next calls need, as far as it is not in the connection itself.
+    pub(crate) fn prefetch(&self) {
+        self.endpoint.acks().prefetch();
+        self.streams.prefetch();
+        self.carried.prefetch();
+    }
+
+    /// Has that part of the connection fetched that messages are queued in.
+    pub(crate) fn prefetch_queues(&self) {
+        prefetch(&self.protocol);
+        prefetch(&self.streams);
+        prefetch(&self.notifications);
+        prefetch(&self.tick_open);
+    }
+
+    /// Has the streams fetched, to which it points.
+    pub(crate) fn prefetch_streams(&self) {
+        self.streams.prefetch();
     }
 
     /// Lends memory to the connection, to be taken back after its next calls by another call of this: connections that share

@@ -15,8 +15,13 @@ use crate::wire::BitWriter;
 pub struct Scratch(Option<Box<Memory>>);
 
 impl Scratch {
+    /// Asked for some fifteen times a packet: all but the first time it is a load.
+    #[inline]
     pub(super) fn get(&mut self) -> &mut Memory {
-        self.0.get_or_insert_default()
+        match &mut self.0 {
+            Some(memory) => memory,
+            empty => empty.insert(Memory::boxed()),
+        }
     }
 }
 
@@ -35,4 +40,11 @@ pub(super) struct Memory {
     pub(super) chunk: Selection,
     /// The runs reported by the ack ranges of the packet being composed.
     pub(super) reported: Reported,
+}
+
+impl Memory {
+    #[cold]
+    fn boxed() -> Box<Self> {
+        Box::default()
+    }
 }

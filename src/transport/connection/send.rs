@@ -197,7 +197,7 @@ impl Connection {
         let owed = self.pending_ack.next_tick();
         // Yojimbo's framing has a packet in each tick.
         let busy = self.yojimbo.is_some() || owed == Instant::ZERO || !self.chunks.is_idle();
-        if busy || !self.streams.are_idle() {
+        if busy || self.streams.are_busy() {
             return Instant::ZERO;
         }
         let keep_alive = self.last_sent.map_or(Instant::ZERO, |sent| sent + self.keep_alive());

@@ -245,6 +245,11 @@ impl<T: Default> Acks<T> {
         }
     }
 
+    /// Has the memory fetched that the next packet, either way, and the acks of the last ones need.
+    pub(in crate::transport) fn prefetch(&self) {
+        self.sent.prefetch(self.oldest_in_flight);
+    }
+
     /// Whether a packet of this number was sent, and not longer ago than the window reaches.
     pub fn was_sent(&self, sequence: u16) -> bool {
         self.sent.get(sequence).is_some_and(|sent| sent.fate != Fate::Skipped)

@@ -114,8 +114,10 @@ impl Notifications {
                     }
                     None => PendingNotifications::default(),
                 };
-            self.ready.extend(self.waiting.iter(&waiting));
-            self.waiting.clear(waiting);
+            if !waiting.is_empty() {
+                self.ready.extend(self.waiting.iter(&waiting));
+                self.waiting.clear(waiting);
+            }
             if verdict != Verdict::Nothing {
                 self.push_packet(PacketNotification {
                     sequence: self.next,
@@ -136,7 +138,9 @@ impl Notifications {
 
     /// Adds the notification of a message that was never in a packet.
     pub(in crate::transport) fn push(&mut self, notification: Option<Notification>) {
-        self.ready.extend(notification);
+        if let Some(notification) = notification {
+            self.ready.push_back(notification);
+        }
     }
 
     /// No more packets will be acked or lost: releases all waiting notifications.

@@ -4,6 +4,7 @@
 //! overwritten are given back. Memory is allocated with the first packet. Numbers that were never sent, or too long
 //! ago, have no record.
 
+use crate::store::prefetch;
 use crate::time::Instant;
 
 /// The outcome of a packet.
@@ -65,6 +66,13 @@ impl<T> SentPackets<T> {
 
     pub(super) fn get_mut(&mut self, sequence: u16) -> Option<&mut Sent<T>> {
         if self.has(sequence) { self.records[self.slot(sequence)].as_mut() } else { None }
+    }
+
+    /// Has the records of the next packet and of this one fetched.
+    pub(super) fn prefetch(&self, sequence: u16) {
+        for slot in [self.slot(self.next), self.slot(sequence)] {
+            self.records.get(slot).into_iter().for_each(prefetch);
+        }
     }
 
     /// Adds the next packet; returns the record whose place it takes.

@@ -34,13 +34,15 @@ pub(super) struct Scheduler {
 }
 
 impl Streams {
-    /// Asks each stream what its first message due needs; whether any is due.
+    /// Asks each busy stream what its first message due needs; whether any is due.
     pub(crate) fn poll_due(&mut self, context: &SendContext, protocol: &Protocol) -> bool {
-        self.drop_idle();
         let mut any = false;
         for index in self.busy.iter() {
             let lane = &mut self.lanes[index];
             lane.poll_need(context, protocol.cost(index));
+            if lane.need.is_none() && lane.is_idle() {
+                self.busy.remove(index);
+            }
             any |= lane.need.is_some();
         }
         any
@@ -79,6 +81,9 @@ impl Streams {
         room: usize,
         offer: &mut Offer<'_, '_>,
     ) -> bool {
+        if let Some(index) = self.busy.only().filter(|index| !self.lanes[*index].share.strict) {
+            return self.fill_alone(index, (context, protocol), room, offer);
+        }
         let mut left = room;
         let weighted = self.busy.iter().filter(|index| !self.lanes[*index].share.strict);
         let need = weighted.filter_map(|index| self.lanes[index].need).min();
@@ -101,6 +106,33 @@ impl Streams {
             let limit = left;
             self.select(index, (context, protocol), limit, &mut left, offer);
         }
+        offer.draft.sort();
+        left < room
+    }
+
+    /// [`Streams::fill_shared`] where a weighted stream is the only busy one, as in most packets: nothing is divided.
+    fn fill_alone(
+        &mut self,
+        index: usize,
+        context: (&SendContext, &Protocol),
+        room: usize,
+        offer: &mut Offer<'_, '_>,
+    ) -> bool {
+        let mut left = room;
+        let due = self.lanes[index].need.is_some();
+        let owed = if due { (self.scheduler.owed + room / RESERVED).min(room) } else { 0 };
+        while self.lanes[index].need.is_some_and(|need| need <= left) {
+            let served = self.lanes[index].served.max(self.scheduler.virtual_time);
+            let limit = left;
+            let used = self.select(index, context, limit, &mut left, offer) as u64;
+            let lane = &mut self.lanes[index];
+            lane.served = served + used * SCALE / u64::from(lane.share.weight);
+            if used == 0 {
+                break;
+            }
+            self.scheduler.virtual_time = served;
+        }
+        self.scheduler.owed = owed.saturating_sub(room - left);
         offer.draft.sort();
         left < room
     }

@@ -6,8 +6,8 @@
 use super::reliable::Reliable;
 use super::scheduler::Scheduler;
 use super::{CreditMark, Fate, Offer, Receiving, ResendTimer, SendContext, Sending, Stream, WindowViolation};
-use crate::store::ones;
 use crate::store::sequence::distance;
+use crate::store::{ones, prefetch};
 use crate::time::Instant;
 use crate::transport::candidates::{Attribute, Column, Wanted};
 use crate::transport::direct_tables::MAX_DIRECT_BYTES;
@@ -16,6 +16,9 @@ use crate::transport::parts::{BlockFragment, BlockLimits, Desync};
 use crate::transport::protocol::{Cost, Protocol, Share};
 
 use super::ChannelStats;
+
+/// As many streams as most games have.
+const PREFETCHED_LANES: usize = 4;
 
 /// A stream with the scheduler's data about it.
 #[derive(Debug)]
@@ -122,6 +125,11 @@ impl Set {
         self.0 == 0
     }
 
+    /// The one in it, if there is only one.
+    pub(super) fn only(self) -> Option<usize> {
+        self.0.is_power_of_two().then_some(self.0.trailing_zeros() as usize)
+    }
+
     pub(super) fn iter(self) -> impl Iterator<Item = usize> {
         ones(self.0)
     }
@@ -207,18 +215,25 @@ impl Streams {
         }
     }
 
+    /// Has the memory fetched that a packet, either way, needs.
+    pub(crate) fn prefetch(&self) {
+        let (lanes, _) = self.lanes.split_at(self.lanes.len().min(PREFETCHED_LANES));
+        prefetch(lanes);
+    }
+
     // --- sending -----------------------------------------------------------------------------------------
 
-    /// Whether no tick finds anything to send or to drop until something is sent or arrives, or a packet is lost.
-    pub(crate) fn are_idle(&mut self) -> bool {
+    /// Whether a tick may find anything to send or to drop. If not, none does until something is sent or arrives, or a
+    /// packet is lost.
+    pub(crate) fn are_busy(&mut self) -> bool {
         self.drop_idle();
-        self.busy.is_empty()
+        !self.busy.is_empty()
     }
 
     /// Removes streams that have nothing to send, now or later.
-    pub(super) fn drop_idle(&mut self) {
+    fn drop_idle(&mut self) {
         for index in self.busy.iter() {
-            if self.lanes[index].sending().is_none_or(Sending::is_idle) {
+            if self.lanes[index].is_idle() {
                 self.busy.remove(index);
             }
         }
@@ -391,6 +406,11 @@ impl Lane {
 
     fn receiving(&self) -> Option<&dyn Receiving> {
         self.stream.receiving()
+    }
+
+    /// Whether it has nothing to send, now or later.
+    pub(super) fn is_idle(&self) -> bool {
+        self.sending().is_none_or(Sending::is_idle)
     }
 
     /// Asks what its first message due needs.

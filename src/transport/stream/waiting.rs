@@ -45,12 +45,26 @@ impl<T> Waiting<T> {
     }
 
     /// The next entry to take.
+    #[inline]
     pub(super) fn front(&mut self) -> Option<&T> {
+        if self.ranked.is_empty() {
+            return self.entries.front()?.as_ref();
+        }
         let place = self.next_place();
         self.entries.get(place)?.as_ref()
     }
 
+    #[inline]
     pub(super) fn pop(&mut self) -> Option<T> {
+        if !self.ranked.is_empty() {
+            return self.pop_ranked();
+        }
+        let entry = self.entries.pop_front().flatten();
+        self.len -= usize::from(entry.is_some());
+        entry
+    }
+
+    fn pop_ranked(&mut self) -> Option<T> {
         let place = self.next_place();
         let entry = self.entries.get_mut(place)?.take()?;
         self.len -= 1;
