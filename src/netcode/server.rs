@@ -15,7 +15,6 @@ use super::drops::{Counters, DropReason};
 use super::keyed_hash::KeyedHash;
 use super::leaving::{Farewell, Leaver, LeavingList};
 use super::packet::{self, Body, Header, Kind, REQUEST_PREFIX};
-use super::replay::ReplayWindow;
 use super::sealer::{SEND_INTERVAL, Sealer, SendError, check_payload};
 use super::slots::{ClientHandle, Connection, Slots};
 use crate::rng::Entropy;
@@ -64,7 +63,6 @@ pub enum ServerEvent {
 pub struct Server {
     protocol_id: u64,
     max_clients: u32,
-    replay_window: usize,
     slots: Slots,
     admission: Admission,
     leaving: LeavingList,
@@ -93,8 +91,7 @@ impl Server {
             protocol_id: config.protocol_id,
             // At most 65,536: just checked.
             max_clients: config.max_clients as u32,
-            replay_window: config.replay_window,
-            slots: Slots::new(config.max_clients, &hash),
+            slots: Slots::new(config.max_clients, config.replay_window, &hash),
             admission: Admission::new(config, entropy, hash, unix),
             leaving: LeavingList::default(),
             next_scan: Instant::NEVER,
@@ -314,12 +311,12 @@ impl Server {
         if !header.kind.is_replay_protected() {
             return Err(DropReason::UnexpectedType);
         }
-        let connection = self.slots.find_mut(client).ok_or(DropReason::UnknownSource)?;
-        if !connection.replay.is_fresh(header.sequence) {
+        let (connection, replay) = self.slots.receiving(client).ok_or(DropReason::UnknownSource)?;
+        if !replay.is_fresh(header.sequence) {
             return Err(DropReason::Replayed);
         }
         let body = header.open(datagram, self.protocol_id, &connection.receive_key)?;
-        connection.replay.advance(header.sequence);
+        replay.advance(header.sequence);
         connection.last_receive = now;
         connection.confirmed = true;
         match body {
@@ -368,7 +365,6 @@ impl Server {
             last_send: now,
             last_receive: now,
             confirmed: false,
-            replay: ReplayWindow::new(self.replay_window),
         });
         self.send_keep_alive(now, client, out);
         self.next_scan = self.next_scan.min(now + SEND_INTERVAL);
