@@ -18,7 +18,7 @@ use super::packet::{self, Body, Header, Kind, REQUEST_PREFIX};
 use super::sealer::{SEND_INTERVAL, Sealer, SendError, check_payload};
 use super::slots::{ClientHandle, Connection, Slots};
 use crate::rng::Entropy;
-use crate::store::Datagrams;
+use crate::store::{Datagrams, Timers};
 use crate::time::{Instant, UnixSeconds};
 
 /// The result of a datagram.
@@ -66,8 +66,10 @@ pub struct Server {
     slots: Slots,
     admission: Admission,
     leaving: LeavingList,
-    /// No keep-alive or timeout is due before this.
-    next_scan: Instant,
+    /// By slot, when a keep-alive or timeout may be due.
+    timers: Timers,
+    /// Memory for the slots that are.
+    due: Vec<usize>,
     welcoming: bool,
     events: VecDeque<ServerEvent>,
     counters: Counters,
@@ -94,7 +96,8 @@ impl Server {
             slots: Slots::new(config.max_clients, config.replay_window, &hash),
             admission: Admission::new(config, entropy, hash, unix),
             leaving: LeavingList::default(),
-            next_scan: Instant::NEVER,
+            timers: Timers::default(),
+            due: Vec::new(),
             welcoming: true,
             events: VecDeque::new(),
             counters: Counters::default(),
@@ -151,15 +154,14 @@ impl Server {
     /// [`Server::say_goodbyes`], so that they can have words.
     pub fn update(&mut self, now: Instant, out: &mut Datagrams) {
         self.leaving.update(now, out);
-        if now < self.next_scan {
-            return;
-        }
-        self.next_scan = Instant::NEVER;
-        for index in 0..self.slots.high_water() {
-            if let Some(client) = self.slots.occupant(index) {
+        let mut due = core::mem::take(&mut self.due);
+        self.timers.take_due(now, &mut due);
+        for slot in due.drain(..) {
+            if let Some(client) = self.slots.occupant(slot as u32) {
                 self.update_client(now, client, out);
             }
         }
+        self.due = due;
     }
 
     /// Sends the goodbyes that are due: again in a tick in which [`Server::update`] found a silent client, so that it
@@ -239,7 +241,7 @@ impl Server {
             }
         }
         self.leaving.flush(out);
-        self.next_scan = Instant::NEVER;
+        self.timers = Timers::default();
     }
 
     /// Whether disconnected clients are still being notified.
@@ -294,7 +296,7 @@ impl Server {
 
     /// When [`Server::update`] may have something to do; never too late.
     pub fn next_deadline(&self) -> Instant {
-        self.next_scan.min(self.leaving.next_deadline())
+        self.timers.next().min(self.leaving.next_deadline())
     }
 
     pub fn counters(&self) -> &Counters {
@@ -367,7 +369,7 @@ impl Server {
             confirmed: false,
         });
         self.send_keep_alive(now, client, out);
-        self.next_scan = self.next_scan.min(now + SEND_INTERVAL);
+        self.timers.set(client.slot as usize, now + SEND_INTERVAL);
         self.events.push_back(ServerEvent::Connected {
             client,
             client_id: admitted.client_id,
@@ -389,7 +391,7 @@ impl Server {
             self.send_keep_alive(now, client, out);
             send_at = now + SEND_INTERVAL;
         }
-        self.next_scan = self.next_scan.min(silence).min(send_at);
+        self.timers.set(client.slot as usize, silence.min(send_at));
     }
 
     fn send_keep_alive(&mut self, now: Instant, client: ClientHandle, out: &mut Datagrams) {

@@ -1,6 +1,6 @@
 //! Fixed-capacity containers that know nothing of networks: sequence arithmetic, the sequence buffer and set, bit sets,
-//! maps by id, many short lists, short slices and byte strings, and the batch of datagrams
-//! that every sender writes to.
+//! maps by id, many short lists, short slices and byte strings, timers of slots, and the
+//! batch of datagrams that every sender writes to.
 
 pub mod bit_set;
 pub(crate) mod counters;
@@ -12,6 +12,7 @@ pub mod sequence;
 pub mod sequence_buffer;
 pub mod sequence_set;
 pub mod small_bytes;
+mod timers;
 mod window;
 
 pub use bit_set::{BitSet, ones};
@@ -22,3 +23,4 @@ pub use lists::{List, Lists};
 pub use sequence_buffer::SequenceBuffer;
 pub use sequence_set::SequenceSet;
 pub use small_bytes::{SmallBytes, Spares};
+pub(crate) use timers::Timers;
