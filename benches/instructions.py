@@ -28,9 +28,11 @@ class Work(NamedTuple):
 
 
 SERVE = "*World::serve*"
+WOKEN = "*World::serve_woken*"
 WORKS = {
     "a tick of 64 busy clients": Work(("busy", "64", "60"), SERVE, 60 + 30),
     "a tick of 1,000 idle clients": Work(("idle", "1000", "60"), SERVE, 60 + 30),
+    "a wake for one of 1,000 clients": Work(("woken", "1000", "60"), WOKEN, 15 * 60),
 }
 
 
@@ -47,7 +49,7 @@ def built(tree: Path, target: Path) -> Path | None:
 
 
 def count(program: Path, work: Work) -> int:
-    """Instructions of one tick on average, those in which all connect included."""
+    """Instructions of one tick, or wake, on average, those in which all connect included."""
     callgrind = [
         "valgrind",
         "--tool=callgrind",

@@ -110,6 +110,29 @@ impl World {
         started.elapsed()
     }
 
+    /// Between ticks, the server wakes for a datagram of one client, as those do that wake when something arrives. Nobody
+    /// else has said anything.
+    pub(crate) fn wake(&mut self) -> Duration {
+        let message = message();
+        self.now += Duration::from_millis(1);
+        let mut out = Datagrams::new();
+        let (client, address) = &mut self.clients[0];
+        client.send(self.now, DIALLED, 1, message, SendOptions::default()).unwrap();
+        client.transmit(self.now, &mut out);
+        self.up.clear();
+        out.iter().for_each(|(_, datagram)| self.up.push(*address, datagram));
+        let started = Clock::now();
+        self.serve_woken();
+        started.elapsed()
+    }
+
+    #[inline(never)]
+    fn serve_woken(&mut self) {
+        self.serve(None);
+        self.server.transmit_between(self.now, &mut self.down);
+        assert!(self.server.next_deadline() > Instant::ZERO);
+    }
+
     /// The server's part. A function of its own, for profilers that count what one function does.
     #[inline(never)]
     fn serve(&mut self, answer: Option<&Message>) {

@@ -18,6 +18,7 @@ mod incoming;
 mod links;
 mod peers;
 mod reason;
+mod schedule;
 mod stalled;
 mod stats;
 mod table;

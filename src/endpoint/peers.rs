@@ -5,6 +5,7 @@
 use super::goodbye::{Closing, Words};
 use super::handle::PeerHandle;
 use super::incoming::PeerChunkQuota;
+use super::schedule::{News, Pace, Schedule, Visited};
 use super::stalled::FullChannels;
 use crate::store::prefetch;
 use crate::time::Instant;
@@ -22,38 +23,6 @@ pub(super) struct Peer {
     pub(super) closing: Option<Closing>,
     /// Its channels that refused a message because they were full, and have taken none since.
     pub(super) full: FullChannels,
-}
-
-/// A kind of data that waits in a connection for the application.
-#[derive(Clone, Copy)]
-pub(super) enum News {
-    Messages = 1,
-    Notifications = 2,
-    PacketNotifications = 4,
-    Chunks = 8,
-}
-
-impl News {
-    const ALL: u8 = 15;
-}
-
-/// The questions that each tick asks of each peer. Kept apart from the peers, which are far from the processor's
-/// cache when there are many and most are idle.
-#[derive(Clone, Copy)]
-struct Schedule {
-    /// When the connection has something to do between ticks; ZERO if that must be recomputed.
-    between: Instant,
-    /// When it has something to do in a tick; ZERO if that must be recomputed.
-    tick: Instant,
-    /// The kinds of [`News`] that may wait here, one bit each: others needn't be checked.
-    news: u8,
-}
-
-impl Schedule {
-    /// Anything may be due and wait.
-    const UNKNOWN: Schedule = Schedule { between: Instant::ZERO, tick: Instant::ZERO, news: News::ALL };
-    /// There is no peer.
-    const EMPTY: Schedule = Schedule { between: Instant::NEVER, tick: Instant::NEVER, news: 0 };
 }
 
 impl Peer {
@@ -109,25 +78,15 @@ impl Peer {
     }
 }
 
-/// When packets are written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pace {
-    /// Once a tick, messages included.
-    Tick,
-    /// Whatever needn't wait for the tick.
-    Between,
-}
-
 /// All peers of an endpoint.
 pub(super) struct Peers {
     slots: Vec<Option<Peer>>,
-    // By slot.
-    schedules: Vec<Schedule>,
+    schedule: Schedule,
 }
 
 impl Peers {
     pub(super) fn new(slots: usize) -> Self {
-        Peers { slots: (0..slots).map(|_| None).collect(), schedules: vec![Schedule::EMPTY; slots] }
+        Peers { slots: (0..slots).map(|_| None).collect(), schedule: Schedule::default() }
     }
 
     /// Puts a peer into its slot.
@@ -135,16 +94,15 @@ impl Peers {
         let slot = peer.handle.slot as usize;
         if slot >= self.slots.len() {
             self.slots.resize_with(slot + 1, || None);
-            self.schedules.resize(slot + 1, Schedule::EMPTY);
         }
         self.slots[slot] = Some(peer);
-        self.schedules[slot] = Schedule::UNKNOWN;
+        self.schedule.mark(slot);
     }
 
     pub(super) fn remove(&mut self, handle: PeerHandle) -> Option<Peer> {
         self.find(handle)?;
         let slot = handle.slot as usize;
-        self.schedules[slot] = Schedule::EMPTY;
+        self.schedule.forget(slot);
         self.slots[slot].take()
     }
 
@@ -179,15 +137,13 @@ impl Peers {
     /// [`Peers::find`], to send or receive: the peer may have something to do or to report afterwards.
     pub(super) fn change(&mut self, handle: PeerHandle) -> Option<&mut Peer> {
         self.find(handle)?;
-        self.schedules[handle.slot as usize] = Schedule::UNKNOWN;
+        self.schedule.mark(handle.slot as usize);
         self.slots[handle.slot as usize].as_mut()
     }
 
     /// Exactly these kinds of [`News`] wait in this peer.
     pub(super) fn set_news(&mut self, handle: PeerHandle, news: u8) {
-        if let Some(schedule) = self.schedules.get_mut(handle.slot as usize) {
-            schedule.news = news;
-        }
+        self.schedule.set_news(handle.slot as usize, news);
     }
 
     /// A peer that exists for the application.
@@ -212,79 +168,56 @@ impl Peers {
 
     /// Marks all peers as to be checked again.
     pub(super) fn mark_all_dirty(&mut self) {
-        for (schedule, peer) in self.schedules.iter_mut().zip(&self.slots) {
-            *schedule = if peer.is_some() { Schedule::UNKNOWN } else { Schedule::EMPTY };
-        }
+        let here = self.slots.iter().enumerate().filter(|(_, peer)| peer.is_some());
+        here.for_each(|(slot, _)| self.schedule.mark(slot));
     }
 
-    /// When the first peer has something to do between ticks.
+    /// When the first peer has something to do between ticks; ZERO if that must be recomputed.
     pub(super) fn next_deadline(&self) -> Instant {
-        self.schedules.iter().map(|schedule| schedule.between).min().unwrap_or(Instant::NEVER)
+        self.schedule.next_deadline()
     }
 
-    /// The peers that have something to do now. The callback asks a connection for packets and returns when it is due
-    /// again, and which [`News`] wait there.
-    pub(super) fn due(
+    /// Visits the peers that have something to do now, by slot. The callback asks a connection for packets.
+    pub(super) fn visit_due(
         &mut self,
         now: Instant,
         pace: Pace,
-    ) -> impl Iterator<Item = (&mut Peer, impl FnOnce(Instant, u8))> {
-        let due = move |schedule: &Schedule| {
-            now >= if pace == Pace::Tick { schedule.tick } else { schedule.between }
-        };
-        let (mut schedules, mut slots) = (&mut self.schedules[..], &mut self.slots[..]);
-        let peers = core::iter::from_fn(move || {
-            let first = schedules.iter().position(due)?;
-            let (schedule, schedules_after) = core::mem::take(&mut schedules)[first..].split_first_mut()?;
-            let (peer, slots_after) = core::mem::take(&mut slots)[first..].split_first_mut()?;
-            // The one after the next, and what the next one points to: it was fetched itself with the peer before.
-            let then = |ahead: usize| {
-                schedules_after.get(ahead).filter(|schedule| due(schedule))?;
-                slots_after.get(ahead)?.as_ref()
-            };
-            if let Some(peer) = then(1) {
+        mut visit: impl FnMut(&mut Peer) -> Visited,
+    ) {
+        let slots = &mut self.slots;
+        self.schedule.visit_due(now, pace, |slot, ahead| {
+            let [next, then] = ahead.map(|slot| slots.get(slot?)?.as_ref());
+            if let Some(peer) = then {
                 prefetch(&*peer.connection);
             }
-            if let Some(peer) = then(0) {
+            // What it points to: it was fetched itself with the peer before.
+            if let Some(peer) = next {
                 peer.connection.prefetch();
             }
-            (schedules, slots) = (schedules_after, slots_after);
-            Some((schedule, peer))
+            slots.get_mut(slot)?.as_mut().map(&mut visit)
         });
-        peers.filter_map(move |(schedule, peer)| {
-            let next = move |next, news| {
-                // The other pace must be recomputed.
-                let (tick, between) =
-                    if pace == Pace::Tick { (next, Instant::ZERO) } else { (Instant::ZERO, next) };
-                *schedule = Schedule { tick, between, news };
-            };
-            Some((peer.as_mut()?, next))
-        })
     }
 
-    /// The peers in which news of this kind may wait, among those for which `wanted` returns true. A peer isn't
-    /// listed again until it changes, unless the function that comes with it is called.
-    pub(super) fn with_news(
+    /// Visits the peers in which news of this kind may wait, among those for which `wanted` returns true. A peer isn't
+    /// visited again until it changes, unless the callback says that more may be left.
+    pub(super) fn visit_news(
         &mut self,
         kind: News,
         wanted: impl Fn(&Peer) -> bool,
-    ) -> impl Iterator<Item = (&mut Peer, impl FnOnce())> {
-        let peers = self.schedules.iter_mut().zip(&mut self.slots);
-        let peers = peers.filter(move |(schedule, _)| schedule.news & kind as u8 != 0);
-        peers.filter_map(move |(schedule, peer)| {
-            let peer = peer.as_mut().filter(|peer| wanted(peer))?;
-            schedule.news &= !(kind as u8);
-            Some((peer, move || schedule.news |= kind as u8))
-        })
+        mut visit: impl FnMut(&mut Peer) -> bool,
+    ) {
+        let slots = &mut self.slots;
+        self.schedule.visit_news(kind, |slot| {
+            let peer = slots.get_mut(slot)?.as_mut().filter(|peer| wanted(peer))?;
+            Some(visit(peer))
+        });
     }
 
     /// Whether any connection has something for the application.
     pub(super) fn have_news(&self) -> bool {
-        let is_forgotten = |(schedule, peer): (&Schedule, &Option<Peer>)| {
-            schedule.news == 0 && peer.as_ref().is_some_and(|peer| peer.connection.has_news())
-        };
-        debug_assert!(!self.schedules.iter().zip(&self.slots).any(is_forgotten), "every news is noted");
-        let peers = self.schedules.iter().zip(&self.slots).filter(|(schedule, _)| schedule.news != 0);
-        peers.filter_map(|(_, peer)| peer.as_ref()).any(|peer| peer.connection.has_news())
+        let mut news = self.schedule.with_news().filter_map(|slot| self.slots.get(slot)?.as_ref());
+        let any = news.any(|peer| peer.connection.has_news());
+        debug_assert!(any || !self.iter().any(|peer| peer.connection.has_news()), "every news is noted");
+        any
     }
 }

@@ -6,17 +6,22 @@
 //! A sequence is checked before it is proven and recorded after, so only the peer moves its window. Bounded: a bit a
 //! packet, and 512 words cleared for the farthest jump.
 
+use crate::store::InlineSlice;
+
 /// Smallest replay window, the standard's.
 pub const MIN_REPLAY_WINDOW: usize = 256;
 
 /// Largest replay window: over three seconds of packets at 100 Mbit/s.
 pub const MAX_REPLAY_WINDOW: usize = 32_768;
 
+/// Words that need no allocation.
+const INLINE_WORDS: usize = 16;
+
 /// Which of the newest sequences have been received.
 #[derive(Clone, Debug)]
 pub struct ReplayWindow {
     newest: u64,
-    seen: Box<[u64]>,
+    seen: InlineSlice<u64, INLINE_WORDS>,
 }
 
 impl ReplayWindow {
@@ -26,7 +31,7 @@ impl ReplayWindow {
     /// When [`ReplayWindow::valid_size`] refuses `size`.
     pub fn new(size: usize) -> Self {
         assert!(Self::valid_size(size), "replay window {size} is not a power of two from 256 to 32,768");
-        ReplayWindow { newest: 0, seen: vec![0; size / 64].into() }
+        ReplayWindow { newest: 0, seen: InlineSlice::new(0, size / 64) }
     }
 
     /// Whether a window may have this size: a power of two from [`MIN_REPLAY_WINDOW`] to [`MAX_REPLAY_WINDOW`].

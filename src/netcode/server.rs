@@ -15,11 +15,10 @@ use super::drops::{Counters, DropReason};
 use super::keyed_hash::KeyedHash;
 use super::leaving::{Farewell, Leaver, LeavingList};
 use super::packet::{self, Body, Header, Kind, REQUEST_PREFIX};
-use super::replay::ReplayWindow;
 use super::sealer::{SEND_INTERVAL, Sealer, SendError, check_payload};
 use super::slots::{ClientHandle, Connection, Slots};
 use crate::rng::Entropy;
-use crate::store::Datagrams;
+use crate::store::{Datagrams, Timers};
 use crate::time::{Instant, UnixSeconds};
 
 /// The result of a datagram.
@@ -64,12 +63,13 @@ pub enum ServerEvent {
 pub struct Server {
     protocol_id: u64,
     max_clients: u32,
-    replay_window: usize,
     slots: Slots,
     admission: Admission,
     leaving: LeavingList,
-    /// No keep-alive or timeout is due before this.
-    next_scan: Instant,
+    /// By slot, when a keep-alive or timeout may be due.
+    timers: Timers,
+    /// Memory for the slots that are.
+    due: Vec<usize>,
     welcoming: bool,
     events: VecDeque<ServerEvent>,
     counters: Counters,
@@ -93,11 +93,11 @@ impl Server {
             protocol_id: config.protocol_id,
             // At most 65,536: just checked.
             max_clients: config.max_clients as u32,
-            replay_window: config.replay_window,
-            slots: Slots::new(config.max_clients, &hash),
+            slots: Slots::new(config.max_clients, config.replay_window, &hash),
             admission: Admission::new(config, entropy, hash, unix),
             leaving: LeavingList::default(),
-            next_scan: Instant::NEVER,
+            timers: Timers::default(),
+            due: Vec::new(),
             welcoming: true,
             events: VecDeque::new(),
             counters: Counters::default(),
@@ -171,15 +171,14 @@ impl Server {
     /// [`Server::say_goodbyes`], so that they can have words.
     pub fn update(&mut self, now: Instant, out: &mut Datagrams) {
         self.leaving.update(now, out);
-        if now < self.next_scan {
-            return;
-        }
-        self.next_scan = Instant::NEVER;
-        for index in 0..self.slots.high_water() {
-            if let Some(client) = self.slots.occupant(index) {
+        let mut due = core::mem::take(&mut self.due);
+        self.timers.take_due(now, &mut due);
+        for slot in due.drain(..) {
+            if let Some(client) = self.slots.occupant(slot as u32) {
                 self.update_client(now, client, out);
             }
         }
+        self.due = due;
     }
 
     /// Sends the goodbyes that are due: again in a tick in which [`Server::update`] found a silent client, so that it
@@ -259,7 +258,7 @@ impl Server {
             }
         }
         self.leaving.flush(out);
-        self.next_scan = Instant::NEVER;
+        self.timers = Timers::default();
     }
 
     /// Whether disconnected clients are still being notified.
@@ -314,7 +313,7 @@ impl Server {
 
     /// When [`Server::update`] may have something to do; never too late.
     pub fn next_deadline(&self) -> Instant {
-        self.next_scan.min(self.leaving.next_deadline())
+        self.timers.next().min(self.leaving.next_deadline())
     }
 
     pub fn counters(&self) -> &Counters {
@@ -331,12 +330,12 @@ impl Server {
         if !header.kind.is_replay_protected() {
             return Err(DropReason::UnexpectedType);
         }
-        let connection = self.slots.find_mut(client).ok_or(DropReason::UnknownSource)?;
-        if !connection.replay.is_fresh(header.sequence) {
+        let (connection, replay) = self.slots.receiving(client).ok_or(DropReason::UnknownSource)?;
+        if !replay.is_fresh(header.sequence) {
             return Err(DropReason::Replayed);
         }
         let body = header.open(datagram, self.protocol_id, &connection.receive_key)?;
-        connection.replay.advance(header.sequence);
+        replay.advance(header.sequence);
         connection.last_receive = now;
         connection.confirmed = true;
         match body {
@@ -385,10 +384,9 @@ impl Server {
             last_send: now,
             last_receive: now,
             confirmed: false,
-            replay: ReplayWindow::new(self.replay_window),
         });
         self.send_keep_alive(now, client, out);
-        self.next_scan = self.next_scan.min(now + SEND_INTERVAL);
+        self.timers.set(client.slot as usize, now + SEND_INTERVAL);
         self.events.push_back(ServerEvent::Connected {
             client,
             client_id: admitted.client_id,
@@ -410,7 +408,7 @@ impl Server {
             self.send_keep_alive(now, client, out);
             send_at = now + SEND_INTERVAL;
         }
-        self.next_scan = self.next_scan.min(silence).min(send_at);
+        self.timers.set(client.slot as usize, silence.min(send_at));
     }
 
     fn send_keep_alive(&mut self, now: Instant, client: ClientHandle, out: &mut Datagrams) {

@@ -52,7 +52,6 @@ pub(crate) struct Connection {
     pub(crate) last_receive: Instant,
     /// Whether the client has shown, by a keep-alive or payload, that it knows it is connected.
     pub(crate) confirmed: bool,
-    pub(crate) replay: ReplayWindow,
 }
 
 struct Slot {
@@ -63,6 +62,9 @@ struct Slot {
 pub(crate) struct Slots {
     /// Grows to the most clients there have been at once.
     slots: Vec<Slot>,
+    /// By slot, of the connection in it. All in one block of memory.
+    replays: Vec<ReplayWindow>,
+    replay_window: usize,
     capacity: usize,
     /// Free slots below `slots.len()`, lowest first.
     freed: BinaryHeap<Reverse<u32>>,
@@ -75,9 +77,11 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    pub(crate) fn new(capacity: usize, hash: &KeyedHash) -> Self {
+    pub(crate) fn new(capacity: usize, replay_window: usize, hash: &KeyedHash) -> Self {
         Slots {
             slots: Vec::new(),
+            replays: Vec::new(),
+            replay_window,
             capacity,
             freed: BinaryHeap::new(),
             resting: BTreeSet::new(),
@@ -111,6 +115,7 @@ impl Slots {
             Some(index) => index,
             None => {
                 self.slots.push(Slot { generation: 0, connection: None });
+                self.replays.push(ReplayWindow::new(self.replay_window));
                 // Below the capacity, which is at most 65,536.
                 (self.slots.len() - 1) as u32
             }
@@ -118,6 +123,7 @@ impl Slots {
         let taken = self.by_address.insert(key(connection.address), index);
         assert!(taken.is_none(), "an address connects once");
         self.by_client_id.insert(connection.client_id, index);
+        self.replays[index as usize].reset();
         let slot = &mut self.slots[index as usize];
         slot.connection = Some(connection);
         ClientHandle { slot: index, generation: slot.generation }
@@ -158,6 +164,13 @@ impl Slots {
     pub(crate) fn find_mut(&mut self, client: ClientHandle) -> Option<&mut Connection> {
         let slot = self.slots.get_mut(client.slot as usize)?;
         slot.connection.as_mut().filter(|_| slot.generation == client.generation)
+    }
+
+    /// A connection with its replay window.
+    pub(crate) fn receiving(&mut self, client: ClientHandle) -> Option<(&mut Connection, &mut ReplayWindow)> {
+        let slot = self.slots.get_mut(client.slot as usize)?;
+        let connection = slot.connection.as_mut().filter(|_| slot.generation == client.generation)?;
+        Some((connection, self.replays.get_mut(client.slot as usize)?))
     }
 
     pub(crate) fn by_address(&self, address: SocketAddr) -> Option<ClientHandle> {
@@ -203,13 +216,12 @@ mod tests {
             last_send: Instant::ZERO,
             last_receive: Instant::ZERO,
             confirmed: false,
-            replay: ReplayWindow::new(256),
         }
     }
 
     #[test]
     fn the_lowest_free_slot_is_taken_and_old_handles_reach_nobody() {
-        let mut slots = Slots::new(3, &KeyedHash::new(&mut Rng::seeded(1)));
+        let mut slots = Slots::new(3, 256, &KeyedHash::new(&mut Rng::seeded(1)));
         let handles: Vec<_> = (1..=3).map(|n| slots.insert(connection(n))).collect();
         assert_eq!(handles.iter().map(|h| h.slot).collect::<Vec<_>>(), [0, 1, 2]);
         assert!(slots.is_full());
@@ -227,7 +239,7 @@ mod tests {
 
     #[test]
     fn slots_that_rest_are_taken_last() {
-        let mut slots = Slots::new(3, &KeyedHash::new(&mut Rng::seeded(1)));
+        let mut slots = Slots::new(3, 256, &KeyedHash::new(&mut Rng::seeded(1)));
         slots.rests = true;
         let first = slots.insert(connection(1));
         slots.remove(first);
@@ -246,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_slot_rests_until_its_last_client_is_told_of() {
-        let mut slots = Slots::new(2, &KeyedHash::new(&mut Rng::seeded(1)));
+        let mut slots = Slots::new(2, 256, &KeyedHash::new(&mut Rng::seeded(1)));
         slots.rests = true;
         let (first, other) = (slots.insert(connection(1)), slots.insert(connection(2)));
         slots.remove(first);

@@ -1,23 +1,28 @@
 //! Fixed-capacity containers that know nothing of networks: sequence arithmetic, the sequence buffer and set, bit sets,
-//! maps by id, many short lists, short byte strings, and the batch of datagrams that every sender writes to.
+//! maps by id, many short lists, short slices and byte strings, timers of slots, and the
+//! batch of datagrams that every sender writes to.
 
 pub mod bit_set;
 pub(crate) mod counters;
 pub mod datagrams;
 mod id_map;
+mod inline_slice;
 pub mod lists;
 mod prefetch;
 pub mod sequence;
 pub mod sequence_buffer;
 pub mod sequence_set;
 pub mod small_bytes;
+mod timers;
 mod window;
 
 pub use bit_set::{BitSet, ones};
 pub use datagrams::{Datagrams, Packets};
 pub(crate) use id_map::IdMap;
+pub(crate) use inline_slice::InlineSlice;
 pub use lists::{List, Lists};
 pub(crate) use prefetch::prefetch;
 pub use sequence_buffer::SequenceBuffer;
 pub use sequence_set::SequenceSet;
 pub use small_bytes::{SmallBytes, Spares};
+pub(crate) use timers::Timers;

@@ -3,14 +3,18 @@
 //!
 //! Promises: as [`SequenceBuffer`](super::SequenceBuffer)'s. Refuses: inserts older than the window.
 
+use super::InlineSlice;
 use super::window::Window;
+
+/// Words that need no allocation: the window of 1,024 packets that connections begin with.
+const INLINE_WORDS: usize = 16;
 
 /// Which of the newest `capacity` sequence numbers were inserted.
 #[derive(Clone, Debug)]
 pub struct SequenceSet {
     window: Window,
     /// A bit for each sequence % capacity. Those of numbers that are not in the window are clear.
-    words: Box<[u64]>,
+    words: InlineSlice<u64, INLINE_WORDS>,
 }
 
 impl SequenceSet {
@@ -19,7 +23,7 @@ impl SequenceSet {
     /// # Panics
     /// As [`SequenceBuffer::new`](super::SequenceBuffer::new).
     pub fn new(capacity: usize) -> Self {
-        SequenceSet { window: Window::new(capacity), words: vec![0; capacity.div_ceil(64)].into() }
+        SequenceSet { window: Window::new(capacity), words: InlineSlice::new(0, capacity.div_ceil(64)) }
     }
 
     /// The number of sequence numbers covered.

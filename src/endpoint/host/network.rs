@@ -7,7 +7,8 @@ use crate::endpoint::event::LinkEvent;
 use crate::endpoint::feature::{Feature, ForPeer};
 use crate::endpoint::goodbye::{Closing, Words};
 use crate::endpoint::handle::PeerHandle;
-use crate::endpoint::peers::{Pace, Peer};
+use crate::endpoint::peers::Peer;
+use crate::endpoint::schedule::{Pace, Visited};
 use crate::store::Datagrams;
 use crate::time::{Instant, UnixSeconds};
 use crate::transport::{CloseReason, Connection};
@@ -124,11 +125,12 @@ impl Host {
             self.apply_link_events(now);
         }
         let has_chunks = self.protocol.has_chunks();
-        for (peer, set_next) in self.peers.due(now, pace) {
+        self.peers.visit_due(now, pace, |peer| {
             if has_chunks && peer.closing.is_none() {
                 self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota);
             }
             peer.connection.swap_scratch(&mut self.scratch);
+            let lost = peer.connection.packets_lost();
             let next = match (pace, feature.as_mut().filter(|_| peer.closing.is_none())) {
                 (Pace::Between, _) => peer.connection.transmit_between(now, &mut self.packets),
                 (Pace::Tick, None) => peer.connection.transmit(now, &mut self.packets),
@@ -137,13 +139,17 @@ impl Host {
                     peer.connection.transmit_filled(now, &mut self.packets, &mut fill)
                 }
             };
-            set_next(next, peer.news(has_chunks));
+            let news = peer.news(has_chunks);
+            let changed = !self.packets.is_empty()
+                || peer.connection.packets_lost() != lost
+                || has_chunks && !peer.connection.chunks_are_idle();
             peer.connection.swap_scratch(&mut self.scratch);
             for (_, packet) in self.packets.iter() {
                 self.links.send_payload(now, peer.handle, packet, out);
             }
             self.packets.clear();
-        }
+            Visited { next, news, changed }
+        });
         if !self.stalled.is_empty() {
             self.end_stalled(now, out);
         }

@@ -6,7 +6,8 @@ use super::Host;
 use crate::endpoint::event::Event;
 use crate::endpoint::handle::PeerHandle;
 use crate::endpoint::inbox::Inbox;
-use crate::endpoint::peers::{News, Peer};
+use crate::endpoint::peers::Peer;
+use crate::endpoint::schedule::News;
 use crate::endpoint::stats::PeerStats;
 use crate::store::Datagrams;
 use crate::time::Instant;
@@ -38,15 +39,14 @@ impl Host {
         self.announced_late.clear();
         let channels = self.protocol.game_channels();
         let is_heard = |peer: &Peer| peer.is_heard() && !unannounced.contains(&peer.handle);
-        for (peer, look_again) in self.peers.with_news(News::Messages, is_heard) {
+        self.peers.visit_news(News::Messages, is_heard, |peer| {
             peer.connection.swap_scratch(&mut self.scratch);
             let is_left = inbox.take_from(peer.handle, &mut peer.connection, channels);
             // More may have arrived while the application read held packets.
-            if is_left || peer.connection.has_unread() {
-                look_again();
-            }
+            let may_be_left = is_left || peer.connection.has_unread();
             peer.connection.swap_scratch(&mut self.scratch);
-        }
+            may_be_left
+        });
         if any_arrived {
             inbox.sort(first);
         }
@@ -83,13 +83,14 @@ impl Host {
     pub fn take_chunk_events(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
         let unannounced = &self.unannounced;
         let is_announced = |peer: &Peer| peer.closing.is_none() && !unannounced.contains(&peer.handle);
-        for (peer, _) in self.peers.with_news(News::Chunks, is_announced) {
+        self.peers.visit_news(News::Chunks, is_announced, |peer| {
             let Peer { handle, id, connection, quota, .. } = peer;
             self.incoming.poll(*handle, *id, connection, quota);
             quota.read();
             // There may be room for it now.
             self.incoming.poll(*handle, *id, connection, quota);
-        }
+            false
+        });
         self.incoming.take_events(out, |peer| !unannounced.contains(&peer));
     }
 
@@ -99,10 +100,11 @@ impl Host {
         let unannounced = &self.unannounced;
         out.extend(self.notifications.extract_if(.., |(peer, _)| !unannounced.contains(peer)));
         let is_announced = |peer: &Peer| peer.is_admitted() && !unannounced.contains(&peer.handle);
-        for (peer, _) in self.peers.with_news(News::Notifications, is_announced) {
+        self.peers.visit_news(News::Notifications, is_announced, |peer| {
             let Peer { handle, connection, .. } = peer;
             out.extend(core::iter::from_fn(|| connection.poll_notification()).map(|fate| (*handle, fate)));
-        }
+            false
+        });
     }
 
     /// Appends the known notifications about packets, in the same order; they are kept if the configuration asks for
@@ -110,12 +112,13 @@ impl Host {
     pub fn take_packet_notifications(&mut self, out: &mut Vec<(PeerHandle, PacketNotification)>) {
         let unannounced = &self.unannounced;
         let is_announced = |peer: &Peer| peer.is_admitted() && !unannounced.contains(&peer.handle);
-        for (peer, _) in self.peers.with_news(News::PacketNotifications, is_announced) {
+        self.peers.visit_news(News::PacketNotifications, is_announced, |peer| {
             let Peer { handle, connection, .. } = peer;
             out.extend(
                 core::iter::from_fn(|| connection.poll_packet_notification()).map(|fate| (*handle, fate)),
             );
-        }
+            false
+        });
     }
 
     /// Whether an event can be taken, given what the application has not taken of its peer. A peer's last event waits

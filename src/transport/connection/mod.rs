@@ -262,6 +262,16 @@ impl Connection {
         (self.budget.level().min(line).max(0.0) * 8.0) as usize
     }
 
+    /// How many packets counted as lost so far.
+    pub(crate) fn packets_lost(&self) -> u64 {
+        self.endpoint.acks().packets_lost()
+    }
+
+    /// Whether there is nothing to do for chunks in either direction.
+    pub(crate) fn chunks_are_idle(&self) -> bool {
+        self.chunks.is_idle()
+    }
+
     /// The protocol that both sides share.
     pub(crate) fn protocol(&self) -> &Protocol {
         &self.protocol

@@ -66,8 +66,8 @@ pub(crate) struct Reported {
 pub(crate) struct AckRanges {
     /// Oldest first, never adjacent.
     runs: VecDeque<Run>,
-    /// For each run the low bits of the packet of ours that will report it next: all that a packet checks of most
-    /// runs. The open run is always checked.
+    /// For each of many runs the low bits of the packet of ours that will report it next: all that a packet checks of
+    /// most runs. The open run is always checked. Empty while there are few runs, as on most links.
     due: VecDeque<u32>,
     /// The newest packet received.
     newest: u16,
@@ -119,7 +119,10 @@ impl AckRanges {
                     self.due.back_mut().into_iter().for_each(|due| *due = packet as u32);
                 }
                 self.runs.push_back(self.run(sequence));
-                self.due.push_back(packet as u32);
+                if !self.due.is_empty() {
+                    self.due.push_back(packet as u32);
+                }
+                self.note_many();
             }
         }
         let age = |number: u16| usize::from(sequence.wrapping_sub(number));
@@ -161,12 +164,22 @@ impl AckRanges {
             (false, true) => at,
             (false, false) => {
                 self.runs.insert(at, run);
-                self.due.insert(at, 0);
+                if !self.due.is_empty() {
+                    self.due.insert(at, 0);
+                }
                 at
             }
         };
         self.runs[at] = run;
-        self.due[at] = self.packet as u32;
+        self.due.get_mut(at).into_iter().for_each(|due| *due = self.packet as u32);
+        self.note_many();
+    }
+
+    /// Notes when each run is due once there are more of them than one block.
+    fn note_many(&mut self) {
+        if self.due.is_empty() && self.runs.len() > BLOCK {
+            self.due.extend(self.runs.iter().map(|run| run.next_report(self.packet)));
+        }
     }
 
     /// One packet that nothing has reported.
@@ -189,7 +202,7 @@ impl AckRanges {
         while let Some(index) = self.newest_due(end) {
             end = index;
             let run = &mut self.runs[index];
-            self.due[index] = run.next_report(packet);
+            self.due.get_mut(index).into_iter().for_each(|due| *due = run.next_report(packet));
             let report = if run.newest == newest { Some(0) } else { run.report(packet) };
             let Some(report) = report else { continue };
             let range = run.beyond_header(ack);
@@ -216,6 +229,10 @@ impl AckRanges {
     /// The newest run before `end` that is open, or due to be checked.
     fn newest_due(&self, end: usize) -> Option<usize> {
         let (packet, newest) = (self.packet as u32, end.checked_sub(1)?);
+        if self.due.is_empty() {
+            let is_due = |run: &Run| run.newest == self.newest || run.report(self.packet).is_some();
+            return self.runs.range(..end).rposition(is_due);
+        }
         if is_due(packet, self.due[newest]) || self.runs[newest].newest == self.newest {
             return Some(newest);
         }
@@ -228,8 +245,10 @@ impl AckRanges {
     /// Fills the rest of the room from the oldest run on, with those before `end`: whether there was room for all.
     fn select_oldest(&mut self, ack: u16, end: usize, mut room: Room, out: &mut Vec<AckRange>) -> bool {
         let (first, packet, mut all) = (out.len(), self.packet as u32, true);
-        let both = self.runs.iter_mut().zip(&self.due).take(end);
-        for (run, _) in both.filter(|(_, due)| is_due(packet, **due)) {
+        // All are checked while nothing is noted about them.
+        let due = self.due.iter().copied().chain(core::iter::repeat(packet));
+        let both = self.runs.iter_mut().zip(due).take(end);
+        for (run, _) in both.filter(|(_, due)| is_due(packet, *due)) {
             let Some(report) = run.report(self.packet) else { continue };
             let Some(range) = run.beyond_header(ack) else { continue };
             let older = out.get(first..).and_then(<[AckRange]>::last);
@@ -270,6 +289,8 @@ impl AckRanges {
         });
         if self.runs.len() < self.due.len() {
             self.due.clear();
+        }
+        if self.due.is_empty() && self.runs.len() > BLOCK {
             self.due.extend(self.runs.iter().map(|run| run.next_report(self.packet)));
         }
     }

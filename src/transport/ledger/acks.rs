@@ -621,6 +621,11 @@ impl<T: Default> Acks<T> {
         stats
     }
 
+    /// How many packets counted as lost.
+    pub(in crate::transport) fn packets_lost(&self) -> u64 {
+        self.counters.lost
+    }
+
     /// How many packets had which outcome.
     pub fn counters(&self) -> AckCounters {
         self.counters

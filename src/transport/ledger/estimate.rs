@@ -3,6 +3,7 @@
 //! Promises: RTT by the arithmetic of reliable 1.0, value for value; plain numbers with documented units and errors
 //! ([`Stats`]). Nothing here reads a clock or knows a packet: samples go in, numbers come out.
 
+use crate::store::InlineSlice;
 use crate::time::{Duration, Instant};
 
 /// Round trips remembered for the minimum, maximum and mean.
@@ -40,9 +41,8 @@ pub struct Rtt {
     /// Both as durations: timers ask for them several times a packet.
     smoothed_time: Duration,
     jitter_time: Duration,
-    /// Milliseconds, by the sequence of the packet acked; empty before the first sample.
-    history: Vec<f32>,
-    history_len: usize,
+    /// Milliseconds, by the sequence of the packet acked.
+    history: InlineSlice<f32, RTT_HISTORY>,
 }
 
 impl Rtt {
@@ -55,8 +55,7 @@ impl Rtt {
             last_sample: None,
             smoothed_time: Duration::ZERO,
             jitter_time: Duration::ZERO,
-            history: Vec::new(),
-            history_len: history,
+            history: InlineSlice::new(NO_SAMPLE, history),
         }
     }
 
@@ -73,8 +72,8 @@ impl Rtt {
         }
         self.smoothed_time = Duration::from_secs_f64(self.smoothed / 1000.0);
         self.jitter_time = Duration::from_secs_f64(self.jitter / 1000.0);
-        self.history.resize(self.history_len, NO_SAMPLE);
-        self.history[usize::from(sequence) % self.history_len] = sample as f32;
+        let at = usize::from(sequence) % self.history.len();
+        self.history[at] = sample as f32;
     }
 
     /// The smoothed RTT, or `None` before the first sample.
