@@ -159,7 +159,7 @@ impl Ghosts {
 
     // --- records -----------------------------------------------------------------------------------------
 
-    /// Reads a create.
+    /// Reads a create, and stages it for the packet's end.
     pub(super) fn read_create(
         &mut self,
         id: usize,
