@@ -15,7 +15,7 @@ use crate::rng::Entropy;
 /// A map with a keyed hash. Iterate it only where the order doesn't matter.
 pub(crate) type KeyedMap<K, V> = HashMap<K, V, KeyedHash>;
 
-/// A SipHash that has absorbed 128 secret bits first. Not to be printed: whoever knows its state can make collisions.
+/// A SipHash that has absorbed 128 secret bits first. It is never printed: its state would be enough to make collisions.
 #[derive(Clone)]
 pub(crate) struct KeyedHash {
     keyed: WordHasher,

@@ -39,7 +39,8 @@ const TARGET: f64 = 8.0;
 const MIN_TARGET: f64 = 0.002;
 const MAX_TARGET: f64 = 0.010;
 
-/// We aim at no more than this part of a queue that overflowed, so that others' packets find room, but at these seconds.
+/// We aim at no more than this part of the wait at which the queue overflowed, so that others' packets find room, and at
+/// no less than these seconds.
 const FILLED: f64 = 0.5;
 const MIN_FILLED: f64 = 0.001;
 
