@@ -64,8 +64,8 @@ impl Links {
         self.dials.get_mut(place as usize).filter(|dial| dial.peer == peer)
     }
 
-    /// Passes a datagram to its connection, and returns the payload in it, decrypted in place. Says before whose client's
-    /// it claims to be.
+    /// Passes a datagram to its connection, and returns the payload in it, decrypted in place. Before that, `claimed` gets
+    /// the client that is at its source address.
     pub(super) fn handle_datagram<'a>(
         &mut self,
         now: Instant,

@@ -125,7 +125,8 @@ impl Peers {
 
     /// Has the memory fetched that messages for the peers in the next slots are queued in.
     pub(super) fn prefetch_after(&self, slot: u32) {
-        let after = |ahead: usize| self.slots.get(slot as usize + ahead)?.as_ref();
+        // The handle is the application's: it may be of any slot.
+        let after = |ahead: usize| self.slots.get((slot as usize).checked_add(ahead)?)?.as_ref();
         if let Some(peer) = after(2) {
             peer.connection.prefetch_queues();
         }

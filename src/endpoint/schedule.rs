@@ -1,8 +1,8 @@
 //! Which peers have something to do or to report: what each tick and each wake asks of them. Kept apart from the peers,
 //! which are far from the processor's cache when there are many and most are idle.
 //!
-//! Promises: only peers that changed, or whose time has come, are visited, by slot in rising order. A peer that was visited isn't
-//! visited again before it changes or its time comes.
+//! Promises: only peers that changed, or whose time has come, are visited, by slot in rising order. A peer that was
+//! visited isn't visited again before it changes or its time comes.
 
 use crate::store::{Timers, ones};
 use crate::time::Instant;
@@ -63,7 +63,7 @@ pub(super) struct Schedule {
 /// When each peer has something to do at one pace.
 #[derive(Debug, Default)]
 struct Deadlines {
-    /// By slot. NEVER for those that are marked as due, too.
+    /// By slot; out of date while it is marked as due.
     at: Vec<Instant>,
     timers: Timers,
     /// Memory for those whose time has come.
@@ -136,9 +136,8 @@ impl Schedule {
                     continue;
                 };
                 if changed || next == Instant::ZERO {
-                    // Only then, or two paces by turns would visit everybody each time.
+                    // Only then: otherwise the two paces, taking turns, would visit everybody each time.
                     self.marks[word].due[other] |= 1 << bit;
-                    self.paces[other].at[slot] = Instant::NEVER;
                 }
                 self.set_news(slot, news);
                 if next == Instant::ZERO {

@@ -1,8 +1,11 @@
 //! Hashing with a secret, so that nobody outside can choose addresses that collide. The secret is an input: the
 //! standard library's is hidden randomness.
 //!
-//! SipHash-1-3 (Aumasson and Bernstein 2012, with the rounds of the standard library) over whole words, because each
-//! datagram's source is hashed: the standard library's, over bytes, takes three times the instructions.
+//! SipHash-1-3 (Aumasson and Bernstein 2012, with the rounds of the standard library), because each datagram's source is
+//! hashed: the standard library's, which gathers bytes into words, takes three times the instructions.
+//!
+//! Promises: keys of whole words hash as the standard library hashes them. Other bytes fill their last word with zeros:
+//! fine for a map, in whose keys their number is hashed too.
 
 use core::hash::{BuildHasher, Hasher};
 use std::collections::HashMap;
@@ -12,14 +15,14 @@ use crate::rng::Entropy;
 /// A map with a keyed hash. Iterate it only where the order doesn't matter.
 pub(crate) type KeyedMap<K, V> = HashMap<K, V, KeyedHash>;
 
-/// A SipHash that has absorbed 128 secret bits first.
-#[derive(Clone, Debug)]
+/// A SipHash that has absorbed 128 secret bits first. It is never printed: its state would be enough to make collisions.
+#[derive(Clone)]
 pub(crate) struct KeyedHash {
     keyed: WordHasher,
 }
 
-/// The state of a hash: words are absorbed as they are, and other things in words of their own.
-#[derive(Clone, Copy, Debug)]
+/// The state of a hash.
+#[derive(Clone, Copy)]
 pub(crate) struct WordHasher {
     state: [u64; 4],
     words: u64,

@@ -116,8 +116,8 @@ impl Server {
         self.handle_datagram_of(now, unix, from, datagram, out, |_| {})
     }
 
-    /// Like [`Server::handle_datagram`]. Says whose datagram it claims to be before it is opened: meanwhile the
-    /// client's memory can be fetched.
+    /// Like [`Server::handle_datagram`]. Before the datagram is opened, `claimed` gets the client at its source address:
+    /// the client's memory can be fetched meanwhile.
     pub(crate) fn handle_datagram_of<'a>(
         &mut self,
         now: Instant,

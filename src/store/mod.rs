@@ -1,6 +1,6 @@
 //! Fixed-capacity containers that know nothing of networks: sequence arithmetic, the sequence buffer and set, bit sets,
-//! maps by id, many short lists, short slices and byte strings, timers of slots, and the
-//! batch of datagrams that every sender writes to.
+//! maps by id, many short lists, short slices and byte strings, timers of slots, prefetching, and the batch of datagrams
+//! that every sender writes to.
 
 pub mod bit_set;
 pub(crate) mod counters;

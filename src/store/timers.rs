@@ -13,7 +13,8 @@ const CHILDREN: usize = 8;
 /// The times of slots.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
-    /// First the times by slot, NEVER for those without one; then on each level the minima of the one before. The last has one node.
+    /// First the times by slot, NEVER for those without one; then on each level the minima of the one before. The last
+    /// has one node.
     levels: Vec<Vec<Instant>>,
 }
 
@@ -35,9 +36,9 @@ impl Timers {
 
     #[cold]
     fn grow(&mut self, slots: usize) {
-        let times = self.levels.drain(..).next().unwrap_or_default();
-        let mut level = times;
-        level.resize(slots.next_multiple_of(CHILDREN), Instant::NEVER);
+        let mut level = self.levels.drain(..).next().unwrap_or_default();
+        // All is built anew: by doubling, so that many slots that come one by one cost no more than twice that.
+        level.resize(slots.next_power_of_two().max(CHILDREN), Instant::NEVER);
         while level.len() > CHILDREN {
             let mut above: Vec<Instant> = level.chunks(CHILDREN).map(first_of).collect();
             above.resize(above.len().next_multiple_of(CHILDREN), Instant::NEVER);

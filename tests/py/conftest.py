@@ -15,13 +15,15 @@ settings.register_profile("search", max_examples=5000, deadline=None)
 settings.load_profile("same")
 
 # Without a GIL two packages can't be had: lupa's modules turn it on, and pygame-ce has no wheel.
+NEED_A_GIL = [
+    "test_capture_dissector.py",
+    "test_ghost_standard.py",
+    "test_ghost_standard_coded.py",
+    "test_samples_arena.py",
+    "test_samples_rts_window.py",
+]
 if sysconfig.get_config_var("Py_GIL_DISABLED"):
-    collect_ignore = [
-        "test_capture_dissector.py",
-        "test_ghost_standard.py",
-        "test_samples_arena.py",
-        "test_samples_rts_window.py",
-    ]
+    collect_ignore = NEED_A_GIL
 
 
 @tw.message

@@ -23,7 +23,7 @@ impl Host {
         options: SendOptions,
     ) -> Result<(), SendError> {
         let handle = peer;
-        // Applications send to one after the other.
+        // Applications send to one peer after the other, by slot.
         self.peers.prefetch_after(handle.slot);
         let peer = self.peers.live_mut(handle).ok_or(SendError::NotConnected)?;
         let sent = peer.connection.send(now, channel, message, options);

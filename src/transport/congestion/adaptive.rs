@@ -23,8 +23,8 @@
 
 use super::competition::{Circumstances, Competition};
 use super::delay::{Delay, MAX_TICK};
-use super::delivery::{Epoch, Passage};
-use super::loss::{Loss, Signs};
+use super::delivery::{Epoch, Passage, Signs};
+use super::loss::Loss;
 use super::startup::{Path, Startup};
 use super::{AdaptiveConfig, CongestionConfig, Controller, RoundTrip, SentStamp};
 use crate::time::{Duration, Instant};
@@ -39,7 +39,8 @@ const TARGET: f64 = 8.0;
 const MIN_TARGET: f64 = 0.002;
 const MAX_TARGET: f64 = 0.010;
 
-/// No more than this part of a queue that overflowed, so that others' packets find room.
+/// We aim at no more than this part of the wait at which the queue overflowed, so that others' packets find room, and at
+/// no less than these seconds.
 const FILLED: f64 = 0.5;
 const MIN_FILLED: f64 = 0.001;
 
@@ -463,8 +464,8 @@ impl Controller for Adaptive {
         let mut delivered = 0.0;
         for (stamp, late) in acked {
             let bytes = f64::from(stamp.bytes);
-            let came_late = f64::from(u8::from(stamp.sent_at < self.newest_acked));
-            self.overtaken += (came_late - self.overtaken) / OVERTAKEN_OF;
+            let overtaken = if stamp.sent_at < self.newest_acked { 1.0 } else { 0.0 };
+            self.overtaken += (overtaken - self.overtaken) / OVERTAKEN_OF;
             if !late {
                 self.flight.remove(stamp);
             } else if !stamp.sent_in_startup {

@@ -9,11 +9,17 @@ const MAX_COMPRESSION: f64 = 2.0;
 /// The part of former epochs' waits that counts after one more.
 const KEEP_WAITS: f64 = 0.97;
 
-/// Waits before losses are longer than others if their mean is, by this many standard deviations and at least by this
-/// many seconds. From fewer losses nothing is concluded.
+/// Waits before losses are longer than others if their mean is by this many standard deviations, and by this many
+/// seconds.
 const DEVIATIONS: f64 = 3.0;
 const MIN_LONGER: f64 = 0.0003;
+
+/// Fewer losses than this tell nothing of waits.
 const MIN_LOSSES: f64 = 2.5;
+
+/// A queue stands if waits are longer than this part of the target, and than clocks and ticks blur them, in seconds.
+const MIN_STAYING: f64 = 0.25;
+const BLUR: f64 = 0.001;
 
 /// When a packet was sent, by our clock, and came, by the peer's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,13 +101,34 @@ impl Waits {
 
     /// The mean wait before losses, if it is longer than others by more than chance makes of it.
     pub(super) fn where_lost(&self) -> Option<f64> {
-        let (count, losses) = (self.count.max(1.0), self.losses.max(1e-9));
-        let mean = self.sum / count;
-        let deviation = (self.squares / count - mean * mean).max(0.0).sqrt();
         let before_losses = self.before_losses()?;
+        let mean = self.mean();
+        let deviation = (self.squares / self.count.max(1.0) - mean * mean).max(0.0).sqrt();
         let longer = before_losses - mean;
-        (self.losses > MIN_LOSSES && longer > MIN_LONGER && longer > DEVIATIONS * deviation / losses.sqrt())
-            .then_some(before_losses)
+        let chance = DEVIATIONS * deviation / self.losses.sqrt();
+        (self.losses > MIN_LOSSES && longer > MIN_LONGER && longer > chance).then_some(before_losses)
+    }
+}
+
+/// What else shows at the end of an epoch, besides its losses. Times are seconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Signs {
+    /// The wait in the queue that we aim for.
+    pub(super) target: f64,
+    /// The round trip without queues.
+    pub(super) rtt: f64,
+    /// By how much ticks and jitter blur waits.
+    pub(super) blur: f64,
+    /// Waits tell of a queue: few packets are overtaken, and ticks are short.
+    pub(super) clear: bool,
+    /// The rate keeps rising, with fewer losses than an overflowing queue would cause.
+    pub(super) unhindered: bool,
+}
+
+impl Signs {
+    /// A mean wait that is longer shows a queue that stands.
+    pub(super) fn standing_wait(&self) -> f64 {
+        MIN_STAYING * self.target + BLUR + self.blur
     }
 }
 

@@ -10,7 +10,9 @@
 //! the test, which goes on with much less, and losses come where the queue is long. Where packets are overtaken, or
 //! ticks are long, waits show no queue, and nothing is concluded about others from them.
 
-use super::delivery::{Epoch, Waits};
+use super::ceiling::Ceiling;
+use super::delivery::{Epoch, Signs, Waits};
+use super::share_test::{MIN_OTHERS_LOSSES, ShareTest};
 use crate::time::{Duration, Instant};
 
 /// Bytes of a packet, for how much chance adds.
@@ -39,50 +41,28 @@ const KEEP_BEFORE: f64 = 0.97;
 /// The link itself loses no larger share than this.
 const MAX_LOSS: f64 = 0.2;
 
-/// The rate in a test, as a part of what arrived before it.
-const TEST_RATE: f64 = 0.92;
-
-/// Epochs until the test's effect shows in losses: a round trip, and the time to notice them.
-const TEST_SKIPS: u32 = 2;
-const MIN_TEST_EPOCHS: u32 = 2;
-const MAX_TEST_EPOCHS: u32 = 16;
-const MIN_TEST_BYTES: f64 = 30.0 * PACKET;
 /// Fewer bytes than this determine no share.
 const MIN_BYTES: f64 = 40.0 * PACKET;
 const MIN_LOSSES: f64 = 2.5;
-/// A test lasts until this many packets would be lost if the share were still the same.
-const MIN_TEST_LOSSES: f64 = 3.0;
+
 /// Fewer than this part of the share before are lost if the queue overflowed.
 const FEWER: f64 = 0.34;
-
-/// A queue that is still longer in a test than this part of what it was, and of our target, isn't ours alone: others may
-/// fill what we leave, and lose as much for us as before. Then this part of what arrived is sent, which they can't fill
-/// at once.
-const QUEUE_STAYS: f64 = 0.4;
-const MIN_STAYING: f64 = 0.25;
-/// Seconds by which clocks blur waits.
-const BLUR: f64 = 0.001;
-const DEEP: f64 = 0.6;
-/// Fewer packets lost before a test, and in it expected, don't tell others from chance.
-const MIN_OTHERS_LOSSES: f64 = 2.0;
 
 /// The interval between tests, doubled each time that the link was found to lose by itself.
 const TEST_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_LOSSY_TESTS: u32 = 4;
-/// The same for a share that is known and larger than this: it may have been others'.
+
+/// A share that is known and larger than this may have been others': it is tested again at this interval, doubled as well.
 const LARGE: f64 = 0.06;
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// The rate after an overflow, as a part of what arrived: alone, and beside others (Cubic's).
-const ALONE: f64 = 0.97;
-const CONTENDED: f64 = 0.7;
-
-/// Others contend if less arrived when the queue overflowed than this part of what once did, minutes ago at most; where
-/// waits are blurred, than this part of half a minute ago.
+/// Others contend if less arrived when the queue overflowed than this part of what once did, or twice in a row less than
+/// the second part. What once arrived is forgotten in this many seconds.
 const CONTENDED_BELOW: f64 = 0.95;
-const MAX_RATE_SECONDS: f64 = 1_000.0;
-/// So do they if it was less than this twice in a row.
 const SOMEWHAT_BELOW: f64 = 0.985;
+const MAX_RATE_SECONDS: f64 = 1_000.0;
+
+/// The same where waits are blurred, and with them what arrived in an epoch.
 const CONTENDED_BELOW_IF_BLURRED: f64 = 0.9;
 const MAX_RATE_SECONDS_IF_BLURRED: f64 = 30.0;
 
@@ -96,39 +76,6 @@ const MAX_FLOOR_LOSS: f64 = 0.03;
 /// For this long others are taken to be there still.
 const OTHERS_STAY: Duration = Duration::from_secs(20);
 
-/// How long that rate is held before more is tried, and how much more for each epoch then.
-const HOLD: Duration = Duration::from_secs(2);
-const RAISE: f64 = 1.02;
-
-/// And while it is at most this many times what overflowed: slowly, so that little doesn't fit.
-const NEAR: f64 = 1.04;
-const RAISE_NEAR: f64 = 1.004;
-
-/// Beside others: packets by which Reno's window grows in a round trip if it keeps 0.7 of it, and Cubic's by the cubed
-/// seconds (RFC 9438). More is tried when Reno would be back, or after this many seconds (like BBR version 3's time
-/// between probes): what is spread evenly overflows a queue less often than what TCP sends.
-const RENO: f64 = 0.53;
-const CUBIC: f64 = 0.4;
-const MAX_CONTENDED_HOLD: f64 = 3.0;
-
-/// Where waits are blurred: how much more for each second.
-const RAISE_A_SECOND: f64 = 0.08;
-
-/// What else shows at the end of an epoch, besides its losses. Times are seconds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Signs {
-    /// The wait in the queue that we aim for.
-    pub(super) target: f64,
-    /// The round trip without queues.
-    pub(super) rtt: f64,
-    /// By how much ticks and jitter blur waits.
-    pub(super) blur: f64,
-    /// Waits tell of a queue: few packets are overtaken, and ticks are short.
-    pub(super) clear: bool,
-    /// The rate keeps rising, with fewer losses than an overflowing queue would cause.
-    pub(super) unhindered: bool,
-}
-
 /// The losses of recent epochs, and the conclusions. Rates are bytes a second.
 #[derive(Debug, Default)]
 pub(super) struct Loss {
@@ -140,16 +87,16 @@ pub(super) struct Loss {
     /// Bytes lost, and all, before tests and in them.
     before: [f64; 2],
     within: [f64; 2],
-    test: Option<Box<Test>>,
+    test: Option<Box<ShareTest>>,
     /// Tests in a row that found that the link loses by itself.
     lossy_tests: u32,
     tested_at: Instant,
     ceiling: Option<Ceiling>,
     /// The most that ever arrived, forgotten in some minutes.
     max_rate: f64,
-    /// What arrived in each of the last epochs: an outage takes of one or two.
+    /// The rate of each of the last epochs: an outage takes from one or two.
     rates: [f64; 6],
-    /// Somewhat less than that arrived when the queue last overflowed.
+    /// Somewhat less than `max_rate` arrived when the queue last overflowed.
     was_less: bool,
     /// When others were found last.
     others_seen: Option<Instant>,
@@ -157,44 +104,6 @@ pub(super) struct Loss {
     full_queue: Option<f64>,
     /// How long recent packets waited.
     waits: Waits,
-}
-
-#[derive(Debug)]
-struct Test {
-    rate: f64,
-    share_before: f64,
-    arrived_before: f64,
-    most_before: f64,
-    /// Nothing else than the queue's state was changed when the losses began: we sent as before.
-    unprovoked: bool,
-    epochs: u32,
-    lost: f64,
-    judged: f64,
-    /// The mean wait in the queue before.
-    wait_before: f64,
-    /// A queue stayed, and so yet less is sent.
-    deep: bool,
-}
-
-#[derive(Debug)]
-struct Ceiling {
-    rate: f64,
-    /// What was sent when the queue overflowed.
-    overflowed: f64,
-    since: Instant,
-    contended: bool,
-}
-
-impl Ceiling {
-    /// Beside others: as Cubic or Reno with half of the link, of which `max_rate` once arrived, but later and half as fast.
-    fn raise(&mut self, now: Instant, seconds: f64, max_rate: f64, rtt: f64) {
-        let lost = (1.0 - CONTENDED) * 0.5 * max_rate * rtt / PACKET;
-        let reno = RENO / rtt;
-        let cubic = lost / (lost / CUBIC).cbrt();
-        if (now - self.since).as_secs_f64() > (lost / reno).min(MAX_CONTENDED_HOLD) {
-            self.rate += 0.5 * reno.max(cubic) * PACKET / rtt * seconds;
-        }
-    }
 }
 
 impl Loss {
@@ -210,8 +119,8 @@ impl Loss {
 
     /// No faster than this.
     pub(super) fn max_rate(&self) -> f64 {
-        let ceiling = self.ceiling.as_ref().map_or(f64::INFINITY, |ceiling| ceiling.rate);
-        self.test.as_ref().map_or(ceiling, |test| test.rate)
+        let ceiling = self.ceiling.as_ref().map_or(f64::INFINITY, Ceiling::rate);
+        self.test.as_ref().map_or(ceiling, |test| test.rate())
     }
 
     /// The wait at which the queue overflowed.
@@ -222,13 +131,13 @@ impl Loss {
     /// Takes the outcome of an epoch's packets, which arrived in this many seconds.
     pub(super) fn end_epoch(&mut self, now: Instant, epoch: &Epoch, seconds: f64, signs: Signs) {
         let queue = epoch.least_queue > 0.5 * signs.target;
-        self.waits.add(&epoch.waits);
         if let Some(full) = &mut self.full_queue {
             *full *= 1.0 + FULL_QUEUE_RAISE_A_SECOND * seconds;
         }
         if epoch.lost > MAX_EPOCH_LOSS * (epoch.lost + epoch.delivered) {
             return;
         }
+        self.waits.add(&epoch.waits);
         if self.test.is_some() {
             self.advance_test(now, epoch, signs);
             return;
@@ -258,7 +167,7 @@ impl Loss {
             (self.ceiling.is_some() || beside_others) && self.share < MIN_EXCESS && epoch.lost > 0.0;
         let known = self.judged > MIN_BYTES && self.before[0] > MIN_LOSSES * PACKET;
         let excess = share - self.share;
-        let queue_stands = signs.clear && self.waits.mean() > MIN_STAYING * signs.target + BLUR + signs.blur;
+        let queue_stands = signs.clear && self.waits.mean() > signs.standing_wait();
         let again = (self.share > LARGE || beside_others && self.share > MIN_EXCESS)
             && queue_stands
             && now - self.tested_at > AGAIN * (1 << self.lossy_tests);
@@ -267,15 +176,8 @@ impl Loss {
             let before = (self.before[0] / self.before[1].max(1.0)).clamp(1e-4, 1.0);
             self.begin_test(now, if bounded { share.max(before) } else { before }, arrived);
         } else if let Some(ceiling) = &mut self.ceiling {
-            if ceiling.contended && signs.clear {
-                ceiling.raise(now, seconds, self.max_rate, signs.rtt);
-            } else if ceiling.contended {
-                ceiling.rate *= 1.0 + RAISE_A_SECOND * seconds;
-            } else if now - ceiling.since > HOLD {
-                let near = signs.clear && ceiling.rate < NEAR * ceiling.overflowed;
-                ceiling.rate *= if near { RAISE_NEAR } else { RAISE };
-            }
-            if queue && ceiling.rate > 1.1 * arrived {
+            ceiling.raise(now, seconds, self.max_rate, signs);
+            if queue && ceiling.rate() > 1.1 * arrived {
                 self.ceiling = None;
             }
         }
@@ -290,40 +192,20 @@ impl Loss {
     }
 
     fn begin_test(&mut self, now: Instant, share: f64, arrived: f64) {
-        let unprovoked =
-            self.ceiling.as_ref().is_some_and(|ceiling| !ceiling.contended && now - ceiling.since < HOLD);
-        self.test = Some(Box::new(Test {
-            rate: TEST_RATE * arrived / (1.0 - self.share),
-            share_before: share,
-            arrived_before: arrived,
-            most_before: self.rates.iter().copied().fold(arrived, f64::max),
-            unprovoked,
-            epochs: 0,
-            lost: 0.0,
-            judged: 0.0,
-            wait_before: self.waits.mean(),
-            deep: false,
-        }));
+        let mut test = ShareTest::new(arrived, self.share, share, self.waits.mean());
+        test.most_before = self.rates.iter().copied().fold(arrived, f64::max);
+        test.unprovoked = self.ceiling.as_ref().is_some_and(|ceiling| ceiling.is_held_alone(now));
+        self.test = Some(Box::new(test));
     }
 
     fn advance_test(&mut self, now: Instant, epoch: &Epoch, signs: Signs) {
         let beside_others = signs.clear && self.is_beside_others(now);
         let Some(test) = &mut self.test else { return };
-        test.epochs += 1;
-        if test.epochs <= TEST_SKIPS {
+        if !test.add(epoch) {
             return;
         }
-        test.lost += epoch.lost;
-        test.judged += epoch.lost + epoch.delivered;
-        let epochs = test.epochs - TEST_SKIPS;
-        let least = if test.deep { MIN_OTHERS_LOSSES } else { MIN_TEST_LOSSES };
-        let enough = MIN_TEST_BYTES.max(least * PACKET / test.share_before);
-        if epochs < MIN_TEST_EPOCHS || (test.judged < enough && epochs < MAX_TEST_EPOCHS) {
-            return;
-        }
-        let share_of = |lost: f64, all: f64| (lost / all.max(1.0)).clamp(0.0, 1.0);
         let before = test.share_before;
-        let share = if test.deep {
+        let share = if test.is_deep() {
             share_of(test.lost, test.judged)
         } else {
             self.within =
@@ -331,17 +213,14 @@ impl Loss {
             share_of(self.within[0], self.within[1])
         };
         let fewer = share < FEWER * before;
-        let expected = before * test.judged / PACKET;
-        let stayed = signs.clear
-            && epoch.waits.mean()
-                > (QUEUE_STAYS * test.wait_before).max(MIN_STAYING * signs.target + BLUR + signs.blur);
+        let stayed = signs.clear && test.has_queue_stayed(epoch, signs);
         let where_lost = self.waits.where_lost().filter(|_| signs.clear);
-        if !fewer && !test.deep && (stayed || where_lost.is_some()) {
-            test.rate = DEEP * test.arrived_before;
-            (test.deep, test.epochs, test.lost, test.judged) = (true, 0, 0.0, 0.0);
+        if !fewer && !test.is_deep() && (stayed || where_lost.is_some()) {
+            test.go_deep();
             return;
         }
-        let others = test.deep && (fewer && expected >= MIN_OTHERS_LOSSES || stayed && where_lost.is_some());
+        let others = test.is_deep()
+            && (fewer && test.expected_losses() >= MIN_OTHERS_LOSSES || stayed && where_lost.is_some());
         if others {
             // What they lost for us says nothing of the link.
             self.within = [test.lost, test.judged];
@@ -360,12 +239,10 @@ impl Loss {
                 self.others_seen = Some(now);
             }
             contended |= beside_others;
-            let part = if contended { CONTENDED } else { ALONE };
             let overflowed = test.arrived_before / (1.0 - self.share);
             let floor =
                 if contended && signs.clear && before < MAX_FLOOR_LOSS { FLOOR * self.max_rate } else { 0.0 };
-            let rate = (part * overflowed).max(floor.min(overflowed));
-            self.ceiling = Some(Ceiling { rate, overflowed, since: now, contended });
+            self.ceiling = Some(Ceiling::new(now, overflowed, contended, floor));
             if others || contended && where_lost.is_some() {
                 self.full_queue = where_lost.or(self.waits.before_losses());
             }
@@ -375,11 +252,15 @@ impl Loss {
             self.ceiling = None;
             self.lossy_tests = (self.lossy_tests + 1).min(MAX_LOSSY_TESTS);
         }
-        (self.lost, self.judged, self.seconds) = (test.lost, test.judged, 1e-9);
-        self.seconds = test.judged / test.rate.max(1.0);
+        (self.lost, self.judged) = (test.lost, test.judged);
+        self.seconds = test.judged / test.rate().max(1.0);
         self.tested_at = now;
         self.test = None;
     }
+}
+
+fn share_of(lost: f64, all: f64) -> f64 {
+    (lost / all.max(1.0)).clamp(0.0, 1.0)
 }
 
 #[cfg(test)]
@@ -424,8 +305,11 @@ mod tests {
     #[test]
     fn an_outage_teaches_nothing() {
         let mut loss = Loss::default();
-        let epoch = Epoch { delivered: 1_000.0, lost: 60_000.0, ..Epoch::new(Instant::ZERO, None) };
+        let mut epoch = Epoch { delivered: 1_000.0, lost: 60_000.0, ..Epoch::new(Instant::ZERO, None) };
+        epoch.waits.on_acked(0.05);
+        (0..50).for_each(|_| epoch.waits.on_lost());
         (1..9).for_each(|n| loss.end_epoch(Instant::from_millis(n * 50), &epoch, 0.05, SIGNS));
         assert_eq!((loss.share(), loss.max_rate()), (0.0, f64::INFINITY));
+        assert_eq!(loss.waits.before_losses(), None, "nor where a queue overflows");
     }
 }

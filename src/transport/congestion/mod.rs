@@ -8,6 +8,7 @@
 
 mod adaptive;
 mod binary;
+mod ceiling;
 mod competition;
 mod delay;
 mod delivery;
@@ -15,6 +16,7 @@ mod fixed;
 #[cfg(test)]
 mod links;
 mod loss;
+mod share_test;
 #[cfg(test)]
 mod simulation;
 mod startup;

@@ -290,9 +290,7 @@ impl AckRanges {
         if self.runs.len() < self.due.len() {
             self.due.clear();
         }
-        if self.due.is_empty() && self.runs.len() > BLOCK {
-            self.due.extend(self.runs.iter().map(|run| run.next_report(self.packet)));
-        }
+        self.note_many();
     }
 }
 

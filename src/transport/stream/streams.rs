@@ -217,8 +217,7 @@ impl Streams {
 
     /// Has the memory fetched that a packet, either way, needs.
     pub(crate) fn prefetch(&self) {
-        let (lanes, _) = self.lanes.split_at(self.lanes.len().min(PREFETCHED_LANES));
-        prefetch(lanes);
+        prefetch(&self.lanes[..self.lanes.len().min(PREFETCHED_LANES)]);
     }
 
     // --- sending -----------------------------------------------------------------------------------------
