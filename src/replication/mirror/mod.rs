@@ -4,7 +4,8 @@
 //! ([`Mirror::take`]), into its own columns, which have a cell for each ghost id. In between, the columns stay as
 //! they were taken.
 //!
-//! Promises: see [`super`]. A packet that is refused, wherever in it, leaves nothing. Memory follows what arrived, and is bounded by the classes' capacities.
+//! Promises: see [`super`]. A packet that is refused, wherever in it, leaves nothing. Memory follows what arrived, and is bounded by
+//! the classes' capacities.
 
 mod coded;
 mod events;
@@ -117,11 +118,11 @@ impl Mirror {
     /// How it breaks the protocol. Nothing of it was applied.
     pub fn handle_payload(&mut self, mut reader: BitReader<'_>) -> Result<(), Violation> {
         let mut staged = core::mem::take(&mut self.staged);
-        staged.clear();
-        let result = self.read(&mut reader, &mut staged).and_then(|tick| self.resolve(tick, &mut staged));
+        let result = self.read(&mut reader, &mut staged);
         if let Ok(tick) = result {
             self.apply(tick, &staged);
         }
+        staged.clear();
         self.staged = staged;
         result.map(drop)
     }
@@ -161,6 +162,8 @@ impl Mirror {
                 }
             }
         }
+        // Before the coded part, which keeps models where nothing of it is refused.
+        self.resolve(tick, staged)?;
         match reader.remaining_bits() {
             0 => {}
             _ if self.coded.is_some() => self.handle_coded(tick, reader, staged)?,
@@ -169,8 +172,8 @@ impl Mirror {
         Ok(tick)
     }
 
-    /// Makes words of the residuals that were read, and gives the tick.
-    fn resolve(&self, tick: u32, staged: &mut Staged) -> Result<u32, Violation> {
+    /// Makes words of the residuals that were read.
+    fn resolve(&self, tick: u32, staged: &mut Staged) -> Result<(), Violation> {
         let count = staged.records.len();
         for first in (0..count).step_by(BATCH) {
             let records = first..(first + BATCH).min(count);
@@ -185,7 +188,7 @@ impl Mirror {
                 staged.records[at].op = self.ghosts[record.class as usize].resolve(tick, &record, staged)?;
             }
         }
-        Ok(tick)
+        Ok(())
     }
 
     /// Applies what was read of a packet.

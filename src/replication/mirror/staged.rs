@@ -1,7 +1,7 @@
 //! What a packet says, before any of it counts.
 //!
 //! Promises: a packet is read to its end before its first record is applied, so one that is refused leaves nothing. Memory is
-//! kept for the next packet.
+//! kept for the next packet, but for what only few packets need.
 
 use core::ops::Range;
 
@@ -38,6 +38,9 @@ pub(super) struct StagedRecord {
     bodies: (usize, usize),
 }
 
+/// How much of each kind is kept for the next packet: more than a packet of small ghosts has.
+const KEPT: usize = 1 << 12;
+
 /// The records of a packet.
 #[derive(Debug, Default)]
 pub(super) struct Staged {
@@ -52,12 +55,24 @@ pub(super) struct Staged {
 }
 
 impl Staged {
+    /// Forgets a packet, and gives back its memory beyond [`KEPT`]: one of 1,200 bytes may say of 1,600 ghosts of thousands of words
+    /// that a bit of each changed.
     pub(super) fn clear(&mut self) {
         self.records.clear();
+        self.records.shrink_to(KEPT);
         self.words.clear();
+        self.words.shrink_to(4 * KEPT);
         self.bodies.clear();
+        self.bodies.shrink_to(KEPT);
         self.bytes.clear();
+        self.bytes.shrink_to(4 * KEPT);
         self.skipped = 0;
+    }
+
+    /// The numbers of states that there is room for.
+    #[cfg(test)]
+    pub(super) fn room(&self) -> usize {
+        self.words.capacity()
     }
 
     /// Adds a record without a state.

@@ -78,13 +78,6 @@ impl Form {
             halves.iter_mut().zip(words).for_each(|(to, word)| *to = split(*word));
         }
     }
-
-    /// Words as they are stored.
-    pub(super) fn stored(self, words: &[u64]) -> Vec<u32> {
-        let mut stored = vec![0; self.size()];
-        self.store(words, &mut stored);
-        stored
-    }
 }
 
 #[inline]
@@ -520,7 +513,11 @@ mod tests {
                 let mut before = [0; 2];
                 states.newest(1, &mut before);
                 match tick {
-                    _ if tick > newest => states.push(1, tick, &states.form.stored(&of(tick))),
+                    _ if tick > newest => {
+                        let mut stored = vec![0; states.form.size()];
+                        states.form.store(&of(tick), &mut stored);
+                        states.push(1, tick, &stored);
+                    }
                     _ if tick < newest => states.insert(1, tick, &of(tick), &mut before),
                     _ => {}
                 }

@@ -201,3 +201,19 @@ fn a_packet_that_is_refused_leaves_nothing() {
     feed(&mut mirror, (length, bytes)).unwrap();
     assert_eq!(taken(&mut mirror), (3, [7, 6, 9]));
 }
+
+#[test]
+fn memory_of_a_huge_packet_is_given_back() {
+    let fields = (0..900).map(|i| (format!("flag{i}"), Kind::Bool)).collect();
+    let properties = Properties::new(Schema::new([("flags", Kind::Nested { fields })]).unwrap()).unwrap();
+    let class = GhostClass::new("Wall", properties, [Condition::Always], 100).unwrap();
+    let mut mirror = Mirror::new(Arc::new(Classes::new([Arc::new(class)]).unwrap()));
+    let ghosts = |bits: &mut BitWriter| {
+        for _ in 0..100 {
+            bits.bits(0b01011, 5);
+            (0..900).for_each(|_| bits.bool(true));
+        }
+    };
+    feed(&mut mirror, packet(10, ghosts)).unwrap();
+    assert!(mirror.is_alive(0, 99) && mirror.staged.room() < 20_000);
+}

@@ -7,6 +7,7 @@ use crate::replication::mirror::Mirror;
 mod crowds;
 mod lines;
 mod owners;
+mod refused;
 mod runs;
 
 const ONE: PeerHandle = PeerHandle { slot: 0, generation: 0 };

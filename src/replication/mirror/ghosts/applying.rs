@@ -1,6 +1,5 @@
 //! The records of a packet that was read to its end: applies them.
 
-use super::super::super::class::GhostClass;
 use super::super::super::packet::Audience;
 use super::super::pages::{PAGE, Page};
 use super::super::staged::{Staged, StagedOp, StagedRecord};
@@ -65,21 +64,12 @@ impl Ghosts {
 
     #[inline]
     fn update(&mut self, id: usize, tick: u32, mask: u64, record: &StagedRecord, staged: &Staged) -> Outcome {
-        let mut state = staged.state(record, self.pages.form().size());
+        let state = staged.state(record, self.pages.form().size());
         let Some((page, at)) = self.pages.get(id) else { return Outcome::Skipped };
         let newest = page.states.tick(at);
         // A record before it in the packet may have ended it.
         if newest == 0 || tick <= page.states.destroyed(at) {
             return Outcome::Skipped;
-        }
-        let whole: Vec<u32>;
-        if self.initial != 0 {
-            // Those come with creates alone: the newest create's are these.
-            page.states.newest(at, &mut self.newest);
-            self.pages.form().load(state, &mut self.words);
-            copy_words(&self.class, self.initial, &self.newest, &mut self.words);
-            whole = self.pages.form().stored(&self.words);
-            state = &whole;
         }
         if tick <= newest {
             if tick < newest {
@@ -175,12 +165,5 @@ impl Ghosts {
             }
         }
         changed
-    }
-}
-
-fn copy_words(class: &GhostClass, mask: u64, from: &[u64], to: &mut [u64]) {
-    for (i, _) in class.properties.of(mask) {
-        let range = class.properties.word_range(i);
-        to[range.clone()].copy_from_slice(&from[range]);
     }
 }

@@ -292,6 +292,11 @@ impl Ghosts {
         };
         let bases = Bases { states: &mut self.bases, past, ahead };
         source.updated(&self.class, with_words, base.depth(), bases, &mut self.words)?;
+        if let (true, Some((page, at))) = (self.initial != 0, self.pages.get(id)) {
+            // Those come with creates alone: the newest create's are these.
+            page.states.newest(at, &mut self.newest);
+            copy_words(&self.class, self.initial, &self.newest, &mut self.words);
+        }
         let op = StagedOp::Update { mask };
         staged.push_words(self.id_of_class, id, op, &self.words, self.pages.form());
         self.read_bodies(mask, source, staged)
@@ -308,5 +313,12 @@ impl Ghosts {
         source.others(mask & !self.with_words, |reader| {
             staged.read_bodies(&self.class.properties, &self.without_words, mask, reader)
         })
+    }
+}
+
+fn copy_words(class: &GhostClass, mask: u64, from: &[u64], to: &mut [u64]) {
+    for (i, _) in class.properties.of(mask) {
+        let range = class.properties.word_range(i);
+        to[range.clone()].copy_from_slice(&from[range]);
     }
 }
