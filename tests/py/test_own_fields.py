@@ -131,7 +131,8 @@ def test_any_bytes_are_a_message_or_refused(data: bytes) -> None:
         return
     again = PROTOCOL.encode(message)
     assert again == data[: len(again)]
-    assert PROTOCOL.decode(again) == message
+    # Not the messages: NaN differs from itself.
+    assert PROTOCOL.encode(PROTOCOL.decode(again)) == again
 
 
 @given(everything, st.data())
