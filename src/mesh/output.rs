@@ -12,7 +12,7 @@ use super::roster::{LeaveReason, Players};
 pub enum Action {
     /// Send a message to a peer.
     Send { link: LinkId, message: Message },
-    /// Ask at these addresses to be let in; [`Mesh::note_dialling`] then says which link it is.
+    /// Ask at these addresses to be let in; [`Mesh::note_dialling`](super::Mesh::note_dialling) then says which link it is.
     Ask { addresses: Vec<SocketAddr> },
     /// Dial a player with the connect token from the master.
     Dial { player: u8, joined: u32, pass: Vec<u8> },

@@ -230,7 +230,7 @@ impl PeerPart {
         !self.told.is_empty()
     }
 
-    /// When [`PeerPart::run`] is due if nothing arrives before.
+    /// When `PeerPart::run` is due if nothing arrives before.
     pub fn next_deadline(&self) -> Instant {
         self.mesh.next_deadline()
     }
