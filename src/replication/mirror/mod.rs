@@ -118,7 +118,7 @@ impl Mirror {
     pub fn handle_payload(&mut self, mut reader: BitReader<'_>) -> Result<(), Violation> {
         let mut staged = core::mem::take(&mut self.staged);
         staged.clear();
-        let result = self.read(&mut reader, &mut staged).and_then(|tick| self.resolve(tick, &mut staged));
+        let result = self.read(&mut reader, &mut staged);
         if let Ok(tick) = result {
             self.apply(tick, &staged);
         }
@@ -161,6 +161,8 @@ impl Mirror {
                 }
             }
         }
+        // Before the rest, whose reading ends by keeping its models: nothing is refused after that.
+        self.resolve(tick, staged)?;
         match reader.remaining_bits() {
             0 => {}
             _ if self.coded.is_some() => self.handle_coded(tick, reader, staged)?,
@@ -169,8 +171,8 @@ impl Mirror {
         Ok(tick)
     }
 
-    /// Makes words of the residuals that were read, and gives the tick.
-    fn resolve(&self, tick: u32, staged: &mut Staged) -> Result<u32, Violation> {
+    /// Makes words of the residuals that were read.
+    fn resolve(&self, tick: u32, staged: &mut Staged) -> Result<(), Violation> {
         let count = staged.records.len();
         for first in (0..count).step_by(BATCH) {
             let records = first..(first + BATCH).min(count);
@@ -185,7 +187,7 @@ impl Mirror {
                 staged.records[at].op = self.ghosts[record.class as usize].resolve(tick, &record, staged)?;
             }
         }
-        Ok(tick)
+        Ok(())
     }
 
     /// Applies what was read of a packet.
