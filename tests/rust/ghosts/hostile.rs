@@ -1,6 +1,8 @@
 //! Payloads that nobody wrote, or that were changed on their way, and clients that read them.
 
+use tickwire::replication::Mirror;
 use tickwire::rng::{Entropy, Rng};
+use tickwire::wire::BitReader;
 
 use super::client::{Client, Line};
 use super::world::World;
@@ -51,6 +53,69 @@ fn sent_to_the_chosen(coded: u8) -> Payloads {
         }
     }
     clients[0].payloads()
+}
+
+/// A client that refuses packets beside one that never got them: what it shows, and how it reads what comes afterwards, is the
+/// same.
+#[test]
+fn a_packet_that_is_refused_leaves_no_trace() {
+    for coded in CODED {
+        let scene = Scene { line: LINE, clients: 1, ticks: 60, objects: 20, coded, ..SCENE };
+        let payloads = run(72, scene)[0].payloads();
+        let mut refused = 0;
+        for seed in 0..40 {
+            refused += refuse(&mut Rng::seeded(seed), coded, &payloads);
+        }
+        assert!(refused > 100, "{refused} of {coded}");
+    }
+}
+
+/// Feeds two clients until the protocol is broken; returns how many packets one of them refused.
+fn refuse(rng: &mut Rng, coded: u8, payloads: &Payloads) -> u32 {
+    let fed = |bits, bytes: &[u8], mirror: &mut Mirror| {
+        mirror.handle_payload(BitReader::with_range(bytes, 0, bits))
+    };
+    let [mut refusing, mut other] = [(); 2].map(|()| Mirror::new(coded_classes(coded)));
+    let (mut refused, mut taken) = (0, Vec::<&(usize, Vec<u8>)>::new());
+    for payload in payloads {
+        let (bits, bytes) = payload;
+        if rng.chance(0.3) {
+            let mut turned = bytes.clone();
+            // Often near the beginning, so that most of the packet is read.
+            let within = if rng.chance(0.5) { 60 } else { *bits };
+            let at = 16 + rng.below(within.min(*bits) as u64 - 16) as usize;
+            turned[at / 8] ^= 1 << (at % 8);
+            let mut probe = Mirror::new(coded_classes(coded));
+            taken.iter().for_each(|(bits, bytes)| fed(*bits, bytes, &mut probe).unwrap());
+            if fed(*bits, &turned, &mut probe).is_err() {
+                assert!(fed(*bits, &turned, &mut refusing).is_err());
+                refused += 1;
+                if rng.chance(0.3) {
+                    continue;
+                }
+            }
+        }
+        let results = [&mut refusing, &mut other].map(|mirror| fed(*bits, bytes, mirror));
+        assert_eq!(results[0], results[1]);
+        assert_eq!(state(&refusing), state(&other));
+        if results[0].is_err() {
+            break;
+        }
+        taken.push(payload);
+    }
+    refused
+}
+
+/// All that a client knows.
+fn state(mirror: &Mirror) -> String {
+    let ghosts = (0..mirror.classes().iter().count()).flat_map(|class| {
+        (0..mirror.rows(class) as u32).map(move |id| {
+            let says = (0..12).map(|property| mirror.value(class, id, property)).collect::<Vec<_>>();
+            (mirror.tick_of(class, id), mirror.is_alive(class, id), mirror.group(class, id), says)
+        })
+    });
+    let changing = [0, 1].map(|class| mirror.changing(class).collect::<Vec<_>>());
+    format!("{} {:?} {:?} {changing:?}", mirror.tick(), mirror.counters(), ghosts.collect::<Vec<_>>())
 }
 
 fn damage(coded: u8, payloads: &[(usize, Vec<u8>)]) {
