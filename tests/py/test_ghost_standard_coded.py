@@ -206,7 +206,6 @@ def test_an_independent_program_reads_and_writes_the_same_coded_bits(session: di
                 turned += record.class_id == 0 and record.residuals.get(1, [0])[0] > 0
                 for guess in record.guesses.values():
                     guesses[guess] = guesses.get(guess, 0) + 1
-    print(f"{len(found)} payloads, {ops}, {guesses}, {turned} turned, {whole} whole, models {sorted(names)}")
     assert ops["update"] > 1_500
     assert ops["create"] > 40
     assert ops["destroy"] > 3
