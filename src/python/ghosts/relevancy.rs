@@ -48,11 +48,14 @@ pub(super) fn rule(
     let property = properties.named(&name).map_err(PyValueError::new_err)?;
     let number = |name: &str| -> PyResult<Option<f64>> {
         let value = given.getattr(name)?;
-        if let Ok(number) = value.extract() {
-            return Ok(number);
-        }
         let class = value.get_type().name()?;
-        Err(PyTypeError::new_err(format!("grid's {name} must be a number, not {class}")))
+        value.extract().map_err(|error: PyErr| {
+            if error.is_instance_of::<PyTypeError>(py) {
+                PyTypeError::new_err(format!("grid's {name} must be a number, not {class}"))
+            } else {
+                error
+            }
+        })
     };
     let radius = number("radius")?.unwrap_or(f64::NAN);
     let linger = given.getattr(intern!(py, "linger"))?;
