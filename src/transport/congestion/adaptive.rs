@@ -23,16 +23,13 @@
 
 use super::competition::{Circumstances, Competition};
 use super::delay::{Delay, MAX_TICK};
-use super::delivery::{Epoch, Passage, Signs};
+use super::delivery::{Epoch, PACKET, Passage, Signs};
 use super::loss::Loss;
 use super::startup::{Path, Startup};
 use super::{AdaptiveConfig, CongestionConfig, Controller, RoundTrip, SentStamp};
 use crate::time::{Duration, Instant};
 use crate::transport::pacing::Pacer;
 use crate::transport::peer_clock::PeerClock;
-
-/// Bytes of a packet that carries bulk, with all headers, more or less.
-const PACKET: f64 = 1_215.0;
 
 /// The queue to aim for, in seconds, is this over the root of bytes a second: 7 ms at 10 Mbit/s, 2 ms at 100.
 const TARGET: f64 = 8.0;

@@ -1,10 +1,7 @@
 //! The rate after a queue overflowed: how far below it goes, and how it rises again.
 
-use super::delivery::Signs;
+use super::delivery::{PACKET, Signs};
 use crate::time::{Duration, Instant};
-
-/// Bytes of a packet, by which TCP's windows grow.
-const PACKET: f64 = 1_215.0;
 
 /// The rate after an overflow, as a part of what arrived: alone, and beside others (Cubic's).
 const ALONE: f64 = 0.97;

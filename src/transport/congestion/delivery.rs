@@ -2,6 +2,9 @@
 
 use crate::time::Instant;
 
+/// Bytes of a packet that carries bulk, with all headers, more or less.
+pub(super) const PACKET: f64 = 1_215.0;
+
 /// A rate of arrival is never believed above this many times the rate of sending: a queue may be draining, or a
 /// peer's clock may lie.
 const MAX_COMPRESSION: f64 = 2.0;

@@ -11,12 +11,9 @@
 //! ticks are long, waits show no queue, and nothing is concluded about others from them.
 
 use super::ceiling::Ceiling;
-use super::delivery::{Epoch, Signs, Waits};
+use super::delivery::{Epoch, PACKET, Signs, Waits};
 use super::share_test::{MIN_OTHERS_LOSSES, ShareTest};
 use crate::time::{Duration, Instant};
-
-/// Bytes of a packet, for how much chance adds.
-const PACKET: f64 = 1_215.0;
 
 /// An epoch that is this many epochs old counts a third in the share of recent losses: 1 / (1 - KEEP).
 const KEEP: f64 = 0.75;

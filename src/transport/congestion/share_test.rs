@@ -1,9 +1,6 @@
 //! A test of a share of losses: for some round trips less is sent, and what is lost then tells whose losses they are.
 
-use super::delivery::{Epoch, Signs};
-
-/// Bytes of a packet, for how much chance adds.
-const PACKET: f64 = 1_215.0;
+use super::delivery::{Epoch, PACKET, Signs};
 
 /// The rate in a test, as a part of what arrived before it.
 const TEST_RATE: f64 = 0.92;
