@@ -6,6 +6,7 @@
 //! payloads. An update is an object that changed, for a client that has it, so that what is sent twice counts once.
 
 mod clock;
+mod figures;
 mod game;
 mod hosted;
 mod line;
@@ -13,9 +14,8 @@ mod line;
 mod scene;
 mod tables;
 
-use std::fs;
-
 use clock::quantile;
+use figures::{MEASURED, WARM, bytes_an_update, rounded};
 use game::{Game, Setup};
 use hosted::Hosted;
 use line::Path;
@@ -61,12 +61,8 @@ const SCENES: [(&str, Setup); 18] = [
 /// Those that are played through sessions too.
 const HOSTED: [&str; 4] = ["S1", "S2", "S3", "S6"];
 
-/// Ticks before measuring, and measured.
-const WARM: usize = 60;
-const MEASURED: usize = 150;
-
 fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    let wanted = figures::wanted();
     let of = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
     let mut results: Vec<Value> = Vec::new();
     if of("tables") {
@@ -86,16 +82,8 @@ fn main() {
         results.push(row);
     }
     if wanted.is_empty() {
-        // Others' measurements stay.
-        let before = fs::read_to_string(RESULTS).ok().and_then(|text| serde_json::from_str(&text).ok());
-        let mut all: Value = before.unwrap_or_else(|| json!({}));
-        all["tickwire"] = results.into();
-        fs::write(RESULTS, serde_json::to_string_pretty(&all).expect("text") + "\n").expect("a file");
+        figures::write(RESULTS, "tickwire", results);
     }
-}
-
-fn rounded(value: f64) -> f64 {
-    (value * 1000.0).round() / 1000.0
 }
 
 fn scene(name: &str, setup: Setup) -> Value {
@@ -124,7 +112,7 @@ fn scene(name: &str, setup: Setup) -> Value {
         "clients": setup.clients,
         "server_ms": rounded(quantile(server, 0.5)),
         "bytes_a_client_and_second": a_second.round(),
-        "bytes_an_update": if updates == 0 { Value::Null } else { json!(rounded(bytes as f64 / updates as f64)) },
+        "bytes_an_update": bytes_an_update(bytes, updates),
         "client_ms": rounded(quantile(client, 0.5)),
         "age_p95_ticks": quantile(ages, 0.95),
     })
@@ -143,7 +131,7 @@ fn hosted(name: &str, setup: Setup) -> Value {
         "clients": setup.clients,
         "server_ms": rounded(quantile(costs.iter().map(|cost| cost.server * 1e3).collect(), 0.5)),
         "bytes_a_client_and_second": (bytes as f64 / MEASURED as f64 * 30.0 / setup.clients as f64).round(),
-        "bytes_an_update": if updates == 0 { Value::Null } else { json!(rounded(bytes as f64 / updates as f64)) },
+        "bytes_an_update": bytes_an_update(bytes, updates),
     })
 }
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import enum
 import random
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -76,19 +77,26 @@ CLASSES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Ghosts over a bad line, as the client's network had them."""
-    directory = tmp_path_factory.mktemp("session")
+def captured(directory: Path, ghosts: list[type], conditions: tw.Conditions) -> dict[str, Any]:
+    """A server and its client, connected over such a line, and the capture of what the client sees."""
     path, keys = directory / "client.pcapng", directory / "client.keys"
-    protocol: tw.Protocol[Any] = tw.Protocol(1, [], ghosts=[Tank, Crate])
-    network = tw.SimulatedNetwork(seed=5, conditions=tw.Conditions(latency=0.03, jitter=0.02, loss=0.1))
-    key = tw.generate_key()
+    protocol: tw.Protocol[Any] = tw.Protocol(1, [], ghosts=ghosts)
+    network, key = tw.SimulatedNetwork(seed=5, conditions=conditions), tw.generate_key()
     server = tw.Server("127.0.0.1:40000", protocol, key=key, network=network)
     capture = tw.Capture(path, keys=keys)
     client = tw.Client.connect(server.address, protocol, key=key, network=network, capture=capture)
     while not (client.connected and server.clients):
         run(network, server, client, seconds=1 / 30)
+    made = {"path": path, "keys": keys, "capture": capture, "protocol": protocol}
+    return {**made, "network": network, "server": server, "client": client}
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Ghosts over a bad line, as the client's network had them."""
+    conditions = tw.Conditions(latency=0.03, jitter=0.02, loss=0.1)
+    session = captured(tmp_path_factory.mktemp("session"), [Tank, Crate], conditions)
+    network, server, client = session["network"], session["server"], session["client"]
     (handle,) = server.clients
     world, rng = server.world, random.Random(7)
     world.condition(Crate, "trusted", lambda _, crates: (crates["weight"] % 2 == 0)[None, :])
@@ -116,8 +124,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             world.set_owner(crates[rng.randrange(len(crates))], rng.choice([handle, None]))
         run(network, server, client, seconds=1 / 60)
     run(network, server, client, seconds=1.0)
-    capture.close()
-    return {"path": path, "keys": keys, "client": client, "server": server, "protocol": protocol}
+    session["capture"].close()
+    return session
 
 
 def tree(table: Any) -> list[dict[str, Any]]:

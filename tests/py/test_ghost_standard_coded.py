@@ -13,7 +13,7 @@ import pytest
 import tickwire as tw
 from ghost_standard import Class, Property, Word
 from ghost_standard_coded import CodedGhosts, CodedRecord
-from test_ghost_standard import payload_of, shown_payloads
+from test_ghost_standard import captured, payload_of, shown_payloads
 from tickwire.testing import run
 
 
@@ -115,16 +115,8 @@ LINES = {
 @pytest.fixture(scope="module", params=LINES)
 def session(request: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Ghosts over a bad line, as the client's network had them."""
-    directory = tmp_path_factory.mktemp("session")
-    path, keys = directory / "client.pcapng", directory / "client.keys"
-    protocol: tw.Protocol[Any] = tw.Protocol(1, [], ghosts=[Cube, Crate, Door, Ball])
-    network = tw.SimulatedNetwork(seed=5, conditions=LINES[request.param])
-    key = tw.generate_key()
-    server = tw.Server("127.0.0.1:40000", protocol, key=key, network=network)
-    capture = tw.Capture(path, keys=keys)
-    client = tw.Client.connect(server.address, protocol, key=key, network=network, capture=capture)
-    while not (client.connected and server.clients):
-        run(network, server, client, seconds=1 / 30)
+    session = captured(tmp_path_factory.mktemp("session"), [Cube, Crate, Door, Ball], LINES[request.param])
+    network, server, client = session["network"], session["server"], session["client"]
     (handle,) = server.clients
     world, rng = server.world, random.Random(7)
     world.condition(Crate, "trusted", lambda _, crates: (crates["weight"] % 2 == 0)[None, :])
@@ -171,9 +163,8 @@ def session(request: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
                 world.set_owner(ghost, rng.choice([handle, None]))
         run(network, server, client, seconds=1 / 60)
     run(network, server, client, seconds=1.0)
-    capture.close()
-    made = {"path": path, "keys": keys, "client": client, "server": server, "protocol": protocol}
-    return {**made, "line": request.param}
+    session["capture"].close()
+    return {**session, "line": request.param}
 
 
 def test_the_ranges_are_those_that_the_protocol_describes(session: dict[str, Any]) -> None:

@@ -4,15 +4,16 @@
 
 #[path = "../clock.rs"]
 mod clock;
+#[path = "../figures.rs"]
+mod figures;
 mod line;
 mod replicon;
 #[path = "../scene.rs"]
 #[allow(dead_code)] // Some of it is for other benches.
 mod scene;
 
-use std::fs;
-
 use clock::quantile;
+use figures::{MEASURED, WARM, bytes_an_update, rounded};
 use line::Path;
 use serde_json::{Value, json};
 
@@ -63,12 +64,8 @@ const SCENES: [(&str, Setup); 11] = [
     ("C901 quantised", quantised(plain("C901", 1, NEAR))),
 ];
 
-/// Ticks before measuring, and measured: as for ghosts.
-const WARM: usize = 60;
-const MEASURED: usize = 150;
-
 fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    let wanted = figures::wanted();
     let of = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
     let mut rows: Vec<Value> = Vec::new();
     for (name, setup) in SCENES.into_iter().filter(|(name, _)| of(name)) {
@@ -77,16 +74,8 @@ fn main() {
         rows.push(row);
     }
     if wanted.is_empty() {
-        // Others' measurements stay.
-        let before = fs::read_to_string(RESULTS).ok().and_then(|text| serde_json::from_str(&text).ok());
-        let mut all: Value = before.unwrap_or_else(|| json!({}));
-        all["bevy_replicon"] = rows.into();
-        fs::write(RESULTS, serde_json::to_string_pretty(&all).expect("text") + "\n").expect("a file");
+        figures::write(RESULTS, "bevy_replicon", rows);
     }
-}
-
-fn rounded(value: f64) -> f64 {
-    (value * 1000.0).round() / 1000.0
 }
 
 fn scene(name: &str, setup: Setup) -> Value {
@@ -116,7 +105,7 @@ fn scene(name: &str, setup: Setup) -> Value {
         "server_ms": rounded(quantile(server, 0.5)),
         "client_ms": rounded(quantile(client, 0.5)),
         "bytes_a_client_and_second": (bytes as f64 * rate).round(),
-        "bytes_an_update": (updates > 0).then(|| rounded(bytes as f64 / updates as f64)),
+        "bytes_an_update": bytes_an_update(bytes, updates),
         "age_p95_ticks": (!ages.is_empty()).then(|| quantile(ages, 0.95)),
     })
 }
