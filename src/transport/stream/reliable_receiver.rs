@@ -27,7 +27,9 @@ pub(super) struct Receiver {
     grants: bool,
     /// The block in transfer, which is the next message after all stored ones.
     block: Option<Box<ReceiveBlock>>,
-    /// The stored messages by id, from `unread` on.
+    /// Ordered: the messages from `unread` on that wait for none, which most are when they arrive.
+    in_order: VecDeque<Received>,
+    /// The other stored messages by id.
     slots: IdMap<Slot>,
     /// One past the newest of them.
     end: u64,
@@ -85,6 +87,7 @@ impl Receiver {
             window_bytes: window.bytes,
             grants: window.credit,
             block: None,
+            in_order: VecDeque::new(),
             slots: IdMap::default(),
             end: 0,
             unread: 0,
@@ -120,7 +123,7 @@ impl Receiver {
         window_bytes: usize,
         claimed: &mut isize,
     ) -> Result<(), WindowViolation> {
-        if self.index(id, arrival)?.is_none() {
+        if self.index(id, arrival)?.is_none_or(|index| index < self.in_order.len()) {
             return Ok(());
         }
         let given_back = match self.slots.get(&id) {
@@ -143,7 +146,10 @@ impl Receiver {
     ) -> Result<Option<Received>, WindowViolation> {
         let index = self.index(id, arrival);
         self.newest = self.newest.max(arrival);
-        let Some(index) = index? else { return Ok(Some(message)) };
+        let index = match index? {
+            Some(index) if index >= self.in_order.len() => index,
+            _ => return Ok(Some(message)),
+        };
         self.close_fragments(id)?;
         if self.slots.contains_key(&id) {
             return Ok(Some(message));
@@ -152,12 +158,29 @@ impl Receiver {
             return Err(WindowViolation);
         }
         self.buffered_bytes += message.window_bytes;
-        self.slots.insert(id, Slot::Here(message));
         self.end = self.end.max(self.unread + index as u64 + 1);
+        if self.ordered && index == self.in_order.len() {
+            self.in_order.push_back(message);
+            self.close_gap();
+            return Ok(None);
+        }
+        self.slots.insert(id, Slot::Here(message));
         if !self.ordered {
             self.ready.push_back(id);
         }
         Ok(None)
+    }
+
+    /// Moves the messages that waited for the last one in order.
+    fn close_gap(&mut self) {
+        while !self.slots.is_empty() {
+            let next = (self.unread + self.in_order.len() as u64) as u16;
+            if !matches!(self.slots.get(&next), Some(Slot::Here(_))) {
+                break;
+            }
+            let Some(Slot::Here(message)) = self.slots.remove(&next) else { break };
+            self.in_order.push_back(message);
+        }
     }
 
     /// Stores the assembly of a fragmented message. While some are missing, only fragments may come under its id.
@@ -183,7 +206,9 @@ impl Receiver {
         let index = self.index(fragment.id, arrival).map_err(|_| FragmentFault::Window);
         self.newest = self.newest.max(arrival);
         let index = index?;
-        let Some(index) = index else { return Ok((None, false)) };
+        let Some(index) = index.filter(|index| *index >= self.in_order.len()) else {
+            return Ok((None, false));
+        };
         if !self.slots.contains_key(&fragment.id) {
             let partial = PartialMessage::new(fragment);
             if self.buffered_bytes + partial.window_bytes() > self.window_bytes {
@@ -207,7 +232,10 @@ impl Receiver {
         if index < self.window {
             return self.buffered_bytes <= self.window_bytes || !self.has_next();
         }
-        let waiting = (0..self.window).take_while(|at| self.is_here(self.unread + *at as u64)).count();
+        let is_here =
+            |at: &usize| matches!(self.slots.get(&((self.unread + *at as u64) as u16)), Some(Slot::Here(_)));
+        let in_order = self.in_order.len();
+        let waiting = in_order + (in_order..self.window).take_while(is_here).count();
         index >= waiting + self.window
     }
 
@@ -218,7 +246,7 @@ impl Receiver {
         limits: BlockLimits,
     ) -> Result<bool, Desync> {
         let id = fragment.id;
-        let gap = self.slots.len() as u64 != self.end - self.unread;
+        let gap = (self.in_order.len() + self.slots.len()) as u64 != self.end - self.unread;
         // A block is sent once everything before it is acked. Any other fragment is late.
         if gap || id != self.end as u16 {
             return Ok(false);
@@ -236,11 +264,8 @@ impl Receiver {
             Slot::Partial(partial) => partial.memory(),
             Slot::Taken(_) => 0,
         };
-        self.slots.values().map(held).sum()
-    }
-
-    fn is_here(&self, message: u64) -> bool {
-        matches!(self.slots.get(&(message as u16)), Some(Slot::Here(_)))
+        let in_order: usize = self.in_order.iter().map(Received::held_memory).sum();
+        in_order + self.slots.values().map(held).sum::<usize>()
     }
 
     /// Whether this is the message that all stored ones wait for.
@@ -250,15 +275,24 @@ impl Receiver {
 
     /// Whether [`Receiver::poll`] would give a message.
     pub(super) fn has_next(&self) -> bool {
-        if self.ordered { self.is_here(self.unread) } else { !self.ready.is_empty() }
+        if self.ordered { !self.in_order.is_empty() } else { !self.ready.is_empty() }
     }
 
     pub(super) fn poll(&mut self) -> Option<Received> {
-        let id = if self.ordered { self.unread as u16 } else { self.ready.pop_front()? };
-        let slot = self.slots.get_mut(&id)?;
-        if !matches!(slot, Slot::Here(_)) {
-            return None;
-        }
+        let message = if self.ordered { self.poll_in_order() } else { self.poll_any() }?;
+        self.laps.advance(self.unread, self.newest);
+        self.buffered_bytes -= message.window_bytes;
+        Some(message)
+    }
+
+    fn poll_in_order(&mut self) -> Option<Received> {
+        let message = self.in_order.pop_front()?;
+        self.pass(message.window_bytes);
+        Some(message)
+    }
+
+    fn poll_any(&mut self) -> Option<Received> {
+        let id = self.ready.pop_front()?;
         let Slot::Here(message) = self.slots.remove(&id)? else { return None };
         if id == self.unread as u16 {
             self.pass(message.window_bytes);
@@ -270,8 +304,6 @@ impl Receiver {
         } else {
             self.slots.insert(id, Slot::Taken(message.window_bytes));
         }
-        self.laps.advance(self.unread, self.newest);
-        self.buffered_bytes -= message.window_bytes;
         Some(message)
     }
 
