@@ -22,6 +22,10 @@ pub const BETWEEN_TURNS: Duration = Duration::from_micros(100);
 /// How long a thread leaves a socket alone that raised an error.
 pub const AFTER_ERROR: Duration = Duration::from_millis(100);
 
+/// A receive so soon after a step that emptied the socket doesn't ask the system again: an event loop calls one right
+/// after the other.
+const JUST_EMPTIED: Duration = Duration::from_micros(100);
+
 /// A session and its driver.
 pub struct Carrier {
     pub session: Session,
@@ -31,6 +35,8 @@ pub struct Carrier {
     counters: DriverCounters,
     closed_at: Instant,
     gathering: Gathering,
+    /// Until when the next receive has nothing to read, because a step has just read everything.
+    read_until: Instant,
     /// The driver listens for reports that nothing listens where we dial.
     watching: bool,
 }
@@ -48,6 +54,7 @@ impl Carrier {
             counters: DriverCounters::default(),
             closed_at: Instant::ZERO,
             gathering: Gathering::default(),
+            read_until: Instant::ZERO,
             watching,
         }
     }
@@ -77,15 +84,19 @@ impl Carrier {
         Some((&mut self.session, self.driver.as_mut()?))
     }
 
-    /// Passes the waiting datagrams to the session.
+    /// Passes the waiting datagrams to the session; not those that came within [`JUST_EMPTIED`] of a step.
     ///
     /// # Errors
     ///
     /// Those of [`Driver::receive`].
     pub fn receive(&mut self) -> io::Result<()> {
         self.tell_ways();
-        let Carrier { session, driver, gathering, .. } = self;
+        let Carrier { session, driver, gathering, read_until, .. } = self;
         let Some(driver) = driver else { return Ok(()) };
+        let read_until = core::mem::replace(read_until, Instant::ZERO);
+        if read_until > Instant::ZERO && driver.now() < read_until {
+            return Ok(());
+        }
         let mut largest = 0;
         let received = driver.receive_at_most(DEFAULT_RECEIVE_BOUND, |now, unix, from, datagram, out| {
             largest = largest.max(datagram.len());
@@ -102,8 +113,8 @@ impl Carrier {
     /// Gives a peer the address of its code, by which all reach it, and the players that carry for it.
     fn tell_ways(&mut self) {
         let Carrier { driver: Some(driver), session, .. } = self else { return };
-        let now = driver.now();
         let Some(peers) = session.peers() else { return };
+        let now = driver.now();
         if let Some(relay) = driver.member_relay() {
             peers.tell_neighbours(relay);
         }
@@ -145,7 +156,10 @@ impl Carrier {
         if let Some(pause) = self.gathering_pause() {
             return Ok(Next::Pause(pause));
         }
-        Ok(match self.step()? {
+        let stepped = self.step();
+        // A game that receives beside a thread gets what came until then.
+        self.read_until = Instant::ZERO;
+        Ok(match stepped? {
             Next::Wait(wait) => self.gathering_pause().map_or(Next::Wait(wait), Next::Pause),
             turn => turn,
         })
@@ -163,7 +177,7 @@ impl Carrier {
     pub fn step(&mut self) -> io::Result<Next> {
         self.hear_refusals();
         self.tell_ways();
-        let Carrier { session, driver, gathering, .. } = self;
+        let Carrier { session, driver, gathering, read_until, .. } = self;
         let Some(driver) = driver else { return Ok(Next::Over) };
         let (mut read, mut largest) = (false, 0);
         let received = driver.receive_at_most(READ_BOUND, |now, unix, from, datagram, out| {
@@ -181,6 +195,9 @@ impl Carrier {
         }
         let now = driver.now();
         gathering.note_largest(now, largest);
+        // A virtual network's time stands still from one call to the next.
+        let emptied = matches!(received, Ok(false)) && driver.socket().is_some();
+        *read_until = if emptied { now + JUST_EMPTIED } else { Instant::ZERO };
         let turn = received.map(|more_waits| {
             if more_waits {
                 return Next::Pause(BETWEEN_TURNS);

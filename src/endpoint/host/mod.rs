@@ -89,6 +89,8 @@ pub struct Host {
     ended: PacketCounters,
     ended_chunks: ChunkCounters,
     packets: Packets,
+    /// Until when the driver is taken to be awake between ticks.
+    awake_until: Instant,
     // Shared by all connections.
     scratch: Scratch,
     incoming: IncomingChunks,
@@ -194,6 +196,7 @@ impl Host {
             ended: PacketCounters::default(),
             ended_chunks: ChunkCounters::default(),
             packets: Packets::new(),
+            awake_until: Instant::ZERO,
             scratch: Scratch::default(),
             incoming: IncomingChunks::new(chunks),
             closing: None,

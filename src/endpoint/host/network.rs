@@ -10,8 +10,11 @@ use crate::endpoint::handle::PeerHandle;
 use crate::endpoint::peers::Peer;
 use crate::endpoint::schedule::{Pace, Visited};
 use crate::store::Datagrams;
-use crate::time::{Instant, UnixSeconds};
+use crate::time::{Duration, Instant, UnixSeconds};
 use crate::transport::{CloseReason, Connection};
+
+/// A driver that was awake between ticks so recently is taken to be so on.
+const AWAKE: Duration = Duration::from_millis(50);
 
 impl Host {
     /// Takes one datagram; it is decrypted in place. Answers of the handshake are appended to `out`.
@@ -95,6 +98,7 @@ impl Host {
     /// Appends what needn't wait for the tick, like [`Connection::transmit_between`], and notices timeouts: for
     /// drivers that wake at [`Host::next_deadline`] and after datagrams. Idle connections cost no more than a glance.
     pub fn transmit_between(&mut self, now: Instant, out: &mut Datagrams) {
+        self.awake_until = now + AWAKE;
         self.transmit_at(now, Pace::Between, out, None);
     }
 
@@ -125,12 +129,14 @@ impl Host {
             self.apply_link_events(now);
         }
         let has_chunks = self.protocol.has_chunks();
+        let awake = now < self.awake_until;
         self.peers.visit_due(now, pace, |peer| {
             if has_chunks && peer.closing.is_none() {
                 self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota);
             }
             peer.connection.swap_scratch(&mut self.scratch);
             let lost = peer.connection.packets_lost();
+            peer.connection.set_awake(awake);
             let next = match (pace, feature.as_mut().filter(|_| peer.closing.is_none())) {
                 (Pace::Between, _) => peer.connection.transmit_between(now, &mut self.packets),
                 (Pace::Tick, None) => peer.connection.transmit(now, &mut self.packets),

@@ -254,6 +254,12 @@ impl Connection {
         self.pending_ack.set_patience(channel, patience);
     }
 
+    /// Whether [`Connection::transmit_between`] is called between ticks, too: then acks that no message of a tick
+    /// carries wait for one that does, or until they are due between ticks.
+    pub fn set_awake(&mut self, awake: bool) {
+        self.pending_ack.set_awake(awake);
+    }
+
     /// How many bits of messages may go out now, before packet headers: the rest of the budget, and the line's known
     /// room. The last packet may overdraw.
     pub fn budget_bits(&mut self, now: Instant) -> usize {

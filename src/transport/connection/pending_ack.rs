@@ -24,6 +24,10 @@ pub(super) struct PendingAck {
     hasty: bool,
     /// The channel whose messages' acks may wait for the next packet, and how long.
     patient: Option<(u8, Duration)>,
+    /// One of them has parts of a chunk, whose sender goes by our acks.
+    urgent: bool,
+    /// The driver is awake between ticks.
+    awake: bool,
     /// When the first of them came.
     since: Instant,
     /// An ack alone would have been larger than what it acks.
@@ -33,6 +37,16 @@ pub(super) struct PendingAck {
 }
 
 impl PendingAck {
+    /// Whether the driver is awake between ticks, and will send what is due then.
+    pub(super) fn set_awake(&mut self, awake: bool) {
+        self.awake = awake;
+    }
+
+    /// The packet that was just counted has parts of a chunk: its ack goes with the next tick.
+    pub(super) fn hurry(&mut self) {
+        self.urgent = true;
+    }
+
     /// A datagram of this many bytes came.
     pub(super) fn grant(&mut self, bytes: usize) {
         self.credit = (self.credit + bytes).min(MAX_CREDIT);
@@ -66,26 +80,30 @@ impl PendingAck {
 
     /// A packet that acks everything went out.
     pub(super) fn clear(&mut self) {
-        (self.packets, self.hasty, self.blocked_by_credit) = (0, false, false);
+        (self.packets, self.hasty, self.urgent, self.blocked_by_credit) = (0, false, false, false);
     }
 
-    /// Until when packets may wait for their ack, if they may longer than a tick.
-    fn waits_until(&self) -> Option<Instant> {
-        let (_, patience) = self.patient.filter(|_| !self.hasty && self.packets < MAX_PENDING)?;
-        Some(self.since + patience)
+    /// Until when packets may wait for their ack although there is a tick: for a feature's next packet, or where the
+    /// driver is awake between ticks, for the application's next messages. There a tick may be only a datagram's
+    /// arrival, and each packet would be answered by an ack.
+    fn waits_until(&self) -> Instant {
+        if self.packets >= MAX_PENDING {
+            return Instant::ZERO;
+        }
+        let patience = self.patient.filter(|_| !self.hasty).map_or(Duration::ZERO, |(_, patience)| patience);
+        let awake = if self.awake && !self.urgent { ACK_DELAY } else { Duration::ZERO };
+        let most = patience.max(awake);
+        if most.is_zero() { Instant::ZERO } else { self.since + most }
     }
 
     /// Whether packets wait for an ack that this tick should send.
     pub(super) fn is_pending(&self, now: Instant) -> bool {
-        self.packets > 0 && self.waits_until().is_none_or(|until| until <= now)
+        self.packets > 0 && self.waits_until() <= now
     }
 
-    /// When a tick has an ack to send, if no other packet carries it.
+    /// When a tick has an ack to send, if no other packet carries it; ZERO or a time that may have passed.
     pub(super) fn next_tick(&self) -> Instant {
-        if self.packets == 0 || self.blocked_by_credit {
-            return Instant::NEVER;
-        }
-        self.waits_until().unwrap_or(Instant::ZERO)
+        if self.packets == 0 || self.blocked_by_credit { Instant::NEVER } else { self.waits_until() }
     }
 
     /// When an ack is due that no other packet carried.
@@ -94,7 +112,7 @@ impl PendingAck {
             0 => Instant::NEVER,
             _ if self.blocked_by_credit => Instant::NEVER,
             MAX_PENDING.. => Instant::ZERO,
-            _ => self.waits_until().unwrap_or(Instant::ZERO).max(self.since + ACK_DELAY),
+            _ => self.waits_until().max(self.since + ACK_DELAY),
         }
     }
 
@@ -115,5 +133,44 @@ impl PendingAck {
     /// Like [`PendingAck::try_spend`], for a packet that goes out in any case.
     pub(super) fn spend(&mut self, bytes: usize) {
         self.credit = self.credit.saturating_sub(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    fn pending(awake: bool) -> PendingAck {
+        let mut pending = PendingAck::default();
+        pending.set_awake(awake);
+        pending.count(ms(100), true);
+        pending
+    }
+
+    #[test]
+    fn a_tick_acks_at_once_unless_somebody_is_awake_until_the_ack_is_due() {
+        assert!(pending(false).is_pending(ms(100)));
+        assert_eq!(pending(false).next_tick(), Instant::ZERO);
+        let waits = pending(true);
+        assert!(!waits.is_pending(ms(124)) && waits.is_pending(ms(125)));
+        assert_eq!((waits.next_tick(), waits.due_at()), (ms(125), ms(125)));
+    }
+
+    #[test]
+    fn many_packets_and_parts_of_chunks_do_not_wait_for_who_is_awake() {
+        let mut many = pending(true);
+        (1..MAX_PENDING).for_each(|_| many.count(ms(101), true));
+        assert!(many.is_pending(ms(101)));
+        assert_eq!(many.due_at(), Instant::ZERO);
+        let mut urgent = pending(true);
+        urgent.hurry();
+        assert!(urgent.is_pending(ms(100)));
+        urgent.clear();
+        urgent.count(ms(200), true);
+        assert!(!urgent.is_pending(ms(200)), "the next is not urgent");
     }
 }

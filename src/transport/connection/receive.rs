@@ -222,6 +222,9 @@ impl Connection {
             let can_wait = is_quiet && placed.is_empty() && fragments.is_empty();
             let can_wait = can_wait && messages.iter().all(|it| self.pending_ack.is_patient(it.channel));
             self.pending_ack.count(now, !can_wait);
+            if !chunk_items.is_empty() {
+                self.pending_ack.hurry();
+            }
         }
         for (channel, unread) in control.credits.drain(..) {
             let notifications = &mut self.notifications;

@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use super::estimate::{RTT_HISTORY, Recent, Rtt, STANDARD_RTT_HISTORY, Stats};
+use super::estimate::{RTT_HISTORY, Recent, Rtt, STANDARD_RTT_HISTORY, Stats, whole_nanoseconds};
 use super::numbers::MAX_AHEAD;
 use super::sent::{Fate, Sent, SentPackets};
 use super::standard_estimate::StandardEstimate;
@@ -568,7 +568,7 @@ impl<T: Default> Acks<T> {
             LossBound::Rtt { multiple, at_least } => self.rtt.smoothed().map_or(
                 LossBound::DEFAULT_TIME.max(at_least),
                 // Bounded by a day, so that the product can't overflow.
-                |rtt| Duration::from_secs_f64((rtt.as_secs_f64() * multiple).min(86_400.0)).max(at_least),
+                |rtt| whole_nanoseconds((rtt.as_nanos() as f64 * multiple).min(86_400e9)).max(at_least),
             ),
         }
     }

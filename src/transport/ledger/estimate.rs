@@ -29,6 +29,12 @@ pub(super) fn smooth(value: &mut f64, sample: f64, smoothing: f64) {
     *value = if (sample - *value).abs() < CLOSE { sample } else { *value + (sample - *value) * smoothing };
 }
 
+/// The nearest duration of so many nanoseconds, above 0. [`Duration::from_secs_f64`] takes apart the number, bit by
+/// bit, for what no round trip is.
+pub(super) fn whole_nanoseconds(nanoseconds: f64) -> Duration {
+    Duration::from_nanos((nanoseconds + 0.5) as u64)
+}
+
 /// The round trip time of a connection.
 #[derive(Clone, Debug)]
 pub struct Rtt {
@@ -70,8 +76,8 @@ impl Rtt {
         if let Some(last) = self.last_sample.replace(sample) {
             self.jitter += ((sample - last).abs() - self.jitter) / 16.0;
         }
-        self.smoothed_time = Duration::from_secs_f64(self.smoothed / 1000.0);
-        self.jitter_time = Duration::from_secs_f64(self.jitter / 1000.0);
+        self.smoothed_time = whole_nanoseconds(self.smoothed * 1e6);
+        self.jitter_time = whole_nanoseconds(self.jitter * 1e6);
         let at = usize::from(sequence) % self.history.len();
         self.history[at] = sample as f32;
     }

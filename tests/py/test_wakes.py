@@ -1,0 +1,97 @@
+"""Endpoints that an event loop wakes whenever something arrives: what each wake costs."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import tickwire as tw
+from conftest import Chat, make_protocol
+
+
+def wake(endpoint: tw.Server | tw.Client) -> int:
+    """What an event loop does at each datagram; how many messages came."""
+    endpoint.step()
+    came = len(endpoint.receive().messages)
+    endpoint.flush()
+    return came
+
+
+@pytest.mark.parametrize("steps", [True, False])
+def test_acks_wait_for_messages_where_wakes_are_more_frequent_than_ticks(steps: bool) -> None:
+    network = tw.SimulatedNetwork()
+    protocol = make_protocol(channels=[tw.unreliable()])
+    with (
+        tw.Server("10.0.0.1:7000", protocol, network=network) as server,
+        tw.Client.connect(server.address, protocol, network=network) as client,
+    ):
+        while not (client.connected and server.clients):
+            network.advance(0.01)
+            for endpoint in (client, server):
+                wake(endpoint)
+        sent, acked = client.counters["packets.sent"], server.counters["packets.acked"]
+        came = 0
+        for _ in range(60):
+            server.send(server.clients[0], Chat(1, "down"), 0)
+            server.flush()
+            network.advance(1 / 120)
+            if steps:
+                came += wake(client)
+            else:
+                came += len(client.receive().messages)
+                client.flush()
+            network.advance(1 / 120)
+            client.send(Chat(1, "up"), 0)
+            client.flush()
+            server.receive()
+        assert came == 60
+        assert server.counters["packets.acked"] - acked >= 59
+        packets = client.counters["packets.sent"] - sent
+        # A game that only ticks tells at once what came, once a tick.
+        assert packets < 65 if steps else packets >= 115, packets
+
+
+def test_who_says_nothing_acks_no_more_often_than_acks_are_due() -> None:
+    network = tw.SimulatedNetwork()
+    protocol = make_protocol(channels=[tw.unreliable()])
+    with (
+        tw.Server("10.0.0.1:7000", protocol, network=network) as server,
+        tw.Client.connect(server.address, protocol, network=network) as client,
+    ):
+        while not (client.connected and server.clients):
+            network.advance(0.01)
+            for endpoint in (client, server):
+                wake(endpoint)
+        sent, acked = client.counters["packets.sent"], server.counters["packets.acked"]
+        for _ in range(240):
+            server.send(server.clients[0], Chat(1, "down"), 0)
+            server.flush()
+            network.advance(1 / 240)
+            wake(client)
+            server.receive()
+        packets = client.counters["packets.sent"] - sent
+        assert 30 <= packets <= 41, packets  # in a second, one in 25 ms
+        assert server.counters["packets.acked"] - acked >= 230
+
+
+def test_a_wake_asks_the_system_once() -> None:
+    protocol = make_protocol(channels=[tw.unreliable()])
+    with (
+        tw.Server("127.0.0.1:0", protocol) as server,
+        tw.Client.connect(server.address, protocol) as client,
+    ):
+        until = time.monotonic() + 20
+        while not (client.connected and server.clients):
+            assert time.monotonic() < until
+            for endpoint in (client, server):
+                wake(endpoint)
+        calls = came = 0
+        for _ in range(200):
+            server.send(server.clients[0], Chat(1, "down"), 0)
+            server.flush()
+            before = client.counters["socket.receive_calls"]
+            came += wake(client)
+            calls += client.counters["socket.receive_calls"] - before
+        assert came >= 190
+        # Once in a while something else takes the processor between the two calls.
+        assert calls <= 250, calls
