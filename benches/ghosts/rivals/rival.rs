@@ -178,13 +178,12 @@ impl<R: Rival> Game for Played<R> {
         }
     }
 
-    fn check(&self) {
-        let mut shown = 0;
-        for row in (0..self.scene.plan.entities).filter(|row| self.sees(0, *row as u32)) {
-            assert_eq!(self.rival.health(0, row), Some(self.scene.health[row]), "{row}");
-            assert!(self.rival.shows(0, row, self.scene.position[row]), "{row}");
-            shown += 1;
-        }
-        assert!(shown > 0, "the client sees nothing");
+    fn wrong(&self) -> usize {
+        let rows = (0..self.scene.plan.entities).filter(|row| self.sees(0, *row as u32));
+        let is_right = |row: usize| {
+            self.rival.health(0, row) == Some(self.scene.health[row])
+                && self.rival.shows(0, row, self.scene.position[row])
+        };
+        rows.filter(|row| !is_right(*row)).count()
     }
 }

@@ -12,7 +12,8 @@ use std::time::Duration;
 use naia_client::{Client, ClientConfig, JitterBufferType};
 use naia_server::{ConnectEvent, RoomKey, Server, ServerConfig, UserKey};
 use naia_shared::{
-    BandwidthConfig, ConnectionConfig, Instant, Property, Protocol, Replicate, TestClock, UnsignedInteger,
+    BandwidthConfig, ConnectionConfig, Instant, OwnedLocalEntity, Property, Protocol, Replicate, TestClock,
+    UnsignedInteger,
 };
 
 use self::wire::Wire;
@@ -89,6 +90,9 @@ impl Naia {
         let player = &self.players[client];
         let user = player.user?;
         let local = self.server.entity(&self.world, &self.entities[row]).local_entity(&user)?;
+        // The server's is the client's remote one of the same number.
+        let (OwnedLocalEntity::Host { id, .. } | OwnedLocalEntity::Remote { id, .. }) = local.into();
+        let local = OwnedLocalEntity::new_remote_dynamic(id).into();
         player.client.local_entity(&player.world, &local).map(|entity| entity.id())
     }
 
