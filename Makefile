@@ -67,16 +67,10 @@ links:
 	cargo bench --bench links
 endif
 
-# Ghosts in the scenes of benches/ghosts, and the same by hand in NumPy; writes results.json and RESULTS.md there. With
-# `make ghosts ARGS=--rivals` on other libraries too, which are built first: some minutes.
+# Ghosts in the scenes of benches/ghosts, and the same by hand in NumPy; writes results.json and RESULTS.md there, and
+# the table in docs/ghosts.md. `make ghosts ARGS=--rivals`: beside other libraries, which are built first.
 ghosts: $(VENV)/.dev
-	cargo bench --bench ghosts -- $(filter-out --rivals,$(ARGS))
-	$(BIN)/python benches/ghosts/broadcast.py $(filter-out --rivals,$(ARGS))
-ifneq ($(filter --rivals,$(ARGS)),)
-	cargo run --release --locked --ignore-rust-version --manifest-path benches/ghosts/rivals/Cargo.toml \
-		--target-dir target/rivals -- $(filter-out --rivals,$(ARGS))
-endif
-	$(BIN)/python benches/ghosts/report.py
+	$(BIN)/python benches/ghosts/run.py $(ARGS)
 
 # What hides latency: clocks, inputs, prediction, in virtual time; writes benches/latency/results.json.
 latency: $(VENV)/.built $(VENV)/.dev

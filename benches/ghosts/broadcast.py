@@ -3,8 +3,8 @@
 Each row that changed goes as 17 bytes: its number, the position in 3 x 21 bits, the rotation's smallest
 three in 9 bits each, health, flags. A 64th of all rows goes besides each tick, changed or not, so that what
 was lost is mended within about two seconds. Where clients see 200 m, each gets those rows that are near it.
-Measured as in `main.rs`: CPU time of this thread, without sockets. Adds its rows to `results.json`, or
-prints those of the scenes that it is given.
+Measured as in `play.rs`: CPU time of this thread, without sockets. Prints a row of JSON for each scene; with
+names of scenes, only these; with `--list`, their names.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ import json
 import statistics
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scene import Scene
 
-RESULTS = Path(__file__).with_name("results.json")
 ROW = np.dtype([("id", "<u2"), ("position", "<u8"), ("rotation", "<u4"), ("health", "<u2"), ("flags", "u1")])
 CLIENTS = {"S1": 16, "S2": 64, "S3": 64, "S6": 64, "S6b": 64, "C901": 1}
 SIGHT = {"S6": 200.0, "S6b": 200.0}
@@ -157,14 +155,12 @@ def _updates(scene: Scene, clients: int, sight: float | None) -> int:
 
 
 def main() -> None:
-    names = sys.argv[1:] or list(CLIENTS)
-    rows = [measured(name) for name in names]
-    for row in rows:
-        print(json.dumps(row))
-    if len(sys.argv) == 1:
-        results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-        results["numpy_broadcast"] = rows
-        RESULTS.write_text(json.dumps(results, indent=2) + "\n")
+    words = sys.argv[1:]
+    for name in CLIENTS:
+        if "--list" in words:
+            print(name)
+        elif not words or name in words:
+            print(json.dumps(measured(name)), flush=True)
 
 
 if __name__ == "__main__":

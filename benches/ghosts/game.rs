@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::clock::timed;
-use crate::line::{Line, Path};
+use crate::line::Line;
+use crate::play::{Cost, Game, Kind, Setup};
 use crate::scene::Scene;
 use crate::tables::{Cells, entity};
 use tickwire::endpoint::{Feature, PeerHandle};
@@ -39,33 +40,7 @@ struct Seen {
     events: Vec<GhostEvent>,
 }
 
-/// The cost of a tick.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Cost {
-    /// CPU seconds of the server.
-    pub(crate) server: f64,
-    /// Of the first client.
-    pub(crate) client: f64,
-    pub(crate) bytes: usize,
-    /// Objects that changed, for each client that has them.
-    pub(crate) updates: usize,
-}
-
-/// How a game is played.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Setup {
-    pub(crate) scene: &'static str,
-    pub(crate) clients: usize,
-    pub(crate) path: Path,
-    /// Each client sees so far, from an entity that it owns.
-    pub(crate) sight: Option<f64>,
-    /// Whether the application may have written anything anywhere.
-    pub(crate) scan: bool,
-    /// Whether records are coded.
-    pub(crate) coded: bool,
-}
-
-pub(crate) struct Game {
+pub(crate) struct Ghosts {
     pub(crate) scene: Scene,
     setup: Setup,
     publisher: Publisher,
@@ -81,53 +56,7 @@ pub(crate) struct Game {
     packets: Vec<(usize, u32, Range<usize>, usize)>,
 }
 
-impl Game {
-    pub(crate) fn new(setup: Setup) -> Self {
-        let scene = Scene::named(setup.scene);
-        let rows = scene.plan.entities;
-        let class = Arc::new(GhostClass::clone(&entity(rows)).with_coding(setup.coded));
-        let near = |radius: f64| {
-            let (cell, leave_radius) = (radius / 3.0, radius * 1.05);
-            Relevancy::Grid(GridConfig {
-                property: 0,
-                cell,
-                radius,
-                leave_radius,
-                linger: 2,
-                far_weight: 0.25,
-            })
-        };
-        let rule = setup.sight.map_or(Relevancy::Always, near);
-        let relevancy = ClassRelevancy::new(&class, rule).expect("a rule");
-        let classes = Arc::new(Classes::new([class]).expect("classes"));
-        let mut publisher = Publisher::new(classes, PublisherConfig { channel: CHANNEL });
-        (0..rows).for_each(|_| _ = publisher.spawn(0, None).expect("a row"));
-        let mut cells = Cells::new(rows);
-        cells.apply(&scene, true);
-        let mut game = Game {
-            scene,
-            setup,
-            publisher,
-            relevancy,
-            cells,
-            players: Vec::new(),
-            tick: 0,
-            writer: BitWriter::new(),
-            changes: Changes::default(),
-            told: Vec::new(),
-            payloads: Vec::new(),
-            packets: Vec::new(),
-        };
-        (0..setup.clients).for_each(|_| game.join());
-        game
-    }
-
-    /// One more client.
-    pub(crate) fn join(&mut self) {
-        let slot = self.players.len() as u32;
-        self.join_as(PeerHandle { slot, generation: 1 }, self.setup.clients);
-    }
-
+impl Ghosts {
     /// One more of this many clients.
     pub(crate) fn join_as(&mut self, handle: PeerHandle, clients: usize) {
         let (number, rows) = (self.players.len(), self.scene.plan.entities);
@@ -172,41 +101,11 @@ impl Game {
         self.players.iter().map(of).sum()
     }
 
-    /// A tick of all, in which the scene goes on or rests.
-    pub(crate) fn tick(&mut self, moves: bool) -> Cost {
-        let mut cost = Cost::default();
-        self.go_on(moves);
-        self.told.clear();
-        for Player { handle, line, .. } in &mut self.players {
-            line.notifications(self.tick, |record, delivered| self.told.push((*handle, record, delivered)));
-        }
-        // At once, for the clock costs as much as a small packet.
-        timed(&mut cost.server, || {
-            for (handle, record, delivered) in &self.told {
-                self.publisher.handle_notification(*handle, *record, *delivered);
-            }
-            self.begin();
-            self.fill();
-        });
-        for (slot, record, range, bits) in self.packets.drain(..) {
-            let bytes = self.payloads[range].to_vec();
-            cost.bytes += bytes.len();
-            self.players[slot].line.send(self.tick, (Some(record), bytes, bits));
-        }
-        self.players.iter_mut().for_each(|player| player.line.keep_alive(self.tick));
-        cost.updates = self.updates();
-        for (i, player) in self.players.iter_mut().enumerate() {
-            let time = player.receive(self.tick);
-            cost.client += if i == 0 { time } else { 0.0 };
-        }
-        cost
-    }
-
     /// Writes what moved into the cells, reads them, and finds out what matters to whom.
     pub(crate) fn begin(&mut self) {
         self.cells.apply(&self.scene, false);
         let mut errors = Vec::new();
-        self.publisher.begin_tick(&[self.cells.columns(self.setup.scan)], &mut errors);
+        self.publisher.begin_tick(&[self.cells.columns(self.setup.kind != Kind::Unwritten)], &mut errors);
         assert!(errors.is_empty(), "{errors:?}");
         self.relevancy.begin_tick(self.publisher.table(0));
         for Player { handle, owned, interest, .. } in &mut self.players {
@@ -245,9 +144,101 @@ impl Game {
             }
         }
     }
+}
 
-    /// How many ticks ago the server's last had what the first client shows, of each object that it has.
-    pub(crate) fn ages(&self, ages: &mut Vec<f64>) {
+impl Game for Ghosts {
+    fn new(setup: Setup) -> Self {
+        let scene = Scene::named(setup.scene);
+        let rows = scene.plan.entities;
+        let class = Arc::new(GhostClass::clone(&entity(rows)).with_coding(setup.kind == Kind::Coded));
+        let near = |radius: f64| {
+            let (cell, leave_radius) = (radius / 3.0, radius * 1.05);
+            Relevancy::Grid(GridConfig {
+                property: 0,
+                cell,
+                radius,
+                leave_radius,
+                linger: 2,
+                far_weight: 0.25,
+            })
+        };
+        let rule = setup.sight.map_or(Relevancy::Always, near);
+        let relevancy = ClassRelevancy::new(&class, rule).expect("a rule");
+        let classes = Arc::new(Classes::new([class]).expect("classes"));
+        let mut publisher = Publisher::new(classes, PublisherConfig { channel: CHANNEL });
+        (0..rows).for_each(|_| _ = publisher.spawn(0, None).expect("a row"));
+        let mut cells = Cells::new(rows);
+        cells.apply(&scene, true);
+        let mut game = Ghosts {
+            scene,
+            setup,
+            publisher,
+            relevancy,
+            cells,
+            players: Vec::new(),
+            tick: 0,
+            writer: BitWriter::new(),
+            changes: Changes::default(),
+            told: Vec::new(),
+            payloads: Vec::new(),
+            packets: Vec::new(),
+        };
+        (0..setup.clients).for_each(|_| game.join());
+        game
+    }
+
+    fn tick(&mut self, moves: bool) -> Cost {
+        let mut cost = Cost::default();
+        self.go_on(moves);
+        self.told.clear();
+        for Player { handle, line, .. } in &mut self.players {
+            line.notifications(self.tick, |record, delivered| self.told.push((*handle, record, delivered)));
+        }
+        // At once, for the clock costs as much as a small packet.
+        timed(&mut cost.server, || {
+            for (handle, record, delivered) in &self.told {
+                self.publisher.handle_notification(*handle, *record, *delivered);
+            }
+            self.begin();
+            self.fill();
+        });
+        for (slot, record, range, bits) in self.packets.drain(..) {
+            let bytes = self.payloads[range].to_vec();
+            cost.bytes += bytes.len();
+            self.players[slot].line.send(self.tick, (Some(record), bytes, bits));
+        }
+        self.players.iter_mut().for_each(|player| player.line.keep_alive(self.tick));
+        cost.updates = self.updates();
+        for (i, player) in self.players.iter_mut().enumerate() {
+            let time = player.receive(self.tick);
+            cost.client += if i == 0 { time } else { 0.0 };
+        }
+        cost
+    }
+
+    fn join(&mut self) {
+        let (slot, generation) = (self.players.len() as u32, self.tick + 1);
+        self.join_as(PeerHandle { slot, generation }, self.setup.clients);
+    }
+
+    fn leave(&mut self) {
+        let player = self.players.pop().expect("a client");
+        self.publisher.remove_peer(player.handle);
+    }
+
+    fn has_all(&self, player: usize) -> bool {
+        let Player { handle, seen, interest, .. } = &self.players[player];
+        let mirror = &seen.as_ref().expect("it sees").mirror;
+        let mut wanted = self.publisher.table(0).alive().filter(|row| interest.contains(*row)).peekable();
+        let has = |row| self.publisher.ghost_id(*handle, 0, row).is_some_and(|id| mirror.is_alive(0, id));
+        wanted.peek().is_some() && wanted.all(has)
+    }
+
+    fn bytes_of(&self, player: usize) -> usize {
+        self.publisher.peer_bits(self.players[player].handle) as usize / 8
+    }
+
+    fn ages(&self, ages: &mut Vec<f64>) {
         let (player, table) = (&self.players[0], self.publisher.table(0));
         let seen = player.seen.as_ref().expect("it sees");
         let (mut shown, mut then) = ([0; WORDS], [0; WORDS]);
@@ -264,22 +255,7 @@ impl Game {
         }
     }
 
-    /// Whether a client has all the ghosts it is to have.
-    pub(crate) fn has_all(&self, player: usize) -> bool {
-        let Player { handle, seen, interest, .. } = &self.players[player];
-        let mirror = &seen.as_ref().expect("it sees").mirror;
-        let mut wanted = self.publisher.table(0).alive().filter(|row| interest.contains(*row)).peekable();
-        let has = |row| self.publisher.ghost_id(*handle, 0, row).is_some_and(|id| mirror.is_alive(0, id));
-        wanted.peek().is_some() && wanted.all(has)
-    }
-
-    /// Bytes for one client so far.
-    pub(crate) fn bytes_of(&self, player: usize) -> u64 {
-        self.publisher.peer_bits(self.players[player].handle) / 8
-    }
-
-    /// Checks that the first client's cells equal the server's words once nothing is in flight.
-    pub(crate) fn check(&self) {
+    fn wrong(&self) -> usize {
         let (table, player) = (self.publisher.table(0), &self.players[0]);
         let mut shown = 0;
         for row in table.alive().filter(|row| player.interest.contains(*row)) {
@@ -289,6 +265,7 @@ impl Game {
             shown += 1;
         }
         assert!(shown > 0, "the client sees nothing");
+        0 // Each was checked.
     }
 }
 

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::clock::timed;
-use crate::game::{CHANNEL, Cost, Game, Setup};
+use crate::game::{CHANNEL, Ghosts};
+use crate::play::{Cost, Game, Setup};
 use tickwire::endpoint::{
     ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, Inbox, PeerHandle, ServerConfig,
 };
@@ -29,7 +30,7 @@ fn protocol() -> Arc<Protocol> {
 }
 
 pub(crate) struct Hosted {
-    game: Game,
+    game: Ghosts,
     now: Instant,
     server: Host,
     clients: Vec<(Host, SocketAddr)>,
@@ -54,7 +55,7 @@ impl Hosted {
         let budget = BudgetConfig { adaptive: false, ..BudgetConfig::new(1e8, 1e7) };
         server.set_budget(None, budget).expect("a budget");
         let mut hosted = Hosted {
-            game: Game::new(Setup { clients: 0, ..setup }),
+            game: Ghosts::new(Setup { clients: 0, ..setup }),
             now: Instant::ZERO,
             server,
             clients: (0..count).map(client).collect(),

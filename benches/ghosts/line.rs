@@ -7,13 +7,7 @@ use std::collections::VecDeque;
 
 use tickwire::rng::Rng;
 
-/// How a line is.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Path {
-    /// Ticks each way: 0 is within the tick.
-    pub(crate) ticks: u32,
-    pub(crate) loss: f64,
-}
+use crate::play::Path;
 
 /// A packet: its record, and its bytes with how many bits they are. A keep-alive has no record.
 pub(crate) type Packet = (Option<u32>, Vec<u8>, usize);

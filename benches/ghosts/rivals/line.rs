@@ -5,25 +5,20 @@
 
 use std::collections::VecDeque;
 
-/// How a line is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Path {
-    /// Ticks each way: 0 is within the tick.
-    pub(crate) ticks: u32,
-    pub(crate) loss: f64,
-}
+use crate::play::Path;
+use crate::rival::Packet;
 
 /// One way of a line, for what a library sends.
 #[derive(Debug)]
-pub(crate) struct Way<M> {
+pub(crate) struct Way {
     path: Path,
     state: u64,
-    queue: VecDeque<(u32, M)>,
+    queue: VecDeque<(u32, Packet)>,
     /// Reliable ones, in order.
-    ordered: VecDeque<(u32, M)>,
+    ordered: VecDeque<(u32, Packet)>,
 }
 
-impl<M> Way<M> {
+impl Way {
     pub(crate) fn new(path: Path, seed: u64) -> Self {
         let state = (seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         Way { path, state, queue: VecDeque::new(), ordered: VecDeque::new() }
@@ -38,9 +33,9 @@ impl<M> Way<M> {
         (drawn as f64) < self.path.loss * (1u64 << 53) as f64
     }
 
-    pub(crate) fn send(&mut self, tick: u32, reliable: bool, message: M) {
+    pub(crate) fn send(&mut self, tick: u32, message: Packet) {
         let (lost, at) = (self.is_lost(), tick + self.path.ticks);
-        match (reliable, lost) {
+        match (message.reliable, lost) {
             (true, _) => {
                 let at = if lost { at + 2 * self.path.ticks + 1 } else { at };
                 let last = self.ordered.back().map_or(0, |(at, _)| *at);
@@ -52,7 +47,7 @@ impl<M> Way<M> {
     }
 
     /// What has arrived by now, reliable messages first.
-    pub(crate) fn receive(&mut self, tick: u32) -> Vec<M> {
+    pub(crate) fn receive(&mut self, tick: u32) -> Vec<Packet> {
         let mut arrived = Vec::new();
         for queue in [&mut self.ordered, &mut self.queue] {
             while queue.front().is_some_and(|(at, _)| *at <= tick) {
