@@ -283,10 +283,13 @@ def test_a_missing_extra_is_named(
     assert f"needs {package}: pip install '.[samples]' in a checkout" in sentence(capsys)
 
 
-def test_files_that_cannot_be_read_or_kept_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_that_cannot_be_read_or_kept_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert filedrop.main(["send", "/nonexistent/file"]) == 1
     assert "name a file that you may read" in sentence(capsys)
-    assert filedrop.main(["serve", "--folder", "/dev/null/inbox"]) == 1
+    (tmp_path / "file").touch()
+    assert filedrop.main(["serve", "--folder", str(tmp_path / "file" / "inbox")]) == 1
     assert "choose another --folder" in sentence(capsys)
 
 

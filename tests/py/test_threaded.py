@@ -52,11 +52,17 @@ def pair(protocol: tw.Protocol, **options: object):
         yield server, client
 
 
+TASKS = Path("/proc/self/task")
+
+
 def threads() -> int:
-    """The driver threads of this process."""
-    return sum(
-        task.read_text().startswith("tickwire-driver") for task in Path("/proc/self/task").glob("*/comm")
-    )
+    """The driver threads of this process; 0 where the system doesn't list them."""
+    return sum(task.read_text("utf-8").startswith("tickwire-driver") for task in TASKS.glob("*/comm"))
+
+
+def threads_are(count: int) -> bool:
+    """Whether as many driver threads run; True where the system doesn't list them, as only Linux does."""
+    return not TASKS.exists() or threads() == count
 
 
 def test_the_driver_is_one_of_two_and_none_of_a_simulated_network(protocol: tw.Protocol) -> None:
@@ -163,14 +169,14 @@ def test_closing_ends_the_thread_and_frees_the_port(protocol: tw.Protocol) -> No
     before = threads()
     with pair(protocol) as (server, client):
         # A thread has its name from itself, when it first runs.
-        assert any(threads() == before + 2 for _ in tw.ticks(100, 5))
+        assert any(threads_are(before + 2) for _ in tw.ticks(100, 5))
         address = server.address
         server.close()
         server.close()
-        assert threads() == before + 1
+        assert threads_are(before + 1)
         tw.Server(address, protocol).close()
         client.close()
-        assert threads() == before
+        assert threads_are(before)
         for call in (server.receive, server.flush, server.pump, server.step, client.receive):
             with pytest.raises(tw.ClosedError):
                 call()
@@ -180,7 +186,7 @@ def test_an_exception_in_the_game_ends_the_thread_and_says_goodbye(protocol: tw.
     before = threads()
     with tw.Client.connect("127.0.0.1:9", protocol), pytest.raises(ZeroDivisionError), pair(protocol):
         raise ZeroDivisionError
-    assert threads() == before
+    assert threads_are(before)
 
 
 def test_endpoints_that_are_dropped_or_in_cycles_end_their_threads(protocol: tw.Protocol) -> None:
@@ -197,7 +203,7 @@ def test_endpoints_that_are_dropped_or_in_cycles_end_their_threads(protocol: tw.
     gone = weakref.ref(pool)
     del client, pool
     wait_until(lambda: gc.collect() >= 0 and gone() is None)
-    assert threads() == before
+    assert threads_are(before)
     wait_until(lambda: not server.clients, server)
 
 
@@ -396,7 +402,7 @@ def test_a_panic_of_the_thread_is_an_exception_and_harms_nothing_else(
         assert [message.tick for _, message in got] == [7]
         server.close()
         server.close()
-        assert threads() == before + 3
+        assert threads_are(before + 3)
         # Its port is free for another one.
         with (
             tw.Server(address, protocol, driver="thread") as again,
@@ -406,5 +412,5 @@ def test_a_panic_of_the_thread_is_an_exception_and_harms_nothing_else(
             _core._break_thread(newcomer)
             with pytest.raises(RuntimeError, match="the client has failed: its thread panicked"):
                 receive_for_ever(newcomer)
-    assert threads() == before
+    assert threads_are(before)
     assert capfd.readouterr().err.count("broken on purpose") == 2
