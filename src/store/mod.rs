@@ -21,7 +21,7 @@ pub use datagrams::{Datagrams, Packets};
 pub(crate) use id_map::IdMap;
 pub(crate) use inline_slice::InlineSlice;
 pub use lists::{List, Lists};
-pub(crate) use prefetch::prefetch;
+pub(crate) use prefetch::{prefetch, prefetch_across};
 pub use sequence_buffer::SequenceBuffer;
 pub use sequence_set::SequenceSet;
 pub use small_bytes::{SmallBytes, Spares};

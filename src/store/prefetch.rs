@@ -24,3 +24,12 @@ pub(crate) fn prefetch<T: ?Sized>(value: &T) {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = value;
 }
+
+/// As [`prefetch`], of what may begin in the middle of a line.
+#[inline]
+pub(crate) fn prefetch_across<T>(values: &[T]) {
+    prefetch(values);
+    if let Some(last) = values.last() {
+        prefetch(last);
+    }
+}

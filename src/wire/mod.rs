@@ -47,6 +47,7 @@ pub use encoded::{Batch, Encoded};
 pub use error::{ParameterError, ReadError, ValueError};
 pub use field::{Field, Kind};
 pub use measure::Measure;
+pub(crate) use narrow::Narrow;
 pub use node::Node;
 pub use properties::{MAX_PROPERTIES, Properties};
 pub use property::Property;

@@ -1,6 +1,11 @@
 //! Updates of classes whose words have 32 bits at most: first the residuals of a packet are read, then words are made of them.
 //!
+//! How each word is read is compiled once for a class, so that a record is one loop over them: the flags in front of a
+//! residual say by a table how many bits are its own.
+//!
 //! Promises: the words, and the refusals, are those of [`Property::read_delta`] and [`Property::read_ahead`] one by one.
+
+use core::ops::Range;
 
 use super::codec::Codec;
 use super::properties::Properties;
@@ -12,33 +17,94 @@ use crate::store::ones;
 /// The state before a base, how many ticks it was before that, and for how many it goes on.
 type Older<'w> = (&'w [u32], u16, u16);
 
+/// How many tiers a word of 32 bits may have, the rest included, rounded up to a power of two.
+const TIERS: usize = 8;
+
+/// What is read of a residual after so many flags of 0.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tier {
+    first: u32,
+    mask: u32,
+    flags: u8,
+    /// Bits of both.
+    taken: u8,
+}
+
+/// How a word is read.
+#[derive(Clone, Debug)]
+struct Step {
+    range: WordRange,
+    last: u64,
+    max_bits: u32,
+    /// The flag that ends the search, whatever it is.
+    end: u64,
+    tiers: [Tier; TIERS],
+}
+
+impl Step {
+    fn new(range: &WordRange) -> Self {
+        let mut step = Step {
+            range: *range,
+            last: range.last(),
+            max_bits: range.max_bits(),
+            end: 1,
+            tiers: [Tier::default(); TIERS],
+        };
+        for (i, (first, flags, bits)) in range.tiers().enumerate() {
+            // All of words of 32 bits have at most 38.
+            let (mask, taken) = (u32::MAX.unbounded_shr(u32::BITS - bits), (flags + bits) as u8);
+            step.tiers[i] = Tier { first: first as u32, mask, flags: flags as u8, taken };
+            step.end = 1 << i;
+        }
+        step
+    }
+}
+
 /// A reader with the next of its bits at hand.
 struct Window<'s, 'a> {
     reader: &'s mut BitReader<'a>,
     bits: u64,
-    /// How many of them there are.
+    /// How many of them there are, and how many there were.
     left: u32,
+    had: u32,
 }
 
-impl Window<'_, '_> {
+impl<'s, 'a> Window<'s, 'a> {
+    fn new(reader: &'s mut BitReader<'a>) -> Self {
+        Window { reader, bits: 0, left: 0, had: 0 }
+    }
+
+    /// Moves the reader behind what was used.
     #[inline]
-    fn residual(&mut self, range: &WordRange) -> Result<u64, ReadError> {
-        if self.left < range.max_bits()
-            && let Some(bits) = self.reader.peek()
-        {
-            (self.bits, self.left) = (bits, u64::BITS);
+    fn settle(&mut self) {
+        self.reader.skip_peeked(self.had - self.left);
+        (self.left, self.had) = (0, 0);
+    }
+
+    #[inline]
+    fn residual(&mut self, step: &Step) -> Result<u32, ReadError> {
+        if self.left < step.max_bits {
+            self.settle();
+            let Some(bits) = self.reader.peek() else { return self.slowly(step) };
+            (self.bits, self.left, self.had) = (bits, u64::BITS, u64::BITS);
         }
-        if self.left >= range.max_bits()
-            && let Some((residual, taken)) = range.residual_of(self.bits)
-        {
-            self.bits = self.bits.unbounded_shr(taken);
-            self.left -= taken;
-            self.reader.skip_peeked(taken);
-            return Ok(residual);
+        let tier = &step.tiers[(self.bits | step.end).trailing_zeros() as usize % TIERS];
+        let residual = u64::from(tier.first) + (self.bits >> tier.flags & u64::from(tier.mask));
+        if residual > step.last {
+            return self.slowly(step);
         }
-        // Near the end, or it is refused.
-        self.left = 0;
-        range.read_residual(self.reader)
+        self.bits >>= tier.taken;
+        self.left -= u32::from(tier.taken);
+        // Of 32 bits.
+        Ok(residual as u32)
+    }
+
+    /// Near the end, or it is refused.
+    #[cold]
+    #[inline(never)]
+    fn slowly(&mut self, step: &Step) -> Result<u32, ReadError> {
+        self.settle();
+        Ok(step.range.read_residual(self.reader)? as u32)
     }
 }
 
@@ -84,10 +150,48 @@ impl Property {
     }
 }
 
-impl Properties {
-    /// Whether [`Properties::read_residuals`] reads all of them.
-    pub(crate) fn are_narrow(&self) -> bool {
-        self.each().iter().all(Property::is_narrow)
+/// A property's place among the words, and of a rotation which of its words say what the largest component is and what the others are.
+#[derive(Clone, Debug)]
+struct Part {
+    words: Range<usize>,
+    largest: Option<usize>,
+}
+
+/// How the updates of a class are read.
+#[derive(Clone, Debug)]
+pub(crate) struct Narrow {
+    steps: Box<[Step]>,
+    parts: Box<[Part]>,
+    /// The mask of all.
+    all: u64,
+}
+
+impl Narrow {
+    /// None where a property has none or wider words, or not each of which it may have beside any other.
+    pub(crate) fn of(properties: &Properties) -> Option<Self> {
+        let each = properties.each();
+        let part = |(i, property): (usize, &Property)| {
+            let words = properties.word_range(i);
+            Part { largest: property.largest_at().map(|at| words.start + at), words }
+        };
+        each.iter().all(Property::is_narrow).then(|| Narrow {
+            steps: each.iter().flat_map(Property::words).map(Step::new).collect(),
+            parts: each.iter().enumerate().map(part).collect(),
+            all: properties.all(),
+        })
+    }
+
+    /// The words of a mask's properties, as few ranges as may be.
+    #[inline]
+    fn runs(&self, mut mask: u64) -> impl Iterator<Item = Range<usize>> {
+        core::iter::from_fn(move || {
+            let first = mask.trailing_zeros();
+            let count = mask.unbounded_shr(first).trailing_ones();
+            mask &= u64::MAX.unbounded_shl(first + count);
+            let begin = self.parts.get(first as usize)?;
+            let end = self.parts.get((first + count) as usize - 1)?;
+            Some(begin.words.start..end.words.end)
+        })
     }
 
     /// Reads the residuals of a mask's properties into the places of their words.
@@ -101,48 +205,63 @@ impl Properties {
         reader: &mut BitReader<'_>,
         residuals: &mut [u32],
     ) -> Result<(), ReadError> {
-        let mut window = Window { reader, bits: 0, left: 0 };
-        for i in ones(mask) {
-            let property = &self.each()[i];
-            let places = &mut residuals[self.word_start(i)..][..property.words().len()];
-            for (range, place) in property.words().iter().zip(places) {
-                // Of 32 bits.
-                *place = window.residual(range)? as u32;
+        let mut window = Window::new(reader);
+        for run in self.runs(mask) {
+            for (step, place) in self.steps[run.clone()].iter().zip(&mut residuals[run]) {
+                *place = window.residual(step)?;
             }
         }
+        window.settle();
         Ok(())
     }
 
-    /// Makes words of [`Properties::read_residuals`], against those of a base or what goes on from it and an older state. What isn't
+    /// Makes words of [`Narrow::read_residuals`], against those of a base or what goes on from it and an older state. What isn't
     /// in the mask has the words of the base.
     #[inline]
-    #[allow(clippy::needless_range_loop)] // Of one length all: a zip of four costs more than the words.
     pub(crate) fn resolve(&self, mask: u64, base: &[u32], older: Option<Older<'_>>, words: &mut [u32]) {
-        for (i, property) in self.each().iter().enumerate() {
-            let (ranges, range) = (property.words(), self.word_range(i));
-            let (base, words) = (&base[range.clone()], &mut words[range.clone()]);
-            if mask >> i & 1 == 0 {
-                words.copy_from_slice(base);
-                continue;
-            }
-            let Some((older, past, ahead)) = older else {
-                for at in 0..ranges.len().min(base.len()).min(words.len()) {
-                    words[at] = ranges[at].word(words[at].into(), base[at].into()) as u32;
+        let count = self.steps.len();
+        // All of one length, so that it is checked once.
+        let (base, words) = (&base[..count], &mut words[..count]);
+        for run in self.runs(!mask & self.all) {
+            words[run.clone()].copy_from_slice(&base[run]);
+        }
+        let Some((older, past, ahead)) = older else {
+            for run in self.runs(mask) {
+                let pairs = words[run.clone()].iter_mut().zip(&base[run.clone()]);
+                for (step, (word, base)) in self.steps[run].iter().zip(pairs) {
+                    *word = step.range.word((*word).into(), (*base).into()) as u32;
                 }
-                continue;
-            };
-            let older = &older[range];
+            }
+            return;
+        };
+        let older = &older[..count];
+        for part in ones(mask).filter_map(|i| self.parts.get(i)) {
             // Another component is the largest: the three that follow stay.
-            let turned = property.largest_at().filter(|at| older.get(*at) != base.get(*at));
+            let turned = part.largest.filter(|at| older[*at] != base[*at]);
             let still = turned.map_or(0..0, |at| at + 1..at + 4);
-            for at in 0..ranges.len().min(base.len()).min(words.len()).min(older.len()) {
-                let (range, newer) = (&ranges[at], u64::from(base[at]));
+            for at in part.words.clone() {
+                let (range, newer) = (&self.steps[at].range, u64::from(base[at]));
                 let stands = still.contains(&at);
                 let from =
                     if stands { newer } else { range.extrapolate(older[at].into(), newer, past, ahead) };
                 words[at] = range.word(words[at].into(), from) as u32;
             }
         }
+    }
+
+    /// The properties of a mask whose words differ between two states.
+    #[inline]
+    pub(crate) fn differing(&self, mask: u64, a: &[u32], b: &[u32]) -> u64 {
+        let count = self.steps.len();
+        let (a, b) = (&a[..count], &b[..count]);
+        let mut changed = 0;
+        for i in ones(mask) {
+            let Some(part) = self.parts.get(i) else { break };
+            let pairs = a[part.words.clone()].iter().zip(&b[part.words.clone()]);
+            let differs = pairs.fold(0, |differs, (a, b)| differs | (a ^ b));
+            changed |= u64::from(differs != 0) << i;
+        }
+        changed
     }
 }
 
@@ -165,7 +284,7 @@ mod tests {
             ("all", Kind::Bits { bits: 32 }),
         ];
         let properties = Properties::new(Schema::new(kinds).unwrap()).unwrap();
-        assert!(properties.are_narrow());
+        let compiled = Narrow::of(&properties).unwrap();
         let mut rng = Rng::seeded(6);
         for round in 0..4000 {
             let mut state = || -> Vec<u64> {
@@ -206,10 +325,10 @@ mod tests {
             let narrow = |words: &[u64]| words.iter().map(|word| *word as u32).collect::<Vec<_>>();
             let (base, older, mut found) = (narrow(&base), narrow(&older), vec![0; base.len()]);
             let older = goes_on.then_some((&older[..], past, ahead));
-            assert_eq!(properties.read_residuals(mask, &mut at_once, &mut found), result);
+            assert_eq!(compiled.read_residuals(mask, &mut at_once, &mut found), result);
             assert_eq!(at_once.position(), one_by_one.position());
             if result.is_ok() {
-                properties.resolve(mask, &base, older, &mut found);
+                compiled.resolve(mask, &base, older, &mut found);
                 assert_eq!(found, narrow(&expected));
             }
         }

@@ -193,7 +193,11 @@ impl WordRange {
     #[inline]
     pub fn word(&self, residual: u64, base: u64) -> u64 {
         debug_assert!(residual.max(base) <= self.last, "{residual} and {base} are not in 0..={}", self.last);
-        if self.metric == Metric::Line { self.at(residual, base) } else { self.other_word(residual, base) }
+        match self.metric {
+            Metric::Line => self.at(residual, base),
+            _ if residual == 0 => base,
+            _ => self.other_word(residual, base),
+        }
     }
 
     #[inline(never)]
@@ -401,28 +405,14 @@ impl WordRange {
         Ok(start + reader.offset(self.last - start)?)
     }
 
-    /// The residual that these bits begin with, and how many are its: at least as many as it can take. None if it is of no word,
-    /// or may take more than 64.
-    #[inline]
-    pub(super) fn residual_of(&self, bits: u64) -> Option<(u64, u32)> {
-        let rest_bits = u32::from(self.rest_bits);
-        let mask = u64::MAX.unbounded_shr(u64::BITS - rest_bits);
-        if self.may_stay {
-            let residual = if bits & 1 == 1 { 0 } else { 1 + (bits >> 1 & mask) };
-            return (residual <= self.last)
-                .then_some((residual, if bits & 1 == 1 { 1 } else { 1 + rest_bits }));
-        }
-        let tiers = u32::from(self.tiers);
-        let tier = (bits | 1 << tiers).trailing_zeros();
-        if tier < tiers {
-            let width = TIER_BITS[tier as usize];
-            let residual = TIER_STARTS[tier as usize] + (bits >> (tier + 1) & ((1 << width) - 1));
-            return Some((residual, tier + 1 + width));
-        }
-        let residual = bits >> tiers & mask;
-        let start = TIER_STARTS[tiers as usize];
-        (tiers + rest_bits <= u64::BITS && residual <= self.last - start)
-            .then_some((start + residual, tiers + rest_bits))
+    /// The forms of a residual, by how many flags of 0 there are: the first that has it, the flags and the bits behind them.
+    pub(super) fn tiers(&self) -> impl Iterator<Item = (u64, u32, u32)> {
+        let tiers = usize::from(self.tiers);
+        let stays = self.may_stay.then_some((0, 1, 0));
+        let each = (0..tiers).map(|tier| (TIER_STARTS[tier], tier as u32 + 1, TIER_BITS[tier]));
+        let flags = tiers as u32 + u32::from(self.may_stay);
+        let rest = (TIER_STARTS[tiers] + u64::from(self.may_stay), flags, self.rest_bits.into());
+        stays.into_iter().chain(each).chain([rest])
     }
 
     /// Bits of a residual at most.
@@ -442,12 +432,13 @@ impl WordRange {
     #[inline]
     fn at(&self, residual: u64, base: u64) -> u64 {
         let both = base.min(self.last - base);
-        let (distance, above) = if residual > 2 * both {
-            (residual - both, base == both)
-        } else {
-            (residual.div_ceil(2), residual % 2 == 1)
-        };
-        if above { base + distance } else { base - distance }
+        if residual > 2 * both {
+            let distance = residual - both;
+            return if base == both { base + distance } else { base - distance };
+        }
+        // Above where it is odd. Without a branch, for which of both it is, nobody can tell.
+        let (distance, below) = (residual / 2 + residual % 2, (residual % 2).wrapping_sub(1));
+        base.wrapping_add((distance ^ below).wrapping_sub(below))
     }
 
     /// Steps from `base` on to `word` on a circle. `word` may be up to a whole turn beyond the last.

@@ -9,6 +9,7 @@
 
 mod coded;
 mod events;
+mod form;
 mod ghosts;
 mod names;
 mod pages;
@@ -36,7 +37,7 @@ use crate::wire::BitReader;
 /// The origin of ticks, so that earlier ones, which may arrive later, stay above 0.
 const FIRST_TICK: u32 = 1 << TICK_BITS;
 
-/// How many ghosts are loaded at a time, where fewer than one of this many has a record.
+/// How many ghosts are fetched at a time, where fewer than one of this many changed.
 const BATCH: usize = 64;
 const SPARSE: usize = 4;
 
@@ -146,10 +147,15 @@ impl Mirror {
             let properties = ghosts.class().properties.each().len() as u32;
             let allowed = ghosts.class().updated_for_any();
             let capacity = ghosts.class().capacity;
+            let mut next = 0;
             while let Some((id, op)) = heads.next(reader, properties, allowed, capacity)? {
                 let at = id as usize;
-                if let (true, Op::Update { base, mask }) = (ghosts.is_narrow(), op) {
-                    ghosts.read_residuals(at, base, mask, reader, staged)?;
+                if at != next {
+                    ghosts.fetch(at);
+                }
+                next = at + 1;
+                if let (Some(narrow), Op::Update { base, mask }) = (ghosts.narrow(), op) {
+                    ghosts.read_residuals(narrow, at, base, mask, reader, staged)?;
                     continue;
                 }
                 let source = &mut Plain(reader);
@@ -174,19 +180,12 @@ impl Mirror {
 
     /// Makes words of the residuals that were read.
     fn resolve(&self, tick: u32, staged: &mut Staged) -> Result<(), Violation> {
-        let count = staged.records.len();
-        for first in (0..count).step_by(BATCH) {
-            let records = first..(first + BATCH).min(count);
-            if let [begin, .., end] = &staged.records[records.clone()]
-                && begin.class == end.class
-                && end.id.abs_diff(begin.id) as usize > SPARSE * records.len()
-            {
-                self.ghosts[begin.class as usize].touch(&staged.records[records.clone()]);
-            }
-            for at in records {
-                let record = staged.records[at];
-                staged.records[at].op = self.ghosts[record.class as usize].resolve(tick, &record, staged)?;
-            }
+        let mut next = 0;
+        for at in 0..staged.records.len() {
+            let record = staged.records[at];
+            let fetches = record.id != core::mem::replace(&mut next, record.id + 1);
+            staged.records[at].op =
+                self.ghosts[record.class as usize].resolve(tick, &record, fetches, staged)?;
         }
         Ok(())
     }

@@ -3,7 +3,8 @@
 //! Promises: a page is allocated when one of its ids is first used, and memory for states when one of its ghosts
 //! first has some, so that memory follows what arrived and not how high the ids are.
 
-use super::states::{Form, States};
+use super::form::Form;
+use super::states::States;
 
 /// Ids of a page.
 pub(super) const PAGE: usize = 64;

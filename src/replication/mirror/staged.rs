@@ -6,7 +6,7 @@
 use core::ops::Range;
 
 use super::super::packet::{Audience, Base, Violation};
-use super::states::Form;
+use super::form::Form;
 use crate::wire::{BitReader, Properties};
 
 /// What a record does, once its packet was read.

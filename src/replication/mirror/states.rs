@@ -8,11 +8,10 @@
 //! a large world where little changes, each place of the memory that the processor doesn't have at hand costs as much as
 //! reading the update.
 
-use core::ops::Range;
-
 use super::super::class::{GhostClass, HISTORY};
+use super::form::{Form, join, split};
 use super::pages::PAGE;
-use crate::store::ones;
+use crate::store::{prefetch, prefetch_across};
 
 /// States besides the newest.
 const DEPTH: usize = HISTORY as usize;
@@ -32,62 +31,10 @@ const HEAD: usize = 7;
 /// Numbers of 32 bits in a line of a cache.
 const LINE: usize = 16;
 
-/// How words are stored.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Form {
-    /// Words of a state.
-    width: usize,
-    /// Whether all have 32 bits at most, and take half the room.
-    narrow: bool,
-}
-
-impl Form {
-    pub(super) fn new(width: usize, narrow: bool) -> Self {
-        Form { width, narrow }
-    }
-
-    /// Numbers of 32 bits that a state takes.
-    #[inline]
-    pub(super) fn size(self) -> usize {
-        if self.narrow { self.width } else { 2 * self.width }
-    }
-
-    /// Numbers of 32 bits from one row to the next: rows divide lines evenly, or lines rows.
-    fn stride(self) -> usize {
-        let size = HEAD + 2 * self.size();
-        if size <= LINE { size.next_power_of_two() } else { size.next_multiple_of(LINE) }
-    }
-
-    #[inline]
-    pub(super) fn load(self, from: &[u32], words: &mut [u64]) {
-        if self.narrow {
-            words.iter_mut().zip(from).for_each(|(to, word)| *to = u64::from(*word));
-        } else {
-            let halves = from.as_chunks::<2>().0;
-            words.iter_mut().zip(halves).for_each(|(to, [low, high])| *to = join(*low, *high));
-        }
-    }
-
-    #[inline]
-    pub(super) fn store(self, words: &[u64], to: &mut [u32]) {
-        if self.narrow {
-            // Words of a narrow class have 32 bits.
-            to.iter_mut().zip(words).for_each(|(to, word)| *to = *word as u32);
-        } else {
-            let halves = to.as_chunks_mut::<2>().0;
-            halves.iter_mut().zip(words).for_each(|(to, word)| *to = split(*word));
-        }
-    }
-}
-
-#[inline]
-fn join(low: u32, high: u32) -> u64 {
-    u64::from(low) | u64::from(high) << 32
-}
-
-#[inline]
-fn split(both: u64) -> [u32; 2] {
-    [both as u32, (both >> 32) as u32]
+/// Numbers of 32 bits from one row to the next: rows divide lines evenly, or lines rows.
+fn stride(form: Form) -> usize {
+    let size = HEAD + 2 * form.size();
+    if size <= LINE { size.next_power_of_two() } else { size.next_multiple_of(LINE) }
 }
 
 /// Where a ghost's earlier states are: a ring, by rising ticks.
@@ -116,6 +63,28 @@ impl Ring {
     }
 }
 
+/// A ghost's row: what it begins with, the newest words, and the previous ones.
+#[derive(Clone, Copy)]
+struct Row<'s> {
+    head: &'s [u32; HEAD],
+    newest: &'s [u32],
+    previous: &'s [u32],
+}
+
+/// What became of a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Advance {
+    /// There is no such ghost, or none any more.
+    Missing,
+    /// It is before the newest, which is this late; or it is the newest.
+    Late,
+    Same,
+    /// It is the newest now: of a ghost that had these flags.
+    Newest {
+        flags: u8,
+    },
+}
+
 /// The rows of a page's ghosts, which are named by their place in it.
 #[derive(Debug)]
 pub(super) struct States {
@@ -136,7 +105,7 @@ impl States {
             form,
             rows: Box::default(),
             start: 0,
-            stride: form.stride(),
+            stride: stride(form),
             earlier: Vec::new(),
             ends: Box::default(),
         }
@@ -144,8 +113,10 @@ impl States {
 
     /// A ghost's row, if there are rows.
     #[inline]
-    fn row(&self, id: usize) -> Option<&[u32]> {
-        self.rows.get(self.start + id * self.stride..)?.get(..HEAD + 2 * self.form.size())
+    fn row(&self, id: usize) -> Option<Row<'_>> {
+        let (head, states) = self.rows.get(self.start + id * self.stride..)?.split_first_chunk()?;
+        let (newest, rest) = states.split_at_checked(self.form.size())?;
+        Some(Row { head, newest, previous: rest.get(..self.form.size())? })
     }
 
     #[inline]
@@ -193,7 +164,7 @@ impl States {
     /// Properties that the game has not seen.
     #[inline]
     pub(super) fn dirty(&self, id: usize) -> u64 {
-        self.row(id).map_or(0, |row| join(row[DIRTY], row[DIRTY + 1]))
+        self.row(id).map_or(0, |Row { head, .. }| join(head[DIRTY], head[DIRTY + 1]))
     }
 
     /// Changes the mask of a ghost that has had a state.
@@ -216,25 +187,29 @@ impl States {
         Some((flags, dirty, &row[HEAD..HEAD + size]))
     }
 
-    /// Something of both ends of a ghost's row, so that it is at hand.
+    /// Has a ghost's row fetched, to be at hand soon.
     #[inline]
-    pub(super) fn touch(&self, id: usize) -> u32 {
-        self.row(id).map_or(0, |row| row[FLAGS] | row[row.len() - 1])
+    pub(super) fn fetch(&self, id: usize) {
+        if let Some(rows) = self.rows.get(self.start + id * self.stride..) {
+            prefetch(&rows[..self.stride.min(rows.len())]);
+        }
     }
 
-    /// Something of where its newest state goes when there is a newer one.
+    /// Has the memory fetched into which its newest state goes when there is a newer one.
     #[inline]
-    pub(super) fn touch_next(&self, id: usize) -> u32 {
-        let ring = self.ring(id);
-        let place = self.earlier.get(ring.place(ring.len.into()));
-        place.and_then(|place| place.get(id * (1 + self.form.size()))).copied().unwrap_or(0)
+    pub(super) fn fetch_next(&self, id: usize) {
+        let (ring, size) = (self.ring(id), 1 + self.form.size());
+        let entries = self.earlier.get(ring.place(ring.len.into()));
+        if let Some(entry) = entries.and_then(|entries| entries.get(id * size..(id + 1) * size)) {
+            prefetch_across(entry);
+        }
     }
 
     /// The tick of the last destroy, 0 if there was none. It may have come before the create that it ends.
     #[inline]
     pub(super) fn destroyed(&self, id: usize) -> u32 {
         match self.row(id) {
-            Some(row) => row[DESTROYED],
+            Some(row) => row.head[DESTROYED],
             None => self.ends.get(id).copied().unwrap_or(0),
         }
     }
@@ -260,7 +235,7 @@ impl States {
     #[inline]
     pub(super) fn newest(&self, id: usize, words: &mut [u64]) {
         match self.row(id) {
-            Some(row) if row[TICK] != 0 => self.form.load(&row[HEAD..], words),
+            Some(row) if row.head[TICK] != 0 => self.form.load(row.newest, words),
             _ => words.fill(0),
         }
     }
@@ -268,16 +243,7 @@ impl States {
     /// The properties of a mask whose words, as they are stored, differ from the newest.
     #[inline]
     pub(super) fn differing(&self, id: usize, class: &GhostClass, mask: u64, words: &[u32]) -> u64 {
-        let Some(newest) = self.row(id).map(|row| &row[HEAD..]) else { return mask };
-        let (each, numbers) = (&class.properties, if self.form.narrow { 1 } else { 2 });
-        let mut changed = 0;
-        for i in ones(mask & each.all()) {
-            let Range { start, end } = each.word_range(i);
-            let range = start * numbers..end * numbers;
-            let pairs = words[range.clone()].iter().zip(&newest[range]);
-            changed |= u64::from(pairs.fold(0, |differs, (word, newest)| differs | word ^ newest) != 0) << i;
-        }
-        changed
+        self.row(id).map_or(mask, |row| self.form.differing(class, mask, words, row.newest))
     }
 
     /// The tick of a place.
@@ -311,14 +277,14 @@ impl States {
     /// The state of exactly this tick, as it is stored.
     #[inline]
     pub(super) fn state_at(&self, id: usize, tick: u32) -> Option<&[u32]> {
-        let (row, size) = (self.row(id)?, self.form.size());
-        if row[TICK] == tick {
-            return Some(&row[HEAD..HEAD + size]);
+        let Row { head, newest, previous } = self.row(id)?;
+        if head[TICK] == tick {
+            return Some(newest);
         }
-        if row[PREVIOUS] == tick && tick != 0 {
-            return Some(&row[HEAD + size..]);
+        if head[PREVIOUS] == tick && tick != 0 {
+            return Some(previous);
         }
-        let ring = Ring::unpacked(row[RING]);
+        let ring = Ring::unpacked(head[RING]);
         for index in (0..usize::from(ring.len)).rev() {
             let place = ring.place(index);
             let at = self.earlier_tick(id, place);
@@ -341,15 +307,15 @@ impl States {
     /// As [`States::before`], as it is stored.
     #[inline]
     pub(super) fn state_before(&self, id: usize, tick: u32, back: u8) -> Option<&[u32]> {
-        let (row, size) = (self.row(id).filter(|row| row[TICK] != 0)?, self.form.size());
-        let (ring, mut back) = (Ring::unpacked(row[RING]), usize::from(back));
+        let Row { head, newest, previous } = self.row(id).filter(|row| row.head[TICK] != 0)?;
+        let (ring, mut back) = (Ring::unpacked(head[RING]), usize::from(back));
         let mut end = usize::from(ring.len);
-        if row[TICK] < tick {
+        if head[TICK] < tick {
             if back == 0 {
-                return Some(&row[HEAD..HEAD + size]);
+                return Some(newest);
             }
-            if back == 1 && row[PREVIOUS] != 0 {
-                return Some(&row[HEAD + size..]);
+            if back == 1 && head[PREVIOUS] != 0 {
+                return Some(previous);
             }
             back -= 1;
         } else {
@@ -405,26 +371,39 @@ impl States {
         if self.rows.is_empty() {
             self.make_rows();
         }
-        let (form, size) = (self.form, self.form.size());
-        let row = &mut self.rows[self.start + id * self.stride..][..HEAD + 2 * size];
-        if row[TICK] != 0 {
-            let mut ring = Ring::unpacked(row[RING]);
-            if usize::from(ring.len) == DEPTH {
-                ring.first = ring.place(1) as u8;
-                ring.len -= 1;
-            }
-            let place = ring.place(ring.len.into());
-            ring.len += 1;
-            row[RING] = ring.packed();
-            reserve(&mut self.earlier, place, form);
-            let entry = &mut self.earlier[place][id * (1 + size)..][..1 + size];
-            entry[0] = row[TICK];
-            entry[1..].copy_from_slice(&row[HEAD..][..size]);
-            row[PREVIOUS] = row[TICK];
-            row.copy_within(HEAD..HEAD + size, HEAD + size);
+        let row = &mut self.rows[self.start + id * self.stride..][..HEAD + 2 * words.len()];
+        push_onto(row, &mut self.earlier, id, tick, words);
+    }
+
+    /// Keeps the state of a ghost that exists as the newest if it is; then the properties that differ of the one before are to be
+    /// seen, and the flags are set that are given.
+    #[inline]
+    pub(super) fn advance(
+        &mut self,
+        id: usize,
+        tick: u32,
+        words: &[u32],
+        set: u8,
+        differing: impl FnOnce(&[u32]) -> u64,
+    ) -> Advance {
+        let size = words.len();
+        let Some(row) = self.row_mut(id) else { return Advance::Missing };
+        let newest = row[TICK];
+        if newest == 0 || tick <= row[DESTROYED] {
+            return Advance::Missing;
         }
-        row[TICK] = tick;
-        row[HEAD..][..size].copy_from_slice(words);
+        if tick <= newest {
+            return if tick < newest { Advance::Late } else { Advance::Same };
+        }
+        let [low, high] = split(differing(&row[HEAD..HEAD + size]));
+        // They were 8 bits.
+        let flags = row[FLAGS] as u8;
+        row[DIRTY] |= low;
+        row[DIRTY + 1] |= high;
+        row[FLAGS] |= u32::from(set);
+        let row = &mut self.rows[self.start + id * self.stride..][..HEAD + 2 * size];
+        push_onto(row, &mut self.earlier, id, tick, words);
+        Advance::Newest { flags }
     }
 
     /// Keeps the state of a tick before that of the newest one, if it is among the newest. `other` is lent.
@@ -479,19 +458,43 @@ impl States {
     }
 
     fn put(&mut self, id: usize, place: usize, tick: u32, words: &[u64]) {
-        reserve(&mut self.earlier, place, self.form);
-        let size = self.form.size();
-        let entry = &mut self.earlier[place][id * (1 + size)..][..1 + size];
+        let size = 1 + self.form.size();
+        reserve(&mut self.earlier, place, size);
+        let entry = &mut self.earlier[place][id * size..][..size];
         entry[0] = tick;
         self.form.store(words, &mut entry[1..]);
     }
 }
 
-/// Makes room for a place of the history.
+/// Keeps a state as the newest of a row, and that which was among the earlier ones.
 #[inline]
-fn reserve(earlier: &mut Vec<Box<[u32]>>, place: usize, form: Form) {
+fn push_onto(row: &mut [u32], earlier: &mut Vec<Box<[u32]>>, id: usize, tick: u32, words: &[u32]) {
+    let size = words.len();
+    if row[TICK] != 0 {
+        let mut ring = Ring::unpacked(row[RING]);
+        if usize::from(ring.len) == DEPTH {
+            ring.first = ring.place(1) as u8;
+            ring.len -= 1;
+        }
+        let place = ring.place(ring.len.into());
+        ring.len += 1;
+        row[RING] = ring.packed();
+        reserve(earlier, place, 1 + size);
+        let entry = &mut earlier[place][id * (1 + size)..][..1 + size];
+        entry[0] = row[TICK];
+        entry[1..].copy_from_slice(&row[HEAD..][..size]);
+        row[PREVIOUS] = row[TICK];
+        row.copy_within(HEAD..HEAD + size, HEAD + size);
+    }
+    row[TICK] = tick;
+    row[HEAD..][..size].copy_from_slice(words);
+}
+
+/// Makes room for a place of the history, where an entry has this size.
+#[inline]
+fn reserve(earlier: &mut Vec<Box<[u32]>>, place: usize, size: usize) {
     while earlier.len() <= place {
-        earlier.push(vec![0; PAGE * (1 + form.size())].into());
+        earlier.push(vec![0; PAGE * size].into());
     }
 }
 

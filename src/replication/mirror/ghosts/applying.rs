@@ -3,6 +3,7 @@
 use super::super::super::packet::Audience;
 use super::super::pages::{PAGE, Page};
 use super::super::staged::{Staged, StagedOp, StagedRecord};
+use super::super::states::Advance;
 use super::{ALIVE, CHOSEN, FRESH, Ghosts, LISTED, OWNED, Outcome, REPORTED_OWNED};
 
 impl Ghosts {
@@ -64,23 +65,29 @@ impl Ghosts {
 
     #[inline]
     fn update(&mut self, id: usize, tick: u32, mask: u64, record: &StagedRecord, staged: &Staged) -> Outcome {
-        let state = staged.state(record, self.pages.form().size());
-        let Some((page, at)) = self.pages.get(id) else { return Outcome::Skipped };
-        let newest = page.states.tick(at);
-        // A record before it in the packet may have ended it.
-        if newest == 0 || tick <= page.states.destroyed(at) {
-            return Outcome::Skipped;
-        }
-        if tick <= newest {
-            if tick < newest {
-                self.insert(id, tick, state);
+        let form = self.pages.form();
+        let state = staged.state(record, form.size());
+        let Some((page, at)) = self.pages.get_mut(id) else { return Outcome::Skipped };
+        let (class, mask) = (&*self.class, mask & self.with_words);
+        let differing = |newest: &[u32]| match &self.narrow {
+            Some(narrow) => narrow.differing(mask, state, newest),
+            None => form.differing(class, mask, state, newest),
+        };
+        match page.states.advance(at, tick, state, LISTED, differing) {
+            // A record before it in the packet may have ended it.
+            Advance::Missing => return Outcome::Skipped,
+            Advance::Late => self.insert(id, tick, state),
+            Advance::Same => {}
+            Advance::Newest { flags } => {
+                if flags & LISTED == 0 {
+                    self.listed.push(record.id);
+                }
+                if !self.without_words.is_empty() {
+                    let changed = self.put_bodies(id, record, staged);
+                    self.mark(id, changed);
+                }
             }
-            return Outcome::Quiet;
         }
-        let changed = self.differing(id, mask & self.with_words, state);
-        self.push(id, tick, state);
-        let changed = changed | self.put_bodies(id, record, staged);
-        self.mark(id, changed);
         Outcome::Quiet
     }
 

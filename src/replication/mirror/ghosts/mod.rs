@@ -13,11 +13,11 @@ use super::super::class::GhostClass;
 use super::super::coding::WINDOW;
 use super::super::lives::Lives;
 use super::super::packet::{Audience, Base, Violation};
+use super::form::Form;
 use super::pages::Pages;
 use super::source::{Bases, RecordSource};
 use super::staged::{Staged, StagedOp, StagedRecord};
-use super::states::Form;
-use crate::wire::BitReader;
+use crate::wire::{BitReader, Narrow};
 
 /// The ghost exists for the game.
 const ALIVE: u8 = 1;
@@ -70,8 +70,8 @@ pub(super) struct Ghosts {
     newest: Box<[u64]>,
     words: Box<[u64]>,
     bases: Box<[u64]>,
-    /// Whether all words are narrow, and come with each update.
-    is_narrow: bool,
+    /// How updates are read, where all words are narrow and come with each.
+    narrow: Option<Narrow>,
 }
 
 impl Ghosts {
@@ -92,7 +92,7 @@ impl Ghosts {
             newest: lent(),
             words: lent(),
             bases: vec![0; width * if class.coded { WINDOW } else { 2 }].into(),
-            is_narrow: class.properties.are_narrow() && class.initial() == 0,
+            narrow: Narrow::of(&class.properties).filter(|_| class.initial() == 0),
             class,
         }
     }
@@ -177,15 +177,17 @@ impl Ghosts {
         self.read_bodies(mask, source, staged)
     }
 
-    /// Whether its updates are read by [`Ghosts::read_residuals`].
-    pub(super) fn is_narrow(&self) -> bool {
-        self.is_narrow
+    /// How its updates are read by [`Ghosts::read_residuals`], if they are.
+    #[inline]
+    pub(super) fn narrow(&self) -> Option<&Narrow> {
+        self.narrow.as_ref()
     }
 
     /// Reads what an update has, of a class whose words are narrow: the states that it is against aren't looked at.
     #[inline]
     pub(super) fn read_residuals(
         &self,
+        narrow: &Narrow,
         id: usize,
         base: Base,
         mask: u64,
@@ -195,30 +197,37 @@ impl Ghosts {
         let goes_on = base.depth() > 0 && reader.bool()?;
         let op = StagedOp::Residuals { base, goes_on, mask };
         let residuals = staged.push_room(self.id_of_class, id, op, self.pages.form().size());
-        Ok(self.class.properties.read_residuals(mask, reader, residuals)?)
+        Ok(narrow.read_residuals(mask, reader, residuals)?)
     }
 
-    /// Something of each place that these records' ghosts have, all at once: in a large world of which few changed, each is where
-    /// nothing else is.
-    pub(super) fn touch(&self, records: &[StagedRecord]) {
-        let pages = || records.iter().filter_map(|record| self.pages.get(record.id as usize));
-        core::hint::black_box(pages().fold(0, |sum, (page, at)| sum | page.states.touch(at)));
-        core::hint::black_box(pages().fold(0, |sum, (page, at)| sum | page.states.touch_next(at)));
+    /// Has what is known of a ghost fetched: in a large world of which few changed, each is where nothing else is.
+    #[inline]
+    pub(super) fn fetch(&self, id: usize) {
+        if let Some((page, at)) = self.pages.get(id) {
+            page.states.fetch(at);
+        }
     }
 
-    /// Makes an update's words of its residuals; of one that is skipped, none.
+    /// Makes an update's words of its residuals; of one that is skipped, none. `fetches`: the memory for its newest state is
+    /// elsewhere than the one's before.
     #[inline]
     pub(super) fn resolve(
         &self,
         tick: u32,
         record: &StagedRecord,
+        fetches: bool,
         staged: &mut Staged,
     ) -> Result<StagedOp, Violation> {
-        let StagedOp::Residuals { base, goes_on, mask } = record.op else { return Ok(record.op) };
+        let (StagedOp::Residuals { base, goes_on, mask }, Some(narrow)) = (record.op, &self.narrow) else {
+            return Ok(record.op);
+        };
         let Some((states, at)) = self.pages.get(record.id as usize).map(|(page, at)| (&page.states, at))
         else {
             return Ok(StagedOp::Skip);
         };
+        if fetches {
+            states.fetch_next(at);
+        }
         let newest = states.tick(at);
         // The state before the newest, whether the words go on or not: a server that names it knows that it is there.
         let known = match base {
@@ -244,7 +253,7 @@ impl Ghosts {
             return Ok(StagedOp::Skip);
         };
         let words = staged.state_mut(record, self.pages.form().size());
-        self.class.properties.resolve(mask, state, older.filter(|_| goes_on), words);
+        narrow.resolve(mask, state, older.filter(|_| goes_on), words);
         Ok(StagedOp::Update { mask })
     }
 

@@ -3,6 +3,7 @@
 use super::super::super::class::GhostClass;
 use super::super::{BATCH, SPARSE};
 use super::{ALIVE, FRESH, Ghosts, LISTED, OWNED, REPORTED_OWNED};
+use crate::store::prefetch_across;
 
 impl Ghosts {
     /// Drops all ghosts. Calls `report` with each that was reported to the game, by id.
@@ -57,12 +58,11 @@ impl Ghosts {
         let first_waiting = listed.partition_point(|id| (*id as usize) < rows);
         let (class, form) = (&*self.class, self.pages.form());
         for ids in listed[..first_waiting].chunks(BATCH) {
-            // Where few of a large world changed, each is where nothing else is: all are loaded at once.
+            // Where few of a large world changed, each is where nothing else is.
             if let [first, .., last] = ids
                 && (last - first) as usize > SPARSE * ids.len()
             {
-                let pages = ids.iter().filter_map(|id| self.pages.get(*id as usize));
-                core::hint::black_box(pages.fold(0, |sum, (page, at)| sum | page.states.touch(at)));
+                self.fetch_all(ids, columns);
             }
             for id in ids {
                 let Some((page, at)) = self.pages.get_mut(*id as usize) else { continue };
@@ -75,7 +75,7 @@ impl Ghosts {
                     continue;
                 }
                 if mask & self.with_words != 0 {
-                    if self.is_narrow {
+                    if self.narrow.is_some() {
                         restore_narrow(class, *id as usize, mask, state, columns);
                     } else {
                         form.load(state, &mut self.newest);
@@ -94,6 +94,20 @@ impl Ghosts {
             }
         }
         self.listed = listed;
+    }
+
+    /// Has the rows of ghosts fetched, and the cells that they change.
+    fn fetch_all(&self, ids: &[u32], columns: &[&mut [u8]]) {
+        ids.iter().for_each(|id| self.fetch(*id as usize));
+        for id in ids.iter().map(|id| *id as usize) {
+            let Some((page, at)) = self.pages.get(id) else { continue };
+            for (i, property) in self.class.properties.of(page.states.dirty(at) & self.with_words) {
+                let size = property.field().node().size();
+                if let Some(cell) = columns[i].get(id * size..(id + 1) * size) {
+                    prefetch_across(cell);
+                }
+            }
+        }
     }
 
     /// Ghosts that all columns have cells for.
