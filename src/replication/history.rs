@@ -123,6 +123,23 @@ impl History {
         self.places.iter().map(|place| place.words.bytes() + place.since.capacity() * 4).sum()
     }
 
+    /// As [`History::words_at`], of a row that has changed in each tick since, this many times; false if it hasn't.
+    #[inline]
+    pub(super) fn words_since(&self, row: usize, tick: u32, changes: u32, words: &mut [u64]) -> bool {
+        let ring = self.rings[row];
+        if changes > ring.len.into() {
+            return false;
+        }
+        // At most as many places as there are.
+        let (at, back) = (usize::from(ring.next), changes as usize);
+        let place = &self.places[if at >= back { at - back } else { at + self.places.len() - back }];
+        let holds = place.since[row] == tick;
+        if holds {
+            place.words.load(row * self.width, words);
+        }
+        holds
+    }
+
     /// Gives the words that the row had at `tick`; false when these are forgotten, or it had none.
     #[inline]
     pub(super) fn words_at(&self, row: usize, tick: u32, words: &mut [u64]) -> bool {

@@ -107,12 +107,16 @@ impl BitWriter {
         }
     }
 
-    /// Appends the first `bits` bits of words, as many as that needs; what lies above them in the last is 0.
-    pub(crate) fn run_of_words(&mut self, words: &[u64], bits: usize) {
-        let (whole, rest) = words.split_at(bits / 64);
-        self.words(whole.iter().copied());
-        if let (Some(last), n @ 1..) = (rest.first(), bits % 64) {
-            self.bits(*last, n as u32);
+    /// Appends `bits` bits of words, from the bit `start` on.
+    pub(crate) fn run_of_words(&mut self, words: &[u64], start: usize, bits: usize) {
+        let (words, shift) = (&words[start / 64..], start % 64);
+        let word = |i: usize| {
+            let next = words.get(i + 1).copied().unwrap_or(0);
+            words[i] >> shift | next.unbounded_shl(64 - shift as u32)
+        };
+        self.words((0..bits / 64).map(word));
+        if let n @ 1.. = bits % 64 {
+            self.bits(word(bits / 64) & !(u64::MAX << n), n as u32);
         }
     }
 

@@ -153,18 +153,22 @@ impl Property {
         // All of one length, so that it is checked once.
         let (words, base, older) = (&words[..count], &base[..count], &older[..count]);
         let (stays, goes) = (&mut stays[..count], &mut goes[..count]);
-        // Another component of a rotation is the largest: the three that follow stay.
-        let turned = leaf.codec().largest_at().filter(|at| older.get(*at) != base.get(*at));
-        let still = turned.map_or(0..0, |at| at + 1..at + 4);
         let mut bits = [0; 2];
+        // A loop each: both at once need more registers than there are.
         for at in 0..count {
-            let (range, word, base) = (&ranges[at], words[at], base[at]);
-            stays[at] = range.residual(word, base);
-            let stays = range.residual_bits(stays[at]);
-            let stands = still.contains(&at);
-            let ahead = if stands { base } else { range.extrapolate(older[at], base, past, ahead) };
-            goes[at] = range.residual(word, ahead);
-            bits = [bits[0] + stays, bits[1] + range.residual_bits(goes[at])];
+            stays[at] = ranges[at].residual(words[at], base[at]);
+            bits[0] += ranges[at].residual_bits(stays[at]);
+        }
+        for at in 0..count {
+            let ahead = ranges[at].extrapolate(older[at], base[at], past, ahead);
+            goes[at] = ranges[at].residual(words[at], ahead);
+        }
+        // Another component of a rotation is the largest: the three that follow stay.
+        if let Some(at) = leaf.codec().largest_at().filter(|at| older.get(*at) != base.get(*at)) {
+            goes[at + 1..at + 4].copy_from_slice(&stays[at + 1..at + 4]);
+        }
+        for at in 0..count {
+            bits[1] += ranges[at].residual_bits(goes[at]);
         }
         Some(bits)
     }

@@ -60,27 +60,32 @@ const TIER_STARTS: [u64; TIER_BITS.len() + 2] = {
     starts
 };
 
-/// By the bits of a residual, the tier of the least one that has as many: no other tier than the next begins among them.
-const TIER_OF_LENGTH: [u8; u64::BITS as usize + 1] = {
-    let mut tiers = [0; u64::BITS as usize + 1];
-    let mut length = 1;
-    while length < tiers.len() {
-        let (least, mut tier) = (1 << (length - 1), 0);
+/// By the logarithm of a residual, the tier of the least one that has as many bits, and the first residual of the next tier: no
+/// other tier than that begins among them.
+const TIER_OF_LOG: [(u8, u64); u64::BITS as usize] = {
+    let mut tiers = [(0, 0); u64::BITS as usize];
+    let mut log = 0;
+    while log < tiers.len() {
+        let (least, mut tier) = (1 << log, 0);
         while least >= TIER_STARTS[tier + 1] {
             tier += 1;
         }
         assert!(tier + 2 >= TIER_STARTS.len() || TIER_STARTS[tier + 2] / 2 >= least);
-        tiers[length] = tier as u8;
-        length += 1;
+        tiers[log] = (tier as u8, TIER_STARTS[tier + 1]);
+        log += 1;
     }
     tiers
 };
 
+/// Tiers, those beyond all included, and more so that no index is checked.
+const TIER_PLACES: usize = 16;
+
 /// The tier in which a residual lies, if its range has that many.
 #[inline]
 fn tier_of(residual: u64) -> usize {
-    let least = usize::from(TIER_OF_LENGTH[(u64::BITS - residual.leading_zeros()) as usize]);
-    least + usize::from(residual >= TIER_STARTS[least + 1])
+    // 0 is in the tier of 1.
+    let (least, next) = TIER_OF_LOG[(residual | 1).ilog2() as usize];
+    usize::from(least) + usize::from(residual >= next)
 }
 
 /// By how many bits a tier must be smaller than the word: one larger would save little more than its flag costs.
@@ -99,6 +104,8 @@ pub struct WordRange {
     may_stay: bool,
     /// Bits of a residual at most.
     max_bits: u8,
+    /// Bits of a residual by its tier, where no choice may stay.
+    bits_in: [u8; TIER_PLACES],
 }
 
 impl WordRange {
@@ -115,8 +122,12 @@ impl WordRange {
         let in_tiers = (0..tiers).map(|tier| tier as u32 + 1 + TIER_BITS[tier]).max().unwrap_or(0);
         let max_bits = in_tiers.max(tiers as u32 + u32::from(may_stay) + rest_bits);
         // At most 8, 64 and 72.
+        let mut bits_in = [(tiers as u32 + rest_bits) as u8; TIER_PLACES];
+        for (tier, bits) in TIER_BITS.iter().enumerate().take(tiers) {
+            bits_in[tier] = (tier as u32 + 1 + bits) as u8;
+        }
         let [tiers, rest_bits, max_bits] = [tiers as u8, rest_bits as u8, max_bits as u8];
-        WordRange { last, metric, tiers, rest_bits, may_stay, max_bits }
+        WordRange { last, metric, tiers, rest_bits, may_stay, max_bits, bits_in }
     }
 
     pub fn last(&self) -> u64 {
@@ -315,10 +326,10 @@ impl WordRange {
             return;
         }
         let (tiers, tier) = (usize::from(self.tiers), tier_of(residual));
-        if let (true, Some(bits)) = (tier < tiers, TIER_BITS.get(tier)) {
+        if let (true, Some(start)) = (tier < tiers, TIER_STARTS.get(tier)) {
             // The flags first: at most 8 and 48 bits.
-            let rest = residual - TIER_STARTS[tier];
-            return sink.bits((rest << 1 | 1) << tier, tier as u32 + 1 + bits);
+            let rest = residual - start;
+            return sink.bits((rest << 1 | 1) << tier, self.bits_in[tier % TIER_PLACES].into());
         }
         let (rest, bits) = (residual - TIER_STARTS[tiers], u32::from(self.rest_bits));
         match bits + tiers as u32 {
@@ -343,12 +354,7 @@ impl WordRange {
         if self.may_stay {
             return if residual == 0 { 1 } else { 1 + u32::from(self.rest_bits) };
         }
-        let (tiers, tier) = (usize::from(self.tiers), tier_of(residual));
-        // At most 8 flags.
-        match TIER_BITS.get(tier) {
-            Some(bits) if tier < tiers => tier as u32 + 1 + bits,
-            _ => tiers as u32 + u32::from(self.rest_bits),
-        }
+        self.bits_in[tier_of(residual) % TIER_PLACES].into()
     }
 
     /// Reads a residual.

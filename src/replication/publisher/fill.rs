@@ -185,6 +185,10 @@ impl Section<'_> {
         }
         let (mut count, mut full) = (0, false);
         for id in ids {
+            if count > 0 && self.cache.runs.has(scope, *id, writer.at()) {
+                // The rest is taken again.
+                break;
+            }
             let key = scope.key(*id);
             self.shared = None;
             match self.write(scope, *id, writer, out) {
@@ -200,10 +204,7 @@ impl Section<'_> {
                 }
                 Wrote::Nothing => scope.clear_due(*id),
                 Wrote::Later => scope.clear_ready(*id),
-                Wrote::NoRoom => {
-                    full = true;
-                    break;
-                }
+                Wrote::NoRoom => full = true,
             }
             count += 1;
             break;

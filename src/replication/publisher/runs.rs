@@ -2,13 +2,14 @@
 //!
 //! What an update says follows from the client's record of its ghost and from the tick, and its bits from these and from what the
 //! packet had before. So where another client's records of the same ids are equal, and its packet is as far, the bits are
-//! the same: they are copied, all at once, and with them what the client's records come to.
+//! the same: they are copied, all at once, and with them what the client's records come to. That may begin and end anywhere in a
+//! run: what a client lost differs for some ids, and its packets end elsewhere from then on.
 //!
 //! Promises: a run is taken only by who would have written the same bits. Nothing is allocated once a tick of the same size
 //! was. Where runs weren't taken they aren't kept for some ticks.
 
 use super::super::packet::Reached;
-use super::scope::{CarriedGhost, Scope};
+use super::scope::{CarriedGhost, CarriedOp, Scope};
 use crate::wire::{BitReader, BitWriter};
 
 const NONE: u32 = u32::MAX;
@@ -16,42 +17,36 @@ const NONE: u32 = u32::MAX;
 /// Runs of fewer updates cost as much to keep as to write.
 const MIN_RUN: usize = 3;
 
-/// Runs with the same first id that are looked at.
+/// Updates of the same id that are looked at.
 const MAX_TRIED: usize = 4;
+
+/// Fewer updates than these needn't be taken to be kept in the next tick.
+const MIN_KEPT: usize = 64;
 
 /// Ticks for which none are kept where those of a tick weren't taken.
 const PAUSE: u32 = 15;
 
-/// Consecutive updates of a packet.
+/// How far a packet was after an update of a run, or before the run.
 #[derive(Clone, Copy, Debug)]
-struct Run {
-    /// The run before with the same first id.
-    next: u32,
-    /// What its packet had before, and after it.
-    before: Reached,
-    after: Reached,
-    /// Where its updates are, and their bits.
-    start: u32,
-    count: u32,
-    words: u32,
-    bits: u32,
-    /// Its ids in blocks of 64.
-    blocks: (u32, u32),
-    /// Bits of its updates' heads.
+struct Mark {
+    at: Reached,
+    /// Where its bits end among the kept ones.
+    end: u32,
+    /// Bits of the run's heads so far.
     heads: u32,
-    /// How many clients took it.
-    uses: u32,
+    /// The update before of the same ghost.
+    next: u32,
+    /// How many more clients took it than the one before, or fewer.
+    uses: i32,
 }
 
 /// A run that is written.
 #[derive(Clone, Copy, Debug)]
 struct Draft {
-    before: Reached,
-    after: Reached,
     start: usize,
-    /// From where to where in the packet, and the heads' bits before and after it.
-    bits: (usize, usize),
-    heads: (u64, u64),
+    /// Where it starts in the packet, and the heads' bits before it.
+    bits: usize,
+    heads: u64,
 }
 
 /// How far a packet is: what a run begins and ends with.
@@ -76,49 +71,81 @@ pub(super) struct Taken {
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     tick: u32,
-    /// By first id: the tick of its runs, and the last of these.
+    /// By id: the tick of its updates, and the last of these.
     heads: Vec<(u32, u32)>,
-    runs: Vec<Run>,
-    // Of the runs' updates, in order: ids, what the records were before, what packets carry, and entries.
+    // Of the runs' updates, in order: ids, what the records were before, what packets carry, entries, and how far packets were.
+    // Before each run there is one without an id.
     ids: Vec<u32>,
     keys: Vec<u128>,
     carried: Vec<CarriedGhost>,
     entries: Vec<u32>,
+    marks: Vec<Mark>,
+    /// Their bits; each run begins at a new word.
     words: Vec<u64>,
-    /// The runs' ids as bits of blocks.
-    blocks: Vec<(u32, u64)>,
     draft: Option<Draft>,
-    taken: u32,
+    taken: usize,
     /// No runs are kept before this tick.
     paused_until: u32,
 }
 
+/// Before a run.
+const NO_GHOST: CarriedGhost =
+    CarriedGhost { id: 0, class: 0, op: CarriedOp::Update, count: 0, base_count: 0 };
+
 impl Runs {
     /// Begins a tick, without runs.
     pub(super) fn begin_tick(&mut self, tick: u32) {
-        if self.runs.len() > MAX_TRIED && (self.taken as usize) < self.runs.len() / 4 {
+        if self.ids.len() > MIN_KEPT && self.taken < self.ids.len() / 4 {
             self.paused_until = tick + PAUSE;
         }
         (self.tick, self.taken) = (tick, 0);
-        self.runs.clear();
-        self.ids.clear();
-        self.keys.clear();
-        self.carried.clear();
-        self.entries.clear();
+        self.truncate(0);
         self.words.clear();
-        self.blocks.clear();
     }
 
-    /// Each entry of a run that was taken, and how often.
+    fn truncate(&mut self, count: usize) {
+        self.ids.truncate(count);
+        self.keys.truncate(count);
+        self.carried.truncate(count);
+        self.entries.truncate(count);
+        self.marks.truncate(count);
+    }
+
+    /// Each entry of an update that was taken, and how often.
     pub(super) fn uses(&self) -> impl Iterator<Item = (usize, u32)> {
-        let taken = self.runs.iter().filter(|run| run.uses > 0);
-        taken.flat_map(|run| {
-            let entries = &self.entries[run.start as usize..][..run.count as usize];
-            entries.iter().map(|entry| (*entry as usize, run.uses))
-        })
+        let each = self.entries.iter().zip(&self.marks).scan(0, |uses, (entry, mark)| {
+            *uses += mark.uses;
+            // As often as it began, it ended.
+            Some((*entry as usize, *uses as u32))
+        });
+        each.filter(|(_, uses)| *uses > 0)
     }
 
-    /// Writes the run that a client's next ids begin with, if there is one and it has room.
+    /// The place of an update that a ghost with this key was sent by a packet that was as far as this.
+    #[inline]
+    fn place(&self, id: u32, key: u128, at: Reached) -> Option<usize> {
+        let (tick, mut next) = *self.heads.get(id as usize)?;
+        if tick != self.tick {
+            return None;
+        }
+        for _ in 0..MAX_TRIED {
+            let place = next as usize;
+            let mark = self.marks.get(place)?;
+            if self.keys.get(place) == Some(&key) && self.marks[place - 1].at == at {
+                return Some(place);
+            }
+            next = mark.next;
+        }
+        None
+    }
+
+    /// Whether a client's next update can be taken.
+    #[inline]
+    pub(super) fn has(&self, scope: &Scope, id: u32, at: Reached) -> bool {
+        self.place(id, scope.key(id), at).is_some()
+    }
+
+    /// Writes what another client was sent of the next ids, as far as it is the same and has room.
     pub(super) fn take(
         &mut self,
         scope: &mut Scope,
@@ -127,92 +154,89 @@ impl Runs {
         out: &mut BitWriter,
         carried: &mut Vec<CarriedGhost>,
     ) -> Option<Taken> {
-        let (tick, mut next) = *self.heads.get(*ids.first()? as usize)?;
-        if tick != self.tick {
-            return None;
-        }
-        for _ in 0..MAX_TRIED {
-            let run = self.runs.get_mut(next as usize)?;
-            let (start, count) = (run.start as usize, run.count as usize);
-            let of = start..start + count;
-            if run.before == at
-                && run.bits as usize <= left
-                && ids.get(..count) == Some(&self.ids[of.clone()])
-                && let blocks = &self.blocks[run.blocks.0 as usize..run.blocks.1 as usize]
-                && scope.take_run(&self.ids[of.clone()], &self.keys[of.clone()], blocks, tick)
-            {
-                run.uses += 1;
-                self.taken += 1;
-                carried.extend_from_slice(&self.carried[of]);
-                out.run_of_words(&self.words[run.words as usize..], run.bits as usize);
-                let (bits, heads) = (run.bits as usize, run.heads.into());
-                return Some(Taken { count, after: run.after, bits, heads });
+        let first = *ids.first()?;
+        let place = self.place(first, scope.key(first), at)?;
+        let Mark { end: start, heads, .. } = self.marks[place - 1];
+        let each = ids.iter().zip(&self.ids[place..]).zip(&self.keys[place..]);
+        let same = |((id, other), key): &((&u32, &u32), &u128)| id == other && scope.key(**id) == **key;
+        let mut count = each.take_while(same).count();
+        while (self.marks[place + count - 1].end - start) as usize > left {
+            count -= 1;
+            if count == 0 {
+                return None;
             }
-            next = run.next;
         }
-        None
+        let of = place..place + count;
+        scope.take_run(&self.ids[of.clone()], self.tick);
+        self.taken += count;
+        self.marks[place].uses += 1;
+        // There is one more at the end.
+        self.marks[place + count].uses -= 1;
+        carried.extend_from_slice(&self.carried[of]);
+        let last = self.marks[place + count - 1];
+        let bits = (last.end - start) as usize;
+        out.run_of_words(&self.words, start as usize, bits);
+        Some(Taken { count, after: last.at, bits, heads: (last.heads - heads).into() })
     }
 
     /// Begins a run here, if runs are kept.
     #[inline]
     pub(super) fn begin(&mut self, from: Progress) {
         let Progress { at, bits, heads } = from;
-        self.draft = (self.tick >= self.paused_until).then_some(Draft {
-            before: at,
-            after: at,
-            start: self.ids.len(),
-            bits: (bits, bits),
-            heads: (heads, heads),
-        });
+        self.draft = None;
+        if self.tick >= self.paused_until {
+            self.draft = Some(Draft { start: self.ids.len(), bits, heads });
+            // A tick's bits.
+            let end = self.words.len() as u32 * u64::BITS;
+            self.add(NONE, 0, 0, NO_GHOST, Mark { at, end, heads: 0, next: NONE, uses: 0 });
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, id: u32, key: u128, entry: u32, carried: CarriedGhost, mark: Mark) {
+        self.ids.push(id);
+        self.keys.push(key);
+        self.entries.push(entry);
+        self.carried.push(carried);
+        self.marks.push(mark);
     }
 
     /// An update of the run was written, of a ghost whose record was this.
     #[inline]
     pub(super) fn push(&mut self, key: u128, entry: usize, carried: CarriedGhost, now: Progress) {
-        let Some(draft) = &mut self.draft else { return };
-        (draft.after, draft.bits.1, draft.heads.1) = (now.at, now.bits, now.heads);
-        self.ids.push(carried.id.into());
-        self.keys.push(key);
-        self.carried.push(carried);
-        // A tick has fewer.
-        self.entries.push(entry as u32);
+        let Some(draft) = &self.draft else { return };
+        let start = self.words.len() as u32 * u64::BITS;
+        // A packet's bits.
+        let (end, heads) = (start + (now.bits - draft.bits) as u32, (now.heads - draft.heads) as u32);
+        let mark = Mark { at: now.at, end, heads, next: NONE, uses: 0 };
+        // A tick has fewer entries.
+        self.add(carried.id.into(), key, entry as u32, carried, mark);
     }
 
     /// Ends it, and keeps it for others.
     pub(super) fn end(&mut self, out: &mut BitWriter) {
-        let Some(Draft { before, after, start, bits, heads }) = self.draft.take() else { return };
-        let count = self.ids.len() - start;
-        if count < MIN_RUN {
-            self.ids.truncate(start);
-            self.keys.truncate(start);
-            self.carried.truncate(start);
-            self.entries.truncate(start);
-            return;
+        let Some(Draft { start, bits, .. }) = self.draft.take() else { return };
+        if self.ids.len() - start - 1 < MIN_RUN {
+            return self.truncate(start);
         }
-        let (words, length) = (self.words.len() as u32, bits.1 - bits.0);
-        let mut reader = BitReader::with_range(out.as_bytes(), bits.0, length);
+        let first = self.words.len() as u32 * u64::BITS;
+        let length = self.marks.last().map_or(0, |last| last.end - first) as usize;
+        let mut reader = BitReader::with_range(out.as_bytes(), bits, length);
         while let part @ 1.. = reader.remaining_bits().min(64) as u32 {
             self.words.push(reader.bits(part).unwrap_or(0));
         }
-        let first_block = self.blocks.len();
-        for id in &self.ids[start..] {
-            let (block, bit) = (id / 64, 1 << (id % 64));
-            match self.blocks[first_block..].last_mut() {
-                Some((last, bits)) if *last == block => *bits |= bit,
-                _ => self.blocks.push((block, bit)),
+        for place in start + 1..self.ids.len() {
+            let id = self.ids[place] as usize;
+            if self.heads.len() <= id {
+                self.heads.resize(id + 1, (0, NONE));
             }
+            let (tick, last) = self.heads[id];
+            self.marks[place].next = if tick == self.tick { last } else { NONE };
+            self.heads[id] = (self.tick, place as u32);
         }
-        let blocks = (first_block as u32, self.blocks.len() as u32);
-        let first = self.ids[start] as usize;
-        if self.heads.len() <= first {
-            self.heads.resize(first + 1, (0, NONE));
-        }
-        let (tick, last) = self.heads[first];
-        let next = if tick == self.tick { last } else { NONE };
-        self.heads[first] = (self.tick, self.runs.len() as u32);
-        // A packet's bits and records, and a tick's.
-        let (start, count, bits) = (start as u32, count as u32, length as u32);
-        let heads = (heads.1 - heads.0) as u32;
-        self.runs.push(Run { next, before, after, start, count, words, bits, blocks, heads, uses: 0 });
+        // Of a tick.
+        let end = self.words.len() as u32 * u64::BITS;
+        let mark = Mark { at: self.marks[start].at, end, heads: 0, next: NONE, uses: 0 };
+        self.add(NONE, 0, 0, NO_GHOST, mark);
     }
 }

@@ -287,7 +287,9 @@ impl Table {
             words.copy_from_slice(self.newest(row));
             return true;
         }
-        self.histories[group].words_at(at, tick, words)
+        let (history, changes) = (&self.histories[group], self.newest_since[at] - tick);
+        // What moves does so in each tick.
+        history.words_since(at, tick, changes, words) || history.words_at(at, tick, words)
     }
 
     /// When the row changed in what a group of clients may see.

@@ -383,25 +383,21 @@ impl Scope {
         self.records[id as usize].key()
     }
 
-    /// The same was written of these ghosts as of another client's with these keys; false, and nothing has changed, where any of
-    /// them is another.
-    pub(super) fn take_run(&mut self, ids: &[u32], keys: &[u128], blocks: &[(u32, u64)], tick: u32) -> bool {
-        let other = |id: &u32, key: &u128| self.records.get(*id as usize).is_none_or(|it| it.key() != *key);
-        if ids.iter().zip(keys).any(|(id, key)| other(id, key)) {
-            return false;
-        }
-        for (block, bits) in blocks {
-            let (due, ready) = (&mut self.due[*block as usize], &mut self.ready[*block as usize]);
+    /// The same was written of these ghosts as of another client's with the same keys.
+    pub(super) fn take_run(&mut self, ids: &[u32], tick: u32) {
+        for ids in ids.chunk_by(|a, b| a / 64 == b / 64) {
+            let block = ids[0] as usize / 64;
+            let bits = ids.iter().fold(0, |bits, id| bits | 1u64 << (id % 64));
+            let (due, ready) = (&mut self.due[block], &mut self.ready[block]);
             self.due_count -= (*due & bits).count_ones() as usize;
             (*due, *ready) = (*due & !bits, *ready & !bits);
         }
         for id in ids {
-            // They were found above.
+            // Their keys were compared.
             let Some(record) = self.records.get_mut(*id as usize) else { continue };
             record.sent = tick;
             record.count = record.count.wrapping_add(1);
         }
-        true
     }
 
     /// Notes that a ghost was written; returns its record for the packet.
