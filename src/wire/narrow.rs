@@ -20,13 +20,13 @@ type Older<'w> = (&'w [u32], u16, u16);
 /// How many tiers a word of 32 bits may have, the rest included, rounded up to a power of two.
 const TIERS: usize = 8;
 
-/// What is read of a residual after so many flags of 0.
+/// What is read of a residual after this many flags of 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tier {
     first: u32,
     mask: u32,
     flags: u8,
-    /// Bits of both.
+    /// Bits of flags and number.
     taken: u8,
 }
 
@@ -167,7 +167,7 @@ pub(crate) struct Narrow {
 }
 
 impl Narrow {
-    /// None where a property has none or wider words, or not each of which it may have beside any other.
+    /// None if a property has none or wider words, or not each of which it may have beside any other.
     pub(crate) fn of(properties: &Properties) -> Option<Self> {
         let each = properties.each();
         let part = |(i, property): (usize, &Property)| {

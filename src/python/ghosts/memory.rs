@@ -4,12 +4,14 @@
 //! memory. What views may have changed is known: [`Memory::take_exported`].
 //!
 //! Views are written to without Tickwire's knowledge, by NumPy even while other threads run. So cells are
-//! copied before they are read, as bytes of any value, and never referenced.
+//! copied before they are read, as bytes of any value, and never referenced. Where no lock of the interpreter's keeps
+//! threads apart, one may set a field while another sends: what we copy ourselves is copied by atomic words, so that the
+//! other has the old number or the new one.
 
 use core::alloc::Layout;
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error};
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -33,7 +35,7 @@ pub(super) struct Memory {
     exported: AtomicBool,
 }
 
-// SAFETY: the memory is this value's own, and only bytes are copied from it and to it.
+// SAFETY: the memory is this value's own, and only numbers of any value are copied from it and to it.
 #[allow(unsafe_code)]
 unsafe impl Send for Memory {}
 #[allow(unsafe_code)]
@@ -64,16 +66,42 @@ impl Memory {
 
     /// Copies the cells that begin at `row` into `to`.
     pub(super) fn read(&self, row: usize, to: &mut [u8]) {
-        let from = self.start(row, to.len());
-        // SAFETY: this many bytes are within the memory, which is this value's while it lives.
-        unsafe { core::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) }
+        let mut from = self.start(row, to.len());
+        let (words, bytes) = if self.has_words() { to.as_chunks_mut() } else { (&mut [][..], to) };
+        for word in words {
+            // SAFETY: this many bytes are within the memory, which is this value's while it lives, and aligned. We never
+            // copy any of them otherwise.
+            let cell = unsafe { AtomicU32::from_ptr(from.cast()) };
+            *word = cell.load(Ordering::Relaxed).to_ne_bytes();
+            from = from.wrapping_add(word.len());
+        }
+        for byte in bytes {
+            // SAFETY: as above.
+            *byte = unsafe { AtomicU8::from_ptr(from) }.load(Ordering::Relaxed);
+            from = from.wrapping_add(1);
+        }
     }
 
     /// Overwrites the cells that begin at `row`.
     pub(super) fn write(&self, row: usize, from: &[u8]) {
-        let to = self.start(row, from.len());
-        // SAFETY: as for reading.
-        unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }
+        let mut to = self.start(row, from.len());
+        let (words, bytes) = if self.has_words() { from.as_chunks() } else { (&[][..], from) };
+        for word in words {
+            // SAFETY: as for reading.
+            let cell = unsafe { AtomicU32::from_ptr(to.cast()) };
+            cell.store(u32::from_ne_bytes(*word), Ordering::Relaxed);
+            to = to.wrapping_add(word.len());
+        }
+        for byte in bytes {
+            // SAFETY: as for reading.
+            unsafe { AtomicU8::from_ptr(to) }.store(*byte, Ordering::Relaxed);
+            to = to.wrapping_add(1);
+        }
+    }
+
+    /// Whether cells are whole words, which are copied as such.
+    fn has_words(&self) -> bool {
+        self.size.is_multiple_of(size_of::<u32>())
     }
 
     /// Makes `to` a copy of the first `rows` cells.

@@ -88,7 +88,7 @@ pub(super) struct Runs {
     paused_until: u32,
 }
 
-/// Before a run.
+/// What stands before each run.
 const NO_GHOST: CarriedGhost =
     CarriedGhost { id: 0, class: 0, op: CarriedOp::Update, count: 0, base_count: 0 };
 
