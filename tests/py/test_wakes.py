@@ -95,3 +95,61 @@ def test_a_wake_asks_the_system_once() -> None:
         assert came >= 190
         # Once in a while something else takes the processor between the two calls.
         assert calls <= 250, calls
+
+
+@pytest.mark.parametrize("latency", [0.0005, 0.03])
+def test_who_wakes_acks_reliable_messages_before_they_go_again(latency: float) -> None:
+    """Acks that tell how long the newest packet waited don't say how long those before it did."""
+    network = tw.SimulatedNetwork(conditions=tw.Conditions(latency=latency))
+    protocol = make_protocol(channels=[tw.reliable_ordered()])
+    with (
+        tw.Server("10.0.0.1:7000", protocol, network=network) as server,
+        tw.Client.connect(server.address, protocol, network=network) as client,
+    ):
+        while not (client.connected and server.clients):
+            network.advance(0.01)
+            for endpoint in (client, server):
+                wake(endpoint)
+        came = 0
+        for milli in range(2000):
+            if milli % 17 == 0:
+                for _ in range(4):
+                    server.send(server.clients[0], Chat(1, "down" * 50), 0)
+                server.flush()
+            came += wake(client)
+            server.step()
+            server.receive()
+            network.advance(0.001)
+        [channel] = server.stats(server.clients[0]).channels
+        assert came >= channel.sent - 20
+        assert channel.resent <= 4, channel.resent
+
+
+def test_a_full_window_moves_on_as_soon_where_the_receiver_wakes() -> None:
+    came = []
+    for wakes in (False, True):
+        network = tw.SimulatedNetwork(conditions=tw.Conditions(latency=0.005))
+        protocol = make_protocol(channels=[tw.reliable_ordered(receive_window=16)])
+        with (
+            tw.Server("10.0.0.1:7000", protocol, network=network) as server,
+            tw.Client.connect(server.address, protocol, network=network) as client,
+        ):
+            while not (client.connected and server.clients):
+                network.advance(0.01)
+                for endpoint in (client, server):
+                    wake(endpoint)
+            network.advance(0.1)
+            count = 0
+            for _ in range(1000):
+                for _ in range(2):
+                    server.send(server.clients[0], Chat(1, "down"), 0)
+                server.receive()
+                server.flush()
+                if wakes:
+                    count += wake(client)
+                else:
+                    count += len(client.receive().messages)
+                    client.flush()
+                network.advance(0.001)
+            came.append(count)
+    assert came[1] >= 0.95 * came[0], came

@@ -24,7 +24,7 @@ pub(super) struct PendingAck {
     hasty: bool,
     /// The channel whose messages' acks may wait for the next packet, and how long.
     patient: Option<(u8, Duration)>,
-    /// One of them has parts of a chunk, whose sender goes by our acks.
+    /// One of them has parts of a chunk, whose sender goes by our acks, or what is sent again until it is acked.
     urgent: bool,
     /// The driver is awake between ticks.
     awake: bool,
@@ -42,7 +42,8 @@ impl PendingAck {
         self.awake = awake;
     }
 
-    /// The packet that was just counted has parts of a chunk: its ack goes with the next tick.
+    /// The packet that was just counted has parts of a chunk, or messages of a reliable channel, which go again when
+    /// their ack takes longer than that of a newer packet told: its ack goes with the next tick.
     pub(super) fn hurry(&mut self) {
         self.urgent = true;
     }
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn many_packets_and_parts_of_chunks_do_not_wait_for_who_is_awake() {
+    fn many_packets_and_what_is_urgent_do_not_wait_for_who_is_awake() {
         let mut many = pending(true);
         (1..MAX_PENDING).for_each(|_| many.count(ms(101), true));
         assert!(many.is_pending(ms(101)));

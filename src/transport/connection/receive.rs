@@ -222,7 +222,8 @@ impl Connection {
             let can_wait = is_quiet && placed.is_empty() && fragments.is_empty();
             let can_wait = can_wait && messages.iter().all(|it| self.pending_ack.is_patient(it.channel));
             self.pending_ack.count(now, !can_wait);
-            if !chunk_items.is_empty() {
+            let resends = messages.iter().any(|it| self.streams.is_reliable(it.channel.into()));
+            if resends || !fragments.is_empty() || !chunk_items.is_empty() {
                 self.pending_ack.hurry();
             }
         }

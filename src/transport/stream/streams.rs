@@ -190,6 +190,11 @@ impl Streams {
         self.lanes[index].stream.receiving_mut()
     }
 
+    /// Whether what comes on a channel goes again until it is acked.
+    pub(crate) fn is_reliable(&self, index: usize) -> bool {
+        matches!(self.lanes[index].stream, Stream::Reliable(_))
+    }
+
     /// A reliable stream, for sending fragments of its blocks; received ones go to [`Streams::handle_block`].
     pub(crate) fn blocks(&mut self, index: usize) -> Option<&mut Reliable> {
         if let Stream::Reliable(reliable) = &mut self.lanes[index].stream { Some(reliable) } else { None }
