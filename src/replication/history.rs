@@ -192,6 +192,16 @@ mod tests {
                 [11, 12, 14, 15, 19, 25].map(|tick| at(&history, 0, tick).map(|words| words[0])),
                 [None, Some(12), Some(12), Some(15), Some(15), Some(20)]
             );
+            let since = |tick, changes| {
+                let mut words = [0; 2];
+                history.words_since(0, tick, changes, &mut words).then_some(words[0])
+            };
+            let found = [(20, 1), (15, 2), (12, 3), (10, 4), (15, 1), (16, 2), (20, u32::MAX)];
+            assert_eq!(
+                found.map(|(tick, changes)| since(tick, changes)),
+                [Some(20), Some(15), Some(12), None, None, None, None],
+                "of a row that changed in each tick since"
+            );
             let back = |history: &History, row, back| {
                 let mut words = [0; 2];
                 history.words_back(row, back, &mut words).then_some(words[0])

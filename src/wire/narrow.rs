@@ -20,7 +20,7 @@ type Older<'w> = (&'w [u32], u16, u16);
 /// How many tiers a word of 32 bits may have, the rest included, rounded up to a power of two.
 const TIERS: usize = 8;
 
-/// What is read of a residual after this many flags of 0.
+/// What is read of a residual after a number of flags of 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tier {
     first: u32,
@@ -74,7 +74,7 @@ impl<'s, 'a> Window<'s, 'a> {
         Window { reader, bits: 0, left: 0, had: 0 }
     }
 
-    /// Moves the reader behind what was used.
+    /// Moves the reader past the bits that were used.
     #[inline]
     fn settle(&mut self) {
         self.reader.skip_peeked(self.had - self.left);
@@ -150,7 +150,7 @@ impl Property {
     }
 }
 
-/// A property's place among the words, and of a rotation which of its words say what the largest component is and what the others are.
+/// A property's words, and of a rotation the one that says which component is the largest.
 #[derive(Clone, Debug)]
 struct Part {
     words: Range<usize>,
@@ -167,7 +167,7 @@ pub(crate) struct Narrow {
 }
 
 impl Narrow {
-    /// None if a property has none or wider words, or not each of which it may have beside any other.
+    /// None if a property has no words or wider ones, or if some of its words may not stand beside others.
     pub(crate) fn of(properties: &Properties) -> Option<Self> {
         let each = properties.each();
         let part = |(i, property): (usize, &Property)| {
@@ -181,7 +181,7 @@ impl Narrow {
         })
     }
 
-    /// The words of a mask's properties, as few ranges as may be.
+    /// The words of a mask's properties: a range for properties in a row.
     #[inline]
     fn runs(&self, mut mask: u64) -> impl Iterator<Item = Range<usize>> {
         core::iter::from_fn(move || {

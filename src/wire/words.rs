@@ -77,8 +77,8 @@ const TIER_OF_LOG: [(u8, u64); u64::BITS as usize] = {
     tiers
 };
 
-/// Tiers, those beyond all included, and more so that no index is checked.
-const TIER_PLACES: usize = 16;
+/// A place for each tier and for what lies beyond all of them, rounded up to a power of two, so that no index is checked.
+const TIER_PLACES: usize = (TIER_BITS.len() + 2).next_power_of_two();
 
 /// The tier in which a residual lies, if its range has that many.
 #[inline]
@@ -121,7 +121,7 @@ impl WordRange {
         let rest_bits = bit_len(last - passed);
         let in_tiers = (0..tiers).map(|tier| tier as u32 + 1 + TIER_BITS[tier]).max().unwrap_or(0);
         let max_bits = in_tiers.max(tiers as u32 + u32::from(may_stay) + rest_bits);
-        // At most 8, 64 and 72.
+        // All at most 72.
         let mut bits_in = [(tiers as u32 + rest_bits) as u8; TIER_PLACES];
         for (tier, bits) in TIER_BITS.iter().enumerate().take(tiers) {
             bits_in[tier] = (tier as u32 + 1 + bits) as u8;
@@ -411,7 +411,7 @@ impl WordRange {
         Ok(start + reader.offset(self.last - start)?)
     }
 
-    /// The forms of a residual, by how many flags of 0 there are: the first that has it, the flags and the bits behind them.
+    /// The forms of a residual, by how many flags of 0 there are: the first that has it, the flags and the bits after them.
     pub(super) fn tiers(&self) -> impl Iterator<Item = (u64, u32, u32)> {
         let tiers = usize::from(self.tiers);
         let stays = self.may_stay.then_some((0, 1, 0));
@@ -442,7 +442,7 @@ impl WordRange {
             let distance = residual - both;
             return if base == both { base + distance } else { base - distance };
         }
-        // Above where it is odd. Without a branch, for which of both it is, nobody can tell.
+        // Above where it is odd. Without a branch, because nobody can predict which of both it is.
         let (distance, below) = (residual / 2 + residual % 2, (residual % 2).wrapping_sub(1));
         base.wrapping_add((distance ^ below).wrapping_sub(below))
     }

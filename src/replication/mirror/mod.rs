@@ -37,10 +37,6 @@ use crate::wire::BitReader;
 /// The origin of ticks, so that earlier ones, which may arrive later, stay above 0.
 const FIRST_TICK: u32 = 1 << TICK_BITS;
 
-/// How many ghosts are fetched at a time, where fewer than one of this many changed.
-const BATCH: usize = 64;
-const SPARSE: usize = 4;
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MirrorCounters {
     pub packets: u64,

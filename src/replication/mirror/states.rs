@@ -74,15 +74,14 @@ struct Row<'s> {
 /// What became of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Advance {
-    /// There is no such ghost, or none any more.
+    /// There is no such ghost, or it ended.
     Missing,
-    /// It is before the newest, which is this late; or it is the newest.
+    /// It is of a tick before the newest one's, and wasn't kept.
     Late,
+    /// It is of the newest one's tick.
     Same,
-    /// It is the newest now: of a ghost that had these flags.
-    Newest {
-        flags: u8,
-    },
+    /// It is the newest now, of a ghost that had these flags.
+    Newest { flags: u8 },
 }
 
 /// The rows of a page's ghosts, which are named by their place in it.
@@ -375,8 +374,8 @@ impl States {
         push_onto(row, &mut self.earlier, id, tick, words);
     }
 
-    /// Keeps the state of a ghost that exists as the newest if it is; then the properties that differ of the one before are to be
-    /// seen, and the flags are set that are given.
+    /// Keeps a state as the newest of a ghost that exists, if it is. Then what `differing` says of the one before is added to
+    /// the properties that the game has not seen, and the flags of `set` are set.
     #[inline]
     pub(super) fn advance(
         &mut self,

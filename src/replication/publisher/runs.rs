@@ -17,11 +17,14 @@ const NONE: u32 = u32::MAX;
 /// Runs of fewer updates cost as much to keep as to write.
 const MIN_RUN: usize = 3;
 
-/// Updates of the same id that are looked at.
+/// Updates of the same id that are compared at most.
 const MAX_TRIED: usize = 4;
 
 /// Fewer updates than these needn't be taken to be kept in the next tick.
 const MIN_KEPT: usize = 64;
+
+/// Bits are counted in 32 bits: no run begins beyond this many words of a tick.
+const MAX_WORDS: usize = 1 << 25;
 
 /// Ticks for which none are kept where those of a tick weren't taken.
 const PAUSE: u32 = 15;
@@ -184,12 +187,18 @@ impl Runs {
     pub(super) fn begin(&mut self, from: Progress) {
         let Progress { at, bits, heads } = from;
         self.draft = None;
-        if self.tick >= self.paused_until {
+        if self.tick >= self.paused_until && self.words.len() < MAX_WORDS {
             self.draft = Some(Draft { start: self.ids.len(), bits, heads });
-            // A tick's bits.
-            let end = self.words.len() as u32 * u64::BITS;
+            let end = self.kept_bits();
             self.add(NONE, 0, 0, NO_GHOST, Mark { at, end, heads: 0, next: NONE, uses: 0 });
         }
+    }
+
+    /// Bits of the kept runs, with what is empty of their last words.
+    #[inline]
+    fn kept_bits(&self) -> u32 {
+        // Few more than the maximum.
+        self.words.len() as u32 * u64::BITS
     }
 
     #[inline]
@@ -205,7 +214,7 @@ impl Runs {
     #[inline]
     pub(super) fn push(&mut self, key: u128, entry: usize, carried: CarriedGhost, now: Progress) {
         let Some(draft) = &self.draft else { return };
-        let start = self.words.len() as u32 * u64::BITS;
+        let start = self.kept_bits();
         // A packet's bits.
         let (end, heads) = (start + (now.bits - draft.bits) as u32, (now.heads - draft.heads) as u32);
         let mark = Mark { at: now.at, end, heads, next: NONE, uses: 0 };
@@ -219,7 +228,7 @@ impl Runs {
         if self.ids.len() - start - 1 < MIN_RUN {
             return self.truncate(start);
         }
-        let first = self.words.len() as u32 * u64::BITS;
+        let first = self.kept_bits();
         let length = self.marks.last().map_or(0, |last| last.end - first) as usize;
         let mut reader = BitReader::with_range(out.as_bytes(), bits, length);
         while let part @ 1.. = reader.remaining_bits().min(64) as u32 {
@@ -234,8 +243,7 @@ impl Runs {
             self.marks[place].next = if tick == self.tick { last } else { NONE };
             self.heads[id] = (self.tick, place as u32);
         }
-        // Of a tick.
-        let end = self.words.len() as u32 * u64::BITS;
+        let end = self.kept_bits();
         let mark = Mark { at: self.marks[start].at, end, heads: 0, next: NONE, uses: 0 };
         self.add(NONE, 0, 0, NO_GHOST, mark);
     }

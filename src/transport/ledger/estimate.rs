@@ -29,8 +29,8 @@ pub(super) fn smooth(value: &mut f64, sample: f64, smoothing: f64) {
     *value = if (sample - *value).abs() < CLOSE { sample } else { *value + (sample - *value) * smoothing };
 }
 
-/// The nearest duration of this many nanoseconds, above 0. [`Duration::from_secs_f64`] takes apart the number, bit by
-/// bit, for what no round trip is.
+/// The nearest duration to this many nanoseconds, which are 0 or more. [`Duration::from_secs_f64`] takes the number
+/// apart bit by bit, for sizes that no round trip has.
 pub(super) fn whole_nanoseconds(nanoseconds: f64) -> Duration {
     Duration::from_nanos((nanoseconds + 0.5) as u64)
 }

@@ -1,9 +1,12 @@
 //! The game's tick: what changed of a client's ghosts goes into its columns.
 
 use super::super::super::class::GhostClass;
-use super::super::{BATCH, SPARSE};
 use super::{ALIVE, FRESH, Ghosts, LISTED, OWNED, REPORTED_OWNED};
 use crate::store::prefetch_across;
+
+/// How many ghosts are fetched at a time, where fewer than one of this many changed.
+const BATCH: usize = 64;
+const SPARSE: usize = 4;
 
 impl Ghosts {
     /// Drops all ghosts. Calls `report` with each that was reported to the game, by id.
