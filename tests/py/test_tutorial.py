@@ -67,6 +67,7 @@ def test_the_pictures_are_drawn_of_these_runs() -> None:
 
 @pytest.mark.parametrize("number", [1, 7])
 def test_the_window_of_a_chapter_opens(trial: Any, tmp_path: Path, number: int) -> None:
+    pytest.importorskip("pygame")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_port:
         any_port.bind(("127.0.0.1", 0))
         port = any_port.getsockname()[1]
