@@ -38,7 +38,7 @@ fn sent(classes: &Arc<Classes>, rng: &mut Rng) -> Vec<(usize, Vec<u8>)> {
         }
         for (at, n) in at.iter_mut().zip(&mut n) {
             at.iter_mut().for_each(|axis| *axis += if rng.chance(0.6) { 0.25 } else { 0.0 });
-            *n = n.wrapping_add((rng.chance(0.1) as u32) << rng.below(32));
+            *n = n.wrapping_add(u32::from(rng.chance(0.1)) << rng.below(32));
         }
         let turned = |i: usize| [i as f32, 1.0, f32::from(now as u8), 3.0].map(f32::to_le_bytes);
         let cells = [
