@@ -5,6 +5,7 @@ use crate::wire::{BitReader, Kind, Properties, Schema};
 use crate::replication::mirror::Mirror;
 
 mod crowds;
+mod flipped;
 mod lines;
 mod owners;
 mod refused;

@@ -42,8 +42,8 @@ impl PendingAck {
         self.awake = awake;
     }
 
-    /// The packet that was just counted has parts of a chunk, or messages of a reliable channel, which go again when
-    /// their ack takes longer than that of a newer packet told: its ack goes with the next tick.
+    /// The packet that was just counted has parts of a chunk, or messages or credit of a reliable channel: messages go
+    /// again when their ack takes longer than that of a newer packet told. Its ack goes with the next tick.
     pub(super) fn hurry(&mut self) {
         self.urgent = true;
     }

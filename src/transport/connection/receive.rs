@@ -223,7 +223,7 @@ impl Connection {
             let can_wait = can_wait && messages.iter().all(|it| self.pending_ack.is_patient(it.channel));
             self.pending_ack.count(now, !can_wait);
             let resends = messages.iter().any(|it| self.streams.is_reliable(it.channel.into()));
-            if resends || !fragments.is_empty() || !chunk_items.is_empty() {
+            if resends || !(fragments.is_empty() && chunk_items.is_empty() && control.credits.is_empty()) {
                 self.pending_ack.hurry();
             }
         }

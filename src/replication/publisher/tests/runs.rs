@@ -16,13 +16,15 @@ struct World {
 impl World {
     fn of(peers: &[PeerHandle]) -> Self {
         let mut publisher = publisher(ROWS);
+        peers.iter().filter(|peer| peer.slot > OTHER.slot).for_each(|peer| publisher.add_peer(*peer));
         for row in 0..ROWS {
             assert_eq!(publisher.spawn(0, None), Ok(row));
         }
         World { publisher, peers: peers.to_vec(), under_way: Vec::new() }
     }
 
-    /// A tick, in which each client has, loses and acks the same as elsewhere. Gives what each is sent.
+    /// A tick, in which each client has, loses and acks the same as elsewhere, and others than the first two more or
+    /// less, later or earlier. Gives what each is sent.
     fn tick(&mut self, now: u32, cells: &[u32], loss: f64) -> Vec<Vec<u8>> {
         for peer in &self.peers {
             let mut rng = Rng::seeded(u64::from(now) << 8 | u64::from(peer.slot));
@@ -38,13 +40,16 @@ impl World {
         let mut sent = Vec::new();
         for peer in &self.peers {
             let mut rng = Rng::seeded(u64::from(now) << 8 | u64::from(peer.slot) | 1 << 40);
+            let loss = loss * [1.0, 1.0, 0.0, 4.0][peer.slot as usize % 4];
             for (record, _, bytes) in packets(&mut self.publisher, *peer, 2_500) {
                 sent.push(bytes);
                 self.under_way.push((*peer, record, !rng.chance(loss)));
             }
         }
-        if now % 3 != 1 {
-            for (peer, record, arrives) in self.under_way.drain(..) {
+        for (peer, record, arrives) in core::mem::take(&mut self.under_way) {
+            if (now + peer.slot / 2) % 3 == 1 {
+                self.under_way.push((peer, record, arrives));
+            } else {
                 self.publisher.handle_notification(peer, record, arrives);
             }
         }
@@ -60,8 +65,10 @@ impl World {
 
 #[test]
 fn a_crowd_is_sent_what_each_would_be_alone() {
-    for loss in [0.0, 0.1] {
-        let (mut crowd, mut each) = (World::of(&[ONE, OTHER]), [ONE, OTHER].map(|peer| World::of(&[peer])));
+    for (loss, clients) in [(0.0, 2), (0.1, 2), (0.05, 12)] {
+        let peers: Vec<_> = (0..clients).map(|slot| PeerHandle { slot, generation: 0 }).collect();
+        let mut crowd = World::of(&peers);
+        let mut each: Vec<_> = peers.iter().map(|peer| World::of(&[*peer])).collect();
         let (mut rng, mut cells, mut taken) = (Rng::seeded(9), vec![0u32; ROWS as usize], 0);
         for now in 1..120 {
             for cell in &mut cells {
@@ -69,12 +76,14 @@ fn a_crowd_is_sent_what_each_would_be_alone() {
                     *cell = cell.wrapping_add(1 << rng.below(32));
                 }
             }
-            let alone = each.each_mut().map(|some| some.tick(now, &cells, loss)).concat();
+            let alone: Vec<_> = each.iter_mut().flat_map(|some| some.tick(now, &cells, loss)).collect();
             assert_eq!(crowd.tick(now, &cells, loss), alone, "tick {now}");
             taken += crowd.publisher.caches[0].runs.uses().count();
         }
-        let [one, other] = each.map(|some| some.costs());
-        let sums: Vec<u64> = one.iter().zip(other).map(|(one, other)| one + other).collect();
+        let mut sums = vec![0; crowd.costs().len()];
+        for some in each {
+            sums.iter_mut().zip(some.costs()).for_each(|(sum, bits)| *sum += bits);
+        }
         assert_eq!(crowd.costs(), sums);
         assert!(taken > if loss > 0.0 { 100 } else { 1_000 }, "{taken} updates were taken");
     }
