@@ -185,8 +185,12 @@ impl Carrier {
             session.handle_datagram(now, unix, from, datagram, out);
         });
         let more_waits = matches!(received, Ok(true));
+        let received_at = driver.now();
+        // A virtual network's time stands still from one call to the next.
+        let emptied = matches!(received, Ok(false)) && driver.socket().is_some();
+        *read_until = if emptied { received_at + JUST_EMPTIED } else { Instant::ZERO };
         let meets = driver.rendezvous().is_some();
-        if meets || session.is_lingering() || gathering.asks(driver.now(), more_waits) {
+        if meets || session.is_lingering() || gathering.asks(received_at, more_waits) {
             let sent = driver.transmit(|now, out| {
                 session.transmit_between(now, out);
                 out.entries().iter().map(|(_, bytes)| bytes.len()).max()
@@ -195,9 +199,6 @@ impl Carrier {
         }
         let now = driver.now();
         gathering.note_largest(now, largest);
-        // A virtual network's time stands still from one call to the next.
-        let emptied = matches!(received, Ok(false)) && driver.socket().is_some();
-        *read_until = if emptied { now + JUST_EMPTIED } else { Instant::ZERO };
         let turn = received.map(|more_waits| {
             if more_waits {
                 return Next::Pause(BETWEEN_TURNS);
