@@ -112,6 +112,8 @@ pub(crate) struct Line {
     /// The first end's clock is read early now and then: by up to this many milliseconds, at one of this many ticks.
     pub(crate) stale: Option<(u64, u64)>,
     rng: Rng,
+    /// For the order of ends that act at the same instant.
+    order_rng: Rng,
     packets: Packets,
     content: Arc<Vec<u8>>,
     hash: [u8; 32],
@@ -148,6 +150,7 @@ impl Line {
             company: Vec::new(),
             stale: None,
             rng: Rng::seeded(seed ^ 0x57a1e),
+            order_rng: Rng::seeded(seed ^ 0x0a1de),
             act,
             inboxes: Default::default(),
             packets: Packets::new(),
@@ -247,7 +250,13 @@ impl Line {
             self.deliver(direction);
         }
         for end in 0..2 {
-            for index in 0..self.flows.len() {
+            // Hosts whose ticks fall together are in no order.
+            let mut order: Vec<usize> = (0..self.flows.len()).collect();
+            if self.act.0[end] > 0 {
+                (1..order.len())
+                    .for_each(|last| order.swap(last, self.order_rng.below(last as u64 + 1) as usize));
+            }
+            for index in order {
                 if self.flows[index].acts[end] {
                     self.act(index, end);
                 }

@@ -73,6 +73,13 @@ fn two_transfers_of_our_own_share_a_link_that_is_served_at_once() {
     each(scenes::two(1), |row, of| row.case.contains("60") || of("Jain") >= 0.95);
 }
 
+/// Seeds in which a wait that was the path's held the rate down.
+#[test]
+fn jitter_that_changes_slowly_is_no_queue() {
+    let rows = [51, 53, 57, 59].map(|seed| scenes::jitter_case((50.0, 40.0), 500, seed));
+    each(rows.into(), |_, of| of("Mbit/s") >= 0.92 * 50.0);
+}
+
 /// The demo's line, and worse ones: no loss by chance, and no jitter, may be taken for a rate.
 #[test]
 fn a_newcomer_loads_in_little_time_over_any_line_without_a_rate() {

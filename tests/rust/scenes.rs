@@ -224,8 +224,8 @@ pub(crate) fn heavy_loss(seed: u64) -> Vec<Row> {
 }
 
 fn twenty(seed: u64) -> Vec<Row> {
-    let row = |rtt: f64| {
-        let mut line = Line::new(link(50.0, rtt, rtt), Act::AT_ONCE, 0, seed);
+    let row = |(rtt, act): (f64, Act)| {
+        let mut line = Line::new(link(50.0, rtt, rtt), act, 0, seed);
         for _ in 0..20 {
             line.add(CongestionConfig::default(), false);
         }
@@ -252,9 +252,15 @@ fn twenty(seed: u64) -> Vec<Row> {
             ("queue ms", meter.queue_ms(&line, 50.0)),
             ("s to the first", line.now.as_secs_f64() - meter.began),
         ];
-        Row { scene: "twenty at once", case: format!("50 Mbit/s, {rtt} ms"), figures }
+        let ticks = if act == Act::POLLED { ", ticks of 60 Hz at the same instants" } else { "" };
+        Row { scene: "twenty at once", case: format!("50 Mbit/s, {rtt} ms{ticks}"), figures }
     };
-    [20.0, 40.0, 100.0].into_iter().map(row).collect()
+    let at_once = [20.0, 40.0, 100.0].map(|rtt| (rtt, Act::AT_ONCE));
+    at_once
+        .into_iter()
+        .chain([(20.0, Act::POLLED), (40.0, Act::POLLED), (100.0, Act::POLLED)])
+        .map(row)
+        .collect()
 }
 
 pub(crate) fn two(seed: u64) -> Vec<Row> {
@@ -383,18 +389,18 @@ fn long_path(seed: u64) -> Vec<Row> {
 }
 
 fn jitter(seed: u64) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for time in [20, 100, 500] {
-        for (mbit, rtt) in [(10.0, 50.0), (50.0, 40.0)] {
-            let base = link(mbit, rtt, 2.0 * rtt);
-            let conditions = base.random_walk(Duration::from_millis(15), Duration::from_millis(time));
-            let (line, meter) = alone(conditions, Act::AT_ONCE, seed, 3.0, 20.0);
-            let figures = alone_figures(&line, &meter, mbit);
-            let case = format!("{mbit} Mbit/s, {rtt} ms, +- 15 ms in runs of {time} ms");
-            rows.push(Row { scene: "in-order jitter", case, figures });
-        }
-    }
-    rows
+    let rows =
+        [20, 100, 500].map(|time| [(10.0, 50.0), (50.0, 40.0)].map(|link| jitter_case(link, time, seed)));
+    rows.into_iter().flatten().collect()
+}
+
+pub(crate) fn jitter_case((mbit, rtt): (f64, f64), time: u64, seed: u64) -> Row {
+    let base = link(mbit, rtt, 2.0 * rtt);
+    let conditions = base.random_walk(Duration::from_millis(15), Duration::from_millis(time));
+    let (line, meter) = alone(conditions, Act::AT_ONCE, seed, 3.0, 20.0);
+    let figures = alone_figures(&line, &meter, mbit);
+    let case = format!("{mbit} Mbit/s, {rtt} ms, +- 15 ms in runs of {time} ms");
+    Row { scene: "in-order jitter", case, figures }
 }
 
 fn beside_tcp(seed: u64) -> Vec<Row> {

@@ -173,6 +173,11 @@ impl Flight {
     }
 }
 
+/// The wait in the queue to aim for at this rate, where nothing blurs it.
+fn own_target(rate: f64) -> f64 {
+    (TARGET / rate.max(1.0).sqrt()).clamp(MIN_TARGET, MAX_TARGET)
+}
+
 fn startup(config: &AdaptiveConfig) -> Startup {
     Startup::new(config.initial_bytes, config.max_burst_bytes, config.max_bytes_per_second)
 }
@@ -259,8 +264,7 @@ impl Adaptive {
     /// The wait in the queue to aim for.
     fn target(&self) -> f64 {
         let full = self.loss.as_ref().and_then(|loss| loss.full_queue()).unwrap_or(f64::INFINITY);
-        let own = (TARGET / self.capacity.max(1.0).sqrt()).clamp(MIN_TARGET, MAX_TARGET);
-        let own = own.min((FILLED * full).max(MIN_FILLED));
+        let own = own_target(self.capacity).min((FILLED * full).max(MIN_FILLED));
         let spacing = PACKET / self.capacity.max(20.0 * PACKET);
         own + (TARGET_TICKS * self.delay.ticks()).min(MAX_TARGET_TICKS)
             + (TARGET_JITTER * (self.delay.jitter() - spacing).max(0.0)).min(MAX_TARGET_JITTER)
@@ -343,7 +347,7 @@ impl Adaptive {
         let (rate, queue, target) = (epoch.rate(now, until), epoch.least_queue, self.target());
         if !self.competition.is_testing() {
             self.best = self.capacity.max(self.best * KEEP_BEST);
-            self.delay.end_epoch(queue, self.capacity < SLOWED * self.best);
+            self.delay.end_epoch(queue, own_target(self.best), self.capacity < SLOWED * self.best);
         }
         self.competition.end_epoch(queue, target, self.capacity, epoch.lost > 0.0);
         let quiet = queue <= 0.5 * target && self.is_unhindered(&epoch);

@@ -26,6 +26,11 @@ const MIN_JITTER: f64 = 0.004;
 /// Epochs over which waits and their deviation are smoothed.
 const SMOOTHED: f64 = 8.0;
 
+/// Our own steering makes waits differ by this part of the wait that it aims for, or by these seconds if that is more. With
+/// less, two flows of our own take each other for jitter.
+const STEERED: f64 = 0.65;
+const MIN_STEERED: f64 = 0.003;
+
 /// Epochs in which the deviation is learned for longer, and forgotten: about as slowly as the least round trip, and not because
 /// somebody else began.
 const LEARNED: f64 = 32.0;
@@ -52,9 +57,12 @@ pub(super) struct Delay {
     /// The smoothed wait of epochs, and its mean deviation.
     smoothed: f64,
     deviation: f64,
-    /// The deviation over a longer time, which counts while the rate is low.
+    /// The same over a longer time, which counts while the rate is low.
+    usual: f64,
     usual_deviation: f64,
     slowed: bool,
+    /// The deviation that our own steering may cause.
+    steered: f64,
     sends: TickInterval,
     acks: TickInterval,
 }
@@ -90,13 +98,16 @@ impl Delay {
         wait
     }
 
-    /// Takes the minimum wait of an epoch. `slowed`: less arrives than not long ago.
-    pub(super) fn end_epoch(&mut self, queue: f64, slowed: bool) {
+    /// Takes the minimum wait of an epoch, and the wait that we aim for. `slowed`: less arrives than not long ago.
+    pub(super) fn end_epoch(&mut self, queue: f64, aim: f64, slowed: bool) {
         self.slowed = slowed;
+        self.steered = (STEERED * aim).max(MIN_STEERED);
         if queue.is_finite() {
             self.deviation += ((queue - self.smoothed).abs() - self.deviation) / SMOOTHED;
             self.smoothed += (queue - self.smoothed) / SMOOTHED;
-            let more = self.deviation - self.usual_deviation;
+            // From the mean of a longer time: a path that changes slowly carries the other one along.
+            let more = (queue - self.usual).abs() - self.usual_deviation;
+            self.usual += (queue - self.usual) / LEARNED;
             self.usual_deviation += more / if more > 0.0 { LEARNED } else { FORGOTTEN };
         }
     }
@@ -108,7 +119,7 @@ impl Delay {
     pub(super) fn jitter(&self) -> f64 {
         if self.slowed {
             // What is independent adds up in squares.
-            return (self.usual_deviation.powi(2) - MIN_JITTER.powi(2)).max(0.0).sqrt();
+            return (self.usual_deviation.powi(2) - self.steered.powi(2)).max(0.0).sqrt();
         }
         (self.deviation - MIN_JITTER).max(0.0)
     }
@@ -120,6 +131,7 @@ impl Delay {
         self.recent = WindowedMin::default();
         // The change was no jitter.
         (self.smoothed, self.deviation, self.usual_deviation) = (0.0, 0.0, 0.0);
+        self.usual = 0.0;
     }
 
     pub(super) fn on_send(&mut self, now: Instant) {
