@@ -22,8 +22,23 @@ NEED_A_GIL = [
     "test_samples_arena.py",
     "test_samples_rts_window.py",
 ]
+# Tests elsewhere that need pygame-ce.
+NEED_PYGAME = {
+    "test_the_files_of_a_page_run_to_their_end[loops.md]",
+    "test_the_other_blocks_of_a_page_run_one_behind_the_other[fields.md]",
+    "test_an_arena_is_served_to_a_window_elsewhere",
+    "test_a_server_that_is_not_there_is_told_of[arena]",
+    "test_a_wrong_key_is_thought_of[arena-protocol2]",
+}
 if sysconfig.get_config_var("Py_GIL_DISABLED"):
     collect_ignore = NEED_A_GIL
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        for item in items:
+            if item.name in NEED_PYGAME:
+                item.add_marker(pytest.mark.skip("pygame-ce has no wheel for this Python"))
 
 
 @tw.message
