@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import tickwire as tw
@@ -17,10 +19,10 @@ def wake(endpoint: tw.Server | tw.Client) -> int:
     return came
 
 
-@pytest.mark.parametrize("steps", [True, False])
-def test_acks_wait_for_messages_where_wakes_are_more_frequent_than_ticks(steps: bool) -> None:
-    network = tw.SimulatedNetwork()
-    protocol = make_protocol(channels=[tw.unreliable()])
+@contextmanager
+def connected(network: tw.SimulatedNetwork, channel: tw.Channel) -> Iterator[tuple[tw.Server, tw.Client]]:
+    """A server and its client on a virtual network."""
+    protocol = make_protocol(channels=[channel])
     with (
         tw.Server("10.0.0.1:7000", protocol, network=network) as server,
         tw.Client.connect(server.address, protocol, network=network) as client,
@@ -29,6 +31,13 @@ def test_acks_wait_for_messages_where_wakes_are_more_frequent_than_ticks(steps: 
             network.advance(0.01)
             for endpoint in (client, server):
                 wake(endpoint)
+        yield server, client
+
+
+@pytest.mark.parametrize("steps", [True, False])
+def test_acks_wait_for_messages_where_wakes_are_more_frequent_than_ticks(steps: bool) -> None:
+    network = tw.SimulatedNetwork()
+    with connected(network, tw.unreliable()) as (server, client):
         sent, acked = client.counters["packets.sent"], server.counters["packets.acked"]
         came = 0
         for _ in range(60):
@@ -53,15 +62,7 @@ def test_acks_wait_for_messages_where_wakes_are_more_frequent_than_ticks(steps: 
 
 def test_who_says_nothing_acks_no_more_often_than_acks_are_due() -> None:
     network = tw.SimulatedNetwork()
-    protocol = make_protocol(channels=[tw.unreliable()])
-    with (
-        tw.Server("10.0.0.1:7000", protocol, network=network) as server,
-        tw.Client.connect(server.address, protocol, network=network) as client,
-    ):
-        while not (client.connected and server.clients):
-            network.advance(0.01)
-            for endpoint in (client, server):
-                wake(endpoint)
+    with connected(network, tw.unreliable()) as (server, client):
         sent, acked = client.counters["packets.sent"], server.counters["packets.acked"]
         for _ in range(240):
             server.send(server.clients[0], Chat(1, "down"), 0)
@@ -101,15 +102,7 @@ def test_a_wake_asks_the_system_once() -> None:
 def test_who_wakes_acks_reliable_messages_before_they_go_again(latency: float) -> None:
     """Acks that tell how long the newest packet waited don't say how long those before it did."""
     network = tw.SimulatedNetwork(conditions=tw.Conditions(latency=latency))
-    protocol = make_protocol(channels=[tw.reliable_ordered()])
-    with (
-        tw.Server("10.0.0.1:7000", protocol, network=network) as server,
-        tw.Client.connect(server.address, protocol, network=network) as client,
-    ):
-        while not (client.connected and server.clients):
-            network.advance(0.01)
-            for endpoint in (client, server):
-                wake(endpoint)
+    with connected(network, tw.reliable_ordered()) as (server, client):
         came = 0
         for milli in range(2000):
             if milli % 17 == 0:
@@ -129,15 +122,7 @@ def test_a_full_window_moves_on_as_soon_where_the_receiver_wakes() -> None:
     came = []
     for wakes in (False, True):
         network = tw.SimulatedNetwork(conditions=tw.Conditions(latency=0.005))
-        protocol = make_protocol(channels=[tw.reliable_ordered(receive_window=16)])
-        with (
-            tw.Server("10.0.0.1:7000", protocol, network=network) as server,
-            tw.Client.connect(server.address, protocol, network=network) as client,
-        ):
-            while not (client.connected and server.clients):
-                network.advance(0.01)
-                for endpoint in (client, server):
-                    wake(endpoint)
+        with connected(network, tw.reliable_ordered(receive_window=16)) as (server, client):
             network.advance(0.1)
             count = 0
             for _ in range(1000):
