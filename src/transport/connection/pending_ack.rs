@@ -85,8 +85,8 @@ impl PendingAck {
     }
 
     /// Until when packets may wait for their ack although there is a tick: for a feature's next packet, or where the
-    /// driver is awake between ticks, for the application's next messages. There a tick may be only a datagram's
-    /// arrival, and each packet would be answered by an ack.
+    /// driver is awake between ticks and none is urgent, for the application's next messages. There a tick may be only a
+    /// datagram's arrival, and each packet would be answered by an ack.
     fn waits_until(&self) -> Instant {
         if self.packets >= MAX_PENDING {
             return Instant::ZERO;
