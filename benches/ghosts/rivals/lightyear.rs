@@ -15,6 +15,7 @@ use lightyear::prelude::{
     AppComponentExt, Link, LinkOf, Linked, LocalAddr, NetworkTarget, PeerAddr, Replicate,
     ReplicationReceiver, ReplicationSender, VisibilityExt,
 };
+use mock_instant::global::MockClock;
 
 use crate::entity::{self, Flags, Health, Place, PlaceSteps, Turn, TurnSteps};
 use crate::play::{Kind, Setup};
@@ -125,6 +126,8 @@ impl Rival for Lightyear {
     }
 
     fn serve(&mut self, scene: &Scene, changes: &[Change], arrived: Vec<Vec<Packet>>) {
+        // Pings are timed by this clock, at all ends.
+        MockClock::advance(self.tick);
         for (client, all) in self.clients.iter().zip(arrived) {
             deliver(&mut self.server, client.handle, all);
         }
