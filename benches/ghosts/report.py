@@ -32,9 +32,9 @@ tells the library.
 - bevy_replicon {bevy_replicon}: a component for each of position, rotation, health and flags; packed into
   whole bytes, 8 and 4. What it sends reliably is given a round trip more where it is lost.
 - lightyear {lightyear}: the same components; its own reliability, connections without encryption, no
-  prediction. It replicates by bevy_replicon, whose clients ack changes that still wait for the message a
-  entity comes with, and of those that waited apply the newest: where that message was lost, what only an older
-  one had changed stays as it was.
+  prediction. It replicates by bevy_replicon, whose clients ack changes that still wait for the message
+  their entity comes with, and then apply the newest of them: where that message was lost, what only an
+  older one had changed stays as it was.
 - naia {naia}: one component of four properties, of which it sends those that changed; packed by its own
   integers of any number of bits. A joiner's figures begin after its handshake.
 - By hand are changed rows for all, by NumPy, without acks.

@@ -57,6 +57,17 @@ def _output(command: Command, *words: str) -> list[str]:
     return run.stdout.splitlines()
 
 
+def _reason(error: Exception) -> str:
+    """Why a scene has no row, without the paths of this machine."""
+    match error:
+        case subprocess.CalledProcessError():
+            return f"exit status {error.returncode}"
+        case subprocess.TimeoutExpired():
+            return f"not done after {TIMEOUT} s"
+        case _:
+            return f"its row isn't JSON: {error}"
+
+
 def _scene(name: str) -> str:
     """The scene of a name: that of "S2d coded" is "S2d"."""
     return name.split()[0]
@@ -81,8 +92,7 @@ def measured(commands: dict[str, Command], wanted: list[str]) -> dict[str, list[
         try:
             made = [json.loads(line) for line in _output(commands[contender], name)]
         except (subprocess.SubprocessError, ValueError) as error:
-            print(f"  failed: {error}", flush=True)
-            made = [{"scene": name, "failed": str(error)}]
+            made = [{"scene": name, "failed": _reason(error)}]
         for row in made:
             print(f"  {json.dumps(row)}", flush=True)
         rows[contender] += made
