@@ -79,7 +79,10 @@ impl ChannelStats {
     /// Counts a message the peer is known to have since just now.
     fn count_delivered(&mut self, latency: Duration) {
         self.delivered += 1;
-        self.latency = if self.latency.is_zero() { latency } else { (self.latency * 9 + latency) / 10 };
+        // In one number: durations are multiplied and divided in two. A u64 has centuries of nanoseconds.
+        let nanos = |time: Duration| time.as_nanos() as u64;
+        let smoothed = || Duration::from_nanos((nanos(self.latency) * 9 + nanos(latency)) / 10);
+        self.latency = if self.latency.is_zero() { latency } else { smoothed() };
     }
 }
 
@@ -154,6 +157,16 @@ pub(crate) trait Sending {
 
     /// A packet with the message of this mark was acked.
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate;
+
+    /// [`Sending::handle_ack`] for as many messages, whose marks follow each other; those to notify of are reported.
+    fn handle_acks(&mut self, now: Instant, first: u64, count: u16, delivered: &mut dyn FnMut(Fate)) {
+        for mark in first..first + u64::from(count) {
+            let fate = self.handle_ack(now, mark);
+            if fate != Fate::Open {
+                delivered(fate);
+            }
+        }
+    }
 
     /// A packet with the message of this mark is lost. It may yet be acked.
     fn handle_lost(&mut self, mark: u64) -> Fate;
