@@ -35,6 +35,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::candidates::{Column, Wanted};
+use super::direct_tables::{DirectRoom, Placed};
 use super::error::SendError;
 use super::message::{Message, Prefix, Received, Selected, SendOptions, Submission};
 use super::parts::{BlockFragment, BlockLimits, Desync, Fragment, FragmentFault, MessageFragment};
@@ -242,13 +243,18 @@ pub(crate) trait Receiving {
         message: Received,
     ) -> Result<Option<Received>, WindowViolation>;
 
-    /// How many messages of a packet needn't wait here if they are placed directly.
-    fn direct_room(&self, _arrival: u64) -> usize {
-        0
+    /// Which messages of a packet needn't wait here if they are placed directly.
+    fn direct_room(&self, _arrival: u64) -> DirectRoom {
+        DirectRoom::default()
     }
 
-    /// This many messages of a packet went there.
-    fn note_placed(&mut self, _arrival: u64, _count: u32) {}
+    /// Whether messages may have gone there, as for [`Receiving::check`]: asked where a packet has fragments.
+    fn check_placed(&self, _placed: &Placed) -> Result<(), WindowViolation> {
+        Ok(())
+    }
+
+    /// These messages of a packet went there.
+    fn note_placed(&mut self, _arrival: u64, _placed: &Placed) {}
 
     /// The application took the directly placed messages.
     fn forget_placed(&mut self) {}
@@ -285,10 +291,10 @@ pub(crate) trait Receiving {
         false
     }
 
-    /// Whether a message waits for the application.
+    /// Whether a message waits for the application, or was placed where it waits.
     fn has_received(&self) -> bool;
 
-    /// Takes the next message for the application.
+    /// Takes the next message for the application, which has those that were placed before.
     fn poll_received(&mut self) -> Option<Received>;
 }
 

@@ -24,6 +24,7 @@ use super::{
 };
 use crate::store::sequence::distance;
 use crate::time::Instant;
+use crate::transport::direct_tables::{DirectRoom, Placed};
 use crate::transport::message::Received;
 use crate::transport::parts::fragment_of;
 use crate::transport::protocol::Cost;
@@ -449,6 +450,19 @@ impl Receiving for Reliable {
         let duplicate = self.receiver.handle(id, arrival, message)?;
         *(if duplicate.is_some() { &mut self.stats.duplicates } else { &mut self.stats.received }) += 1;
         Ok(duplicate)
+    }
+
+    fn direct_room(&self, arrival: u64) -> DirectRoom {
+        self.receiver.direct_room(arrival)
+    }
+
+    fn check_placed(&self, placed: &Placed) -> Result<(), WindowViolation> {
+        self.receiver.check_placed(placed)
+    }
+
+    fn note_placed(&mut self, arrival: u64, placed: &Placed) {
+        self.receiver.note_placed(arrival, placed);
+        self.stats.received += u64::from(placed.count);
     }
 
     fn credit_due(&self) -> Option<CreditMark> {
