@@ -252,13 +252,15 @@ mod tests {
     use crate::store::Packets;
     use crate::time::Duration;
     use crate::transport::{
-        Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, Message, MessageType, SendOptions,
+        Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, Message, MessageType, Resend,
+        SendOptions,
     };
     use crate::wire::{BitSink, BitWriter, Kind, Schema};
 
     const PEER: PeerHandle = PeerHandle { slot: 3, generation: 1 };
     const OTHER: PeerHandle = PeerHandle { slot: 4, generation: 0 };
     const CHANNELS: usize = 4;
+    const ORDERED: usize = 3;
 
     /// Numbers, texts, and a type without a table.
     fn protocol() -> Arc<Protocol> {
@@ -273,7 +275,13 @@ mod tests {
             ChannelKind::Unreliable { receive_queue: 8 },
             ChannelKind::Sequenced { receive_queue: 8 },
             ChannelKind::Redundant { copies: 2, receive_queue: 8 },
-            ChannelConfig::reliable_ordered().kind,
+            // So small that credit comes often.
+            ChannelKind::Reliable {
+                ordered: true,
+                receive_window: 12,
+                receive_bytes: 1 << 20,
+                resend: Resend::default(),
+            },
         ];
         Arc::new(Protocol::new(types.collect(), kinds.map(ChannelConfig::new).into()).unwrap())
     }
@@ -319,7 +327,7 @@ mod tests {
     #[test]
     fn what_is_placed_and_what_waits_is_the_same_and_refused_packets_leave_nothing() {
         let protocol = protocol();
-        let (mut ended, mut placed, mut pushed_out) = (0, 0, 0);
+        let (mut ended, mut placed, mut in_order, mut pushed_out) = (0, 0, 0, 0);
         for seed in 0..200 {
             let rng = &mut Rng::seeded(seed);
             let [mut peer, mut waiting, mut direct] = [(); 3].map(|()| connection(&protocol));
@@ -366,6 +374,8 @@ mod tests {
                     }
                 }
                 placed += arriving.log.len();
+                let of = |row| arriving.records.sender(row).map(|(_, channel)| usize::from(channel));
+                in_order += (0..arriving.records.lengths().0).filter(|row| of(*row) == Some(ORDERED)).count();
                 pushed_out += arriving.pushed_out.values().sum::<usize>();
                 arriving.take_into(&mut inboxes[1], &protocol);
                 for (inbox, connection) in inboxes.iter_mut().zip([&mut waiting, &mut direct]) {
@@ -381,6 +391,7 @@ mod tests {
             }
         }
         assert!(ended > 20 && placed > 1000 && pushed_out > 20, "{ended} {placed} {pushed_out}");
+        assert!(in_order > 100, "{in_order} reliable messages of a type without a table");
     }
 
     /// One message of each type from each of two peers, alternating.

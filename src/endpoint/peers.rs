@@ -137,9 +137,10 @@ impl Peers {
 
     /// [`Peers::find`], to send or receive: the peer may have something to do or to report afterwards.
     pub(super) fn change(&mut self, handle: PeerHandle) -> Option<&mut Peer> {
-        self.find(handle)?;
-        self.schedule.mark(handle.slot as usize);
-        self.slots[handle.slot as usize].as_mut()
+        let slot = handle.slot as usize;
+        let peer = self.slots.get_mut(slot)?.as_mut().filter(|peer| peer.handle == handle)?;
+        self.schedule.mark(slot);
+        Some(peer)
     }
 
     /// Exactly these kinds of [`News`] wait in this peer.

@@ -1,6 +1,7 @@
 //! Messages that needn't wait are read straight into the tables of the tick, which the connection's owner lends for a
 //! datagram. A packet's writes there are a transaction.
 
+use super::message::Prefix;
 use crate::time::Instant;
 
 /// The tables of a tick, lent by the connection's owner to
@@ -34,8 +35,37 @@ pub(crate) const MAX_DIRECT_BYTES: usize = 96 << 10;
 /// Where the messages of a packet may go while it is read.
 pub(crate) struct Destination<'a> {
     pub(crate) tables: &'a mut dyn DirectTables,
-    /// How many messages of a channel needn't wait.
-    pub(crate) room: &'a dyn Fn(usize) -> usize,
+    /// Which messages of a channel needn't wait.
+    pub(crate) room: &'a dyn Fn(usize) -> DirectRoom,
     /// Bytes of messages that needn't wait, of all channels. The last one may exceed it.
     pub(crate) bytes: usize,
+}
+
+/// Which messages of a packet on one channel may go there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DirectRoom {
+    /// How many of them may.
+    pub(crate) messages: usize,
+    /// Ordered channels: the number of the first one. The others follow it without a gap.
+    pub(crate) first: Option<u16>,
+    /// Bytes of the window that are left to them.
+    pub(crate) window_bytes: usize,
+}
+
+impl DirectRoom {
+    /// Whether another message may, after those that are there, even if it is as large as it can be.
+    pub(crate) fn takes(&self, prefix: Prefix, placed: &Placed, max_window_bytes: usize) -> bool {
+        (placed.count as usize) < self.messages
+            && placed.window_bytes + max_window_bytes <= self.window_bytes
+            && self.first.is_none_or(|first| prefix == Prefix::Id(first.wrapping_add(placed.count as u16)))
+    }
+}
+
+/// The messages of a packet on one channel that are there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed {
+    pub(crate) channel: u8,
+    pub(crate) count: u32,
+    /// What they take of the window.
+    pub(crate) window_bytes: usize,
 }

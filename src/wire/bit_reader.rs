@@ -273,6 +273,35 @@ impl<'a> BitReader<'a> {
         word & mask
     }
 
+    /// Copies the next bits into whole bytes, from any bit position; false if they aren't all there. The reader hasn't
+    /// moved then.
+    #[inline]
+    pub(super) fn copy(&mut self, to: &mut [u8]) -> bool {
+        let (from, shift, bits) = (self.position / 8, (self.position % 8) as u32, to.len() * 8);
+        // Beyond its end after a failure.
+        if self.end.checked_sub(self.position).is_none_or(|left| left < bits) {
+            return false;
+        }
+        let Some(source) = self.data.get(from..) else { return false };
+        self.position += bits;
+        if shift == 0 {
+            to.iter_mut().zip(source).for_each(|(to, from)| *to = *from);
+            return true;
+        }
+        let (words, rest) = to.as_chunks_mut::<8>();
+        let mut at = 0;
+        for word in words {
+            let low =
+                source.get(at..).and_then(|rest| rest.first_chunk()).copied().map_or(0, u64::from_le_bytes);
+            at += 8;
+            let high = source.get(at).copied().unwrap_or(0);
+            *word = (low >> shift | u64::from(high) << (64 - shift)).to_le_bytes();
+        }
+        let pairs = source.get(at..).unwrap_or_default().windows(2);
+        rest.iter_mut().zip(pairs).for_each(|(to, pair)| *to = pair[0] >> shift | pair[1] << (8 - shift));
+        true
+    }
+
     /// The next 64 bits, where there are more: what is used of them is to be skipped.
     #[inline]
     pub(crate) fn peek(&self) -> Option<u64> {
@@ -395,6 +424,27 @@ mod tests {
                 assert_eq!(exact.bits(1), Err(ReadError::PastEnd { needed: 1, remaining: 0 }));
             }
         }
+    }
+
+    #[test]
+    fn bytes_are_copied_from_every_position() {
+        let data: Vec<u8> = (0..40u8).map(|n| n.wrapping_mul(41)).collect();
+        for (start, length) in (0..20).flat_map(|start| (0..=24).map(move |length| (start, length))) {
+            let mut expected = BitReader::with_range(&data, start, usize::MAX);
+            let bytes: Vec<u8> = (0..length).map(|_| expected.bits(8).unwrap() as u8).collect();
+            let mut reader = BitReader::with_range(&data, start, length * 8);
+            assert!(!reader.clone().copy(&mut vec![0; length + 1]), "not all there");
+            let mut copied = vec![0; length];
+            assert!(reader.copy(&mut copied), "{length} at {start}");
+            assert_eq!((copied, reader.position()), (bytes, expected.position()), "{length} at {start}");
+            // At the very end of the data.
+            let end = &data[..(start + length * 8).div_ceil(8)];
+            assert!(BitReader::with_range(end, start, length * 8).copy(&mut vec![0; length]));
+        }
+        let mut failed = BitReader::new(&data);
+        failed.bits(64).and_then(|_| failed.int(7, 7)).unwrap();
+        let _: Result<(), _> = failed.refuse(ReadError::Padding);
+        assert!(!failed.copy(&mut []), "nothing is read after a refusal");
     }
 
     #[test]

@@ -18,6 +18,13 @@ pub trait BitSink {
     /// Aligns, also before no bytes at all, then writes `data` as it is. The length is not written.
     fn bytes(&mut self, data: &[u8]);
 
+    /// Bytes at this bit position, not aligned.
+    fn packed(&mut self, data: &[u8]) {
+        let (words, rest) = data.as_chunks();
+        words.iter().for_each(|word| self.bits(u64::from_le_bytes(*word), 64));
+        rest.iter().for_each(|byte| self.bits(u64::from(*byte), 8));
+    }
+
     fn bool(&mut self, value: bool) {
         self.bits(u64::from(value), 1);
     }

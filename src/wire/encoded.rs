@@ -76,15 +76,12 @@ impl Encoded {
         tail.map_or(head, |tail| head + 7 + tail)
     }
 
-    /// The bits before the first align.
-    pub(super) fn head(&self) -> (&[u8], usize) {
-        (self.bytes(), self.run_bits().0)
-    }
-
-    /// The bits after the first align and its padding; `None` without an align.
-    pub(super) fn tail(&self) -> Option<(&[u8], usize)> {
+    /// Its bytes, the bits before the first align, and after it and its padding the first byte and the bits; those are
+    /// `None` without an align.
+    #[inline]
+    pub(super) fn runs(&self) -> (&[u8], usize, Option<(usize, usize)>) {
         let (head, tail) = self.run_bits();
-        tail.map(|bits| (&self.bytes()[head.div_ceil(8)..], bits))
+        (self.bytes(), head, tail.map(|bits| (head.div_ceil(8), bits)))
     }
 
     fn run_bits(&self) -> (usize, Option<usize>) {

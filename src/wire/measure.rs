@@ -18,6 +18,10 @@ impl Measure {
 
     /// Bits of a relative integer that is this far, at least 1, from the number before it.
     pub fn relative(difference: u32) -> usize {
+        if difference == 1 {
+            // As most are.
+            return 1;
+        }
         let mut measure = Measure::new();
         measure.int_relative(0, difference);
         measure.bits

@@ -31,19 +31,44 @@ pub(super) struct Plain {
 /// Fields of a schema: some that are plain, or one that isn't.
 #[derive(Clone, Debug)]
 pub(super) enum Group {
-    Plain { first: usize, numbers: Box<[Plain]>, bits: usize },
+    Plain {
+        first: usize,
+        numbers: Box<[Plain]>,
+        bits: usize,
+    },
+    /// Plain ones that are on the wire as they are in the row, and side by side in both: they are copied.
+    Copied {
+        first: usize,
+        fields: usize,
+        /// The place of their cells in the row.
+        at: usize,
+        bytes: usize,
+    },
     Other(usize),
 }
+
+/// Bytes from which to copy fields is less work than to read them one by one.
+const MIN_COPIED: usize = 12;
 
 impl Group {
     /// Groups the fields, each group as large as possible.
     pub(super) fn of(fields: &[Field]) -> Box<[Group]> {
         let mut groups: Vec<Group> = Vec::new();
+        let mut copied = 0;
         for (index, field) in fields.iter().enumerate() {
+            if index < copied {
+                continue;
+            }
             let Some(plain) = field.plain() else {
                 groups.push(Group::Other(index));
                 continue;
             };
+            let (count, bytes) = run_of_copies(&fields[index..]);
+            if bytes >= MIN_COPIED {
+                groups.push(Group::Copied { first: index, fields: count, at: plain.at, bytes });
+                copied = index + count;
+                continue;
+            }
             let more = usize::from(plain.bits);
             if let Some(Group::Plain { numbers, bits, .. }) = groups.last_mut() {
                 *numbers = numbers.iter().copied().chain([plain]).collect();
@@ -56,7 +81,27 @@ impl Group {
     }
 }
 
+/// How many fields from the first on can be copied as one, and their bytes.
+fn run_of_copies(fields: &[Field]) -> (usize, usize) {
+    let mut run = (0, 0);
+    let mut next = None;
+    for plain in fields.iter().map_while(Field::plain) {
+        if !plain.is_copy() || next.is_some_and(|next| plain.at != next) {
+            break;
+        }
+        let size = usize::from(plain.size);
+        run = (run.0 + 1, run.1 + size);
+        next = Some(plain.at + size);
+    }
+    run
+}
+
 impl Plain {
+    /// Whether the wire has the bits of the cell, and all of them are valid.
+    fn is_copy(&self) -> bool {
+        self.bits == 8 * self.size && self.lo == 0 && self.span == self.cell_mask && !self.flag
+    }
+
     /// Writes a number into its cell of a row, possibly overwriting later cells; false if there is no such cell.
     #[inline]
     fn store(&self, row: &mut [u8], offset: u64) -> bool {

@@ -197,6 +197,13 @@ impl Schema {
                     }
                     *first..first + numbers.len()
                 }
+                Group::Copied { first, fields, at, bytes } => {
+                    let cells = out.get_mut(start + row + at..).and_then(|cells| cells.get_mut(..*bytes));
+                    if cells.is_some_and(|cells| reader.copy(cells)) {
+                        return Ok(());
+                    }
+                    *first..first + fields
+                }
             };
             self.fields[fields].iter().try_for_each(|field| field.read_cell(reader, out, start, row))
         })
@@ -228,6 +235,14 @@ impl Schema {
                     Ok(()) => return Ok(()),
                     Err(written) => first + written..first + numbers.len(),
                 },
+                Group::Copied { first, fields, at, bytes } => {
+                    let cells = body.get(row.saturating_add(*at)..).and_then(|cells| cells.get(..*bytes));
+                    if let Some(cells) = cells {
+                        sink.packed(cells);
+                        return Ok(());
+                    }
+                    *first..first + fields
+                }
             };
             fields.try_for_each(|i| self.fields[i].write_cell(body, row, sink).map_err(|error| (i, error)))
         })

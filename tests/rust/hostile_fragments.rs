@@ -7,8 +7,8 @@ use tickwire::time::{Duration, Instant};
 use tickwire::transport::fragment::Fragment;
 use tickwire::transport::header::Header;
 use tickwire::transport::{
-    Body, BudgetConfig, ChannelConfig, ChannelKind, Connection, ConnectionConfig, End, MessageType, Protocol,
-    Refusal, Resend, SendOptions, VERSION, Violation,
+    Body, BudgetConfig, ChannelConfig, ChannelKind, Connection, ConnectionConfig, DirectTables, End,
+    MessageType, Protocol, Refusal, Resend, SendOptions, VERSION, Violation,
 };
 use tickwire::wire::{BitSink, BitWriter, Kind, Schema};
 
@@ -66,14 +66,47 @@ impl Cut {
     }
 }
 
+/// The rows of a tick.
+#[derive(Default)]
+struct Rows {
+    rows: Vec<Vec<u8>>,
+    before: usize,
+}
+
+impl DirectTables for Rows {
+    fn tick(&self) -> u64 {
+        1
+    }
+
+    fn begin(&mut self, _: Instant) {
+        self.before = self.rows.len();
+    }
+
+    fn place(&mut self, _: u16, _: u8, _: u16) -> Option<&mut Vec<u8>> {
+        self.rows.push(Vec::new());
+        self.rows.last_mut()
+    }
+
+    fn settle(&mut self) {}
+
+    fn cut(&mut self) {
+        self.rows.truncate(self.before);
+    }
+
+    fn push_out(&mut self, _: u8) {}
+}
+
 struct Peer {
     sequence: u16,
     ours: Connection,
+    /// Where messages go that needn't wait, if anywhere.
+    rows: Option<Rows>,
 }
 
 impl Peer {
     fn new() -> Self {
-        Peer { sequence: 0, ours: Connection::new(&ConnectionConfig::default(), protocol()).unwrap() }
+        let ours = Connection::new(&ConnectionConfig::default(), protocol()).unwrap();
+        Peer { sequence: 0, ours, rows: None }
     }
 
     /// Sends a packet with hello and what `rest` writes behind credit.
@@ -91,7 +124,10 @@ impl Peer {
         if payload.len() <= 1_100 {
             header.write(&mut datagram);
             datagram.extend(payload);
-            return self.ours.handle_datagram(Instant::ZERO, &datagram);
+            return match &mut self.rows {
+                Some(rows) => self.ours.handle_into(Instant::ZERO, &datagram, rows),
+                None => self.ours.handle_datagram(Instant::ZERO, &datagram),
+            };
         }
         let parts = payload.chunks(1024).enumerate();
         let last_id = (parts.len() - 1) as u8;
@@ -178,6 +214,34 @@ fn a_whole_message_among_its_own_fragments_is_a_violation_and_behind_them_nothin
     assert_eq!(peer.fragments(&[(TWO, TWO.filled(1)), (Cut { index: 1, ..TWO }, vec![1; 476])]), Ok(()));
     assert_eq!(peer.number(1, 7), Ok(()), "late, as if it were the same");
     assert_eq!(peer.taken(1), 1);
+}
+
+#[test]
+fn a_message_with_a_fragment_of_it_is_a_violation_wherever_it_goes() {
+    for rows in [None, Some(Rows::default())] {
+        let mut peer = Peer { rows, ..Peer::new() };
+        let both = |peer: &mut Peer, id: u16, cut: Cut| {
+            peer.send(|w| {
+                w.bits(0, 1);
+                w.bits(1, 1);
+                w.bits(0, 1);
+                w.bits(id.into(), 16);
+                w.bits(NUMBER, 2);
+                w.bits(5, 32);
+                w.bits(0, 2);
+                w.bool(true);
+                cut.write(w, &cut.filled(1));
+                w.bool(false);
+            })
+        };
+        let cut = Cut { channel: 0, id: 1, ..TWO };
+        assert_eq!(both(&mut peer, 0, cut), Ok(()), "of the next one");
+        assert_eq!(peer.rows.as_ref().map_or(1, |rows| rows.rows.len()), 1);
+        let mut peer = Peer { rows: peer.rows.map(|_| Rows::default()), ..Peer::new() };
+        let cut = Cut { id: 0, ..cut };
+        assert_eq!(both(&mut peer, 0, cut), Err(End::Violation(Violation::Window)));
+        assert_eq!(peer.rows.map_or(0, |rows| rows.rows.len()), 0);
+    }
 }
 
 #[test]

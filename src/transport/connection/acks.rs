@@ -34,10 +34,9 @@ impl Connection {
                 match carried {
                     Carried::Messages { channel, count, first } => {
                         let Some(sending) = self.streams.sending(channel.into()) else { continue };
-                        for mark in first..first + u64::from(count) {
-                            let fate = sending.handle_ack(now, mark);
+                        sending.handle_acks(now, first, count, &mut |fate| {
                             notifications.extend(notification(channel, fate, true));
-                        }
+                        });
                     }
                     Carried::Credit { channel, mark } => {
                         if let Some(receiving) = self.streams.receiving(channel.into()) {

@@ -164,15 +164,19 @@ impl Connection {
 
     /// Checks that the windows allow everything in the packet, before anything of it is applied.
     fn check_windows(&mut self, arrival: u64) -> Result<(), WindowViolation> {
-        let Packet { control, messages, .. } = &self.scratch.get().packet;
+        let Packet { control, messages, placed, fragments, .. } = &self.scratch.get().packet;
         for (channel, unread) in control.credits.iter().filter(|_| !self.replayed) {
             self.streams.check_credit((*channel).into(), *unread, arrival)?;
+        }
+        if !fragments.is_empty() {
+            placed.iter().try_for_each(|placed| self.streams.check_placed(placed))?;
         }
         // Messages of a channel are adjacent.
         let (mut channel, mut claimed) = (None, 0);
         for message in messages {
             if channel.replace(message.channel) != Some(message.channel) {
-                claimed = 0;
+                let placed = placed.iter().find(|placed| placed.channel == message.channel);
+                claimed = placed.map_or(0, |placed| placed.window_bytes as isize);
             }
             let place = (message.prefix, arrival);
             self.streams.check(message.channel.into(), place, message.received.window_bytes, &mut claimed)?;
@@ -219,10 +223,14 @@ impl Connection {
         let said = control.hello.is_some() || !control.credits.is_empty() || messages_said;
         if said || !chunk_items.is_empty() {
             let is_quiet = control.hello.is_none() && control.credits.is_empty() && chunk_items.is_empty();
-            let can_wait = is_quiet && placed.is_empty() && fragments.is_empty();
-            let can_wait = can_wait && messages.iter().all(|it| self.pending_ack.is_patient(it.channel));
+            let is_reliable = |channel: u8| self.streams.is_reliable(channel.into());
+            let is_patient = |channel: u8| self.pending_ack.is_patient(channel);
+            let mut can_wait = is_quiet && fragments.is_empty();
+            can_wait &= placed.iter().all(|it| is_reliable(it.channel) && is_patient(it.channel));
+            can_wait &= messages.iter().all(|it| is_patient(it.channel));
+            let resends = messages.iter().any(|it| is_reliable(it.channel))
+                || placed.iter().any(|it| is_reliable(it.channel));
             self.pending_ack.count(now, !can_wait);
-            let resends = messages.iter().any(|it| self.streams.is_reliable(it.channel.into()));
             if resends || !(fragments.is_empty() && chunk_items.is_empty() && control.credits.is_empty()) {
                 self.pending_ack.hurry();
             }
@@ -237,8 +245,8 @@ impl Connection {
             }
         }
         self.streams.take_direct_bytes(core::mem::take(placed_memory));
-        for (channel, count) in placed.drain(..) {
-            self.streams.note_placed(channel.into(), arrival, count);
+        for placed in placed.drain(..) {
+            self.streams.note_placed(arrival, &placed);
         }
         for message in messages.drain(..) {
             let Some(receiving) = self.streams.receiving(message.channel.into()) else { continue };

@@ -14,7 +14,7 @@ use super::chunk_items::{read_item, write_item};
 use crate::store::SmallBytes;
 use crate::time::Instant;
 use crate::transport::chunks::{self, Item};
-use crate::transport::direct_tables::Destination;
+use crate::transport::direct_tables::{Destination, DirectRoom, Placed};
 use crate::transport::ledger::AckRange;
 use crate::transport::message::{
     Bodies, MESSAGE_OVERHEAD_BYTES, Message, OpaqueBody, Prefix, Received, Selected, window_bytes,
@@ -117,8 +117,8 @@ pub(crate) struct Packet {
     pub(crate) messages: Vec<PacketMessage>,
     /// Messages, with those that needn't wait.
     count: usize,
-    /// How many messages of which channels were placed directly in the tables.
-    pub(crate) placed: Vec<(u8, u32)>,
+    /// The messages that were placed directly in the tables.
+    pub(crate) placed: Vec<Placed>,
     /// Bytes of memory of those.
     pub(crate) placed_memory: usize,
     /// Fragments of messages, and their bytes.
@@ -585,9 +585,11 @@ impl Entry<'_> {
         reader: &mut BitReader<'_>,
         mut destination: Option<&mut Destination<'_>>,
     ) -> Result<(), Refusal> {
-        let kind = self.protocol.channels()[self.channel].kind;
-        let room = destination.as_ref().map_or(0, |destination| (destination.room)(self.channel));
-        let mut placed = 0;
+        let config = &self.protocol.channels()[self.channel];
+        let (kind, max_window_bytes) = (config.kind, window_bytes(config.max_message_bytes * 8));
+        let room = destination.as_ref().map_or(DirectRoom::default(), |it| (it.room)(self.channel));
+        // At most 64 channels.
+        let mut placed = Placed { channel: self.channel as u8, count: 0, window_bytes: 0 };
         let mut previous = None;
         loop {
             let prefix = match (kind, previous) {
@@ -604,27 +606,29 @@ impl Entry<'_> {
                 previous = Some(id);
             }
             let memory = self.packet.placed_memory;
-            let destination =
-                destination.as_deref_mut().filter(|destination| placed < room && memory < destination.bytes);
-            placed += usize::from(self.read_message(reader, prefix, destination)?);
+            let fits = room.takes(prefix, &placed, max_window_bytes);
+            let destination = destination.as_deref_mut().filter(|it| fits && memory < it.bytes);
+            if let Some(window_bytes) = self.read_message(reader, prefix, destination)? {
+                placed.count += 1;
+                placed.window_bytes += window_bytes;
+            }
             if !reader.bool()? {
                 break;
             }
         }
-        if placed > 0 {
-            // Both are small: at most 64 channels, and the messages of a packet.
-            self.packet.placed.push((self.channel as u8, placed as u32));
+        if placed.count > 0 {
+            self.packet.placed.push(placed);
         }
         Ok(())
     }
 
-    /// Reads a message; true when it went to the destination.
+    /// Reads a message; what it takes of the window when it went to the destination.
     fn read_message(
         &mut self,
         reader: &mut BitReader<'_>,
         prefix: Prefix,
         mut destination: Option<&mut Destination<'_>>,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<Option<usize>, Refusal> {
         let Entry { protocol, context, channel, packet, bodies } = self;
         let (channel, config) = (*channel as u8, &protocol.channels()[*channel]);
         let is_payload = config.kind.is_payload();
@@ -661,11 +665,11 @@ impl Entry<'_> {
         if let Some(destination) = destination.filter(|_| is_placed) {
             packet.placed_memory += memory + MESSAGE_OVERHEAD_BYTES;
             destination.tables.settle();
-            return Ok(true);
+            return Ok(Some(window_bytes(bits)));
         }
         let received = context.received(message_type, bodies.kept(), bits);
         packet.messages.push(PacketMessage { channel, prefix, received });
-        Ok(false)
+        Ok(None)
     }
 }
 

@@ -35,6 +35,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::candidates::{Column, Wanted};
+use super::direct_tables::{DirectRoom, Placed};
 use super::error::SendError;
 use super::message::{Message, Prefix, Received, Selected, SendOptions, Submission};
 use super::parts::{BlockFragment, BlockLimits, Desync, Fragment, FragmentFault, MessageFragment};
@@ -79,7 +80,10 @@ impl ChannelStats {
     /// Counts a message the peer is known to have since just now.
     fn count_delivered(&mut self, latency: Duration) {
         self.delivered += 1;
-        self.latency = if self.latency.is_zero() { latency } else { (self.latency * 9 + latency) / 10 };
+        // In one number: durations are multiplied and divided in two. A u64 has centuries of nanoseconds.
+        let nanos = |time: Duration| time.as_nanos() as u64;
+        let smoothed = || Duration::from_nanos((nanos(self.latency) * 9 + nanos(latency)) / 10);
+        self.latency = if self.latency.is_zero() { latency } else { smoothed() };
     }
 }
 
@@ -155,6 +159,16 @@ pub(crate) trait Sending {
     /// A packet with the message of this mark was acked.
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate;
 
+    /// [`Sending::handle_ack`] for as many messages, whose marks follow each other; those to notify of are reported.
+    fn handle_acks(&mut self, now: Instant, first: u64, count: u16, delivered: &mut dyn FnMut(Fate)) {
+        for mark in first..first + u64::from(count) {
+            let fate = self.handle_ack(now, mark);
+            if fate != Fate::Open {
+                delivered(fate);
+            }
+        }
+    }
+
     /// A packet with the message of this mark is lost. It may yet be acked.
     fn handle_lost(&mut self, mark: u64) -> Fate;
 
@@ -229,13 +243,18 @@ pub(crate) trait Receiving {
         message: Received,
     ) -> Result<Option<Received>, WindowViolation>;
 
-    /// How many messages of a packet needn't wait here if they are placed directly.
-    fn direct_room(&self, _arrival: u64) -> usize {
-        0
+    /// Which messages of a packet needn't wait here if they are placed directly.
+    fn direct_room(&self, _arrival: u64) -> DirectRoom {
+        DirectRoom::default()
     }
 
-    /// This many messages of a packet went there.
-    fn note_placed(&mut self, _arrival: u64, _count: u32) {}
+    /// Whether messages may have gone there, as for [`Receiving::check`]: asked where a packet has fragments.
+    fn check_placed(&self, _placed: &Placed) -> Result<(), WindowViolation> {
+        Ok(())
+    }
+
+    /// These messages of a packet went there.
+    fn note_placed(&mut self, _arrival: u64, _placed: &Placed) {}
 
     /// The application took the directly placed messages.
     fn forget_placed(&mut self) {}
@@ -272,10 +291,10 @@ pub(crate) trait Receiving {
         false
     }
 
-    /// Whether a message waits for the application.
+    /// Whether a message waits for the application, or was placed where it waits.
     fn has_received(&self) -> bool;
 
-    /// Takes the next message for the application.
+    /// Takes the next message for the application, which has those that were placed before.
     fn poll_received(&mut self) -> Option<Received>;
 }
 

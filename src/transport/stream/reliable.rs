@@ -24,6 +24,7 @@ use super::{
 };
 use crate::store::sequence::distance;
 use crate::time::Instant;
+use crate::transport::direct_tables::{DirectRoom, Placed};
 use crate::transport::message::Received;
 use crate::transport::parts::fragment_of;
 use crate::transport::protocol::Cost;
@@ -243,8 +244,11 @@ impl Sending for Reliable {
             let mut misfits = 0;
             let mut previous = None;
             let mut owing = self.sender.owing;
+            // The messages at the beginning that go: at this moment they are not due again.
+            let (mut gone, mut gone_bytes, mut all_gone) = (0, 0, true);
             for (mark, outgoing) in self.sender.sendable(context.now) {
                 if outgoing.is_cut(cost) {
+                    all_gone = false;
                     // Small later messages may fit where this one doesn't.
                     while let Some((index, bits)) =
                         outgoing.next_fragment(context, cost, resend, bits_left.saturating_sub(used))
@@ -262,6 +266,7 @@ impl Sending for Reliable {
                 }
                 let due = outgoing.due(context, resend, early);
                 let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) else {
+                    all_gone = false;
                     continue;
                 };
                 if selected.len() >= cost.max_messages {
@@ -270,6 +275,7 @@ impl Sending for Reliable {
                 let id = mark as u16;
                 let bits = cost.message(message) + cost.id(previous, id);
                 if used + bits > bits_left {
+                    all_gone = false;
                     misfits += 1;
                     if misfits > MAX_MISFITS {
                         break;
@@ -284,8 +290,14 @@ impl Sending for Reliable {
                 owing -= usize::from(outgoing.owes());
                 outgoing.track_sent(context.now, resend);
                 owing += usize::from(outgoing.owes());
+                if all_gone {
+                    gone += 1;
+                    gone_bytes += outgoing.window_bytes as usize;
+                }
             }
             self.sender.owing = owing;
+            self.sender.scan.messages += gone;
+            self.sender.scan.bytes += gone_bytes;
         }
         if selected.len() == before { 0 } else { used }
     }
@@ -349,15 +361,19 @@ impl Sending for Reliable {
     }
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
-        self.sender.scan.at = None;
-        let Some(outgoing) = self.sender.find(mark) else { return Fate::Open };
-        let owed = outgoing.owes();
-        let Some(submission) = outgoing.submission.take() else { return Fate::Open };
-        outgoing.fragments = None;
-        self.sender.owing -= usize::from(owed);
-        self.stats.count_delivered(now - submission.at);
+        let fate = self.note_acked(now, mark);
         self.sender.pop_acked();
-        submission.fate()
+        fate
+    }
+
+    fn handle_acks(&mut self, now: Instant, first: u64, count: u16, delivered: &mut dyn FnMut(Fate)) {
+        for mark in first..first + u64::from(count) {
+            let fate = self.note_acked(now, mark);
+            if fate != Fate::Open {
+                delivered(fate);
+            }
+        }
+        self.sender.pop_acked();
     }
 
     fn handle_lost(&mut self, mark: u64) -> Fate {
@@ -436,6 +452,19 @@ impl Receiving for Reliable {
         Ok(duplicate)
     }
 
+    fn direct_room(&self, arrival: u64) -> DirectRoom {
+        self.receiver.direct_room(arrival)
+    }
+
+    fn check_placed(&self, placed: &Placed) -> Result<(), WindowViolation> {
+        self.receiver.check_placed(placed)
+    }
+
+    fn note_placed(&mut self, arrival: u64, placed: &Placed) {
+        self.receiver.note_placed(arrival, placed);
+        self.stats.received += u64::from(placed.count);
+    }
+
     fn credit_due(&self) -> Option<CreditMark> {
         self.receiver.credit_due()
     }
@@ -458,6 +487,23 @@ impl Receiving for Reliable {
 
     fn poll_received(&mut self) -> Option<Received> {
         self.receiver.poll()
+    }
+}
+
+impl Reliable {
+    /// A message was acked: the first ack of it is its delivery.
+    fn note_acked(&mut self, now: Instant, mark: u64) -> Fate {
+        self.sender.scan.at = None;
+        let Some(outgoing) = self.sender.find(mark) else { return Fate::Open };
+        let owed = outgoing.owes();
+        let Some(submission) = &outgoing.submission else { return Fate::Open };
+        let (fate, waited) = (submission.fate(), now - submission.at);
+        // Dropped in place: to take it out would move its bytes.
+        outgoing.submission = None;
+        outgoing.fragments = None;
+        self.sender.owing -= usize::from(owed);
+        self.stats.count_delivered(waited);
+        fate
     }
 }
 
@@ -529,9 +575,20 @@ impl Sender {
     }
 
     fn pop_acked(&mut self) {
-        while self.queue.front().is_some_and(|outgoing| outgoing.submission.is_none()) {
-            self.pop_front();
+        let acked = self.queue.iter().take_while(|outgoing| outgoing.submission.is_none()).count();
+        if acked == 0 {
+            return;
         }
+        self.scan.at = None;
+        self.oldest += acked as u64;
+        if self.credit {
+            let sizes = self.queue.range(..acked).map(|outgoing| outgoing.window_bytes);
+            self.unread_bytes += sizes.clone().map(|bytes| bytes as usize).sum::<usize>();
+            self.unread_sizes.extend(sizes);
+        } else {
+            self.peer_unread = self.oldest;
+        }
+        self.queue.drain(..acked);
     }
 
     /// Drops the oldest message; returns it if no ack has come for it.

@@ -14,6 +14,7 @@ use super::reliable::Window;
 use super::{BlockFragment, BlockLimits, Desync, FragmentFault, MessageFragment, WindowViolation};
 use crate::store::IdMap;
 use crate::store::sequence::distance;
+use crate::transport::direct_tables::{DirectRoom, Placed};
 use crate::transport::ledger::Laps;
 use crate::transport::message::Received;
 
@@ -27,7 +28,11 @@ pub(super) struct Receiver {
     grants: bool,
     /// The block in transfer, which is the next message after all stored ones.
     block: Option<Box<ReceiveBlock>>,
-    /// Ordered: the messages from `unread` on that wait for none, which most are when they arrive.
+    /// Ordered: how many messages from `unread` on are where the application will find them, and what they take of the
+    /// window until it has taken them.
+    placed: usize,
+    placed_bytes: usize,
+    /// Ordered: the messages after those that wait for none, which most are when they arrive.
     in_order: VecDeque<Received>,
     /// The other stored messages by id.
     slots: IdMap<Slot>,
@@ -87,6 +92,8 @@ impl Receiver {
             window_bytes: window.bytes,
             grants: window.credit,
             block: None,
+            placed: 0,
+            placed_bytes: 0,
             in_order: VecDeque::new(),
             slots: IdMap::default(),
             end: 0,
@@ -114,6 +121,62 @@ impl Receiver {
         }
     }
 
+    /// How many messages from `unread` on wait only for the application.
+    fn ahead(&self) -> usize {
+        self.placed + self.in_order.len()
+    }
+
+    // See `super::Receiving::direct_room`.
+    pub(super) fn direct_room(&self, arrival: u64) -> DirectRoom {
+        // In order: while some wait, later ones wait too.
+        let waits = !self.in_order.is_empty() || !self.slots.is_empty() || self.block.is_some();
+        if !self.ordered || waits || self.laps.is_old(arrival) {
+            return DirectRoom::default();
+        }
+        DirectRoom {
+            messages: self.window.saturating_sub(self.placed),
+            first: Some((self.unread + self.placed as u64) as u16),
+            window_bytes: self.window_bytes.saturating_sub(self.buffered_bytes),
+        }
+    }
+
+    /// Whether none of the messages that were placed has come in part by fragments of the same packet.
+    pub(super) fn check_placed(&self, placed: &Placed) -> Result<(), WindowViolation> {
+        let is_open = |id| matches!(self.slots.get(&id), Some(Slot::Partial(partial)) if !partial.is_whole());
+        if self.placed_ids(placed).any(is_open) { Err(WindowViolation) } else { Ok(()) }
+    }
+
+    /// The ids of messages about to be noted as placed.
+    fn placed_ids(&self, placed: &Placed) -> impl Iterator<Item = u16> + use<> {
+        let first = self.unread + self.placed as u64;
+        (first..first + u64::from(placed.count)).map(|id| id as u16)
+    }
+
+    // See `super::Receiving::note_placed`.
+    pub(super) fn note_placed(&mut self, arrival: u64, placed: &Placed) {
+        self.newest = self.newest.max(arrival);
+        if !self.slots.is_empty() {
+            // Fragments of the same packet may have been of these messages, too.
+            for id in self.placed_ids(placed) {
+                let closed = self.close_fragments(id);
+                debug_assert!(closed.is_ok(), "it was checked");
+            }
+        }
+        self.placed += placed.count as usize;
+        self.placed_bytes += placed.window_bytes;
+        self.buffered_bytes += placed.window_bytes;
+        self.end = self.end.max(self.unread + self.placed as u64);
+    }
+
+    /// The application has taken the placed messages.
+    fn pass_placed(&mut self) {
+        self.unread += core::mem::take(&mut self.placed) as u64;
+        let bytes = core::mem::take(&mut self.placed_bytes);
+        self.credit.unread_at += bytes as u64;
+        self.buffered_bytes -= bytes;
+        self.laps.advance(self.unread, self.newest);
+    }
+
     /// Whether the window allows a message, after others of its packet that claim this many bytes: see
     /// [`super::Receiving::check`].
     pub(super) fn check(
@@ -123,7 +186,7 @@ impl Receiver {
         window_bytes: usize,
         claimed: &mut isize,
     ) -> Result<(), WindowViolation> {
-        if self.index(id, arrival)?.is_none_or(|index| index < self.in_order.len()) {
+        if self.index(id, arrival)?.is_none_or(|index| index < self.ahead()) {
             return Ok(());
         }
         let given_back = match self.slots.get(&id) {
@@ -147,7 +210,7 @@ impl Receiver {
         let index = self.index(id, arrival);
         self.newest = self.newest.max(arrival);
         let index = match index? {
-            Some(index) if index >= self.in_order.len() => index,
+            Some(index) if index >= self.ahead() => index,
             _ => return Ok(Some(message)),
         };
         self.close_fragments(id)?;
@@ -159,7 +222,7 @@ impl Receiver {
         }
         self.buffered_bytes += message.window_bytes;
         self.end = self.end.max(self.unread + index as u64 + 1);
-        if self.ordered && index == self.in_order.len() {
+        if self.ordered && index == self.ahead() {
             self.in_order.push_back(message);
             self.close_gap();
             return Ok(None);
@@ -174,7 +237,7 @@ impl Receiver {
     /// Moves the messages that waited for the last one in order.
     fn close_gap(&mut self) {
         while !self.slots.is_empty() {
-            let next = (self.unread + self.in_order.len() as u64) as u16;
+            let next = (self.unread + self.ahead() as u64) as u16;
             if !matches!(self.slots.get(&next), Some(Slot::Here(_))) {
                 break;
             }
@@ -206,7 +269,7 @@ impl Receiver {
         let index = self.index(fragment.id, arrival).map_err(|_| FragmentFault::Window);
         self.newest = self.newest.max(arrival);
         let index = index?;
-        let Some(index) = index.filter(|index| *index >= self.in_order.len()) else {
+        let Some(index) = index.filter(|index| *index >= self.ahead()) else {
             return Ok((None, false));
         };
         if !self.slots.contains_key(&fragment.id) {
@@ -234,7 +297,7 @@ impl Receiver {
         }
         let is_here =
             |at: &usize| matches!(self.slots.get(&((self.unread + *at as u64) as u16)), Some(Slot::Here(_)));
-        let in_order = self.in_order.len();
+        let in_order = self.ahead();
         let waiting = in_order + (in_order..self.window).take_while(is_here).count();
         index >= waiting + self.window
     }
@@ -246,7 +309,7 @@ impl Receiver {
         limits: BlockLimits,
     ) -> Result<bool, Desync> {
         let id = fragment.id;
-        let gap = (self.in_order.len() + self.slots.len()) as u64 != self.end - self.unread;
+        let gap = (self.ahead() + self.slots.len()) as u64 != self.end - self.unread;
         // A block is sent once everything before it is acked. Any other fragment is late.
         if gap || id != self.end as u16 {
             return Ok(false);
@@ -275,10 +338,13 @@ impl Receiver {
 
     /// Whether [`Receiver::poll`] would give a message.
     pub(super) fn has_next(&self) -> bool {
-        if self.ordered { !self.in_order.is_empty() } else { !self.ready.is_empty() }
+        if self.ordered { self.ahead() > 0 } else { !self.ready.is_empty() }
     }
 
     pub(super) fn poll(&mut self) -> Option<Received> {
+        if self.placed > 0 {
+            self.pass_placed();
+        }
         let message = if self.ordered { self.poll_in_order() } else { self.poll_any() }?;
         self.laps.advance(self.unread, self.newest);
         self.buffered_bytes -= message.window_bytes;

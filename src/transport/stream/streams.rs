@@ -10,7 +10,7 @@ use crate::store::sequence::distance;
 use crate::store::{ones, prefetch};
 use crate::time::Instant;
 use crate::transport::candidates::{Attribute, Column, Wanted};
-use crate::transport::direct_tables::MAX_DIRECT_BYTES;
+use crate::transport::direct_tables::{DirectRoom, MAX_DIRECT_BYTES, Placed};
 use crate::transport::message::{Prefix, Received, Selected};
 use crate::transport::parts::{BlockFragment, BlockLimits, Desync};
 use crate::transport::protocol::{Cost, Protocol, Share};
@@ -339,9 +339,9 @@ impl Streams {
         }
     }
 
-    /// How many messages of a packet needn't wait in a stream.
-    pub(crate) fn direct_room(&self, index: usize, arrival: u64) -> usize {
-        self.lanes[index].receiving().map_or(0, |receiving| receiving.direct_room(arrival))
+    /// Which messages of a packet needn't wait in a stream.
+    pub(crate) fn direct_room(&self, index: usize, arrival: u64) -> DirectRoom {
+        self.lanes[index].receiving().map(|it| it.direct_room(arrival)).unwrap_or_default()
     }
 
     /// Bytes of messages that needn't.
@@ -354,11 +354,22 @@ impl Streams {
         self.direct_bytes = self.direct_bytes.saturating_sub(bytes);
     }
 
-    /// This many of a packet didn't.
-    pub(crate) fn note_placed(&mut self, index: usize, arrival: u64, count: u32) {
+    /// Whether these may not: see [`Receiving::check_placed`].
+    pub(crate) fn check_placed(&self, placed: &Placed) -> Result<(), WindowViolation> {
+        let receiving = self.lanes[usize::from(placed.channel)].receiving();
+        receiving.ok_or(WindowViolation)?.check_placed(placed)
+    }
+
+    /// These of a packet didn't.
+    pub(crate) fn note_placed(&mut self, arrival: u64, placed: &Placed) {
+        let index = usize::from(placed.channel);
         self.placed.insert(index);
+        if self.is_reliable(index) {
+            // It is to hear when they are read.
+            self.unread.insert(index);
+        }
         if let Some(receiving) = self.lanes[index].stream.receiving_mut() {
-            receiving.note_placed(arrival, count);
+            receiving.note_placed(arrival, placed);
         }
     }
 
@@ -373,10 +384,10 @@ impl Streams {
             return None;
         }
         let received = self.lanes[index].stream.receiving_mut().and_then(Receiving::poll_received);
-        match received {
-            // Messages that were read must be credited.
-            Some(_) => self.crediting.insert(index),
-            None => self.unread.remove(index),
+        // Messages that were read must be credited, placed ones too.
+        self.crediting.insert(index);
+        if received.is_none() {
+            self.unread.remove(index);
         }
         received
     }

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::time::Instant;
 use crate::transport::candidates::{Candidate, Column, Wanted};
+use crate::transport::direct_tables::{DirectRoom, Placed};
 use crate::transport::message::{Message, Received, SendOptions};
 use crate::transport::protocol::Cost;
 
@@ -257,16 +258,18 @@ impl Receiving for Unreliable {
         Ok(pushed_out)
     }
 
-    fn direct_room(&self, arrival: u64) -> usize {
+    fn direct_room(&self, arrival: u64) -> DirectRoom {
         let is_old = self.sequenced && self.newest.is_some_and(|newest| arrival < newest);
         // In order: while some wait, later ones wait too.
-        if is_old || !self.received.is_empty() { 0 } else { self.receive_queue.saturating_sub(self.placed) }
+        let waits = is_old || !self.received.is_empty();
+        let messages = if waits { 0 } else { self.receive_queue.saturating_sub(self.placed) };
+        DirectRoom { messages, first: None, window_bytes: usize::MAX }
     }
 
-    fn note_placed(&mut self, arrival: u64, count: u32) {
+    fn note_placed(&mut self, arrival: u64, placed: &Placed) {
         self.newest = Some(arrival);
-        self.placed += count as usize;
-        self.stats.received += u64::from(count);
+        self.placed += placed.count as usize;
+        self.stats.received += u64::from(placed.count);
     }
 
     fn forget_placed(&mut self) {
