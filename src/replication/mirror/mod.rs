@@ -190,7 +190,12 @@ impl Mirror {
         self.counters.packets += 1;
         self.counters.records += staged.records.len() as u64;
         self.counters.skipped += staged.skipped;
-        for record in &staged.records {
+        for (at, record) in staged.records.iter().enumerate() {
+            if let Some([before, later]) = staged.records.get(at + LAG - 1..=at + LAG)
+                && later.id != before.id.wrapping_add(1)
+            {
+                self.ghosts[later.class as usize].fetch_next(later.id as usize);
+            }
             // There are at most 256 classes.
             let class = record.class as u16;
             match self.ghosts[usize::from(class)].apply(tick, record, staged) {

@@ -202,11 +202,20 @@ impl Ghosts {
         Ok(true)
     }
 
-    /// Has what is known of a ghost fetched: in a large world of which few changed, each is where nothing else is.
+    /// Has what is known of a ghost fetched, and the page of those after it: in a large world of which few changed, each is where nothing else is.
     #[inline]
     pub(super) fn fetch(&self, id: usize) {
         if let Some((page, at)) = self.pages.get(id) {
             page.states.fetch(at);
+        }
+        self.pages.fetch_after(id);
+    }
+
+    /// Has the memory fetched into which its newest state goes when there is a newer one: soon after [`Ghosts::resolve`].
+    #[inline]
+    pub(super) fn fetch_next(&self, id: usize) {
+        if let Some((page, at)) = self.pages.get(id) {
+            page.states.fetch_next(at);
         }
     }
 
@@ -228,7 +237,7 @@ impl Ghosts {
             return Ok(StagedOp::Skip);
         };
         if fetches {
-            states.fetch_next(at);
+            states.fetch_place(at);
         }
         let newest = states.tick(at);
         // The state before the newest, whether the words go on or not: a server that names it knows that it is there.

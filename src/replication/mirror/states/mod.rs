@@ -168,7 +168,15 @@ impl States {
         }
     }
 
-    /// Has the memory fetched into which its newest state goes when there is a newer one.
+    /// Has the place fetched that says where its newest state goes when there is a newer one.
+    #[inline]
+    pub(super) fn fetch_place(&self, id: usize) {
+        if let Some(entries) = self.earlier.get(self.ring(id).next()) {
+            prefetch(entries);
+        }
+    }
+
+    /// Has the memory fetched into which its newest state goes then.
     #[inline]
     pub(super) fn fetch_next(&self, id: usize) {
         let size = 1 + self.form.size();
