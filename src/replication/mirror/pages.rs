@@ -5,6 +5,7 @@
 
 use super::form::Form;
 use super::states::States;
+use crate::store::prefetch;
 
 /// Ids of a page.
 pub(super) const PAGE: usize = 64;
@@ -60,6 +61,15 @@ impl Pages {
     pub(super) fn get_mut(&mut self, id: usize) -> Option<(&mut Page, usize)> {
         let place = usize::from(*self.places.get(id / PAGE)?);
         Some((self.made.get_mut(place.wrapping_sub(1))?, id % PAGE))
+    }
+
+    /// Has the page fetched that was made after an id's: most are those of the ids after it.
+    #[inline]
+    pub(super) fn fetch_after(&self, id: usize) {
+        let place = self.places.get(id / PAGE).copied().unwrap_or(0);
+        if let Some(page) = self.made.get(usize::from(place)) {
+            prefetch(&**page);
+        }
     }
 
     /// Like [`Pages::get_mut`], for an id below a class's capacity: allocates the page if necessary.

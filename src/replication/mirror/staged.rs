@@ -45,8 +45,10 @@ const KEPT: usize = 1 << 12;
 #[derive(Debug, Default)]
 pub(super) struct Staged {
     pub(super) records: Vec<StagedRecord>,
-    /// States as they are stored: one after the other.
+    /// States as they are stored: one after the other, and what is left of those of other packets.
     words: Vec<u32>,
+    /// How many numbers of them are this packet's.
+    used: usize,
     /// Values without words: their place among those of the class, and their bytes.
     bodies: Vec<(usize, Range<usize>)>,
     bytes: Vec<u8>,
@@ -60,8 +62,9 @@ impl Staged {
     pub(super) fn clear(&mut self) {
         self.records.clear();
         self.records.shrink_to(KEPT);
-        self.words.clear();
+        self.words.truncate(4 * KEPT);
         self.words.shrink_to(4 * KEPT);
+        self.used = 0;
         self.bodies.clear();
         self.bodies.shrink_to(KEPT);
         self.bytes.clear();
@@ -76,19 +79,29 @@ impl Staged {
     }
 
     /// Adds a record without a state.
+    #[inline]
     pub(super) fn push(&mut self, class: u32, id: usize, op: StagedOp) {
-        let (words, bodies) = (self.words.len(), (self.bodies.len(), self.bodies.len()));
+        let (words, bodies) = (self.used, (self.bodies.len(), self.bodies.len()));
         // Below the capacity.
         self.records.push(StagedRecord { class, id: id as u32, op, words, bodies });
     }
 
-    /// Adds a record with room for a state of this many numbers.
+    /// Adds a record with room for a state of this many numbers, which may be any.
     #[inline]
     pub(super) fn push_room(&mut self, class: u32, id: usize, op: StagedOp, size: usize) -> &mut [u32] {
-        let words = self.words.len();
         self.push(class, id, op);
-        self.words.resize(words + size, 0);
-        &mut self.words[words..]
+        let start = self.used;
+        self.used += size;
+        if self.words.len() < self.used {
+            self.grow();
+        }
+        &mut self.words[start..self.used]
+    }
+
+    /// Makes room for the numbers in use, and for as many again.
+    #[cold]
+    fn grow(&mut self) {
+        self.words.resize(2 * self.used, 0);
     }
 
     /// Adds a record with these words.

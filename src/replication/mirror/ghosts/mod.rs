@@ -17,7 +17,7 @@ use super::form::Form;
 use super::pages::Pages;
 use super::source::{Bases, RecordSource};
 use super::staged::{Staged, StagedOp, StagedRecord};
-use crate::wire::{BitReader, Narrow};
+use crate::wire::{BitReader, MaskWords, Narrow};
 
 /// The ghost exists for the game.
 const ALIVE: u8 = 1;
@@ -72,6 +72,9 @@ pub(super) struct Ghosts {
     bases: Box<[u64]>,
     /// How updates are read, where all words are narrow and come with each.
     narrow: Option<Narrow>,
+    /// Of the last update's mask that was read, and of that of which words were made.
+    read_words: MaskWords,
+    resolved_words: MaskWords,
 }
 
 impl Ghosts {
@@ -93,6 +96,8 @@ impl Ghosts {
             words: lent(),
             bases: vec![0; width * if class.coded { WINDOW } else { 2 }].into(),
             narrow: Narrow::of(&class.properties).filter(|_| class.initial() == 0),
+            read_words: MaskWords::default(),
+            resolved_words: MaskWords::default(),
             class,
         }
     }
@@ -177,34 +182,40 @@ impl Ghosts {
         self.read_bodies(mask, source, staged)
     }
 
-    /// How its updates are read by [`Ghosts::read_residuals`], if they are.
-    #[inline]
-    pub(super) fn narrow(&self) -> Option<&Narrow> {
-        self.narrow.as_ref()
-    }
-
-    /// Reads what an update has, of a class whose words are narrow: the states that it is against aren't looked at.
+    /// Reads what an update has, of a class whose words are narrow: the states that it is against aren't looked at. False for
+    /// another class.
     #[inline]
     pub(super) fn read_residuals(
-        &self,
-        narrow: &Narrow,
+        &mut self,
         id: usize,
         base: Base,
         mask: u64,
         reader: &mut BitReader<'_>,
         staged: &mut Staged,
-    ) -> Result<(), Violation> {
+    ) -> Result<bool, Violation> {
+        let Some(narrow) = &self.narrow else { return Ok(false) };
         let goes_on = base.depth() > 0 && reader.bool()?;
         let op = StagedOp::Residuals { base, goes_on, mask };
         let residuals = staged.push_room(self.id_of_class, id, op, self.pages.form().size());
-        Ok(narrow.read_residuals(mask, reader, residuals)?)
+        self.read_words.set(mask, narrow);
+        narrow.read_residuals(&self.read_words, reader, residuals)?;
+        Ok(true)
     }
 
-    /// Has what is known of a ghost fetched: in a large world of which few changed, each is where nothing else is.
+    /// Has what is known of a ghost fetched, and the page of those after it: in a large world of which few changed, each is where nothing else is.
     #[inline]
     pub(super) fn fetch(&self, id: usize) {
         if let Some((page, at)) = self.pages.get(id) {
             page.states.fetch(at);
+        }
+        self.pages.fetch_after(id);
+    }
+
+    /// Has the memory fetched into which its newest state goes when there is a newer one: soon after [`Ghosts::resolve`].
+    #[inline]
+    pub(super) fn fetch_next(&self, id: usize) {
+        if let Some((page, at)) = self.pages.get(id) {
+            page.states.fetch_next(at);
         }
     }
 
@@ -212,7 +223,7 @@ impl Ghosts {
     /// elsewhere than the one's before.
     #[inline]
     pub(super) fn resolve(
-        &self,
+        &mut self,
         tick: u32,
         record: &StagedRecord,
         fetches: bool,
@@ -226,7 +237,7 @@ impl Ghosts {
             return Ok(StagedOp::Skip);
         };
         if fetches {
-            states.fetch_next(at);
+            states.fetch_place(at);
         }
         let newest = states.tick(at);
         // The state before the newest, whether the words go on or not: a server that names it knows that it is there.
@@ -234,8 +245,7 @@ impl Ghosts {
             _ if newest == 0 || tick <= states.destroyed(at) => None,
             Base::Newest { depth: 0 } => states.state_before(at, tick, 0).map(|state| (state, None)),
             Base::Newest { .. } => {
-                let pair = states.state_before(at, tick, 0).zip(states.state_before(at, tick, 1));
-                pair.map(|(state, older)| (state, Some((older, 1, 1))))
+                states.two_before(at, tick).map(|(state, older)| (state, Some((older, 1, 1))))
             }
             Base::Named { baseline, older: 0 } => states.state_at(at, baseline).map(|state| (state, None)),
             Base::Named { baseline, older } => {
@@ -253,7 +263,8 @@ impl Ghosts {
             return Ok(StagedOp::Skip);
         };
         let words = staged.state_mut(record, self.pages.form().size());
-        narrow.resolve(mask, state, older.filter(|_| goes_on), words);
+        self.resolved_words.set(mask, narrow);
+        narrow.resolve(&self.resolved_words, state, older.filter(|_| goes_on), words);
         Ok(StagedOp::Update { mask })
     }
 

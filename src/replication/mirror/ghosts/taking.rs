@@ -78,8 +78,8 @@ impl Ghosts {
                     continue;
                 }
                 if mask & self.with_words != 0 {
-                    if self.narrow.is_some() {
-                        restore_narrow(class, *id as usize, mask, state, columns);
+                    if let Some(narrow) = &self.narrow {
+                        narrow.restore(&class.properties, mask, state, *id as usize, columns);
                     } else {
                         form.load(state, &mut self.newest);
                         restore(class, *id as usize, mask & self.with_words, &self.newest, columns);
@@ -127,15 +127,6 @@ impl Ghosts {
 #[inline]
 fn is_owner_news(flags: u8) -> bool {
     (flags & OWNED != 0) != (flags & REPORTED_OWNED != 0)
-}
-
-/// As [`restore`], of a state of narrow words.
-#[inline]
-fn restore_narrow(class: &GhostClass, id: usize, mask: u64, state: &[u32], columns: &mut [&mut [u8]]) {
-    for (i, property) in class.properties.of(mask) {
-        let size = property.field().node().size();
-        property.restore_narrow(&state[class.properties.word_range(i)], &mut columns[i][id * size..][..size]);
-    }
 }
 
 /// Writes the words of a mask's properties into a ghost's cells.

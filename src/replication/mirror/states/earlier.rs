@@ -21,6 +21,24 @@ impl Ring {
         (usize::from(self.first) + index) % DEPTH
     }
 
+    /// The place of the next one.
+    #[inline]
+    pub(super) fn next(self) -> usize {
+        self.place(self.len.into())
+    }
+
+    /// Makes room for one more, for which the oldest goes where there is none: gives its place.
+    #[inline]
+    pub(super) fn push(&mut self) -> usize {
+        let place = self.next();
+        if usize::from(self.len) == DEPTH {
+            self.first = self.place(1) as u8;
+        } else {
+            self.len += 1;
+        }
+        place
+    }
+
     #[inline]
     pub(super) fn packed(self) -> u32 {
         u32::from(self.first) | u32::from(self.len) << 8
@@ -81,6 +99,17 @@ impl States {
             }
         }
         None
+    }
+
+    /// The newest state before this tick and the one before it.
+    #[inline]
+    pub(in super::super) fn two_before(&self, id: usize, tick: u32) -> Option<(&[u32], &[u32])> {
+        match self.row(id) {
+            Some(Row { head, newest, previous }) if head[TICK] < tick && head[PREVIOUS] != 0 => {
+                Some((newest, previous))
+            }
+            _ => self.state_before(id, tick, 0).zip(self.state_before(id, tick, 1)),
+        }
     }
 
     /// Gives the words of the newest state before this tick, or this many before it; false when there are none.
@@ -209,6 +238,14 @@ impl States {
 /// Makes room for a place of the history, where an entry has this size.
 #[inline]
 pub(super) fn reserve(earlier: &mut Vec<Box<[u32]>>, place: usize, size: usize) {
+    if earlier.len() <= place {
+        grow(earlier, place, size);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn grow(earlier: &mut Vec<Box<[u32]>>, place: usize, size: usize) {
     while earlier.len() <= place {
         earlier.push(vec![0; PAGE * size].into());
     }

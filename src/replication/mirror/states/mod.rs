@@ -14,7 +14,7 @@ use super::super::class::GhostClass;
 use super::form::{Form, join, split};
 use super::pages::PAGE;
 use crate::store::{prefetch, prefetch_across};
-use earlier::{DEPTH, Ring, reserve};
+use earlier::{Ring, reserve};
 
 /// What a row begins with: the newest state's tick, that of the last destroy, the properties that the game has not seen in
 /// two halves, flags, and where the earlier states are.
@@ -168,11 +168,19 @@ impl States {
         }
     }
 
-    /// Has the memory fetched into which its newest state goes when there is a newer one.
+    /// Has the place fetched that says where its newest state goes when there is a newer one.
+    #[inline]
+    pub(super) fn fetch_place(&self, id: usize) {
+        if let Some(entries) = self.earlier.get(self.ring(id).next()) {
+            prefetch(entries);
+        }
+    }
+
+    /// Has the memory fetched into which its newest state goes then.
     #[inline]
     pub(super) fn fetch_next(&self, id: usize) {
-        let (ring, size) = (self.ring(id), 1 + self.form.size());
-        let entries = self.earlier.get(ring.place(ring.len.into()));
+        let size = 1 + self.form.size();
+        let entries = self.earlier.get(self.ring(id).next());
         if let Some(entry) = entries.and_then(|entries| entries.get(id * size..(id + 1) * size)) {
             prefetch_across(entry);
         }
@@ -272,28 +280,27 @@ impl States {
 #[inline]
 fn push_onto(row: &mut [u32], earlier: &mut Vec<Box<[u32]>>, id: usize, tick: u32, words: &[u32]) {
     let size = words.len();
-    if row[TICK] != 0 {
-        let mut ring = Ring::unpacked(row[RING]);
-        if usize::from(ring.len) == DEPTH {
-            ring.first = ring.place(1) as u8;
-            ring.len -= 1;
-        }
-        let place = ring.place(ring.len.into());
-        ring.len += 1;
-        row[RING] = ring.packed();
+    let Some((head, states)) = row.split_first_chunk_mut::<HEAD>() else { return };
+    let (newest, previous) = states.split_at_mut(size);
+    if head[TICK] != 0 {
+        let mut ring = Ring::unpacked(head[RING]);
+        let place = ring.push();
+        head[RING] = ring.packed();
         reserve(earlier, place, 1 + size);
-        let entry = &mut earlier[place][id * (1 + size)..][..1 + size];
-        entry[0] = row[TICK];
-        entry[1..].copy_from_slice(&row[HEAD..][..size]);
-        row[PREVIOUS] = row[TICK];
-        row.copy_within(HEAD..HEAD + size, HEAD + size);
+        if let [at, entry @ ..] = &mut earlier[place][id * (1 + size)..][..1 + size] {
+            *at = head[TICK];
+            entry.copy_from_slice(newest);
+        }
+        head[PREVIOUS] = head[TICK];
+        previous[..size].copy_from_slice(newest);
     }
-    row[TICK] = tick;
-    row[HEAD..][..size].copy_from_slice(words);
+    head[TICK] = tick;
+    newest.copy_from_slice(words);
 }
 
 #[cfg(test)]
 mod tests {
+    use super::earlier::DEPTH;
     use super::*;
     use crate::rng::Rng;
     use std::collections::BTreeSet;
