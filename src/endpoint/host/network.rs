@@ -146,15 +146,22 @@ impl Host {
                 }
             };
             let news = peer.news(has_chunks);
-            let changed = !self.packets.is_empty()
-                || peer.connection.packets_lost() != lost
-                || has_chunks && !peer.connection.chunks_are_idle();
+            let other = match pace {
+                // After a datagram, most ticks have nothing to do and needn't find that out by a visit.
+                Pace::Between => Some(peer.connection.next_tick()),
+                Pace::Tick => {
+                    let changed = !self.packets.is_empty()
+                        || peer.connection.packets_lost() != lost
+                        || has_chunks && !peer.connection.chunks_are_idle();
+                    changed.then_some(Instant::ZERO)
+                }
+            };
             peer.connection.swap_scratch(&mut self.scratch);
             for (_, packet) in self.packets.iter() {
                 self.links.send_payload(now, peer.handle, packet, out);
             }
             self.packets.clear();
-            Visited { next, news, changed }
+            Visited { next, news, other }
         });
         if !self.stalled.is_empty() {
             self.end_stalled(now, out);
