@@ -216,7 +216,7 @@ impl Endpoint {
     }
 
     /// Reads the socket, unless the thread does.
-    fn receive_datagrams(&self, py: Python<'_>) -> PyResult<Pending> {
+    fn receive_datagrams(&self, py: Python<'_>) -> PyResult<Box<Pending>> {
         let mut state = self.state.lock()?;
         if state.is_closed() {
             return Err(self.closed_error());

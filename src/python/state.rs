@@ -32,7 +32,7 @@ pub(super) struct State {
     /// A socket error that wasn't raised yet.
     pub(super) failed: Option<std::io::Error>,
     /// None while objects are being made of it.
-    pub(super) pending: Option<Pending>,
+    pub(super) pending: Option<Box<Pending>>,
     pub(super) transfers: Transfers,
     /// For a server whose protocol has ghosts.
     pub(super) interests: Option<Interests>,
@@ -62,7 +62,7 @@ impl State {
             calls: Arc::default(),
             asking: false,
             failed: None,
-            pending: Some(pending),
+            pending: Some(Box::new(pending)),
             transfers: Transfers::default(),
             interests: None,
             unfinished: false,

@@ -94,6 +94,23 @@ def test_a_flush_sends_the_ack_that_a_wake_put_off_once_it_is_due(late: float) -
             assert client.counters["packets.sent"] - sent == (late > 0.025)
 
 
+def test_the_lists_of_an_inbox_stay_the_same() -> None:
+    network = tw.SimulatedNetwork()
+    with connected(network, tw.unreliable()) as (server, client):
+        server.send(server.clients[0], Chat(1, "down"), 0)
+        server.flush()
+        network.advance(0.01)
+        inbox = client.receive()
+        assert [chat.text for chat in inbox.messages] == ["down"]
+        for name in ("events", "messages", "latest", "payloads", "missed", "chunks", "chunk_failures", "ghosts"):
+            found = getattr(inbox, name)
+            assert isinstance(found, list)
+            assert getattr(inbox, name) is found
+        inbox.latest.append((0, Chat(1, "the game's own")))
+        assert [chat.text for chat in inbox] == ["down", "the game's own"]
+        assert len(inbox.notifications.slot) == 0
+
+
 def test_a_wake_asks_the_system_once() -> None:
     protocol = make_protocol(channels=[tw.unreliable()])
     with (
