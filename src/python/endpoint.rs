@@ -247,7 +247,7 @@ impl Endpoint {
     /// result is an exception of the game's code that read packets.
     fn take(&self, py: Python<'_>, pending: &mut Pending) -> PyResult<PyResult<()>> {
         let mut state = self.state.lock()?;
-        state.carrier.session.take(&mut pending.tick);
+        state.carrier.take(&mut pending.tick);
         let unread = core::mem::take(&mut pending.tick.unread);
         let mut read = Ok(());
         if !unread.is_empty() {
@@ -258,8 +258,7 @@ impl Endpoint {
             state.handle_read(what, &mut pending.tick);
         }
         state.transfers.apply_events(&pending.tick.chunks);
-        let now = state.carrier.now();
-        state.carrier.session.take_inputs(now);
+        state.carrier.take_inputs();
         Ok(read)
     }
 
@@ -429,9 +428,8 @@ impl Endpoint {
         match turn {
             Next::Pause(BETWEEN_TURNS) => Ok(0.0),
             Next::Pause(wait) | Next::Wait(wait) => {
-                let now = state.carrier.driver().map_or(Instant::ZERO, Driver::now);
-                let due =
-                    self.desk.as_ref().and_then(|desk| desk.deadline()).map_or(MAX_STEP, |at| at.since(now));
+                let deadline = self.desk.as_ref().and_then(|desk| desk.deadline());
+                let due = deadline.map_or(MAX_STEP, |at| at.since(state.carrier.now()));
                 Ok(wait.min(due).min(MAX_STEP).as_secs_f64())
             }
             // Its linger has ended.

@@ -141,8 +141,8 @@ impl State {
     }
 
     pub(super) fn look_for_drops(&mut self) -> Option<Dropped> {
-        let now = self.carrier.driver()?.now();
-        if !self.drops.is_due(now) {
+        let now = self.carrier.read_at();
+        if self.is_closed() || !self.drops.is_due(now) {
             return None;
         }
         let counted = self.counted();

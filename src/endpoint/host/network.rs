@@ -37,7 +37,7 @@ impl Host {
         let Some((handle, payload)) = received else { return };
         let Some(peer) = self.peers.change(handle) else { return };
         peer.connection.prefetch();
-        peer.connection.swap_scratch(&mut self.scratch);
+        peer.connection.swap_scratch(&mut self.memory.scratch);
         // The application gets nothing of peers that it doesn't know yet or no longer.
         let handled = if peer.is_heard() && !self.unannounced.contains(&handle) {
             peer.connection.handle_into(now, payload, self.arriving.of(handle))
@@ -65,7 +65,7 @@ impl Host {
                 received.for_each(drop);
             }
         }
-        peer.connection.swap_scratch(&mut self.scratch);
+        peer.connection.swap_scratch(&mut self.memory.scratch);
         let news = peer.news(self.protocol.has_chunks());
         if let Err(end) = handled {
             return self.end(now, handle, &end, out);
@@ -134,15 +134,15 @@ impl Host {
             if has_chunks && peer.closing.is_none() {
                 self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota);
             }
-            peer.connection.swap_scratch(&mut self.scratch);
+            peer.connection.swap_scratch(&mut self.memory.scratch);
             let lost = peer.connection.packets_lost();
             peer.connection.set_awake(awake);
             let next = match (pace, feature.as_mut().filter(|_| peer.closing.is_none())) {
-                (Pace::Between, _) => peer.connection.transmit_between(now, &mut self.packets),
-                (Pace::Tick, None) => peer.connection.transmit(now, &mut self.packets),
+                (Pace::Between, _) => peer.connection.transmit_between(now, &mut self.memory.packets),
+                (Pace::Tick, None) => peer.connection.transmit(now, &mut self.memory.packets),
                 (Pace::Tick, Some(feature)) => {
                     let mut fill = ForPeer { peer: peer.handle, feature: &mut **feature };
-                    peer.connection.transmit_filled(now, &mut self.packets, &mut fill)
+                    peer.connection.transmit_filled(now, &mut self.memory.packets, &mut fill)
                 }
             };
             let news = peer.news(has_chunks);
@@ -150,17 +150,17 @@ impl Host {
                 // After a datagram, most ticks have nothing to do and needn't find that out by a visit.
                 Pace::Between => Some(peer.connection.next_tick()),
                 Pace::Tick => {
-                    let changed = !self.packets.is_empty()
+                    let changed = !self.memory.packets.is_empty()
                         || peer.connection.packets_lost() != lost
                         || has_chunks && !peer.connection.chunks_are_idle();
                     changed.then_some(Instant::ZERO)
                 }
             };
-            peer.connection.swap_scratch(&mut self.scratch);
-            for (_, packet) in self.packets.iter() {
+            peer.connection.swap_scratch(&mut self.memory.scratch);
+            for (_, packet) in self.memory.packets.iter() {
                 self.links.send_payload(now, peer.handle, packet, out);
             }
-            self.packets.clear();
+            self.memory.packets.clear();
             Visited { next, news, other }
         });
         if !self.stalled.is_empty() {
