@@ -237,6 +237,7 @@ impl Carrier {
         let (mut read, mut largest) = (false, 0);
         let received = driver.receive_at_most(READ_BOUND, |now, unix, from, datagram, out| {
             (read, largest) = (true, largest.max(datagram.len()));
+            session.host().prefetch_parts();
             session.handle_datagram(now, unix, from, datagram, out);
         });
         let more_waits = matches!(received, Ok(true));

@@ -18,7 +18,7 @@ use crate::netsim::conditions::{Conditions, ConditionsError};
 use crate::netsim::link::{Link, LinkCounters};
 use crate::rendezvous::carrying::CarryCounters;
 use crate::rendezvous::{CARRIED_HEAD, CarriedHere, Handled, MemberRelay, RendezvousClient};
-use crate::store::Datagrams;
+use crate::store::{Datagrams, prefetch};
 use crate::time::{Duration, Instant, UnixSeconds};
 
 /// How long the wall clock needn't be read again: it counts seconds.
@@ -259,6 +259,13 @@ impl Driver {
         let result = write(now, &mut self.out);
         self.send(now);
         result
+    }
+
+    /// Has the socket's memory fetched.
+    pub fn prefetch(&self) {
+        if let Port::Udp { socket, .. } = &self.port {
+            prefetch(&**socket);
+        }
     }
 
     /// Exchanges the memory for its calls.

@@ -9,7 +9,7 @@ use crate::endpoint::goodbye::{Closing, Words};
 use crate::endpoint::handle::PeerHandle;
 use crate::endpoint::peers::Peer;
 use crate::endpoint::schedule::{Pace, Visited};
-use crate::store::Datagrams;
+use crate::store::{Datagrams, prefetch};
 use crate::time::{Duration, Instant, UnixSeconds};
 use crate::transport::{CloseReason, Connection};
 
@@ -17,6 +17,21 @@ use crate::transport::{CloseReason, Connection};
 const AWAKE: Duration = Duration::from_millis(50);
 
 impl Host {
+    /// Has the memory of a client's connection fetched.
+    pub fn prefetch(&self) {
+        if let Some(dial) = self.links.first_dialled() {
+            prefetch(dial);
+            self.peers.prefetch(dial.peer.slot);
+        }
+    }
+
+    /// Has the memory fetched that a client's connection points to.
+    pub fn prefetch_parts(&self) {
+        if let Some(dial) = self.links.first_dialled() {
+            self.peers.prefetch_parts(dial.peer.slot);
+        }
+    }
+
     /// Takes one datagram; it is decrypted in place. Answers of the handshake are appended to `out`.
     pub fn handle_datagram(
         &mut self,
