@@ -102,7 +102,8 @@ def test_the_lists_of_an_inbox_stay_the_same() -> None:
         network.advance(0.01)
         inbox = client.receive()
         assert [chat.text for chat in inbox.messages] == ["down"]
-        for name in ("events", "messages", "latest", "payloads", "missed", "chunks", "chunk_failures", "ghosts"):
+        names = "events", "messages", "latest", "payloads", "missed", "chunks", "chunk_failures", "ghosts"
+        for name in names:
             found = getattr(inbox, name)
             assert isinstance(found, list)
             assert getattr(inbox, name) is found
