@@ -9,7 +9,7 @@ use super::udp::UdpMemory;
 use crate::endpoint::CallMemory;
 use crate::store::Datagrams;
 
-/// Memory for one call.
+/// What an endpoint needs for the time of one call.
 #[derive(Debug, Default)]
 pub(super) struct Lent {
     pub(super) host: CallMemory,
@@ -28,7 +28,7 @@ impl Lent {
         LENT.take().unwrap_or_default()
     }
 
-    /// Gives it back.
+    /// Gives the memory back to the thread.
     pub(super) fn give_back(mut self: Box<Self>) {
         self.out.clear();
         LENT.set(Some(self));

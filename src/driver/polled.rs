@@ -261,14 +261,14 @@ impl Driver {
         result
     }
 
-    /// Has the socket's memory fetched.
+    /// Has the socket fetched into the processor's cache.
     pub fn prefetch(&self) {
         if let Port::Udp { socket, .. } = &self.port {
             prefetch(&**socket);
         }
     }
 
-    /// Exchanges the memory for its calls.
+    /// Exchanges the memory that its calls need.
     pub(super) fn swap_memory(&mut self, lent: &mut Lent) {
         core::mem::swap(&mut self.out, &mut lent.out);
         if let Port::Udp { socket, .. } = &mut self.port {
