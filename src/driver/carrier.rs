@@ -5,12 +5,13 @@
 use std::io;
 
 use super::gathering::Gathering;
+use super::lent::Lent;
 use super::polled::{Driver, DriverCounters};
 use super::threaded::Next;
 use super::udp::DEFAULT_RECEIVE_BOUND;
 use crate::endpoint::{Dial, Goodbye};
 use crate::rendezvous::lobby_address;
-use crate::session::Session;
+use crate::session::{Session, Tick};
 use crate::time::{Duration, Instant};
 
 /// Datagrams read in one turn between ticks: some 100 microseconds that a call of the game may have to wait.
@@ -37,6 +38,8 @@ pub struct Carrier {
     gathering: Gathering,
     /// Until when the next receive has nothing to read, because a step has just read everything.
     read_until: Instant,
+    /// The time at the last receive or step.
+    read_at: Instant,
     /// The driver listens for reports that nothing listens where we dial.
     watching: bool,
 }
@@ -55,6 +58,7 @@ impl Carrier {
             closed_at: Instant::ZERO,
             gathering: Gathering::default(),
             read_until: Instant::ZERO,
+            read_at: Instant::ZERO,
             watching,
         }
     }
@@ -79,6 +83,11 @@ impl Carrier {
         self.driver.as_ref().map_or(self.closed_at, Driver::now)
     }
 
+    /// The driver's time at the last receive or step, without a look at the clock.
+    pub fn read_at(&self) -> Instant {
+        self.read_at
+    }
+
     /// The session with its driver, for an action that may send; None once closed.
     pub fn parts(&mut self) -> Option<(&mut Session, &mut Driver)> {
         Some((&mut self.session, self.driver.as_mut()?))
@@ -91,23 +100,63 @@ impl Carrier {
     /// Those of [`Driver::receive`].
     pub fn receive(&mut self) -> io::Result<()> {
         self.tell_ways();
-        let Carrier { session, driver, gathering, read_until, .. } = self;
-        let Some(driver) = driver else { return Ok(()) };
-        let read_until = core::mem::replace(read_until, Instant::ZERO);
-        if read_until > Instant::ZERO && driver.now() < read_until {
-            return Ok(());
+        let read_until = core::mem::replace(&mut self.read_until, Instant::ZERO);
+        if read_until > Instant::ZERO {
+            self.read_at = self.now();
+            if self.read_at < read_until {
+                return Ok(());
+            }
         }
+        self.lending(Self::receive_lent)
+    }
+
+    fn receive_lent(&mut self) -> io::Result<()> {
+        let Carrier { session, driver, gathering, read_at, .. } = self;
+        let Some(driver) = driver else { return Ok(()) };
         let mut largest = 0;
         let received = driver.receive_at_most(DEFAULT_RECEIVE_BOUND, |now, unix, from, datagram, out| {
             largest = largest.max(datagram.len());
             session.handle_datagram(now, unix, from, datagram, out);
         });
+        *read_at = driver.now();
         if matches!(received, Ok(false)) {
-            gathering.note_emptied(driver.now());
+            gathering.note_emptied(*read_at);
         }
-        gathering.note_largest(driver.now(), largest);
+        gathering.note_largest(*read_at, largest);
         self.hear_refusals();
         received.map(drop)
+    }
+
+    /// [`Session::take`] of this session.
+    pub fn take(&mut self, tick: &mut Tick) {
+        let mut lent = Lent::take();
+        self.session.swap_memory(&mut lent.host);
+        self.session.take(tick);
+        self.session.swap_memory(&mut lent.host);
+        lent.give_back();
+    }
+
+    /// [`Session::take_inputs`] of this session.
+    pub fn take_inputs(&mut self) {
+        let Carrier { session, driver, closed_at, .. } = self;
+        session.take_inputs(|| driver.as_ref().map_or(*closed_at, Driver::now));
+    }
+
+    /// Runs a call with memory that the thread's endpoints share.
+    fn lending<T>(&mut self, call: impl FnOnce(&mut Self) -> T) -> T {
+        let mut lent = Lent::take();
+        self.swap_memory(&mut lent);
+        let result = call(self);
+        self.swap_memory(&mut lent);
+        lent.give_back();
+        result
+    }
+
+    fn swap_memory(&mut self, lent: &mut Lent) {
+        self.session.swap_memory(&mut lent.host);
+        if let Some(driver) = &mut self.driver {
+            driver.swap_memory(lent);
+        }
     }
 
     /// Gives a peer the address of its code, by which all reach it, and the players that carry for it.
@@ -141,8 +190,10 @@ impl Carrier {
 
     /// Sends the session's datagrams for a tick. Does nothing once closed.
     pub fn transmit(&mut self) {
-        let Some((session, driver)) = self.parts() else { return };
-        driver.transmit(|now, out| session.transmit(now, out));
+        self.lending(|carrier| {
+            let Some((session, driver)) = carrier.parts() else { return };
+            driver.transmit(|now, out| session.transmit(now, out));
+        });
         self.end_linger();
     }
 
@@ -175,41 +226,46 @@ impl Carrier {
     ///
     /// Those of [`Driver::receive`]. Pending datagrams were sent all the same.
     pub fn step(&mut self) -> io::Result<Next> {
+        self.lending(Self::step_lent)
+    }
+
+    fn step_lent(&mut self) -> io::Result<Next> {
         self.hear_refusals();
         self.tell_ways();
-        let Carrier { session, driver, gathering, read_until, .. } = self;
+        let Carrier { session, driver, gathering, read_until, read_at, .. } = self;
         let Some(driver) = driver else { return Ok(Next::Over) };
         let (mut read, mut largest) = (false, 0);
         let received = driver.receive_at_most(READ_BOUND, |now, unix, from, datagram, out| {
             (read, largest) = (true, largest.max(datagram.len()));
+            session.host().prefetch_parts();
             session.handle_datagram(now, unix, from, datagram, out);
         });
         let more_waits = matches!(received, Ok(true));
         let received_at = driver.now();
+        *read_at = received_at;
         // A virtual network's time stands still from one call to the next.
         let emptied = matches!(received, Ok(false)) && driver.socket().is_some();
         *read_until = if emptied { received_at + JUST_EMPTIED } else { Instant::ZERO };
         let meets = driver.rendezvous().is_some();
         if meets || session.is_lingering() || gathering.asks(received_at, more_waits) {
-            let sent = driver.transmit(|now, out| {
+            let sent = driver.transmit_at(received_at, |now, out| {
                 session.transmit_between(now, out);
                 out.entries().iter().map(|(_, bytes)| bytes.len()).max()
             });
             largest = largest.max(sent.unwrap_or(0));
         }
-        let now = driver.now();
-        gathering.note_largest(now, largest);
+        gathering.note_largest(received_at, largest);
         let turn = received.map(|more_waits| {
             if more_waits {
                 return Next::Pause(BETWEEN_TURNS);
             }
             if read {
-                gathering.note_emptied(now);
+                gathering.note_emptied(received_at);
             }
             // Only now, because computing it visits each peer.
             let due = session.next_deadline().min(driver.next_delivery());
             gathering.note_due(due);
-            Next::Wait(due - now)
+            Next::Wait(due - received_at)
         });
         self.end_linger();
         turn.map(|turn| if self.is_closed() { Next::Over } else { turn })
@@ -239,7 +295,8 @@ impl Carrier {
 
     /// Closes a session that is done lingering.
     fn end_linger(&mut self) {
-        if self.driver.as_ref().is_some_and(|driver| self.session.has_lingered(driver.now())) {
+        let lingers = self.session.is_lingering();
+        if lingers && self.driver.as_ref().is_some_and(|driver| self.session.has_lingered(driver.now())) {
             self.close();
         }
     }

@@ -12,6 +12,7 @@ mod entropy;
 pub mod files;
 mod gathering;
 mod hub;
+mod lent;
 pub mod meeting;
 mod polled;
 pub mod proxy;

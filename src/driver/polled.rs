@@ -11,14 +11,18 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::SystemTime;
 
 use super::capture::{Capture, Captured, Way};
+use super::lent::Lent;
 use super::simulated::{HostId, VirtualNetwork};
 use super::udp::{DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters, UdpSocket};
 use crate::netsim::conditions::{Conditions, ConditionsError};
 use crate::netsim::link::{Link, LinkCounters};
 use crate::rendezvous::carrying::CarryCounters;
 use crate::rendezvous::{CARRIED_HEAD, CarriedHere, Handled, MemberRelay, RendezvousClient};
-use crate::store::Datagrams;
+use crate::store::{Datagrams, prefetch};
 use crate::time::{Duration, Instant, UnixSeconds};
+
+/// How long the wall clock needn't be read again: it counts seconds.
+const UNIX_LASTS: Duration = Duration::from_millis(100);
 
 /// A real socket or a place on a virtual network.
 #[derive(Debug)]
@@ -37,6 +41,8 @@ pub struct Driver {
     members: Option<Box<MemberRelay>>,
     out: Datagrams,
     log: Option<Log>,
+    /// The wall clock as it was read last, and until when that is good enough for tokens.
+    unix: (UnixSeconds, Instant),
 }
 
 impl core::fmt::Debug for Driver {
@@ -89,7 +95,15 @@ impl Driver {
     }
 
     fn over(port: Port) -> Self {
-        Driver { port, link: None, rendezvous: None, members: None, out: Datagrams::new(), log: None }
+        Driver {
+            port,
+            link: None,
+            rendezvous: None,
+            members: None,
+            out: Datagrams::new(),
+            log: None,
+            unix: (UnixSeconds(0), Instant::ZERO),
+        }
     }
 
     /// Puts a link with bad conditions before all that is sent. Its packets leave when the driver is called.
@@ -198,13 +212,19 @@ impl Driver {
         bound: usize,
         mut handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
     ) -> io::Result<bool> {
-        let (mut last, unix) = (None, self.unix());
-        let Driver { port, rendezvous, members, out, log, .. } = self;
+        let mut last = None;
+        let Driver { port, rendezvous, members, out, log, unix: (unix, unix_until), .. } = self;
+        // A virtual network's moves by leaps.
+        let virtual_unix = port.virtual_unix();
         let result = port.receive(bound, log.is_some(), |now, from, datagram| {
             if let Some(log) = &log {
                 log.received(now, from, datagram);
             }
             last = Some(now);
+            if now >= *unix_until {
+                (*unix, *unix_until) = (unix_now(), now + UNIX_LASTS);
+            }
+            let unix = virtual_unix.unwrap_or(*unix);
             let (mut from, mut skipped) =
                 match rendezvous.as_mut().map(|it| it.handle_datagram(now, from, datagram, out)) {
                     None => (from, 0),
@@ -219,16 +239,41 @@ impl Driver {
             }
             handle(now, unix, from, &mut datagram[skipped..], out);
         });
-        self.send(last.unwrap_or_else(|| self.now()));
+        if self.sends_between() {
+            self.send(last.unwrap_or_else(|| self.now()));
+        }
         result
     }
 
     /// Sends the datagrams that `write` appends.
     pub fn transmit<T>(&mut self, write: impl FnOnce(Instant, &mut Datagrams) -> T) -> T {
-        let now = self.now();
+        self.transmit_at(self.now(), write)
+    }
+
+    /// Like [`Driver::transmit`], by a clock that was just read.
+    pub(super) fn transmit_at<T>(
+        &mut self,
+        now: Instant,
+        write: impl FnOnce(Instant, &mut Datagrams) -> T,
+    ) -> T {
         let result = write(now, &mut self.out);
         self.send(now);
         result
+    }
+
+    /// Has the socket fetched into the processor's cache.
+    pub fn prefetch(&self) {
+        if let Port::Udp { socket, .. } = &self.port {
+            prefetch(&**socket);
+        }
+    }
+
+    /// Exchanges the memory that its calls need.
+    pub(super) fn swap_memory(&mut self, lent: &mut Lent) {
+        core::mem::swap(&mut self.out, &mut lent.out);
+        if let Port::Udp { socket, .. } = &mut self.port {
+            socket.swap_memory(&mut lent.udp);
+        }
     }
 
     // See `UdpSocket::watch_refusals`.
@@ -271,6 +316,11 @@ impl Driver {
         }
         self.send_out(self.now());
         self.flush_capture();
+    }
+
+    /// Whether a call that takes nothing may send something.
+    fn sends_between(&self) -> bool {
+        !self.out.is_empty() || self.members.is_some() || self.rendezvous.is_some() || self.link.is_some()
     }
 
     fn send(&mut self, now: Instant) {
@@ -327,6 +377,14 @@ impl Log {
 }
 
 impl Port {
+    /// The wall clock of a virtual network.
+    fn virtual_unix(&self) -> Option<UnixSeconds> {
+        match self {
+            Port::Udp { .. } => None,
+            Port::Simulated { network, .. } => Some(network.unix()),
+        }
+    }
+
     /// With `one_time`, all datagrams have the time of the first.
     fn receive(
         &mut self,

@@ -47,8 +47,8 @@ pub(super) struct Visited {
     pub(super) next: Instant,
     /// The kinds of [`News`] that wait.
     pub(super) news: u8,
-    /// The visit changed what there is to do at the other pace.
-    pub(super) changed: bool,
+    /// When it has something to do at the other pace, as of this visit; ZERO if that must be recomputed. None: as before.
+    pub(super) other: Option<Instant>,
 }
 
 /// By slot, what is known of a peer; nothing of one that isn't there.
@@ -132,24 +132,29 @@ impl Schedule {
             let (mut ahead, mut later) = (ones(due).skip(1).map(slot_of), ones(due).skip(2).map(slot_of));
             for bit in ones(due) {
                 let slot = slot_of(bit);
-                let Some(Visited { next, news, changed }) = visit(slot, [ahead.next(), later.next()]) else {
-                    continue;
-                };
-                if changed || next == Instant::ZERO {
-                    // Only then: otherwise the two paces, taking turns, would visit everybody each time.
-                    self.marks[word].due[other] |= 1 << bit;
-                }
-                self.set_news(slot, news);
-                if next == Instant::ZERO {
-                    self.marks[word].due[this] |= 1 << bit;
-                } else {
-                    self.paces[this].at[slot] = next;
-                    self.paces[this].timers.set(slot, next);
+                let Some(visited) = visit(slot, [ahead.next(), later.next()]) else { continue };
+                self.set_news(slot, visited.news);
+                self.put(this, slot, visited.next);
+                // Unless it changed: otherwise the two paces, taking turns, would visit everybody each time.
+                if let Some(at) = visited.other.or((visited.next == Instant::ZERO).then_some(Instant::ZERO)) {
+                    self.put(other, slot, at);
                 }
             }
         }
         if pace == Pace::Between {
             self.settle();
+        }
+    }
+
+    /// Sets when a peer has something to do at a pace; ZERO marks it.
+    fn put(&mut self, pace: usize, slot: usize, at: Instant) {
+        let (due, bit) = (&mut self.marks[slot / SLOTS].due[pace], 1 << (slot % SLOTS));
+        if at == Instant::ZERO {
+            *due |= bit;
+        } else {
+            *due &= !bit;
+            self.paces[pace].at[slot] = at;
+            self.paces[pace].timers.set(slot, at);
         }
     }
 
@@ -229,12 +234,17 @@ mod tests {
             schedule.visit_due(now, pace, |slot, _| {
                 visited.push(slot);
                 let waits = if rng.chance(0.2) { 0 } else { millis + 1 + rng.below(150) };
-                let (next, changed) = (Instant::from_millis(waits), rng.chance(0.5));
-                if changed || waits == 0 {
+                let next = Instant::from_millis(waits);
+                let later = Instant::from_millis(millis + 1 + rng.below(150));
+                let other = rng.chance(0.5).then(|| if rng.chance(0.5) { Instant::ZERO } else { later });
+                if waits == 0 {
                     expected[slot] = [Instant::ZERO; 2];
                 }
                 expected[slot][pace as usize] = next;
-                Some(Visited { next, news: 0, changed })
+                if let Some(other) = other {
+                    expected[slot][1 - pace as usize] = other;
+                }
+                Some(Visited { next, news: 0, other })
             });
             assert_eq!(visited, due, "{pace:?} at {millis}");
             visits += visited.len();

@@ -3,7 +3,7 @@
 //! Promises: received messages are handed over once. If the game's own code raises on one message, that message is
 //! dropped, and all others wait for the next receive.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyAttributeError, PyValueError};
@@ -121,35 +121,16 @@ impl FromIterator<(PeerHandle, Notification)> for NotificationTable {
 ///             case tw.Disconnected(): ...
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Inbox {
-    /// Connections made and ended, in order; on a :class:`Peer` what happened to players.
-    #[pyo3(get)]
-    events: Py<PyList>,
-    /// ``(client, message)`` pairs on a server, messages on a client; in order within a channel. Those of latest
-    /// channels are in :attr:`latest`.
-    #[pyo3(get)]
-    messages: Py<PyList>,
-    /// Values of latest channels: ``(client, key, message)`` on a server, ``(key, message)`` on a client.
-    #[pyo3(get)]
-    latest: Py<PyList>,
-    /// Payloads: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client.
-    #[pyo3(get)]
-    payloads: Py<PyList>,
-    /// Gaps in redundant channels: how many messages never arrived, as ``(client, channel, count)`` on a
-    /// server, ``(channel, count)`` on a client.
-    #[pyo3(get)]
-    missed: Py<PyList>,
-    /// Chunks that the peer sent, whole and verified, in the order of its calls of ``send_chunk``.
-    #[pyo3(get)]
-    chunks: Py<PyList>,
-    /// Chunks of the peer that failed: ``(client, label, error)`` on a server, ``(label, error)`` on a client.
-    /// The error is a sentence.
-    #[pyo3(get)]
-    chunk_failures: Py<PyList>,
-    /// Events of a client's ghosts: first spawns and despawns in order, then changes. None for
-    /// classes taken as columns, and none on a server.
-    #[pyo3(get)]
-    ghosts: Py<PyList>,
-    notifications: Arc<NotificationTable>,
+    events: List,
+    messages: List,
+    latest: List,
+    payloads: List,
+    missed: List,
+    chunks: List,
+    chunk_failures: List,
+    ghosts: List,
+    /// None if there are none.
+    notifications: Option<Arc<NotificationTable>>,
     /// None if they weren't asked for.
     packets: Option<Arc<Packets>>,
     columns: Vec<Columns>,
@@ -157,6 +138,28 @@ pub(crate) struct Inbox {
     has_senders: bool,
     /// The endpoint's waiting calls and the tick they belong to, if any; weak.
     calls: Option<(Weak<Desk>, u64)>,
+}
+
+/// A list of an inbox, made when it has something or the game looks at it: most ticks have only one kind of things.
+struct List(OnceLock<Py<PyList>>);
+
+impl List {
+    /// Takes these objects.
+    fn of(py: Python<'_>, objects: &mut Vec<Py<PyAny>>) -> PyResult<Self> {
+        if objects.is_empty() {
+            return Ok(List(OnceLock::new()));
+        }
+        PyList::new(py, objects.drain(..)).map(|list| List(OnceLock::from(list.unbind())))
+    }
+
+    /// The list, always the same.
+    fn get<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
+        if self.0.get().is_none() {
+            // Made before the lock is taken, because making it may run other code. Another thread may be first.
+            let _ = self.0.set(PyList::empty(py).unbind());
+        }
+        self.0.wait().bind(py)
+    }
 }
 
 /// The messages of a class that comes as columns.
@@ -168,11 +171,63 @@ struct Columns {
 
 #[pymethods]
 impl Inbox {
+    /// Connections made and ended, in order; on a :class:`Peer` what happened to players.
+    #[getter]
+    fn events<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
+        self.events.get(py)
+    }
+
+    /// ``(client, message)`` pairs on a server, messages on a client; in order within a channel. Those of latest
+    /// channels are in :attr:`latest`.
+    #[getter]
+    fn messages<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
+        self.messages.get(py)
+    }
+
+    /// Values of latest channels: ``(client, key, message)`` on a server, ``(key, message)`` on a client.
+    #[getter]
+    fn latest<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
+        self.latest.get(py)
+    }
+
+    /// Payloads: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client.
+    #[getter]
+    fn payloads<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
+        self.payloads.get(py)
+    }
+
+    /// Gaps in redundant channels: how many messages never arrived, as ``(client, channel, count)`` on a
+    /// server, ``(channel, count)`` on a client.
+    #[getter]
+    fn missed<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
+        self.missed.get(py)
+    }
+
+    /// Chunks that the peer sent, whole and verified, in the order of its calls of ``send_chunk``.
+    #[getter]
+    fn chunks<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
+        self.chunks.get(py)
+    }
+
+    /// Chunks of the peer that failed: ``(client, label, error)`` on a server, ``(label, error)`` on a client.
+    /// The error is a sentence.
+    #[getter]
+    fn chunk_failures<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
+        self.chunk_failures.get(py)
+    }
+
+    /// Events of a client's ghosts: first spawns and despawns in order, then changes. None for
+    /// classes taken as columns, and none on a server.
+    #[getter]
+    fn ghosts<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
+        self.ghosts.get(py)
+    }
+
     /// Whether messages sent with ``notify=True``, and payloads, arrived: each is reported
     /// exactly once while its connection lasts.
     #[getter]
     fn notifications(&self) -> Notifications {
-        Notifications(self.notifications.clone())
+        Notifications(self.notifications.clone().unwrap_or_default())
     }
 
     /// Whether packets were delivered or lost, each reported once; at most the newest 1,024 of a connection.
@@ -240,14 +295,14 @@ impl Inbox {
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        let (events, messages) = (self.events.bind(py).len(), self.messages.bind(py).len());
+        let (events, messages) = (self.events.get(py).len(), self.messages.get(py).len());
         format!("<Inbox of {events} events and {messages} messages>")
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let lists = [&self.events, &self.messages, &self.latest, &self.payloads, &self.missed];
         let lists = lists.into_iter().chain([&self.chunks, &self.chunk_failures, &self.ghosts]);
-        lists.into_iter().try_for_each(|list| visit.call(list))?;
+        lists.into_iter().try_for_each(|list| visit.call(list.0.get()))?;
         self.columns.iter().try_for_each(|columns| visit.call(&columns.class))
     }
 }
@@ -274,7 +329,7 @@ impl Everything {
             let place = *lock(&self.place);
             let Some(list) = lists.get(place.0) else { return Ok(None) };
             // Nothing is locked meanwhile: without a GIL, looking into a list may wait for other threads.
-            let item = list.bind(py).get_item(place.1).ok();
+            let item = list.get(py).get_item(place.1).ok();
             let next = if item.is_some() { (place.0, place.1 + 1) } else { (place.0 + 1, 0) };
             {
                 let mut now = lock(&self.place);
@@ -502,14 +557,17 @@ impl Pending {
 
     /// Hands everything over.
     pub(super) fn take(&mut self, py: Python<'_>, calls: Option<(Weak<Desk>, u64)>) -> PyResult<Inbox> {
-        let list = |objects: &mut Vec<Py<PyAny>>| PyList::new(py, objects.drain(..)).map(Bound::unbind);
-        let (tables, arena) = self.tick.inbox.take_tables();
-        let arena = Arc::new(arena);
-        let columns = self.columns.iter().zip(tables).map(|((class, schema), table)| {
-            let rows = Arc::new(Received::new(schema.get(), table, arena.clone()));
-            Columns { class: class.clone_ref(py), schema: schema.clone_ref(py), rows }
-        });
-        let columns = columns.collect();
+        let list = |objects: &mut Vec<Py<PyAny>>| List::of(py, objects);
+        let mut columns = Vec::new();
+        if !self.columns.is_empty() {
+            let (tables, arena) = self.tick.inbox.take_tables();
+            let arena = Arc::new(arena);
+            columns.extend(self.columns.iter().zip(tables).map(|((class, schema), table)| {
+                let rows = Arc::new(Received::new(schema.get(), table, arena.clone()));
+                Columns { class: class.clone_ref(py), schema: schema.clone_ref(py), rows }
+            }));
+        }
+        let told = &mut self.tick.notifications;
         Ok(Inbox {
             events: list(&mut self.events)?,
             messages: list(&mut self.messages)?,
@@ -519,7 +577,7 @@ impl Pending {
             chunks: list(&mut self.chunks)?,
             chunk_failures: list(&mut self.chunk_failures)?,
             ghosts: list(&mut self.ghosts)?,
-            notifications: Arc::new(self.tick.notifications.drain(..).collect()),
+            notifications: (!told.is_empty()).then(|| Arc::new(told.drain(..).collect())),
             packets: self
                 .packet_notifications
                 .then(|| Arc::new(self.tick.packet_notifications.drain(..).collect())),

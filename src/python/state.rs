@@ -17,7 +17,7 @@ use crate::driver::{AFTER_ERROR, BETWEEN_TURNS, Carrier, Driver, Next, Service};
 use crate::endpoint::{Goodbye, Host, PeerHandle};
 use crate::replication::Interests;
 use crate::session::{Ghosts, Session, Tick};
-use crate::store::Datagrams;
+use crate::store::{Datagrams, prefetch};
 use crate::time::Instant;
 use crate::transport::{Attribute, Column, Read};
 
@@ -32,7 +32,7 @@ pub(super) struct State {
     /// A socket error that wasn't raised yet.
     pub(super) failed: Option<std::io::Error>,
     /// None while objects are being made of it.
-    pub(super) pending: Option<Pending>,
+    pub(super) pending: Option<Box<Pending>>,
     pub(super) transfers: Transfers,
     /// For a server whose protocol has ghosts.
     pub(super) interests: Option<Interests>,
@@ -62,7 +62,7 @@ impl State {
             calls: Arc::default(),
             asking: false,
             failed: None,
-            pending: Some(pending),
+            pending: Some(Box::new(pending)),
             transfers: Transfers::default(),
             interests: None,
             unfinished: false,
@@ -70,6 +70,17 @@ impl State {
             #[cfg(feature = "faults")]
             broken: false,
         }
+    }
+
+    /// Has the memory fetched that the next receive needs: the socket, the client's connection, and what the game gets.
+    pub(super) fn prefetch(&self) {
+        if let Some(driver) = self.carrier.driver() {
+            driver.prefetch();
+        }
+        if let Some(pending) = &self.pending {
+            prefetch(&**pending);
+        }
+        self.host().prefetch();
     }
 
     /// The endpoint, to read.
@@ -141,8 +152,8 @@ impl State {
     }
 
     pub(super) fn look_for_drops(&mut self) -> Option<Dropped> {
-        let now = self.carrier.driver()?.now();
-        if !self.drops.is_due(now) {
+        let now = self.carrier.read_at();
+        if self.is_closed() || !self.drops.is_due(now) {
             return None;
         }
         let counted = self.counted();

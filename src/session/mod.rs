@@ -27,7 +27,7 @@ pub use timing::Timing;
 use core::net::SocketAddr;
 
 use self::timing::Features;
-use crate::endpoint::{Event, Goodbye, Host, MAX_LINGER, PeerHandle};
+use crate::endpoint::{CallMemory, Event, Goodbye, Host, MAX_LINGER, PeerHandle};
 use crate::replication::Mirror;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
@@ -114,6 +114,11 @@ impl Session {
         &mut self.host
     }
 
+    /// [`Host::swap_memory`] of this endpoint.
+    pub fn swap_memory(&mut self, memory: &mut CallMemory) {
+        self.host.swap_memory(memory);
+    }
+
     /// A number that differs after each [`Session::change`].
     pub fn version(&self) -> u64 {
         self.version
@@ -138,9 +143,12 @@ impl Session {
         }
     }
 
-    /// Takes the inputs for the tick that now begins: once a tick, after [`Session::take`].
-    pub fn take_inputs(&mut self, now: Instant) {
-        let tick = self.tick();
+    /// Takes the inputs for the tick that now begins, by this clock: once a tick, after [`Session::take`].
+    pub fn take_inputs(&mut self, clock: impl FnOnce() -> Instant) {
+        if self.timing.inputs().is_none() {
+            return;
+        }
+        let (now, tick) = (clock(), self.tick());
         if let Timing::Server(timing) = &mut self.timing {
             timing.take(now, tick);
         }

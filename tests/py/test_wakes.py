@@ -75,6 +75,43 @@ def test_who_says_nothing_acks_no_more_often_than_acks_are_due() -> None:
         assert server.counters["packets.acked"] - acked >= 230
 
 
+@pytest.mark.parametrize("late", [0.01, 0.03])
+def test_a_flush_sends_the_ack_that_a_wake_put_off_once_it_is_due(late: float) -> None:
+    network = tw.SimulatedNetwork()
+    with connected(network, tw.unreliable()) as (server, client):
+        for _ in range(20):
+            client.send(Chat(1, "up"), 0)
+            server.send(server.clients[0], Chat(1, "down"), 0)
+            client.flush()
+            server.flush()
+            network.advance(0.01)
+            assert wake(client) == 1
+            server.receive()
+            sent = client.counters["packets.sent"]
+            # Nobody steps from now on.
+            network.advance(late)
+            client.flush()
+            assert client.counters["packets.sent"] - sent == (late > 0.025)
+
+
+def test_the_lists_of_an_inbox_stay_the_same() -> None:
+    network = tw.SimulatedNetwork()
+    with connected(network, tw.unreliable()) as (server, client):
+        server.send(server.clients[0], Chat(1, "down"), 0)
+        server.flush()
+        network.advance(0.01)
+        inbox = client.receive()
+        assert [chat.text for chat in inbox.messages] == ["down"]
+        names = "events", "messages", "latest", "payloads", "missed", "chunks", "chunk_failures", "ghosts"
+        for name in names:
+            found = getattr(inbox, name)
+            assert isinstance(found, list)
+            assert getattr(inbox, name) is found
+        inbox.latest.append((0, Chat(1, "the game's own")))
+        assert [chat.text for chat in inbox] == ["down", "the game's own"]
+        assert len(inbox.notifications.slot) == 0
+
+
 def test_a_wake_asks_the_system_once() -> None:
     protocol = make_protocol(channels=[tw.unreliable()])
     with (

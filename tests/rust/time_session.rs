@@ -86,7 +86,8 @@ impl Line {
         }
         let mut tick = Tick::default();
         self.server.take(&mut tick);
-        self.server.take_inputs(self.now);
+        let now = self.now;
+        self.server.take_inputs(|| now);
         self.note(tick);
         self.server.transmit(self.now, &mut out);
         let mut datagrams: Vec<Vec<u8>> = out.iter().map(|(_, datagram)| datagram.to_vec()).collect();

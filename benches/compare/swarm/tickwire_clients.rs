@@ -11,11 +11,11 @@ use std::sync::Arc;
 use tickwire::driver::udp::UdpConfig;
 use tickwire::driver::{Driver, OsEntropy};
 use tickwire::endpoint::{
-    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, Inbox, PeerHandle,
+    CallMemory, ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, Inbox, PeerHandle,
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::transport::{
-    Body, ChannelConfig, ChannelKind, ConnectionConfig, Message, MessageType, Protocol, Resend, Scratch,
+    Body, ChannelConfig, ChannelKind, ConnectionConfig, Message, MessageType, Protocol, Resend,
     SendOptions,
 };
 use tickwire::wire::{BitSink, BitWriter, Kind, Schema};
@@ -80,13 +80,13 @@ pub(crate) struct Shared {
     protocol: Arc<Protocol>,
     request: Message,
     inbox: Inbox,
-    scratch: Scratch,
+    memory: CallMemory,
 }
 
 impl Shared {
     pub(crate) fn new(declared: Declared) -> Rc<RefCell<Self>> {
         let (protocol, request) = (protocol(declared), declared.request());
-        Rc::new(RefCell::new(Shared { protocol, request, inbox: Inbox::new(), scratch: Scratch::default() }))
+        Rc::new(RefCell::new(Shared { protocol, request, inbox: Inbox::new(), memory: CallMemory::default() }))
     }
 }
 
@@ -133,8 +133,8 @@ impl TickwireClient {
 impl Client for TickwireClient {
     fn tick(&mut self, counts: &mut Counts) {
         let TickwireClient { endpoint, server, driver, shared } = self;
-        let Shared { request, inbox, scratch, .. } = &mut *shared.borrow_mut();
-        endpoint.swap_scratch(scratch);
+        let Shared { request, inbox, memory, .. } = &mut *shared.borrow_mut();
+        endpoint.swap_memory(memory);
         driver
             .receive(|now, unix, from, datagram, out| {
                 endpoint.handle_datagram(now, unix, from, datagram, out);
@@ -151,7 +151,7 @@ impl Client for TickwireClient {
             counts.sent += u64::from(sent.is_ok());
         }
         driver.transmit(|now, out| endpoint.transmit(now, out));
-        endpoint.swap_scratch(scratch);
+        endpoint.swap_memory(memory);
     }
 
     fn connected(&self) -> bool {

@@ -9,6 +9,7 @@ use std::sync::{PoisonError, TryLockError};
 
 use super::sync::{Arc, Mutex, MutexGuard};
 use super::{DriverThread, Poller, Service};
+use crate::store::prefetch;
 
 /// A service, with a thread or without one. Dropping it ends the thread, and closes nothing.
 #[derive(Debug)]
@@ -37,6 +38,11 @@ impl<S: Service> Shared<S> {
         let service = lock(&self.service);
         // Checked under the lock, because the thread reports a panic before it releases the lock.
         self.failure().map_or(Ok(service), Err)
+    }
+
+    /// Has the service's memory fetched, lock and all, which is needed soon.
+    pub fn prefetch(&self) {
+        prefetch(&*self.service);
     }
 
     /// Takes the lock if it is free, even after a panic.

@@ -43,7 +43,11 @@ impl Gso {
     }
 
     /// Whether datagrams of that length to `to` may leave as one.
-    pub(super) fn allows(&self, to: SocketAddr, segment: u16, now: Duration) -> bool {
+    pub(super) fn allows(&self, to: SocketAddr, segment: u16, now: impl FnOnce() -> Duration) -> bool {
+        if self.refused.is_empty() && self.off_until.is_zero() {
+            return self.is_supported;
+        }
+        let now = now();
         let is_free =
             |refused: &Refused| refused.to != to || segment < refused.segment || refused.until <= now;
         self.is_supported && self.off_until <= now && self.refused.iter().all(is_free)
@@ -94,13 +98,16 @@ mod tests {
         let mut gso = Gso::new(true);
         gso.refused(peer(1), 1200, true, NOW);
         let asked = [(1, 1200), (1, 1201), (1, 1199), (2, 1200)];
-        assert_eq!(asked.map(|(to, segment)| gso.allows(peer(to), segment, NOW)), [false, false, true, true]);
-        assert!(gso.allows(peer(1), 1200, LATER));
+        assert_eq!(
+            asked.map(|(to, segment)| gso.allows(peer(to), segment, || NOW)),
+            [false, false, true, true]
+        );
+        assert!(gso.allows(peer(1), 1200, || LATER));
         gso.refused(peer(1), 600, true, NOW);
-        assert!(!gso.allows(peer(1), 10, NOW), "twice: it isn't the length");
+        assert!(!gso.allows(peer(1), 10, || NOW), "twice: it isn't the length");
         gso.refused(peer(1), 1200, true, LATER);
-        assert!(gso.allows(peer(1), 1199, LATER), "a new time begins with the length again");
-        assert!(!Gso::new(false).allows(peer(1), 10, NOW));
+        assert!(gso.allows(peer(1), 1199, || LATER), "a new time begins with the length again");
+        assert!(!Gso::new(false).allows(peer(1), 10, || NOW));
     }
 
     #[test]
@@ -108,7 +115,7 @@ mod tests {
         let mut gso = Gso::new(true);
         for round in 0..100 {
             gso.refused(peer(1), 1200, true, NOW + REFUSED_FOR * round);
-            assert!(gso.allows(peer(2), 1200, NOW));
+            assert!(gso.allows(peer(2), 1200, || NOW));
         }
         let mut gso = Gso::new(true);
         let all_refuse =
@@ -116,15 +123,15 @@ mod tests {
         all_refuse(&mut gso, 7);
         gso.taken();
         gso.refused(peer(8), 1200, true, NOW);
-        assert!(gso.allows(peer(9), 1200, NOW), "somebody took it in between");
+        assert!(gso.allows(peer(9), 1200, || NOW), "somebody took it in between");
         let mut gso = Gso::new(true);
         (0..100).for_each(|n| gso.refused(peer(n), 1200, false, NOW));
-        assert!(gso.allows(peer(100), 1200, NOW), "too long for them says nothing of others");
+        assert!(gso.allows(peer(100), 1200, || NOW), "too long for them says nothing of others");
         assert_eq!(gso.refused.len(), MAX_REFUSED);
         let mut gso = Gso::new(true);
         all_refuse(&mut gso, 8);
-        assert!(!gso.allows(peer(9), 1, NOW) && gso.allows(peer(9), 1200, LATER));
+        assert!(!gso.allows(peer(9), 1, || NOW) && gso.allows(peer(9), 1200, || LATER));
         gso.refused(peer(9), 1200, true, LATER);
-        assert!(!gso.allows(peer(10), 1, LATER), "one more is enough then");
+        assert!(!gso.allows(peer(10), 1, || LATER), "one more is enough then");
     }
 }

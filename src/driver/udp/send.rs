@@ -9,7 +9,6 @@ use super::errors::is_out_of_buffers;
 use super::runs::{Run, gather};
 use super::{Calls, UdpSocket, plain, refuses_to_cut};
 use crate::store::Datagrams;
-use crate::time::Duration;
 
 impl UdpSocket {
     /// Sends one datagram; false if it could not be sent now, which is counted and no worse than a loss on the way.
@@ -32,12 +31,13 @@ impl UdpSocket {
     /// Sends a batch in order, and continues after errors: everything is in the counters.
     pub fn send_batch(&mut self, batch: &Datagrams) {
         let mut runs = std::mem::take(&mut self.runs);
-        let (mut rest, now) = (batch.entries(), self.age());
+        let mut rest = batch.entries();
         while !rest.is_empty() {
-            gather(rest, |to, segment| self.gso.allows(to, segment, now), self.calls.batch(), &mut runs);
+            let allows = |to, segment| self.gso.allows(to, segment, || self.age());
+            gather(rest, allows, self.calls.batch(), &mut runs);
             let done = match self.send_runs(batch.arena(), &runs) {
                 Ok(datagrams) => datagrams,
-                Err(error) => self.send_apart(batch.arena(), rest, &runs, &error, now),
+                Err(error) => self.send_apart(batch.arena(), rest, &runs, &error),
             };
             rest = rest.get(done..).unwrap_or_default();
         }
@@ -51,7 +51,6 @@ impl UdpSocket {
         entries: &[(SocketAddr, Range<usize>)],
         runs: &[Run],
         error: &io::Error,
-        now: Duration,
     ) -> usize {
         let Some(&Run { to, count, segment, .. }) = runs.first() else { return 1 };
         if self.count_unsent(error, count as u64) {
@@ -68,7 +67,7 @@ impl UdpSocket {
         }
         // If none can be sent alone either, GSO wasn't the reason.
         if sent > 0 {
-            self.gso.refused(to, segment, refuses_to_cut(error), now);
+            self.gso.refused(to, segment, refuses_to_cut(error), self.age());
         }
         count
     }

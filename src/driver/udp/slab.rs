@@ -38,7 +38,9 @@ pub(super) struct Piece {
 /// Slots of equal length, with their contents.
 #[derive(Debug)]
 pub(super) struct Slab {
+    /// Of as many slots or more, or none yet.
     memory: Vec<u8>,
+    slots: usize,
     slot: usize,
     /// From the beginning of one slot to that of the next.
     stride: usize,
@@ -54,7 +56,7 @@ impl Slab {
         let stride = slot.next_multiple_of(64);
         let stride = if stride.is_multiple_of(4096) { stride + COLOUR } else { stride };
         let max_slots = max_slots.min(MAX_BYTES / stride).max(1);
-        Slab { memory: vec![0; stride], slot, stride, max_slots, arrived: Vec::new(), next: (0, 0) }
+        Slab { memory: Vec::new(), slots: 1, slot, stride, max_slots, arrived: Vec::new(), next: (0, 0) }
     }
 
     /// Drops the contents, and returns at most `count` slots to read into, with the list in which to record, in
@@ -63,17 +65,20 @@ impl Slab {
         &mut self,
         count: usize,
     ) -> (impl ExactSizeIterator<Item = &mut [u8]>, &mut Vec<Arrived>) {
-        let slots = self.memory.len() / self.stride;
         let joined = self.arrived.iter().any(|arrived| arrived.segment < arrived.len);
         let most = if joined { (MAX_JOINED_BYTES / self.stride).max(1) } else { self.max_slots };
-        if self.arrived.len() == slots && slots < most {
-            self.memory = vec![0; (slots * 4).min(most) * self.stride];
+        if self.arrived.len() == self.slots && self.slots < most {
+            self.slots = (self.slots * 4).min(most);
+        }
+        if self.memory.len() < self.slots * self.stride {
+            // Anew, as what is zeroed costs nothing until it is used.
+            self.memory = vec![0; self.slots * self.stride];
         }
         self.arrived.clear();
         self.next = (0, 0);
         let slot = self.slot;
         let slots = self.memory.chunks_exact_mut(self.stride).map(move |memory| &mut memory[..slot]);
-        (slots.take(count.min(most)), &mut self.arrived)
+        (slots.take(count.min(most).min(self.slots)), &mut self.arrived)
     }
 
     /// The next datagram not yet handed out.
@@ -89,6 +94,13 @@ impl Slab {
     /// Whether all was handed out.
     pub(super) fn is_empty(&self) -> bool {
         self.next.0 >= self.arrived.len()
+    }
+
+    /// Exchanges its memory for another slab's, unless datagrams wait in it.
+    pub(super) fn swap_memory(&mut self, memory: &mut Vec<u8>) {
+        if self.is_empty() {
+            core::mem::swap(&mut self.memory, memory);
+        }
     }
 
     /// The bytes of a piece, until the next refill.

@@ -135,6 +135,36 @@ fn each_of_many_peers_gets_its_own() {
     }
 }
 
+/// As endpoints of one thread do it, each of which has the memory for a call.
+#[test]
+fn sockets_that_share_memory_keep_what_waits_in_it() {
+    for config in ways() {
+        let (mut a, mut memory) = (socket(), UdpMemory::default());
+        let mut sockets = [(); 2].map(|()| bind(config));
+        for round in 0..4u8 {
+            let (mut received, mut calls) = ([vec![], vec![]], 0);
+            for n in 0..20 {
+                let [first, second] = sockets.each_ref().map(UdpSocket::local_address);
+                a.send_batch(&batch_of([(first, &[0, round, n][..]), (second, &[1, round, n])]));
+            }
+            sockets.iter_mut().for_each(|socket| assert!(socket.wait(SECOND).unwrap()));
+            while calls < 100_000 && received.iter().any(|received| received.len() < 20) {
+                calls += 1;
+                for (socket, received) in sockets.iter_mut().zip(&mut received) {
+                    socket.swap_memory(&mut memory);
+                    // Some of what one system call read waits for the next.
+                    let handle = |(), _, datagram: &mut [u8]| received.push(datagram.to_vec());
+                    socket.receive_each(3, || (), handle).unwrap();
+                    socket.swap_memory(&mut memory);
+                }
+            }
+            for (index, received) in (0..).zip(received) {
+                assert!(received.into_iter().eq((0..20).map(|n| vec![index, round, n])));
+            }
+        }
+    }
+}
+
 #[test]
 fn a_datagram_above_the_limit_is_counted_and_not_cut() {
     for config in ways() {

@@ -88,11 +88,9 @@ pub struct Host {
     /// Packet counts of connections that are over.
     ended: PacketCounters,
     ended_chunks: ChunkCounters,
-    packets: Packets,
     /// Until when the driver is taken to be awake between ticks.
     awake_until: Instant,
-    // Shared by all connections.
-    scratch: Scratch,
+    memory: CallMemory,
     incoming: IncomingChunks,
     /// The application ends all connections, and admits no new ones.
     closing: Option<Goodbye>,
@@ -105,6 +103,13 @@ pub struct Host {
     connection_counters: ConnectionCounters,
     /// Final statistics of ended connections whose last event is not taken, and of servers that we dialled.
     final_stats: HashMap<PeerHandle, FinalStats>,
+}
+
+/// Memory that a host's calls need, shared by all connections.
+#[derive(Debug, Default)]
+pub struct CallMemory {
+    scratch: Scratch,
+    packets: Packets,
 }
 
 /// Randomness of which a digest is kept: as secret as what was drawn, and reproducible from the same source.
@@ -195,9 +200,8 @@ impl Host {
             link_events: Vec::new(),
             ended: PacketCounters::default(),
             ended_chunks: ChunkCounters::default(),
-            packets: Packets::new(),
             awake_until: Instant::ZERO,
-            scratch: Scratch::default(),
+            memory: CallMemory::default(),
             incoming: IncomingChunks::new(chunks),
             closing: None,
             lingering: 0,
@@ -250,9 +254,9 @@ impl Host {
         self.links.dials()
     }
 
-    /// Lends memory to a client; a second call takes it back before another client gets it, like
+    /// Lends memory to a host, to be taken back after its next calls by another call of this, like
     /// [`Connection::swap_scratch`]. For many clients in one process.
-    pub fn swap_scratch(&mut self, scratch: &mut Scratch) {
-        core::mem::swap(&mut self.scratch, scratch);
+    pub fn swap_memory(&mut self, memory: &mut CallMemory) {
+        core::mem::swap(&mut self.memory, memory);
     }
 }

@@ -108,6 +108,9 @@ impl State {
     /// Notes the progress of transfers; called after everything that changes it.
     pub(in crate::python) fn note_transfers(&mut self) {
         let State { carrier, transfers, .. } = self;
+        if transfers.are_over() {
+            return;
+        }
         let now = carrier.now();
         transfers.note(carrier.session.change(), now);
     }

@@ -52,11 +52,13 @@ impl Transfers {
         }
     }
 
+    /// Whether there is nothing to note.
+    pub(in crate::python) fn are_over(&self) -> bool {
+        self.open.is_empty()
+    }
+
     /// Notes ended transfers, and the progress of the others.
     pub(in crate::python) fn note(&mut self, host: &mut Host, now: Instant) {
-        if self.open.is_empty() {
-            return;
-        }
         let mut events = Vec::new();
         host.take_sent_chunk_events(&mut events);
         self.tell(&events);

@@ -193,7 +193,8 @@ impl Connection {
         packets.iter().next().map(|(_, packet)| packet.to_vec())
     }
 
-    pub(super) fn next_tick(&mut self) -> Instant {
+    /// When [`Connection::transmit`] has something to do, unless something arrives or is sent earlier; ZERO for at once.
+    pub fn next_tick(&mut self) -> Instant {
         let owed = self.pending_ack.next_tick();
         // Yojimbo's framing has a packet in each tick.
         let busy = self.yojimbo.is_some() || owed == Instant::ZERO || !self.chunks.is_idle();
