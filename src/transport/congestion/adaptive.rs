@@ -522,9 +522,12 @@ impl Controller for Adaptive {
         }
         // Unsent data isn't made up for.
         self.refill(now);
-        let (path, idle) = (self.path(), self.flight.bytes <= 0.0);
+        let (path, empty) = (self.path(), self.flight.bytes <= 0.0);
+        // On a path shorter than the time between two packets, nothing is in flight while the next one waits for its
+        // time.
         if let Some(startup) = &mut self.startup
-            && let Some(at_once) = startup.begin(now, path, idle)
+            && let Some(at_once) =
+                startup.begin(now, path, empty && (self.app_limited || !startup.is_going_out()))
         {
             self.pacer.grant(at_once);
         }

@@ -107,6 +107,19 @@ fn ends_that_act_sixty_times_a_second_fill_the_link_too() {
 }
 
 #[test]
+fn a_path_shorter_than_the_time_between_packets_is_filled() {
+    let link = LinkSetup { queue: 1e6, ..LinkSetup::new(800.0, 0.1, Loss::None) };
+    for receiver in [50, 300, 1_000] {
+        let mut world = World::new(link, AT_ONCE, 1);
+        world.step[1] = Duration::from_micros(receiver);
+        world.add(adaptive(), adaptive());
+        world.begin(0, LARGE, false);
+        let ratio = world.run_to_finish(0, 10.0) / link.ideal(LARGE);
+        assert!(ratio < 1.6, "{ratio} x ideal with reads each {receiver} microseconds");
+    }
+}
+
+#[test]
 fn game_packets_hardly_wait() {
     for (link, ..) in links() {
         let outcome = transfers(link, LARGE, AT_ONCE, true, 9);

@@ -252,8 +252,13 @@ impl Startup {
         self.round.as_ref().is_some_and(|round| round.sent < self.window || in_flight < most)
     }
 
+    /// Whether the round under way has more to send.
+    pub(super) fn is_going_out(&self) -> bool {
+        self.round.as_ref().is_some_and(|round| round.sent < self.window)
+    }
+
     /// Begins a round if none is under way, and returns the bytes to send at once; `idle` says that nothing is in
-    /// flight.
+    /// flight, nor about to be.
     pub(super) fn begin(&mut self, now: Instant, path: Path, idle: bool) -> Option<f64> {
         let unfinished = |round: &mut Box<Round>| idle && round.sent > 0.0;
         if self.round.is_some() && self.round.take_if(unfinished).is_none() {
