@@ -120,6 +120,19 @@ fn a_path_shorter_than_the_time_between_packets_is_filled() {
 }
 
 #[test]
+fn ticks_longer_than_the_path_do_not_hold_it_up() {
+    let link = LinkSetup { queue: 1e6, ..LinkSetup::new(100.0, 10.0, Loss::None) };
+    for (receiver, seed) in [(1_000, 1), (16_667, 1), (16_667, 2), (16_667, 3), (16_667, 4)] {
+        let mut world = World::new(link, Duration::from_micros(16_667), seed);
+        world.step[1] = Duration::from_micros(receiver);
+        world.add(adaptive(), adaptive());
+        world.begin(0, LARGE, false);
+        let ratio = world.run_to_finish(0, 10.0) / link.ideal(LARGE);
+        assert!(ratio < 1.5, "{ratio} x ideal with reads each {receiver} microseconds, seed {seed}");
+    }
+}
+
+#[test]
 fn game_packets_hardly_wait() {
     for (link, ..) in links() {
         let outcome = transfers(link, LARGE, AT_ONCE, true, 9);

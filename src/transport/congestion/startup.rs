@@ -55,6 +55,9 @@ const FEW: f64 = 12.0 * PACKET;
 /// Nearer to taking longer than this, in seconds, it isn't clear.
 const UNCLEAR: f64 = 0.002;
 
+/// Clocks blur a round trip by this many seconds: a round that ticks spread over just a round trip counts as one.
+const CLOCKS_BLUR: f64 = 0.0002;
+
 /// Packets that arrive this many seconds later than a tick of the peer after the previous ones may have been acked
 /// before.
 const MISSING_ACK: f64 = 0.004;
@@ -404,7 +407,7 @@ impl Startup {
         }
         let longer = longer && stands;
         // Acks that come before an honest peer's could don't hurry us.
-        if !(settled || longer) || (now - round.began).as_secs_f64() < path.rtt {
+        if !(settled || longer) || (now - round.began).as_secs_f64() < path.rtt - CLOCKS_BLUR {
             return None;
         }
         let rate =
