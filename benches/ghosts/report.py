@@ -20,7 +20,7 @@ stays from before. Milliseconds are CPU time of one thread a tick, the middle on
 part (the application's writes, acks, packets, and who sees what), and of one client's. Without sockets and
 encryption; bytes are those handed to the transport, for each object that changed and each client that has
 it. A dash is what wasn't measured. Clients that join do so one after the other, nine of them, or as many as
-a minute has room for: the middle ones of their figures.
+a minute has room for: the middle ones of their figures, from the tick on in which the handshake ends.
 
 Tickwire's plain columns send declared fields in whole words, the coded ones by how likely they are. Others
 are on one thread, each client with a world of its own, which works between the server's ticks; their
@@ -36,7 +36,7 @@ tells the library.
   their entity comes with, and then apply the newest of them: where that message was lost, what only an
   older one had changed stays as it was.
 - naia {naia}: one component of four properties, of which it sends those that changed; packed by its own
-  integers of any number of bits. A joiner's figures begin after its handshake.
+  integers of any number of bits.
 - By hand are changed rows for all, by NumPy, without acks.
 """
 SCENES = {
