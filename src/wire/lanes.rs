@@ -74,3 +74,57 @@ fn placed(residual: u32, last: i32, computed: i32, base: i32) -> u32 {
     let word = if residual > both.wrapping_add(both) { beyond } else { near };
     (residual ^ computed & (word ^ residual)).cast_unsigned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    /// Up to the largest range whose words are computed together, and beyond, from one end of each to the other.
+    #[test]
+    fn words_at_once_are_those_one_by_one() {
+        let mut rng = Rng::seeded(3);
+        let mut lasts: Vec<u64> = (0..20).collect();
+        lasts.extend([1000, (1 << 21) - 1, MAX_LAST - 1, MAX_LAST, MAX_LAST + 1, u32::MAX.into()]);
+        let mut ranges: Vec<WordRange> =
+            lasts.iter().map(|last| WordRange::new(*last, Metric::Line, true)).collect();
+        ranges.insert(7, WordRange::new(359, Metric::Circle, true));
+        ranges.insert(3, WordRange::new(3, Metric::Choice, true));
+        let lanes = Lanes::new(&ranges);
+        for _ in 0..4000 {
+            let mut any = || -> Vec<u32> {
+                let one = |range: &WordRange| match rng.below(6) {
+                    0 => 0,
+                    1 => range.last(),
+                    2 => range.last() / 2,
+                    3 => range.last().saturating_sub(rng.below(4)),
+                    4 => rng.below(4).min(range.last()),
+                    _ => rng.below(range.last() + 1),
+                };
+                ranges.iter().map(one).map(|word| word as u32).collect()
+            };
+            let (base, older, residuals) = (any(), any(), any());
+            let (mut stays, mut ahead) = (residuals.clone(), residuals.clone());
+            lanes.resolve(&base, &mut stays);
+            lanes.resolve_ahead(&older, &base, &mut ahead);
+            for (i, range) in ranges.iter().enumerate() {
+                let [base, older, residual] = [base[i], older[i], residuals[i]].map(u64::from);
+                let expected = match is_laned(range) {
+                    true => {
+                        [base, range.extrapolate(older, base, 1, 1)].map(|from| range.word(residual, from))
+                    }
+                    false => [residual; 2],
+                };
+                assert_eq!(
+                    [stays[i], ahead[i]].map(u64::from),
+                    expected,
+                    "{range:?} {base} {older} {residual}"
+                );
+            }
+            // Those of which no update said anything: whatever it is.
+            let mut left: Vec<u32> = base.iter().map(|_| rng.next_u64() as u32).collect();
+            lanes.resolve(&base, &mut left);
+            lanes.resolve_ahead(&left.clone(), &base, &mut left);
+        }
+    }
+}

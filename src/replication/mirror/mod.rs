@@ -343,4 +343,6 @@ impl Unresolved {
 }
 
 #[cfg(test)]
+mod narrow_tests;
+#[cfg(test)]
 mod tests;
