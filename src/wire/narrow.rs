@@ -208,7 +208,7 @@ impl Narrow {
     ///
     /// # Panics
     ///
-    /// When a column doesn't have the row.
+    /// When a column isn't there, or doesn't have the row.
     #[inline]
     pub(crate) fn restore(
         &self,
@@ -219,7 +219,7 @@ impl Narrow {
         columns: &mut [&mut [u8]],
     ) {
         for i in ones(mask) {
-            let (Some(part), Some(column)) = (self.parts.get(i), columns.get_mut(i)) else { return };
+            let (part, column) = (&self.parts[i], &mut columns[i]);
             let size = part.cells.size();
             let (words, cell) = (&state[part.words.clone()], &mut column[row * size..][..size]);
             if !part.cells.restore(words, cell) {

@@ -208,7 +208,8 @@ impl Ghosts {
         Ok(true)
     }
 
-    /// Has what is known of a ghost fetched, and the page of those after it: in a large world of which few changed, each is where nothing else is.
+    /// Has what is known of a ghost fetched, and the page of those after it: in a large world of which few changed, each
+    /// is where nothing else is.
     #[inline]
     pub(super) fn fetch(&self, id: usize) {
         if let Some((page, at)) = self.pages.get(id) {
