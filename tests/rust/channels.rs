@@ -95,6 +95,25 @@ fn unreliable_delivers_each_message_at_most_once_and_counts_their_fates() {
 }
 
 #[test]
+fn redundant_messages_that_fill_several_packets_arrive() {
+    for copies in [3, 0] {
+        let kind = ChannelKind::Redundant { copies, receive_queue: 1024 };
+        let protocol = protocol_with(vec![ChannelConfig::new(kind)]);
+        let mut pair = Pair::new(protocol, Conditions::perfect().latency(ms(20), Duration::ZERO), 9);
+        let mut received = Vec::new();
+        for tick in 0..300 {
+            if tick % 10 == 0 {
+                (0..8).for_each(|n| pair.send(0, 0, blob(8 * (tick / 10) + n, 300)).unwrap());
+            }
+            pair.tick();
+            received.extend(pair.take(1, 0));
+        }
+        assert_eq!(received, Vec::from_iter(0..240), "with {copies} copies");
+        assert_eq!(pair.ends[1].channel_stats(0).missed, 0);
+    }
+}
+
+#[test]
 fn a_receiver_of_fewer_ticks_is_sent_nothing_twice() {
     for latency in [1, 10, 40] {
         let conditions = Conditions::perfect().latency(ms(latency) / 2, Duration::ZERO);

@@ -2,7 +2,8 @@
 //! calls it "guaranteed quickest" when every packet carries everything that is not acked.
 //!
 //! Promises: each message at most once, in order; a gap (all packets with a message were lost) is counted, and
-//! reported with the message after it. Refuses to wait: a message that arrives after a newer one is dropped.
+//! reported with the message after it. Messages leave in order, as many as there is room for. Refuses to wait: a
+//! message that arrives after a newer one is dropped.
 //!
 //! An id may jump by half of all ids: those between count as missed, and the peer has skipped its own messages.
 
@@ -71,6 +72,11 @@ impl Redundant {
         self.queue.get_mut(index)
     }
 
+    /// The place of the oldest message that was never sent: all after it weren't either.
+    fn first_fresh(&self) -> usize {
+        self.queue.partition_point(|outgoing| outgoing.copies > 0)
+    }
+
     /// Forgets the messages for which nothing more will be done.
     fn pop_finished(&mut self) {
         let copies = self.copies;
@@ -108,7 +114,8 @@ impl Sending for Redundant {
         Ok(Fate::Open)
     }
 
-    /// The newest that fit, oldest first: messages cut off for lack of room had their chance before.
+    /// First those never sent, from the oldest on, as the receiver drops what comes after a newer one; then, as far as
+    /// there is room, copies of the newest before them, which ride in front.
     fn select(
         &mut self,
         context: &SendContext,
@@ -116,26 +123,35 @@ impl Sending for Redundant {
         bits_left: usize,
         selected: &mut Vec<Selected>,
     ) -> usize {
-        let mut used = cost.entry;
-        let mut first = self.queue.len();
-        let mut previous = None;
-        for (index, outgoing) in self.queue.iter().enumerate().rev() {
-            if !outgoing.due(context, self.copies) {
-                continue;
-            }
-            let id = (self.oldest + index as u64) as u16;
-            // Whichever is first in the entry has its id whole.
-            let step = previous.map_or(0, |newer| cost.id(Some(id), newer));
+        let id = |index: usize| (self.oldest + index as u64) as u16;
+        let fresh = self.first_fresh();
+        // Whichever is first in the entry has its id whole.
+        let (mut used, mut first, mut end) = (cost.entry, fresh, fresh);
+        for (index, outgoing) in self.queue.iter().enumerate().skip(fresh) {
+            let step = if end > fresh { cost.id(Some(id(end - 1)), id(index)) } else { 0 };
             let bits = cost.message(&outgoing.submission.message) + step;
-            if used + bits + cost.id(None, id) > bits_left {
+            if used + bits + cost.id(None, id(fresh)) > bits_left {
                 break;
             }
             used += bits;
-            previous = Some(id);
+            end = index + 1;
+        }
+        let mut newer = (end > fresh).then_some(fresh);
+        for (index, outgoing) in self.queue.iter().enumerate().take(fresh).rev() {
+            if !outgoing.due(context, self.copies) {
+                continue;
+            }
+            let step = newer.map_or(0, |newer| cost.id(Some(id(index)), id(newer)));
+            let bits = cost.message(&outgoing.submission.message) + step;
+            if used + bits + cost.id(None, id(index)) > bits_left {
+                break;
+            }
+            used += bits;
+            newer = Some(index);
             first = index;
         }
         let before = selected.len();
-        for (index, outgoing) in self.queue.iter_mut().enumerate().skip(first) {
+        for (index, outgoing) in self.queue.iter_mut().enumerate().take(end).skip(first) {
             if !outgoing.due(context, self.copies) {
                 continue;
             }
@@ -151,8 +167,9 @@ impl Sending for Redundant {
     }
 
     fn next_bits(&mut self, context: &SendContext, cost: Cost<'_>) -> Option<usize> {
-        let newest = self.queue.iter().rev().find(|outgoing| outgoing.due(context, self.copies))?;
-        Some(cost.entry + cost.id(None, 0) + cost.message(&newest.submission.message))
+        let copy = || self.queue.iter().rev().find(|outgoing| outgoing.due(context, self.copies));
+        let next = self.queue.get(self.first_fresh()).or_else(copy)?;
+        Some(cost.entry + cost.id(None, 0) + cost.message(&next.submission.message))
     }
 
     /// Copies go out a tick apart: only a message that was never sent is due of itself.
