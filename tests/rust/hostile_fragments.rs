@@ -367,3 +367,38 @@ fn credit_for_a_message_of_which_fragments_were_never_sent_is_a_violation() {
         assert_eq!(peer.send(credit), expected);
     }
 }
+
+#[test]
+fn the_window_holds_fragments_and_messages_of_one_packet_wherever_they_go() {
+    // 16 * (63,489 + 64) and 30,721 + 64 bytes are announced: of a MiB that leaves 943, for messages of 68.
+    for (messages, allowed) in [(13, true), (14, false)] {
+        for rows in [None, Some(Rows::default())] {
+            let mut peer = Peer { rows, ..Peer::new() };
+            let result = peer.send(|w| {
+                w.bits(0, 1);
+                w.bits(1, 1);
+                w.bits(0, 1);
+                for n in 0..messages {
+                    if n == 0 {
+                        w.bits(0, 16)
+                    } else {
+                        w.bits(1, 1)
+                    }
+                    w.bits(NUMBER, 2);
+                    w.bits(5, 32);
+                    w.bool(n + 1 < messages);
+                }
+                w.bool(false);
+                let of = |id, index| Cut { channel: 0, id, kind: BLOB, bits: index * 8192 + 8, index };
+                for cut in (30..46).map(|id| of(id, 62)).chain([of(46, 30)]) {
+                    w.bool(true);
+                    cut.write(w, &[1]);
+                }
+                w.bool(false);
+            });
+            assert_eq!(result, if allowed { Ok(()) } else { Err(End::Violation(Violation::Window)) });
+            let placed = if allowed { messages } else { 0 };
+            assert!(peer.rows.is_none_or(|rows| rows.rows.len() == placed));
+        }
+    }
+}

@@ -140,10 +140,18 @@ impl Receiver {
         }
     }
 
-    /// Whether none of the messages that were placed has come in part by fragments of the same packet.
+    /// Whether the messages that were placed may be beside the fragments of the same packet: none of them has come in
+    /// part, and the window has room for all.
     pub(super) fn check_placed(&self, placed: &Placed) -> Result<(), WindowViolation> {
         let is_open = |id| matches!(self.slots.get(&id), Some(Slot::Partial(partial)) if !partial.is_whole());
-        if self.placed_ids(placed).any(is_open) { Err(WindowViolation) } else { Ok(()) }
+        let given_back = |id| match self.slots.get(&id) {
+            Some(Slot::Partial(partial)) => partial.window_bytes(),
+            _ => 0,
+        };
+        let given_back: usize = self.placed_ids(placed).map(given_back).sum();
+        let bytes = (self.buffered_bytes + placed.window_bytes).saturating_sub(given_back);
+        let fits = !self.grants || bytes <= self.window_bytes;
+        if fits && !self.placed_ids(placed).any(is_open) { Ok(()) } else { Err(WindowViolation) }
     }
 
     /// The ids of messages about to be noted as placed.
