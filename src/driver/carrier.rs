@@ -236,8 +236,10 @@ impl Carrier {
         let Some(driver) = driver else { return Ok(Next::Over) };
         let (mut read, mut largest) = (false, 0);
         let received = driver.receive_at_most(READ_BOUND, |now, unix, from, datagram, out| {
+            if !read {
+                session.host().prefetch_parts();
+            }
             (read, largest) = (true, largest.max(datagram.len()));
-            session.host().prefetch_parts();
             session.handle_datagram(now, unix, from, datagram, out);
         });
         let more_waits = matches!(received, Ok(true));
@@ -265,7 +267,8 @@ impl Carrier {
             // Only now, because computing it visits each peer.
             let due = session.next_deadline().min(driver.next_delivery());
             gathering.note_due(due);
-            Next::Wait(due - received_at)
+            // Sending took time.
+            Next::Wait(due - driver.now())
         });
         self.end_linger();
         turn.map(|turn| if self.is_closed() { Next::Over } else { turn })

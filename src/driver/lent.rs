@@ -1,7 +1,8 @@
-//! Memory that a call of an endpoint needs and that means nothing afterwards. The endpoints of a thread take it in turns:
-//! of a thousand in one process, each would find its own far from the processor's cache.
+//! Memory that a call of an endpoint needs and seldom afterwards. The endpoints of a thread take it in turns: of a thousand
+//! in one process, each would find its own far from the processor's cache. The thread keeps it, 4 MiB at most, when its
+//! last endpoint closes.
 //!
-//! Promises: no endpoint finds datagrams that the one before left.
+//! Promises: no endpoint finds datagrams that the one before left: a socket keeps its slots while some wait in them.
 
 use std::cell::Cell;
 

@@ -221,7 +221,7 @@ impl Driver {
                 log.received(now, from, datagram);
             }
             last = Some(now);
-            if now >= *unix_until {
+            if virtual_unix.is_none() && now >= *unix_until {
                 (*unix, *unix_until) = (unix_now(), now + UNIX_LASTS);
             }
             let unix = virtual_unix.unwrap_or(*unix);

@@ -32,7 +32,7 @@ impl Links {
         Links { listener, first_dial: slots as u32, dials: Vec::new(), replaced: Counters::default() }
     }
 
-    /// The first server that was dialled, which a client has no other than.
+    /// The first that was dialled: a client's server, unless it dialled again.
     pub(super) fn first_dialled(&self) -> Option<&Dial> {
         self.dials.first()
     }

@@ -567,7 +567,7 @@ impl Pending {
                 Columns { class: class.clone_ref(py), schema: schema.clone_ref(py), rows }
             }));
         }
-        let told = &mut self.tick.notifications;
+        let notifications = &mut self.tick.notifications;
         Ok(Inbox {
             events: list(&mut self.events)?,
             messages: list(&mut self.messages)?,
@@ -577,7 +577,7 @@ impl Pending {
             chunks: list(&mut self.chunks)?,
             chunk_failures: list(&mut self.chunk_failures)?,
             ghosts: list(&mut self.ghosts)?,
-            notifications: (!told.is_empty()).then(|| Arc::new(told.drain(..).collect())),
+            notifications: (!notifications.is_empty()).then(|| Arc::new(notifications.drain(..).collect())),
             packets: self
                 .packet_notifications
                 .then(|| Arc::new(self.tick.packet_notifications.drain(..).collect())),

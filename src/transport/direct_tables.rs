@@ -41,7 +41,7 @@ pub(crate) struct Destination<'a> {
     pub(crate) bytes: usize,
 }
 
-/// Which messages of a packet on one channel may go there.
+/// Which messages of a packet on one channel may go into the tick's tables.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DirectRoom {
     /// How many of them may.

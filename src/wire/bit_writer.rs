@@ -160,7 +160,7 @@ impl BitWriter {
         self.buffer[self.at..self.at + WORD].copy_from_slice(&self.scratch.to_le_bytes());
     }
 
-    /// Has room for as many bytes, and for the word behind them.
+    /// Has room for as many bytes, and for the word after them.
     #[inline]
     fn make_room(&mut self, bytes: usize) {
         let end = self.at + bytes + WORD;

@@ -380,9 +380,9 @@ fn the_window_holds_fragments_and_messages_of_one_packet_wherever_they_go() {
                 w.bits(0, 1);
                 for n in 0..messages {
                     if n == 0 {
-                        w.bits(0, 16)
+                        w.bits(0, 16);
                     } else {
-                        w.bits(1, 1)
+                        w.bits(1, 1);
                     }
                     w.bits(NUMBER, 2);
                     w.bits(5, 32);

@@ -1,6 +1,7 @@
 //! The sending half of a socket: a batch in as few system calls as the system allows, and the outcome of each
 //! datagram.
 
+use std::cell::OnceCell;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -33,7 +34,8 @@ impl UdpSocket {
         let mut runs = std::mem::take(&mut self.runs);
         let mut rest = batch.entries();
         while !rest.is_empty() {
-            let allows = |to, segment| self.gso.allows(to, segment, || self.age());
+            let age = OnceCell::new();
+            let allows = |to, segment| self.gso.allows(to, segment, || *age.get_or_init(|| self.age()));
             gather(rest, allows, self.calls.batch(), &mut runs);
             let done = match self.send_runs(batch.arena(), &runs) {
                 Ok(datagrams) => datagrams,

@@ -485,9 +485,14 @@ impl<T: Default> Acks<T> {
         if let RttSampling::NewestAck { delay } = sampling {
             let newest = self.sent.get(header.ack).filter(|_| header.ack_bits & 1 == 1).map(|sent| sent.at);
             // Packets that came to the peer since its last one waited longer than the newest of them.
-            let oldest = out[known..].last().filter(|oldest| self.follows_newest && !oldest.late);
-            let between =
-                newest.zip(oldest).map_or(Duration::ZERO, |(newest, oldest)| newest - oldest.sent_at);
+            let between = match &out[known..] {
+                [first, .., oldest]
+                    if first.sequence == header.ack && self.follows_newest && !oldest.late =>
+                {
+                    first.sent_at - oldest.sent_at
+                }
+                _ => Duration::ZERO,
+            };
             let held = delay + between;
             self.peer_delay = held.max(self.peer_delay - self.peer_delay.saturating_sub(held) / 16);
             if let Some(newest) = newest {

@@ -80,7 +80,7 @@ impl ChannelStats {
     /// Counts a message the peer is known to have since just now.
     fn count_delivered(&mut self, latency: Duration) {
         self.delivered += 1;
-        // In one number: durations are multiplied and divided in two. A u64 has centuries of nanoseconds.
+        // In one number: durations are multiplied and divided as seconds and nanoseconds apart. A u64 has centuries of nanoseconds.
         let nanos = |time: Duration| time.as_nanos() as u64;
         let smoothed = || Duration::from_nanos((nanos(self.latency) * 9 + nanos(latency)) / 10);
         self.latency = if self.latency.is_zero() { latency } else { smoothed() };

@@ -21,7 +21,7 @@ pub(crate) struct ResendTimer {
 impl ResendTimer {
     /// When it is time for what was sent then, after this many doublings of the timeout.
     pub(crate) fn due_at(&self, last_sent: Instant, doublings: u32) -> Instant {
-        // In one number: durations are multiplied in two.
+        // In one number: durations are multiplied as seconds and nanoseconds apart.
         let nanos = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1 << doublings);
         Instant::from_nanos(last_sent.max(self.not_before).as_nanos().saturating_add(nanos))
     }

@@ -354,13 +354,13 @@ impl Streams {
         self.direct_bytes = self.direct_bytes.saturating_sub(bytes);
     }
 
-    /// Whether these may not: see [`Receiving::check_placed`].
+    /// Refuses messages of a packet that may not be placed: see [`Receiving::check_placed`].
     pub(crate) fn check_placed(&self, placed: &Placed) -> Result<(), WindowViolation> {
         let receiving = self.lanes[usize::from(placed.channel)].receiving();
         receiving.ok_or(WindowViolation)?.check_placed(placed)
     }
 
-    /// These of a packet didn't.
+    /// These messages of a packet were placed.
     pub(crate) fn note_placed(&mut self, arrival: u64, placed: &Placed) {
         let index = usize::from(placed.channel);
         self.placed.insert(index);
