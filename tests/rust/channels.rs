@@ -114,27 +114,6 @@ fn redundant_messages_that_fill_several_packets_arrive() {
 }
 
 #[test]
-fn a_receiver_of_fewer_ticks_is_sent_nothing_twice() {
-    for latency in [1, 10, 40] {
-        let conditions = Conditions::perfect().latency(ms(latency) / 2, Duration::ZERO);
-        let mut pair = Pair::new(protocol_with(vec![ChannelConfig::reliable_ordered()]), conditions, 8);
-        for step in 0..10_000 {
-            pair.now += ms(1);
-            if step % 2 == 0 {
-                pair.send(0, 0, number(step)).unwrap();
-                pair.tick_of(0);
-            }
-            if step % 17 == 0 {
-                pair.tick_of(1);
-                pair.take(1, 0);
-            }
-        }
-        let stats = pair.ends[0].channel_stats(0);
-        assert!(stats.resent < 50, "{} of {} with a latency of {latency} ms", stats.resent, stats.sent);
-    }
-}
-
-#[test]
 fn sequenced_never_delivers_an_older_message_after_a_newer_one() {
     let mut pair = pair(ChannelKind::Sequenced { receive_queue: 1024 }, 6);
     let mut received = Vec::new();

@@ -116,21 +116,18 @@ impl Pair {
     /// One tick of both ends: receive, then send. `links[i]` carries what `ends[i]` sends.
     pub(crate) fn tick(&mut self) {
         self.now += self.tick_time;
-        (0..2).for_each(|end| self.tick_of(end));
-    }
-
-    /// A tick of one end, now.
-    pub(crate) fn tick_of(&mut self, end: usize) {
-        while let Some(packet) = self.links[1 - end].poll(self.now) {
-            self.ends[end].handle_datagram(self.now, &packet).unwrap();
+        for i in 0..2 {
+            while let Some(packet) = self.links[1 - i].poll(self.now) {
+                self.ends[i].handle_datagram(self.now, &packet).unwrap();
+            }
+            self.ends[i].transmit(self.now, &mut self.packets);
+            for (_, packet) in self.packets.iter() {
+                assert!(packet.len() <= 1200, "{} bytes", packet.len());
+                self.sent_bytes[i] += packet.len() + OVERHEAD_BYTES;
+                self.links[i].send(self.now, packet.to_vec(), packet.len());
+            }
+            self.packets.clear();
         }
-        self.ends[end].transmit(self.now, &mut self.packets);
-        for (_, packet) in self.packets.iter() {
-            assert!(packet.len() <= 1200, "{} bytes", packet.len());
-            self.sent_bytes[end] += packet.len() + OVERHEAD_BYTES;
-            self.links[end].send(self.now, packet.to_vec(), packet.len());
-        }
-        self.packets.clear();
     }
 
     pub(crate) fn ticks(&mut self, count: usize) {

@@ -173,8 +173,6 @@ pub struct Acks<T = ()> {
     reordering: Option<Reordering>,
     /// How long the peer holds acks: the longest that was seen recently.
     peer_delay: Duration,
-    /// The packet received last is the peer's next one after the newest before it: none of its acks is a lost one's.
-    follows_newest: bool,
     in_order_only: bool,
     initial_window: usize,
     max_window: usize,
@@ -225,7 +223,6 @@ impl<T: Default> Acks<T> {
             loss_bound: config.loss_bound,
             reordering: config.early_loss.then(Reordering::default),
             peer_delay: Duration::ZERO,
-            follows_newest: false,
             in_order_only: config.in_order_only,
             max_window: config.max_window.max(config.sent_window).max(config.received_window),
             initial_window: config.sent_window,
@@ -396,7 +393,6 @@ impl<T: Default> Acks<T> {
         let age = self.ack().wrapping_sub(sequence);
         self.received_bits |= 1u32.unbounded_shl(age.into());
         let newest = self.newest_received.unwrap_or(sequence.wrapping_sub(1));
-        self.follows_newest = sequence == newest.wrapping_add(1);
         if greater(sequence, newest) {
             self.newest_received = Some(sequence);
             self.recent.peer_sent.add(f64::from(sequence.wrapping_sub(newest)));
@@ -455,7 +451,6 @@ impl<T: Default> Acks<T> {
 
     /// Appends the packets that `header` newly acks to `out`, newest first, as reliable 1.0 does: the order of its samples.
     pub fn process(&mut self, now: Instant, header: &Header, sampling: RttSampling, out: &mut Vec<Acked>) {
-        let known = out.len();
         let (heard_ack, heard_bits) = self.heard;
         let ahead = u32::try_from(distance(header.ack, heard_ack));
         let mut news = header.ack_bits;
@@ -483,20 +478,9 @@ impl<T: Default> Acks<T> {
             self.heard = (header.ack, header.ack_bits & !unknown);
         }
         if let RttSampling::NewestAck { delay } = sampling {
-            let newest = self.sent.get(header.ack).filter(|_| header.ack_bits & 1 == 1).map(|sent| sent.at);
-            // Packets that came to the peer since its last one waited longer than the newest of them.
-            let between = match &out[known..] {
-                [first, .., oldest]
-                    if first.sequence == header.ack && self.follows_newest && !oldest.late =>
-                {
-                    first.sent_at - oldest.sent_at
-                }
-                _ => Duration::ZERO,
-            };
-            let held = delay + between;
-            self.peer_delay = held.max(self.peer_delay - self.peer_delay.saturating_sub(held) / 16);
-            if let Some(newest) = newest {
-                self.rtt.sample(header.ack, (now - newest).saturating_sub(delay));
+            self.peer_delay = delay.max(self.peer_delay - self.peer_delay.saturating_sub(delay) / 16);
+            if let Some(sent) = self.sent.get(header.ack).filter(|_| header.ack_bits & 1 == 1) {
+                self.rtt.sample(header.ack, (now - sent.at).saturating_sub(delay));
             }
         }
     }
