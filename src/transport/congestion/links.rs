@@ -106,28 +106,28 @@ fn ends_that_act_sixty_times_a_second_fill_the_link_too() {
     }
 }
 
+/// How many times the ideal a large transfer takes over a link without losses, to a receiver that reads so often.
+fn times_ideal(mbit: f64, rtt: f64, sender: Duration, receiver: u64, seed: u64) -> f64 {
+    let link = LinkSetup { queue: 1e6, ..LinkSetup::new(mbit, rtt, Loss::None) };
+    let mut world = World::new(link, sender, seed);
+    world.step[1] = Duration::from_micros(receiver);
+    world.add(adaptive(), adaptive());
+    world.begin(0, LARGE, false);
+    world.run_to_finish(0, 10.0) / link.ideal(LARGE)
+}
+
 #[test]
 fn a_path_shorter_than_the_time_between_packets_is_filled() {
-    let link = LinkSetup { queue: 1e6, ..LinkSetup::new(800.0, 0.1, Loss::None) };
     for receiver in [50, 300, 1_000] {
-        let mut world = World::new(link, AT_ONCE, 1);
-        world.step[1] = Duration::from_micros(receiver);
-        world.add(adaptive(), adaptive());
-        world.begin(0, LARGE, false);
-        let ratio = world.run_to_finish(0, 10.0) / link.ideal(LARGE);
+        let ratio = times_ideal(800.0, 0.1, AT_ONCE, receiver, 1);
         assert!(ratio < 1.6, "{ratio} x ideal with reads each {receiver} microseconds");
     }
 }
 
 #[test]
 fn ticks_longer_than_the_path_do_not_hold_it_up() {
-    let link = LinkSetup { queue: 1e6, ..LinkSetup::new(100.0, 10.0, Loss::None) };
     for (receiver, seed) in [(1_000, 1), (16_667, 1), (16_667, 2), (16_667, 3), (16_667, 4)] {
-        let mut world = World::new(link, Duration::from_micros(16_667), seed);
-        world.step[1] = Duration::from_micros(receiver);
-        world.add(adaptive(), adaptive());
-        world.begin(0, LARGE, false);
-        let ratio = world.run_to_finish(0, 10.0) / link.ideal(LARGE);
+        let ratio = times_ideal(100.0, 10.0, Duration::from_micros(16_667), receiver, seed);
         assert!(ratio < 1.5, "{ratio} x ideal with reads each {receiver} microseconds, seed {seed}");
     }
 }
