@@ -96,6 +96,10 @@ const MAX_PROBE_RTT_DEPTH: f64 = 0.75;
 /// An epoch is a round trip, but not shorter than this, in seconds.
 const MIN_EPOCH: f64 = 0.01;
 
+/// Without an ack for as many round trips and ticks, and as many seconds more, there is an outage.
+const OUTAGE_RTTS: f64 = 2.0;
+const MIN_OUTAGE: f64 = 0.05;
+
 /// A longer round trip than this, in seconds, counts as none.
 const MAX_RTT: f64 = 60.0;
 
@@ -133,6 +137,8 @@ pub(super) struct Adaptive {
     /// When the newest packet acked was sent, and the share of recent packets that came after newer ones.
     newest_acked: Instant,
     overtaken: f64,
+    /// When the last outage was over: what was sent before then, and lost, says nothing of the rate.
+    resumed: Instant,
 }
 
 /// The packets in flight, with bytes.
@@ -204,6 +210,7 @@ impl Adaptive {
             best: 0.0,
             newest_acked: Instant::ZERO,
             overtaken: 0.0,
+            resumed: Instant::ZERO,
         }
     }
 
@@ -342,6 +349,26 @@ impl Adaptive {
         }
     }
 
+    /// Whether it counts if this packet is lost: none of the startup does here, nor one of an outage.
+    fn tells_of_losses(&self, stamp: &SentStamp) -> bool {
+        !stamp.sent_in_startup && stamp.sent_at >= self.resumed
+    }
+
+    /// Whether this ack ends an outage: there was none for long, though packets were in flight, and not because they waited. One
+    /// that comes without a round trip is an old one.
+    fn ends_outage(&self, now: Instant, round_trip: Option<RoundTrip>) -> bool {
+        let silence = (now - self.flight.waiting_since).as_secs_f64();
+        let usual = self.delay.feedback() + self.delay.queue() + self.delay.ticks();
+        silence > OUTAGE_RTTS * usual + MIN_OUTAGE
+            && round_trip.is_none_or(|round_trip| round_trip.time.as_secs_f64() < 0.5 * silence)
+    }
+
+    /// After an outage it goes on as before, from this passage on, if that isn't an old one.
+    fn resume(&mut self, now: Instant, passage: Option<Passage>) {
+        self.resumed = now;
+        self.epoch = Epoch::new(now, passage);
+    }
+
     fn end_epoch(&mut self, now: Instant, until: Option<Passage>) {
         let epoch = core::mem::replace(&mut self.epoch, Epoch::new(now, until));
         let (rate, queue, target) = (epoch.rate(now, until), epoch.least_queue, self.target());
@@ -453,6 +480,7 @@ impl Controller for Adaptive {
     }
 
     fn on_acked(&mut self, now: Instant, acked: &[(SentStamp, bool)], round_trip: Option<RoundTrip>) {
+        let outage = self.ends_outage(now, round_trip);
         self.flight.waiting_since = now;
         let was_clocked = self.passage.is_some();
         if let Some((round_trip, (stamp, _))) = round_trip.zip(acked.last()) {
@@ -469,7 +497,7 @@ impl Controller for Adaptive {
             self.overtaken += (overtaken - self.overtaken) / OVERTAKEN_OF;
             if !late {
                 self.flight.remove(stamp);
-            } else if !stamp.sent_in_startup {
+            } else if self.tells_of_losses(stamp) {
                 self.epoch.lost -= bytes;
             }
             self.epoch.delivered += bytes;
@@ -477,6 +505,9 @@ impl Controller for Adaptive {
                 self.epoch.app_limited += bytes;
             }
             delivered += bytes;
+        }
+        if outage {
+            self.resume(now, self.passage.filter(|_| news));
         }
         self.newest_acked =
             acked.iter().map(|(stamp, _)| stamp.sent_at).fold(self.newest_acked, Instant::max);
@@ -502,7 +533,7 @@ impl Controller for Adaptive {
 
     fn on_lost(&mut self, _now: Instant, stamp: SentStamp) {
         self.flight.remove(&stamp);
-        if !stamp.sent_in_startup {
+        if self.tells_of_losses(&stamp) {
             self.epoch.lost += f64::from(stamp.bytes);
             self.epoch.waits.on_lost();
         } else if let Some(startup) = self.startup.as_mut().filter(|_| stamp.bulk) {

@@ -132,6 +132,40 @@ fn ticks_longer_than_the_path_do_not_hold_it_up() {
     }
 }
 
+/// The seconds that a large transfer takes if nothing passes for some milliseconds of it, beside these.
+fn seconds_without_outage(link: LinkSetup, tick: Duration, began: u64, lasted: u64) -> f64 {
+    let mut world = World::new(link, tick, 1);
+    world.add(adaptive(), adaptive());
+    world.begin(0, LARGE, false);
+    world.run_until(Instant::from_millis(began));
+    world.wires.iter_mut().for_each(|wire| wire.setup.loss = Loss::Each(1.0));
+    world.run_until(Instant::from_millis(began + lasted));
+    world.wires.iter_mut().for_each(|wire| wire.setup.loss = link.loss);
+    world.run_to_finish(0, 60.0) - 1e-3 * lasted as f64
+}
+
+#[test]
+fn an_outage_costs_little_more_than_its_own_time() {
+    let clear = |mbits, rtt| LinkSetup::new(mbits, rtt, Loss::None);
+    for (link, tick) in [
+        (clear(50.0, 50.0), AT_ONCE),
+        (clear(50.0, 50.0), SIXTY_HERTZ),
+        (clear(10.0, 100.0), SIXTY_HERTZ),
+        (clear(100.0, 30.0), SIXTY_HERTZ),
+    ] {
+        let usual = seconds_without_outage(link, tick, 0, 0);
+        for began in [50, 150, 300, 500, 700] {
+            for lasted in [300, 1_000, 3_000] {
+                let more = seconds_without_outage(link, tick, began, lasted) - usual;
+                assert!(
+                    more < 0.3,
+                    "{link:?}, {tick:?}: {more:.2} s more if from {began} ms for {lasted} ms"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn game_packets_hardly_wait() {
     for (link, ..) in links() {
