@@ -228,7 +228,7 @@ impl Game for Ghosts {
 
     fn has_all(&self, player: usize) -> bool {
         let Player { handle, seen, interest, .. } = &self.players[player];
-        let mirror = &seen.as_ref().expect("it sees").mirror;
+        let Some(Seen { mirror, .. }) = seen else { return true };
         let mut wanted = self.publisher.table(0).alive().filter(|row| interest.contains(*row)).peekable();
         let has = |row| self.publisher.ghost_id(*handle, 0, row).is_some_and(|id| mirror.is_alive(0, id));
         wanted.peek().is_some() && wanted.all(has)
