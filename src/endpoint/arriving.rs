@@ -334,7 +334,7 @@ mod tests {
             let mut arriving = Arriving::new();
             let mut inboxes = [(); 2].map(|()| Inbox::with_tables(protocol.clone(), &[0, 1]));
             arriving.take_into(&mut inboxes[1], &protocol);
-            let (mut now, mut number) = (Instant::ZERO, 0);
+            let (mut now, mut number, mut overtaken) = (Instant::ZERO, 0, Vec::new());
             'ticks: for _ in 0..12 {
                 for _ in 0..1 + rng.below(3) {
                     now += Duration::from_millis(16);
@@ -346,8 +346,11 @@ mod tests {
                     }
                     let mut out = Packets::new();
                     peer.transmit(now, &mut out);
-                    for (_, datagram) in out.iter() {
-                        let mut datagram = datagram.to_vec();
+                    let late = std::mem::take(&mut overtaken);
+                    let mut sent: Vec<_> = out.iter().map(|(_, datagram)| datagram.to_vec()).collect();
+                    sent.retain(|_| !rng.chance(0.1));
+                    overtaken.extend(sent.pop_if(|_| rng.chance(0.1)));
+                    for mut datagram in sent.into_iter().chain(late) {
                         if rng.chance(0.05) {
                             let bit = rng.below(datagram.len() as u64 * 8) as usize;
                             datagram[bit / 8] ^= 1 << (bit % 8);
