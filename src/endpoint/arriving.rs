@@ -494,4 +494,28 @@ mod tests {
         let numbers: Vec<u8> = told(&mut inbox).iter().map(|(_, _, body)| body[0]).collect();
         assert_eq!(numbers, [1, 3, 5]);
     }
+
+    #[test]
+    fn what_a_flood_sends_between_two_takes_needs_no_channel() {
+        let schema = Schema::new([("number", Kind::Bits { bits: 32 })]).unwrap();
+        let types = vec![MessageType { name: "Number".into(), body: Body::Declared(schema) }];
+        let channel = ChannelConfig::new(ChannelKind::Unreliable { receive_queue: 4096 });
+        let protocol = Arc::new(Protocol::new(types, vec![channel]).unwrap());
+        let (mut peer, mut direct) = (connection(&protocol), connection(&protocol));
+        let (mut arriving, mut inbox) = (Arriving::new(), Inbox::with_tables(protocol.clone(), &[0]));
+        arriving.take_into(&mut inbox, &protocol);
+        for tick in 0..30 {
+            let now = Instant::from_millis(16 * tick);
+            for number in 0..100 {
+                peer.send(now, 0, message(0, number), SendOptions::default()).unwrap();
+            }
+            let mut out = Packets::new();
+            peer.transmit(now, &mut out);
+            for (_, datagram) in out.iter() {
+                direct.handle_into(now, datagram, arriving.of(PEER)).unwrap();
+            }
+        }
+        assert_eq!(arriving.tables[0].count(), 3000);
+        assert!(!direct.has_received());
+    }
 }

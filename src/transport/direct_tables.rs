@@ -28,9 +28,9 @@ pub trait DirectTables {
     fn push_out(&mut self, channel: u8);
 }
 
-/// Bytes of one connection's messages in one tick above which the others wait: its queues have bounds of their own,
-/// and the two must not add up to twice as much.
-pub(crate) const MAX_DIRECT_BYTES: usize = 96 << 10;
+/// Bytes of one connection's messages in one tick, as many as 4,096 short ones have, above which the others wait, which
+/// costs more. Its queues have bounds of their own, and this must be small beside them.
+pub(crate) const MAX_DIRECT_BYTES: usize = 512 << 10;
 
 /// Where the messages of a packet may go while it is read.
 pub(crate) struct Destination<'a> {
