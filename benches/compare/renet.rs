@@ -57,8 +57,9 @@ fn config() -> ConnectionConfig {
     ConnectionConfig { budget, ..ConnectionConfig::default() }
 }
 
-fn message() -> Message {
-    let mut writer = BitWriter::new();
+/// By a writer that is used again for each message, as Python's.
+fn message(writer: &mut BitWriter) -> Message {
+    writer.clear();
     writer.data(&BODY, 64);
     Message::new(0, writer.encoded())
 }
@@ -68,6 +69,7 @@ struct PlainTickwire {
     client: Connection,
     server: Connection,
     packets: Packets,
+    writer: BitWriter,
 }
 
 impl PlainTickwire {
@@ -78,6 +80,7 @@ impl PlainTickwire {
             client: connection(),
             server: connection(),
             packets: Packets::new(),
+            writer: BitWriter::new(),
         }
     }
 }
@@ -86,7 +89,8 @@ impl Pair for PlainTickwire {
     fn tick(&mut self, reliable: bool, messages: usize) -> usize {
         let (now, channel) = (self.now, usize::from(reliable));
         for _ in 0..messages {
-            self.client.send(now, channel, message(), SendOptions::default()).unwrap();
+            let message = message(&mut self.writer);
+            self.client.send(now, channel, message, SendOptions::default()).unwrap();
         }
         self.client.transmit(now, &mut self.packets);
         self.packets.iter().for_each(|(_, packet)| self.server.handle_datagram(now, packet).unwrap());
@@ -111,6 +115,7 @@ struct SealedTickwire {
     out: Datagrams,
     answers: Datagrams,
     inbox: Inbox,
+    writer: BitWriter,
 }
 
 /// The client's handle of its server.
@@ -157,6 +162,7 @@ impl SealedTickwire {
             out: Datagrams::new(),
             answers: Datagrams::new(),
             inbox: Inbox::new(),
+            writer: BitWriter::new(),
         };
         (0..30).for_each(|_| pair.carry());
         assert!(pair.client.is_connected(DIALLED));
@@ -183,8 +189,9 @@ impl SealedTickwire {
 impl Pair for SealedTickwire {
     fn tick(&mut self, reliable: bool, messages: usize) -> usize {
         for _ in 0..messages {
+            let message = message(&mut self.writer);
             self.client
-                .send(self.now, DIALLED, usize::from(reliable), message(), SendOptions::default())
+                .send(self.now, DIALLED, usize::from(reliable), message, SendOptions::default())
                 .unwrap();
         }
         self.carry();
