@@ -14,6 +14,8 @@ mod gathering;
 mod hub;
 mod lent;
 pub mod meeting;
+#[cfg(target_os = "linux")]
+mod moderation;
 mod polled;
 pub mod proxy;
 mod router;
@@ -21,6 +23,8 @@ mod simulated;
 mod threaded;
 pub mod udp;
 mod used_tokens;
+#[cfg(target_os = "linux")]
+mod wakes;
 
 pub use carrier::{AFTER_ERROR, BETWEEN_TURNS, Carrier};
 pub use entropy::{OsEntropy, Recorded, Replayed};
