@@ -26,11 +26,11 @@ mod used_tokens;
 #[cfg(target_os = "linux")]
 mod wakes;
 
-pub use carrier::{AFTER_ERROR, BETWEEN_TURNS, Carrier};
+pub use carrier::{AFTER_ERROR, Carrier};
 pub use entropy::{OsEntropy, Recorded, Replayed};
 pub use hub::Hub;
 pub use polled::{Driver, DriverCounters, unix_now};
 pub use router::{MemberId, Router};
 pub use simulated::VirtualNetwork;
-pub use threaded::{Next, Poller, Service, Shared};
+pub use threaded::{BETWEEN_TURNS, Next, Poller, Service, Shared};
 pub use used_tokens::{ClaimedToken, UsedTokens, claim_token};

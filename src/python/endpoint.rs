@@ -429,7 +429,7 @@ impl Endpoint {
             return Err(os_error(py, &error, self.address.0));
         }
         match turn {
-            Next::Pause(BETWEEN_TURNS) => Ok(0.0),
+            Next::Again | Next::Pause(BETWEEN_TURNS) => Ok(0.0),
             Next::Pause(wait) | Next::Wait(wait) => {
                 let deadline = self.desk.as_ref().and_then(|desk| desk.deadline());
                 let due = deadline.map_or(MAX_STEP, |at| at.since(state.carrier.now()));
