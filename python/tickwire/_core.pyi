@@ -2663,8 +2663,8 @@ class Server(Generic[_P]):
         """
     def fileno(self) -> int:
         """The file descriptor for event loops: call :meth:`step` when it is readable. On Linux it isn't the socket
-        itself: while datagrams come fast, some 16,000 a second, it becomes readable once in a millisecond, when
-        many can be read together; otherwise at once.
+        itself: while datagrams come fast, some 16,000 a second, it becomes readable once in two milliseconds,
+        when many can be read together; otherwise at once.
 
         Raises:
             ValueError: there is no socket to watch: a thread has it, or the network is simulated.
