@@ -17,9 +17,6 @@ use crate::time::{Duration, Instant};
 /// Datagrams read in one turn between ticks: some 100 microseconds that a call of the game may have to wait.
 pub(super) const READ_BOUND: usize = 64;
 
-/// How long the thread waits for the game although it could go on: releasing a lock doesn't hand it over.
-pub const BETWEEN_TURNS: Duration = Duration::from_micros(100);
-
 /// How long a thread leaves a socket alone that raised an error.
 pub const AFTER_ERROR: Duration = Duration::from_millis(100);
 
@@ -259,7 +256,7 @@ impl Carrier {
         gathering.note_largest(received_at, largest);
         let turn = received.map(|more_waits| {
             if more_waits {
-                return Next::Pause(BETWEEN_TURNS);
+                return Next::Again;
             }
             if read {
                 gathering.note_emptied(received_at);

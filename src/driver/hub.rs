@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use super::carrier::{AFTER_ERROR, BETWEEN_TURNS, READ_BOUND};
+use super::carrier::{AFTER_ERROR, READ_BOUND};
 use super::polled::{Driver, DriverCounters};
 use super::router::{MemberId, Router};
 use super::threaded::{Next, Service};
@@ -114,7 +114,7 @@ impl Hub {
         }
         let due = sessions.values().map(Session::next_deadline).fold(driver.next_delivery(), Instant::min);
         let wait = due - driver.now();
-        Ok(if received? { Next::Pause(BETWEEN_TURNS) } else { Next::Wait(wait) })
+        Ok(if received? { Next::Again } else { Next::Wait(wait) })
     }
 
     /// Ends a session's connections with their goodbyes, and its routes. The others go on.

@@ -14,6 +14,8 @@ mod gathering;
 mod hub;
 mod lent;
 pub mod meeting;
+#[cfg(target_os = "linux")]
+mod moderation;
 mod polled;
 pub mod proxy;
 mod router;
@@ -21,12 +23,14 @@ mod simulated;
 mod threaded;
 pub mod udp;
 mod used_tokens;
+#[cfg(target_os = "linux")]
+mod wakes;
 
-pub use carrier::{AFTER_ERROR, BETWEEN_TURNS, Carrier};
+pub use carrier::{AFTER_ERROR, Carrier};
 pub use entropy::{OsEntropy, Recorded, Replayed};
 pub use hub::Hub;
 pub use polled::{Driver, DriverCounters, unix_now};
 pub use router::{MemberId, Router};
 pub use simulated::VirtualNetwork;
-pub use threaded::{Next, Poller, Service, Shared};
+pub use threaded::{BETWEEN_TURNS, Next, Poller, Service, Shared};
 pub use used_tokens::{ClaimedToken, UsedTokens, claim_token};

@@ -14,6 +14,8 @@ use super::capture::{Capture, Captured, Way};
 use super::lent::Lent;
 use super::simulated::{HostId, VirtualNetwork};
 use super::udp::{DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters, UdpSocket};
+#[cfg(target_os = "linux")]
+use super::wakes::Wakes;
 use crate::netsim::conditions::{Conditions, ConditionsError};
 use crate::netsim::link::{Link, LinkCounters};
 use crate::rendezvous::carrying::CarryCounters;
@@ -34,6 +36,9 @@ enum Port {
 /// Carries the datagrams of one endpoint.
 pub struct Driver {
     port: Port,
+    /// For an event loop, once it asked.
+    #[cfg(target_os = "linux")]
+    wakes: Option<Box<Wakes>>,
     link: Option<Link<(SocketAddr, Vec<u8>)>>,
     /// A peer's part in a rendezvous, which shares the port.
     rendezvous: Option<Box<RendezvousClient>>,
@@ -97,6 +102,8 @@ impl Driver {
     fn over(port: Port) -> Self {
         Driver {
             port,
+            #[cfg(target_os = "linux")]
+            wakes: None,
             link: None,
             rendezvous: None,
             members: None,
@@ -212,7 +219,7 @@ impl Driver {
         bound: usize,
         mut handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
     ) -> io::Result<bool> {
-        let mut last = None;
+        let (mut last, mut read) = (None, 0);
         let Driver { port, rendezvous, members, out, log, unix: (unix, unix_until), .. } = self;
         // A virtual network's moves by leaps.
         let virtual_unix = port.virtual_unix();
@@ -221,6 +228,7 @@ impl Driver {
                 log.received(now, from, datagram);
             }
             last = Some(now);
+            read += 1;
             if virtual_unix.is_none() && now >= *unix_until {
                 (*unix, *unix_until) = (unix_now(), now + UNIX_LASTS);
             }
@@ -239,6 +247,7 @@ impl Driver {
             }
             handle(now, unix, from, &mut datagram[skipped..], out);
         });
+        self.note_read(read, matches!(result, Ok(true)));
         if self.sends_between() {
             self.send(last.unwrap_or_else(|| self.now()));
         }
@@ -298,6 +307,37 @@ impl Driver {
             Port::Simulated { .. } => None,
         }
     }
+
+    /// What an event loop waits on for a server: a descriptor that moderates wakes (see [`super::wakes`]) where the system
+    /// has such ones, else the socket; None on a virtual network.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no descriptor to spare.
+    #[cfg(target_os = "linux")]
+    pub fn wake_number(&mut self) -> io::Result<Option<i64>> {
+        let Port::Udp { socket, .. } = &self.port else { return Ok(None) };
+        let wakes = match self.wakes.take() {
+            Some(wakes) => wakes,
+            None => Box::new(Wakes::new(socket.descriptor())?),
+        };
+        Ok(Some(self.wakes.insert(wakes).number()))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn wake_number(&mut self) -> io::Result<Option<i64>> {
+        Ok(self.socket().map(UdpSocket::number))
+    }
+
+    /// Datagrams were read; whether more wait.
+    #[cfg(target_os = "linux")]
+    fn note_read(&mut self, datagrams: usize, more_waits: bool) {
+        let Driver { port: Port::Udp { started, .. }, wakes: Some(wakes), .. } = self else { return };
+        wakes.note_read(Instant::ZERO + started.elapsed(), datagrams, more_waits);
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn note_read(&mut self, _datagrams: usize, _more_waits: bool) {}
 
     /// When a packet leaves the simulated link in front, or the rendezvous has something to say: the driver is to be
     /// called then.

@@ -440,9 +440,9 @@ impl Client {
         self.endpoint.has_news()
     }
 
-    /// The socket's file descriptor, as :meth:`Server.fileno`.
-    fn fileno(&self) -> PyResult<i64> {
-        self.endpoint.fileno()
+    /// The socket's file descriptor, to use like that of :meth:`Server.fileno`.
+    fn fileno(&self, py: Python<'_>) -> PyResult<i64> {
+        self.endpoint.fileno(py)
     }
 
     /// Like :meth:`Server.send`. Returns :attr:`SendResult.NOT_CONNECTED`, which is false, before and after the

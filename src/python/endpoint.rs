@@ -429,7 +429,7 @@ impl Endpoint {
             return Err(os_error(py, &error, self.address.0));
         }
         match turn {
-            Next::Pause(BETWEEN_TURNS) => Ok(0.0),
+            Next::Again | Next::Pause(BETWEEN_TURNS) => Ok(0.0),
             Next::Pause(wait) | Next::Wait(wait) => {
                 let deadline = self.desk.as_ref().and_then(|desk| desk.deadline());
                 let due = deadline.map_or(MAX_STEP, |at| at.since(state.carrier.now()));
@@ -453,8 +453,8 @@ impl Endpoint {
         Ok(ghosts_changed || due || state.host().has_news() || state.transfers.has_news() || state.unfinished)
     }
 
-    /// The socket's file descriptor.
-    pub(super) fn fileno(&self) -> PyResult<i64> {
+    /// What an event loop waits on: the socket, or, for a server, a descriptor that moderates wakes.
+    pub(super) fn fileno(&self, py: Python<'_>) -> PyResult<i64> {
         if self.state.is_threaded() {
             let sentence = format!(
                 "the {} has a thread, which waits for its socket: make it with driver='polled' to wait yourself",
@@ -462,7 +462,12 @@ impl Endpoint {
             );
             return Err(PyValueError::new_err(sentence));
         }
-        let number = self.with(|_, driver| driver.socket().map(UdpSocket::number))?;
+        // A process may have a thousand clients, for each of which another descriptor would cost more than it saves.
+        let number = self.with(|_, driver| match self.kind.is_server {
+            true => driver.wake_number(),
+            false => Ok(driver.socket().map(UdpSocket::number)),
+        })?;
+        let number = number.map_err(|error| os_error(py, &error, self.address.0))?;
         let sentence = || {
             format!(
                 "the {} is on a simulated network and has no socket: tick it, and advance the network",

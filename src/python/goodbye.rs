@@ -87,6 +87,7 @@ impl Endpoint {
         drop(state);
         match turn {
             Next::Over => false,
+            Next::Again => true,
             Next::Pause(wait) | Next::Wait(wait) => {
                 thread::sleep(wait.min(POLL));
                 true

@@ -82,7 +82,9 @@ impl Line {
     fn flush(&mut self, end: usize) {
         self.ends[end].transmit(self.now, &mut self.out);
         self.carry(end);
-        self.due[end] = self.now;
+        let (next, sent) = (self.ends[end].next_between(self.now), self.sent[end].len());
+        self.between(end);
+        assert_eq!((self.due[end], self.sent[end].len()), (next, sent), "it needn't have been called");
     }
 
     fn carry(&mut self, end: usize) {

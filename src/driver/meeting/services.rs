@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::driver::carrier::{AFTER_ERROR, BETWEEN_TURNS};
+use crate::driver::carrier::AFTER_ERROR;
 use crate::driver::polled::Driver;
 use crate::driver::threaded::{Next, Service};
 use crate::rendezvous::server::observe;
@@ -144,7 +144,7 @@ impl<S: Counted> Service for MeetingService<S> {
         });
         service.sweep(driver.now());
         match read {
-            Ok(true) => Next::Pause(BETWEEN_TURNS),
+            Ok(true) => Next::Again,
             Ok(false) => Next::Wait(Duration::from_secs(3600)),
             Err(_) => {
                 self.socket_errors += 1;

@@ -7,7 +7,7 @@ use std::io;
 use std::mem;
 use std::sync::{PoisonError, TryLockError};
 
-use super::sync::{Arc, Mutex, MutexGuard};
+use super::sync::{Arc, Mutex, MutexGuard, Ordering};
 use super::{DriverThread, Poller, Service};
 use crate::store::prefetch;
 
@@ -35,9 +35,20 @@ impl<S: Service> Shared<S> {
     ///
     /// The message with which the thread panicked, if it did.
     pub fn lock(&self) -> Result<MutexGuard<'_, S>, &str> {
-        let service = lock(&self.service);
+        let service = self.lock_service();
         // Checked under the lock, because the thread reports a panic before it releases the lock.
         self.failure().map_or(Ok(service), Err)
+    }
+
+    /// Takes the lock, before the thread takes another turn if it can help it.
+    fn lock_service(&self) -> MutexGuard<'_, S> {
+        let Some(thread) = &self.thread else { return lock(&self.service) };
+        self.try_lock().unwrap_or_else(|| {
+            thread.status.wanted.fetch_add(1, Ordering::Relaxed);
+            let service = lock(&self.service);
+            thread.status.wanted.fetch_sub(1, Ordering::Relaxed);
+            service
+        })
     }
 
     /// Has the service's memory fetched, lock and all, which is needed soon.
@@ -68,7 +79,7 @@ impl<S: Service> Shared<S> {
 
     /// Closes the service and ends the thread; waits for the rest of a turn. Once is enough.
     pub fn close(&self) {
-        let mut service = lock(&self.service);
+        let mut service = self.lock_service();
         if self.failure().is_some() {
             service.discard();
         } else {

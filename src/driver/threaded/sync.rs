@@ -2,14 +2,14 @@
 //! interleaving.
 
 #[cfg(not(all(test, loom)))]
-pub(super) use std::sync::atomic::{AtomicBool, Ordering};
+pub(super) use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 #[cfg(not(all(test, loom)))]
 pub(super) use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 #[cfg(not(all(test, loom)))]
 pub(super) use std::thread::{Builder, JoinHandle, park_timeout};
 
 #[cfg(all(test, loom))]
-pub(super) use loom::sync::atomic::{AtomicBool, Ordering};
+pub(super) use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 #[cfg(all(test, loom))]
 pub(super) use loom::sync::{Arc, Mutex, MutexGuard};
 #[cfg(all(test, loom))]

@@ -62,14 +62,31 @@ fn turns_come_for_datagrams_for_wakes_and_for_what_is_due() {
 
 #[test]
 fn a_thread_goes_on_while_there_is_more_and_ends_when_all_is_over() {
-    let mut left = 5;
+    let mut left = 15;
     let (service, _, thread) = start(move || {
         left -= 1;
-        if left > 0 { Next::Pause(Duration::from_micros(10)) } else { Next::Over }
+        match left {
+            0 => Next::Over,
+            1..=2 => Next::Pause(Duration::from_micros(10)),
+            _ => Next::Again,
+        }
     });
     let handle = thread.thread.lock().unwrap().take().unwrap();
     handle.join().unwrap();
     assert_eq!(Arc::strong_count(&service), 1);
+}
+
+#[test]
+fn a_thread_that_always_has_more_to_do_leaves_the_lock_to_others() {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let service = Counting { turn: || Next::Again };
+    let shared = Shared::new(service, Some(Poller::new(socket).unwrap())).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| (0..100).for_each(|_| drop(shared.lock().unwrap())));
+        }
+    });
+    shared.close();
 }
 
 #[test]

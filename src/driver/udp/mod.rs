@@ -174,6 +174,12 @@ impl UdpSocket {
         number(&self.socket)
     }
 
+    /// The socket's descriptor, to wait on with others.
+    #[cfg(target_os = "linux")]
+    pub(super) fn descriptor(&self) -> std::os::fd::BorrowedFd<'_> {
+        std::os::fd::AsFd::as_fd(&self.socket)
+    }
+
     /// Starts or stops reports about datagrams that find no open port: see [`UdpSocket::refused`]. Only some systems
     /// have them.
     pub fn watch_refusals(&mut self, watch: bool) {

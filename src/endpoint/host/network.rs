@@ -145,6 +145,8 @@ impl Host {
         }
         let has_chunks = self.protocol.has_chunks();
         let awake = now < self.awake_until;
+        // The next wake of many connections is for another one; that of a client's only one visits it anyway.
+        let foretells = awake && self.links.listener.is_some();
         self.peers.visit_due(now, pace, |peer| {
             if has_chunks && peer.closing.is_none() {
                 self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota);
@@ -165,10 +167,14 @@ impl Host {
                 // After a datagram, most ticks have nothing to do and needn't find that out by a visit.
                 Pace::Between => Some(peer.connection.next_tick()),
                 Pace::Tick => {
-                    let changed = !self.memory.packets.is_empty()
-                        || peer.connection.packets_lost() != lost
-                        || has_chunks && !peer.connection.chunks_are_idle();
-                    changed.then_some(Instant::ZERO)
+                    let chunks_move = has_chunks && !peer.connection.chunks_are_idle();
+                    let changed = !self.memory.packets.is_empty() || peer.connection.packets_lost() != lost;
+                    if foretells && changed && !chunks_move {
+                        // To find out by a visit at the next wake would cost more.
+                        Some(peer.connection.next_between(now))
+                    } else {
+                        (changed || chunks_move).then_some(Instant::ZERO)
+                    }
                 }
             };
             peer.connection.swap_scratch(&mut self.memory.scratch);

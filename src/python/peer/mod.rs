@@ -377,9 +377,9 @@ impl Peer {
         Ok(told || self.endpoint.has_news()?)
     }
 
-    /// The socket's file descriptor, like :meth:`Server.fileno`.
-    fn fileno(&self) -> PyResult<i64> {
-        self.endpoint.fileno()
+    /// The socket's file descriptor, to use like that of :meth:`Server.fileno`.
+    fn fileno(&self, py: Python<'_>) -> PyResult<i64> {
+        self.endpoint.fileno(py)
     }
 
     /// Begins the game, for all players at the same moment. Returns False if this peer isn't the master,

@@ -73,14 +73,26 @@ impl Connection {
             return self.transmit_yojimbo_between(now, out).max(now + GRAIN);
         }
         self.begin_transmit(now);
-        let tick_over = self.tick_open.map_or(Instant::ZERO, |since| since + MAX_TICK);
-        if tick_over <= now {
+        if self.tick_over() <= now {
             self.transmit_messages(now, false, out, None);
         }
         self.transmit_others(now, self.pending_ack.due_at() <= now, out);
+        self.next_between(now)
+    }
 
+    /// When the tick that the application has begun counts as over.
+    fn tick_over(&self) -> Instant {
+        self.tick_open.map_or(Instant::ZERO, |since| since + MAX_TICK)
+    }
+
+    /// When [`Connection::transmit_between`] has something to do, if one of the calls that transmit was just made; ZERO if
+    /// only the call itself finds out.
+    pub fn next_between(&mut self, now: Instant) -> Instant {
+        if self.yojimbo.is_some() {
+            return Instant::ZERO;
+        }
         let line = if self.adaptive { self.window.next() } else { Instant::ZERO };
-        let channels = self.channels_deadline().max(tick_over).max(self.budget.next()).max(line);
+        let channels = self.channels_deadline().max(self.tick_over()).max(self.budget.next()).max(line);
         let keep_alive = self.last_sent.map_or(now, |sent| sent + self.keep_alive());
         let chunks = self.chunks.next_deadline(self.endpoint.acks().probe_interval());
         let packets = channels.min(keep_alive).min(self.pending_ack.due_at()).min(chunks);

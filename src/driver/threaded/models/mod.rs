@@ -126,7 +126,7 @@ impl Service for Echo {
         }
         self.work(self.bound);
         self.outside.change(|seen| seen.turns += 1);
-        if self.outbox.is_empty() { self.then } else { Next::Pause(SHORT) }
+        if self.outbox.is_empty() { self.then } else { Next::Again }
     }
 
     fn close(&mut self) {
