@@ -151,7 +151,7 @@ impl Narrow {
 
     /// As [`Narrow::read_residuals`], from the bits of a look, of which a head has taken so many, and from the position after that:
     /// gives the position after them. None near the end of the data, and where one is refused.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn look_residuals(
         &self,
         of: &MaskWords,
@@ -185,7 +185,7 @@ impl Narrow {
 
     /// Makes words of [`Narrow::read_residuals`], against those of a base or what goes on from it and an older state. What isn't
     /// in the mask has the words of the base.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn resolve(&self, of: &MaskWords, base: &[u32], older: Option<Older<'_>>, words: &mut [u32]) {
         let count = self.steps.len();
         // All of one length, so that it is checked once.
@@ -232,7 +232,7 @@ impl Narrow {
     }
 
     /// The properties of a mask whose words differ between two states.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn differing(&self, mask: u64, a: &[u32], b: &[u32]) -> u64 {
         let count = self.masks.len();
         let pairs = a[..count].iter().zip(&b[..count]);

@@ -53,7 +53,7 @@ impl Step {
 /// position after them. None where one is of no word, and where `look` gives none.
 ///
 /// Most updates take few bits, so that one look has all of them.
-#[inline]
+#[inline(always)]
 pub(super) fn read_run(
     steps: &[Step],
     (bits, mut position): (&mut u64, usize),

@@ -83,7 +83,7 @@ impl States {
     }
 
     /// The newest state and the one before it, of a ghost that there was before this tick and whose newest is from before it.
-    #[inline]
+    #[inline(always)]
     pub(in super::super) fn newest_two(&self, id: usize, tick: u32) -> Option<(&[u32], &[u32])> {
         let row = self.row(id)?;
         if row.head[TICK] >= tick || row.head[LEN] < 2 || row.head[DESTROYED] >= tick {

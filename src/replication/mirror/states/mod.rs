@@ -244,7 +244,7 @@ impl States {
 
     /// Keeps a state as the newest of a ghost that exists, if it is. Then what `differing` says of the one before is added to
     /// the properties that the game has not seen, and the flags of `set` are set.
-    #[inline]
+    #[inline(always)]
     pub(super) fn advance(
         &mut self,
         id: usize,
@@ -283,7 +283,7 @@ impl States {
 
 /// Keeps a state as the newest of a row, in the place of the oldest there: when it takes the first place, all those are among the
 /// earlier ones from now on.
-#[inline]
+#[inline(always)]
 fn push_onto(row: &mut [u32], earlier: &mut Vec<Box<[u32]>>, id: usize, tick: u32, words: &[u32]) {
     let size = 1 + words.len();
     let Some((head, states)) = row.split_first_chunk_mut::<HEAD>() else { return };
