@@ -149,7 +149,7 @@ impl Narrow {
         Ok(())
     }
 
-    /// As [`Narrow::read_residuals`], from the bits of a look, of which a head has taken so many, and from the position after that:
+    /// As [`Narrow::read_residuals`], from the bits of a look, of which a head has taken as many, and from the position after that:
     /// gives the position after them. None near the end of the data, and where one is refused.
     #[inline(always)]
     pub(crate) fn look_residuals(

@@ -50,7 +50,7 @@ impl Step {
 }
 
 /// Reads the residuals of words in a row, from these bits and those of `look`, which gives what is from a position on: gives the
-/// position after them. None where one is of no word, and where `look` gives none.
+/// position after them. Gives none if one is of no word, or `look` gives none.
 ///
 /// Most updates take few bits, so that one look has all of them.
 #[inline(always)]
