@@ -312,6 +312,26 @@ impl<'a> BitReader<'a> {
         Some((u128::from_le_bytes(*chunk) >> (self.position % 8)) as u64)
     }
 
+    /// The bits from a position on, at least 57, if that isn't near the end of the data: some may be beyond the reader's end.
+    #[inline]
+    pub(crate) fn look(&self, position: usize) -> Option<u64> {
+        let chunk = self.data.get(position / 8..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*chunk) >> (position % 8))
+    }
+
+    /// Whether a position is no more than the end.
+    #[inline]
+    pub(crate) fn has(&self, position: usize) -> bool {
+        position <= self.end
+    }
+
+    /// Goes on at a position that it has.
+    #[inline]
+    pub(crate) fn skip_to(&mut self, position: usize) {
+        debug_assert!(self.position <= position && self.has(position), "{position} is not ahead");
+        self.position = position;
+    }
+
     /// Goes on by at most as many bits as were seen by [`BitReader::peek`].
     #[inline]
     pub(crate) fn skip_peeked(&mut self, n: u32) {

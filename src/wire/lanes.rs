@@ -33,8 +33,8 @@ impl Lanes {
 
     /// Makes words of residuals against those of a base.
     ///
-    /// A function of its own, as the next one: so the compiler knows that what it writes isn't what it reads.
-    #[inline(never)]
+    /// Part of its caller, as the next one, which may be compiled for wider vectors.
+    #[inline(always)]
     pub(super) fn resolve(&self, base: &[u32], words: &mut [u32]) {
         let count = self.last.len();
         let (computed, base, words) = (&self.computed[..count], &base[..count], &mut words[..count]);
@@ -44,7 +44,7 @@ impl Lanes {
     }
 
     /// As [`Lanes::resolve`], against what goes on by one step from an older state to the base.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn resolve_ahead(&self, older: &[u32], base: &[u32], words: &mut [u32]) {
         let count = self.last.len();
         let (computed, older) = (&self.computed[..count], &older[..count]);

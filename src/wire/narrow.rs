@@ -10,7 +10,7 @@ use super::lanes::{Lanes, is_laned};
 use super::narrow_cells::{NarrowCells, restore_other};
 use super::properties::Properties;
 use super::property::Property;
-use super::residuals::{Step, read_run};
+use super::residuals::{LOOK_BITS, Step, read_run};
 use super::words::WordRange;
 use super::{BitReader, Node, ReadError};
 use crate::store::ones;
@@ -80,7 +80,7 @@ pub(crate) struct Narrow {
     lanes: Lanes,
     alone: Box<[(usize, usize)]>,
     /// By word, the mask of its property.
-    masks: Box<[u64]>,
+    masks: Box<[u32]>,
     /// The words that say which component of a rotation is the largest, with their properties.
     turning: Box<[(usize, usize)]>,
     /// The mask of all.
@@ -88,10 +88,10 @@ pub(crate) struct Narrow {
 }
 
 impl Narrow {
-    /// None if a property has no words or wider ones, or if some of its words may not stand beside others.
+    /// None if there are more than 32 properties, or one has no words, or wider ones, or some that may not stand beside others.
     pub(crate) fn of(properties: &Properties) -> Option<Self> {
         let each = properties.each();
-        if !each.iter().all(Property::is_narrow) {
+        if each.len() > u32::BITS as usize || !each.iter().all(Property::is_narrow) {
             return None;
         }
         let part = |(i, property): (usize, &Property)| {
@@ -141,15 +141,51 @@ impl Narrow {
         reader: &mut BitReader<'_>,
         residuals: &mut [u32],
     ) -> Result<(), ReadError> {
-        for run in &of.read {
-            read_run(reader, &self.steps[run.clone()], &mut residuals[run.clone()])?;
+        let at = reader.position();
+        match reader.look(at).and_then(|bits| self.look_residuals(of, reader, (bits, 0, at), residuals)) {
+            Some(end) => reader.skip_to(end),
+            None => self.read_each(of, reader, residuals)?,
+        }
+        Ok(())
+    }
+
+    /// As [`Narrow::read_residuals`], from the bits of a look, of which a head has taken as many, and from the position after that:
+    /// gives the position after them. None near the end of the data, and where one is refused.
+    #[inline(always)]
+    pub(crate) fn look_residuals(
+        &self,
+        of: &MaskWords,
+        reader: &BitReader<'_>,
+        (mut bits, head, mut position): (u64, u32, usize),
+        residuals: &mut [u32],
+    ) -> Option<usize> {
+        let mut left = LOOK_BITS - head;
+        for words in &of.read {
+            let (steps, residuals) = (&self.steps[words.clone()], &mut residuals[words.clone()]);
+            position = read_run(steps, (&mut bits, position), &mut left, |at| reader.look(at), residuals)?;
+        }
+        reader.has(position).then_some(position)
+    }
+
+    /// As [`Narrow::read_residuals`], one by one.
+    #[cold]
+    #[inline(never)]
+    fn read_each(
+        &self,
+        of: &MaskWords,
+        reader: &mut BitReader<'_>,
+        residuals: &mut [u32],
+    ) -> Result<(), ReadError> {
+        for at in of.read.iter().cloned().flatten() {
+            // Of 32 bits.
+            residuals[at] = self.steps[at].range.read_residual(reader)? as u32;
         }
         Ok(())
     }
 
     /// Makes words of [`Narrow::read_residuals`], against those of a base or what goes on from it and an older state. What isn't
     /// in the mask has the words of the base.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn resolve(&self, of: &MaskWords, base: &[u32], older: Option<Older<'_>>, words: &mut [u32]) {
         let count = self.steps.len();
         // All of one length, so that it is checked once.
@@ -196,12 +232,12 @@ impl Narrow {
     }
 
     /// The properties of a mask whose words differ between two states.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn differing(&self, mask: u64, a: &[u32], b: &[u32]) -> u64 {
         let count = self.masks.len();
         let pairs = a[..count].iter().zip(&b[..count]);
         let all = pairs.zip(&self.masks);
-        mask & all.fold(0, |changed, ((a, b), mask)| changed | if a == b { 0 } else { *mask })
+        mask & u64::from(all.fold(0, |changed, ((a, b), mask)| changed | if a == b { 0 } else { *mask }))
     }
 
     /// Puts the values of a mask's properties into the cells of a row, as [`Property::restore_column`] does.

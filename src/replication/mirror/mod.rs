@@ -37,10 +37,6 @@ use crate::wire::BitReader;
 /// The origin of ticks, so that earlier ones, which may arrive later, stay above 0.
 const FIRST_TICK: u32 = 1 << TICK_BITS;
 
-/// By how many records making words of residuals comes after reading them. So what is known of a ghost is fetched by then, and
-/// the processor does both at once: where a residual begins depends on all before it, and little else can be done meanwhile.
-const LAG: usize = 8;
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MirrorCounters {
     pub packets: u64,
@@ -147,18 +143,11 @@ impl Mirror {
             let properties = ghosts.class().properties.each().len() as u32;
             let allowed = ghosts.class().updated_for_any();
             let capacity = ghosts.class().capacity;
-            let (mut next, mut unresolved) = (0, Unresolved::after(staged));
             while let Some((id, op)) = heads.next(reader, properties, allowed, capacity)? {
                 let at = id as usize;
-                if at != next {
-                    ghosts.fetch(at);
-                }
-                next = at + 1;
-                if staged.records.len() >= unresolved.at + LAG {
-                    unresolved.resolve(tick, ghosts, staged)?;
-                }
+                ghosts.pages.fetch(at);
                 if let Op::Update { base, mask } = op
-                    && ghosts.read_residuals(at, base, mask, reader, staged)?
+                    && ghosts.read_alike(id, Against { tick, base }, mask, (&mut heads, reader), staged)?
                 {
                     continue;
                 }
@@ -170,9 +159,6 @@ impl Mirror {
                     Op::Create(audience) => ghosts.read_create(at, audience, source, staged)?,
                     Op::Destroy => staged.push(class, at, StagedOp::Destroy),
                 }
-            }
-            while unresolved.at < staged.records.len() {
-                unresolved.resolve(tick, ghosts, staged)?;
             }
         }
         match reader.remaining_bits() {
@@ -188,19 +174,14 @@ impl Mirror {
         self.tick = self.tick.max(tick);
         self.last = tick;
         self.counters.packets += 1;
-        self.counters.records += staged.records.len() as u64;
+        self.counters.records += staged.count() as u64;
         self.counters.skipped += staged.skipped;
-        for (at, record) in staged.records.iter().enumerate() {
-            if let Some([before, later]) = staged.records.get(at + LAG - 1..=at + LAG)
-                && later.id != before.id.wrapping_add(1)
-            {
-                self.ghosts[later.class as usize].fetch_next(later.id as usize);
-            }
+        for record in &staged.records {
             // There are at most 256 classes.
             let class = record.class as u16;
             match self.ghosts[usize::from(class)].apply(tick, record, staged) {
                 Outcome::Quiet => {}
-                Outcome::Skipped => self.counters.skipped += 1,
+                Outcome::Skipped(count) => self.counters.skipped += count,
                 Outcome::Despawned => {
                     self.ended.push(GhostEvent { class, id: record.id, kind: GhostEventKind::Despawned });
                 }
@@ -316,29 +297,6 @@ impl Mirror {
 
     pub fn counters(&self) -> MirrorCounters {
         self.counters
-    }
-}
-
-/// The first record of a section of which only residuals were read, and the id after that of the one before it.
-struct Unresolved {
-    at: usize,
-    next: u32,
-}
-
-impl Unresolved {
-    /// None of the records so far.
-    fn after(staged: &Staged) -> Self {
-        Unresolved { at: staged.records.len(), next: 0 }
-    }
-
-    /// Makes words of the residuals of one record.
-    #[inline]
-    fn resolve(&mut self, tick: u32, ghosts: &mut Ghosts, staged: &mut Staged) -> Result<(), Violation> {
-        let record = staged.records[self.at];
-        let fetches = record.id != core::mem::replace(&mut self.next, record.id + 1);
-        staged.records[self.at].op = ghosts.resolve(tick, &record, fetches, staged)?;
-        self.at += 1;
-        Ok(())
     }
 }
 

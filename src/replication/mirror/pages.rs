@@ -63,12 +63,24 @@ impl Pages {
         Some((self.made.get_mut(place.wrapping_sub(1))?, id % PAGE))
     }
 
-    /// Has the page fetched that was made after an id's: most are those of the ids after it.
+    /// Has what is known of a ghost fetched, and the page that was made after its own, as most are those of the ids after it: in
+    /// a large world of which few changed, each is where nothing else is.
     #[inline]
-    pub(super) fn fetch_after(&self, id: usize) {
+    pub(super) fn fetch(&self, id: usize) {
         let place = self.places.get(id / PAGE).copied().unwrap_or(0);
+        if let Some(page) = self.made.get(usize::from(place).wrapping_sub(1)) {
+            page.states.fetch(id % PAGE);
+        }
         if let Some(page) = self.made.get(usize::from(place)) {
             prefetch(&**page);
+        }
+    }
+
+    /// Has the memory fetched into which a ghost's newest state goes when there is a newer one.
+    #[inline]
+    pub(super) fn fetch_next(&self, id: usize) {
+        if let Some((page, at)) = self.get(id) {
+            page.states.fetch_next(at);
         }
     }
 

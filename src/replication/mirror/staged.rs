@@ -5,7 +5,7 @@
 
 use core::ops::Range;
 
-use super::super::packet::{Audience, Base, Violation};
+use super::super::packet::{Audience, Violation};
 use super::form::Form;
 use crate::wire::{BitReader, Properties};
 
@@ -16,11 +16,12 @@ pub(super) enum StagedOp {
     Update {
         mask: u64,
     },
-    /// As an update, of which only residuals were read: against this base, and whether the words go on.
-    Residuals {
-        base: Base,
-        goes_on: bool,
+    /// Updates in a row with the same mask: from and to which of [`Staged::alike`]. The words of each come after those of the one
+    /// before.
+    Alike {
         mask: u64,
+        from: usize,
+        to: usize,
     },
     Create(Audience),
     Destroy,
@@ -38,6 +39,15 @@ pub(super) struct StagedRecord {
     bodies: (usize, usize),
 }
 
+/// One of updates in a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Alike {
+    pub(super) id: u32,
+    /// Whether the words go on; and whether the update is passed over.
+    pub(super) goes_on: bool,
+    pub(super) is_skipped: bool,
+}
+
 /// How much of each kind is kept for the next packet: more than a packet of small ghosts has.
 const KEPT: usize = 1 << 12;
 
@@ -45,6 +55,7 @@ const KEPT: usize = 1 << 12;
 #[derive(Debug, Default)]
 pub(super) struct Staged {
     pub(super) records: Vec<StagedRecord>,
+    pub(super) alike: Vec<Alike>,
     /// States as they are stored: one after the other, and what is left of those of other packets.
     words: Vec<u32>,
     /// How many numbers of them are this packet's.
@@ -62,6 +73,8 @@ impl Staged {
     pub(super) fn clear(&mut self) {
         self.records.clear();
         self.records.shrink_to(KEPT);
+        self.alike.clear();
+        self.alike.shrink_to(KEPT);
         self.words.truncate(4 * KEPT);
         self.words.shrink_to(4 * KEPT);
         self.used = 0;
@@ -91,17 +104,44 @@ impl Staged {
     pub(super) fn push_room(&mut self, class: u32, id: usize, op: StagedOp, size: usize) -> &mut [u32] {
         self.push(class, id, op);
         let start = self.used;
+        self.spare(size);
         self.used += size;
-        if self.words.len() < self.used {
-            self.grow();
-        }
-        &mut self.words[start..self.used]
+        &mut self.words[start..][..size]
     }
 
-    /// Makes room for the numbers in use, and for as many again.
+    /// Where the room behind what is in use begins.
+    #[inline]
+    pub(super) fn used(&self) -> usize {
+        self.used
+    }
+
+    /// Room behind what is in use, for a state of this many numbers, which may be any.
+    #[inline]
+    pub(super) fn spare(&mut self, size: usize) -> &mut [u32] {
+        if self.words.len() < self.used + size {
+            self.grow(size);
+        }
+        &mut self.words[self.used..][..size]
+    }
+
+    /// Makes room for as many numbers as are in use, and more.
     #[cold]
-    fn grow(&mut self) {
-        self.words.resize(2 * self.used, 0);
+    #[inline(never)]
+    fn grow(&mut self, size: usize) {
+        self.words.resize(2 * (self.used + size), 0);
+    }
+
+    /// Adds an update to those in a row, whose state is in the room for it.
+    #[inline]
+    pub(super) fn push_alike(&mut self, id: u32, goes_on: bool, size: usize) {
+        self.alike.push(Alike { id, goes_on, is_skipped: false });
+        self.used += size;
+    }
+
+    /// How many records there are.
+    pub(super) fn count(&self) -> usize {
+        let rows = self.records.iter().filter(|record| matches!(record.op, StagedOp::Alike { .. })).count();
+        self.records.len() - rows + self.alike.len()
     }
 
     /// Adds a record with these words.
@@ -133,10 +173,21 @@ impl Staged {
         Ok(())
     }
 
-    /// The state of a record, of this many numbers, to be changed.
+    /// The first states of a record's, of as many numbers, to be changed.
     #[inline]
-    pub(super) fn state_mut(&mut self, record: &StagedRecord, size: usize) -> &mut [u32] {
-        &mut self.words[record.words..][..size]
+    pub(super) fn states_mut(&mut self, words: usize, size: usize) -> &mut [u32] {
+        &mut self.words[words..][..size]
+    }
+
+    /// Updates in a row with their states.
+    #[inline]
+    pub(super) fn alike(
+        &self,
+        record: &StagedRecord,
+        range: Range<usize>,
+        size: usize,
+    ) -> impl Iterator<Item = (&Alike, &[u32])> {
+        self.alike[range].iter().zip(self.words[record.words..].chunks_exact(size))
     }
 
     /// The state of a record, of this many numbers.

@@ -196,6 +196,7 @@ mod tests {
 
     #[test]
     fn heads_are_read_as_they_were_written() {
+        let mut looks = 0;
         for seed in 0..300 {
             let mut rng = Rng::seeded(seed);
             let tick = 200_000 + rng.below(100_000) as u32;
@@ -223,13 +224,23 @@ mod tests {
             assert_eq!(reader.bits(3).unwrap(), 5);
             let (mut heads, mut found) = (Heads::new(tick), Vec::new());
             heads.begin_section(5, true);
-            while let Some((id, op)) = heads.next(&mut reader, 7, 0x7F, 1 << 16).unwrap() {
+            loop {
+                let at = reader.position();
+                let seen = reader.look(at).and_then(|bits| heads.look(bits, 1 << 16));
+                let Some((id, op)) = heads.next(&mut reader, 7, 0x7F, 1 << 16).unwrap() else { break };
+                if let Some((seen, taken)) = seen {
+                    let last = found.iter().rev().find(|said: &&Said| matches!(said.op, Op::Update { .. }));
+                    assert_eq!((seen, at + taken as usize), (id, reader.position()));
+                    assert_eq!(last.map(|said| said.op), Some(op), "seed {seed}: like the one before");
+                    looks += 1;
+                }
                 found.push(Said { id, op });
             }
             assert_eq!(found, said, "seed {seed}");
             assert!(!reader.bool().unwrap());
             assert_eq!(reader.remaining_bits(), 0);
         }
+        assert!(looks > 20, "{looks} at one look");
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub(in crate::replication) enum Op {
 const USUAL: u64 = 0b11111;
 const USUAL_BITS: u32 = 5;
 
+/// An update with the previous base and mask.
+const ALIKE: u64 = 0b111;
+
 /// Reads a packet's heads.
 #[derive(Debug)]
 pub(in crate::replication) struct Heads {
@@ -88,6 +91,31 @@ impl Heads {
             Op::Destroy
         };
         Ok(Some((id, op)))
+    }
+
+    /// The id of an update like the one before, if these bits begin with one, and how many its head takes. The bits are at least 19.
+    #[inline]
+    pub(in crate::replication) fn look(&self, bits: u64, capacity: u32) -> Option<(u32, u32)> {
+        let (gap, taken) = if bits % (1 << USUAL_BITS) == USUAL {
+            (0, USUAL_BITS)
+        } else {
+            let tier = (bits >> 1).trailing_zeros();
+            let (gap_bits, first) = *GAP_TIERS.get(tier as usize)?;
+            let (begin, end) = (tier + 2, tier + 2 + gap_bits);
+            if bits & 1 == 0 || bits >> end & ALIKE != ALIKE {
+                return None;
+            }
+            // At most 10 bits.
+            (first + (bits >> begin & ((1 << gap_bits) - 1)) as u32, end + ALIKE.trailing_ones())
+        };
+        let id = self.next + gap;
+        (id < capacity).then_some((id, taken))
+    }
+
+    /// Goes on behind an update of [`Heads::look`].
+    #[inline]
+    pub(in crate::replication) fn pass(&mut self, id: u32) {
+        self.next = id + 1;
     }
 
     fn read_base(&self, reader: &mut BitReader<'_>) -> Result<Base, Violation> {

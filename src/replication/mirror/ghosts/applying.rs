@@ -1,10 +1,18 @@
 //! The records of a packet that was read to its end: applies them.
 
+use core::iter::repeat;
+use core::ops::Range;
+
 use super::super::super::packet::Audience;
 use super::super::pages::{PAGE, Page};
 use super::super::staged::{Staged, StagedOp, StagedRecord};
 use super::super::states::Advance;
+#[cfg(target_arch = "x86_64")]
+use super::has_wide_vectors;
 use super::{ALIVE, CHOSEN, FRESH, Ghosts, LISTED, OWNED, Outcome, REPORTED_OWNED};
+
+/// By how many updates fetching a ghost's memory comes before applying them.
+const AHEAD: usize = 8;
 
 impl Ghosts {
     /// Applies a record of a packet of this tick.
@@ -15,8 +23,8 @@ impl Ghosts {
             StagedOp::Update { mask } => self.update(id, tick, mask, record, staged),
             StagedOp::Create(audience) => self.create(id, tick, audience, record, staged),
             StagedOp::Destroy => self.destroy(id, tick),
-            // Residuals are resolved by now.
-            StagedOp::Skip | StagedOp::Residuals { .. } => Outcome::Skipped,
+            StagedOp::Alike { mask, from, to } => self.update_alike(tick, mask, from..to, record, staged),
+            StagedOp::Skip => Outcome::Skipped(1),
         }
     }
 
@@ -34,7 +42,7 @@ impl Ghosts {
         let [newest, destroyed] =
             page.map_or([0; 2], |(page, at)| [page.states.tick(at), page.states.destroyed(at)]);
         if tick <= destroyed {
-            return Outcome::Skipped;
+            return Outcome::Skipped(1);
         }
         if tick <= newest {
             if tick < newest {
@@ -63,11 +71,82 @@ impl Ghosts {
         Outcome::Quiet
     }
 
+    /// Applies updates in a row of a class whose words are narrow.
+    fn update_alike(
+        &mut self,
+        tick: u32,
+        mask: u64,
+        range: Range<usize>,
+        record: &StagedRecord,
+        staged: &Staged,
+    ) -> Outcome {
+        #[cfg(target_arch = "x86_64")]
+        if has_wide_vectors() {
+            // SAFETY: the processor has what the function is compiled for.
+            #[allow(unsafe_code)]
+            return unsafe { self.update_alike_wide(tick, mask, range, record, staged) };
+        }
+        self.update_alike_any(tick, mask, range, record, staged)
+    }
+
+    /// As [`Ghosts::update_alike`], for processors with wider vectors.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2")]
+    fn update_alike_wide(
+        &mut self,
+        tick: u32,
+        mask: u64,
+        range: Range<usize>,
+        record: &StagedRecord,
+        staged: &Staged,
+    ) -> Outcome {
+        self.update_alike_any(tick, mask, range, record, staged)
+    }
+
+    #[inline(always)]
+    fn update_alike_any(
+        &mut self,
+        tick: u32,
+        mask: u64,
+        range: Range<usize>,
+        record: &StagedRecord,
+        staged: &Staged,
+    ) -> Outcome {
+        let (size, mut skipped) = (self.pages.form().size(), 0);
+        let ahead = staged.alike[range.clone()].iter().skip(AHEAD).map(Some).chain(repeat(None));
+        let mut next = 0;
+        for ((alike, state), ahead) in staged.alike(record, range, size).zip(ahead) {
+            if let Some(ahead) = ahead
+                && core::mem::replace(&mut next, ahead.id + 1) != ahead.id
+            {
+                self.pages.fetch_next(ahead.id as usize);
+            }
+            if alike.is_skipped {
+                skipped += 1;
+                continue;
+            }
+            let (Some(narrow), Some((page, at))) = (&self.narrow, self.pages.get_mut(alike.id as usize))
+            else {
+                skipped += 1;
+                continue;
+            };
+            let differing = |newest: &[u32]| narrow.differing(mask, state, newest);
+            match page.states.advance(at, tick, state, LISTED, differing) {
+                // A record before it in the packet may have ended it.
+                Advance::Missing => skipped += 1,
+                Advance::Late => self.insert(alike.id as usize, tick, state),
+                Advance::Newest { flags } if flags & LISTED == 0 => self.listed.push(alike.id),
+                Advance::Same | Advance::Newest { .. } => {}
+            }
+        }
+        Outcome::Skipped(skipped)
+    }
+
     #[inline]
     fn update(&mut self, id: usize, tick: u32, mask: u64, record: &StagedRecord, staged: &Staged) -> Outcome {
         let form = self.pages.form();
         let state = staged.state(record, form.size());
-        let Some((page, at)) = self.pages.get_mut(id) else { return Outcome::Skipped };
+        let Some((page, at)) = self.pages.get_mut(id) else { return Outcome::Skipped(1) };
         let (class, mask) = (&*self.class, mask & self.with_words);
         let differing = |newest: &[u32]| match &self.narrow {
             Some(narrow) => narrow.differing(mask, state, newest),
@@ -75,7 +154,7 @@ impl Ghosts {
         };
         match page.states.advance(at, tick, state, LISTED, differing) {
             // A record before it in the packet may have ended it.
-            Advance::Missing => return Outcome::Skipped,
+            Advance::Missing => return Outcome::Skipped(1),
             Advance::Late => self.insert(id, tick, state),
             Advance::Same => {}
             Advance::Newest { flags } => {
@@ -97,13 +176,13 @@ impl Ghosts {
         let states = &mut page.states;
         if tick <= states.destroyed(at) || states.tick(at) >= tick {
             // About an earlier ghost with this id, or one that doesn't exist.
-            return Outcome::Skipped;
+            return Outcome::Skipped(1);
         }
         states.set_destroyed(at, tick);
         page.version = page.version.wrapping_add(1);
         let flags = states.flags(at);
         if flags & ALIVE == 0 {
-            return Outcome::Skipped;
+            return Outcome::Skipped(1);
         }
         states.set_flags(at, flags & LISTED);
         states.set_dirty(at, 0);

@@ -4,6 +4,7 @@
 //! baselines and never shown. Records about ghosts that don't exist, or from before a ghost's end, are skipped.
 //! Refuses an update against a state that the client can't have lost.
 
+mod alike;
 mod applying;
 mod taking;
 
@@ -16,8 +17,8 @@ use super::super::packet::{Audience, Base, Violation};
 use super::form::Form;
 use super::pages::Pages;
 use super::source::{Bases, RecordSource};
-use super::staged::{Staged, StagedOp, StagedRecord};
-use crate::wire::{BitReader, MaskWords, Narrow};
+use super::staged::{Staged, StagedOp};
+use crate::wire::{MaskWords, Narrow};
 
 /// The ghost exists for the game.
 const ALIVE: u8 = 1;
@@ -38,8 +39,8 @@ pub(super) enum Outcome {
     Quiet,
     /// A ghost that was reported to the game ended.
     Despawned,
-    /// It was passed over.
-    Skipped,
+    /// As many were passed over.
+    Skipped(u64),
 }
 
 /// An update's frame of reference.
@@ -72,9 +73,8 @@ pub(super) struct Ghosts {
     bases: Box<[u64]>,
     /// How updates are read, where all words are narrow and come with each.
     narrow: Option<Narrow>,
-    /// Of the last update's mask that was read, and of that of which words were made.
-    read_words: MaskWords,
-    resolved_words: MaskWords,
+    /// Of the last update's mask.
+    mask_words: MaskWords,
 }
 
 impl Ghosts {
@@ -96,8 +96,7 @@ impl Ghosts {
             words: lent(),
             bases: vec![0; width * if class.coded { WINDOW } else { 2 }].into(),
             narrow: Narrow::of(&class.properties).filter(|_| class.initial() == 0),
-            read_words: MaskWords::default(),
-            resolved_words: MaskWords::default(),
+            mask_words: MaskWords::default(),
             class,
         }
     }
@@ -188,93 +187,6 @@ impl Ghosts {
         self.read_bodies(mask, source, staged)
     }
 
-    /// Reads what an update has, of a class whose words are narrow: the states that it is against aren't looked at. False for
-    /// another class.
-    #[inline]
-    pub(super) fn read_residuals(
-        &mut self,
-        id: usize,
-        base: Base,
-        mask: u64,
-        reader: &mut BitReader<'_>,
-        staged: &mut Staged,
-    ) -> Result<bool, Violation> {
-        let Some(narrow) = &self.narrow else { return Ok(false) };
-        let goes_on = base.depth() > 0 && reader.bool()?;
-        let op = StagedOp::Residuals { base, goes_on, mask };
-        let residuals = staged.push_room(self.id_of_class, id, op, self.pages.form().size());
-        self.read_words.set(mask, narrow);
-        narrow.read_residuals(&self.read_words, reader, residuals)?;
-        Ok(true)
-    }
-
-    /// Has what is known of a ghost fetched, and the page of those after it: in a large world of which few changed, each
-    /// is where nothing else is.
-    #[inline]
-    pub(super) fn fetch(&self, id: usize) {
-        if let Some((page, at)) = self.pages.get(id) {
-            page.states.fetch(at);
-        }
-        self.pages.fetch_after(id);
-    }
-
-    /// Has the memory fetched into which its newest state goes when there is a newer one: soon after [`Ghosts::resolve`].
-    #[inline]
-    pub(super) fn fetch_next(&self, id: usize) {
-        if let Some((page, at)) = self.pages.get(id) {
-            page.states.fetch_next(at);
-        }
-    }
-
-    /// Makes an update's words of its residuals; of one that is skipped, none. `fetches`: the memory for its newest state is
-    /// elsewhere than the one's before.
-    #[inline]
-    pub(super) fn resolve(
-        &mut self,
-        tick: u32,
-        record: &StagedRecord,
-        fetches: bool,
-        staged: &mut Staged,
-    ) -> Result<StagedOp, Violation> {
-        let (StagedOp::Residuals { base, goes_on, mask }, Some(narrow)) = (record.op, &self.narrow) else {
-            return Ok(record.op);
-        };
-        let Some((states, at)) = self.pages.get(record.id as usize).map(|(page, at)| (&page.states, at))
-        else {
-            return Ok(StagedOp::Skip);
-        };
-        if fetches {
-            states.fetch_place(at);
-        }
-        let newest = states.tick(at);
-        // The state before the newest, whether the words go on or not: a server that names it knows that it is there.
-        let known = match base {
-            _ if newest == 0 || tick <= states.destroyed(at) => None,
-            Base::Newest { depth: 0 } => states.state_before(at, tick, 0).map(|state| (state, None)),
-            Base::Newest { .. } => {
-                states.two_before(at, tick).map(|(state, older)| (state, Some((older, 1, 1))))
-            }
-            Base::Named { baseline, older: 0 } => states.state_at(at, baseline).map(|state| (state, None)),
-            Base::Named { baseline, older } => {
-                let pair = states.state_at(at, baseline).zip(states.state_at(at, older));
-                // Ages have 16 bits.
-                let ages = ((baseline - older) as u16, (tick - baseline) as u16);
-                pair.map(|(state, older)| (state, Some((older, ages.0, ages.1))))
-            }
-        };
-        let Some((state, older)) = known else {
-            if newest > 0 && tick > newest {
-                // A baseline that the server names was acked, and is among the newest.
-                return Err(Violation::Baseline { class: self.id_of_class, id: record.id });
-            }
-            return Ok(StagedOp::Skip);
-        };
-        let words = staged.state_mut(record, self.pages.form().size());
-        self.resolved_words.set(mask, narrow);
-        narrow.resolve(&self.resolved_words, state, older.filter(|_| goes_on), words);
-        Ok(StagedOp::Update { mask })
-    }
-
     /// Reads an update of any class.
     pub(super) fn read_update(
         &mut self,
@@ -341,6 +253,13 @@ impl Ghosts {
             staged.read_bodies(&self.class.properties, &self.without_words, mask, reader)
         })
     }
+}
+
+/// Whether the processor has wider vectors than all of its kind, and shifts by any register.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn has_wide_vectors() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2")
 }
 
 fn copy_words(class: &GhostClass, mask: u64, from: &[u64], to: &mut [u64]) {

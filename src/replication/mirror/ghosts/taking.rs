@@ -101,7 +101,7 @@ impl Ghosts {
 
     /// Has the rows of ghosts fetched, and the cells that they change.
     fn fetch_all(&self, ids: &[u32], columns: &[&mut [u8]]) {
-        ids.iter().for_each(|id| self.fetch(*id as usize));
+        ids.iter().for_each(|id| self.pages.fetch(*id as usize));
         for id in ids.iter().map(|id| *id as usize) {
             let Some((page, at)) = self.pages.get(id) else { continue };
             for (i, property) in self.class.properties.of(page.states.dirty(at) & self.with_words) {

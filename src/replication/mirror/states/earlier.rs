@@ -1,74 +1,60 @@
-//! A ghost's earlier states: a ring by rising ticks, of which the last is in the row too.
+//! A ghost's states by their age: the newest lie in its row, and the others where they were put when they left it.
+//!
+//! Each has a number, one more than that of the state before. A row's states leave it together, when one with a number that
+//! is a multiple of as many comes: until each has been replaced there, it is in both places.
 
 use super::super::super::class::HISTORY;
 use super::super::pages::PAGE;
-use super::{HEAD, PREVIOUS, RING, Row, States, TICK};
+use super::{DESTROYED, LEN, NEXT, RECENT, Row, States, TICK, push_onto, recent_place};
 
-/// States besides the newest.
-pub(super) const DEPTH: usize = HISTORY as usize;
+/// States that left the row, and all: those that the server may name and the newest.
+const DEPTH: u32 = HISTORY as u32;
+pub(super) const MAX_STATES: u32 = DEPTH + 1;
 
-/// Where a ghost's earlier states are: a ring, by rising ticks.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Ring {
-    /// Place of the oldest.
-    pub(super) first: u8,
-    pub(super) len: u8,
+/// Of which of those that leave the row together a number is one: those before them by all that are kept have left.
+#[inline]
+pub(super) fn group(number: u32) -> usize {
+    const { assert!((DEPTH as usize).is_multiple_of(RECENT)) };
+    number as usize % DEPTH as usize / RECENT
 }
 
-impl Ring {
-    #[inline]
-    pub(super) fn place(self, index: usize) -> usize {
-        (usize::from(self.first) + index) % DEPTH
+/// Puts a row's states, the newest of which has this number, where they are found by it.
+#[inline]
+pub(super) fn flush(earlier: &mut Vec<Box<[u32]>>, id: usize, number: u32, states: &[u32]) {
+    let group = group(number);
+    if earlier.len() <= group {
+        grow(earlier, group, states.len());
     }
+    earlier[group][id * states.len()..][..states.len()].copy_from_slice(states);
+}
 
-    /// The place of the next one.
-    #[inline]
-    pub(super) fn next(self) -> usize {
-        self.place(self.len.into())
-    }
-
-    /// Makes room for one more, for which the oldest goes where there is none: gives its place.
-    #[inline]
-    pub(super) fn push(&mut self) -> usize {
-        let place = self.next();
-        if usize::from(self.len) == DEPTH {
-            self.first = self.place(1) as u8;
-        } else {
-            self.len += 1;
-        }
-        place
-    }
-
-    #[inline]
-    pub(super) fn packed(self) -> u32 {
-        u32::from(self.first) | u32::from(self.len) << 8
-    }
-
-    #[inline]
-    pub(super) fn unpacked(packed: u32) -> Self {
-        // Both are at most the depth.
-        Ring { first: packed as u8, len: (packed >> 8) as u8 }
+/// Makes room for a group of as many numbers of each ghost.
+#[cold]
+#[inline(never)]
+fn grow(earlier: &mut Vec<Box<[u32]>>, group: usize, size: usize) {
+    while earlier.len() <= group {
+        earlier.push(vec![0; PAGE * size].into());
     }
 }
 
 impl States {
-    /// The tick of a place.
+    /// The state before as many newer ones, with its tick.
     #[inline]
-    fn earlier_tick(&self, id: usize, place: usize) -> u32 {
-        self.earlier[place][id * (1 + self.form.size())]
+    fn entry<'s>(&'s self, id: usize, row: Row<'s>, back: u32) -> &'s [u32] {
+        if back < RECENT as u32 {
+            return row.recent(self.form.size(), back);
+        }
+        let (number, size) = (row.head[NEXT].wrapping_sub(1 + back), 1 + self.form.size());
+        &self.earlier[group(number)][(id * RECENT + recent_place(number)) * size..][..size]
     }
 
-    /// A state as it is stored, at its place.
+    /// All states with their ticks, from the newest on.
     #[inline]
-    fn earlier_state(&self, id: usize, place: usize) -> &[u32] {
-        let size = self.form.size();
-        &self.earlier[place][id * (1 + size) + 1..][..size]
-    }
-
-    /// Gives the words of a place.
-    #[inline]
-    fn earlier_words(&self, id: usize, place: usize, words: &mut [u64]) {
-        self.form.load(self.earlier_state(id, place), words);
+    fn entries(&self, id: usize) -> impl DoubleEndedIterator<Item = (u32, &[u32])> {
+        let row = self.row(id);
+        let len = row.map_or(0, |row| row.head[LEN]);
+        // There are none without a row.
+        (0..len).filter_map(move |back| row.map(|row| (back, self.entry(id, row, back))))
     }
 
     /// Gives the words that a ghost had at exactly this tick; false when there are none.
@@ -83,33 +69,28 @@ impl States {
     /// The state of exactly this tick, as it is stored.
     #[inline]
     pub(in super::super) fn state_at(&self, id: usize, tick: u32) -> Option<&[u32]> {
-        let Row { head, newest, previous } = self.row(id)?;
-        if head[TICK] == tick {
-            return Some(newest);
+        // Where it changed in each tick since, its place is known.
+        let row = self.row(id)?;
+        let back = row.head[TICK].wrapping_sub(tick);
+        if back < row.head[LEN]
+            && let [at, state @ ..] = self.entry(id, row, back)
+            && *at == tick
+        {
+            return Some(state);
         }
-        if head[PREVIOUS] == tick && tick != 0 {
-            return Some(previous);
-        }
-        let ring = Ring::unpacked(head[RING]);
-        for index in (0..usize::from(ring.len)).rev() {
-            let place = ring.place(index);
-            let at = self.earlier_tick(id, place);
-            if at <= tick {
-                return (at == tick).then(|| self.earlier_state(id, place));
-            }
-        }
-        None
+        let (_, entry) = self.entries(id).find(|(_, entry)| entry[0] <= tick)?;
+        (entry[0] == tick).then_some(&entry[1..])
     }
 
-    /// The newest state before this tick and the one before it.
-    #[inline]
-    pub(in super::super) fn two_before(&self, id: usize, tick: u32) -> Option<(&[u32], &[u32])> {
-        match self.row(id) {
-            Some(Row { head, newest, previous }) if head[TICK] < tick && head[PREVIOUS] != 0 => {
-                Some((newest, previous))
-            }
-            _ => self.state_before(id, tick, 0).zip(self.state_before(id, tick, 1)),
+    /// The newest state and the one before it, of a ghost that there was before this tick and whose newest is from before it.
+    #[inline(always)]
+    pub(in super::super) fn newest_two(&self, id: usize, tick: u32) -> Option<(&[u32], &[u32])> {
+        let row = self.row(id)?;
+        if row.head[TICK] >= tick || row.head[LEN] < 2 || row.head[DESTROYED] >= tick {
+            return None;
         }
+        let size = self.form.size();
+        Some((row.recent(size, 0).get(1..)?, row.recent(size, 1).get(1..)?))
     }
 
     /// Gives the words of the newest state before this tick, or this many before it; false when there are none.
@@ -124,129 +105,82 @@ impl States {
     /// As [`States::before`], as it is stored.
     #[inline]
     pub(in super::super) fn state_before(&self, id: usize, tick: u32, back: u8) -> Option<&[u32]> {
-        let Row { head, newest, previous } = self.row(id).filter(|row| row.head[TICK] != 0)?;
-        let (ring, mut back) = (Ring::unpacked(head[RING]), usize::from(back));
-        let mut end = usize::from(ring.len);
-        if head[TICK] < tick {
-            if back == 0 {
-                return Some(newest);
-            }
-            if back == 1 && head[PREVIOUS] != 0 {
-                return Some(previous);
-            }
-            back -= 1;
-        } else {
-            while end > 0 && self.earlier_tick(id, ring.place(end - 1)) >= tick {
-                end -= 1;
-            }
-        }
-        let index = end.checked_sub(back + 1)?;
-        Some(self.earlier_state(id, ring.place(index)))
+        let mut before = self.entries(id).skip_while(|(_, entry)| entry[0] >= tick);
+        Some(&before.nth(back.into())?.1[1..])
     }
 
     /// The ticks of the states around `tick`: the one before the current one, the current one, and the next one; 0 if
-    /// there is none. Also whether earlier states may have been forgotten, and the place of the next one.
+    /// there is none. Also whether earlier states may have been forgotten, and how many are newer than the next one.
     #[inline]
-    pub(in super::super) fn bracket(&self, id: usize, tick: u32) -> ([u32; 3], bool, Option<usize>) {
-        let (newest, ring) = (self.tick(id), self.ring(id));
-        let len = usize::from(ring.len);
-        let earlier = |index: usize| self.earlier_tick(id, ring.place(index));
-        let before = |index: usize| if index == 0 { 0 } else { earlier(index - 1) };
-        if newest <= tick {
-            return ([before(len), newest, 0], len == DEPTH, None);
-        }
-        let (mut next, mut place) = (newest, None);
-        for index in (0..len).rev() {
-            let at = earlier(index);
-            if at <= tick {
-                return ([before(index), at, next], len == DEPTH, place);
+    pub(in super::super) fn bracket(&self, id: usize, tick: u32) -> ([u32; 3], bool, Option<u32>) {
+        let is_full = self.number(id, LEN) == MAX_STATES;
+        let (mut next, mut newer) = (0, None);
+        let mut entries = self.entries(id);
+        while let Some((back, entry)) = entries.next() {
+            if entry[0] <= tick {
+                let before = entries.next().map_or(0, |(_, entry)| entry[0]);
+                return ([before, entry[0], next], is_full, newer);
             }
-            (next, place) = (at, Some(ring.place(index)));
+            (next, newer) = (entry[0], Some(back));
         }
-        ([0, 0, next], len == DEPTH, place)
+        ([0, 0, next], is_full, newer)
     }
 
-    /// Gives the words of a place of a ghost's ring, or the newest.
+    /// Gives the words of a state by how many are newer, or the newest.
     #[inline]
-    pub(in super::super) fn load(&self, id: usize, place: Option<usize>, words: &mut [u64]) {
-        match place {
-            Some(place) => self.earlier_words(id, place, words),
-            None => self.newest(id, words),
+    pub(in super::super) fn load(&self, id: usize, newer: Option<u32>, words: &mut [u64]) {
+        match self.row(id).filter(|row| row.head[LEN] > 0) {
+            Some(row) => self.form.load(&self.entry(id, row, newer.unwrap_or(0))[1..], words),
+            None => words.fill(0),
         }
     }
 
     /// The ticks of all states, rising.
     pub(in super::super) fn all_ticks(&self, id: usize) -> impl Iterator<Item = u32> {
-        let (ring, newest) = (self.ring(id), self.tick(id));
-        let earlier = (0..usize::from(ring.len)).map(move |index| self.earlier_tick(id, ring.place(index)));
-        earlier.chain((newest != 0).then_some(newest))
+        self.entries(id).rev().map(|(_, entry)| entry[0])
     }
 
     /// Keeps the state of a tick before that of the newest one, if it is among the newest. `other` is lent.
     pub(in super::super) fn insert(&mut self, id: usize, tick: u32, words: &[u64], other: &mut [u64]) {
-        let mut ring = self.ring(id);
-        let len = usize::from(ring.len);
-        let index = (0..len).position(|index| self.earlier_tick(id, ring.place(index)) >= tick);
-        let index = index.unwrap_or(len);
-        if index < len && self.earlier_tick(id, ring.place(index)) == tick {
+        let newer = self.entries(id).take_while(|(_, entry)| entry[0] > tick).count() as u32;
+        let (newest, len) = (self.tick(id), self.number(id, LEN));
+        if newer == MAX_STATES || self.state_at(id, tick).is_some() || len == 0 {
             return;
         }
-        if len == DEPTH {
-            // The oldest makes room; if this one is older, it isn't kept.
-            let Some(index) = index.checked_sub(1) else { return };
-            for index in 0..index {
-                self.shift(id, ring.place(index + 1), ring.place(index), other);
-            }
-            self.put(id, ring.place(index), tick, words);
-            self.put_previous(id, tick, words);
-            return;
+        // The newest comes once more: so there is one more than before, and the oldest made room.
+        self.newest(id, other);
+        let mut state = vec![0; self.form.size()];
+        self.form.store(other, &mut state);
+        let row = &mut self.rows[self.start + id * self.stride..][..self.stride];
+        push_onto(row, &mut self.earlier, id, newest, &state);
+        for back in 1..newer {
+            let Some(row) = self.row(id) else { return };
+            let entry = self.entry(id, row, back + 1);
+            let at = entry[0];
+            state.copy_from_slice(&entry[1..]);
+            self.put(id, back, at, &state);
         }
-        for index in (index..len).rev() {
-            self.shift(id, ring.place(index), ring.place(index + 1), other);
+        self.form.store(words, &mut state);
+        self.put(id, newer, tick, &state);
+    }
+
+    /// Puts a state wherever that before as many newer ones is.
+    fn put(&mut self, id: usize, back: u32, tick: u32, words: &[u32]) {
+        let (last, size) = (self.number(id, NEXT).wrapping_sub(1), 1 + self.form.size());
+        let number = last.wrapping_sub(back);
+        let place = recent_place(number);
+        let recent = self.row_mut(id).filter(|_| back < RECENT as u32);
+        let recent =
+            recent.map(|row| &mut row[super::HEAD..]).and_then(|states| states.get_mut(place * size..));
+        // Those of the newest one's group haven't left the row.
+        let has_left = number as usize / RECENT != last as usize / RECENT;
+        if let Some([at, to @ ..]) = recent {
+            *at = tick;
+            to[..words.len()].copy_from_slice(words);
         }
-        self.put(id, ring.place(index), tick, words);
-        ring.len += 1;
-        if let Some(row) = self.row_mut(id) {
-            row[RING] = ring.packed();
+        if has_left && let [at, to @ ..] = &mut self.earlier[group(number)][(id * RECENT + place) * size..] {
+            *at = tick;
+            to[..words.len()].copy_from_slice(words);
         }
-        self.put_previous(id, tick, words);
-    }
-
-    /// Keeps a state that is in the ring as the previous one, if it is.
-    fn put_previous(&mut self, id: usize, tick: u32, words: &[u64]) {
-        let form = self.form;
-        if let Some(row) = self.row_mut(id).filter(|row| row[PREVIOUS] < tick) {
-            row[PREVIOUS] = tick;
-            form.store(words, &mut row[HEAD + form.size()..]);
-        }
-    }
-
-    fn shift(&mut self, id: usize, from: usize, to: usize, words: &mut [u64]) {
-        self.earlier_words(id, from, words);
-        self.put(id, to, self.earlier_tick(id, from), words);
-    }
-
-    fn put(&mut self, id: usize, place: usize, tick: u32, words: &[u64]) {
-        let size = 1 + self.form.size();
-        reserve(&mut self.earlier, place, size);
-        let entry = &mut self.earlier[place][id * size..][..size];
-        entry[0] = tick;
-        self.form.store(words, &mut entry[1..]);
-    }
-}
-
-/// Makes room for a place of the history, where an entry has this size.
-#[inline]
-pub(super) fn reserve(earlier: &mut Vec<Box<[u32]>>, place: usize, size: usize) {
-    if earlier.len() <= place {
-        grow(earlier, place, size);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn grow(earlier: &mut Vec<Box<[u32]>>, place: usize, size: usize) {
-    while earlier.len() <= place {
-        earlier.push(vec![0; PAGE * size].into());
     }
 }

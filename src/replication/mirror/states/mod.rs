@@ -1,12 +1,12 @@
-//! The rows of a page of a client's ghosts: what is known of each, its newest words, and earlier ones that the server
+//! The rows of a page of a client's ghosts: what is known of each, its newest states, and earlier ones that the server
 //! may name as a baseline.
 //!
-//! Promises: for each ghost the states with the newest ticks are kept, in whatever order they arrive. Memory for a
-//! place of the history is allocated when a ghost of the page first has that many states.
+//! Promises: for each ghost the states with the newest ticks are kept, in whatever order they arrive. Memory for
+//! earlier ones is allocated when a ghost of the page first has that many states.
 //!
-//! All that most updates look at lies in one row: the newest words and a copy of those before, by which they are predicted. In
-//! a large world where little changes, each place of the memory that the processor doesn't have at hand costs as much as
-//! reading the update.
+//! All that most updates look at lies in one row: the newest states, from which the next is predicted, and whose places those
+//! after them take. In a large world where little changes, each place of the memory that the processor doesn't have at hand
+//! costs as much as reading the update: so states leave the row some at a time.
 
 mod earlier;
 
@@ -14,35 +14,49 @@ use super::super::class::GhostClass;
 use super::form::{Form, join, split};
 use super::pages::PAGE;
 use crate::store::{prefetch, prefetch_across};
-use earlier::{Ring, reserve};
+use earlier::{MAX_STATES, flush};
 
 /// What a row begins with: the newest state's tick, that of the last destroy, the properties that the game has not seen in
-/// two halves, flags, and where the earlier states are.
+/// two halves, flags, the number of the next state, and how many states there are.
 const TICK: usize = 0;
 const DESTROYED: usize = 1;
 const DIRTY: usize = 2;
 const FLAGS: usize = 4;
-const RING: usize = 5;
-/// The tick of the state before the newest, 0 if there is none.
-const PREVIOUS: usize = 6;
-/// After these come the newest words and the previous ones.
+const NEXT: usize = 5;
+const LEN: usize = 6;
 const HEAD: usize = 7;
+
+/// After these come the newest states, each a tick and its words: that of number n at n modulo this.
+const RECENT: usize = 4;
 
 /// Numbers of 32 bits in a line of a cache.
 const LINE: usize = 16;
 
 /// Numbers of 32 bits from one row to the next: rows divide lines evenly, or lines rows.
 fn stride(form: Form) -> usize {
-    let size = HEAD + 2 * form.size();
+    let size = HEAD + RECENT * (1 + form.size());
     if size <= LINE { size.next_power_of_two() } else { size.next_multiple_of(LINE) }
 }
 
-/// A ghost's row: what it begins with, the newest words, and the previous ones.
+/// A ghost's row: what it begins with, and the newest states.
 #[derive(Clone, Copy)]
 struct Row<'s> {
     head: &'s [u32; HEAD],
-    newest: &'s [u32],
-    previous: &'s [u32],
+    recent: &'s [u32],
+}
+
+impl<'s> Row<'s> {
+    /// The state before as many newer ones, which is among the newest, with its tick.
+    #[inline]
+    fn recent(self, size: usize, back: u32) -> &'s [u32] {
+        &self.recent[recent_place(self.head[NEXT].wrapping_sub(1 + back)) * (1 + size)..][..1 + size]
+    }
+}
+
+/// The place of a number in the row.
+#[inline]
+fn recent_place(number: u32) -> usize {
+    number as usize % RECENT
 }
 
 /// What became of a state.
@@ -66,7 +80,7 @@ pub(super) struct States {
     rows: Box<[u32]>,
     start: usize,
     stride: usize,
-    /// By place, then by ghost: a tick and the words. As many places as a ghost had states.
+    /// States that left the rows, by their numbers and then by ghost, as they were there.
     earlier: Vec<Box<[u32]>>,
     /// The ticks of the last destroys, until there are rows.
     ends: Box<[u32]>,
@@ -88,23 +102,18 @@ impl States {
     #[inline]
     fn row(&self, id: usize) -> Option<Row<'_>> {
         let (head, states) = self.rows.get(self.start + id * self.stride..)?.split_first_chunk()?;
-        let (newest, rest) = states.split_at_checked(self.form.size())?;
-        Some(Row { head, newest, previous: rest.get(..self.form.size())? })
+        Some(Row { head, recent: states.get(..RECENT * (1 + self.form.size()))? })
     }
 
     #[inline]
     fn row_mut(&mut self, id: usize) -> Option<&mut [u32]> {
-        self.rows.get_mut(self.start + id * self.stride..)?.get_mut(..HEAD + 2 * self.form.size())
+        let size = HEAD + RECENT * (1 + self.form.size());
+        self.rows.get_mut(self.start + id * self.stride..)?.get_mut(..size)
     }
 
     #[inline]
     fn number(&self, id: usize, at: usize) -> u32 {
         self.rows.get(self.start + id * self.stride + at).copied().unwrap_or(0)
-    }
-
-    #[inline]
-    fn ring(&self, id: usize) -> Ring {
-        Ring::unpacked(self.number(id, RING))
     }
 
     /// Makes room for states.
@@ -154,10 +163,11 @@ impl States {
     pub(super) fn take_dirty(&mut self, id: usize, seen: impl FnOnce(u8) -> u8) -> Option<(u8, u64, &[u32])> {
         let size = self.form.size();
         let row = self.row_mut(id)?;
+        let newest = HEAD + recent_place(row[NEXT].wrapping_sub(1)) * (1 + size) + 1;
         // They were 8 bits.
         let (flags, dirty) = (row[FLAGS] as u8, join(row[DIRTY], row[DIRTY + 1]));
         (row[FLAGS], row[DIRTY], row[DIRTY + 1]) = (seen(flags).into(), 0, 0);
-        Some((flags, dirty, &row[HEAD..HEAD + size]))
+        Some((flags, dirty, &row[newest..][..size]))
     }
 
     /// Has a ghost's row fetched, to be at hand soon.
@@ -168,21 +178,15 @@ impl States {
         }
     }
 
-    /// Has the place fetched that says where its newest state goes when there is a newer one.
-    #[inline]
-    pub(super) fn fetch_place(&self, id: usize) {
-        if let Some(entries) = self.earlier.get(self.ring(id).next()) {
-            prefetch(entries);
-        }
-    }
-
-    /// Has the memory fetched into which its newest state goes then.
+    /// Has the memory fetched into which its states go when there is a newer one, if any do then.
     #[inline]
     pub(super) fn fetch_next(&self, id: usize) {
-        let size = 1 + self.form.size();
-        let entries = self.earlier.get(self.ring(id).next());
-        if let Some(entry) = entries.and_then(|entries| entries.get(id * size..(id + 1) * size)) {
-            prefetch_across(entry);
+        let (next, size) = (self.number(id, NEXT), RECENT * (1 + self.form.size()));
+        if recent_place(next) == 0
+            && let Some(states) = self.earlier.get(earlier::group(next.wrapping_sub(1)))
+            && let Some(states) = states.get(id * size..(id + 1) * size)
+        {
+            prefetch_across(states);
         }
     }
 
@@ -216,7 +220,7 @@ impl States {
     #[inline]
     pub(super) fn newest(&self, id: usize, words: &mut [u64]) {
         match self.row(id) {
-            Some(row) if row.head[TICK] != 0 => self.form.load(row.newest, words),
+            Some(row) if row.head[TICK] != 0 => self.form.load(&row.recent(self.form.size(), 0)[1..], words),
             _ => words.fill(0),
         }
     }
@@ -224,7 +228,8 @@ impl States {
     /// The properties of a mask whose words, as they are stored, differ from the newest.
     #[inline]
     pub(super) fn differing(&self, id: usize, class: &GhostClass, mask: u64, words: &[u32]) -> u64 {
-        self.row(id).map_or(mask, |row| self.form.differing(class, mask, words, row.newest))
+        let newest = |row: Row<'_>| self.form.differing(class, mask, words, &row.recent(words.len(), 0)[1..]);
+        self.row(id).map_or(mask, newest)
     }
 
     /// Keeps the state of a tick above that of the newest one, as the newest. Its words are as they are stored.
@@ -233,13 +238,13 @@ impl States {
         if self.rows.is_empty() {
             self.make_rows();
         }
-        let row = &mut self.rows[self.start + id * self.stride..][..HEAD + 2 * words.len()];
+        let row = &mut self.rows[self.start + id * self.stride..][..self.stride];
         push_onto(row, &mut self.earlier, id, tick, words);
     }
 
     /// Keeps a state as the newest of a ghost that exists, if it is. Then what `differing` says of the one before is added to
     /// the properties that the game has not seen, and the flags of `set` are set.
-    #[inline]
+    #[inline(always)]
     pub(super) fn advance(
         &mut self,
         id: usize,
@@ -249,7 +254,7 @@ impl States {
         differing: impl FnOnce(&[u32]) -> u64,
     ) -> Advance {
         let size = words.len();
-        let Some(row) = self.row_mut(id) else { return Advance::Missing };
+        let Some(row) = self.rows.get_mut(self.start + id * self.stride..) else { return Advance::Missing };
         let newest = row[TICK];
         if newest == 0 || tick <= row[DESTROYED] {
             return Advance::Missing;
@@ -257,13 +262,13 @@ impl States {
         if tick <= newest {
             return if tick < newest { Advance::Late } else { Advance::Same };
         }
-        let [low, high] = split(differing(&row[HEAD..HEAD + size]));
+        let before = HEAD + recent_place(row[NEXT].wrapping_sub(1)) * (1 + size) + 1;
+        let [low, high] = split(differing(&row[before..][..size]));
         // They were 8 bits.
         let flags = row[FLAGS] as u8;
         row[DIRTY] |= low;
         row[DIRTY + 1] |= high;
         row[FLAGS] |= u32::from(set);
-        let row = &mut self.rows[self.start + id * self.stride..][..HEAD + 2 * size];
         push_onto(row, &mut self.earlier, id, tick, words);
         Advance::Newest { flags }
     }
@@ -271,36 +276,35 @@ impl States {
     /// Forgets a ghost's states.
     pub(super) fn clear(&mut self, id: usize) {
         if let Some(row) = self.row_mut(id) {
-            (row[TICK], row[RING], row[PREVIOUS]) = (0, 0, 0);
+            (row[TICK], row[NEXT], row[LEN]) = (0, 0, 0);
         }
     }
 }
 
-/// Keeps a state as the newest of a row, and that which was among the earlier ones.
-#[inline]
+/// Keeps a state as the newest of a row, in the place of the oldest there: when it takes the first place, all those are among the
+/// earlier ones from now on.
+#[inline(always)]
 fn push_onto(row: &mut [u32], earlier: &mut Vec<Box<[u32]>>, id: usize, tick: u32, words: &[u32]) {
-    let size = words.len();
+    let size = 1 + words.len();
     let Some((head, states)) = row.split_first_chunk_mut::<HEAD>() else { return };
-    let (newest, previous) = states.split_at_mut(size);
-    if head[TICK] != 0 {
-        let mut ring = Ring::unpacked(head[RING]);
-        let place = ring.push();
-        head[RING] = ring.packed();
-        reserve(earlier, place, 1 + size);
-        if let [at, entry @ ..] = &mut earlier[place][id * (1 + size)..][..1 + size] {
-            *at = head[TICK];
-            entry.copy_from_slice(newest);
-        }
-        head[PREVIOUS] = head[TICK];
-        previous[..size].copy_from_slice(newest);
+    let states = &mut states[..RECENT * size];
+    let (number, len) = (head[NEXT], head[LEN]);
+    let place = recent_place(number);
+    if place == 0 && len > 0 {
+        flush(earlier, id, number.wrapping_sub(1), states);
+    }
+    if let [at, place @ ..] = &mut states[place * size..][..size] {
+        *at = tick;
+        place.copy_from_slice(words);
     }
     head[TICK] = tick;
-    newest.copy_from_slice(words);
+    head[NEXT] = number.wrapping_add(1);
+    head[LEN] = (len + 1).min(MAX_STATES);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::earlier::DEPTH;
+    use super::earlier::MAX_STATES;
     use super::*;
     use crate::rng::Rng;
     use std::collections::BTreeSet;
@@ -326,7 +330,7 @@ mod tests {
                     _ => {}
                 }
                 model.insert(tick);
-                while model.len() > DEPTH + 1 {
+                while model.len() > MAX_STATES as usize {
                     model.pop_first();
                 }
                 for tick in 1..500 {
