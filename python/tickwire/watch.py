@@ -17,11 +17,11 @@ __all__: list[str] = []
 
 
 class Watch:
-    """Calls a function on the event loop when a socket can be read, until it is closed.
+    """Calls a function on the event loop when a descriptor can be read, until it is closed.
 
     Args:
         loop: the running event loop.
-        fileno: the socket.
+        fileno: an endpoint's.
         readable: called on the event loop, to read what has arrived.
     """
 

@@ -35,10 +35,10 @@ enum Port {
 
 /// Carries the datagrams of one endpoint.
 pub struct Driver {
-    port: Port,
-    /// For an event loop, once it asked.
+    /// For an event loop, once it asked. Before the port, so that it is dropped first.
     #[cfg(target_os = "linux")]
     wakes: Option<Box<Wakes>>,
+    port: Port,
     link: Option<Link<(SocketAddr, Vec<u8>)>>,
     /// A peer's part in a rendezvous, which shares the port.
     rendezvous: Option<Box<RendezvousClient>>,

@@ -271,6 +271,18 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
+    #[test]
+    fn classes_of_up_to_32_properties_are_narrow() {
+        let of = |count: usize| {
+            let fields = (0..count).map(|i| (format!("p{i}"), Kind::Bool));
+            Narrow::of(&Properties::new(Schema::new(fields).unwrap()).unwrap())
+        };
+        let (a, mut b) = ([0; 32], [0; 32]);
+        b[31] = 1;
+        assert_eq!(of(32).unwrap().differing(u64::MAX, &a, &b), 1 << 31);
+        assert!(of(33).is_none());
+    }
+
     /// Of hostile bits too: what is refused is the same, and where the reader is.
     #[test]
     fn narrow_words_are_those_of_reading_one_by_one() {

@@ -15,6 +15,8 @@ from conftest import make_protocol
 LONG_MS = 20_000
 """Practically forever, for a test."""
 BURST = 4_000
+FITS = 200
+"""Datagrams for which any system's receive buffer has room, several times as many as a step reads."""
 ATTEMPTS = 50
 """A machine that is busy with other things may send a burst too slowly."""
 
@@ -92,7 +94,6 @@ def test_a_busy_server_that_sleeps_is_woken_and_one_that_only_receives(
     server.fileno()
     for reads in (server.receive, server.pump):
         make_busy(server, stranger)
-        assert readable(server.fileno(), LONG_MS)
         before = received(server)
         stranger.sendto(b"nonsense", (server.address.host, server.address.port))
         while received(server) == before:
@@ -115,7 +116,7 @@ def test_any_selector_takes_the_descriptor(server: tw.Server, stranger: socket.s
         while received(server) == before:
             assert edge.poll(LONG_MS / 1_000)
             server.step()
-        assert select.select([duplicate], [], [], 0.0)[0] in ([], [duplicate])
+        assert not select.select([duplicate], [], [], 0.0)[0]
     edge.close()
     stranger.sendto(b"nonsense", (server.address.host, server.address.port))
     assert select.select([duplicate], [], [], LONG_MS / 1_000)[0]
@@ -124,9 +125,9 @@ def test_any_selector_takes_the_descriptor(server: tw.Server, stranger: socket.s
 
 def test_what_a_call_leaves_wakes_again_at_once(server: tw.Server, stranger: socket.socket) -> None:
     number = server.fileno()
-    for _ in range(1_000):
+    for _ in range(FITS):
         stranger.sendto(b"nonsense", (server.address.host, server.address.port))
-    while received(server) < 1_000:
+    while received(server) < FITS:
         assert readable(number, LONG_MS)
         server.step()
 

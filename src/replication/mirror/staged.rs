@@ -109,13 +109,13 @@ impl Staged {
         &mut self.words[start..][..size]
     }
 
-    /// Where the room behind what is in use begins.
+    /// Where the room after what is in use begins.
     #[inline]
     pub(super) fn used(&self) -> usize {
         self.used
     }
 
-    /// Room behind what is in use, for a state of this many numbers, which may be any.
+    /// Room after what is in use, for a state of this many numbers, which may be any.
     #[inline]
     pub(super) fn spare(&mut self, size: usize) -> &mut [u32] {
         if self.words.len() < self.used + size {
@@ -173,10 +173,10 @@ impl Staged {
         Ok(())
     }
 
-    /// The first states of a record's, of as many numbers, to be changed.
+    /// The state that begins at this place, of this many numbers, to be changed.
     #[inline]
-    pub(super) fn states_mut(&mut self, words: usize, size: usize) -> &mut [u32] {
-        &mut self.words[words..][..size]
+    pub(super) fn state_mut(&mut self, start: usize, size: usize) -> &mut [u32] {
+        &mut self.words[start..][..size]
     }
 
     /// Updates in a row with their states.

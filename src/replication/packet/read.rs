@@ -112,7 +112,7 @@ impl Heads {
         (id < capacity).then_some((id, taken))
     }
 
-    /// Goes on behind an update of [`Heads::look`].
+    /// Goes on after an update of [`Heads::look`].
     #[inline]
     pub(in crate::replication) fn pass(&mut self, id: u32) {
         self.next = id + 1;

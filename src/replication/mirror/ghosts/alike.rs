@@ -25,7 +25,7 @@ struct Resolver<'g> {
 }
 
 impl Ghosts {
-    /// Reads an update whose head was read, and those behind it that are like it: first what they have, then the states that
+    /// Reads an update whose head was read, and those after it that are like it: first what they have, then the states that
     /// they are against. False for a class that isn't narrow.
     pub(in super::super) fn read_alike(
         &mut self,
@@ -72,7 +72,7 @@ impl Ghosts {
         let (pages, size, capacity) = (&self.pages, self.pages.form().size(), self.class.capacity);
         let resolver =
             Resolver { against, class: self.id_of_class, pages, narrow, mask_words: &self.mask_words };
-        let has_older = against.base.depth() > 0;
+        let has_older = against.base.has_older();
         let goes_on = has_older && reader.bool()?;
         let (from, record) = (staged.alike.len(), staged.records.len());
         staged.push(self.id_of_class, id as usize, StagedOp::Alike { mask, from, to: from });
@@ -115,7 +115,7 @@ impl Resolver<'_> {
     #[inline(always)]
     fn resolve(&self, staged: &mut Staged, at: usize, words: usize) -> Result<(), Violation> {
         let Alike { id, goes_on, .. } = staged.alike[at];
-        let words = staged.states_mut(words, self.pages.form().size());
+        let words = staged.state_mut(words, self.pages.form().size());
         let is_skipped = !self.resolve_words(id, goes_on, words)?;
         staged.alike[at].is_skipped = is_skipped;
         Ok(())

@@ -11,7 +11,8 @@ use super::{DESTROYED, LEN, NEXT, RECENT, Row, States, TICK, push_onto, recent_p
 const DEPTH: u32 = HISTORY as u32;
 pub(super) const MAX_STATES: u32 = DEPTH + 1;
 
-/// Of which of those that leave the row together a number is one: those before them by all that are kept have left.
+/// The group of a state with this number: of those that leave the row together. They take the places of the group that is older
+/// by all that are kept, of which none is kept by then.
 #[inline]
 pub(super) fn group(number: u32) -> usize {
     const { assert!((DEPTH as usize).is_multiple_of(RECENT)) };
@@ -28,7 +29,7 @@ pub(super) fn flush(earlier: &mut Vec<Box<[u32]>>, id: usize, number: u32, state
     earlier[group][id * states.len()..][..states.len()].copy_from_slice(states);
 }
 
-/// Makes room for a group of as many numbers of each ghost.
+/// Makes room for a group that has this many numbers of each ghost.
 #[cold]
 #[inline(never)]
 fn grow(earlier: &mut Vec<Box<[u32]>>, group: usize, size: usize) {
