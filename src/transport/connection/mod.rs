@@ -19,10 +19,12 @@ mod config;
 mod fragments;
 mod held;
 mod pending_ack;
+mod queueing;
 mod receive;
 mod record;
 mod scratch;
 mod send;
+mod settings;
 mod yojimbo;
 
 pub use config::{ConnectionConfig, End, Violation};
@@ -33,24 +35,22 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use self::pending_ack::PendingAck;
-use self::record::{Carried, Record, notification};
+use self::record::{Carried, Record};
 use super::ack_endpoint::{AckEndpoint, EndpointCounters};
-use super::candidates::{Attribute, Column};
 use super::chunks::Chunks;
 use super::congestion::{CongestionConfig, Controller};
-use super::error::{ConfigError, SendError};
+use super::error::ConfigError;
 use super::ledger::estimate::Stats;
 use super::ledger::numbers::Skips;
 use super::ledger::{AckRanges, Laps, Notification, Notifications, PacketNotification};
-use super::message::{Message, Received, SendOptions, Submission};
+use super::message::Received;
 use super::message_window::MessageWindow;
-use super::pacing::{Budget, BudgetConfig};
+use super::pacing::Budget;
 use super::packet::AckEndpointConfig;
 use super::protocol::{MAX_CONTROL_BYTES, Protocol};
 use super::stream::{ChannelStats, Streams};
 use crate::store::{Lists, SmallBytes, prefetch};
 use crate::time::Instant;
-use crate::wire::Encoded;
 
 /// A packet goes out at least this often: acks, RTT and loss stay fresh, and the peer knows we live.
 const KEEP_ALIVE: Duration = Duration::from_millis(100);
@@ -168,106 +168,6 @@ impl Connection {
         })
     }
 
-    /// Queues a message for the next packets.
-    ///
-    /// # Errors
-    ///
-    /// Why the channel refuses it. Nothing was queued then.
-    pub fn send(
-        &mut self,
-        now: Instant,
-        channel: usize,
-        message: Message,
-        options: SendOptions,
-    ) -> Result<(), SendError> {
-        let payload = self.protocol.channels().get(channel).is_some_and(|config| config.kind.is_payload());
-        if payload { Err(SendError::WrongKind) } else { self.submit(now, channel, message, options) }
-    }
-
-    /// Queues opaque bits on a payload channel. Their notification has this `tag`.
-    ///
-    /// # Errors
-    ///
-    /// Why the channel refuses them. Nothing was queued then.
-    pub fn send_payload(
-        &mut self,
-        now: Instant,
-        channel: usize,
-        payload: Encoded,
-        tag: u32,
-    ) -> Result<(), SendError> {
-        let messages = self.protocol.channels().get(channel).is_some_and(|config| !config.kind.is_payload());
-        if messages {
-            return Err(SendError::WrongKind);
-        }
-        let message = Message::new(0, payload);
-        self.submit(now, channel, message, SendOptions { key: 0, tag, notify: true })
-    }
-
-    fn submit(
-        &mut self,
-        now: Instant,
-        channel: usize,
-        message: Message,
-        options: SendOptions,
-    ) -> Result<(), SendError> {
-        let channels = self.streams.len();
-        if channel >= channels {
-            return Err(SendError::NoChannel { channel, channels });
-        }
-        self.protocol.check_bytes(channel, message.encoded.max_bits().div_ceil(8))?;
-        self.check_yojimbo(channel, &message)?;
-        self.protocol.check_type(channel, message.message_type)?;
-        let sending = self.streams.sending(channel).ok_or(SendError::WrongKind)?;
-        let replaced = sending.send(Submission { message, at: now, options })?;
-        self.tick_open.get_or_insert(now);
-        self.notifications.push(notification(channel as u8, replaced, false));
-        Ok(())
-    }
-
-    /// A feature above has data for a payload channel, if a packet has room for at least this many bits:
-    /// [`Connection::transmit_filled`] asks it until it has no more. [`Connection::poll_notification`] reports each
-    /// record, with the record as the tag.
-    ///
-    /// # Errors
-    ///
-    /// When it is no payload channel, or `least_bits` is more than the channel allows, or than half a datagram holds:
-    /// the rest of a packet may take the other half.
-    pub fn want(&mut self, channel: usize, least_bits: usize) -> Result<(), SendError> {
-        let channels = self.streams.len();
-        let config =
-            self.protocol.channels().get(channel).ok_or(SendError::NoChannel { channel, channels })?;
-        if !config.kind.is_payload() {
-            return Err(SendError::WrongKind);
-        }
-        let max_bits = self.protocol.cost(channel).payload_in(self.datagram_bits / 2).unwrap_or(0);
-        if least_bits > max_bits {
-            let (bytes, max_bytes) = (least_bits.div_ceil(8), max_bits / 8);
-            return Err(SendError::TooLarge { bytes, max_bytes });
-        }
-        if self.streams.want(channel, least_bits) { Ok(()) } else { Err(SendError::WrongKind) }
-    }
-
-    /// Acks of packets with messages of this channel only may wait so long for a packet to carry them: for features
-    /// with acks of their own that say something that often. Zero: none waits.
-    pub fn set_ack_patience(&mut self, channel: u8, patience: Duration) {
-        self.pending_ack.set_patience(channel, patience);
-    }
-
-    /// Whether [`Connection::transmit_between`] is called between ticks, too: then acks that no message of a tick
-    /// carries wait for one that does, or until they are due between ticks.
-    pub fn set_awake(&mut self, awake: bool) {
-        self.pending_ack.set_awake(awake);
-    }
-
-    /// How many bits of messages may go out now, before packet headers: the rest of the budget, and the line's known
-    /// room. The last packet may overdraw.
-    pub fn budget_bits(&mut self, now: Instant) -> usize {
-        self.budget.refill(now);
-        let line = if self.adaptive { self.window.room() } else { f64::INFINITY };
-        (self.budget.level().min(line).max(0.0) * 8.0) as usize
-    }
-
     /// How many packets counted as lost so far.
     pub(crate) fn packets_lost(&self) -> u64 {
         self.endpoint.acks().packets_lost()
@@ -292,59 +192,6 @@ impl Connection {
     /// The next notification about a packet, in order: of the newest 1,024, if the configuration asks for them.
     pub fn poll_packet_notification(&mut self) -> Option<PacketNotification> {
         self.notifications.poll_packet()
-    }
-
-    /// How many unordered messages are queued.
-    pub(crate) fn candidates(&self) -> usize {
-        self.streams.candidates()
-    }
-
-    /// Appends this attribute of each of them, channel by channel, to be scored.
-    pub(crate) fn describe(&self, now: Instant, slot: u32, attribute: Attribute, column: &mut Column) {
-        self.streams.describe(now, slot, attribute, column);
-    }
-
-    /// Sends those messages in the order of their scores, highest first within their channel, in the next
-    /// [`Connection::transmit`]. Scores are in the order of [`Connection::describe`]; nothing may be sent in between.
-    pub(crate) fn prioritize(&mut self, scores: &mut &[f32]) {
-        self.streams.prioritize(scores);
-    }
-
-    /// How much may be sent.
-    pub fn budget(&self) -> BudgetConfig {
-        BudgetConfig { rate: self.budget.config(), adaptive: self.adaptive }
-    }
-
-    /// Changes how much may be sent, from now on.
-    ///
-    /// # Errors
-    /// When a number is out of its bounds. The old ones stay then.
-    pub fn set_budget(&mut self, budget: BudgetConfig) -> Result<(), ConfigError> {
-        budget.rate.check()?;
-        self.budget.reconfigure(budget.rate);
-        self.adaptive = budget.adaptive;
-        Ok(())
-    }
-
-    /// Changes the congestion control of chunks. Settings of the same kind keep what is known of the link; another
-    /// kind starts afresh, and ignores packets in flight.
-    ///
-    /// # Errors
-    ///
-    /// When a number is out of its bounds. The old settings stay then.
-    pub fn set_congestion(&mut self, congestion: CongestionConfig) -> Result<(), ConfigError> {
-        congestion.check()?;
-        if !self.controller.as_mut().is_some_and(|controller| controller.reconfigure(&congestion)) {
-            self.controller = controller(&congestion, &self.protocol)?;
-            let acks = self.endpoint.acks_mut();
-            let next = acks.next_sequence();
-            for back in 1..=acks.sent_window() {
-                if let Some(record) = acks.note_mut(next.wrapping_sub(back as u16)) {
-                    record.stamp = None;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Whether a message or a notification waits for the application.
