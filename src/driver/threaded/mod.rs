@@ -133,10 +133,10 @@ fn run<S: Service>(mut poller: Poller, service: &Mutex<S>, status: &ThreadStatus
     let mut in_a_row = 0;
     while !status.stop.load(Ordering::Relaxed) {
         let next = turn(service, status);
-        in_a_row = if next == Next::Again { in_a_row + 1 } else { 0 };
+        in_a_row = if next == Next::Again { (in_a_row + 1) % MAX_IN_A_ROW } else { 0 };
         match next {
             Next::Over => return,
-            Next::Again if in_a_row % MAX_IN_A_ROW == 0 || status.wanted.load(Ordering::Relaxed) > 0 => {
+            Next::Again if in_a_row == 0 || status.wanted.load(Ordering::Relaxed) > 0 => {
                 park_timeout(BETWEEN_TURNS);
             }
             Next::Again => {}

@@ -350,7 +350,7 @@ impl Adaptive {
     }
 
     /// Whether it counts if this packet is lost: none of the startup does here, nor one of an outage.
-    fn tells_of_losses(&self, stamp: &SentStamp) -> bool {
+    fn counts_if_lost(&self, stamp: &SentStamp) -> bool {
         !stamp.sent_in_startup && stamp.sent_at >= self.resumed
     }
 
@@ -497,7 +497,7 @@ impl Controller for Adaptive {
             self.overtaken += (overtaken - self.overtaken) / OVERTAKEN_OF;
             if !late {
                 self.flight.remove(stamp);
-            } else if self.tells_of_losses(stamp) {
+            } else if self.counts_if_lost(stamp) {
                 self.epoch.lost -= bytes;
             }
             self.epoch.delivered += bytes;
@@ -533,7 +533,7 @@ impl Controller for Adaptive {
 
     fn on_lost(&mut self, _now: Instant, stamp: SentStamp) {
         self.flight.remove(&stamp);
-        if self.tells_of_losses(&stamp) {
+        if self.counts_if_lost(&stamp) {
             self.epoch.lost += f64::from(stamp.bytes);
             self.epoch.waits.on_lost();
         } else if let Some(startup) = self.startup.as_mut().filter(|_| stamp.bulk) {
