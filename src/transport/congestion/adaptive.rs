@@ -139,6 +139,10 @@ pub(super) struct Adaptive {
     overtaken: f64,
     /// When the last outage was over: what was sent before then, and lost, says nothing of the rate.
     resumed: Instant,
+    /// An epoch ended since, or the startup: who is silent again and again isn't forgiven each time.
+    judged: bool,
+    /// When packets were last asked for.
+    acted_at: Instant,
 }
 
 /// The packets in flight, with bytes.
@@ -211,6 +215,8 @@ impl Adaptive {
             newest_acked: Instant::ZERO,
             overtaken: 0.0,
             resumed: Instant::ZERO,
+            judged: true,
+            acted_at: Instant::ZERO,
         }
     }
 
@@ -324,6 +330,7 @@ impl Adaptive {
             self.capacity = rate;
             self.competition.begin(now, rate);
             self.startup = None;
+            self.judged = true;
             self.epoch = Epoch::new(now, self.passage);
         }
     }
@@ -354,16 +361,27 @@ impl Adaptive {
         !stamp.sent_in_startup && stamp.sent_at >= self.resumed
     }
 
+    /// Whether nothing comes for so long only in an outage.
+    fn is_long(&self, time: Duration) -> bool {
+        let usual = self.delay.feedback() + self.delay.queue() + self.delay.ticks();
+        time.as_secs_f64() > OUTAGE_RTTS * usual + MIN_OUTAGE
+    }
+
     /// Whether this ack ends an outage: there was none for long, though packets were in flight, and not because they waited. One
     /// that comes without a round trip is an old one.
     fn ends_outage(&self, now: Instant, round_trip: Option<RoundTrip>) -> bool {
-        let silence = (now - self.flight.waiting_since).as_secs_f64();
-        let usual = self.delay.feedback() + self.delay.queue() + self.delay.ticks();
-        silence > OUTAGE_RTTS * usual + MIN_OUTAGE
-            && round_trip.is_none_or(|round_trip| round_trip.time.as_secs_f64() < 0.5 * silence)
+        let silence = now - self.flight.waiting_since;
+        self.judged
+            && self.is_long(silence)
+            && round_trip.is_none_or(|round_trip| round_trip.time < silence / 2)
     }
 
-    /// After an outage it goes on as before, from this passage on, if that isn't an old one.
+    /// Whether acks waited for us, because we did nothing for long: what they tell is late, and not the link's doing.
+    fn ends_own_pause(&self, now: Instant) -> bool {
+        self.is_long(now - self.acted_at)
+    }
+
+    /// After an outage or a pause it goes on as before, from this passage on, if that isn't an old one.
     fn resume(&mut self, now: Instant, passage: Option<Passage>) {
         self.resumed = now;
         self.epoch = Epoch::new(now, passage);
@@ -371,6 +389,7 @@ impl Adaptive {
 
     fn end_epoch(&mut self, now: Instant, until: Option<Passage>) {
         let epoch = core::mem::replace(&mut self.epoch, Epoch::new(now, until));
+        self.judged = true;
         let (rate, queue, target) = (epoch.rate(now, until), epoch.least_queue, self.target());
         if !self.competition.is_testing() {
             self.best = self.capacity.max(self.best * KEEP_BEST);
@@ -480,7 +499,7 @@ impl Controller for Adaptive {
     }
 
     fn on_acked(&mut self, now: Instant, acked: &[(SentStamp, bool)], round_trip: Option<RoundTrip>) {
-        let outage = self.ends_outage(now, round_trip);
+        let (outage, own_pause) = (self.ends_outage(now, round_trip), self.ends_own_pause(now));
         self.flight.waiting_since = now;
         let was_clocked = self.passage.is_some();
         if let Some((round_trip, (stamp, _))) = round_trip.zip(acked.last()) {
@@ -506,8 +525,9 @@ impl Controller for Adaptive {
             }
             delivered += bytes;
         }
-        if outage {
-            self.resume(now, self.passage.filter(|_| news));
+        self.judged &= !outage;
+        if outage || own_pause {
+            self.resume(now, self.passage.filter(|_| news && !own_pause));
         }
         self.newest_acked =
             acked.iter().map(|(stamp, _)| stamp.sent_at).fold(self.newest_acked, Instant::max);
@@ -542,11 +562,13 @@ impl Controller for Adaptive {
     }
 
     fn on_app_limited(&mut self, now: Instant) {
+        self.acted_at = now;
         self.delay.on_send(now);
         self.app_limited = true;
     }
 
     fn can_send(&mut self, now: Instant) -> bool {
+        self.acted_at = now;
         self.delay.on_send(now);
         if self.startup.is_none() && now - self.last_bulk > FORGET {
             self.startup = Some(startup(&self.config));
@@ -583,5 +605,29 @@ impl Controller for Adaptive {
 
     fn rate(&self) -> f64 {
         self.pacing_rate(self.flight.last_sent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_silences_in_a_row_only_the_first_is_an_outage() {
+        let mut adaptive = Adaptive::new(AdaptiveConfig::default());
+        adaptive.startup = None;
+        let round_trip = Some(RoundTrip { time: Duration::from_millis(50), received_at: None });
+        let mut silence_until = |millis| {
+            let stamp = adaptive.on_sent(Instant::from_millis(millis - 50), 1_200);
+            let now = Instant::from_millis(millis);
+            // It goes on asking for packets all the time.
+            adaptive.can_send(now);
+            adaptive.on_acked(now, &[(stamp, false)], round_trip);
+            adaptive.on_sent(now, 1_200);
+            adaptive.resumed
+        };
+        // Before the first, nothing was in flight.
+        let resumed = [1_000, 2_000, 3_000, 9_000].map(&mut silence_until);
+        assert_eq!(resumed, [0, 2_000, 2_000, 9_000].map(Instant::from_millis));
     }
 }

@@ -167,6 +167,26 @@ fn an_outage_costs_little_more_than_its_own_time() {
 }
 
 #[test]
+fn a_sender_that_hangs_goes_on_as_before() {
+    let link = LinkSetup { queue: 2e5, ..LinkSetup::new(24.0, 50.0, Loss::None) };
+    for (at, seed) in (700..1500).step_by(50).zip(1..) {
+        let mut world = World::new(link, SIXTY_HERTZ, seed);
+        world.game = true;
+        world.add(adaptive(), adaptive());
+        world.begin(0, LARGE, false);
+        world.run_until(Instant::from_millis(at));
+        world.step[0] = Duration::from_secs(2);
+        world.turn();
+        while world.now < Instant::from_millis(at + 1_900) {
+            world.turn();
+        }
+        world.step[0] = SIXTY_HERTZ;
+        let more = world.run_to_finish(0, 60.0) - 2.0 - link.ideal(LARGE);
+        assert!(more < 1.5, "seed {seed}: {more:.2} s more if from {at} ms");
+    }
+}
+
+#[test]
 fn game_packets_hardly_wait() {
     for (link, ..) in links() {
         let outcome = transfers(link, LARGE, AT_ONCE, true, 9);
