@@ -3532,7 +3532,7 @@ class Client(Generic[_P]):
         burst: bool = False,
         ask_first: bool = False,
     ) -> Transfer:
-        """Like :meth:`Server.send_chunk`; may be called before the connection is up. Servers accept no chunks by
+        """Like :meth:`Server.send_chunk`; unless the connection is up, the transfer is over at once. Servers accept no chunks by
         default: see ``chunk_memory`` and ``chunk_directory`` of :class:`Server`.
 
         Args:

@@ -595,7 +595,7 @@ impl Client {
         self.endpoint.answer(py, sent, channel, || "the payload".into())
     }
 
-    /// Like :meth:`Server.send_chunk`; may be called before the connection is up. Servers accept no chunks by
+    /// Like :meth:`Server.send_chunk`; unless the connection is up, the transfer is over at once. Servers accept no chunks by
     /// default: see ``chunk_memory`` and ``chunk_directory`` of :class:`Server`.
     ///
     /// Args:
