@@ -28,9 +28,9 @@ pub trait DirectTables {
     fn push_out(&mut self, channel: u8);
 }
 
-/// Bytes of one connection's messages in one tick, as many as 4,096 short ones have, above which the others wait in their
-/// channels, which costs more. The bounds of the channels hold all the same.
-pub(crate) const MAX_DIRECT_BYTES: usize = 512 << 10;
+/// Bytes of one connection's messages in one tick, as many as 1,536 of 64 bytes have, above which the others wait in their
+/// channels, which costs more. The bounds of the channels hold all the same: what a flood makes us keep is both.
+pub(crate) const MAX_DIRECT_BYTES: usize = 192 << 10;
 
 /// Where the messages of a packet may go while it is read.
 pub(crate) struct Destination<'a> {
