@@ -19,8 +19,9 @@ its own, with the same generator of scenes; what a run leaves out, as `make ghos
 stays from before. Milliseconds are CPU time of one thread a tick, the middle one of 150: of the server's
 part (the application's writes, acks, packets, and who sees what), and of one client's. Without sockets and
 encryption; bytes are those handed to the transport, for each object that changed and each client that has
-it. A dash is what wasn't measured. Clients that join do so one after the other, nine of them, or as many as
-a minute has room for: the middle ones of their figures, from the tick on in which the handshake ends.
+it. A dash is what wasn't measured, and what failed wasn't done in half an hour. Clients that join do so one
+after the other, nine of them, or as many as a minute has room for: the middle ones of their figures, from the
+tick on in which the handshake ends.
 
 Tickwire's plain columns send declared fields in whole words, the coded ones by how likely they are. Others
 are on one thread, each client with a world of its own, which works between the server's ticks; their
