@@ -141,8 +141,6 @@ pub(super) struct Adaptive {
     resumed: Instant,
     /// An epoch ended since, or the startup: who is silent again and again isn't forgiven each time.
     judged: bool,
-    /// When packets were last asked for.
-    acted_at: Instant,
 }
 
 /// The packets in flight, with bytes.
@@ -216,7 +214,6 @@ impl Adaptive {
             overtaken: 0.0,
             resumed: Instant::ZERO,
             judged: true,
-            acted_at: Instant::ZERO,
         }
     }
 
@@ -378,7 +375,7 @@ impl Adaptive {
 
     /// Whether acks waited for us, because we did nothing for long: what they tell is late, and not the link's doing.
     fn ends_own_pause(&self, now: Instant) -> bool {
-        self.is_long(now - self.acted_at)
+        self.is_long(now - self.delay.asked_at())
     }
 
     /// After an outage or a pause it goes on as before, from this passage on, if that isn't an old one.
@@ -562,13 +559,11 @@ impl Controller for Adaptive {
     }
 
     fn on_app_limited(&mut self, now: Instant) {
-        self.acted_at = now;
         self.delay.on_send(now);
         self.app_limited = true;
     }
 
     fn can_send(&mut self, now: Instant) -> bool {
-        self.acted_at = now;
         self.delay.on_send(now);
         if self.startup.is_none() && now - self.last_bulk > FORGET {
             self.startup = Some(startup(&self.config));

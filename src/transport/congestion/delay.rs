@@ -138,6 +138,11 @@ impl Delay {
         self.sends.push(now);
     }
 
+    /// When packets were last asked for; ZERO before the first time.
+    pub(super) fn asked_at(&self) -> Instant {
+        self.sends.last.unwrap_or(Instant::ZERO)
+    }
+
     pub(super) fn on_ack(&mut self, now: Instant) {
         self.acks.push(now);
     }
