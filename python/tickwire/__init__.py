@@ -8,6 +8,8 @@ disconnections, and dropped datagrams at most once a second.
 """
 
 import logging
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from tickwire import native as native
 from tickwire._core import (
@@ -199,20 +201,46 @@ from tickwire.fields import (
 from tickwire.ghost import Always, Chosen, Grid, Hook, Owner, ghost
 from tickwire.handlers import Handlers
 from tickwire.hooks import AdmissionHook, PriorityHook
-from tickwire.lan import LanAnnouncement, LanGame, LanSearch, find_lan
-from tickwire.lockstep import Lockstep, Recording, RecordingError
 from tickwire.log import UnconfiguredLog
 from tickwire.loop import loop
 from tickwire.message import BlockMessage, Message, MessageFactory, message
-from tickwire.migration import HostChanged, Migrating
-from tickwire.past import Judgement, Judgements, Past
-from tickwire.port_mapping import PortMapping
-from tickwire.prediction import Predicted, Prediction
-from tickwire.pulls import Catalogue, Pull, Puller, PullError, PullHook
 from tickwire.redial import Redialler, TokenSource
 from tickwire.references import Ref
 from tickwire.resolve import resolve
 from tickwire.ticks import ticks
+
+if TYPE_CHECKING:
+    from tickwire.lan import LanAnnouncement, LanGame, LanSearch, find_lan
+    from tickwire.lockstep import Lockstep, Recording, RecordingError
+    from tickwire.migration import HostChanged, Migrating
+    from tickwire.past import Judgement, Judgements, Past
+    from tickwire.port_mapping import PortMapping
+    from tickwire.prediction import Predicted, Prediction
+    from tickwire.pulls import Catalogue, Pull, Puller, PullError, PullHook
+
+# Modules that most games don't use are imported when one of their names is first used.
+_LAZY = {
+    "LanAnnouncement": "lan",
+    "LanGame": "lan",
+    "LanSearch": "lan",
+    "find_lan": "lan",
+    "Lockstep": "lockstep",
+    "Recording": "lockstep",
+    "RecordingError": "lockstep",
+    "HostChanged": "migration",
+    "Migrating": "migration",
+    "Judgement": "past",
+    "Judgements": "past",
+    "Past": "past",
+    "PortMapping": "port_mapping",
+    "Predicted": "prediction",
+    "Prediction": "prediction",
+    "Catalogue": "pulls",
+    "Pull": "pulls",
+    "Puller": "pulls",
+    "PullError": "pulls",
+    "PullHook": "pulls",
+}
 
 logging.getLogger("tickwire").addHandler(UnconfiguredLog())
 
@@ -442,3 +470,16 @@ __all__ = [
     "when",
     "wide_text",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "lockstep":
+        return import_module("tickwire.lockstep")
+    if name not in _LAZY:
+        raise AttributeError(f"module 'tickwire' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"tickwire.{_LAZY[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

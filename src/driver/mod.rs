@@ -1,24 +1,22 @@
 //! The only place with sockets and clocks.
 //!
 //! A [`Driver`] carries the datagrams of one endpoint, over a UDP socket in real time or over a [`VirtualNetwork`] in
-//! virtual time; a [`Carrier`] is a session with its driver, a [`Hub`] several sessions on one port, told apart by a
-//! [`Router`]. A driver is polled: it works when it is called, for a bounded time. A thread ([`Shared`]) calls it
-//! when a datagram arrives or something is due, even while the game is busy. A [`capture`] writes the datagrams to a
-//! file. A [`meeting`] is a rendezvous server or a relay. A [`proxy`] carries the datagrams of other programs, over bad links.
+//! virtual time. A [`Carrier`] is a session with its driver. A driver is polled: it works when it is called, for a
+//! bounded time. A thread ([`Shared`]) calls it when a datagram arrives or something is due, even while the game is
+//! busy. A [`capture`] writes the datagrams to a file. A [`meeting`] is a rendezvous server or a relay. A [`proxy`]
+//! carries the datagrams of other programs, over bad links.
 
 pub mod capture;
 mod carrier;
 mod entropy;
 pub mod files;
 mod gathering;
-mod hub;
 mod lent;
 pub mod meeting;
 #[cfg(target_os = "linux")]
 mod moderation;
 mod polled;
 pub mod proxy;
-mod router;
 mod simulated;
 mod threaded;
 pub mod udp;
@@ -28,9 +26,7 @@ mod wakes;
 
 pub use carrier::{AFTER_ERROR, Carrier};
 pub use entropy::{OsEntropy, Recorded, Replayed};
-pub use hub::Hub;
 pub use polled::{Driver, DriverCounters, unix_now};
-pub use router::{MemberId, Router};
 pub use simulated::VirtualNetwork;
 pub use threaded::{BETWEEN_TURNS, Next, Poller, Service, Shared};
 pub use used_tokens::{ClaimedToken, UsedTokens, claim_token};

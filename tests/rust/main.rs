@@ -29,7 +29,6 @@ mod hostile_chunks;
 mod hostile_fragments;
 mod hostile_peer;
 mod hosts;
-mod hub;
 mod interop;
 mod last_words;
 mod layers;
