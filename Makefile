@@ -11,6 +11,10 @@ SOURCES := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
+comma := ,
+# Runs a step of the tests, and prints how long it took.
+timed = @start=$$(date +%s); echo '$(1)'; $(1) || exit; echo "  $$(($$(date +%s) - start)) s"
+
 .PHONY: build demo arena test test-rust test-python docs pictures bench delivery links ghosts latency peers compare fuzz mutations sanitize soak wheel clean
 
 build: $(VENV)/.built
@@ -19,25 +23,26 @@ demo: $(VENV)/.built
 	$(BIN)/tickwire demo $(ARGS)
 
 # A game in a window, over a bad network.
-arena: $(VENV)/.built
+arena: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/python -m tickwire.samples.arena play $(ARGS)
 
 test: test-rust test-python
 
 # PyO3's build script asks the interpreter of VIRTUAL_ENV, so it must be there.
 test-rust: $(VENV)/.tools
-	cargo fmt --check
-	cargo clippy --all-targets -- -D warnings
-	cargo clippy --lib --features faults -- -D warnings
-	cargo test --quiet
+	$(call timed,cargo fmt --check)
+	$(call timed,cargo clippy --quiet --all-targets -- -D warnings)
+	$(call timed,cargo clippy --quiet --lib --features faults -- -D warnings)
+	$(call timed,cargo test --quiet --no-run)
+	$(call timed,cargo test --quiet)
 
 test-python: $(VENV)/.built $(VENV)/.dev
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
-	$(BIN)/mypy
-	$(BIN)/pyright
-	$(BIN)/python -m mypy.stubtest tickwire._core --allowlist tests/py/stubtest.txt --ignore-unused-allowlist
-	$(BIN)/pytest $(ARGS)
+	$(call timed,$(BIN)/ruff check)
+	$(call timed,$(BIN)/ruff format --check)
+	$(call timed,$(BIN)/mypy)
+	$(call timed,$(BIN)/pyright)
+	$(call timed,$(BIN)/python -m mypy.stubtest tickwire._core --allowlist tests/py/stubtest.txt --ignore-unused-allowlist)
+	$(call timed,$(BIN)/pytest -n 2 $(ARGS))
 
 # The guide and the reference, into target/docs; every example of every page is run first.
 docs: $(VENV)/.built $(VENV)/.dev
@@ -45,10 +50,10 @@ docs: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs target/docs
 
 # What the pages show, made anew.
-pictures: $(VENV)/.built $(VENV)/.dev
+pictures: $(VENV)/.wheel $(VENV)/.dev
 	$(BIN)/python docs/pictures.py
 
-bench: $(VENV)/.built $(VENV)/.dev
+bench: $(VENV)/.wheel $(VENV)/.dev
 	cargo bench --bench endpoint --bench gaps --bench netcode --bench transport --bench wire
 	cargo bench --manifest-path benches/compare/Cargo.toml --target-dir target --bench renet
 	$(BIN)/python benches/py/run.py
@@ -60,7 +65,7 @@ delivery:
 # How fast blocks move over bad links, in virtual time; writes benches/links/results.json. `make links ARGS=--real`: over
 # real sockets through the proxy, and over loopback; writes results_real.json there.
 ifeq ($(ARGS),--real)
-links: $(VENV)/.built
+links: $(VENV)/.wheel $(VENV)/.dev
 	$(BIN)/python benches/py/links_real.py
 else
 links:
@@ -73,15 +78,15 @@ ghosts: $(VENV)/.dev
 	$(BIN)/python benches/ghosts/run.py $(ARGS)
 
 # What hides latency: clocks, inputs, prediction, in virtual time; writes benches/latency/results.json.
-latency: $(VENV)/.built $(VENV)/.dev
+latency: $(VENV)/.wheel $(VENV)/.dev
 	$(BIN)/python benches/latency/run.py
 
 # Games without a server, in virtual time; writes benches/peers/RESULTS.md and results.json.
-peers: $(VENV)/.built $(VENV)/.dev
+peers: $(VENV)/.wheel $(VENV)/.dev
 	$(BIN)/python benches/peers/run.py $(ARGS)
 
 # Tickwire beside other libraries, some minutes; writes benches/compare/RESULTS.md, results.json and the README's table.
-compare: $(VENV)/.built
+compare: $(VENV)/.wheel $(VENV)/.dev
 	$(BIN)/python benches/compare/run.py $(ARGS)
 	$(BIN)/python benches/compare/readme.py
 
@@ -116,9 +121,15 @@ $(VENV)/.tools: pyproject.toml
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check pip 'maturin>=1.16,<2'
 	touch $@
 
+# The profile `release` of Cargo.toml compiles an edit in seconds. Figures are measured as players run Tickwire, with
+# the profile `wheel`. Either build replaces the other.
 $(VENV)/.built: $(VENV)/.tools $(SOURCES)
-	$(BIN)/maturin develop --release --features python,faults --extras demo,samples
-	touch $@
+	$(call timed,$(BIN)/maturin develop --release --features python$(comma)faults --extras demo)
+	rm -f $(VENV)/.wheel; touch $@
+
+$(VENV)/.wheel: $(VENV)/.tools $(SOURCES)
+	$(call timed,$(BIN)/maturin develop --profile wheel --features python$(comma)faults --extras demo)
+	rm -f $(VENV)/.built; touch $@
 
 # What all extras need, read from pyproject.toml so that it is named once.
 $(VENV)/.dev: $(VENV)/.tools pyproject.toml
