@@ -2444,6 +2444,8 @@ class Inbox(Generic[_M, _W, _L, _V]):
         """Whether messages sent with ``notify=True``, and payloads, arrived: each is reported
         exactly once while its connection lasts."""
     @property
+    def _pulls(self) -> list[Any]: ...
+    @property
     def has_calls(self) -> bool:
         """Whether calls that came with it wait to be run."""
     def run_calls(self, before: int | None = None) -> int:
