@@ -2010,7 +2010,8 @@ class World:
         """
     def show(self, client: ClientHandle, class_: type, rows: _Array, /) -> bool:
         """Sets which ghosts of a :class:`Chosen` class a client is sent from now on: a buffer of bool, one
-        per row; missing rows are not sent. Returns False if the client is gone.
+        per row. Rows beyond the mask aren't sent, nor are ghosts that spawn later. Returns False if the client
+        is gone.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts, or has another rule.
@@ -2035,8 +2036,8 @@ class World:
         """
     def set_weights(self, class_: type, weights: _Array, /) -> None:
         """Sets the factors of the priorities of a class's ghosts, for ticks that have no room for everything
-        that is due: a buffer of float32, one per row; missing rows have 1. They stay until they are set
-        again.
+        that is due: a buffer of float32, one per row; missing rows and ghosts that spawn later have 1. They
+        stay until they are set again.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2442,6 +2443,8 @@ class Inbox(Generic[_M, _W, _L, _V]):
     def notifications(self) -> Notifications:
         """Whether messages sent with ``notify=True``, and payloads, arrived: each is reported
         exactly once while its connection lasts."""
+    @property
+    def _pulls(self) -> list[Any]: ...
     @property
     def has_calls(self) -> bool:
         """Whether calls that came with it wait to be run."""

@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 from tickwire._core import Client, Ghost
 from tickwire.checks import check_number, check_within
 from tickwire.errors import PredictionError
+from tickwire.redial import Redialler
 
 __all__ = ["Predicted", "Prediction"]
 
@@ -108,7 +109,7 @@ class Prediction(Generic[_S, _M]):
         self.error = 0.0
         """The largest difference of the last comparison, in tolerances."""
 
-    def advance(self, client: Client[Any], move: _M, ghost: object | None = None) -> range:
+    def advance(self, client: Client[Any] | Redialler[Any], move: _M, ghost: object | None = None) -> range:
         """One tick of a client: sends the move, predicts it, and compares with the client's own ghost if any.
         It predicts with the move as the server reads it, whose numbers are rounded to its fields.
 
@@ -119,7 +120,7 @@ class Prediction(Generic[_S, _M]):
         """
         ticks = client.send_input(move)
         # The server steps with what it reads, and so must this side.
-        move = client._rounded(move) if ticks else move  # type: ignore[attr-defined]
+        move = client._rounded(move) if ticks else move  # type: ignore
         delay = client.clock.delay
         if ghost is not None and (tick := client.tick_of(ghost)) is not None:
             self.correct(tick, ghost)

@@ -115,16 +115,13 @@ class PullAnswer:
 
 MESSAGES = [PullRequest, PullCancel, PullAnswer]
 """What the native module adds to such a protocol."""
-_OWN = frozenset(MESSAGES)
 
 
-def _take_own(items: list[Any], classes: list[type]) -> list[Any]:
-    """Removes our messages from the game's; ``classes`` are those of the items."""
-    if _OWN.isdisjoint(classes):
-        return []
-    own = [item for item, class_ in zip(items, classes, strict=True) if class_ in _OWN]
-    items[:] = [item for item, class_ in zip(items, classes, strict=True) if class_ not in _OWN]
-    return own
+def _taken(inbox: Inbox[Any, Any, Any]) -> list[Any]:
+    """The library's own messages of an inbox, once."""
+    messages = list(inbox._pulls)
+    inbox._pulls.clear()
+    return messages
 
 
 def _check_protocol(endpoint: Any) -> None:
@@ -175,7 +172,7 @@ class Catalogue:
         catalogue.offer("maps/forest.bin", "assets/forest.bin")
 
         with server.tick() as inbox:
-            catalogue.serve(inbox)  # first, in each tick
+            catalogue.serve(inbox)  # in each tick
             ...
 
     A client has 16 pulls here at most, and 64 of its requests are looked at in a tick. Those beyond are
@@ -259,7 +256,7 @@ class Catalogue:
         return [transfer for transfer in self._active.get(client, {}).values() if not transfer.over]
 
     def serve(self, inbox: Inbox[Any, Any, Any], /) -> None:
-        """Answers clients' requests, and removes them from ``inbox.messages``. Call it in each tick.
+        """Answers the clients' requests that came with an inbox. Call it in each tick.
 
         Raises:
             What the ``allow`` hook raised; that pull is refused then.
@@ -267,7 +264,7 @@ class Catalogue:
         _check_inbox(inbox)
         raised: BaseException | None = None
         looked_at: dict[ClientHandle, int] = {}
-        for client, request in _take_own(inbox.messages, [type(item) for _, item in inbox.messages]):
+        for client, request in _taken(inbox):
             looked_at[client] = looked_at.get(client, 0) + 1
             if looked_at[client] > MAX_REQUESTS or type(request) is PullAnswer:
                 self._counters["dropped"] += 1
@@ -521,7 +518,7 @@ class Puller:
         forest = puller.pull("maps/forest.bin")
 
         with client.tick() as inbox:
-            for pull in puller.take(inbox):  # first, in each tick
+            for pull in puller.take(inbox):  # in each tick
                 print(pull.name, pull.error or "is here")
             draw_bar(forest.fraction)
 
@@ -601,12 +598,11 @@ class Puller:
         return [pull.pull for pull in self._open.values()]
 
     def take(self, inbox: Inbox[Any, Any, Any], /) -> list[Pull]:
-        """Takes everything that belongs to pulls out of ``inbox.messages``, ``inbox.chunks`` and
-        ``inbox.chunk_failures``, and returns the pulls that are now over, done or failed. Call it in each
-        tick.
+        """Takes everything that belongs to pulls out of ``inbox.chunks`` and ``inbox.chunk_failures``, and
+        returns the pulls that are now over, done or failed. Call it in each tick.
         """
         _check_inbox(inbox)
-        for answer in _take_own(inbox.messages, [type(item) for item in inbox.messages]):
+        for answer in _taken(inbox):
             if type(answer) is PullAnswer:
                 self._answered(answer)
         if self._labels:

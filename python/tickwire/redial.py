@@ -402,6 +402,9 @@ class Redialler(Generic[_P]):
         """Like :meth:`Client.send_input`."""
         return self._client.send_input(input)
 
+    def _rounded(self, input: object, /) -> object:  # noqa: A002 - as Client's
+        return self._client._rounded(input)  # type: ignore[attr-defined]
+
     def seen(self, tick: float, /) -> None:
         """Like :meth:`Client.seen`."""
         self._client.seen(tick)

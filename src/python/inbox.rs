@@ -1,8 +1,9 @@
 //! The inbox of a tick, and the tick's two halves.
 //!
 //! Promises: received messages are handed over once. If the game's own code raises on one message, that message is
-//! dropped, and all others wait for the next receive.
+//! dropped, and all others wait for the next receive. Calls run in order of arrival whatever the game does to the lists.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use pyo3::IntoPyObjectExt;
@@ -129,6 +130,8 @@ pub(crate) struct Inbox {
     chunks: List,
     chunk_failures: List,
     ghosts: List,
+    /// The library's own messages, for `tickwire.pulls`.
+    pulls: List,
     /// None if there are none.
     notifications: Option<Arc<NotificationTable>>,
     /// None if they weren't asked for.
@@ -136,8 +139,41 @@ pub(crate) struct Inbox {
     columns: Vec<Columns>,
     /// Whether it is a server's, whose messages have senders.
     has_senders: bool,
-    /// The endpoint's waiting calls and the tick they belong to, if any; weak.
-    calls: Option<(Weak<Desk>, u64)>,
+    /// None if the protocol has none.
+    calls: Option<Calls>,
+}
+
+/// The calls that came with an inbox.
+struct Calls {
+    /// The endpoint's waiting calls.
+    desk: Weak<Desk>,
+    /// The tick that they belong to.
+    tick: u64,
+    /// The order of arrival of the messages, by their addresses, because the game may edit the list. Empty if no calls
+    /// wait. The messages are kept, so that no new object gets such an address.
+    order: HashMap<usize, (usize, Py<PyAny>)>,
+}
+
+impl Calls {
+    fn new(py: Python<'_>, (desk, tick): (Weak<Desk>, u64), messages: &[Py<PyAny>]) -> Self {
+        let mut order = HashMap::new();
+        if desk.upgrade().is_some_and(|desk| desk.has_calls(tick)) {
+            let arrived = messages.iter().enumerate().rev();
+            order.extend(arrived.map(|(i, message)| (message.as_ptr() as usize, (i, message.clone_ref(py)))));
+        }
+        Calls { desk, tick, order }
+    }
+
+    /// Runs the calls that arrived before a message, or all of them; returns how many.
+    fn run(&self, before: Option<&Bound<'_, PyAny>>, py: Python<'_>) -> PyResult<usize> {
+        let before = match before.map(|message| self.order.get(&(message.as_ptr() as usize))) {
+            None => None,
+            Some(Some((arrived, _))) => Some(*arrived),
+            // No calls wait, or the game added this message.
+            Some(None) => return Ok(0),
+        };
+        self.desk.upgrade().map_or(Ok(0), |desk| desk.run(py, before, Some(self.tick)))
+    }
 }
 
 /// A list of an inbox, made when it has something or the game looks at it: most ticks have only one kind of things.
@@ -271,8 +307,13 @@ impl Inbox {
     /// Whether calls that came with it wait to be run.
     #[getter]
     fn has_calls(&self) -> bool {
-        let desk = self.calls.as_ref().and_then(|(desk, tick)| Some((desk.upgrade()?, *tick)));
+        let desk = self.calls.as_ref().and_then(|calls| Some((calls.desk.upgrade()?, calls.tick)));
         desk.is_some_and(|(desk, tick)| desk.has_calls(tick))
+    }
+
+    #[getter]
+    fn _pulls<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
+        self.pulls.get(py)
     }
 
     /// Runs the calls (see docs/calls.md) that haven't run yet, in order of arrival, and returns
@@ -285,8 +326,10 @@ impl Inbox {
     ///     ``messages[before]``; None: all.
     #[pyo3(signature = (before = None))]
     fn run_calls(&self, py: Python<'_>, before: Option<usize>) -> PyResult<usize> {
-        let Some((desk, tick)) = &self.calls else { return Ok(0) };
-        desk.upgrade().map_or(Ok(0), |desk| desk.run(py, before, Some(*tick)))
+        let Some(calls) = &self.calls else { return Ok(0) };
+        // Beyond the last message: all calls.
+        let message = before.and_then(|before| self.messages.get(py).get_item(before).ok());
+        calls.run(message.as_ref(), py)
     }
 
     /// Events, messages and values of latest channels, one after the other; on a server each with its client.
@@ -301,8 +344,10 @@ impl Inbox {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let lists = [&self.events, &self.messages, &self.latest, &self.payloads, &self.missed];
-        let lists = lists.into_iter().chain([&self.chunks, &self.chunk_failures, &self.ghosts]);
+        let lists = lists.into_iter().chain([&self.chunks, &self.chunk_failures, &self.ghosts, &self.pulls]);
         lists.into_iter().try_for_each(|list| visit.call(list.0.get()))?;
+        let kept = self.calls.iter().flat_map(|calls| calls.order.values());
+        kept.into_iter().try_for_each(|(_, message)| visit.call(message))?;
         self.columns.iter().try_for_each(|columns| visit.call(&columns.class))
     }
 }
@@ -325,7 +370,7 @@ impl Everything {
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let inbox = self.inbox.get();
         let lists = [&inbox.events, &inbox.messages, &inbox.latest];
-        let (list, position, item) = loop {
+        let (list, item) = loop {
             let place = *lock(&self.place);
             let Some(list) = lists.get(place.0) else { return Ok(None) };
             // Nothing is locked meanwhile: without a GIL, looking into a list may wait for other threads.
@@ -340,7 +385,7 @@ impl Everything {
                 *now = next;
             }
             match item {
-                Some(item) => break (place.0, place.1, item),
+                Some(item) => break (place.0, item),
                 // The calls after the last message.
                 None if next.0 == 2 => {
                     inbox.run_calls(py, None)?;
@@ -348,8 +393,8 @@ impl Everything {
                 None => {}
             }
         };
-        if list == 1 && inbox.calls.is_some() {
-            inbox.run_calls(py, Some(position))?;
+        if let (1, Some(calls)) = (list, &inbox.calls) {
+            calls.run(Some(&item), py)?;
         }
         match (list, inbox.has_senders) {
             (0, true) => {
@@ -387,6 +432,7 @@ pub(super) struct Pending {
     chunks: Vec<Py<PyAny>>,
     chunk_failures: Vec<Py<PyAny>>,
     ghosts: Vec<Py<PyAny>>,
+    pulls: Vec<Py<PyAny>>,
     /// The numbers of the ghost classes that come as columns.
     ghost_columns: Vec<usize>,
     /// The core's tick.
@@ -449,7 +495,7 @@ impl Pending {
         refused: &mut Vec<(PeerHandle, String)>,
         mut wrap: impl FnMut(PeerHandle, &[Bound<'py, PyAny>]) -> PyResult<Option<Py<PyAny>>>,
     ) -> PyResult<()> {
-        let Pending { messages, latest, payloads, missed, tick, next, calls, .. } = self;
+        let Pending { messages, latest, payloads, missed, pulls, tick, next, calls, .. } = self;
         let records = &mut tick.inbox;
         let protocol = endpoint.protocol.get();
         for gap in records.take_gaps() {
@@ -501,6 +547,8 @@ impl Pending {
                 let item = wrap(record.peer, &[message])?;
                 let (place, peer) = (messages.len(), record.peer);
                 calls.calls.extend(item.map(|item| Arrived { place, call, peer, item }));
+            } else if role == Role::Pull {
+                pulls.extend(wrap(record.peer, &[message])?);
             } else if role != Role::Message {
                 calls.replies.push((record.peer, role, message.unbind()));
             } else if let ChannelKind::Latest { .. } = kind {
@@ -568,6 +616,7 @@ impl Pending {
             }));
         }
         let notifications = &mut self.tick.notifications;
+        let calls = calls.map(|calls| Calls::new(py, calls, &self.messages));
         Ok(Inbox {
             events: list(&mut self.events)?,
             messages: list(&mut self.messages)?,
@@ -577,6 +626,7 @@ impl Pending {
             chunks: list(&mut self.chunks)?,
             chunk_failures: list(&mut self.chunk_failures)?,
             ghosts: list(&mut self.ghosts)?,
+            pulls: list(&mut self.pulls)?,
             notifications: (!notifications.is_empty()).then(|| Arc::new(notifications.drain(..).collect())),
             packets: self
                 .packet_notifications
@@ -590,15 +640,17 @@ impl Pending {
     /// Whether the last tick was handed over completely.
     pub(super) fn is_empty(&self) -> bool {
         let Pending {
-            events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, tick, ..
+            events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, pulls, tick, ..
         } = self;
-        let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts];
+        let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, pulls];
         objects.iter().all(|objects| objects.is_empty()) && self.calls.is_empty() && tick.is_empty()
     }
 
     pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Pending { events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, .. } = self;
-        let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts];
+        let Pending {
+            events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, pulls, ..
+        } = self;
+        let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, pulls];
         objects.into_iter().flatten().try_for_each(|object| visit.call(object))?;
         self.calls.traverse(visit)?;
         self.columns.iter().try_for_each(|(class, _)| visit.call(class))

@@ -129,7 +129,7 @@ impl Protocol {
                 Py::new(py, Channel::from(ChannelConfig::unreliable()))?,
             ],
         };
-        let (messages, channels) = with_pulls(py, messages, channels)?;
+        let (pulls, channels) = with_pulls(py, channels)?;
         let ghosts: Vec<Bound<'_, PyAny>> = match ghosts {
             Some(ghosts) => argument("ghosts", ghosts, "a list of ghost classes")?,
             None => Vec::new(),
@@ -140,7 +140,7 @@ impl Protocol {
             Some(calls) => argument("calls", calls, "a list of calls")?,
             None => Vec::new(),
         };
-        let (messages, calls) = with_calls(py, messages, &calls, &ghosts)?;
+        let (messages, calls) = with_calls(py, messages, pulls, &calls, &ghosts)?;
         let classes = messages.iter().enumerate().map(|(position, class)| Class::new(class, position));
         let classes = classes.collect::<PyResult<Vec<Class>>>()?;
         let mut seen = HashSet::new();
@@ -505,16 +505,12 @@ impl Protocol {
     }
 }
 
-/// Message classes and channels.
-type Declared<'py> = (Vec<Bound<'py, PyAny>>, Vec<Py<Channel>>);
-
-/// The declared messages and channels, plus the library's own if clients may ask for chunks. Those taken from such a
-/// protocol include them already.
+/// The classes of the library's own messages if clients may ask for chunks, and the channels with one for these.
+/// Channels taken from such a protocol include that one already.
 fn with_pulls<'py>(
     py: Python<'py>,
-    mut messages: Vec<Bound<'py, PyAny>>,
     mut channels: Vec<Py<Channel>>,
-) -> PyResult<Declared<'py>> {
+) -> PyResult<(Vec<Bound<'py, PyAny>>, Vec<Py<Channel>>)> {
     let mut config = ChannelConfig {
         name: PULL_CHANNEL.into(),
         send_queue: PULL_QUEUE,
@@ -528,15 +524,9 @@ fn with_pulls<'py>(
         return Err(PyValueError::new_err(sentence));
     }
     if !channels.iter().any(|channel| channel.get().pulls) {
-        return Ok((messages, channels));
+        return Ok((Vec::new(), channels));
     }
-    let module = py.import("tickwire.pulls")?;
-    for class in module.getattr("MESSAGES")?.try_iter()? {
-        let class = class?;
-        if !messages.iter().any(|given| given.is(&class)) {
-            messages.push(class);
-        }
-    }
+    let messages = py.import("tickwire.pulls")?.getattr("MESSAGES")?.extract()?;
     if given.is_none() {
         if channels.len() >= MAX_CHANNELS {
             let high = MAX_CHANNELS - 1;

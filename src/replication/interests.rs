@@ -88,23 +88,21 @@ impl Interests {
         self.of(peer)[class].chosen = rows;
     }
 
-    /// A row is another ghost's: the game has chosen nobody for it.
-    pub fn forget_chosen(&mut self, class: usize, row: u32) {
-        for of in self.peers.values_mut() {
-            if let Some(byte) = of[class].chosen.get_mut(row as usize) {
-                *byte = 0;
-            }
-        }
-    }
-
     fn of(&mut self, peer: PeerHandle) -> &mut [Of] {
         let count = self.rules.len();
         self.peers.entry(peer).or_insert_with(|| (0..count).map(|_| Of::default()).collect())
     }
 
-    /// A row ended: its number may be reused for another ghost.
+    /// Forgets everything about a row's former ghost. Call it when a ghost spawns in the row: masks that were set
+    /// before don't cover that ghost.
     pub fn forget(&mut self, class: usize, row: u32) {
-        self.peers.values_mut().for_each(|of| of[class].interest.forget(row));
+        for of in self.peers.values_mut() {
+            let Of { interest, mask, chosen, .. } = &mut of[class];
+            interest.forget(row);
+            for byte in [mask, chosen].into_iter().filter_map(|mask| mask.get_mut(row as usize)) {
+                *byte = 0;
+            }
+        }
     }
 
     /// The name by which a client knows an object that it has, or will have from the next tick on. For an object

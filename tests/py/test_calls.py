@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Annotated, Any
 
@@ -125,6 +125,49 @@ def test_calls_stand_in_their_place_when_an_inbox_is_dispatched() -> None:
     assert handlers.dispatch(inbox) == []
     assert not inbox.has_calls
     assert [Note(1), (1, 2, False), Note(3), (1, 4, False)] == TOLD
+
+
+def editors(handle: Any = None) -> dict[str, Callable[[list[Any]], object]]:
+    return {
+        "nothing": lambda _: None,
+        "delete the first": lambda messages: messages.pop(0),
+        "delete the second": lambda messages: messages.pop(1),
+        "turn round": lambda messages: messages.reverse(),
+        "add a message": lambda messages: messages.insert(0, (handle, Note(9))),
+        "clear": lambda messages: messages.clear(),
+    }
+
+
+@pytest.mark.parametrize("way", ["iterate", "dispatch"])
+@pytest.mark.parametrize("edit", editors())
+def test_calls_keep_their_place_when_the_game_edits_the_messages(way: str, edit: str) -> None:
+    world, server, client = connected()
+    for number in range(1, 7):
+        if number % 2:
+            client.send(Note(number))
+        else:
+            client.call(order, number)
+    client.flush()
+    world.network.advance(0.1)
+    handlers = tw.Handlers()
+    handlers.on(Note)(lambda _client, note: TOLD.append(note))
+    with server.tick() as inbox:
+        editors(server.clients[0])[edit](inbox.messages)
+        if way == "dispatch":
+            handlers.dispatch(inbox)
+        else:
+            for _, what in inbox:
+                TOLD.append(what)
+    first, second, third = Note(1), Note(3), Note(5)
+    calls = [(1, number, False) for number in (2, 4, 6)]
+    assert {
+        "nothing": [first, calls[0], second, calls[1], third, calls[2]],
+        "delete the first": [calls[0], second, calls[1], third, calls[2]],
+        "delete the second": [first, *calls[:2], third, calls[2]],
+        "turn round": [*calls[:2], third, second, first, calls[2]],
+        "add a message": [Note(9), first, calls[0], second, calls[1], third, calls[2]],
+        "clear": calls,
+    }[edit] == TOLD
 
 
 def test_messages_alone_never_show_calls_and_the_flush_runs_them() -> None:

@@ -85,6 +85,39 @@ def test_a_function_says_who_has_what() -> None:
     assert (scene.seen(), len(asked)) == ([[0, 1, 2, 3]] * 2, count)
 
 
+@pytest.mark.parametrize("rule", ["show", "hook"])
+def test_a_mask_doesnt_show_the_next_ghost_of_a_row(rule: str) -> None:
+    scene = Scene()
+    masks: list[Any] = [None]
+    chosen = tw.Chosen() if rule == "show" else tw.Hook(lambda clients, tanks: masks.pop() if masks else None)
+    scene.world.relevancy(Tank, chosen)
+    tank = scene.world.spawn(Tank(health=1))
+    if rule == "show":
+        scene.world.show(scene.handles[0], Tank, b"\1")
+    else:
+        masks[:] = [[b"\1", b"\0"]]
+    scene.run()
+    assert scene.seen() == [[1], []]
+    scene.world.despawn(tank)
+    scene.run()
+    assert scene.world.row(scene.world.spawn(Tank(health=2))) == 0
+    scene.run()
+    assert scene.seen() == [[], []]
+
+
+def test_a_weight_isnt_that_of_the_next_ghost_of_a_row() -> None:
+    scene = Scene(clients=1)
+    scene.server.set_budget(bytes_per_second=6_000, burst_bytes=600)
+    scene.world.despawn(scene.world.spawn(Tank))
+    scene.world.set_weights(Tank, array.array("f", [0.0]))
+    tanks = [scene.world.spawn(Tank(health=i, story=bytes(90))) for i in range(20)]
+    for i in range(60):
+        for tank in tanks:
+            tank.story = bytes([i]) * 90
+        scene.run(1 / 60)
+    assert 0 in scene.seen()[0]
+
+
 def test_one_buffer_for_all_clients_does_too() -> None:
     scene = Scene()
     for health in range(3):

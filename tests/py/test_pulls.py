@@ -88,7 +88,7 @@ class Rude(Game):
                 self.left += inbox.messages
             if not self.player.closed:
                 with self.player.tick() as inbox:
-                    self.answers += inbox.messages
+                    self.answers += inbox._pulls
                     each()
             self.world.network.advance(1 / 60)
         return []
@@ -121,6 +121,34 @@ def test_a_pull_by_name_or_by_hash_brings_the_content(loss: float) -> None:
     assert game.left == []
     assert game.catalogue.counters["sent"] == 2
     assert game.catalogue.transfers(game.server.clients[0]) == []
+
+
+@pytest.mark.parametrize("serves", [True, False])
+def test_requests_dont_move_calls_behind_messages(serves: bool) -> None:
+    told: list[Any] = []
+
+    @tw.call(tw.to_server)
+    def order(caller: tw.ClientHandle, number: tw.u8) -> None:
+        told.append(number)
+
+    world = World(game(calls=[order]), seed=1)
+    server = world.server()
+    catalogue = tw.Catalogue(server)
+    first, second = world.client(), world.client()
+    world.run(1)
+    puller = tw.Puller(first)
+    puller.pull("maps/forest.bin"), puller.pull("maps/harbour.bin")
+    second.call(order, 1)
+    second.send(Chat(2, "after the call"))
+    first.flush(), second.flush()
+    world.network.advance(0.1)
+    with server.tick() as inbox:
+        if serves:
+            catalogue.serve(inbox)
+        for _, what in inbox:
+            told.append(what)
+    assert told == [1, Chat(2, "after the call")]
+    assert catalogue.counters["unknown"] == 2 * serves
 
 
 def test_the_game_sees_its_own_messages_and_chunks_only() -> None:

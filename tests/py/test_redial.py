@@ -6,6 +6,7 @@ import ast
 import asyncio
 import concurrent.futures
 import contextlib
+import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -630,6 +631,67 @@ def test_its_methods_are_those_of_a_client() -> None:
         del signs["connect"]
     assert {name: redialler.get(name) for name in client} == client
     assert redialler.keys() - client.keys() == {"client", "attempt"}
+    assert set(dir(tw.Client)) <= set(dir(tw.Redialler)), "the library's own methods too"
+
+
+@tw.message
+class Push:
+    x: tw.i8
+
+
+@tw.ghost
+class Puck:
+    x: float = 0.0
+
+
+@dataclasses.dataclass
+class Body:
+    x: float = 0.0
+
+
+def step(body: Body, push: Push) -> Body:
+    body.x += push.x
+    return body
+
+
+def test_its_player_is_predicted_before_and_after_a_reconnect() -> None:
+    world = World(tw.Protocol(1, [Push], ghosts=[Puck], inputs=Push, tick_rate=60), seed=1)
+    server = world.server()
+    player = tw.Redialler.connect(server.address, world.protocol, network=world.network, timeout=1)
+    mine = tw.Prediction(step, Body(), tolerance={"x": 0.5})
+    pucks: dict[tw.ClientHandle, tuple[Body, Puck]] = {}
+    connected = 0
+
+    def play(seconds: float) -> None:
+        nonlocal connected
+        for _ in range(round(seconds * 60)):
+            with server.tick() as inbox:
+                for event in inbox.events:
+                    if isinstance(event, tw.Disconnected):
+                        server.world.despawn(pucks.pop(event.client)[1])
+                for client, push in server.inputs:
+                    if client not in pucks:
+                        pucks[client] = Body(), server.world.spawn(Puck(), owner=client)
+                    body, puck = pucks[client]
+                    if push is not None:
+                        puck.x = step(body, push).x
+            with player.tick() as inbox:
+                if any(isinstance(event, tw.Connected) for event in inbox.events):
+                    mine.reset(Body())
+                    connected += 1
+                mine.advance(player, Push(1), player.world.owned(Puck))
+            world.network.advance(1 / 60)
+
+    for seconds, loss in [(3, 0.0), (3, 1.0), (5, 0.0)]:
+        world.network.set_conditions(tw.Conditions(loss=loss))
+        play(seconds)
+    assert connected == 2
+    ((body, _),) = pucks.values()
+    assert mine.state is not None
+    assert mine.tick is not None
+    # The server is past its flush, so this is the next tick.
+    assert mine.state.x - body.x == mine.tick - (server.inputs.tick - 1)
+    assert mine.error == 0
 
 
 def test_types_of_messages_reach_the_loop() -> None:

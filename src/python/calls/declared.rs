@@ -62,6 +62,8 @@ pub(in crate::python) struct Declared {
 pub(in crate::python) enum Role {
     /// The game's own.
     Message,
+    /// A request or an answer of `tickwire.pulls`.
+    Pull,
     /// A call, by index.
     Call(u16),
     /// The reply of a call.
@@ -74,7 +76,7 @@ pub(in crate::python) enum Role {
 #[derive(Debug, Default)]
 pub(in crate::python) struct Calls {
     pub(in crate::python) declared: Vec<Declared>,
-    /// By message type; empty where there are no calls.
+    /// By message type; empty where all messages are the game's own.
     roles: Vec<Role>,
     /// The class of that notice.
     pub(super) unanswered: Option<Py<PyType>>,
@@ -90,15 +92,16 @@ impl Direction {
     }
 }
 
-/// The messages of a protocol, followed by the classes of its calls.
+/// The messages of a protocol, followed by the classes of its pulls and calls.
 pub(in crate::python) fn with_calls<'py>(
     py: Python<'py>,
     mut messages: Vec<Bound<'py, PyAny>>,
+    pulls: Vec<Bound<'py, PyAny>>,
     calls: &[Bound<'py, PyAny>],
     ghosts: &[(Py<PyType>, Py<Properties>)],
 ) -> PyResult<(Vec<Bound<'py, PyAny>>, Calls)> {
     let mut made = Calls::default();
-    let mut classes: Vec<(Bound<'py, PyAny>, Role)> = Vec::new();
+    let mut classes: Vec<_> = pulls.into_iter().map(|class| (class, Role::Pull)).collect();
     if !calls.is_empty() {
         let module = py.import("tickwire.calls")?;
         let base = module.getattr("Call")?;

@@ -26,7 +26,7 @@ use crate::time::Instant;
 
 /// A received call that hasn't run yet.
 pub(in crate::python) struct Arrived {
-    /// How many of the inbox's messages arrived before it.
+    /// How many of the tick's messages arrived before it.
     pub(in crate::python) place: usize,
     /// The index of the call.
     pub(in crate::python) call: u16,

@@ -41,19 +41,12 @@ pub(super) fn mirror(state: &mut State) -> Option<&mut Mirror> {
 pub(super) fn spawn(state: &mut State, class: usize, owner: Option<PeerHandle>) -> Option<u32> {
     let row = publisher(state)?.spawn(class, owner).ok()?;
     if let Some(interests) = &mut state.interests {
-        // Masks that were set are of those that lived then.
-        interests.forget_chosen(class, row);
-    }
-    if let Some(publisher) = publisher(state) {
-        publisher.forget_must_know(class, row);
+        interests.forget(class, row);
     }
     Some(row)
 }
 
 pub(super) fn despawn(state: &mut State, class: usize, row: u32) -> bool {
-    if let Some(interests) = &mut state.interests {
-        interests.forget(class, row);
-    }
     publisher(state).is_some_and(|publisher| publisher.despawn(class, row))
 }
 

@@ -315,7 +315,8 @@ impl World {
     }
 
     /// Sets which ghosts of a :class:`Chosen` class a client is sent from now on: a buffer of bool, one
-    /// per row; missing rows are not sent. Returns False if the client is gone.
+    /// per row. Rows beyond the mask aren't sent, nor are ghosts that spawn later. Returns False if the client
+    /// is gone.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts, or has another rule.
@@ -371,8 +372,8 @@ impl World {
     }
 
     /// Sets the factors of the priorities of a class's ghosts, for ticks that have no room for everything
-    /// that is due: a buffer of float32, one per row; missing rows have 1. They stay until they are set
-    /// again.
+    /// that is due: a buffer of float32, one per row; missing rows and ghosts that spawn later have 1. They
+    /// stay until they are set again.
     ///
     /// Raises:
     ///     GhostError: the class is not among the protocol's ghosts.

@@ -167,6 +167,13 @@ impl Publisher {
             owners.resize(row as usize + 1, None);
         }
         owners[row as usize] = owner;
+        // These were set for the row's former object.
+        if let Some(weight) = self.weights[class].get_mut(row as usize) {
+            *weight = 1.0;
+        }
+        if let Some(must) = self.must[class].get_mut(row as usize) {
+            *must = 0;
+        }
         Ok(row)
     }
 
@@ -223,8 +230,8 @@ impl Publisher {
         self.tables[class].set_cell(row, property, body)
     }
 
-    /// Sets the factors of a class's priorities by row, which stay until they are set again. Missing rows have 1; rows
-    /// with 0 or less go last.
+    /// Sets the factors of a class's priorities by row, which stay until they are set again. Missing rows and later
+    /// objects have 1; rows with 0 or less go last.
     pub fn set_weights(&mut self, class: usize, weights: &[f32]) {
         let all = &mut self.weights[class];
         all.clear();

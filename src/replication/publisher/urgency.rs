@@ -65,13 +65,6 @@ impl Publisher {
         self.must[class] = rows;
     }
 
-    /// A row is another object's: needn't be known.
-    pub fn forget_must_know(&mut self, class: usize, row: u32) {
-        if let Some(must) = self.must[class].get_mut(row as usize) {
-            *must = 0;
-        }
-    }
-
     /// Says from where a client sees the ghosts of a class; none: they are all as near.
     pub(in crate::replication) fn set_sight(
         &mut self,
