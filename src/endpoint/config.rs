@@ -1,6 +1,7 @@
 //! The settings of an endpoint.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use super::incoming::ChunkLimits;
 use crate::netcode::{self, Key};
@@ -36,5 +37,7 @@ pub(super) fn sealed(mut config: ConnectionConfig) -> ConnectionConfig {
     // Two bytes of sequence are right for packets 256 to 65,535; earlier and later ones have one byte less or more.
     const PREFIX_SEQUENCE_AND_TAG: u32 = 1 + 2 + 16;
     config.packets.overhead += PREFIX_SEQUENCE_AND_TAG;
+    // Clones of a configuration may make several endpoints.
+    config.pool = Arc::default();
     config
 }

@@ -208,7 +208,7 @@ impl Incoming<'_> {
 pub struct AckEndpoint<T = ()> {
     config: AckEndpointConfig,
     acks: Acks<T>,
-    reassembly: Reassembly,
+    pub(super) reassembly: Reassembly,
     counters: EndpointCounters,
 }
 

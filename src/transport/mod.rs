@@ -56,5 +56,5 @@ pub use protocol::{
     Body, ChannelConfig, ChannelKind, FRAGMENT_BYTES, Framing, FramingError, MessageType, Protocol,
     ProtocolError, Resend, Share, YojimboChannel, YojimboConfig,
 };
-pub use stream::ChannelStats;
 pub use stream::external::Fill;
+pub use stream::{ChannelStats, Pool};

@@ -39,9 +39,7 @@ impl Connection {
                         });
                     }
                     Carried::Credit { channel, mark } => {
-                        if let Some(receiving) = self.streams.receiving(channel.into()) {
-                            receiving.credit_known(mark);
-                        }
+                        self.streams.receive(channel.into(), |receiving| receiving.credit_known(mark));
                     }
                     Carried::Chunk(carried) => {
                         self.chunks.handle_ack(now, (acked.sent_at, acked.sequence), carried);

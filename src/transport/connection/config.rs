@@ -1,12 +1,13 @@
 //! The settings of a connection, and why it ends.
 
 use core::fmt;
+use std::sync::Arc;
 
 use crate::transport::congestion::CongestionConfig;
 use crate::transport::framing::{CloseReason, Fault, Refusal};
 use crate::transport::pacing::BudgetConfig;
 use crate::transport::packet::{AckEndpointConfig, LossBound};
-use crate::transport::stream::WindowViolation;
+use crate::transport::stream::{Pool, WindowViolation};
 
 /// Settings of one connection's transport.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub struct ConnectionConfig {
     /// Skips packet numbers now and then, so that a peer that acks packets it has not received is found out: by this
     /// seed, which the peer must not know. None: no numbers are skipped. A server gives each connection its own.
     pub skip_seed: Option<u64>,
+    /// The memory for messages that the endpoint's connections share. A clone of the configuration shares it, too.
+    pub pool: Arc<Pool>,
     /// Whether the peer may refer to packets and messages that were never sent: those of the game whose capture is
     /// replayed.
     pub replayed: bool,
@@ -38,6 +41,7 @@ impl Default for ConnectionConfig {
             congestion: CongestionConfig::default(),
             packet_notifications: false,
             skip_seed: None,
+            pool: Arc::default(),
             replayed: false,
         }
     }

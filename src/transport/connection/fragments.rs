@@ -21,12 +21,14 @@ pub(super) fn assemble(
     let fragments = core::mem::take(&mut packet.fragments);
     for fragment in &fragments {
         let data = &packet.fragment_bytes[fragment.bytes.clone()];
-        let receiving = streams.receiving(fragment.channel.into()).ok_or(FragmentFault::Window)?;
-        let whole = receiving.handle_message_fragment(fragment, data, arrival)?;
+        let handled = streams.receive(fragment.channel.into(), |receiving| {
+            receiving.handle_message_fragment(fragment, data, arrival)
+        });
+        let whole = handled.ok_or(FragmentFault::Window)??;
         let Some(body) = whole else { continue };
         let prefix = Prefix::Id(fragment.id);
         // Checked before reading, because an unacked packet may come again and again.
-        if !has_memory(streams, protocol, packet, Some((fragment.channel, prefix))) {
+        if !has_memory(streams, packet, Some((fragment.channel, prefix))) {
             return Ok(false);
         }
         let read = read_body(&body, fragment.bits, fragment.message_type, protocol, context, bodies);

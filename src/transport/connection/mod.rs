@@ -133,7 +133,7 @@ impl Connection {
         let datagram_bits = packets.fragment_above.min(packets.max_packet_size) * 8;
         Ok(Connection {
             endpoint: AckEndpoint::with_notes(packets.clone())?,
-            streams: Streams::new(&protocol),
+            streams: Streams::new(&protocol, config.pool.clone()),
             chunks: Chunks::new(packets.fragment_above.min(packets.max_packet_size)),
             carried: Lists::default(),
             notifications: Notifications::new(config.packet_notifications),

@@ -10,6 +10,7 @@ use crate::transport::direct_tables::{Destination, DirectTables};
 use crate::transport::framing::Refusal;
 use crate::transport::framing::native::{self, Packet, ReadContext};
 use crate::transport::ledger::acks::RttSampling;
+use crate::transport::packet::fragment::Fragment;
 use crate::transport::packet::header::{self, Header};
 use crate::transport::stream::WindowViolation;
 
@@ -62,8 +63,17 @@ impl Connection {
         mut tables: Option<&mut dyn DirectTables>,
     ) -> Result<bool, End> {
         self.pending_ack.grant(datagram.len() + self.datagram_overhead);
+        let is_fragment = Fragment::is_fragment(datagram);
+        if is_fragment {
+            self.endpoint.reassembly.limit(self.streams.held.packets_limit());
+        }
+        let opened = self.endpoint.open(datagram);
+        // Packets that arrive whole end partial ones.
+        if is_fragment || self.streams.held.has_packets() {
+            self.streams.held.set_packets(self.endpoint.reassembly.reserved_bytes());
+        }
         // A datagram that is no packet is dropped, and counted by the endpoint.
-        let Ok(Some(mut incoming)) = self.endpoint.open(datagram) else { return Ok(false) };
+        let Ok(Some(mut incoming)) = opened else { return Ok(false) };
         if self.yojimbo.is_some() {
             return self.handle_yojimbo(now, incoming).map(|()| true);
         }
@@ -84,7 +94,7 @@ impl Connection {
         });
         let read = native::read(incoming.payload(), &self.protocol, context, packet, bodies, destination);
         let starved = match &read {
-            Ok(()) => !held::has_memory(&self.streams, &self.protocol, packet, None),
+            Ok(()) => !held::has_memory(&self.streams, packet, None),
             Err(refusal) => *refusal == Refusal::Memory,
         };
         if starved {
@@ -249,13 +259,14 @@ impl Connection {
             self.streams.note_placed(arrival, &placed);
         }
         for message in messages.drain(..) {
-            let Some(receiving) = self.streams.receiving(message.channel.into()) else { continue };
-            if let Some(dropped) = receiving.handle(message.prefix, arrival, message.received)? {
-                bodies.spares.reclaim(dropped.body);
-            }
-            if let Some(tables) = &mut tables
-                && receiving.pushes_out()
-            {
+            let handled = self.streams.receive(message.channel.into(), |receiving| {
+                let handled = receiving.handle(message.prefix, arrival, message.received);
+                handled.map(|dropped| (dropped, receiving.pushes_out()))
+            });
+            let Some(handled) = handled else { continue };
+            let (dropped, pushes_out) = handled?;
+            dropped.into_iter().for_each(|dropped| bodies.spares.reclaim(dropped.body));
+            if let Some(tables) = tables.as_deref_mut().filter(|_| pushes_out) {
                 tables.push_out(message.channel);
             }
         }

@@ -42,7 +42,7 @@ const FLAG_BITS: usize = 6;
 const MAX_PACKET_MESSAGES: usize = 16_384;
 /// Bytes of memory that the messages of one packet may take: a list of mostly omitted fields takes hundreds of times
 /// its bits, and the largest packet of such lists would take 160 MB.
-pub(crate) const MAX_PACKET_MEMORY: usize = 16 << 20;
+pub(crate) const MAX_PACKET_MEMORY: usize = 4 << 20;
 /// UTF-8 bytes of the text with which an application ends a connection: a sentence, and no more than a game's
 /// smallest packets even when it is repeated.
 pub const MAX_DETAIL_BYTES: usize = 128;

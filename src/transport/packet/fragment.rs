@@ -274,6 +274,8 @@ pub struct Reassembled {
 pub struct Reassembly {
     partials: SequenceBuffer<Partial>,
     config: ReassemblyConfig,
+    /// Bytes of all partial packets together: at most those of the configuration.
+    limit: usize,
     spare: Vec<Vec<u8>>,
 }
 
@@ -284,7 +286,8 @@ impl Reassembly {
     /// When a setting is out of its bounds.
     pub fn new(config: ReassemblyConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        Ok(Reassembly { partials: SequenceBuffer::new(config.window), config, spare: Vec::new() })
+        let (partials, limit) = (SequenceBuffer::new(config.window), config.max_bytes);
+        Ok(Reassembly { partials, config, limit, spare: Vec::new() })
     }
 
     pub fn config(&self) -> &ReassemblyConfig {
@@ -323,6 +326,12 @@ impl Reassembly {
         }
         let Partial { header, payload, .. } = complete;
         Ok(header.map(|header| Reassembled { header, payload }))
+    }
+
+    /// Lowers the memory bound for now. It stays at least one packet's.
+    pub(crate) fn limit(&mut self, bytes: usize) {
+        let ReassemblyConfig { fragment_size, max_fragments, max_bytes, .. } = self.config;
+        self.limit = bytes.max(fragment_size * max_fragments).min(max_bytes);
     }
 
     /// Whether some fragments of this packet are here.
@@ -370,7 +379,7 @@ impl Reassembly {
     fn make_room(&mut self, sequence: u16, wanted: usize) -> Result<(), FragmentError> {
         let mut reserved = self.reserved_bytes();
         for oldest in self.window() {
-            if reserved + wanted <= self.config.max_bytes || !greater(sequence, oldest) {
+            if reserved + wanted <= self.limit || !greater(sequence, oldest) {
                 break;
             }
             if let Some(partial) = self.partials.remove(oldest) {
@@ -378,7 +387,7 @@ impl Reassembly {
                 self.recycle(partial.payload);
             }
         }
-        if reserved + wanted <= self.config.max_bytes { Ok(()) } else { Err(FragmentError::Memory) }
+        if reserved + wanted <= self.limit { Ok(()) } else { Err(FragmentError::Memory) }
     }
 
     /// The sequences that partial packets may have now, oldest first.

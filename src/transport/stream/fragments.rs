@@ -122,11 +122,13 @@ pub(super) struct Parts {
     count: usize,
     // By index, ascending.
     here: Vec<(usize, Box<[u8]>)>,
+    /// The bytes of all of them.
+    bytes: usize,
 }
 
 impl Parts {
     pub(super) fn new(count: usize) -> Self {
-        Parts { count, here: Vec::new() }
+        Parts { count, here: Vec::new(), bytes: 0 }
     }
 
     pub(super) fn count(&self) -> usize {
@@ -141,23 +143,23 @@ impl Parts {
     pub(super) fn insert(&mut self, index: usize, data: impl Into<Box<[u8]>>) -> bool {
         let place = self.here.binary_search_by_key(&index, |(index, _)| *index);
         if let Err(place) = place {
-            self.here.insert(place, (index, data.into()));
+            let data = data.into();
+            self.bytes += data.len();
+            self.here.insert(place, (index, data));
         }
         place.is_err()
     }
 
     /// The received fragments, one after the other.
     pub(super) fn concat(&self) -> Vec<u8> {
-        let bytes = self.here.iter().map(|(_, data)| data.len()).sum();
-        let mut whole = Vec::with_capacity(bytes);
+        let mut whole = Vec::with_capacity(self.bytes);
         self.here.iter().for_each(|(_, data)| whole.extend_from_slice(data));
         whole
     }
 
     /// Bytes of memory it takes.
     fn memory(&self) -> usize {
-        let entry = size_of::<(usize, Box<[u8]>)>();
-        self.here.iter().map(|(_, data)| data.len()).sum::<usize>() + self.here.capacity() * entry
+        self.bytes + self.here.capacity() * size_of::<(usize, Box<[u8]>)>()
     }
 }
 

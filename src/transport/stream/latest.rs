@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::receive_queue::KEPT_PLACES;
 use super::waiting::Waiting;
 use super::{
     ChannelStats, Fate, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
@@ -34,10 +35,14 @@ pub(super) struct Latest {
     due: Waiting<u16>,
     /// Replaced values in flight with a notification: their tags by mark.
     replaced: BTreeMap<u64, u32>,
-    /// By key: the newest packet that brought a value, and that value until it is taken.
-    arrived: IdMap<Arrived>,
+    /// By key, the newest packet that brought a value.
+    arrived: IdMap<u64>,
+    /// By key, the newest value until it is taken.
+    unread: IdMap<Received>,
     /// Keys with a value to take, in order of arrival.
     ready: VecDeque<u16>,
+    /// Bytes of memory of the values to take.
+    memory: usize,
     stats: ChannelStats,
 }
 
@@ -55,12 +60,6 @@ struct Value {
     delivered: bool,
 }
 
-#[derive(Debug)]
-struct Arrived {
-    arrival: u64,
-    value: Option<Received>,
-}
-
 impl Latest {
     pub(super) fn new(keys: usize) -> Self {
         Latest {
@@ -70,7 +69,9 @@ impl Latest {
             due: Waiting::new(),
             replaced: BTreeMap::new(),
             arrived: IdMap::default(),
+            unread: IdMap::default(),
             ready: VecDeque::new(),
+            memory: 0,
             stats: ChannelStats::default(),
         }
     }
@@ -235,25 +236,26 @@ impl Receiving for Latest {
         message: Received,
     ) -> Result<Option<Received>, WindowViolation> {
         let Prefix::Key(key) = prefix else { return Err(WindowViolation) };
-        let newest = self.arrived.entry(key).or_insert(Arrived { arrival, value: None });
-        if arrival < newest.arrival {
+        let newest = self.arrived.entry(key).or_insert(arrival);
+        if arrival < *newest {
             self.stats.duplicates += 1;
             return Ok(Some(message));
         }
-        newest.arrival = arrival;
-        let unread = newest.value.replace(Received { key: key.into(), ..message });
+        *newest = arrival;
         self.stats.received += 1;
-        if unread.is_some() {
+        self.memory += message.held_memory();
+        let replaced = self.unread.insert(key, Received { key: key.into(), ..message });
+        if let Some(replaced) = &replaced {
+            self.memory -= replaced.held_memory();
             self.stats.dropped += 1;
         } else {
             self.ready.push_back(key);
         }
-        Ok(unread)
+        Ok(replaced)
     }
 
     fn received_memory(&self) -> usize {
-        let values = self.arrived.values().filter_map(|arrived| arrived.value.as_ref());
-        values.map(Received::held_memory).sum()
+        self.memory
     }
 
     fn has_received(&self) -> bool {
@@ -261,7 +263,14 @@ impl Receiving for Latest {
     }
 
     fn poll_received(&mut self) -> Option<Received> {
-        let key = self.ready.pop_front()?;
-        self.arrived.get_mut(&key)?.value.take()
+        let Some(key) = self.ready.pop_front() else {
+            debug_assert_eq!(self.memory, 0);
+            self.ready.shrink_to(KEPT_PLACES);
+            self.unread.shrink_to(KEPT_PLACES);
+            return None;
+        };
+        let value = self.unread.remove(&key)?;
+        self.memory -= value.held_memory();
+        Some(value)
     }
 }

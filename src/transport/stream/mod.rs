@@ -16,7 +16,9 @@
 mod blocks;
 pub(super) mod external;
 mod fragments;
+mod held;
 mod latest;
+mod receive_queue;
 mod redundant;
 mod reliable;
 mod reliable_receiver;
@@ -27,12 +29,12 @@ mod unreliable;
 mod waiting;
 
 pub(crate) use external::Offer;
+pub use held::Pool;
 pub(crate) use reliable_receiver::CreditMark;
 pub(crate) use resend::ResendTimer;
 pub(crate) use streams::{Draft, Streams};
 
 use core::time::Duration;
-use std::collections::VecDeque;
 
 use super::candidates::{Column, Wanted};
 use super::direct_tables::{DirectRoom, Placed};
@@ -283,7 +285,7 @@ pub(crate) trait Receiving {
     /// The packet with this credit was acked.
     fn credit_known(&mut self, _mark: CreditMark) {}
 
-    /// Bytes of memory of messages that the application has not taken.
+    /// Bytes of memory of messages that the application has not taken, without a walk over them.
     fn received_memory(&self) -> usize;
 
     /// Whether the application's next message comes after this one, which is not here yet.
@@ -361,11 +363,4 @@ impl Stream {
     fn receiving_mut(&mut self) -> Option<&mut dyn Receiving> {
         half!(self)
     }
-}
-
-/// Queues a message for the application; the oldest makes room when `capacity` wait, and is given back.
-fn push_newest(received: &mut VecDeque<Received>, capacity: usize, message: Received) -> Option<Received> {
-    let pushed_out = if received.len() >= capacity { received.pop_front() } else { None };
-    received.push_back(message);
-    pushed_out
 }

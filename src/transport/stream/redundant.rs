@@ -10,9 +10,10 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
+use super::receive_queue::ReceiveQueue;
 use super::{
     ChannelStats, Fate, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
-    Submission, WindowViolation, push_newest,
+    Submission, WindowViolation,
 };
 use crate::store::sequence::distance;
 use crate::time::Instant;
@@ -30,12 +31,11 @@ pub(super) struct Redundant {
     capacity: usize,
     /// Packets that carry each message; 0 for as many as needed until one is acked.
     copies: u32,
-    receive_queue: usize,
     /// `queue[i]` is message `oldest + i`.
     queue: VecDeque<Outgoing>,
     /// Counted without wrapping, and so are marks: a late ack must not pass for that of a message a lap on.
     oldest: u64,
-    received: VecDeque<Received>,
+    received: ReceiveQueue,
     /// The next message expected.
     next: u16,
     /// The newest packet with messages.
@@ -57,10 +57,9 @@ impl Redundant {
         Redundant {
             capacity,
             copies: copies.into(),
-            receive_queue,
             queue: VecDeque::new(),
             oldest: 0,
-            received: VecDeque::new(),
+            received: ReceiveQueue::new(receive_queue),
             next: 0,
             newest: 0,
             stats: ChannelStats::default(),
@@ -238,13 +237,13 @@ impl Receiving for Redundant {
         self.stats.received += 1;
         self.next = id.wrapping_add(1);
         let message = Received { missed, ..message };
-        let pushed_out = push_newest(&mut self.received, self.receive_queue, message);
+        let pushed_out = self.received.push(message);
         self.stats.dropped += u64::from(pushed_out.is_some());
         Ok(pushed_out)
     }
 
     fn received_memory(&self) -> usize {
-        self.received.iter().map(Received::memory).sum()
+        self.received.memory()
     }
 
     fn has_received(&self) -> bool {
@@ -252,7 +251,7 @@ impl Receiving for Redundant {
     }
 
     fn poll_received(&mut self) -> Option<Received> {
-        self.received.pop_front()
+        self.received.pop()
     }
 }
 

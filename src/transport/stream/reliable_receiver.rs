@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use super::blocks::ReceiveBlock;
 use super::fragments::PartialMessage;
+use super::receive_queue::KEPT_PLACES;
 use super::reliable::Window;
 use super::{BlockFragment, BlockLimits, Desync, FragmentFault, MessageFragment, WindowViolation};
 use crate::store::IdMap;
@@ -44,6 +45,8 @@ pub(super) struct Receiver {
     /// Ids that can be taken, in order of arrival; used if order doesn't matter.
     ready: VecDeque<u16>,
     buffered_bytes: usize,
+    /// Bytes of memory of all stored messages.
+    memory: usize,
     credit: Credit,
     /// The newest packet with messages, and where `unread` was when packets arrived.
     newest: u64,
@@ -100,6 +103,7 @@ impl Receiver {
             unread: 0,
             ready: VecDeque::new(),
             buffered_bytes: 0,
+            memory: 0,
             credit: Credit::default(),
             newest: 0,
             laps: Laps::new(window.messages),
@@ -229,6 +233,7 @@ impl Receiver {
             return Err(WindowViolation);
         }
         self.buffered_bytes += message.window_bytes;
+        self.memory += message.held_memory();
         self.end = self.end.max(self.unread + index as u64 + 1);
         if self.ordered && index == self.ahead() {
             self.in_order.push_back(message);
@@ -261,6 +266,7 @@ impl Receiver {
                 return Err(WindowViolation);
             }
             self.buffered_bytes -= partial.window_bytes();
+            self.memory -= partial.memory();
             self.slots.remove(&id);
         }
         Ok(())
@@ -286,11 +292,17 @@ impl Receiver {
                 return Err(FragmentFault::Window);
             }
             self.buffered_bytes += partial.window_bytes();
+            self.memory += partial.memory();
             self.slots.insert(fragment.id, Slot::Partial(Box::new(partial)));
             self.end = self.end.max(self.unread + index as u64 + 1);
         }
         match self.slots.get_mut(&fragment.id) {
-            Some(Slot::Partial(partial)) => partial.handle(fragment, data, arrival as u16),
+            Some(Slot::Partial(partial)) => {
+                let before = partial.memory();
+                let handled = partial.handle(fragment, data, arrival as u16);
+                self.memory += partial.memory() - before;
+                handled
+            }
             _ => Ok((None, false)),
         }
     }
@@ -330,6 +342,11 @@ impl Receiver {
 
     /// Bytes of memory of messages not yet taken.
     pub(super) fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// The sum that [`Receiver::memory`] is to be.
+    fn sum_memory(&self) -> usize {
         let held = |slot: &Slot| match slot {
             Slot::Here(message) => message.held_memory(),
             Slot::Partial(partial) => partial.memory(),
@@ -353,7 +370,12 @@ impl Receiver {
         if self.placed > 0 {
             self.pass_placed();
         }
-        let message = if self.ordered { self.poll_in_order() } else { self.poll_any() }?;
+        let Some(message) = (if self.ordered { self.poll_in_order() } else { self.poll_any() }) else {
+            debug_assert_eq!(self.memory, self.sum_memory());
+            self.in_order.shrink_to(KEPT_PLACES);
+            return None;
+        };
+        self.memory -= message.held_memory();
         self.laps.advance(self.unread, self.newest);
         self.buffered_bytes -= message.window_bytes;
         Some(message)

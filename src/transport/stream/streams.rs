@@ -3,9 +3,12 @@
 //! Promises: a stream that had nothing to send, to credit or to be read isn't visited again before something is given
 //! to it: most of many are idle in a tick, and far from the processor's cache.
 
+use super::held::{Held, Pool};
 use super::reliable::Reliable;
 use super::scheduler::Scheduler;
 use super::{CreditMark, Fate, Offer, Receiving, ResendTimer, SendContext, Sending, Stream, WindowViolation};
+use std::sync::Arc;
+
 use crate::store::sequence::distance;
 use crate::store::{ones, prefetch};
 use crate::time::Instant;
@@ -41,6 +44,8 @@ pub(super) struct Set(u64);
 pub(crate) struct Streams {
     pub(super) lanes: Box<[Lane]>,
     pub(super) scheduler: Scheduler,
+    /// The memory of what the application has not taken.
+    pub(crate) held: Held,
     /// May have something to send, now or later.
     pub(super) busy: Set,
     /// May have something to do at the end of a tick.
@@ -137,7 +142,7 @@ impl Set {
 
 impl Streams {
     /// The streams of a protocol, at most 64.
-    pub(crate) fn new(protocol: &Protocol) -> Self {
+    pub(crate) fn new(protocol: &Protocol, pool: Arc<Pool>) -> Self {
         let credit = protocol.yojimbo().is_none();
         let lanes = protocol.channels().iter().map(|config| Lane {
             stream: Stream::open(config, credit),
@@ -149,6 +154,7 @@ impl Streams {
         Streams {
             lanes,
             scheduler: Scheduler::default(),
+            held: Held::new(protocol, pool),
             busy: none,
             ticking: none,
             unread: none,
@@ -183,11 +189,24 @@ impl Streams {
         self.lanes[index].stream.sending_mut()
     }
 
-    /// The receiving half of one, for changes to what it has to be read or credited; None for chunks.
-    pub(crate) fn receiving(&mut self, index: usize) -> Option<&mut dyn Receiving> {
+    /// Changes what the receiving half of one has to be read or credited; None for chunks.
+    pub(crate) fn receive<R>(
+        &mut self,
+        index: usize,
+        change: impl FnOnce(&mut dyn Receiving) -> R,
+    ) -> Option<R> {
         self.unread.insert(index);
         self.crediting.insert(index);
-        self.lanes[index].stream.receiving_mut()
+        self.change(index, change)
+    }
+
+    /// Changes what a stream holds for the application, and accounts for the memory.
+    fn change<R>(&mut self, index: usize, change: impl FnOnce(&mut dyn Receiving) -> R) -> Option<R> {
+        let receiving = self.lanes[index].stream.receiving_mut()?;
+        let before = receiving.received_memory();
+        let result = change(receiving);
+        self.held.change_messages(before, receiving.received_memory());
+        Some(result)
     }
 
     /// Whether what comes on a channel goes again until it is acked.
@@ -208,7 +227,12 @@ impl Streams {
         limits: BlockLimits,
     ) -> Result<(), Desync> {
         self.unread.insert(index);
-        self.blocks(index).ok_or(Desync::Window)?.handle_fragment(fragment, limits)
+        let reliable = self.blocks(index).ok_or(Desync::Window)?;
+        let before = reliable.received_memory();
+        let handled = reliable.handle_fragment(fragment, limits);
+        let after = reliable.received_memory();
+        self.held.change_messages(before, after);
+        handled
     }
 
     /// Whether a message has room among those not yet taken. Without credit the peer can't know.
@@ -368,9 +392,7 @@ impl Streams {
             // It is to hear when they are read.
             self.unread.insert(index);
         }
-        if let Some(receiving) = self.lanes[index].stream.receiving_mut() {
-            receiving.note_placed(arrival, placed);
-        }
+        self.change(index, |receiving| receiving.note_placed(arrival, placed));
     }
 
     /// Whether a message waits for the application.
@@ -383,7 +405,7 @@ impl Streams {
         if !self.unread.contains(index) {
             return None;
         }
-        let received = self.lanes[index].stream.receiving_mut().and_then(Receiving::poll_received);
+        let received = self.change(index, |receiving| receiving.poll_received()).flatten();
         // Messages that were read must be credited, placed ones too.
         self.crediting.insert(index);
         if received.is_none() {
@@ -401,11 +423,6 @@ impl Streams {
                 None => self.crediting.remove(index),
             }
         }
-    }
-
-    /// Bytes of memory of messages that the application has not taken.
-    pub(crate) fn received_memory(&self) -> usize {
-        self.lanes.iter().filter_map(Lane::receiving).map(Receiving::received_memory).sum()
     }
 
     /// Whether the application's next message comes after this one, which is not here yet.

@@ -7,10 +7,11 @@
 
 use std::collections::VecDeque;
 
+use super::receive_queue::ReceiveQueue;
 use super::waiting::Waiting;
 use super::{
     ChannelStats, Fate, Offer, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
-    Submission, WindowViolation, push_newest,
+    Submission, WindowViolation,
 };
 use crate::time::Instant;
 use crate::transport::candidates::{Candidate, Column, Wanted};
@@ -21,9 +22,8 @@ use crate::transport::protocol::Cost;
 #[derive(Debug)]
 pub(super) struct Unreliable {
     capacity: usize,
-    receive_queue: usize,
     waiting: Waiting<Submission>,
-    received: VecDeque<Received>,
+    received: ReceiveQueue,
     /// How many messages were placed directly, before those queued here; and whether the last one after them needs
     /// the place of one.
     placed: usize,
@@ -52,9 +52,8 @@ impl Unreliable {
     pub(super) fn new(capacity: usize, receive_queue: usize, sequenced: bool) -> Self {
         Unreliable {
             capacity,
-            receive_queue,
             waiting: Waiting::new(),
-            received: VecDeque::new(),
+            received: ReceiveQueue::new(receive_queue),
             placed: 0,
             pushes_out: false,
             newest: None,
@@ -246,14 +245,12 @@ impl Receiving for Unreliable {
         }
         self.newest = Some(arrival);
         self.stats.received += 1;
-        if self.placed > 0 && self.placed + self.received.len() >= self.receive_queue {
+        if self.placed > 0 && self.placed + self.received.len() >= self.received.capacity() {
             self.placed -= 1;
             self.pushes_out = true;
             self.stats.dropped += 1;
-            self.received.push_back(message);
-            return Ok(None);
         }
-        let pushed_out = push_newest(&mut self.received, self.receive_queue, message);
+        let pushed_out = self.received.push(message);
         self.stats.dropped += u64::from(pushed_out.is_some());
         Ok(pushed_out)
     }
@@ -262,7 +259,7 @@ impl Receiving for Unreliable {
         let is_old = self.sequenced && self.newest.is_some_and(|newest| arrival < newest);
         // In order: while some wait, later ones wait too.
         let waits = is_old || !self.received.is_empty();
-        let messages = if waits { 0 } else { self.receive_queue.saturating_sub(self.placed) };
+        let messages = if waits { 0 } else { self.received.capacity().saturating_sub(self.placed) };
         DirectRoom { messages, first: None, window_bytes: usize::MAX }
     }
 
@@ -281,7 +278,7 @@ impl Receiving for Unreliable {
     }
 
     fn received_memory(&self) -> usize {
-        self.received.iter().map(Received::memory).sum()
+        self.received.memory()
     }
 
     fn has_received(&self) -> bool {
@@ -289,6 +286,6 @@ impl Receiving for Unreliable {
     }
 
     fn poll_received(&mut self) -> Option<Received> {
-        self.received.pop_front()
+        self.received.pop()
     }
 }

@@ -194,8 +194,10 @@ impl Connection {
         for item in items.drain(..) {
             let (channel, applied) = match item {
                 Item::Message(message) => {
-                    let Some(receiving) = self.streams.receiving(message.channel.into()) else { continue };
-                    let applied = receiving.handle(message.prefix, 0, message.received);
+                    let applied = self.streams.receive(message.channel.into(), |receiving| {
+                        receiving.handle(message.prefix, 0, message.received)
+                    });
+                    let Some(applied) = applied else { continue };
                     let applied =
                         applied.map(|dropped| dropped.into_iter().for_each(|it| self.reclaim(it.body)));
                     (message.channel, applied.map_err(|WindowViolation| Desync::Window))

@@ -1,0 +1,56 @@
+//! The newest messages of a channel that wait for the application, in order of arrival.
+
+use std::collections::VecDeque;
+
+use crate::transport::message::Received;
+
+/// The places for messages that an empty queue keeps.
+pub(super) const KEPT_PLACES: usize = 64;
+
+#[derive(Debug)]
+pub(super) struct ReceiveQueue {
+    capacity: usize,
+    messages: VecDeque<Received>,
+    memory: usize,
+}
+
+impl ReceiveQueue {
+    pub(super) fn new(capacity: usize) -> Self {
+        ReceiveQueue { capacity, messages: VecDeque::new(), memory: 0 }
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// Bytes of memory of the messages.
+    pub(super) fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// Adds a message. If the queue is full, the oldest makes room and is given back.
+    pub(super) fn push(&mut self, message: Received) -> Option<Received> {
+        let pushed_out = if self.len() >= self.capacity { self.pop() } else { None };
+        self.memory += message.held_memory();
+        self.messages.push_back(message);
+        pushed_out
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Received> {
+        let Some(message) = self.messages.pop_front() else {
+            debug_assert_eq!(self.memory, 0);
+            self.messages.shrink_to(KEPT_PLACES);
+            return None;
+        };
+        self.memory -= message.held_memory();
+        Some(message)
+    }
+}
