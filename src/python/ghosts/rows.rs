@@ -6,8 +6,9 @@
 //! Python runs.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -56,6 +57,9 @@ pub(in crate::python) struct GhostRows {
     is_view: bool,
     pub(super) links: Arc<Links>,
     held: Mutex<Held>,
+    /// The cells that the core writes to, by property; empty on a server. Python has no views of these:
+    /// [`GhostRows::publish`] copies them.
+    received: Mutex<Vec<Vec<u8>>>,
     /// The last tick's changes, for a class that comes as columns.
     pub(super) news: Mutex<News>,
 }
@@ -105,13 +109,16 @@ impl GhostRows {
             let size = if property.has_words() { property.field().node().size() } else { 0 };
             Arc::new(Memory::new(size, capacity))
         });
+        let columns: Box<[_]> = columns.collect();
+        let received = if server.is_some() { &[][..] } else { &*columns };
+        let received = received.iter().map(|memory| vec![0; memory.size() * capacity]).collect();
         let owner_size = if server.is_some() { size_of::<u64>() } else { 1 };
         Ok(Arc::new(GhostRows {
             index,
             class: class.clone().unbind(),
             slots: Slots::new(made, ::core::iter::empty())?,
             callbacks: if server.is_some() { Callbacks::default() } else { Callbacks::of(made)? },
-            columns: columns.collect(),
+            columns,
             alive: Arc::new(Memory::new(1, capacity)),
             owners: Arc::new(Memory::new(owner_size, capacity)),
             properties: properties.clone().unbind(),
@@ -123,6 +130,7 @@ impl GhostRows {
             is_view,
             links: links.clone(),
             held: Mutex::default(),
+            received: Mutex::new(received),
             news: Mutex::default(),
         }))
     }
@@ -365,6 +373,7 @@ impl GhostRows {
         };
         gone.into_iter().for_each(|row| self.end(py, row, None));
         self.count.fetch_max(alive.len(), Ordering::Relaxed);
+        self.publish(&self.received(), 0..alive.len(), u64::MAX);
         self.alive.write(0, alive);
         self.links.handle_shown();
         self.living.store(alive.iter().map(|alive| usize::from(*alive)).sum(), Ordering::Relaxed);
@@ -457,9 +466,17 @@ impl GhostRows {
         properties.all() & !properties.with_words()
     }
 
-    /// The cells of all columns, for received values; empty for properties without words.
-    pub(super) fn cells_to_write(&self) -> Vec<&mut [u8]> {
-        self.columns.iter().map(|memory| memory.bytes_mut()).collect()
+    /// The cells for the core to write received values to, by property; empty for properties without words.
+    pub(super) fn received(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        lock(&self.received)
+    }
+
+    /// Copies received values of these rows into the columns, by a mask of properties.
+    pub(super) fn publish(&self, received: &[Vec<u8>], rows: Range<usize>, mask: u64) {
+        let columns = self.columns.iter().zip(received).enumerate();
+        for (_, (memory, cells)) in columns.filter(|(property, _)| mask >> property & 1 == 1) {
+            memory.write(rows.start, &cells[rows.start * memory.size()..rows.end * memory.size()]);
+        }
     }
 
     // --- a flush -----------------------------------------------------------------------------------------
