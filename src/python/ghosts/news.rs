@@ -137,7 +137,8 @@ impl Population {
                 objects.push(told);
             }
             if event.kind == GhostEventKind::Despawned {
-                rows.end(py, row, last.remove(&(class, row)));
+                let values = last.remove(&(class, row)).or_else(|| rows.last_values(py, row));
+                drop(rows.end(row, values));
             }
         }
         for Relinked { class, row, property } in relinking.relinked(&self.links) {

@@ -319,7 +319,7 @@ impl GhostRows {
     // --- rows --------------------------------------------------------------------------------------------
 
     /// Makes a row live, with these values; `set` hands the core those without words.
-    pub(super) fn begin(&self, row: u32, values: &Checked, owner: u64, mut set: impl FnMut(usize, &[u8])) {
+    pub(super) fn begin(&self, row: u32, values: &Checked, mut set: impl FnMut(usize, &[u8])) {
         for (property, value) in values.0.iter().enumerate() {
             if self.properties.get().core(property).has_words() {
                 self.columns[property].write(row as usize, value);
@@ -328,7 +328,6 @@ impl GhostRows {
                 self.keep_body(row, property, value.clone());
             }
         }
-        self.set_owner(row, owner);
         if let Some(column) = self.properties.get().number_column() {
             self.columns[column].write(row as usize, &self.links.draw().to_le_bytes());
             self.links.appear(self, row);
@@ -371,7 +370,7 @@ impl GhostRows {
             let is_gone = |row: &&u32| alive.get(**row as usize) != Some(&1);
             lock(&self.held).objects.keys().filter(is_gone).copied().collect()
         };
-        gone.into_iter().for_each(|row| self.end(py, row, None));
+        gone.into_iter().for_each(|row| drop(self.end(row, self.last_values(py, row))));
         self.count.fetch_max(alive.len(), Ordering::Relaxed);
         self.publish(&self.received(), 0..alive.len(), u64::MAX);
         self.alive.write(0, alive);
@@ -386,39 +385,37 @@ impl GhostRows {
         each.filter_map(|property| Some((property, held.bodies.get(&(row, property))?.clone()))).collect()
     }
 
-    /// The last values of a row that has an object.
+    /// The object of a row, if it has one.
+    pub(super) fn known_object(&self, py: Python<'_>, row: u32) -> Option<Py<Ghost>> {
+        lock(&self.held).objects.get(&row).map(|object| object.clone_ref(py))
+    }
+
+    /// The values of a row that has an object, for that to keep. The game's own types run here.
     pub(super) fn last_values(&self, py: Python<'_>, row: u32) -> Option<Values> {
-        if !lock(&self.held).objects.contains_key(&row) {
-            return None;
-        }
+        self.known_object(py, row)?;
         let each = 0..self.properties.get().len();
         // The game's own types may refuse their value.
         Some(each.map(|property| self.value(py, row, property).ok().map(Bound::unbind)).collect())
     }
 
-    /// Ends a row's life. Its object keeps `last`, or the row's current values.
-    pub(super) fn end(&self, py: Python<'_>, row: u32, last: Option<Values>) {
-        if let Some(values) = last.or_else(|| self.last_values(py, row)) {
-            let object = lock(&self.held).objects.get(&row).map(|object| object.clone_ref(py));
-            if let Some(object) = object {
-                object.get().leave(values, row);
-            }
-        }
+    /// Ends a row's life; its object keeps these values. Runs none of the game's code: returns what the row held, to be
+    /// dropped where no lock is held.
+    #[must_use]
+    pub(super) fn end(&self, row: u32, last: Option<Values>) -> Option<Py<Ghost>> {
         if self.is_alive(row) {
             self.alive.write(row as usize, &[0]);
             self.living.fetch_sub(1, Ordering::Relaxed);
         }
         self.set_owner(row, NOBODY);
         self.links.forget(self.index, row);
-        let removed = {
-            let mut held = lock(&self.held);
-            let without = self.without_words();
-            (0..64).filter(|property| without >> property & 1 == 1).for_each(|property| {
-                held.bodies.remove(&(row, property));
-            });
-            held.objects.remove(&row)
-        };
-        drop(removed);
+        let mut held = lock(&self.held);
+        let without = self.without_words();
+        (0..64).filter(|property| without >> property & 1 == 1).for_each(|property| {
+            held.bodies.remove(&(row, property));
+        });
+        let object = held.objects.remove(&row)?;
+        object.get().leave(last.unwrap_or_default(), row);
+        Some(object)
     }
 
     /// The row's owner: on a server a client's number, on a client 1 if it owns the row.
