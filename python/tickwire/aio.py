@@ -422,7 +422,7 @@ class _Loop(AsyncGenerator[Inbox[Any, Any, Any, Any]]):
         self._handed_out = False
         self._ended = False
 
-    async def asend(self, value: None) -> Inbox[Any, Any, Any, Any]:
+    async def asend(self, _value: None) -> Inbox[Any, Any, Any, Any]:
         if self._ended:
             raise StopAsyncIteration
         self._stop.handed_out = None
@@ -449,7 +449,7 @@ class _Loop(AsyncGenerator[Inbox[Any, Any, Any, Any]]):
         self._stop.handed_out = time.monotonic()
         return inbox
 
-    async def athrow(self, kind: Any, value: Any = None, traceback: Any = None) -> Any:
+    async def athrow(self, kind: Any, *_: Any) -> Any:
         self._end()
         raise kind
 

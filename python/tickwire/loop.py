@@ -29,7 +29,7 @@ VIRTUAL_STEP = 0.01
 """Seconds of virtual time between two steps of an endpoint that lingers."""
 
 PATIENCE = 1.0
-"""Seconds for which a body may let a Ctrl-C wait. Longer, it hangs, or the loop was left and is still kept."""
+"""Seconds for which a body may let a Ctrl-C wait. After them it hangs, or the loop was left and is kept."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 MAX_LINGER = 60

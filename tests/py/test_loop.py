@@ -122,7 +122,7 @@ def test_a_kept_loop_is_closed_by_a_with_statement(protocol: tw.Protocol) -> Non
     before = signal.getsignal(signal.SIGINT)
     server = tw.Server("127.0.0.1:0", protocol)
     loop = tw.loop(server, FAST)
-    with pytest.raises(LookupError), contextlib.closing(loop) as inboxes:
+    with pytest.raises(LookupError), contextlib.closing(loop) as inboxes:  # noqa: PT012
         for _ in inboxes:
             raise LookupError("of the body")
     assert server.closed

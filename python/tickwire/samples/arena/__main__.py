@@ -55,7 +55,7 @@ def join(parsed: argparse.Namespace) -> None:
 
 
 def show(parsed: argparse.Namespace, stack: ExitStack) -> tuple[Player, Callable[[], bool]]:
-    """A player with its window, and a function that plays and draws a frame and returns whether to continue."""
+    """A player with its window, and what plays and draws a frame and says whether to go on."""
     if parsed.headless:
         os.environ["SDL_VIDEODRIVER"] = "dummy"
     command.extra("pygame")
