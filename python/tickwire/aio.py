@@ -18,8 +18,9 @@ import asyncio
 import contextlib
 import inspect
 import math
+import time
 import weakref
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from types import TracebackType
 from typing import Any, Generic, TypeVar, overload
 
@@ -337,7 +338,7 @@ def loop(
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
-) -> AsyncIterator[
+) -> AsyncGenerator[
     Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, _P | Event], tuple[ClientHandle, int, _P]]
 ]: ...
 @overload
@@ -348,7 +349,7 @@ def loop(
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
-) -> AsyncIterator[Inbox[_P, _P | Event, tuple[int, _P]]]: ...
+) -> AsyncGenerator[Inbox[_P, _P | Event, tuple[int, _P]]]: ...
 @overload
 def loop(
     endpoint: Redialler[_P],
@@ -357,7 +358,7 @@ def loop(
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
-) -> AsyncIterator[Inbox[_P, _P | Event | Reconnecting, tuple[int, _P]]]: ...
+) -> AsyncGenerator[Inbox[_P, _P | Event | Reconnecting, tuple[int, _P]]]: ...
 @overload
 def loop(
     endpoint: Peer[_P],
@@ -366,7 +367,7 @@ def loop(
     health: HealthLike = None,
     linger: float = 0.0,
     reason: None = None,
-) -> AsyncIterator[
+) -> AsyncGenerator[
     Inbox[tuple[Player, _P], tuple[Player | None, _P | PeerEvent], tuple[Player, int, _P], PeerEvent]
 ]: ...
 def loop(
@@ -376,13 +377,14 @@ def loop(
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
-) -> AsyncIterator[Inbox[Any, Any, Any, Any]]:
+) -> AsyncGenerator[Inbox[Any, Any, Any, Any]]:
     """Like :func:`tickwire.loop`, for ``async for``: leaves the time between ticks to the event loop. Works
     on every event loop and with every endpoint; on a :class:`tickwire.SimulatedNetwork` it advances virtual
     time.
 
     It ends as that one does, and when its task is cancelled, always disconnecting properly and closing the
-    endpoint. It lingers only if nothing was raised.
+    endpoint. It lingers only if nothing was raised. In a variable it goes on after ``break`` or an exception:
+    end it by ``await loop.aclose()``, or by ``contextlib.aclosing``.
 
     Args:
         endpoint (Server | Client | Redialler | Peer): with either driver. With a Redialler, the loop goes
@@ -402,8 +404,8 @@ def loop(
     return _Loop(goodbye, ticks_per_second, Health(address, ticks_per_second) if address else None)
 
 
-class _Loop:
-    """Not a generator: one whose body raised would only end when the event loop gets to it."""
+class _Loop(AsyncGenerator[Inbox[Any, Any, Any, Any]]):
+    """No native generator: one whose body raised would only end when the event loop gets to it."""
 
     def __init__(self, goodbye: Goodbye, rate: float, health: Health | None) -> None:
         self._endpoint = goodbye.endpoint
@@ -420,12 +422,10 @@ class _Loop:
         self._handed_out = False
         self._ended = False
 
-    def __aiter__(self) -> AsyncIterator[Inbox[Any, Any, Any, Any]]:
-        return self
-
-    async def __anext__(self) -> Inbox[Any, Any, Any, Any]:
+    async def asend(self, _value: None) -> Inbox[Any, Any, Any, Any]:
         if self._ended:
             raise StopAsyncIteration
+        self._stop.handed_out = None
         try:
             if self._loop is None:
                 self._loop = asyncio.get_running_loop()
@@ -446,7 +446,12 @@ class _Loop:
             self._end()
             raise
         self._handed_out = True
+        self._stop.handed_out = time.monotonic()
         return inbox
+
+    async def athrow(self, kind: Any, *_: Any) -> Any:
+        self._end()
+        raise kind
 
     def _now(self, loop: asyncio.AbstractEventLoop) -> float:
         network = self._endpoint.network

@@ -220,8 +220,8 @@ class Hook(NamedTuple):
 
     It is called with the clients, by slot, and the class's :class:`GhostArrays`. It returns a buffer of bool
     of the shape (clients, rows) (``numpy.zeros((len(clients), len(tanks)), bool)``), or a list with a buffer
-    for each client. With None the last masks stay, and ghosts that spawned after them aren't sent. If it raises,
-    or returns anything else, the last masks stay too, and the flush raises once everything is sent.
+    for each client. With None the last masks stay, and ghosts that spawned after them aren't sent. If it
+    raises, or returns anything else, the last masks stay too, and the flush raises once everything is sent.
     """
 
     function: Callable[[list[ClientHandle], GhostArrays], Any]

@@ -6,7 +6,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, ClassVar, TypeAlias, TypeVar, overload
@@ -28,6 +28,9 @@ NAP = 0.05
 VIRTUAL_STEP = 0.01
 """Seconds of virtual time between two steps of an endpoint that lingers."""
 
+PATIENCE = 1.0
+"""Seconds for which a body may let a Ctrl-C wait. After them it hangs, or the loop was left and is kept."""
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 MAX_LINGER = 60
 MAX_REASON_BYTES = 128
@@ -44,7 +47,7 @@ def loop(
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
-) -> Iterator[
+) -> Generator[
     Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, _P | Event], tuple[ClientHandle, int, _P]]
 ]: ...
 @overload
@@ -55,7 +58,7 @@ def loop(
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
-) -> Iterator[Inbox[_P, _P | Event, tuple[int, _P]]]: ...
+) -> Generator[Inbox[_P, _P | Event, tuple[int, _P]]]: ...
 @overload
 def loop(
     endpoint: Redialler[_P],
@@ -64,7 +67,7 @@ def loop(
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
-) -> Iterator[Inbox[_P, _P | Event | Reconnecting, tuple[int, _P]]]: ...
+) -> Generator[Inbox[_P, _P | Event | Reconnecting, tuple[int, _P]]]: ...
 @overload
 def loop(
     endpoint: Peer[_P],
@@ -73,7 +76,7 @@ def loop(
     health: HealthLike = None,
     linger: float = 0.0,
     reason: None = None,
-) -> Iterator[
+) -> Generator[
     Inbox[tuple[Player, _P], tuple[Player | None, _P | PeerEvent], tuple[Player, int, _P], PeerEvent]
 ]: ...
 def loop(
@@ -83,14 +86,17 @@ def loop(
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
-) -> Iterator[Inbox[Any, Any, Any, Any]]:
+) -> Generator[Inbox[Any, Any, Any, Any]]:
     """Ticks a server, a client or a peer until the program is to end: yields what arrived, and sends what
     the body queued.
 
     It ends at the first Ctrl-C, at SIGTERM (as ``docker stop`` and systemd send it), when the endpoint is
     closed, and with a client's connection or a peer's game, after the inbox that says so. However it ends,
     also by ``break`` or an exception in the body, the other sides are disconnected properly and the endpoint
-    is closed. A second Ctrl-C interrupts at once.
+    is closed. A second Ctrl-C interrupts at once, and so does the first if the body has run for a second.
+
+    A loop that you keep in a variable goes on after ``break`` or an exception: end it by its ``close()``, or
+    by ``with contextlib.closing(tw.loop(server)) as inboxes:``.
 
     Signals are minded in the main thread alone, from the first tick to the end; then what was set before is
     set again. The pace is that of :func:`tickwire.ticks`: ticks that the body is too slow for are skipped.
@@ -204,7 +210,7 @@ def _loop(
     rate: float,
     goodbye: Goodbye,
     health: Health | None,
-) -> Iterator[Inbox[Any, Any, Any, Any]]:
+) -> Generator[Inbox[Any, Any, Any, Any]]:
     stop = Stop()
     try:
         stop.begin()
@@ -216,9 +222,11 @@ def _loop(
             if health is not None:
                 health.tick()
             inbox = endpoint.receive()
+            stop.handed_out = time.monotonic()
             try:
                 yield inbox
             finally:
+                stop.handed_out = None
                 # Includes messages queued by a body that raised or left the loop.
                 if not endpoint.closed:
                     endpoint.flush()
@@ -272,6 +280,8 @@ class Stop:
         self.requested = False
         self.closing = False
         """The loop is over, and its endpoint says goodbye."""
+        self.handed_out: float | None = None
+        """When the body got its inbox, by the monotonic clock; None outside the body."""
         self._wake = wake
 
     def begin(self) -> None:
@@ -297,6 +307,9 @@ class Stop:
         if not Stop._active and threading.current_thread() is threading.main_thread():
             Stop._restore()
 
+    def _hangs(self) -> bool:
+        return self.handed_out is not None and time.monotonic() - self.handed_out > PATIENCE
+
     @staticmethod
     def _restore() -> None:
         for number, before in Stop._before.items():
@@ -314,8 +327,10 @@ class Stop:
             Stop._restore()
             signal.raise_signal(number)
             return
-        if number == signal.SIGINT and any(stop.closing for stop in Stop._active):
-            # A loop is over already, and only says goodbye: there is nothing left to be asked to end.
+        if number == signal.SIGINT and (
+            any(stop.closing for stop in Stop._active) or all(stop._hangs() for stop in Stop._active)
+        ):
+            # A loop only says goodbye, or no loop would end soon: nothing is left to be asked to end.
             Stop._restore()
             signal.raise_signal(number)
             return

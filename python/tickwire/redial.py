@@ -230,9 +230,10 @@ class Redialler(Generic[_P]):
         more: dict[str, Any] = {}
         if self._fetch is not None:
             token: Any = self._settings.pop("first_token", None) or self._fetch()
-            if inspect.iscoroutine(token):
-                token.close()
-                raise TypeError("token must not be a coroutine function here: use tickwire.aio.redialler")
+            if hasattr(token, "__await__") and not (hasattr(token, "done") and token.done()):
+                if inspect.iscoroutine(token):
+                    token.close()
+                raise TypeError("token must not return an awaitable here: use tickwire.aio.redialler")
             more["token"] = token.result() if hasattr(token, "done") else token
         capture = settings.get("capture")
         if capture is not None and not isinstance(capture, Capture):

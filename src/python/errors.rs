@@ -1,36 +1,39 @@
 //! Turns refusals of the core into Python exceptions, all in one place.
 //!
-//! The classes are declared in `tickwire/errors.py` and imported when the first of them is raised.
+//! The classes are declared in `tickwire/errors.py` and imported with the module: while the interpreter exits, nothing
+//! can be imported any more.
 
 use core::fmt::Display;
 use core::net::SocketAddr;
 use std::io;
 use std::path::Path;
 
+use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::transport::SendError;
 use crate::transport::chunks::ChunkError;
 
-mod classes {
-    use pyo3::import_exception;
+macro_rules! imported {
+    ($($class:ident)*) => {
+        mod classes {
+            $(pyo3::import_exception!(tickwire.errors, $class);)*
+        }
 
-    import_exception!(tickwire.errors, ChannelError);
-    import_exception!(tickwire.errors, ChannelFullError);
-    import_exception!(tickwire.errors, ClosedError);
-    import_exception!(tickwire.errors, FieldError);
-    import_exception!(tickwire.errors, FieldTypeError);
-    import_exception!(tickwire.errors, GhostError);
-    import_exception!(tickwire.errors, MessageTooLargeError);
-    import_exception!(tickwire.errors, NotConnectedError);
-    import_exception!(tickwire.errors, StaleClientError);
-    import_exception!(tickwire.errors, StreamError);
-    import_exception!(tickwire.errors, SyncTestError);
-    import_exception!(tickwire.errors, UnregisteredMessageError);
+        $(pub(crate) use classes::$class;)*
+
+        /// Imports all classes.
+        pub(super) fn import_all(py: Python<'_>) {
+            $($class::type_object(py);)*
+        }
+    };
 }
 
-pub(crate) use classes::*;
+imported! {
+    ChannelError ChannelFullError ClosedError FieldError FieldTypeError GhostError MessageTooLargeError
+    NotConnectedError StaleClientError StreamError SyncTestError UnregisteredMessageError
+}
 
 /// A ValueError with a core error's sentence.
 pub(crate) fn value_error(error: impl Display) -> PyErr {

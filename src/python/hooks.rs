@@ -13,6 +13,7 @@ use pyo3::types::{PyMapping, PyMemoryView, PyString};
 use super::buffers::Raw;
 use super::columns::{Columns, Slice, view};
 use super::events::ClientHandle;
+use super::exit;
 use super::goodbye::goodbye;
 use super::log::{Level, log};
 use super::protocol::Protocol;
@@ -161,7 +162,7 @@ impl Candidates {
 /// Asks a priority hook for scores; None when it leaves the order as it is.
 pub(super) fn ask_priority(hook: &Bound<'_, PyAny>, candidates: Candidates) -> PyResult<Option<Vec<f32>>> {
     let py = hook.py();
-    let given = hook.call1((candidates,))?;
+    let given = exit::call(hook, (candidates,), None)?;
     if given.is_none() {
         return Ok(None);
     }
@@ -212,7 +213,7 @@ fn ask_admission(
 ) -> PyResult<Vec<(endpoint::PeerHandle, Goodbye)>> {
     let py = hook.py();
     let asked: Vec<_> = newcomers.iter().map(|newcomer| newcomer.clone_ref(py)).collect();
-    let answer = hook.call1((asked,))?;
+    let answer = exit::call(hook, (asked,), None)?;
     let mut refused = Vec::new();
     if answer.is_none() {
         return Ok(refused);

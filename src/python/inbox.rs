@@ -640,7 +640,17 @@ impl Pending {
     /// Whether the last tick was handed over completely.
     pub(super) fn is_empty(&self) -> bool {
         let Pending {
-            events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, pulls, tick, ..
+            events,
+            messages,
+            latest,
+            payloads,
+            missed,
+            chunks,
+            chunk_failures,
+            ghosts,
+            pulls,
+            tick,
+            ..
         } = self;
         let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, pulls];
         objects.iter().all(|objects| objects.is_empty()) && self.calls.is_empty() && tick.is_empty()

@@ -156,6 +156,7 @@ pub mod module {
         // Set directly: `add` would list it in `__all__`.
         #[cfg(feature = "faults")]
         module.setattr("_break_thread", wrap_pyfunction!(super::faults::_break_thread, module)?)?;
+        super::errors::import_all(module.py());
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

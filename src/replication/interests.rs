@@ -18,7 +18,8 @@ pub struct Interests {
     /// By class, as all that follow.
     rules: Box<[(Relevancy, ClassRelevancy)]>,
     peers: HashMap<PeerHandle, Box<[Of]>>,
-    owned: HashMap<PeerHandle, Vec<u32>>,
+    /// The rows of the client and class in hand that it owns.
+    owned: Vec<u32>,
     changes: Changes,
     /// Ghosts that clients were given between two ticks, because messages name them: client, class and row.
     ahead: Vec<(PeerHandle, usize, u32)>,
@@ -42,7 +43,7 @@ impl Interests {
         Interests {
             rules: each.collect(),
             peers: HashMap::new(),
-            owned: HashMap::new(),
+            owned: Vec::new(),
             changes: Changes::default(),
             ahead: Vec::new(),
         }
@@ -142,21 +143,18 @@ impl Interests {
             let table = publisher.table(class);
             let (rule, relevancy) = &mut self.rules[class];
             relevancy.begin_tick(table);
-            self.owned.values_mut().for_each(Vec::clear);
-            if matches!(rule, Relevancy::Owner | Relevancy::Grid(_)) {
-                for row in table.alive() {
-                    if let Some(owner) = publisher.owner(class, row) {
-                        self.owned.entry(owner).or_default().push(row);
-                    }
-                }
-            }
+            let by_owner = matches!(rule, Relevancy::Owner | Relevancy::Grid(_));
             for peer in &handles {
+                self.owned.clear();
+                if by_owner {
+                    let table = publisher.table(class);
+                    self.owned.extend(publisher.owned(*peer, class).filter(|row| table.has_state(*row)));
+                }
                 let count = self.rules.len();
                 let of = self.peers.entry(*peer);
                 let of = of.or_insert_with(|| (0..count).map(|_| Of::default()).collect());
                 let Of { interest, viewpoints, mask, chosen } = &mut of[class];
-                let owned = self.owned.get(peer).map_or(&[][..], Vec::as_slice);
-                let view = View { owned, viewpoints, mask };
+                let view = View { owned: &self.owned, viewpoints, mask };
                 self.rules[class].1.update(tick, publisher.table(class), view, interest, &mut self.changes);
                 // In the order of spawning: row numbers are reused, so ids in their order would reveal ghosts that
                 // the client has never seen. Ghosts of one tick are in row order.
@@ -175,7 +173,6 @@ impl Interests {
                 publisher.set_sight(*peer, class, self.rules[class].1.sight(interest));
             }
         }
-        self.owned.retain(|_, rows| !rows.is_empty());
         for (peer, class, row) in self.ahead.drain(..) {
             let of = self.peers.get(&peer);
             if !of.is_some_and(|of| of[class].interest.contains(row)) {
@@ -257,6 +254,21 @@ mod tests {
         world.interests.set_mask(ONE, 0, vec![1, 1]);
         assert_eq!(world.tick(), [vec![0, 1], vec![]]);
         assert_eq!([0, 1].map(|row| world.publisher.ghost_id(ONE, 0, row)), [Some(1), Some(0)]);
+    }
+
+    #[test]
+    fn masks_end_with_their_ghosts() {
+        let mut world = World::new(9);
+        world.rule(Relevancy::Mask);
+        world.publisher.spawn(0, None).unwrap();
+        world.interests.set_mask(ONE, 0, vec![1]);
+        assert_eq!(world.tick(), [vec![0], vec![]]);
+        world.publisher.despawn(0, 0);
+        // A mask that is set while the row is empty doesn't cover its next ghost either.
+        world.interests.set_mask(OTHER, 0, vec![1]);
+        assert_eq!(world.publisher.spawn(0, None), Ok(0));
+        world.interests.forget(0, 0);
+        assert!(world.tick().iter().all(Vec::is_empty));
     }
 
     #[test]

@@ -89,7 +89,7 @@ def test_a_function_says_who_has_what() -> None:
 def test_a_mask_doesnt_show_the_next_ghost_of_a_row(rule: str) -> None:
     scene = Scene()
     masks: list[Any] = [None]
-    chosen = tw.Chosen() if rule == "show" else tw.Hook(lambda clients, tanks: masks.pop() if masks else None)
+    chosen = tw.Chosen() if rule == "show" else tw.Hook(lambda *_: masks.pop() if masks else None)
     scene.world.relevancy(Tank, chosen)
     tank = scene.world.spawn(Tank(health=1))
     if rule == "show":

@@ -214,6 +214,84 @@ def test_a_ghost_changes_hands() -> None:
     assert scene.world.owner(tank) is None
 
 
+def test_a_client_that_is_gone_is_kept_by_no_ghost() -> None:
+    scene = Scene(clients=2)
+    world, (first, second) = scene.world, scene.handles
+    tanks = [world.spawn(Tank, owner=first), world.spawn(Tank, owner=second)]
+    world.spawn_rows(Tank, 2, owner=first)
+    nobody = 2**64 - 1
+    assert list(world.arrays(Tank).owners) == [first.number, second.number, first.number, first.number]
+    first.data = Tank()
+    kept = weakref.ref(first.data)
+    scene.server.disconnect(first)
+    scene.run()
+    assert list(world.arrays(Tank).owners) == [nobody, second.number, nobody, nobody]
+    world.spawn(Tank, owner=first)
+    world.spawn_rows(Tank, 2, owner=first)
+    world.set_owner(tanks[1], first)
+    assert list(world.arrays(Tank).owners) == [nobody] * 7
+    assert world.owner(tanks[1]) is None
+    scene.handles.clear()
+    del first
+    gc.collect()
+    assert kept() is None
+
+
+def test_a_ghost_may_spawn_in_the_place_of_one_that_ends() -> None:
+    world: Any = None
+    born: list[Any] = []
+
+    def spawning(value: Any) -> Place:
+        # Reading a value of the game's own type, as for the last values of a ghost that ends.
+        if world is not None and not born:
+            born.append(None)
+            born[0] = world.spawn(Crate)
+        return Place(value)
+
+    @tw.ghost(capacity=3)
+    class Crate:
+        place: Annotated[Place, tw.converted(Annotated[tw.Vec2, tw.vec2(0, 99, 1)], tuple, spawning)] = (
+            tw.default()
+        )
+
+    network, server, client = testing.connected_pair(tw.Protocol(1, [Order], ghosts=[Crate]))
+    crate = server.world.spawn(Crate)
+    world = server.world
+    world.despawn(crate)
+    assert [world.row(each) for each in born] == [1]
+    assert world.objects(Crate) == born
+    assert crate not in world
+    testing.run(network, server, client, seconds=0.2)
+    assert len(client.world.objects(Crate)) == 1
+
+
+def test_a_ghost_may_be_despawned_by_its_own_despawning() -> None:
+    world: Any = None
+    born: list[Any] = []
+
+    def despawning(value: Any) -> Place:
+        if world is not None and not born:
+            born.append(None)
+            world.despawn(crate)
+            born[0] = world.spawn(Crate)
+        return Place(value)
+
+    @tw.ghost(capacity=3)
+    class Crate:
+        place: Annotated[Place, tw.converted(Annotated[tw.Vec2, tw.vec2(0, 99, 1)], tuple, despawning)] = (
+            tw.default()
+        )
+
+    network, server, client = testing.connected_pair(tw.Protocol(1, [Order], ghosts=[Crate]))
+    crate = server.world.spawn(Crate)
+    world = server.world
+    world.despawn(crate)
+    assert world.objects(Crate) == born
+    assert world.row(born[0]) == 0
+    testing.run(network, server, client, seconds=0.2)
+    assert len(client.world.objects(Crate)) == 1
+
+
 def test_late_joiners_see_the_world_as_it_is() -> None:
     scene = Scene()
     tanks = [scene.world.spawn(Tank(health=n)) for n in range(50)]

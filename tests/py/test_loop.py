@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import signal
@@ -117,6 +118,34 @@ def test_a_second_interrupt_is_one(protocol: tw.Protocol) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_a_kept_loop_is_closed_by_a_with_statement(protocol: tw.Protocol) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    server = tw.Server("127.0.0.1:0", protocol)
+    loop = tw.loop(server, FAST)
+    with pytest.raises(LookupError), contextlib.closing(loop) as inboxes:  # noqa: PT012
+        for _ in inboxes:
+            raise LookupError("of the body")
+    assert server.closed
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@posix
+def test_a_loop_that_was_left_and_is_kept_swallows_no_interrupt(
+    protocol: tw.Protocol, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = tw.Server("127.0.0.1:0", protocol)
+    loop = tw.loop(server, FAST)
+    for _ in loop:
+        break
+    monkeypatch.setattr(sys.modules["tickwire.loop"], "PATIENCE", -1)
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    loop.close()
+    assert server.closed
+
+
 @posix
 def test_an_interrupt_ends_the_linger_of_a_loop_that_was_left(protocol: tw.Protocol) -> None:
     server = tw.Server("127.0.0.1:0", protocol)
@@ -132,7 +161,7 @@ def test_an_interrupt_ends_the_linger_of_a_loop_that_was_left(protocol: tw.Proto
     pressed.start()
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        loop.close()  # type: ignore[attr-defined]  # as a break does
+        loop.close()  # as a break does
     assert time.monotonic() - begun < 20
     assert server.closed
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -332,6 +361,22 @@ def test_on_asyncio_every_end_says_goodbye_at_once(pair: tuple[tw.Server, tw.Cli
 
     run(play())
     assert heard(client)[1] is REASON.SERVER_CLOSED
+
+
+def test_on_asyncio_a_kept_loop_is_closed_by_a_with_statement(protocol: tw.Protocol) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    server = tw.Server("127.0.0.1:0", protocol)
+    loop = aio.loop(server, FAST)
+
+    async def serve() -> None:
+        async with contextlib.aclosing(loop) as inboxes:
+            async for _ in inboxes:
+                raise LookupError("of the body")
+
+    with pytest.raises(LookupError):
+        run(serve())
+    assert server.closed
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 @posix

@@ -128,7 +128,7 @@ def test_requests_dont_move_calls_behind_messages(serves: bool) -> None:
     told: list[Any] = []
 
     @tw.call(tw.to_server)
-    def order(caller: tw.ClientHandle, number: tw.u8) -> None:
+    def order(_caller: tw.ClientHandle, number: tw.u8) -> None:
         told.append(number)
 
     world = World(game(calls=[order]), seed=1)

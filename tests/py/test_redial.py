@@ -361,6 +361,15 @@ def test_the_first_token_raises_where_it_is_asked_for() -> None:
         tw.Redialler(world.protocol, coroutine, network=world.network)
 
 
+def test_a_first_token_that_isnt_there_yet_is_refused_with_a_sentence() -> None:
+    world = World(make_protocol(), seed=1)
+    loop = asyncio.new_event_loop()
+    future: asyncio.Future[tw.ConnectToken] = loop.create_future()
+    with pytest.raises(TypeError, match=r"use tickwire\.aio\.redialler"):
+        tw.Redialler(world.protocol, lambda: future, network=world.network)
+    loop.close()
+
+
 def cancelled() -> Any:
     loop = asyncio.new_event_loop()
     future = loop.create_future()

@@ -402,6 +402,15 @@ def test_who_hosts_plays_and_others_join() -> None:
     assert rest.endswith("players at the end\n")
 
 
+def test_who_joins_where_nobody_hosts_is_told_so() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        joined = run("join", address, "--headless", "--seconds", "1", "--network", "none")
+    assert joined.returncode == 1
+    assert f"no server answers at {address}" in joined.stderr
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems always have a display")
 def test_without_a_display_it_says_so() -> None:
     done = run("play", "--seconds", "3")

@@ -14,6 +14,7 @@ use super::ghosts::Ghosts;
 use super::objects::Outcome;
 use crate::endpoint::PeerHandle;
 use crate::python::events::ClientHandle;
+use crate::python::exit;
 use crate::python::lock;
 use crate::python::log::log_traceback;
 use crate::transport::SendOptions;
@@ -111,7 +112,7 @@ impl Desk {
         let given = self.given(declared, client.as_ref(), &message)?;
         let function = lock(&self.handlers)[usize::from(arrived.call)].clone_ref(py);
         count(&self.counts.run);
-        let result = function.bind(py).call(given.0, given.1.as_ref());
+        let result = exit::call(function.bind(py), given.0, given.1.as_ref());
         let done = result.and_then(|value| self.say_reply(declared, arrived.peer, request, &value));
         let Err(error) = done else { return Ok(()) };
         if !error.is_instance_of::<PyException>(py) {

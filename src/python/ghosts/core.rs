@@ -63,6 +63,17 @@ pub(super) fn set_owner(state: &mut State, class: usize, row: u32, owner: Option
     }
 }
 
+pub(super) fn owner(state: &mut State, class: usize, row: u32) -> Option<PeerHandle> {
+    publisher(state)?.owner(class, row)
+}
+
+/// The class and row of each ghost whose owner left since the last call, if it has no new owner.
+pub(super) fn take_orphans(state: &mut State) -> Vec<(usize, u32)> {
+    let Some(publisher) = publisher(state) else { return Vec::new() };
+    let orphans: Vec<_> = publisher.take_orphans().collect();
+    orphans.into_iter().filter(|(class, row)| publisher.owner(*class, *row).is_none()).collect()
+}
+
 pub(super) fn set_relevancy(state: &mut State, class: usize, rule: Relevancy) -> Result<(), RelevancyError> {
     let Some(classes) = publisher(state).map(|publisher| publisher.classes().clone()) else { return Ok(()) };
     state.interests.as_mut().map_or(Ok(()), |interests| interests.set_rule(&classes, class, rule))

@@ -140,9 +140,9 @@ impl Ghost {
         }
     }
 
-    /// Ends its life in the world; it keeps these values.
+    /// Ends its life in the world; it keeps these values. A live ghost has no others, so nothing of the game's is
+    /// dropped here.
     pub(super) fn leave(&self, values: Values, row: u32) {
-        let old = core::mem::replace(&mut *lock(&self.life), Life::Over { values, row });
-        drop(old);
+        *lock(&self.life) = Life::Over { values, row };
     }
 }

@@ -5,7 +5,7 @@
 //! nothing: its last answer holds, everything is sent, and then the flush raises.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -18,6 +18,7 @@ use super::rows::GhostRows;
 use super::world::World;
 use crate::python::buffers::Raw;
 use crate::python::events::ClientHandle;
+use crate::python::exit;
 use crate::python::lock;
 
 /// The hooks of a class.
@@ -33,6 +34,15 @@ impl Hooks {
         visit.call(&self.relevancy)?;
         visit.call(&self.priority)?;
         visit.call(&self.condition)
+    }
+}
+
+/// Marks that hooks run, also until one of them panics.
+struct Asking<'a>(&'a AtomicBool);
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
     }
 }
 
@@ -63,6 +73,7 @@ impl World {
         if self.asking.swap(true, Ordering::Relaxed) {
             return Err(PyRuntimeError::new_err("flush() was called while a hook of the world runs"));
         }
+        let _asking = Asking(&self.asking);
         let mut raised = Ok(());
         let mut note = |done: PyResult<()>| {
             if raised.is_ok() {
@@ -93,7 +104,6 @@ impl World {
                 note(done);
             }
         }
-        self.asking.store(false, Ordering::Relaxed);
         raised
     }
 
@@ -108,7 +118,7 @@ impl World {
     ) -> PyResult<()> {
         let (py, before) = (hook.py(), rows.count());
         let asked: Vec<_> = clients.iter().map(|client| client.clone_ref(py)).collect();
-        let answer = hook.call1((asked, GhostArrays(rows.clone())))?;
+        let answer = exit::call(hook, (asked, GhostArrays(rows.clone())), None)?;
         if answer.is_none() {
             return Ok(());
         }
@@ -121,7 +131,7 @@ impl World {
 
     fn ask_priority(&self, rows: &Arc<GhostRows>, hook: &Bound<'_, PyAny>) -> PyResult<()> {
         let before = rows.count();
-        let answer = hook.call1((GhostArrays(rows.clone()),))?;
+        let answer = exit::call(hook, (GhostArrays(rows.clone()),), None)?;
         if answer.is_none() {
             return Ok(());
         }

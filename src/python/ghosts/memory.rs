@@ -110,16 +110,6 @@ impl Memory {
         self.read(0, to);
     }
 
-    /// All cells, for the core to write what arrived. Only for columns that Python doesn't write to; the
-    /// caller is attached to the interpreter and has the only such slice.
-    #[allow(clippy::mut_from_ref)] // The memory is shared with views, not borrowed from `self`.
-    pub(super) fn bytes_mut(&self) -> &mut [u8] {
-        let bytes = if self.size == 0 { 0 } else { self.layout.size() };
-        // SAFETY: this many bytes are within the memory, which lives as long as this value. Views of it are
-        // raw addresses that nobody writes by, and Python reads them only between ticks.
-        unsafe { core::slice::from_raw_parts_mut(self.cells.as_ptr(), bytes) }
-    }
-
     /// Whether views may have written to the cells since the last call.
     pub(super) fn take_exported(&self) -> bool {
         let exported = self.exported.swap(false, Ordering::Relaxed);

@@ -60,13 +60,16 @@ impl Population {
             let Some(mirror) = core::mirror(&mut state) else { return Ok(called) };
             let told = self.classes.iter().filter(|rows| !as_columns.contains(&rows.index));
             told.for_each(|rows| before.copy(rows, mirror));
-            {
-                let mut columns: Vec<Vec<&mut [u8]>> =
-                    self.classes.iter().map(|rows| rows.cells_to_write()).collect();
-                mirror.take(&mut columns, &mut events);
-            }
+            self.receive(|columns| mirror.take(columns, &mut events));
+            let received: Vec<_> = self.classes.iter().map(|rows| rows.received()).collect();
             for GhostEvent { class, id, kind } in &events {
                 let (class, rows) = (usize::from(*class), &self.classes[usize::from(*class)]);
+                let written = match kind {
+                    GhostEventKind::Spawned => u64::MAX,
+                    GhostEventKind::Changed { mask } => *mask,
+                    GhostEventKind::Owned { .. } | GhostEventKind::Despawned => 0,
+                };
+                rows.publish(&received[class], *id as usize..*id as usize + 1, written);
                 let without = rows.without_words();
                 let changed = match kind {
                     GhostEventKind::Spawned => {
@@ -134,7 +137,8 @@ impl Population {
                 objects.push(told);
             }
             if event.kind == GhostEventKind::Despawned {
-                rows.end(py, row, last.remove(&(class, row)));
+                let values = last.remove(&(class, row)).or_else(|| rows.last_values(py, row));
+                drop(rows.end(row, values));
             }
         }
         for Relinked { class, row, property } in relinking.relinked(&self.links) {

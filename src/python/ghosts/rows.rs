@@ -6,8 +6,9 @@
 //! Python runs.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -56,6 +57,9 @@ pub(in crate::python) struct GhostRows {
     is_view: bool,
     pub(super) links: Arc<Links>,
     held: Mutex<Held>,
+    /// The cells that the core writes to, by property; empty on a server. Python has no views of these:
+    /// [`GhostRows::publish`] copies them.
+    received: Mutex<Vec<Vec<u8>>>,
     /// The last tick's changes, for a class that comes as columns.
     pub(super) news: Mutex<News>,
 }
@@ -105,13 +109,16 @@ impl GhostRows {
             let size = if property.has_words() { property.field().node().size() } else { 0 };
             Arc::new(Memory::new(size, capacity))
         });
+        let columns: Box<[_]> = columns.collect();
+        let received = if server.is_some() { &[][..] } else { &*columns };
+        let received = received.iter().map(|memory| vec![0; memory.size() * capacity]).collect();
         let owner_size = if server.is_some() { size_of::<u64>() } else { 1 };
         Ok(Arc::new(GhostRows {
             index,
             class: class.clone().unbind(),
             slots: Slots::new(made, ::core::iter::empty())?,
             callbacks: if server.is_some() { Callbacks::default() } else { Callbacks::of(made)? },
-            columns: columns.collect(),
+            columns,
             alive: Arc::new(Memory::new(1, capacity)),
             owners: Arc::new(Memory::new(owner_size, capacity)),
             properties: properties.clone().unbind(),
@@ -123,6 +130,7 @@ impl GhostRows {
             is_view,
             links: links.clone(),
             held: Mutex::default(),
+            received: Mutex::new(received),
             news: Mutex::default(),
         }))
     }
@@ -311,7 +319,7 @@ impl GhostRows {
     // --- rows --------------------------------------------------------------------------------------------
 
     /// Makes a row live, with these values; `set` hands the core those without words.
-    pub(super) fn begin(&self, row: u32, values: &Checked, owner: u64, mut set: impl FnMut(usize, &[u8])) {
+    pub(super) fn begin(&self, row: u32, values: &Checked, mut set: impl FnMut(usize, &[u8])) {
         for (property, value) in values.0.iter().enumerate() {
             if self.properties.get().core(property).has_words() {
                 self.columns[property].write(row as usize, value);
@@ -320,7 +328,6 @@ impl GhostRows {
                 self.keep_body(row, property, value.clone());
             }
         }
-        self.set_owner(row, owner);
         if let Some(column) = self.properties.get().number_column() {
             self.columns[column].write(row as usize, &self.links.draw().to_le_bytes());
             self.links.appear(self, row);
@@ -363,8 +370,9 @@ impl GhostRows {
             let is_gone = |row: &&u32| alive.get(**row as usize) != Some(&1);
             lock(&self.held).objects.keys().filter(is_gone).copied().collect()
         };
-        gone.into_iter().for_each(|row| self.end(py, row, None));
+        gone.into_iter().for_each(|row| drop(self.end(row, self.last_values(py, row))));
         self.count.fetch_max(alive.len(), Ordering::Relaxed);
+        self.publish(&self.received(), 0..alive.len(), u64::MAX);
         self.alive.write(0, alive);
         self.links.handle_shown();
         self.living.store(alive.iter().map(|alive| usize::from(*alive)).sum(), Ordering::Relaxed);
@@ -377,39 +385,37 @@ impl GhostRows {
         each.filter_map(|property| Some((property, held.bodies.get(&(row, property))?.clone()))).collect()
     }
 
-    /// The last values of a row that has an object.
+    /// The object of a row, if it has one.
+    pub(super) fn known_object(&self, py: Python<'_>, row: u32) -> Option<Py<Ghost>> {
+        lock(&self.held).objects.get(&row).map(|object| object.clone_ref(py))
+    }
+
+    /// The values of a row that has an object, for that to keep. The game's own types run here.
     pub(super) fn last_values(&self, py: Python<'_>, row: u32) -> Option<Values> {
-        if !lock(&self.held).objects.contains_key(&row) {
-            return None;
-        }
+        self.known_object(py, row)?;
         let each = 0..self.properties.get().len();
         // The game's own types may refuse their value.
         Some(each.map(|property| self.value(py, row, property).ok().map(Bound::unbind)).collect())
     }
 
-    /// Ends a row's life. Its object keeps `last`, or the row's current values.
-    pub(super) fn end(&self, py: Python<'_>, row: u32, last: Option<Values>) {
-        if let Some(values) = last.or_else(|| self.last_values(py, row)) {
-            let object = lock(&self.held).objects.get(&row).map(|object| object.clone_ref(py));
-            if let Some(object) = object {
-                object.get().leave(values, row);
-            }
-        }
+    /// Ends a row's life; its object keeps these values. Runs none of the game's code: returns what the row held, to be
+    /// dropped where no lock is held.
+    #[must_use]
+    pub(super) fn end(&self, row: u32, last: Option<Values>) -> Option<Py<Ghost>> {
         if self.is_alive(row) {
             self.alive.write(row as usize, &[0]);
             self.living.fetch_sub(1, Ordering::Relaxed);
         }
         self.set_owner(row, NOBODY);
         self.links.forget(self.index, row);
-        let removed = {
-            let mut held = lock(&self.held);
-            let without = self.without_words();
-            (0..64).filter(|property| without >> property & 1 == 1).for_each(|property| {
-                held.bodies.remove(&(row, property));
-            });
-            held.objects.remove(&row)
-        };
-        drop(removed);
+        let mut held = lock(&self.held);
+        let without = self.without_words();
+        (0..64).filter(|property| without >> property & 1 == 1).for_each(|property| {
+            held.bodies.remove(&(row, property));
+        });
+        let object = held.objects.remove(&row)?;
+        object.get().leave(last.unwrap_or_default(), row);
+        Some(object)
     }
 
     /// The row's owner: on a server a client's number, on a client 1 if it owns the row.
@@ -457,9 +463,17 @@ impl GhostRows {
         properties.all() & !properties.with_words()
     }
 
-    /// The cells of all columns, for received values; empty for properties without words.
-    pub(super) fn cells_to_write(&self) -> Vec<&mut [u8]> {
-        self.columns.iter().map(|memory| memory.bytes_mut()).collect()
+    /// The cells for the core to write received values to, by property; empty for properties without words.
+    pub(super) fn received(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        lock(&self.received)
+    }
+
+    /// Copies received values of these rows into the columns, by a mask of properties.
+    pub(super) fn publish(&self, received: &[Vec<u8>], rows: Range<usize>, mask: u64) {
+        let columns = self.columns.iter().zip(received).enumerate();
+        for (_, (memory, cells)) in columns.filter(|(property, _)| mask >> property & 1 == 1) {
+            memory.write(rows.start, &cells[rows.start * memory.size()..rows.end * memory.size()]);
+        }
     }
 
     // --- a flush -----------------------------------------------------------------------------------------

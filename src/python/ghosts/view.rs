@@ -345,9 +345,7 @@ impl WorldView {
         let frames = frames.get_or_insert_with(|| Box::new(WorldFrames::new(mirror.classes())));
         let ahead = *extrapolation / playout.period();
         let spread = (*rest / playout.period()) as u32;
-        let mut columns: Vec<Vec<&mut [u8]>> =
-            self.population.classes.iter().map(|rows| rows.cells_to_write()).collect();
-        mirror.show(WorldTime { tick, ahead, spread }, frames, &mut columns);
+        self.population.receive(|columns| mirror.show(WorldTime { tick, ahead, spread }, frames, columns));
         shown.tick = tick + turns;
         if is_played && let Some(player) = state.carrier.session.timing().player() {
             player.see((tick.max(0.0) * 256.0) as u64);
@@ -360,9 +358,7 @@ impl WorldView {
         let view = &mut *lock(&self.shown);
         view.tick = tick;
         let ViewSource::Past { frames, shown, same } = &mut view.source else { return };
-        let mut columns: Vec<Vec<&mut [u8]>> =
-            self.population.classes.iter().map(|rows| rows.cells_to_write()).collect();
-        publisher.show_past(tick, frames, &mut columns);
+        self.population.receive(|columns| publisher.show_past(tick, frames, columns));
         let same_of = |rows: &Arc<GhostRows>| -> Vec<bool> {
             let count = frames[rows.index].alive().len();
             (0..count).map(|row| publisher.lived_at(rows.index, row as u32, tick as u32)).collect()

@@ -76,12 +76,7 @@ impl World {
         let ghost = object.cast::<Ghost>()?;
         let rows = self.population.rows_of(object.get_type().as_any())?;
         let values = rows.check(&object)?;
-        let row = self.begin(rows, &values, self.owner_of(owner)?)?;
-        if let Some(owner) = owner {
-            self.keep_owner(owner);
-        }
-        drop(ghost.get().enter(Live { rows: rows.clone(), row }));
-        rows.adopt(row, ghost);
+        self.begin(rows, &values, self.connected(owner)?, Some(ghost))?;
         Ok(object)
     }
 
@@ -107,19 +102,16 @@ impl World {
         let rows = self.population.rows_of(object.get_type().as_any())?;
         let count = within("count", count, 0, u32::MAX)?;
         let values = rows.check(&object)?;
-        let number = self.owner_of(owner)?;
+        let owner = self.connected(owner)?;
         let mut begun = Vec::new();
         for _ in 0..count {
-            match self.begin(rows, &values, number) {
+            match self.begin(rows, &values, owner, None) {
                 Ok(row) => begun.push(row),
                 Err(error) => {
                     self.end(py, rows, &begun)?;
                     return Err(error);
                 }
             }
-        }
-        if let Some(owner) = owner {
-            self.keep_owner(owner);
         }
         numbers(py, &begun)
     }
@@ -190,13 +182,11 @@ impl World {
     #[pyo3(signature = (ghost, owner, /))]
     fn set_owner(&self, ghost: &Bound<'_, Ghost>, owner: Option<&Bound<'_, ClientHandle>>) -> PyResult<()> {
         let Live { rows, row } = self.population.live(ghost)?;
-        let number = self.owner_of(owner)?;
-        self.with(|state| core::set_owner(state, rows.index, row, number.map(PeerHandle::from_number)))?;
-        rows.set_owner(row, number.unwrap_or(NOBODY));
-        if let Some(owner) = owner {
-            self.keep_owner(owner);
-        }
-        Ok(())
+        let owner = self.connected(owner)?;
+        self.with(|state| {
+            core::set_owner(state, rows.index, row, owner.map(|owner| owner.get().core));
+            self.note_owner(state, &rows, row, owner);
+        })
     }
 
     /// The row of a ghost in the columns of its class.
@@ -718,20 +708,53 @@ impl World {
         if self.strict { Err(stale_client()) } else { Ok(None) }
     }
 
-    fn keep_owner(&self, owner: &Bound<'_, ClientHandle>) {
-        let old = lock(&self.owners).insert(owner.get().core.number(), owner.clone().unbind());
-        drop(old);
+    /// An owner, if it is connected.
+    fn connected<'a, 'py>(
+        &self,
+        owner: Option<&'a Bound<'py, ClientHandle>>,
+    ) -> PyResult<Option<&'a Bound<'py, ClientHandle>>> {
+        Ok(self.owner_of(owner)?.and(owner))
     }
 
-    /// Makes a row with these values.
-    fn begin(&self, rows: &GhostRows, values: &Checked, owner: Option<u64>) -> PyResult<u32> {
-        self.with(|state| {
-            let row = core::spawn(state, rows.index, owner.map(PeerHandle::from_number))?;
+    /// Notes the owner of a row: the given one, if the core has taken it. The handle is kept while the client is there,
+    /// for [`World::owner`].
+    fn note_owner(
+        &self,
+        state: &mut State,
+        rows: &GhostRows,
+        row: u32,
+        owner: Option<&Bound<'_, ClientHandle>>,
+    ) {
+        let number = core::owner(state, rows.index, row).map(PeerHandle::number);
+        rows.set_owner(row, number.unwrap_or(NOBODY));
+        if let (Some(number), Some(owner)) = (number, owner) {
+            lock(&self.owners).entry(number).or_insert_with(|| owner.clone().unbind());
+        }
+    }
+
+    /// Makes a row with these values, and the object its own if one is given.
+    fn begin(
+        &self,
+        rows: &Arc<GhostRows>,
+        values: &Checked,
+        owner: Option<&Bound<'_, ClientHandle>>,
+        object: Option<&Bound<'_, Ghost>>,
+    ) -> PyResult<u32> {
+        let mut former = None;
+        let row = self.with(|state| {
+            let row = core::spawn(state, rows.index, owner.map(|owner| owner.get().core))?;
             let set = |property, body: &[u8]| core::set_value(state, rows.index, row, property, body);
-            rows.begin(row, values, owner.unwrap_or(NOBODY), set);
+            rows.begin(row, values, set);
+            self.note_owner(state, rows, row, owner);
+            if let Some(object) = object {
+                former = Some(object.get().enter(Live { rows: rows.clone(), row }));
+                rows.adopt(row, object);
+            }
             Some(row)
-        })?
-        .ok_or_else(|| {
+        })?;
+        // The object's own values: no lock is held where they are dropped.
+        drop(former);
+        row.ok_or_else(|| {
             let (name, capacity) = (rows.name(), rows.properties.get().capacity());
             GhostError::new_err(format!(
                 "{name} must have at most {capacity} ghosts at a time, its capacity: despawn some, or declare more by \
@@ -740,28 +763,50 @@ impl World {
         })
     }
 
-    /// Despawns rows.
+    /// Despawns rows: each is free in the core and here at the same time.
     fn end(&self, py: Python<'_>, rows: &GhostRows, ended: &[u32]) -> PyResult<()> {
-        for row in ended {
-            self.with(|state| core::despawn(state, rows.index, *row))?;
-            rows.end(py, *row, None);
+        let mut objects = Vec::new();
+        self.with(|state| {
+            for row in ended {
+                match rows.known_object(py, *row) {
+                    Some(object) => objects.push((*row, object)),
+                    None => {
+                        core::despawn(state, rows.index, *row);
+                        drop(rows.end(*row, None));
+                    }
+                }
+            }
+        })?;
+        for (row, object) in objects {
+            // The game's own types run here, and may spawn and despawn.
+            let mut values = rows.last_values(py, row);
+            let ended = self.with(|state| {
+                if !rows.known_object(py, row).is_some_and(|known| known.is(&object)) {
+                    return None;
+                }
+                core::despawn(state, rows.index, row);
+                rows.end(row, values.take())
+            })?;
+            drop((ended, values));
         }
         Ok(())
     }
 
     /// Forgets clients that are gone: their ghosts have no owner any more.
     pub(in crate::python) fn forget_owners(&self, gone: &[PeerHandle]) {
+        if gone.is_empty() {
+            return;
+        }
+        // A closed server's ghosts have no owners.
+        let _ = self.with(|state| {
+            for (class, row) in core::take_orphans(state) {
+                self.population.classes[class].set_owner(row, NOBODY);
+            }
+        });
         let forgotten: Vec<_> = {
             let mut owners = lock(&self.owners);
             gone.iter().filter_map(|peer| owners.remove(&peer.number())).collect()
         };
-        for owner in &forgotten {
-            let number = owner.get().core.number();
-            for rows in &self.population.classes {
-                let owned = (0..).take(rows.count()).filter(|row| rows.owner(*row) == number);
-                owned.for_each(|row| rows.set_owner(row, NOBODY));
-            }
-        }
         drop(forgotten);
     }
 }

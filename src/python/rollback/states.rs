@@ -70,8 +70,8 @@ impl StateKind {
 struct Held(Raw);
 
 // SAFETY: the address and length are only read. Releasing the buffer needs an attached thread, which is given where a
-// Python object is freed. The memory is the game's: attached threads copy it, and the docs tell the game to change its
-// state in one thread.
+// Python object is freed. The memory is the game's: it is copied and never referenced. The docs tell the game to change
+// its state in one thread, because a copy of what another one changes may be torn.
 #[allow(unsafe_code)]
 unsafe impl Send for Held {}
 // SAFETY: as above.
@@ -177,7 +177,8 @@ impl Arrays {
         let mut start = 0;
         for Held(raw) in &self.held {
             let to = &mut to[start..start + raw.len()];
-            // SAFETY: a held buffer has this many bytes at its address, and no Rust code writes to them meanwhile.
+            // SAFETY: a held buffer has this many bytes at its address. They are copied as bytes of any value and never
+            // referenced, because the game may write to them at any time.
             unsafe { core::ptr::copy_nonoverlapping(raw.address() as *const u8, to.as_mut_ptr(), to.len()) };
             start += raw.len();
         }
@@ -195,16 +196,10 @@ impl Arrays {
     }
 
     /// Whether the current state equals a saved one.
-    #[allow(unsafe_code)]
     pub(super) fn equals(&self, saved: &[u8]) -> bool {
-        let mut start = 0;
-        self.held.iter().all(|Held(raw)| {
-            let saved = &saved[start..start + raw.len()];
-            start += raw.len();
-            // SAFETY: as for saving.
-            let own = unsafe { core::slice::from_raw_parts(raw.address() as *const u8, raw.len()) };
-            own == saved
-        })
+        let mut own = vec![0; self.size];
+        self.save(&mut own);
+        own == saved
     }
 
     /// The checksums of a saved state's fields.

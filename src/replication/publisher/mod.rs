@@ -21,6 +21,7 @@ mod runs;
 mod scope;
 mod urgency;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use self::cache::Cache;
@@ -57,6 +58,8 @@ pub struct Publisher {
     must: Box<[Vec<u8>]>,
     /// By class, then by row.
     owners: Box<[Vec<Option<PeerHandle>>]>,
+    /// Class and row of objects whose owners left, until they are taken.
+    orphans: BTreeSet<(usize, u32)>,
     costs: Box<[ClassCosts]>,
     /// Bits of packets outside records.
     packets: u64,
@@ -86,6 +89,7 @@ impl Publisher {
             weights: classes.iter().map(|_| Vec::new()).collect(),
             must: classes.iter().map(|_| Vec::new()).collect(),
             owners: classes.iter().map(|_| Vec::new()).collect(),
+            orphans: BTreeSet::new(),
             costs: classes.iter().map(|class| costs(class.properties.each().len())).collect(),
             packets: 0,
             peers: Vec::new(),
@@ -134,10 +138,19 @@ impl Publisher {
         if self.peer(handle).is_none() {
             return;
         }
-        self.peers[handle.slot as usize] = None;
-        for owner in self.owners.iter_mut().flatten() {
-            owner.take_if(|owner| *owner == handle);
+        let Some(peer) = self.peers[handle.slot as usize].take() else { return };
+        for (class, rows) in peer.owned.iter().enumerate() {
+            for row in rows {
+                self.owners[class][*row as usize] = None;
+                self.orphans.insert((class, *row));
+            }
         }
+    }
+
+    /// The class and row of each object whose owner left since the last call. It may have another owner by now, or be
+    /// another object.
+    pub fn take_orphans(&mut self) -> impl Iterator<Item = (usize, u32)> {
+        core::mem::take(&mut self.orphans).into_iter()
     }
 
     pub fn peers(&self) -> impl Iterator<Item = PeerHandle> {
@@ -161,12 +174,11 @@ impl Publisher {
     /// The class is at its capacity.
     pub fn spawn(&mut self, class: usize, owner: Option<PeerHandle>) -> Result<u32, Full> {
         let row = self.tables[class].spawn()?;
-        let owner = owner.filter(|owner| self.peer(*owner).is_some());
         let owners = &mut self.owners[class];
         if owners.len() <= row as usize {
             owners.resize(row as usize + 1, None);
         }
-        owners[row as usize] = owner;
+        self.replace_owner(class, row, owner);
         // These were set for the row's former object.
         if let Some(weight) = self.weights[class].get_mut(row as usize) {
             *weight = 1.0;
@@ -187,7 +199,7 @@ impl Publisher {
                 self.shown.push(self.tick + 1, peer.handle, class, row, false);
             }
         }
-        self.owners[class][row as usize] = None;
+        self.replace_owner(class, row, None);
         // Clients know it by their own ids, which stay taken until they know of its end.
         self.tables[class].release(row);
         true
@@ -198,22 +210,47 @@ impl Publisher {
         self.owners[class].get(row as usize).copied().flatten()
     }
 
+    /// The rows of a class that a client owns, in rising order.
+    pub fn owned(&self, handle: PeerHandle, class: usize) -> impl Iterator<Item = u32> {
+        self.peer(handle).into_iter().flat_map(move |peer| peer.owned[class].iter().copied())
+    }
+
     /// Gives an object to a client, or to none (nor to an unknown one); false if there is no such object.
     pub fn set_owner(&mut self, class: usize, row: u32, owner: Option<PeerHandle>) -> bool {
         if !self.tables[class].is_alive(row) {
             return false;
         }
-        let owner = owner.filter(|owner| self.peer(*owner).is_some());
-        let before = core::mem::replace(&mut self.owners[class][row as usize], owner);
-        if before != owner {
-            let tick = self.tick;
-            for (handle, owns) in [(before, false), (owner, true)] {
-                if let Some(peer) = handle.and_then(|handle| self.peer_mut(handle)) {
-                    peer.scopes[class].set_audience(row, tick, |before| Audience { owner: owns, ..before });
-                }
+        let tick = self.tick;
+        for (handle, owns) in self.replace_owner(class, row, owner) {
+            if let Some(peer) = handle.and_then(|handle| self.peer_mut(handle)) {
+                peer.scopes[class].set_audience(row, tick, |before| Audience { owner: owns, ..before });
             }
         }
         true
+    }
+
+    /// Gives a row to a client, or to none. Returns the former owner and the new one, each with whether it owns the row
+    /// now; none if they are the same.
+    fn replace_owner(
+        &mut self,
+        class: usize,
+        row: u32,
+        owner: Option<PeerHandle>,
+    ) -> [(Option<PeerHandle>, bool); 2] {
+        let owner = owner.filter(|owner| self.peer(*owner).is_some());
+        let before = core::mem::replace(&mut self.owners[class][row as usize], owner);
+        if before == owner {
+            return [(None, false); 2];
+        }
+        if let Some(peer) = before.and_then(|before| self.peer_mut(before)) {
+            peer.owned[class].remove(&row);
+            peer.owned_change = None;
+        }
+        if let Some(peer) = owner.and_then(|owner| self.peer_mut(owner)) {
+            peer.owned[class].insert(row);
+            peer.owned_change = None;
+        }
+        [(before, false), (owner, true)]
     }
 
     /// Sets a property without words from the next tick on: see [`Table::set_cell`].
@@ -249,6 +286,7 @@ impl Publisher {
         let enters = self.tables[class].is_alive(row)
             && self.peer_mut(handle).is_some_and(|peer| {
                 let scope = &mut peer.scopes[class];
+                peer.owned_change = None;
                 scope.has_room(capacity) && scope.enter(row, tick, audience)
             });
         if enters {
@@ -259,7 +297,10 @@ impl Publisher {
 
     /// Takes an object from a client; false if it doesn't have it.
     pub fn leave(&mut self, handle: PeerHandle, class: usize, row: u32) -> bool {
-        let leaves = self.peer_mut(handle).is_some_and(|peer| peer.scopes[class].leave(row));
+        let leaves = self.peer_mut(handle).is_some_and(|peer| {
+            peer.owned_change = None;
+            peer.scopes[class].leave(row)
+        });
         if leaves {
             self.shown.push(self.tick, handle, class, row, false);
         }
@@ -276,6 +317,8 @@ impl Publisher {
             && let Some(peer) = self.peer_mut(handle)
         {
             peer.scopes[class].set_chosen(tick, rows);
+            // The client may now get other properties of its objects.
+            peer.owned_change = None;
         }
     }
 
@@ -314,6 +357,12 @@ impl Publisher {
             let changed = table.changed();
             if changed.is_empty() {
                 continue;
+            }
+            for owner in changed.iter().filter_map(|row| self.owners[class][*row as usize]) {
+                let peer = self.peers.get_mut(owner.slot as usize).and_then(Option::as_mut);
+                if let Some(peer) = peer {
+                    peer.owned_change = None;
+                }
             }
             let (class_of, tick) = (table.class(), self.tick);
             if class_of.is_plain() {
@@ -367,19 +416,22 @@ impl Publisher {
     }
 
     /// By slot, the last tick in which an object changed that its client owns and gets; 0 if it owns none.
-    pub fn owned_changes(&self, by_slot: &mut Vec<u32>) {
+    pub fn owned_changes(&mut self, by_slot: &mut Vec<u32>) {
         by_slot.clear();
         by_slot.resize(self.peers.len(), 0);
-        let each = self.owners.iter().zip(&self.tables).zip(self.classes.iter()).enumerate();
-        for (place, ((owners, table), class)) in each {
-            for (owner, row) in owners.iter().zip(0..) {
-                let peer = owner.filter(|_| class.is_chosen()).and_then(|owner| self.peer(owner));
-                let chosen = peer.is_some_and(|peer| peer.scopes[place].is_chosen(row));
-                let mask = class.updated(class.group(true, chosen));
-                if let Some(changed) = owner.and_then(|owner| by_slot.get_mut(owner.slot as usize)) {
-                    *changed = (*changed).max(table.last_change(row, mask));
-                }
-            }
+        let peers = by_slot.iter_mut().zip(&mut self.peers);
+        for (changed, peer) in peers.filter_map(|(changed, peer)| Some((changed, peer.as_deref_mut()?))) {
+            let Peer { owned, scopes, owned_change, .. } = peer;
+            *changed = *owned_change.get_or_insert_with(|| {
+                let each = owned.iter().zip(&self.tables).zip(scopes).zip(self.classes.iter());
+                let last = each.flat_map(|(((rows, table), scope), class)| {
+                    rows.iter().map(|row| {
+                        let chosen = class.is_chosen() && scope.is_chosen(*row);
+                        table.last_change(*row, class.updated(class.group(true, chosen)))
+                    })
+                });
+                last.max().unwrap_or(0)
+            });
         }
     }
 

@@ -1,6 +1,6 @@
 //! The state kept about a client: what it has of each class, and what packets in flight carry.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::super::class::Classes;
 use super::super::coding::Snapshot;
@@ -34,6 +34,10 @@ pub(super) struct Peer {
     pub(super) scopes: Box<[Scope]>,
     pub(super) averages: Box<[Averages]>,
     pub(super) sights: Box<[Option<Sight>]>,
+    /// The rows that it owns.
+    pub(super) owned: Box<[BTreeSet<u32>]>,
+    /// The last tick in which one of these changed that it gets, 0 for none; None if that has to be found anew.
+    pub(super) owned_change: Option<u32>,
     /// Whether the ghosts of this tick were chosen.
     pub(super) has_chosen: bool,
     /// The chosen ghosts, the most urgent first, and how many of them are or were ready.
@@ -65,6 +69,8 @@ impl Peer {
                 .map(|class| Averages::new(class.properties.schema().max_bits()))
                 .collect(),
             sights: classes.iter().map(|_| None).collect(),
+            owned: classes.iter().map(|_| BTreeSet::new()).collect(),
+            owned_change: None,
             has_chosen: false,
             chosen: Vec::new(),
             next_chosen: 0,

@@ -30,7 +30,7 @@ def host(parsed: argparse.Namespace) -> None:
         if not parsed.is_alone:
             print(f"An arena on {server.address}, for others to join; Ctrl-C closes it.", flush=True)
         arena, parsed.address = Arena(server), command.local_address(server)
-        frame = show(parsed, stack) if parsed.plays else lambda: True
+        frame = show(parsed, stack)[1] if parsed.plays else lambda: True
         clients = enumerate(command.local_clients(parsed, PROTOCOL, stack, conditions=BOTS), 1)
         bots = [Bot(Player(client, f"bot {number}"), seed=number) for number, client in clients]
         ticks = None if parsed.seconds is None else round(parsed.seconds * TICKS_PER_SECOND)
@@ -45,14 +45,17 @@ def host(parsed: argparse.Namespace) -> None:
 def join(parsed: argparse.Namespace) -> None:
     """A player on a server elsewhere."""
     with ExitStack() as stack:
-        frame = show(parsed, stack)
+        player, frame = show(parsed, stack)
         for _ in tw.ticks(TICKS_PER_SECOND, parsed.seconds):
             if not frame():
                 break
+        else:
+            if not player.client.connected:
+                raise command.disconnected(tw.DisconnectReason.REQUEST_TIMED_OUT, parsed.address)
 
 
-def show(parsed: argparse.Namespace, stack: ExitStack) -> Callable[[], bool]:
-    """A player with its window: what plays and draws a frame, and says whether to go on."""
+def show(parsed: argparse.Namespace, stack: ExitStack) -> tuple[Player, Callable[[], bool]]:
+    """A player with its window, and what plays and draws a frame and says whether to go on."""
     if parsed.headless:
         os.environ["SDL_VIDEODRIVER"] = "dummy"
     command.extra("pygame")
@@ -75,7 +78,7 @@ def show(parsed: argparse.Namespace, stack: ExitStack) -> Callable[[], bool]:
         window.draw()
         return goes_on
 
-    return frame
+    return player, frame
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

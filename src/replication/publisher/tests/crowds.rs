@@ -134,6 +134,26 @@ impl CrowdWorld {
         CrowdWorld { publisher, clients: clients.to_vec(), under_way: Vec::new(), mirrors, bits: 0 }
     }
 
+    /// Compares the last changes of owned objects with those of all rows, in some ticks.
+    fn check_owned_changes(&mut self) {
+        let publisher = &mut self.publisher;
+        let mut found = Vec::new();
+        publisher.owned_changes(&mut found);
+        let mut expected = vec![0; publisher.peers.len()];
+        for class in 0..CLASSES {
+            for row in 0..ROWS {
+                let Some(owner) = publisher.owner(class, row) else { continue };
+                let chosen = publisher.peer(owner).is_some_and(|peer| peer.scopes[class].is_chosen(row));
+                let class_of = publisher.table(class).class();
+                let mask = class_of.updated(class_of.group(true, chosen && class_of.is_chosen()));
+                let last = publisher.table(class).last_change(row, mask);
+                let slot = owner.slot as usize;
+                expected[slot] = last.max(expected[slot]);
+            }
+        }
+        assert_eq!(found, expected);
+    }
+
     /// A tick, in which each client has, loses and acks the same as elsewhere. Gives what each is sent.
     fn tick(&mut self, now: u32, truth: &Truth, loss: f64) -> Vec<(usize, Vec<u8>)> {
         let publisher = &mut self.publisher;
@@ -164,6 +184,8 @@ impl CrowdWorld {
         let mut errors = Vec::new();
         publisher.begin_tick(&columns, &mut errors);
         assert_eq!(errors, []);
+        self.check_owned_changes();
+        let publisher = &mut self.publisher;
         let mut sent = Vec::new();
         for client in &self.clients {
             let (client, peer) = (*client, CROWD[*client]);

@@ -97,6 +97,19 @@ fn a_second_packet_of_a_tick_is_not_of_the_next_life() {
 }
 
 #[test]
+fn orphans_are_the_rows_of_owners_that_left() {
+    let mut publisher = publisher(4);
+    let rows = [Some(ONE), Some(OTHER), Some(ONE), None].map(|owner| publisher.spawn(0, owner).unwrap());
+    publisher.set_owner(0, rows[0], Some(OTHER));
+    publisher.despawn(0, rows[1]);
+    assert!(publisher.owned(OTHER, 0).eq([rows[0]]) && publisher.owned(ONE, 0).eq([rows[2]]));
+    publisher.remove_peer(OTHER);
+    assert!(publisher.take_orphans().eq([(0, rows[0])]));
+    assert_eq!((publisher.owner(0, rows[0]), publisher.owner(0, rows[2])), (None, Some(ONE)));
+    assert_eq!((publisher.take_orphans().count(), publisher.owned(OTHER, 0).count()), (0, 0));
+}
+
+#[test]
 fn a_client_that_is_gone_owns_nothing() {
     let mut publisher = publisher(2);
     publisher.remove_peer(OTHER);
