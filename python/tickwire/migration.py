@@ -530,9 +530,6 @@ class Migrating:
         # Those who left send nothing more.
         here = self._core.joined(self._peer).items()
         self._counts = {who: count for who, count in self._counts.items() if who in here}
-        # Nobody asks any more for what those sent who are gone.
-        here = self._core.joined(self._peer).items()
-        self._counts = {who: count for who, count in self._counts.items() if who in here}
         data = pack(self._save(), self._counts)
         if len(data) > self._max_bytes:
             bound = f"at most max_bytes ({self._max_bytes})"

@@ -165,6 +165,11 @@ impl Checks {
         self.logs.back()
     }
 
+    /// The newest turn of which all checks were compared.
+    pub(super) fn reviewed(&self) -> TurnNumber {
+        self.reviewed
+    }
+
     /// The log of a turn, while it is kept.
     pub fn log(&self, turn: TurnNumber) -> Option<&TurnLog> {
         self.logs.iter().rev().find(|log| log.turn == turn)

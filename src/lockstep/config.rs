@@ -15,8 +15,11 @@ pub const MAX_STEPS: u8 = 16;
 pub const MAX_DELAY: u8 = 16;
 /// How many turns' data is kept: what may come early, and as much that others may still lack.
 pub const WINDOW: usize = 128;
-/// How far ahead of the local turn a peer's data may be: it can't run further ahead than the data it has from here.
-pub const MAX_AHEAD: TurnNumber = 2 * MAX_DELAY as TurnNumber + 4;
+/// The maximum of turns between the one in which all hear of a newcomer and the one from which on it counts.
+pub const MAX_NOTICE: TurnNumber = 32;
+/// How far ahead of the local turn a peer's data may be: it can't run further ahead than the data it has from here, or
+/// than the turn from which on it waits for this newcomer.
+pub const MAX_AHEAD: TurnNumber = MAX_NOTICE + MAX_DELAY as TurnNumber + 4;
 /// The maximum of commands that a player gives to one turn.
 pub const MAX_COMMANDS: usize = 63;
 /// The maximum of bytes in a command.

@@ -3,7 +3,7 @@
 //! The proposer (the master, or the lowest other player if the master itself departs) stops accepting that player's
 //! data, and so does everyone who hears of the proposal; each reports the newest turn for which it has that data. Once
 //! all have reported, the player is out from the turn after the newest of these: nobody can have run a turn without its
-//! commands that another ran with them. Players copy to each other the data that some lack. A new proposer can decide
+//! commands that another ran with them. (A newcomer that loads isn't asked: it has no turn that its helper didn't run.) Players copy to each other the data that some lack. A new proposer can decide
 //! again safely: data that nobody has was run by nobody.
 
 use super::config::{MAX_PLAYERS, TurnNumber, members};
@@ -30,6 +30,9 @@ pub struct Departures {
     out: [Option<TurnNumber>; MAX_PLAYERS],
     /// From which turn on each counts.
     joined: [TurnNumber; MAX_PLAYERS],
+    /// Players that were let in and haven't sent anything as players yet. They have no data of others that their helper
+    /// lacks, and get none before they are heard, so no decision waits for their reports or votes.
+    pub loading: u16,
     /// Isn't reachable, whether it is a player or not.
     pub absent: u16,
 }
@@ -56,6 +59,7 @@ impl Departures {
             frozen: 0,
             out: [None; MAX_PLAYERS],
             joined: [TurnNumber::MIN; MAX_PLAYERS],
+            loading: 0,
             absent: 0,
         }
     }
@@ -94,20 +98,24 @@ impl Departures {
         let (at, bit) = (usize::from(player), 1 << player);
         self.players |= bit;
         (self.out[at], self.joined[at]) = (None, from);
+        self.loading = (self.loading | bit) & !(1 << self.me);
         self.frozen &= !bit;
         self.votes &= !bit;
         self.gone = self.gone & !bit | self.absent & bit;
     }
 
-    /// Takes over who is in and who is out, as the one knows it who gave the world.
+    /// Takes over who is in and who is out, as the one knows it who gave the world after this turn.
     pub(super) fn take_over(
         &mut self,
+        turn: TurnNumber,
         players: u16,
         out: [Option<TurnNumber>; MAX_PLAYERS],
         joined: [TurnNumber; MAX_PLAYERS],
     ) {
         let left = members(players).filter(|it| out[usize::from(*it)].is_some());
         self.frozen = left.fold(0, |all, it| all | 1 << it);
+        let new = members(players & !(1 << self.me)).filter(|it| joined[usize::from(*it)] > turn);
+        self.loading = new.fold(0, |all, it| all | 1 << it);
         (self.players, self.out, self.joined) = (players, out, joined);
         self.gone = self.absent & players;
         self.votes = 0;
@@ -144,6 +152,11 @@ impl Departures {
         self.players & !self.frozen
     }
 
+    /// The players who stay and whose reports and votes count.
+    fn playing(&self) -> u16 {
+        self.live() & !self.loading
+    }
+
     /// The players that this one can't reach or votes out.
     pub fn against(&self) -> u16 {
         (self.gone | self.votes) & self.players
@@ -151,7 +164,7 @@ impl Departures {
 
     /// Whether more than half of the others vote a player out.
     fn is_voted_out(&self, player: u8, remotes: &[RemotePlayer]) -> bool {
-        let others = self.live() & !(1 << player);
+        let others = self.playing() & !(1 << player);
         let against = |it: &u8| {
             let mask = if *it == self.me { self.against() } else { remotes[usize::from(*it)].against };
             mask >> player & 1 == 1
@@ -162,23 +175,24 @@ impl Departures {
     /// The proposer, as this player sees it.
     pub fn proposer(&self, remotes: &[RemotePlayer]) -> u8 {
         let fits = |it: &u8| {
-            self.live() >> it & 1 == 1
+            self.playing() >> it & 1 == 1
                 && self.against() >> it & 1 == 0
                 && !(*it != self.me && self.is_voted_out(*it, remotes))
         };
-        Some(self.master).filter(fits).or_else(|| members(self.live()).find(fits)).unwrap_or(self.me)
+        Some(self.master).filter(fits).or_else(|| members(self.playing()).find(fits)).unwrap_or(self.me)
     }
 
     /// Decides whether someone departs, and on which turn once all have reported.
-    pub(super) fn evaluate(&mut self, turn: TurnNumber, remotes: &[RemotePlayer]) -> DepartureNews {
+    pub(super) fn evaluate(&mut self, turn: TurnNumber, remotes: &mut [RemotePlayer]) -> DepartureNews {
         let mut news = DepartureNews::default();
-        let others = self.live() & !(1 << self.me);
+        let others = self.playing() & !(1 << self.me);
         let me = usize::from(self.me);
         let knows = |it: &u8| remotes[usize::from(*it)].departures[me].is_some_and(|word| word.out.is_some());
         news.me = members(others).filter(knows).count() * 2 > others.count_ones() as usize;
         let proposer = self.proposer(remotes);
         if proposer != self.me {
-            for word in remotes[usize::from(proposer)].departures.into_iter().flatten() {
+            let words = remotes[usize::from(proposer)].departures;
+            for word in words.into_iter().flatten() {
                 if word.player == self.me {
                     news.me = true;
                     return news;
@@ -193,10 +207,13 @@ impl Departures {
                 if self.out(word.player).is_some_and(|known| known == out || known <= turn) {
                     continue;
                 }
-                if out <= remotes[usize::from(word.player)].have {
+                if out <= turn {
                     news.odd = true;
                     continue;
                 }
+                // A player that has just begun to play wasn't asked, and may have more of the leaver's data.
+                let remote = &mut remotes[usize::from(word.player)];
+                remote.have = remote.have.min(out - 1);
                 self.out[usize::from(word.player)] = Some(out);
                 news.decided |= 1 << word.player;
             }
@@ -210,7 +227,7 @@ impl Departures {
         // Reports about all departing players count: one about the first may be older than the freezing of the second,
         // which may have copied data to others meanwhile.
         let said = |it: u8, of: u8| remotes[usize::from(it)].departures[usize::from(of)];
-        let others = self.live() & !(1 << self.me);
+        let others = self.playing() & !(1 << self.me);
         let open =
             members(self.frozen).filter(|it| !self.is_settled(*it, turn)).fold(0, |all, it| all | 1 << it);
         if !members(others).all(|it| members(open).all(|of| said(it, of).is_some())) {
@@ -274,12 +291,12 @@ mod tests {
         let word = |player, have| Some(DepartureWord { player, have, out: None });
         // What they said of 3 may be from before 0 left, who may have copied more of it to them since.
         (remotes[2].departures[3], remotes[4].departures[3]) = (word(3, 20), word(3, 22));
-        assert_eq!(departures.evaluate(18, &remotes).decided, 0);
+        assert_eq!(departures.evaluate(18, &mut remotes).decided, 0);
         assert_eq!((departures.frozen, departures.out(3)), (0b01001, None));
         remotes[2].departures[0] = word(0, 21);
-        assert_eq!(departures.evaluate(18, &remotes).decided, 0);
+        assert_eq!(departures.evaluate(18, &mut remotes).decided, 0);
         remotes[4].departures[0] = word(0, 19);
-        assert_eq!(departures.evaluate(18, &remotes).decided, 0b01001);
+        assert_eq!(departures.evaluate(18, &mut remotes).decided, 0b01001);
         assert_eq!((departures.out(0), departures.out(3)), (Some(22), Some(23)));
     }
 }

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | kind | 2: 0 ask, 1 refuse, 2 serve |
 //! | attempt | 16: which of the asker's attempts it is |
-//! | ask | 16: its clock in ms; 1: whether only its world is to be healed; 0, or 1 and the place up to which turns came (32: turn, 5: entries of the next one), 32: the newest turn that ran there |
-//! | refuse | 3: the reason |
+//! | ask | 16: its clock in ms; 1: whether only its world is to be healed; 0, or 1 and the place up to which turns came (32: turn, 5: entries of the next one), 32: the newest turn that ran there, 1: whether a check of its world agreed with its helper's |
+//! | refuse | 3: the reason; a newcomer says to all that it doesn't take part |
 //! | serve | 16: the asker's clock, as it said it; 16: ms since then; 32: the newest turn; 16: ms until the next one; 0, or 1 and turns: 32 (the first one's number), 5 (its first entry), 5 (how many), each 16 (players), 5 (how many entries), and those |
 
 use super::config::{MAX_PLAYERS, TurnNumber};
@@ -69,10 +69,21 @@ impl RanTurn {
     }
 }
 
+/// How far a newcomer has come with the world that it loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The place up to which turns came.
+    pub place: TurnPlace,
+    /// The newest turn that ran.
+    pub ran: TurnNumber,
+    /// Whether a check of its world agreed with its helper's.
+    pub agreed: bool,
+}
+
 /// What is said of a joining or a healing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JoinWord {
-    Ask { attempt: u16, clock: u16, heals: bool, have: Option<(TurnPlace, TurnNumber)> },
+    Ask { attempt: u16, clock: u16, heals: bool, have: Option<Progress> },
     Refuse { attempt: u16, reason: JoinRefusal },
     Serve(ServedTurns),
 }
@@ -160,10 +171,11 @@ impl JoinWord {
                 writer.bits(u64::from(*clock), 16);
                 writer.bool(*heals);
                 writer.bool(have.is_some());
-                if let Some((place, ran)) = have {
+                if let Some(Progress { place, ran, agreed }) = have {
                     write_turn(place.turn, writer);
                     writer.bits(u64::from(place.entries), 5);
                     write_turn(*ran, writer);
+                    writer.bool(*agreed);
                 }
             }
             JoinWord::Refuse { attempt, reason } => {
@@ -197,7 +209,10 @@ impl JoinWord {
         match kind {
             0 => {
                 let (clock, heals) = (r.bits(16)? as u16, r.bool()?);
-                let have = if r.bool()? { Some((read_place(r)?, read_turn(r)?)) } else { None };
+                let mut have = None;
+                if r.bool()? {
+                    have = Some(Progress { place: read_place(r)?, ran: read_turn(r)?, agreed: r.bool()? });
+                }
                 Ok(JoinWord::Ask { attempt, clock, heals, have })
             }
             1 => {
@@ -331,7 +346,7 @@ mod tests {
             ServedTurns { attempt: 9, clock: 8, newest: 70_000, due_ms: -5, ..ServedTurns::default() };
         let from = TurnPlace { turn: 69_997, entries: 1 };
         assert_eq!(served.take(from, turns.iter(), 8000), TurnPlace { turn: 69_999, entries: 0 });
-        let have = Some((from, 4));
+        let have = Some(Progress { place: from, ran: 4, agreed: true });
         let words = [
             JoinWord::Serve(served),
             JoinWord::Ask { attempt: 3, clock: 2, heals: true, have },

@@ -31,6 +31,8 @@ pub struct RemotePlayer {
     pub their_worst: i8,
     /// The player waits for us; and since when it hasn't been answered.
     pub waiting: bool,
+    /// The first turn for whose data the last payload to it had no room; the next one begins there.
+    pub rest: Option<TurnNumber>,
     /// When the next payload to it is due.
     pub next_send: Instant,
     /// The players it can't reach or votes out.
@@ -60,6 +62,7 @@ impl RemotePlayer {
             their_margin: UNKNOWN,
             their_worst: UNKNOWN,
             waiting: false,
+            rest: None,
             next_send: Instant::ZERO,
             against: 0,
             departures: [None; MAX_PLAYERS],

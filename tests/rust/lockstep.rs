@@ -549,7 +549,7 @@ fn lies_are_faults_and_harm_nobody() {
     let none: &dyn Fn(&mut BitWriter) = &|writer| writer.bits(0, 1);
     let mut says = |payload: Vec<u8>| peer.read(now, 1, &payload);
     assert_eq!(says(payload(turn + 60, 0, &[], none)), Err(Fault::Ack { turn: turn + 60 }));
-    assert_eq!(says(payload(0, turn + 50, &[empty], none)), Err(Fault::Ahead { turn: turn + 50 }));
+    assert_eq!(says(payload(0, turn + 55, &[empty], none)), Err(Fault::Ahead { turn: turn + 55 }));
     assert_eq!(says(payload(0, turn + 20, &[empty], none)), Ok(()), "a gap is counted");
     let other: &dyn Fn(&mut BitWriter) = &|writer| {
         writer.bits(1, 1);

@@ -2,15 +2,13 @@
 
 use tickwire::lockstep::checks::TurnLog;
 use tickwire::lockstep::{
-    JoinRefusal, Lockstep, LockstepConfig, LockstepEvent, SharedRandom, StartedTurn, StateHead,
+    JoinRefusal, Lockstep, LockstepConfig, LockstepEvent, Pace, SharedRandom, StartedTurn, StateHead,
 };
 use tickwire::netsim::{Conditions, Link};
 use tickwire::time::{Duration, Instant};
 use tickwire::wire::BitWriter;
 
 const FRAME: Duration = Duration::from_millis(16);
-/// How long a world is on its way.
-const TRANSFER: Duration = Duration::from_millis(1700);
 
 #[derive(Clone)]
 struct World {
@@ -68,12 +66,23 @@ struct Game {
     start: u16,
     admits: bool,
     seed: u64,
+    pace: Pace,
+    /// The time that a world takes to arrive.
+    transfer: Duration,
+    /// The bytes of commands that each player gives in each turn.
+    orders: usize,
+    /// The players that run no turns.
+    stopped: u16,
 }
 
 impl Game {
     fn new(count: usize, loss: f64, seed: u64) -> Self {
         let ms = Duration::from_millis;
         let conditions = Conditions::perfect().latency(ms(80), ms(20)).loss(loss);
+        Game::over(conditions, Pace { steps: 3, delay: 2 }, count, seed)
+    }
+
+    fn over(conditions: Conditions, pace: Pace, count: usize, seed: u64) -> Self {
         let mut game = Game {
             players: (0..16).map(|_| None).collect(),
             links: (0..256).map(|_| None).collect(),
@@ -86,6 +95,10 @@ impl Game {
             start: (1 << count) - 1,
             admits: true,
             seed,
+            pace,
+            transfer: Duration::from_millis(1700),
+            orders: 0,
+            stopped: 0,
         };
         for me in 0..count {
             game.enter(me as u8, false);
@@ -96,6 +109,7 @@ impl Game {
     fn enter(&mut self, me: u8, joins: bool) {
         let mut config = LockstepConfig::new(me, self.start, 0);
         (config.joins, config.admits, config.heals) = (joins, self.admits, true);
+        config.pace = self.pace;
         let core = Lockstep::new(config, self.now + Duration::from_millis(500)).unwrap();
         let (world, events) = (World::new(), Vec::new());
         let mut player = Player { core, world, joined_at: None, events, kept: Vec::new(), waited: [0; 16] };
@@ -165,9 +179,9 @@ impl Game {
             }
             for to in player.core.states_wanted() {
                 let head = player.core.state_head(now, to).unwrap();
-                self.states.push((now + TRANSFER, me, to, head.write(), player.world.clone()));
+                self.states.push((now + self.transfer, me, to, head.write(), player.world.clone()));
             }
-            for _ in 0..8 {
+            for _ in 0..if self.stopped >> me & 1 == 1 { 0 } else { 8 } {
                 let Some(turn) = player.core.poll_turn(now) else { break };
                 player.world.step(&turn);
                 let draw = player.world.random.next_u64() as u16;
@@ -180,6 +194,12 @@ impl Game {
                     assert_eq!(known, check.crc, "turn {} of {me}", turn.turn);
                 }
                 player.kept.push(turn);
+                let mut left = if player.core.is_joining() { 0 } else { self.orders };
+                while left > 0 {
+                    let size = left.min(256);
+                    let _full = player.core.command(&vec![me; size]);
+                    left -= size;
+                }
             }
             for of in 0..16 {
                 let waits = player.core.waiting().is_some_and(|it| it.players >> of & 1 == 1);
@@ -207,13 +227,19 @@ impl Game {
 
     /// All who are there run turns, as the same players.
     fn check(&mut self, players: u16) {
-        let before: Vec<i32> = self.players.iter().flatten().map(|it| it.core.turn()).collect();
+        self.check_of(u16::MAX, players);
+    }
+
+    /// The same of some of them.
+    fn check_of(&mut self, some: u16, players: u16) {
+        let turn = |player: &Option<Player>| player.as_ref().map_or(0, |it| it.core.turn());
+        let before: Vec<i32> = self.players.iter().map(turn).collect();
         self.run(4.0);
-        let here = self.players.iter().enumerate().filter_map(|(i, it)| Some((i, it.as_ref()?)));
-        for ((i, player), before) in here.zip(before) {
+        for (i, player) in self.players.iter().enumerate().filter(|(i, _)| some >> i & 1 == 1) {
+            let (Some(player), before) = (player, before[i]) else { continue };
             assert_eq!(player.core.players(), players, "of {i}, with {:?}", player.events);
             assert!(
-                player.core.turn() > before + 20,
+                player.core.turn() > before + 15,
                 "{i} stands at {}: {:?}",
                 before,
                 player.core.waiting()
@@ -431,4 +457,145 @@ fn a_newcomer_goes_on_comparing_after_it_saw_somebody_else_differ() {
     game.may_differ = false;
     game.crcs.clear();
     game.check(0b11111);
+}
+
+/// Lines of 5 to 200 ms, perfect and lossy ones, under games with short and long turns.
+fn lines() -> impl Iterator<Item = (Conditions, Pace, usize, u64)> {
+    let ms = Duration::from_millis;
+    let paces = [(3, 2), (1, 2), (1, 6), (6, 1), (3, 4)];
+    let latencies = [5, 20, 50, 80, 120, 200];
+    (0..30_usize).map(move |i| {
+        let (steps, delay) = paces[i % paces.len()];
+        let loss = [0.0, 0.05][i / 15];
+        let line = Conditions::perfect().latency(ms(latencies[i % latencies.len()]), ms(0)).loss(loss);
+        (line, Pace { steps, delay }, 2 + i % 3, i as u64 + 1)
+    })
+}
+
+#[test]
+fn a_newcomer_joins_a_game_whose_turns_are_as_large_as_they_may_be() {
+    for (line, pace, count, seed) in lines() {
+        let mut game = Game::over(line, pace, count, seed);
+        game.orders = [512, 470, 200, 500][seed as usize % 4];
+        game.transfer = Duration::from_millis(300);
+        game.run(3.0);
+        game.enter(count as u8, true);
+        game.run(20.0);
+        // A payload a frame holds one of such entries: more than 60 a second don't reach a newcomer, which then loads on.
+        let entries = count as f64 / game.at(0).core.length().as_secs_f64();
+        let new = game.at(count as u8);
+        if entries < 50.0 {
+            assert!(!new.core.is_joining(), "{line:?} {pace:?} {count}, {:?}", new.events);
+        }
+        let players = (1 << (count + u8::from(!new.core.is_joining()) as usize)) - 1;
+        game.check_of((1 << count) - 1, players);
+    }
+}
+
+#[test]
+fn two_newcomers_join_among_bursts_of_large_turns() {
+    for (line, pace, count, seed) in lines().step_by(3) {
+        let mut game = Game::over(line, pace, count, seed);
+        game.transfer = Duration::from_millis(300);
+        game.run(3.0);
+        for new in [count, count + 1] {
+            game.enter(new as u8, true);
+            for _ in 0..60 {
+                for player in 0..count as u8 {
+                    game.at(player).core.command(&[player; 200]).unwrap();
+                }
+            }
+            game.run(0.8);
+        }
+        game.run(25.0);
+        game.check((1 << (count + 2)) - 1);
+    }
+}
+
+#[test]
+fn a_newcomer_whose_world_is_another_one_is_refused_and_delays_nobody() {
+    for (line, pace, count, seed) in lines() {
+        let mut game = Game::over(line, pace, count, seed);
+        game.transfer = Duration::from_millis(10 * seed);
+        game.run(3.0);
+        game.may_differ = true;
+        game.enter(count as u8, true);
+        while game.states.is_empty() {
+            game.run(0.016);
+        }
+        game.states[0].4.units[3][2] ^= 1;
+        let mut before = game.at(0).core.turn();
+        for _ in 0..10 {
+            game.run(1.0);
+            let turn = game.at(0).core.turn();
+            assert!(turn > before, "{line:?} {pace:?} {count}: {:?}", game.at(0).core.waiting());
+            before = turn;
+        }
+        let refused = LockstepEvent::Refused { reason: JoinRefusal::OtherWorld };
+        assert!(game.at(count as u8).events.contains(&refused), "{:?}", game.at(count as u8).events);
+        for player in 0..count as u8 {
+            let came = |it: &LockstepEvent| matches!(it, LockstepEvent::Joined { .. });
+            assert!(!game.at(player).events.iter().any(came), "{line:?} {pace:?} {count}");
+        }
+        game.check_of((1 << count) - 1, (1 << count) - 1);
+    }
+}
+
+#[test]
+fn a_newcomer_that_gives_up_after_it_was_let_in_leaves_again() {
+    for seed in 1..6 {
+        let mut game = Game::new(3, 0.05, seed);
+        game.run(3.0);
+        game.enter(3, true);
+        let came = |it: &LockstepEvent| matches!(it, LockstepEvent::Joined { .. });
+        while !game.at(1).events.iter().any(came) {
+            game.run(0.016);
+        }
+        assert!(game.at(3).core.is_joining());
+        game.at(3).core.give_up(JoinRefusal::Unloadable);
+        let before = game.at(1).core.turn();
+        game.run(4.0);
+        let gone = |it: &LockstepEvent| matches!(it, LockstepEvent::Dropped { player: 3, .. });
+        for player in 0..3 {
+            assert!(game.at(player).events.iter().any(gone), "{:?}", game.at(player).events);
+        }
+        assert!(game.at(1).core.turn() > before + 20);
+        // Nobody is left with it, so it may come again.
+        let now = game.now;
+        game.at(3).core.ask_again(now);
+        game.run(25.0);
+        game.check(0b1111);
+    }
+}
+
+#[test]
+fn newcomers_that_stop_while_they_load_are_dropped_and_hear_so() {
+    for count in 1..4 {
+        let mut game = Game::new(count, 0.05, count as u64);
+        game.run(3.0);
+        let (first, second) = (count as u8, count as u8 + 1);
+        game.enter(first, true);
+        game.enter(second, true);
+        let came = |player| move |it: &LockstepEvent| matches!(it, LockstepEvent::Joined { player: it, .. } if *it == player);
+        let joined = |game: &mut Game, player| game.at(0).events.iter().any(came(player));
+        while !joined(&mut game, first) && !joined(&mut game, second) {
+            game.run(0.016);
+        }
+        // Neither runs a turn any more, though both say that they are there.
+        game.stopped = 0b11 << count;
+        game.run(20.0);
+        game.check_of((1 << count) - 1, (1 << count) - 1);
+        game.stopped = 0;
+        game.run(2.0);
+        for player in [first, second] {
+            let new = game.at(player);
+            let told = new.events.iter().any(|it| {
+                matches!(
+                    it,
+                    LockstepEvent::Refused { reason: JoinRefusal::TooSlow } | LockstepEvent::Excluded
+                )
+            });
+            assert!(told || !new.core.is_joining(), "{player} of {count}: {:?}", new.events);
+        }
+    }
 }

@@ -283,12 +283,19 @@ impl Lockstep {
         self.counters.payloads_received += 1;
         if self.departures.live() >> player & 1 == 0 {
             let is_fresh = self.newcomers.fresh >> player & 1 == 1;
-            if let Some(word) = Payload::read(payload).ok().filter(|_| is_fresh).and_then(|it| it.joining) {
-                self.take_ask(now, player, &word);
-                return Ok(());
+            match Payload::read(payload).ok().filter(|_| is_fresh).and_then(|it| it.joining) {
+                Some(word @ JoinWord::Ask { .. }) => {
+                    self.take_ask(now, player, &word);
+                    return Ok(());
+                }
+                Some(JoinWord::Refuse { attempt, reason }) => {
+                    self.take_withdrawal(now, player, attempt, reason);
+                    return Ok(());
+                }
+                _ => {}
             }
             self.counters.from_departed += 1;
-            if is_fresh {
+            if is_fresh && self.departures.frozen >> player & 1 == 0 {
                 // It heard before this player did that it is let in.
                 return Ok(());
             }
@@ -303,6 +310,10 @@ impl Lockstep {
                 if !heals {
                     return Ok(());
                 }
+            }
+            Some(JoinWord::Refuse { attempt, reason }) if self.departures.loading >> player & 1 == 1 => {
+                self.take_withdrawal(now, player, *attempt, *reason);
+                return Ok(());
             }
             Some(JoinWord::Refuse { attempt, reason }) => self.take_refusal(player, *attempt, *reason),
             _ => {}
@@ -426,13 +437,14 @@ impl Lockstep {
         if self.excluded || self.newcomer.is_some() {
             return;
         }
-        let news = self.departures.evaluate(self.turn, &self.remotes);
+        let news = self.departures.evaluate(self.turn, &mut self.remotes);
         if news.me {
             self.excluded = true;
             self.push_event(LockstepEvent::Excluded);
         }
         self.counters.odd += u64::from(news.odd);
         for player in members(news.decided) {
+            self.note_dropped(player);
             if let Some(turn) = self.departures.out(player) {
                 self.push_event(LockstepEvent::Dropped { player, turn });
             }
@@ -463,6 +475,12 @@ impl Lockstep {
             }
             self.push_event(LockstepEvent::Desync(verdict));
         }
+        let reviewed = self.checks.reviewed();
+        if let Some(newcomer) = &mut self.newcomer
+            && let Some(helper) = newcomer.helper
+        {
+            newcomer.agreed |= self.checks.agrees_with(helper, reviewed);
+        }
         while let Some((player, turn)) = self.checks.poll_healed() {
             self.push_event(LockstepEvent::Healed { player, turn });
         }
@@ -471,10 +489,15 @@ impl Lockstep {
         }
     }
 
+    /// Adds an event. If too many wait, the oldest one is dropped that only informs.
     fn push_event(&mut self, event: LockstepEvent) {
         if self.events.len() == MAX_EVENTS {
+            let only_informs = |it: &LockstepEvent| {
+                matches!(it, LockstepEvent::PaceChanged { .. } | LockstepEvent::Mismatch { .. })
+            };
+            let place = self.events.iter().position(only_informs).unwrap_or(0);
+            self.events.remove(place);
             self.counters.events_dropped += 1;
-            return;
         }
         self.events.push_back(event);
     }

@@ -6,7 +6,7 @@ use super::{Lockstep, LockstepEvent, StartedTurn};
 use crate::lockstep::checks::Checks;
 use crate::lockstep::config::{MAX_PLAYERS, Pace, TurnNumber, members};
 use crate::lockstep::fault::Fault;
-use crate::lockstep::joining::{JoinRefusal, JoinWord, RanTurn, ServedTurns, StateHead, TurnPlace};
+use crate::lockstep::joining::{JoinRefusal, JoinWord, Progress, RanTurn, ServedTurns, StateHead, TurnPlace};
 use crate::lockstep::packet::Payload;
 use crate::lockstep::remote::RemotePlayer;
 use crate::lockstep::schedule;
@@ -28,16 +28,19 @@ const MAX_HEALINGS: u8 = 4;
 #[derive(Clone, Debug)]
 pub(super) struct Newcomer {
     attempt: u16,
-    helper: Option<u8>,
+    pub helper: Option<u8>,
     heard: Instant,
     has_world: bool,
-    is_refused: bool,
+    /// A check of the world agreed with the helper's.
+    pub agreed: bool,
+    /// The reason for which it doesn't take part.
+    refusal: Option<JoinRefusal>,
     queue: VecDeque<RanTurn>,
     partial: RanTurn,
     rtt: Option<u16>,
     /// When a turn is due at the helper.
     due: Option<(TurnNumber, Instant)>,
-    said: Option<(TurnPlace, TurnNumber)>,
+    said: Option<Progress>,
     next_ask: Instant,
 }
 
@@ -68,7 +71,8 @@ impl Newcomer {
             helper: None,
             heard: now,
             has_world: false,
-            is_refused: false,
+            agreed: false,
+            refusal: None,
             queue: VecDeque::new(),
             partial: RanTurn::default(),
             rtt: None,
@@ -170,15 +174,15 @@ impl Lockstep {
         if let Some((from, groups)) = served.turns.filter(|_| newcomer.has_world) {
             newcomer.take(turn, from, groups);
         }
-        if newcomer.said.is_some_and(|(said, _)| said != newcomer.place(turn)) {
+        if newcomer.said.is_some_and(|said| said.place != newcomer.place(turn)) {
             newcomer.next_ask = newcomer.next_ask.min(now + ACK_AFTER);
         }
     }
 
     /// This player isn't let in.
     pub fn give_up(&mut self, reason: JoinRefusal) {
-        let Some(newcomer) = self.newcomer.as_mut().filter(|it| !it.is_refused) else { return };
-        newcomer.is_refused = true;
+        let Some(newcomer) = self.newcomer.as_mut().filter(|it| it.refusal.is_none()) else { return };
+        newcomer.refusal = Some(reason);
         newcomer.queue.clear();
         self.push_event(LockstepEvent::Refused { reason });
     }
@@ -214,18 +218,28 @@ impl Lockstep {
     /// What is said to a player while this one doesn't play.
     pub(super) fn ask(&mut self, now: Instant, player: u8) -> Option<Payload> {
         let turn = self.turn;
-        let newcomer = self.newcomer.as_mut().filter(|it| !it.is_refused)?;
+        let newcomer = self.newcomer.as_mut()?;
+        let at = usize::from(player);
+        if let Some(reason) = newcomer.refusal {
+            // Players may have let it in, and wait for it.
+            if now < self.remotes[at].next_send {
+                return None;
+            }
+            self.remotes[at].next_send = now + ASK_EVERY;
+            let joining = Some(JoinWord::Refuse { attempt: newcomer.attempt, reason });
+            return Some(Payload { joining, ..Payload::default() });
+        }
         if newcomer.helper.is_some() && now - newcomer.heard > MAX_SILENCE {
             newcomer.begin_anew();
         }
-        let at = usize::from(player);
         // All are asked until somebody helps: each has its own time.
         let due = if newcomer.helper.is_none() { self.remotes[at].next_send } else { newcomer.next_ask };
         if now < due || newcomer.helper.is_some_and(|it| it != player) {
             return None;
         }
         (self.remotes[at].next_send, newcomer.next_ask) = (now + ASK_EVERY, now + ASK_EVERY);
-        let have = newcomer.has_world.then(|| (newcomer.place(turn), turn));
+        let agreed = newcomer.agreed;
+        let have = newcomer.has_world.then(|| Progress { place: newcomer.place(turn), ran: turn, agreed });
         newcomer.said = have;
         let word = JoinWord::Ask { attempt: newcomer.attempt, clock: clock(now), heals: false, have };
         Some(Payload { joining: Some(word), ..Payload::default() })
@@ -243,21 +257,23 @@ impl Lockstep {
         (self.speed, self.paused) = (head.speed, head.paused);
         self.length = schedule::length(self.config.step, self.pace, self.speed);
         self.config.players = head.players;
-        self.departures.take_over(head.players, head.out, head.joined);
+        self.departures.take_over(head.turn, head.players, head.out, head.joined);
         for player in 0..MAX_PLAYERS {
             let mut remote = RemotePlayer::new();
             remote.have = head.out[player].map_or(head.turn, |out| out - 1).max(head.joined[player] - 1);
             (remote.acked, remote.next_send) = (head.turn, now);
             self.remotes[player] = remote;
         }
-        self.checks = Checks::new(self.config.log_turns);
+        // The others' checks of a turn come with turns that run so much later.
+        let log_turns = usize::from(self.config.max_pace.delay) + 4;
+        self.checks = Checks::new(self.config.log_turns.max(log_turns));
         self.unsent.clear();
         self.given.clear();
         self.newcomers.clear();
         self.waiting = None;
         if let Some(newcomer) = self.newcomer.as_mut() {
             (newcomer.helper, newcomer.heard) = (Some(player), now);
-            newcomer.has_world = true;
+            (newcomer.has_world, newcomer.agreed) = (true, false);
             newcomer.queue.clear();
             newcomer.partial = RanTurn::default();
             newcomer.next_ask = now;
@@ -277,7 +293,7 @@ impl Lockstep {
             .as_ref()
             // A small world may come before the word of it does: any player that knows the attempt may help.
             .is_some_and(|it| {
-                !it.is_refused && it.helper.is_none_or(|it| it == player) && it.attempt == head.attempt
+                it.refusal.is_none() && it.helper.is_none_or(|it| it == player) && it.attempt == head.attempt
             });
         joins || self.healing.is_some_and(|it| it.helper == player && it.attempt == head.attempt)
     }
@@ -285,7 +301,7 @@ impl Lockstep {
     /// The next turn of those that ran before this player counts.
     pub(super) fn poll_past(&mut self, now: Instant) -> Option<StartedTurn> {
         self.review(now);
-        let newcomer = self.newcomer.as_mut().filter(|it| it.has_world && !it.is_refused)?;
+        let newcomer = self.newcomer.as_mut().filter(|it| it.has_world && it.refusal.is_none())?;
         let RanTurn { players, entries } = newcomer.queue.pop_front()?;
         newcomer.next_ask = newcomer.next_ask.min(now + ACK_AFTER);
         let turn = self.turn + 1;

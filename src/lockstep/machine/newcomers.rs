@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use super::{Lockstep, LockstepEvent};
-use crate::lockstep::config::{MAX_PLAYERS, TurnNumber, members};
+use crate::lockstep::config::{MAX_NOTICE, MAX_PLAYERS, TurnNumber, members};
 use crate::lockstep::entry::{Control, TurnEntry};
-use crate::lockstep::joining::{JoinRefusal, JoinWord, RanTurn, ServedTurns, StateHead, TurnPlace};
+use crate::lockstep::joining::{JoinRefusal, JoinWord, Progress, RanTurn, ServedTurns, StateHead, TurnPlace};
 use crate::lockstep::packet::Payload;
 use crate::lockstep::remote::RemotePlayer;
 use crate::time::{Duration, Instant};
@@ -28,9 +28,8 @@ const HEARTBEAT: Duration = Duration::from_millis(500);
 const ANSWER_AFTER: Duration = Duration::from_millis(40);
 /// A newcomer that says nothing for so long is forgotten.
 const MAX_SILENCE: Duration = Duration::from_secs(60);
-/// Real time between the turn in which all hear of a newcomer and the one from which on it counts, and the bound in turns.
+/// Real time between the turn in which all hear of a newcomer and the one from which on it counts.
 const NOTICE: Duration = Duration::from_millis(1200);
-const MAX_NOTICE: TurnNumber = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GuestStage {
@@ -53,9 +52,13 @@ pub(super) struct Guest {
     heard: Instant,
     place: TurnPlace,
     sent: TurnPlace,
+    /// The last payload had no room for all turns up to the newest; the next one begins where it ended.
+    has_rest: bool,
     /// When the place changed, or all was sent again.
     moved: Instant,
     ran: TurnNumber,
+    /// A check of its world agreed.
+    agreed: bool,
     /// Until this turn it isn't proposed again.
     proposed_until: TurnNumber,
     next_send: Instant,
@@ -142,22 +145,24 @@ impl Lockstep {
                 heard: now,
                 place: none,
                 sent: none,
+                has_rest: false,
                 moved: now,
                 ran: TurnNumber::MIN,
+                agreed: false,
                 proposed_until: TurnNumber::MIN,
                 next_send: now,
             })
         });
         if guest.attempt != *attempt || guest.heals != *heals {
             (guest.attempt, guest.heals, guest.stage) = (*attempt, *heals, GuestStage::Waits);
-            (guest.place, guest.ran) = (none, none.turn);
+            (guest.place, guest.ran, guest.agreed) = (none, none.turn, false);
         }
         (guest.clock, guest.heard) = (*clock, now);
         guest.next_send = guest.next_send.min(now + ANSWER_AFTER);
         if guest.stage == GuestStage::Waits && may {
             guest.stage = match have {
                 _ if !admits => GuestStage::Refused(JoinRefusal::Closed),
-                Some((place, _)) if (oldest - 1..=newest).contains(&place.turn) => {
+                Some(Progress { place, .. }) if (oldest - 1..=newest).contains(&place.turn) => {
                     (guest.place, guest.sent, guest.moved) = (*place, *place, now);
                     GuestStage::Served
                 }
@@ -165,21 +170,42 @@ impl Lockstep {
                 _ => GuestStage::WantsState,
             };
         }
-        let Some((place, ran)) = have else { return };
+        let Some(Progress { place, ran, agreed }) = have else { return };
         if guest.stage == GuestStage::Served && place.turn <= newest && *place > guest.place {
             (guest.place, guest.moved) = (*place, now);
             guest.sent = guest.sent.max(*place);
         }
         guest.ran = guest.ran.max(*ran);
+        guest.agreed |= agreed;
+    }
+
+    /// A newcomer says that it doesn't take part: it leaves again if it was let in.
+    pub(super) fn take_withdrawal(&mut self, now: Instant, player: u8, attempt: u16, reason: JoinRefusal) {
+        if let Some(guest) = &mut self.newcomers.guests[usize::from(player)]
+            && guest.attempt == attempt
+        {
+            guest.stage = GuestStage::Refused(reason);
+        }
+        self.departures.gone |= 1 << player & self.departures.loading;
+        self.evaluate(now);
+    }
+
+    /// The others go on without a newcomer that they let in.
+    pub(super) fn note_dropped(&mut self, player: u8) {
+        self.departures.loading &= !(1 << player);
+        if let Some(guest) = &mut self.newcomers.guests[usize::from(player)]
+            && guest.stage == GuestStage::Served
+        {
+            guest.stage = GuestStage::Refused(JoinRefusal::TooSlow);
+        }
     }
 
     /// A player speaks as one who plays: it needs no more help.
     pub(super) fn note_playing(&mut self, player: u8) {
         let guest = &mut self.newcomers.guests[usize::from(player)];
-        if guest.as_ref().is_some_and(|guest| !guest.heals) {
-            *guest = None;
-            self.newcomers.fresh &= !(1 << player);
-        }
+        guest.take_if(|guest| !guest.heals);
+        self.newcomers.fresh &= !(1 << player);
+        self.departures.loading &= !(1 << player);
     }
 
     /// Who is to be sent the world.
@@ -207,7 +233,7 @@ impl Lockstep {
         guest.stage = GuestStage::Served;
         guest.states = guest.states.saturating_add(1);
         guest.place = TurnPlace { turn, entries: 0 };
-        (guest.sent, guest.moved, guest.ran) = (guest.place, now, TurnNumber::MIN);
+        (guest.sent, guest.moved, guest.ran, guest.agreed) = (guest.place, now, TurnNumber::MIN, false);
         let attempt = guest.attempt;
         let (out, joined) = self.departures.spans();
         Some(StateHead {
@@ -268,12 +294,13 @@ impl Lockstep {
         };
         if guest.stage == GuestStage::Served && !guest.heals {
             let skipped = (guest.sent.turn + 1 - oldest).max(0) as usize;
-            if newest - guest.place.turn <= ALL_UNACKED {
+            if newest - guest.place.turn <= ALL_UNACKED && !guest.has_rest {
                 // So near the end a lost payload costs a turn, as it does among players.
                 guest.sent = guest.place;
             }
             let skipped = skipped.min((guest.sent.turn + 1 - oldest).max(0) as usize);
             guest.sent = served.take(guest.sent, history.iter().skip(skipped), room);
+            guest.has_rest = guest.sent.turn < newest;
         }
         Some(JoinWord::Serve(served))
     }
@@ -298,11 +325,13 @@ impl Lockstep {
             return;
         }
         let max_lag = self.notice() / 2;
+        let is_checked = self.checks.newest().is_some();
         let fits = |player: &u8| {
             self.departures.may_admit(*player, turn)
                 && self.newcomers.guests[usize::from(*player)].as_ref().is_some_and(|guest| {
                     let is_near = guest.ran.saturating_add(max_lag) >= turn && turn >= guest.proposed_until;
-                    is_near && !guest.heals && guest.stage == GuestStage::Served
+                    let is_right = guest.agreed || !is_checked;
+                    is_near && is_right && !guest.heals && guest.stage == GuestStage::Served
                 })
         };
         let Some(player) = (0..MAX_PLAYERS as u8).find(fits) else { return };

@@ -52,31 +52,34 @@ impl Lockstep {
             payload.departures = self.departures.words(player, self.turn, &self.remotes, u16::MAX);
             return self.send(payload, at, writer);
         }
-        payload.joining = self.healing_word(now, player);
-        if payload.joining.is_none() && bits > HEADER_BITS + MORE_BITS {
-            payload.joining = self.guest_word(now, player, (bits - HEADER_BITS - MORE_BITS) / 2);
-        }
-        let remote = &self.remotes[at];
-        let is_due = now >= remote.next_send || payload.joining.is_some();
         let leavers = self.departures.frozen.count_ones() as usize * WORD_BITS;
-        if !is_due || bits < HEADER_BITS + MORE_BITS + leavers {
+        let Some(whole) = bits.checked_sub(HEADER_BITS + MORE_BITS + leavers) else { return false };
+        payload.joining = self.healing_word(now, player).or_else(|| self.guest_word(now, player, whole));
+        let remote = &self.remotes[at];
+        if now < remote.next_send && payload.joining.is_none() {
             return false;
         }
         let taken = payload.joining.as_ref().map_or(0, JoinWord::bits);
-        let mut room = (bits - HEADER_BITS - MORE_BITS).saturating_sub(taken);
+        let mut room = whole.saturating_sub(taken);
         // Resent until all have long gone on without the player.
         let is_new = |it: &u8| self.departures.out(*it).is_none_or(|out| out > self.turn - 100);
         payload.against = members(self.departures.against()).filter(is_new).fold(0, |all, it| all | 1 << it);
         payload.departures =
             self.departures.words(player, self.turn, &self.remotes, core::mem::take(&mut self.answers[at]));
-        room = room.saturating_sub(payload.departures.len() * WORD_BITS);
-        let lacking = self.remotes[usize::from(me)].have - remote.acked;
-        (payload.first, payload.entries) = self.entries(me, remote.acked + 1, TurnNumber::MAX, &mut room);
+        let newest = self.remotes[usize::from(me)].have;
+        let lacking = newest - remote.acked;
+        let from = remote.rest.filter(|turn| *turn > remote.acked).unwrap_or(remote.acked + 1);
+        // One that still loads takes nothing but the turns that it is served.
+        let newest = if self.departures.loading >> player & 1 == 1 { from - 1 } else { newest };
+        (payload.first, payload.entries) = self.entries(me, from, newest, &mut room);
+        let next = from + payload.entries.len() as TurnNumber;
+        let rest = (next <= newest).then_some(next);
         for word in &payload.departures {
             let Some(theirs) = remote.departures[usize::from(word.player)] else { continue };
             let from = near(theirs.have, self.turn) + 1;
             room = room.saturating_sub(16);
-            let (first, entries) = self.entries(word.player, from, TurnNumber::MAX, &mut room);
+            let newest = self.remotes[usize::from(word.player)].have;
+            let (first, entries) = self.entries(word.player, from, newest, &mut room);
             if !entries.is_empty() && payload.copies.len() < MAX_ENTRIES {
                 payload.copies.push(CopiedEntries { player: word.player, first, entries });
             }
@@ -94,9 +97,10 @@ impl Lockstep {
             || payload.joining.is_some()
             || !payload.departures.is_empty()
             || payload.against != 0;
-        let fast = payload.waiting || payload.question.is_some() || !payload.departures.is_empty();
+        let fast =
+            payload.waiting || rest.is_some() || payload.question.is_some() || !payload.departures.is_empty();
         let again = if fast { self.config.step } else { self.config.resend.unwrap_or(self.length) };
-        self.remotes[at].next_send = now + again;
+        (self.remotes[at].next_send, self.remotes[at].rest) = (now + again, rest);
         has_news && self.send(payload, at, writer)
     }
 
@@ -130,13 +134,13 @@ impl Lockstep {
         &self,
         of: u8,
         from: TurnNumber,
-        before: TurnNumber,
+        newest: TurnNumber,
         room: &mut usize,
     ) -> (u8, Vec<TurnEntry>) {
         let remote = &self.remotes[usize::from(of)];
         let mut entries = Vec::new();
         let mut turn = from;
-        while entries.len() < MAX_ENTRIES && turn <= remote.have && turn < before {
+        while entries.len() < MAX_ENTRIES && turn <= newest {
             let Some(entry) = remote.entry(turn).filter(|entry| entry.bits() <= *room) else { break };
             *room -= entry.bits();
             entries.push(entry.clone());

@@ -8,7 +8,11 @@ use crate::lockstep::entry::{Control, MAX_BACK, MAX_CHECKS, TurnCheck, TurnEntry
 use crate::lockstep::joining::RanTurn;
 use crate::lockstep::remote::{RemotePlayer, decoded};
 use crate::lockstep::schedule;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
+
+/// How long a newcomer's first turn waits for its data, which it may never be able to give. For players who have played,
+/// the game decides.
+const NEWCOMER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Each player's commands of a turn, as their count and CRC.
 fn given(turn: &StartedTurn) -> Vec<(u8, i64, i64)> {
@@ -69,6 +73,12 @@ impl Lockstep {
             let players = members(missing).fold(0, |all, it| all | withholders(it));
             let known = self.waiting.filter(|waiting| players & !waiting.players == 0);
             let since = known.map_or(now, |waiting| waiting.since);
+            if now - since > NEWCOMER_PATIENCE {
+                let begins = |it: &u8| self.departures.joined(*it) == next;
+                let late = members(missing).filter(begins).fold(0, |all, it| all | 1 << it);
+                self.departures.votes |= late & !(1 << self.config.me);
+                self.evaluate(now);
+            }
             if self.waiting.is_none() {
                 // Players that are waited for hear so at once.
                 members(missing).for_each(|it| self.remotes[usize::from(it)].next_send = now);
