@@ -1,0 +1,24 @@
+"""Players come and go all the time: they leave, or are kicked."""
+
+from explore.game import Feature
+
+
+class Churn(Feature):
+    def setup(self) -> None:
+        self.every = self.rng.uniform(0.3, 2)
+        self.next = self.every
+
+    def ticked(self) -> None:
+        game, rng = self.game, self.rng
+        if not game.is_acting or game.network.now < self.next:
+            return
+        self.next = game.network.now + rng.expovariate(1 / self.every)
+        if len(game.players) < 6 and rng.random() < 0.5:
+            game.join()
+        elif len(game.players) > 1:
+            player = rng.choice(game.players)
+            if rng.random() < 0.7 or player.link is None or player.link.handle not in game.links:
+                game.leave(player)
+            else:
+                game.server.disconnect(player.link.handle)
+                game.leave(player)
