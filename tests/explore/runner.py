@@ -49,7 +49,7 @@ def play(seed: int, names: list[str], seconds: float = SECONDS) -> dict[str, str
 
 def shrink(seed: int, names: list[str], fault: str) -> list[str]:
     """The features that the fault needs: each is left out in turn, and stays out if the fault stays."""
-    for name in names:
+    for name in reversed(names):
         fewer = [other for other in names if other != name]
         if closed(fewer) == fewer and fault in play(seed, fewer):
             names = fewer

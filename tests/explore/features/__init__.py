@@ -30,9 +30,9 @@ ALL: dict[str, type[Feature]] = {
     "quiet": Quiet,
     "churn": Churn,
     "redial": Redial,
-    # What it uses. Pulls come before messages, which they take out of the inbox.
-    "pulls": Pulls,
+    # What it uses. Pulls come before messages, as they take theirs out of the inbox.
     "chunks": Chunks,
+    "pulls": Pulls,
     "messages": Messages,
     "calls": Calls,
     "requests": Requests,

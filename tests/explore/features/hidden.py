@@ -53,10 +53,11 @@ class Hidden(Feature):
         return rows
 
     def choose(self, handles: list[Any], _secrets: Any) -> Any:
-        """A mask for each client that is due; for the others it is as it was."""
-        masks = [self.mask(self.game.links[handle]) if handle in self.due else None for handle in handles]
+        """A mask for each client if one of them is due; else None: as it was."""
+        if self.due.isdisjoint(handles):
+            return None
         self.due -= set(handles)
-        return masks if any(mask is not None for mask in masks) else None
+        return [self.mask(self.game.links[handle]) for handle in handles]
 
     def left(self, link: Link) -> None:
         self.due.discard(link.handle)
