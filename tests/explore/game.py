@@ -121,7 +121,7 @@ class Actor:
         """Chooses the time of the next turn, and perhaps of a wake-up before it."""
         self.turns += 1
         now, self.next = self.next, self.start + self.turns / self.rate
-        if self.style in ("pump", "woken"):
+        if self.style in ("step", "woken"):
             self.wakes = now + self.rng.random() * (self.next - now)
 
     @property
@@ -297,8 +297,8 @@ class Game:
                 break
             self.network.advance(max(0.0, actor.due - self.network.now))
             wakes, actor.wakes = actor.wakes is not None, None
-            if wakes and actor.style == "pump":
-                actor.endpoint.pump()
+            if wakes and actor.style == "step":
+                actor.endpoint.step()
             elif isinstance(actor, Player):
                 self._frame(actor, draws=not wakes)
             else:
