@@ -8,8 +8,9 @@ import time
 from collections import Counter
 from itertools import count
 
-from explore.runner import SECONDS, draw, explore
 from tickwire.soak.session import memory
+
+from explore.runner import SECONDS, explore
 
 MAX_MEGABYTES = 512.0
 

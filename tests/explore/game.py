@@ -35,10 +35,10 @@ class Feature:
 
     needs: ClassVar[tuple[str, ...]] = ()
     """Features without which this one can't be on."""
-    channels: ClassVar[list[Any]] = []
-    messages: ClassVar[list[type]] = []
-    ghosts: ClassVar[list[type]] = []
-    calls: ClassVar[list[Any]] = []
+    channels: ClassVar[tuple[Any, ...]] = ()
+    messages: ClassVar[tuple[type, ...]] = ()
+    ghosts: ClassVar[tuple[type, ...]] = ()
+    calls: ClassVar[tuple[Any, ...]] = ()
     protocol: ClassVar[dict[str, Any]] = {}
     """More arguments of the protocol."""
 
@@ -186,13 +186,15 @@ class Game:
         self.frame_rate: Callable[[Random], float] = lambda _: 60.0
         self.redials: Callable[[Random], bool] = lambda _: False
         self.styles: Callable[[Random], str] = lambda _: "tick"
-        self.timeout = 10
+        self.timeout = 3
         self.latency = rng.choice([0.0, 0.02, 0.05, 0.1])
         self.conditions = tw.Conditions(latency=self.latency)
         self.crowd = rng.randint(1, 3)
         self.is_perfect = True
         self.is_acting = True
         self.is_resting = False
+        self.server_settings: dict[str, Any] = {}
+        self.admitted = 0
         self.server_columns: list[type] = []
         self.client_columns: list[type] = []
         self.faults: dict[str, str] = {}
@@ -272,6 +274,7 @@ class Game:
             columns=self.server_columns,
             chunk_memory=2**22,
             max_clients=16,
+            **self.server_settings,
         )
         self.world = self.server.world if every("ghosts") else None
         for feature in self.features:
@@ -404,7 +407,7 @@ class Game:
         """All leave; nothing of a player stays."""
         for player in self.players[:]:
             self.leave(player)
-        self._run(2.0)
+        self._run(self.timeout + 1.0)
         if self.server.clients:
             self.fault(f"slots: {len(self.server.clients)} are taken after all have left")
         self.links.clear()

@@ -20,6 +20,12 @@ from explore.features.requests import Requests
 from explore.features.rooms import Rooms
 from explore.features.styles import Styles
 from explore.features.views import Views
+from explore.features.references import References
+from explore.features.grid import Grid
+from explore.features.payloads import Payloads
+from explore.features.budget import Budget
+from explore.features.stalls import Stalls
+from explore.features.hooks import Hooks
 from explore.game import Feature
 
 ALL: dict[str, type[Feature]] = {
@@ -30,6 +36,9 @@ ALL: dict[str, type[Feature]] = {
     "quiet": Quiet,
     "churn": Churn,
     "redial": Redial,
+    "budget": Budget,
+    "stalls": Stalls,
+    "hooks": Hooks,
     # What it uses. Pulls come before messages, as they take theirs out of the inbox.
     "chunks": Chunks,
     "pulls": Pulls,
@@ -38,10 +47,13 @@ ALL: dict[str, type[Feature]] = {
     "requests": Requests,
     "rooms": Rooms,
     "columns": Columns,
+    "payloads": Payloads,
     "ghosts": Ghosts,
     "coded": CodedGhosts,
     "hidden": Hidden,
     "boxes": Boxes,
+    "references": References,
+    "grid": Grid,
     "inputs": Inputs,
     "prediction": Avatars,
     "views": Views,

@@ -3,6 +3,7 @@
 from typing import Annotated, Any, ClassVar
 
 import tickwire as tw
+
 from explore.game import Feature, Violation
 
 
@@ -24,7 +25,7 @@ class Box:
 
 
 class Boxes(Feature):
-    ghosts = [Box]
+    ghosts = (Box,)
 
     def setup(self) -> None:
         self.born = 0

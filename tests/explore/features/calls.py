@@ -1,6 +1,7 @@
 """Calls, in order with the messages of their channel."""
 
 import tickwire as tw
+
 from explore.features.messages import numbered
 from explore.game import Feature, Player
 
@@ -14,8 +15,8 @@ def client_hit(number: tw.u32) -> None: ...
 
 
 class Calls(Feature):
-    channels = [tw.reliable_ordered("main")]
-    calls = [server_hit, client_hit]
+    channels = (tw.reliable_ordered("main"),)
+    calls = (server_hit, client_hit,)
 
     def act(self) -> None:
         for link in self.game.links.values():

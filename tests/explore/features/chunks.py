@@ -3,11 +3,12 @@
 from typing import Any
 
 import tickwire as tw
+
 from explore.game import Feature, Link, Player, Violation
 
 
 class Chunks(Feature):
-    channels = [tw.chunks("chunks")]
+    channels = (tw.chunks("chunks"),)
 
     def send(self, link: Link, way: str, send: Any) -> None:
         sent = link.note(f"chunks {way}", list)

@@ -1,4 +1,4 @@
-"""Players come and go all the time: they leave, or are kicked."""
+"""Players come and go all the time: they leave, are kicked, or vanish."""
 
 from explore.game import Feature
 
@@ -17,8 +17,10 @@ class Churn(Feature):
             game.join()
         elif len(game.players) > 1:
             player = rng.choice(game.players)
-            if rng.random() < 0.7 or player.link is None or player.link.handle not in game.links:
-                game.leave(player)
-            else:
+            how = rng.random()
+            if how < 0.3 and player.link is not None and player.link.handle in game.links:
                 game.server.disconnect(player.link.handle)
-                game.leave(player)
+            elif how < 0.5:
+                # As when its machine loses power.
+                game.network.unplug(player.client.address)
+            game.leave(player)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import tickwire as tw
+
 from explore.features.messages import numbered
 from explore.game import Feature, Player
 
@@ -19,8 +20,8 @@ class Down:
 
 
 class Columns(Feature):
-    messages = [Up, Down]
-    channels = [tw.reliable_ordered("rows")]
+    messages = (Up, Down,)
+    channels = (tw.reliable_ordered("rows"),)
 
     def prepare(self) -> None:
         self.game.server_columns.append(Up)

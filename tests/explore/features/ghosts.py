@@ -3,15 +3,16 @@
 from typing import Any
 
 import tickwire as tw
-from explore.game import Feature, Player, Violation
 from tickwire.soak.ghosts import MOST, Picture, Walker, Walkers
+
+from explore.game import Feature, Player, Violation
 
 
 class Ghosts(Feature):
     """The world of the soak, with its oracle for events and for the world in the end."""
 
     kind: Any = Walker
-    ghosts = [Walker]
+    ghosts = (Walker,)
 
     def setup(self) -> None:
         self.walkers = Walkers(self.game.server, self.rng, kind=self.kind)
@@ -55,4 +56,4 @@ class CodedWalker(Walker):
 
 class CodedGhosts(Ghosts):
     kind = CodedWalker
-    ghosts = [CodedWalker]
+    ghosts = (CodedWalker,)

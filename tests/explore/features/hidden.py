@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import tickwire as tw
+
 from explore.game import Feature, Link, Player, Violation
 
 
@@ -14,7 +15,7 @@ class Secret:
 
 
 class Hidden(Feature):
-    ghosts = [Secret]
+    ghosts = (Secret,)
 
     def setup(self) -> None:
         self.born = 0

@@ -1,10 +1,11 @@
 """Inputs by tick: a key that is held, and one that is pressed for a single frame."""
 
 from math import ceil, floor
-from typing import Annotated, Any
+from typing import Any
 
 import tickwire as tw
-from explore.game import Feature, Link, Player, Violation
+
+from explore.game import Feature, Player, Violation
 
 PRESS: Any = getattr(tw, "press", bool)
 """The field of a press, which reaches the server once in however many frames and ticks."""
@@ -31,6 +32,9 @@ class Inputs(Feature):
     def play(self, player: Player) -> None:
         rng, link = player.rng, player.link
         is_settled = player.settled() and player.client.clock.settled
+        if link.notes.setdefault("inputs", True):
+            link.notes["inputs"] = False
+            player.client.set_inputs(redundancy=rng.randint(2, 4), delay=rng.choice([0, 0, 2]))
         if rng.random() < 0.05:
             player.notes["x"] = rng.choice([-100, 0, 100])
         presses = self.game.is_acting and is_settled and rng.random() < 0.1

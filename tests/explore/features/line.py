@@ -1,6 +1,7 @@
 """Bad lines: latency, jitter, loss, duplicates; another one every few seconds."""
 
 import tickwire as tw
+
 from explore.game import Feature
 
 

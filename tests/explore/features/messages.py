@@ -1,29 +1,32 @@
 """Messages on each kind of channel, both ways."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import tickwire as tw
+
 from explore.game import Feature, Link, Player
 
-KINDS = ["reliable_ordered", "reliable_unordered", "unreliable", "sequenced"]
-NAMES = ["main", "events", "effects", "state"]
+KINDS = ["reliable_ordered", "reliable_unordered", "unreliable", "sequenced", "redundant"]
+NAMES = ["main", "events", "effects", "state", "moves"]
 
 
 @tw.message
 class Numbered:
     channel: tw.u8
     number: tw.u32
+    filling: Annotated[bytes, tw.data(8000)] = b""
 
 
 class Messages(Feature):
-    messages = [Numbered]
-    channels = [getattr(tw, kind)(name) for kind, name in zip(KINDS, NAMES, strict=True)]
+    messages = (Numbered,)
+    channels = tuple(getattr(tw, kind)(name) for kind, name in zip(KINDS, NAMES, strict=True))
 
     def send(self, link: Link, way: str, send: Any) -> None:
         while self.rng.random() < 0.4:
             channel = self.rng.randrange(len(KINDS))
             number = numbered(link, way, NAMES[channel])
-            if send(Numbered(channel, number), NAMES[channel]):
+            size = self.rng.choice([0, 20]) if self.rng.random() < 0.98 else self.rng.randint(1000, 8000)
+            if send(Numbered(channel, number, bytes(size)), NAMES[channel]):
                 link.flow(way, NAMES[channel], KINDS[channel]).send(number, 0, False)
 
     def act(self) -> None:

@@ -1,8 +1,8 @@
 """The past that the server remembers, to judge shots by."""
 
-from typing import Annotated, Any
 
 import tickwire as tw
+
 from explore.game import Feature, Violation
 
 
@@ -12,7 +12,7 @@ class Runner:
 
 
 class Past(Feature):
-    ghosts = [Runner]
+    ghosts = (Runner,)
 
     def setup(self) -> None:
         self.seconds = self.rng.choice([0.25, 0.5, 1.0])

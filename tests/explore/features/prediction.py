@@ -4,6 +4,7 @@ import dataclasses
 from typing import Annotated, Any
 
 import tickwire as tw
+
 from explore.features.inputs import Keys
 from explore.game import Feature, Link, Player, Violation
 
@@ -25,7 +26,7 @@ def step(body: Any, keys: Keys) -> Any:
 
 class Avatars(Feature):
     needs = ("inputs",)
-    ghosts = [Avatar]
+    ghosts = (Avatar,)
 
     def joined(self, link: Link) -> None:
         link.notes["avatar"] = self.game.world.spawn(Avatar(), owner=link.handle)

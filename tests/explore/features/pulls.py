@@ -3,11 +3,12 @@
 from typing import Any
 
 import tickwire as tw
+
 from explore.game import Feature, Player, Violation
 
 
 class Pulls(Feature):
-    channels = [tw.chunks("chunks", pulls=True)]
+    channels = (tw.chunks("chunks", pulls=True),)
 
     def setup(self) -> None:
         self.catalogue = tw.Catalogue(self.game.server)

@@ -6,7 +6,6 @@ from explore.game import SERVER, Feature, Link, Violation
 class Redial(Feature):
     def prepare(self) -> None:
         self.game.redials = lambda rng: rng.random() < 0.7
-        self.game.timeout = 2
         self.heals_at = 0.0
         self.next = self.rng.uniform(2, 6)
         self.ids: dict[str, int] = {}
@@ -25,6 +24,10 @@ class Redial(Feature):
             self.heals_at = now + self.rng.uniform(0.5, 4)
             self.next = self.heals_at + self.rng.uniform(1, 5)
             game.network.partition([SERVER], [player.client.address for player in players])
+            if self.rng.random() < 0.3:
+                # From Wi-Fi to the mobile network.
+                player = self.rng.choice(players)
+                game.network.move_host(player.client.address, f"{player.host}:0")
 
     def calm(self) -> None:
         self.game.network.heal()

@@ -3,6 +3,7 @@
 from typing import Any
 
 import tickwire as tw
+
 from explore.game import Feature, Link, Player, Violation
 
 
@@ -15,8 +16,8 @@ def client_asked(number: tw.u32) -> tw.u32: ...
 
 
 class Requests(Feature):
-    channels = [tw.reliable_unordered("asks")]
-    calls = [server_asked, client_asked]
+    channels = (tw.reliable_unordered("asks"),)
+    calls = (server_asked, client_asked,)
 
     def ask(self, link: Link, request: Any) -> None:
         if self.rng.random() < 0.1:

@@ -3,7 +3,8 @@
 from typing import Any
 
 import tickwire as tw
-from explore.game import Feature, Link, Player, Violation
+
+from explore.game import Feature, Player, Violation
 
 KEYS = 4
 
@@ -19,8 +20,8 @@ class Score:
 
 
 class Rooms(Feature):
-    messages = [Said, Score]
-    channels = [tw.reliable_ordered("talk"), tw.latest("scores", keys=2 * KEYS, retain=True)]
+    messages = (Said, Score,)
+    channels = (tw.reliable_ordered("talk"), tw.latest("scores", keys=2 * KEYS, retain=True),)
 
     def setup(self) -> None:
         self.rooms = [self.game.server.room() for _ in range(2)]

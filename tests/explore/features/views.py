@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 import tickwire as tw
+
 from explore.game import Feature, Link, Player, Violation
 
 
@@ -13,7 +14,7 @@ class Beacon:
 
 
 class Views(Feature):
-    ghosts = [Beacon]
+    ghosts = (Beacon,)
 
     def setup(self) -> None:
         self.beacon = self.game.world.spawn(Beacon)
