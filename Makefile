@@ -43,6 +43,7 @@ test-python: $(VENV)/.built $(VENV)/.dev
 docs: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/pytest tests/py/test_pages.py tests/py/test_docstrings.py
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs target/docs
+	! grep -rl '>Type<span class="colon">' target/docs/reference
 
 # What the pages show, made anew.
 pictures: $(VENV)/.built $(VENV)/.dev
