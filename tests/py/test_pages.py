@@ -199,7 +199,7 @@ def test_the_reference_takes_no_sentence_for_a_type(monkeypatch: pytest.MonkeyPa
     mangled = [
         sentence
         for sentence in sentences
-        if ":type:" in str(napoleon.GoogleDocstring(sentence, napoleon.Config(), what="attribute"))
+        if ":type:" in str(napoleon.GoogleDocstring(sentence, napoleon.Config(), what="attribute", name="it"))
     ]
     assert mangled == []
 
