@@ -11,7 +11,7 @@ SOURCES := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links ghosts latency peers compare fuzz mutations sanitize soak wheel clean
+.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links ghosts latency peers compare explore fuzz mutations sanitize soak wheel clean
 
 build: $(VENV)/.built
 
@@ -100,9 +100,16 @@ mutations:
 sanitize:
 	tests/sanitize.sh $(ARGS)
 
-# Random games on random bad networks, two virtual days; `make soak ARGS="--seed 7 --hours 1000"`.
+# Random games with random combinations of features, judged by simple oracles: `make explore ARGS="--seed 7 --games 500"`,
+# `ARGS="--seconds 60"`.
+explore: $(VENV)/.built $(VENV)/.dev
+	PYTHONPATH=tests $(BIN)/python -m explore $(ARGS)
+
+# Random games on random bad networks, two virtual days, and then of combinations; `make soak ARGS="--seed 7 --hours 1000"`.
+EXPLORE_HOURS ?= 4
 soak: $(VENV)/.built
 	$(BIN)/tickwire soak --jobs 2 $(or $(ARGS),--seed ci --hours 48)
+	$(MAKE) explore ARGS="--hours $(EXPLORE_HOURS)"
 
 # Without line tables (the profile `wheel` of Cargo.toml, which pyproject.toml names).
 wheel: $(VENV)/.tools

@@ -1,1 +1,1 @@
-"""The combination explorer: random games that switch on random subsets of all features, judged by simple oracles."""
+"""The combination explorer: random games that switch on random features, judged by simple oracles."""

@@ -31,11 +31,11 @@ def main() -> int:
     if games is None and options.seconds is None:
         games = 50
     names = options.features.split(",") if options.features else None
-    began, broken, faults = time.monotonic(), 0, Counter[str]()
-    seeds = [options.only] if options.only is not None else count(options.seed)
-    for played, seed in enumerate(seeds):
+    began, played, broken, faults = time.monotonic(), 0, 0, Counter[str]()
+    for seed in [options.only] if options.only is not None else count(options.seed):
         if played == games or time.monotonic() - began > (options.seconds or float("inf")):
             break
+        played += 1
         result = explore(seed, names)
         if result is not None:
             print(result.describe(), flush=True)
@@ -46,7 +46,7 @@ def main() -> int:
         if memory() > MAX_MEGABYTES:
             print(f"the process took {memory():.0f} MiB of memory by seed {seed}")
             return 1
-    print(f"{played + (played != games)} games in {time.monotonic() - began:.0f} s, {broken} broke; {memory():.0f} MiB")
+    print(f"{played} games in {time.monotonic() - began:.0f} s, {broken} broke; {memory():.0f} MiB at most")
     for fault, times in faults.most_common():
         print(f"{times:5} {fault}")
     return 1 if broken else 0

@@ -28,9 +28,9 @@ class Spare:
 class Feature:
     """A feature of Tickwire that a game uses, with the oracle that judges it.
 
-    All methods are optional. A method that finds a fault raises :class:`Violation` with a sentence that starts
-    with the name of the oracle and a colon. Random numbers come from ``self.rng`` alone, so a feature does the
-    same whichever others are on.
+    All methods are optional. A method that finds a fault raises :class:`Violation` with a sentence that
+    starts with the name of the oracle and a colon. Random numbers come from ``self.rng`` alone, so a feature
+    does the same whichever others are on.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -39,8 +39,7 @@ class Feature:
     messages: ClassVar[tuple[type, ...]] = ()
     ghosts: ClassVar[tuple[type, ...]] = ()
     calls: ClassVar[tuple[Any, ...]] = ()
-    protocol: ClassVar[dict[str, Any]] = {}
-    """More arguments of the protocol."""
+    inputs: ClassVar[type | None] = None
 
     def __init__(self, game: Game, rng: Random) -> None:
         self.game, self.rng = game, rng
@@ -96,7 +95,7 @@ class Link:
         self.notes: dict[str, Any] = {}
 
     def flow(self, way: str, channel: str, kind: str = "reliable_ordered") -> Flow:
-        where = f"{channel} {way}: player {self.player.number}"
+        where = f"{channel} {way}: {self.player}"
         return self.flows.setdefault((way, channel), FLOWS[kind](where))
 
     def note(self, name: str, first: Callable[[], Any]) -> Any:
@@ -121,7 +120,7 @@ class Actor:
         """Chooses the time of the next turn, and perhaps of a wake-up before it."""
         self.turns += 1
         now, self.next = self.next, self.start + self.turns / self.rate
-        if self.style in ("step", "woken"):
+        if self.style in ("step", "pump", "woken"):
             self.wakes = now + self.rng.random() * (self.next - now)
 
     @property
@@ -170,6 +169,9 @@ class Player(Actor):
                 if call.__name__.startswith("client_"):
                     client.implement(call, partial(getattr(feature, call.__name__), self))
         game.players.append(self)
+
+    def __str__(self) -> str:
+        return f"player {self.number}"
 
     def settled(self, seconds: float = 3.0) -> bool:
         """Whether the connection is up for so long that all estimates have converged."""
@@ -252,11 +254,8 @@ class Game:
         def every(name: str) -> list[Any]:
             return [item for feature in self.features for item in getattr(feature, name)]
 
-        more: dict[str, Any] = {}
-        for feature in self.features:
-            more |= feature.protocol
-        if "inputs" in more:
-            more["tick_rate"] = self.tick_rate
+        inputs = [feature.inputs for feature in self.features if feature.inputs]
+        timing: Any = {"inputs": inputs[0], "tick_rate": self.tick_rate} if inputs else {}
         channels = list({channel.name: channel for channel in every("channels")}.values())
         self.protocol: Any = tw.Protocol(
             id=1,
@@ -264,7 +263,7 @@ class Game:
             channels=channels or [tw.reliable_ordered("main")],
             ghosts=every("ghosts"),
             calls=every("calls"),
-            **more,
+            **timing,
         )
         self.network.set_conditions(self.conditions)
         self.server: Any = tw.Server(
@@ -300,8 +299,8 @@ class Game:
                 break
             self.network.advance(max(0.0, actor.due - self.network.now))
             wakes, actor.wakes = actor.wakes is not None, None
-            if wakes and actor.style == "step":
-                actor.endpoint.step()
+            if wakes and actor.style != "woken":
+                getattr(actor.endpoint, actor.style)()
             elif isinstance(actor, Player):
                 self._frame(actor, draws=not wakes)
             else:
@@ -358,7 +357,7 @@ class Game:
         link = self._link(player, handle.address, is_server=True)
         link.handle = handle
         handle.data = Marker()
-        self.leavers.append((f"player {player.number}", weakref.ref(handle.data), self.host.turns))
+        self.leavers.append((f"{player}", weakref.ref(handle.data), self.host.turns))
         self.links[handle] = link
         self.tell("joined", link)
 
@@ -374,7 +373,7 @@ class Game:
         if player.link is not None:
             player.link.is_over = True
         if not player.is_redialling:
-            self.fault(f"disconnected: player {player.number} by {what}")
+            self.fault(f"disconnected: {player} by {what}")
         player.link = None
 
     def leave(self, player: Player) -> None:
@@ -397,7 +396,7 @@ class Game:
     def _check(self) -> None:
         for player in self.players:
             if player.link is None or not player.client.connected:
-                self.fault(f"not connected: player {player.number} after {SETTLING} quiet seconds")
+                self.fault(f"not connected: {player} after {SETTLING} quiet seconds")
         for link in self.live():
             for flow in link.flows.values():
                 self.judge(flow.settled)

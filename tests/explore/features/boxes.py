@@ -56,4 +56,4 @@ class Boxes(Feature):
         for link in self.game.live():
             seen = sorted(box.prize.number for box in link.player.client.world.objects(Box))
             if seen != wanted:
-                raise Violation(f"box world: player {link.player.number} sees {seen}, not {wanted}")
+                raise Violation(f"box world: {link.player} sees {seen}, not {wanted}")

@@ -16,7 +16,10 @@ def client_hit(number: tw.u32) -> None: ...
 
 class Calls(Feature):
     channels = (tw.reliable_ordered("main"),)
-    calls = (server_hit, client_hit,)
+    calls = (
+        server_hit,
+        client_hit,
+    )
 
     def act(self) -> None:
         for link in self.game.links.values():

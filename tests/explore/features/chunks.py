@@ -18,7 +18,11 @@ class Chunks(Feature):
 
     def act(self) -> None:
         for link in self.game.links.values():
-            self.send(link, "down", lambda what, to=link.handle, **more: self.game.server.send_chunk(to, what, **more))
+            self.send(
+                link,
+                "down",
+                lambda what, to=link.handle, **more: self.game.server.send_chunk(to, what, **more),
+            )
 
     def play(self, player: Player) -> None:
         if self.game.is_acting and not self.game.is_resting:
@@ -29,7 +33,7 @@ class Chunks(Feature):
         taken, number = link.note(f"taken {way}", list), int(chunk.label)
         _, content = link.notes[f"chunks {way}"][number]
         if bytes(chunk) != content or (taken and number <= taken[-1]):
-            raise Violation(f"chunk: {number} {way} of player {link.player.number} isn't the one sent, after {taken}")
+            raise Violation(f"chunk: {number} {way} of {link.player} isn't the one sent, after {taken}")
         taken.append(number)
 
     def serve(self, inbox: Any) -> None:
@@ -46,6 +50,6 @@ class Chunks(Feature):
             for way in ("up", "down"):
                 sent, taken = link.notes.get(f"chunks {way}", []), link.notes.get(f"taken {way}", [])
                 if len(sent) != len(taken) or not all(transfer.done for transfer, _ in sent):
-                    raise Violation(f"chunk: {len(taken)} of {len(sent)} {way} came to player {link.player.number}")
+                    raise Violation(f"chunk: {len(taken)} of {len(sent)} {way} came to {link.player}")
         for link in self.game.all_links:
             link.notes.pop("chunks down", None)

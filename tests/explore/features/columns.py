@@ -20,7 +20,10 @@ class Down:
 
 
 class Columns(Feature):
-    messages = (Up, Down,)
+    messages = (
+        Up,
+        Down,
+    )
     channels = (tw.reliable_ordered("rows"),)
 
     def prepare(self) -> None:

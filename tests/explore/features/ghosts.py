@@ -34,7 +34,7 @@ class Ghosts(Feature):
         client = getattr(player.client, "client", player.client)
         kept = player.notes.get(self.kind)
         if kept is None or kept.client is not client:
-            kept = Picture(f"{self.kind.__name__} events: player {player.number}", client)
+            kept = Picture(f"{self.kind.__name__} events: {player}", client)
             player.notes[self.kind] = kept
         return kept
 
@@ -42,11 +42,13 @@ class Ghosts(Feature):
         name, world, alive = self.kind.__name__, self.game.world, self.walkers.alive
         living = int(sum(world.arrays(self.kind).alive))
         if not len(world.objects(self.kind)) == living == len(alive):
-            raise Violation(f"{name} count: {len(alive)} live, {living} rows, {len(world.objects(self.kind))} objects")
+            raise Violation(
+                f"{name} count: {len(alive)} live, {living} rows, {len(world.objects(self.kind))} objects"
+            )
         for link in self.game.live():
             picture = self.picture(link.player)
             if not picture.agrees(self.walkers, link.handle):
-                raise Violation(f"{name} world: player {link.player.number} sees another one")
+                raise Violation(f"{name} world: {link.player} sees another one")
 
 
 @tw.ghost(capacity=16, coded=True)

@@ -64,7 +64,7 @@ class Grid(Feature):
             far = np.hypot(*(places - link.notes["place"]).T)
             near = set(numbers[far < RADIUS - 0.2].tolist())
             if not near <= set(seen) <= set(numbers[far < LEAVES + 0.2].tolist()):
-                raise Violation(f"grid: player {link.player.number} has {sorted(seen)}, near are {sorted(near)}")
+                raise Violation(f"grid: {link.player} has {sorted(seen)}, near are {sorted(near)}")
             for number, place in zip(numbers.tolist(), places.tolist(), strict=True):
                 if number in seen and np.abs(np.subtract(seen[number], place)).max() > 0.1:
-                    raise Violation(f"grid: player {link.player.number} sees dot {number} at {seen[number]}, not {place}")
+                    raise Violation(f"grid: {link.player} sees dot {number} at {seen[number]}, not {place}")

@@ -26,7 +26,7 @@ class Hidden(Feature):
         self.game.world.relevancy(Secret, rule)
 
     def joined(self, link: Link) -> None:
-        # Numbers of secrets that the client may ever have seen, that it may see now, and whose plan it may know.
+        # Numbers of secrets that were ever shown, that are shown now, and whose plan may be known.
         link.notes |= {"shown": set(), "now": set(), "told": set()}
         self.due.add(link.handle)
         self.renew(link)
@@ -79,9 +79,9 @@ class Hidden(Feature):
             return
         for secret in player.client.world.objects(Secret):
             if secret.number not in player.link.notes["shown"]:
-                raise Violation(f"revealed: secret {secret.number} to player {player.number}, for whom nobody chose it")
+                raise Violation(f"revealed: secret {secret.number} to {player}, for whom nobody chose it")
             if secret.plan and secret.number not in player.link.notes["told"]:
-                raise Violation(f"revealed plan: of secret {secret.number} to player {player.number}")
+                raise Violation(f"revealed plan: of secret {secret.number} to {player}")
 
     def check(self) -> None:
         alive = {secret.number for secret in self.alive}
@@ -89,4 +89,4 @@ class Hidden(Feature):
             seen = {secret.number for secret in link.player.client.world.objects(Secret)}
             if seen != link.notes["now"] & alive:
                 wanted = sorted(link.notes["now"] & alive)
-                raise Violation(f"hidden world: player {link.player.number} sees {sorted(seen)}, not {wanted}")
+                raise Violation(f"hidden world: {link.player} sees {sorted(seen)}, not {wanted}")

@@ -18,7 +18,7 @@ class Keys:
 
 
 class Inputs(Feature):
-    protocol = {"inputs": Keys}
+    inputs = Keys
 
     def serve(self, inbox: Any) -> None:
         self.is_read = False
@@ -44,7 +44,7 @@ class Inputs(Feature):
         ticks = send(player, keys)
         ratio = self.game.tick_rate / player.rate
         if is_settled and self.game.is_perfect and not floor(ratio) <= len(ticks) <= ceil(ratio):
-            raise Violation(f"hitch: a frame of player {player.number} gave {len(ticks)} inputs, not {ratio:g}")
+            raise Violation(f"hitch: a frame of {player} gave {len(ticks)} inputs, not {ratio:g}")
 
     def send(self, player: Player, keys: Keys) -> range:
         ticks: range = player.client.send_input(keys)
@@ -54,4 +54,4 @@ class Inputs(Feature):
         for link in self.game.live():
             made, came = link.notes.get("presses", 0), link.notes.get("shots", 0)
             if (made != came) if self.game.is_perfect else (came > made):
-                raise Violation(f"presses: player {link.player.number} pressed {made} times, {came} arrived")
+                raise Violation(f"presses: {link.player} pressed {made} times, {came} arrived")

@@ -31,7 +31,9 @@ class Messages(Feature):
 
     def act(self) -> None:
         for link in self.game.links.values():
-            self.send(link, "down", lambda what, where, to=link.handle: self.game.server.send(to, what, where))
+            self.send(
+                link, "down", lambda what, where, to=link.handle: self.game.server.send(to, what, where)
+            )
 
     def play(self, player: Player) -> None:
         if self.game.is_acting and not self.game.is_resting:

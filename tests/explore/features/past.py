@@ -1,6 +1,5 @@
 """The past that the server remembers, to judge shots by."""
 
-
 import tickwire as tw
 
 from explore.game import Feature, Violation
@@ -26,6 +25,8 @@ class Past(Feature):
 
     def ticked(self) -> None:
         world, ticks = self.game.world, self.seconds * self.game.tick_rate
+        if self.was and world.tick not in self.was:
+            raise Violation(f"tick: a tick of the server made {world.tick - max(self.was) + 1} of its world")
         self.was[world.tick + 1] = self.runner.x
         if self.rng.random() < 0.2 and self.game.network.now > self.seconds + 0.5:
             back = self.rng.randint(0, int(ticks) - 1)

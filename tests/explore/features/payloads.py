@@ -14,7 +14,9 @@ class Payloads(Feature):
     def send(self, link: Link, way: str, send: Any) -> None:
         if self.rng.random() < 0.3:
             number = numbered(link, way, "bytes")
-            if send(number.to_bytes(4, "big") + self.rng.randbytes(self.rng.choice([0, 50])), "bytes", tag=number):
+            if send(
+                number.to_bytes(4, "big") + self.rng.randbytes(self.rng.choice([0, 50])), "bytes", tag=number
+            ):
                 link.flow(way, "bytes", "payload").send(number, 0, True)
 
     def took(self, link: Link | None, way: str, data: bytes) -> None:
@@ -28,7 +30,11 @@ class Payloads(Feature):
 
     def act(self) -> None:
         for link in self.game.links.values():
-            self.send(link, "down", lambda *what, to=link.handle, **more: self.game.server.send_payload(to, *what, **more))
+            self.send(
+                link,
+                "down",
+                lambda *what, to=link.handle, **more: self.game.server.send_payload(to, *what, **more),
+            )
 
     def play(self, player: Player) -> None:
         if self.game.is_acting and not self.game.is_resting:
@@ -37,7 +43,9 @@ class Payloads(Feature):
     def serve(self, inbox: Any) -> None:
         for handle, _, data in inbox.payloads:
             self.took(self.game.links.get(handle), "up", data)
-        self.notified({handle.slot: link for handle, link in self.game.links.items()}, "down", inbox.notifications)
+        self.notified(
+            {handle.slot: link for handle, link in self.game.links.items()}, "down", inbox.notifications
+        )
 
     def frame(self, player: Player, inbox: Any) -> None:
         for _, data in inbox.payloads:

@@ -46,11 +46,11 @@ class Avatars(Feature):
         ticks: range = mine.advance(player.client, keys, player.client.world.owned(Avatar))
         mine.seen(1 / player.rate)
         if self.game.is_perfect and player.settled() and mine.corrections != before:
-            raise Violation(f"correction: of player {player.number} by {mine.error:.1f} tolerances")
+            raise Violation(f"correction: of {player} by {mine.error:.1f} tolerances")
         return ticks
 
     def check(self) -> None:
         for link in self.game.live():
             there, here = link.notes["avatar"].x, link.notes["prediction"].state.x
             if abs(there - here) > 0.02:
-                raise Violation(f"predicted: player {link.player.number} is at {there}, not {here}")
+                raise Violation(f"predicted: {link.player} is at {there}, not {here}")

@@ -28,7 +28,7 @@ class Pulls(Feature):
                 if (wanted is None) != (pull.error is tw.PullError.UNKNOWN) or (
                     wanted is not None and bytes(pull.chunk or b"") != wanted
                 ):
-                    raise Violation(f"pull: {pull.name} at player {player.number} ended with {pull.error}")
+                    raise Violation(f"pull: {pull.name} at {player} ended with {pull.error}")
 
     def play(self, player: Player) -> None:
         if self.game.is_acting and not self.game.is_resting and self.rng.random() < 0.03:
@@ -37,4 +37,4 @@ class Pulls(Feature):
     def check(self) -> None:
         for player in self.game.players:
             if player.notes["puller"].open:
-                raise Violation(f"pull: {player.notes['puller'].open} of player {player.number} hang")
+                raise Violation(f"pull: {player.notes['puller'].open} of {player} hang")

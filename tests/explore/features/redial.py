@@ -13,7 +13,7 @@ class Redial(Feature):
     def joined(self, link: Link) -> None:
         first = self.ids.setdefault(link.player.host, link.handle.id)
         if link.handle.id != first:
-            raise Violation(f"client id: player {link.player.number} came back as another client")
+            raise Violation(f"client id: {link.player} came back as another client")
 
     def ticked(self) -> None:
         game, now = self.game, self.game.network.now

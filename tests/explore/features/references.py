@@ -50,7 +50,7 @@ class References(Feature):
     def client_honk(self, player: Player, truck: Truck, number: int, which: int) -> None:
         honks = player.link.note("honks", dict)
         if honks.pop(number, None) is None or truck.number != which:
-            self.game.fault(f"call of ghost: honk {number} of truck {which} came to {truck} of player {player.number}")
+            self.game.fault(f"call of ghost: honk {number} of truck {which} came to {truck} of {player}")
 
     def play(self, player: Player) -> None:
         if self.game.is_acting and self.rng.random() < 0.05:
@@ -71,7 +71,7 @@ class References(Feature):
             trucks: Any = link.player.client.world.objects(Truck)
             seen = {truck.number: truck.ahead and truck.ahead.number for truck in trucks}
             if seen != wanted:
-                raise Violation(f"reference: player {link.player.number} has {seen}, not {wanted}")
+                raise Violation(f"reference: {link.player} has {seen}, not {wanted}")
             lost = [number for number, truck in link.notes.get("honks", {}).items() if truck in self.alive]
             if lost:
-                raise Violation(f"call of ghost: honks {lost} never came to player {link.player.number}")
+                raise Violation(f"call of ghost: honks {lost} never came to {link.player}")

@@ -17,7 +17,10 @@ def client_asked(number: tw.u32) -> tw.u32: ...
 
 class Requests(Feature):
     channels = (tw.reliable_unordered("asks"),)
-    calls = (server_asked, client_asked,)
+    calls = (
+        server_asked,
+        client_asked,
+    )
 
     def ask(self, link: Link, request: Any) -> None:
         if self.rng.random() < 0.1:
@@ -43,6 +46,6 @@ class Requests(Feature):
         for link in self.game.all_links:
             for number, request in link.notes.pop("asked", ()):
                 if not request.done:
-                    raise Violation(f"request: {number} of player {link.player.number} never ended")
+                    raise Violation(f"request: {number} of {link.player} never ended")
                 if link in live and (request.error or request.result() != 2 * number + 1):
-                    raise Violation(f"request: {number} of player {link.player.number} ended with {request.error!r}")
+                    raise Violation(f"request: {number} of {link.player} ended with {request.error!r}")

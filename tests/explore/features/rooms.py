@@ -20,8 +20,14 @@ class Score:
 
 
 class Rooms(Feature):
-    messages = (Said, Score,)
-    channels = (tw.reliable_ordered("talk"), tw.latest("scores", keys=2 * KEYS, retain=True),)
+    messages = (
+        Said,
+        Score,
+    )
+    channels = (
+        tw.reliable_ordered("talk"),
+        tw.latest("scores", keys=2 * KEYS, retain=True),
+    )
 
     def setup(self) -> None:
         self.rooms = [self.game.server.room() for _ in range(2)]
@@ -52,7 +58,7 @@ class Rooms(Feature):
             if isinstance(score, Score) and player.link is not None:
                 seen = player.link.note("scores", dict)
                 if score.number < seen.get(key, 0):
-                    raise Violation(f"latest: key {key} went back at player {player.number}")
+                    raise Violation(f"latest: key {key} went back at {player}")
                 seen[key] = score.number
 
     def client_got(self, player: Player, what: Any) -> None:
@@ -68,4 +74,4 @@ class Rooms(Feature):
                 for key, number in self.scores.items():
                     seen = link.note("scores", dict).get(key)
                     if key // KEYS == room and link in self.game.live() and seen != number:
-                        raise Violation(f"latest: key {key} is {number}, player {link.player.number} has {seen}")
+                        raise Violation(f"latest: key {key} is {number}, {link.player} has {seen}")

@@ -30,23 +30,23 @@ class Views(Feature):
             self.game.world.set_owner(self.beacon, link.handle)
 
     def play(self, player: Player) -> None:
-        game, now = self.game, self.game.network.now
         view, note = player.client.world.view(), player.link.note("view", dict)
         # Only its low 16 bits are known until the clock runs.
         if (view.tick - note.get("tick", view.tick)) % 65_536 > 32_768:
-            raise Violation(f"view: ran back at player {player.number}")
+            raise Violation(f"view: ran back at {player}")
         note["tick"] = view.tick
         for beacon in view.objects(Beacon):
-            self.judge(player, beacon.count, now, note)
+            self.judge(player, beacon.count, note)
         [rows, theirs] = [world.arrays(Beacon) for world in (view, player.client.world)]
         if [rows.owners[row] for row in rows.rows] != [theirs.owners[row] for row in rows.rows]:
-            raise Violation(f"view owners: differ from the world's at player {player.number}")
+            raise Violation(f"view owners: differ from the world's at {player}")
 
-    def judge(self, player: Player, count: int, now: float, note: Any) -> None:
+    def judge(self, player: Player, count: int, note: Any) -> None:
         """A change is shown a tick after it came, or two."""
         newest, note["count"] = note.get("count", count), count
         if count > newest and player.settled(4) and self.game.is_perfect and "inputs" in self.game.on:
-            late = now - self.changed[newest + 1] - self.game.latency
+            late = self.game.network.now - self.changed[newest + 1] - self.game.latency
             bound = 2 / self.game.tick_rate + 2 / player.rate + 0.002
             if late > bound:
-                raise Violation(f"late: player {player.number} saw a change {late * 1000:.0f} ms late, bound {bound * 1000:.0f}")
+                late, bound = late * 1000, bound * 1000
+                raise Violation(f"late: {player} saw a change after {late:.0f} ms, not {bound:.0f}")
