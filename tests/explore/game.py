@@ -169,6 +169,7 @@ class Player(Actor):
                 if call.__name__.startswith("client_"):
                     client.implement(call, partial(getattr(feature, call.__name__), self))
         game.players.append(self)
+        game.hosts[self.host] = self
 
     def __str__(self) -> str:
         return f"player {self.number}"
@@ -201,7 +202,7 @@ class Game:
         self.client_columns: list[type] = []
         self.faults: dict[str, str] = {}
         self.players: list[Player] = []
-        self.player_count = 0
+        self.hosts: dict[str, Player] = {}
         self.links: dict[Any, Link] = {}
         self.all_links: list[Link] = []
         # Handles of players that left in this tick.
@@ -288,8 +289,7 @@ class Game:
             self.join()
 
     def join(self) -> None:
-        self.player_count += 1
-        Player(self, self.player_count)
+        Player(self, len(self.hosts) + 1)
 
     def _run(self, seconds: float) -> None:
         until = self.network.now + seconds
@@ -350,10 +350,8 @@ class Game:
         return link
 
     def _joined(self, handle: Any) -> None:
-        [player] = [each for each in self.players if each.host == handle.address.host] or [None]
-        if player is None:
-            # It left before the server had heard of it.
-            return
+        # It may have left before the server had heard of it.
+        player = self.hosts[handle.address.host]
         link = self._link(player, handle.address, is_server=True)
         link.handle = handle
         handle.data = Marker()

@@ -1,5 +1,7 @@
 """Players come and go all the time: they leave, are kicked, or vanish."""
 
+from contextlib import suppress
+
 from explore.game import Feature
 
 
@@ -22,5 +24,6 @@ class Churn(Feature):
                 game.server.disconnect(player.link.handle)
             elif how < 0.5:
                 # As when its machine loses power.
-                game.network.unplug(player.client.address)
+                with suppress(ValueError):  # It has moved to another address.
+                    game.network.unplug(player.client.address)
             game.leave(player)

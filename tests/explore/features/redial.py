@@ -1,10 +1,14 @@
 """Players that dial again: now and then the network fails for longer than the timeout."""
 
+from contextlib import suppress
+
 from explore.game import SERVER, Feature, Link, Violation
 
 
 class Redial(Feature):
     def prepare(self) -> None:
+        # A failure shorter than the timeout is a loss.
+        self.game.is_perfect = False
         self.game.redials = lambda rng: rng.random() < 0.7
         self.heals_at = 0.0
         self.next = self.rng.uniform(2, 6)
@@ -27,7 +31,8 @@ class Redial(Feature):
             if self.rng.random() < 0.3:
                 # From Wi-Fi to the mobile network.
                 player = self.rng.choice(players)
-                game.network.move_host(player.client.address, f"{player.host}:0")
+                with suppress(ValueError):  # It has moved already.
+                    game.network.move_host(player.client.address, f"{player.host}:0")
 
     def calm(self) -> None:
         self.game.network.heal()
