@@ -15,7 +15,7 @@ comma := ,
 # Runs a step of the tests, and prints how long it took.
 timed = @start=$$(date +%s); echo '$(1)'; $(1) || exit; echo "  $$(($$(date +%s) - start)) s"
 
-.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links ghosts latency peers compare fuzz mutations sanitize soak wheel clean
+.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links ghosts latency peers compare explore fuzz mutations sanitize soak wheel clean
 
 build: $(VENV)/.built
 
@@ -48,6 +48,7 @@ test-python: $(VENV)/.built $(VENV)/.dev
 docs: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/pytest tests/py/test_pages.py tests/py/test_docstrings.py
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs target/docs
+	! grep -rl '>Type<span class="colon">' target/docs/reference
 
 # What the pages show, made anew.
 pictures: $(VENV)/.wheel $(VENV)/.dev
@@ -104,9 +105,16 @@ mutations:
 sanitize:
 	tests/sanitize.sh $(ARGS)
 
-# Random games on random bad networks, two virtual days; `make soak ARGS="--seed 7 --hours 1000"`.
+# Random games with random combinations of features, judged by simple oracles: `make explore ARGS="--seed 7 --games 500"`,
+# `ARGS="--seconds 60"`.
+explore: $(VENV)/.built $(VENV)/.dev
+	PYTHONPATH=tests $(BIN)/python -m explore $(ARGS)
+
+# Random games on random bad networks, two virtual days, and then of combinations; `make soak ARGS="--seed 7 --hours 1000"`.
+EXPLORE_HOURS ?= 4
 soak: $(VENV)/.built
 	$(BIN)/tickwire soak --jobs 2 $(or $(ARGS),--seed ci --hours 48)
+	$(MAKE) explore ARGS="--hours $(EXPLORE_HOURS)"
 
 # Without line tables (the profile `wheel` of Cargo.toml, which pyproject.toml names).
 wheel: $(VENV)/.tools

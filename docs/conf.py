@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import tickwire
+from sphinx.ext.napoleon import GoogleDocstring
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -113,8 +114,18 @@ def _anchor(_app: object, page: str, _template: str, context: dict[str, Any], _t
         context["metatags"] = f'<base href="{PREFIX}">{context.get("metatags", "")}'
 
 
+def _consume_sentence(docstring: GoogleDocstring) -> tuple[str, list[str]]:
+    """Returns an attribute's type, of which our docstrings say nothing, and its text.
+
+    Napoleon reads the text up to the first colon as the type: "Seconds: 0 before the first" has none.
+    """
+    text = [docstring._lines.next(), *docstring._dedent(docstring._consume_to_end())]
+    return "", type(docstring)(text, docstring._config).lines()
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    GoogleDocstring._consume_inline_attribute = _consume_sentence
     _write_reference()
     app.connect("source-read", _attach)
     app.connect("html-page-context", _anchor)

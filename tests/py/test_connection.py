@@ -245,6 +245,25 @@ def test_pumping_keeps_a_loading_game_connected(protocol: tw.Protocol) -> None:
     assert client.receive().messages == [Move(0), Move(1), Move(2)]
 
 
+@tw.ghost
+class Lamp:
+    is_lit: bool = False
+
+
+def test_pumping_makes_no_tick() -> None:
+    shared = tw.Protocol(1, [Move], ghosts=[Lamp], inputs=Move, tick_rate=60)
+    network, server, client = connected_pair(shared)
+    ticks = []
+    for _ in range(10):
+        with server.tick():
+            ticks.append(server.world.tick)
+        for _ in range(3):
+            network.advance(1 / 180)
+            server.pump()
+            client.pump()
+    assert ticks == list(range(ticks[0], ticks[0] + 10))
+
+
 class Poison(tw.Message):
     """Raises when it reads a number that the game doesn't like."""
 

@@ -8,6 +8,7 @@ others of its page. All other blocks of a page run one behind the other, in one 
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -181,6 +182,26 @@ def test_each_public_name_is_on_one_page_of_the_reference() -> None:
     topics = runpy.run_path(str(ROOT / "docs" / "topics.py"))["TOPICS"]
     named = [name for _, names in topics.values() for name in names.split()]
     assert sorted(named) == sorted(set(tickwire.__all__) - {"__version__"})
+
+
+def test_the_reference_takes_no_sentence_for_a_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    napoleon = pytest.importorskip("sphinx.ext.napoleon")
+    conf = runpy.run_path(str(ROOT / "docs" / "conf.py"))
+    monkeypatch.setattr(napoleon.GoogleDocstring, "_consume_inline_attribute", conf["_consume_sentence"])
+    stub = ast.parse((ROOT / "python" / "tickwire" / "_core.pyi").read_text("utf-8"))
+    sentences = [
+        ast.get_docstring(node) or ""
+        for node in ast.walk(stub)
+        if isinstance(node, ast.FunctionDef)
+        and any(isinstance(of, ast.Name) and of.id == "property" for of in node.decorator_list)
+    ]
+    assert sum(":" in sentence for sentence in sentences) > 50
+    mangled = [
+        sentence
+        for sentence in sentences
+        if ":type:" in str(napoleon.GoogleDocstring(sentence, napoleon.Config(), what="attribute", name="it"))
+    ]
+    assert mangled == []
 
 
 def test_the_figures_of_the_front_page_are_those_of_the_readme() -> None:

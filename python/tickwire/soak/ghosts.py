@@ -29,19 +29,25 @@ class Walker:
 class Walkers:
     """The world of the server that there is now."""
 
-    def __init__(self, server: tw.Server, rng: Random, born: int = 0) -> None:
+    def __init__(
+        self, server: tw.Server, rng: Random, born: int = 0, kind: type[Walker] = Walker
+    ) -> None:
         self.server = server
         self.rng = rng
         self.alive: list[Walker] = []
         self.born = born
+        self.kind = kind
+
+    def spawn(self, owner: tw.ClientHandle | None) -> None:
+        """One more walker."""
+        self.born += 1
+        self.alive.append(self.server.world.spawn(self.kind(number=self.born), owner=owner))
 
     def live(self, handles: list[tw.ClientHandle]) -> None:
         """One tick of it."""
         rng, world = self.rng, self.server.world
         if len(self.alive) < MOST and rng.random() < SPAWNS:
-            self.born += 1
-            owner = rng.choice([None, *handles])
-            self.alive.append(world.spawn(Walker(number=self.born), owner=owner))
+            self.spawn(rng.choice([None, *handles]))
         if self.alive and rng.random() < ENDS:
             world.despawn(self.alive.pop(rng.randrange(len(self.alive))))
         for walker in self.alive:
@@ -101,14 +107,14 @@ class Picture:
                 if event.old.get("steps", self.steps[walker]) != self.steps[walker]:
                     self.fail(f"walker {walker.number} was not at step {event.old['steps']} before")
                 self.steps[walker] = walker.steps
-        there = self.client.world.objects(Walker)
+        there = self.client.world.objects(walkers.kind)
         if set(there) != self.steps.keys():
             self.fail(f"there are {len(there)} walkers, and {len(self.steps)} were reported")
 
     def agrees(self, walkers: Walkers, handle: tw.ClientHandle) -> bool:
         """Whether the client sees the world as it is."""
         world = self.client.world
-        mine = sorted(seen(walker, world.owns(walker)) for walker in world.objects(Walker))
+        mine = sorted(seen(walker, world.owns(walker)) for walker in world.objects(walkers.kind))
         return mine == walkers.shown(handle)
 
     def fail(self, what: str) -> None:
