@@ -505,12 +505,12 @@ impl Protocol {
     }
 }
 
+/// Message classes and channels.
+type Declared<'py> = (Vec<Bound<'py, PyAny>>, Vec<Py<Channel>>);
+
 /// The classes of the library's own messages if clients may ask for chunks, and the channels with one for these.
 /// Channels taken from such a protocol include that one already.
-fn with_pulls<'py>(
-    py: Python<'py>,
-    mut channels: Vec<Py<Channel>>,
-) -> PyResult<(Vec<Bound<'py, PyAny>>, Vec<Py<Channel>>)> {
+fn with_pulls<'py>(py: Python<'py>, mut channels: Vec<Py<Channel>>) -> PyResult<Declared<'py>> {
     let mut config = ChannelConfig {
         name: PULL_CHANNEL.into(),
         send_queue: PULL_QUEUE,
