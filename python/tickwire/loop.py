@@ -28,7 +28,7 @@ NAP = 0.05
 VIRTUAL_STEP = 0.01
 """Seconds of virtual time between two steps of an endpoint that lingers."""
 
-PATIENCE = 1.0
+MAX_WAIT = 1.0
 """Seconds for which a body may let a Ctrl-C wait. After them it hangs, or the loop was left and is kept."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -308,7 +308,7 @@ class Stop:
             Stop._restore()
 
     def _hangs(self) -> bool:
-        return self.handed_out is not None and time.monotonic() - self.handed_out > PATIENCE
+        return self.handed_out is not None and time.monotonic() - self.handed_out > MAX_WAIT
 
     @staticmethod
     def _restore() -> None:

@@ -1,4 +1,4 @@
-//! Whether there is memory for what a packet brings: see [`Held`](crate::transport::stream::Held).
+//! Whether there is memory for what a packet brings: see [`HeldMemory`](crate::transport::stream::HeldMemory).
 
 use super::Streams;
 use crate::transport::framing::native::Packet;

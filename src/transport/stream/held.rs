@@ -27,21 +27,21 @@ pub struct Pool(AtomicUsize);
 
 /// The memory that one peer holds.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldMemory {
     messages: usize,
     packets: usize,
     limit: usize,
     pool: Arc<Pool>,
 }
 
-impl Held {
+impl HeldMemory {
     pub(crate) fn new(protocol: &Protocol, pool: Arc<Pool>) -> Self {
         let windows = protocol.channels().iter().map(|channel| match channel.kind {
             ChannelKind::Reliable { receive_bytes, .. } => receive_bytes,
             _ => 0,
         });
         let limit = windows.fold(LIMIT, usize::saturating_add);
-        Held { messages: 0, packets: 0, limit, pool }
+        HeldMemory { messages: 0, packets: 0, limit, pool }
     }
 
     /// Whether this much more may be held.
@@ -88,7 +88,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldMemory {
     fn drop(&mut self) {
         self.set(0, 0);
     }
@@ -101,14 +101,17 @@ fn above_share(bytes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::protocol::ChannelConfig;
+    use crate::transport::protocol::{Body, ChannelConfig, MessageType};
+    use crate::wire::Schema;
 
     #[test]
     fn a_peer_has_its_share_even_where_others_have_taken_the_pool() {
-        let protocol = Protocol::new(Vec::new(), vec![ChannelConfig::reliable_ordered()]).unwrap();
+        let body = Body::Declared(Schema::new([]).unwrap());
+        let types = vec![MessageType { name: "Ready".into(), body }];
+        let protocol = Protocol::new(types, vec![ChannelConfig::reliable_ordered()]).unwrap();
         let pool = Arc::new(Pool::default());
         let hold = |bytes: usize| {
-            let mut held = Held::new(&protocol, pool.clone());
+            let mut held = HeldMemory::new(&protocol, pool.clone());
             held.change_messages(0, bytes);
             held
         };
@@ -117,7 +120,7 @@ mod tests {
         assert!(!one.has_room(1), "its limit");
         let honest = hold(SHARE / 2);
         assert!(honest.has_room(limit - SHARE / 2), "one peer can't take the pool");
-        let mut others: Vec<Held> = (1..POOL / (limit - SHARE)).map(|_| hold(limit)).collect();
+        let mut others: Vec<HeldMemory> = (1..POOL / (limit - SHARE)).map(|_| hold(limit)).collect();
         assert!(!honest.has_room(limit - SHARE / 2) && honest.has_room(SHARE / 2));
         others.pop();
         assert!(honest.has_room(limit - SHARE / 2), "a connection that ends gives back its part");

@@ -3,7 +3,7 @@
 //! Promises: a stream that had nothing to send, to credit or to be read isn't visited again before something is given
 //! to it: most of many are idle in a tick, and far from the processor's cache.
 
-use super::held::{Held, Pool};
+use super::held::{HeldMemory, Pool};
 use super::reliable::Reliable;
 use super::scheduler::Scheduler;
 use super::{CreditMark, Fate, Offer, Receiving, ResendTimer, SendContext, Sending, Stream, WindowViolation};
@@ -45,7 +45,7 @@ pub(crate) struct Streams {
     pub(super) lanes: Box<[Lane]>,
     pub(super) scheduler: Scheduler,
     /// The memory of what the application has not taken.
-    pub(crate) held: Held,
+    pub(crate) held: HeldMemory,
     /// May have something to send, now or later.
     pub(super) busy: Set,
     /// May have something to do at the end of a tick.
@@ -154,7 +154,7 @@ impl Streams {
         Streams {
             lanes,
             scheduler: Scheduler::default(),
-            held: Held::new(protocol, pool),
+            held: HeldMemory::new(protocol, pool),
             busy: none,
             ticking: none,
             unread: none,
