@@ -10,7 +10,7 @@ TOPICS: dict[str, tuple[str, str]] = {
     "Messages and fields": (
         "Classes of messages, and what a field may hold.",
         "message Message BlockMessage MessageFactory default FieldType bits ranged u8 u16 u32 u64 "
-        "u128 i8 i16 i32 i64 f32 f64 quantized fixed angle flags text wide_text data raw network_id "
+        "u128 i8 i16 i32 i64 f32 f64 press quantized fixed angle flags text wide_text data raw network_id "
         "up_to sparse common vec2 vec3 unit_vector quaternion signed_quaternion transform Vec2 Vec3 "
         "Quaternion Transform converted register Stream Schema",
     ),

@@ -155,6 +155,7 @@ __all__ = [
     "optional_of",
     "pack",
     "payload",
+    "pressed",
     "quantized",
     "quaternion",
     "ranged",
@@ -361,6 +362,9 @@ def uint128() -> FieldType:
 
 def boolean() -> FieldType:
     """True or False, in one bit."""
+
+def pressed() -> FieldType:
+    """A key press, in one bit: see :data:`press`."""
 
 def float32() -> FieldType:
     """A float in 32 bits."""
@@ -3366,7 +3370,8 @@ class Client(Generic[_P]):
         """Sends an input, once a tick, and returns the ticks that it is for: those after the last
         input's up to :attr:`Clock.input_tick`. Usually one tick; several if the client ticks less
         often than the server; none if the tick has its input already, which stays, or the time
-        isn't known yet. After a silence of more than 16 ticks those between have none. It goes
+        isn't known yet. The first of its ticks has its presses (:data:`press`), and those of frames
+        that had no tick. After a silence of more than 16 ticks those between have none. It goes
         out with the next flush, and again in some packets after that until the server has it.
 
         Args:

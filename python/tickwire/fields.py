@@ -39,6 +39,7 @@ from tickwire._core import (
     float32,
     float64,
     network_id,
+    pressed,
     quantized,
     quaternion,
     ranged,
@@ -80,6 +81,7 @@ __all__ = [
     "linear",
     "network_id",
     "owner_only",
+    "press",
     "quantized",
     "quaternion",
     "ranged",
@@ -129,6 +131,12 @@ f32: TypeAlias = Annotated[float, float32()]
 """A float in single precision, 32 bits."""
 f64: TypeAlias = Annotated[float, float64()]
 """A float in double precision, 64 bits: what a plain ``float`` is too."""
+
+press: TypeAlias = Annotated[bool, pressed()]
+"""A key press in an input, in 1 bit: a bool that the server reads as true in one tick only.
+
+A press in a frame without a tick goes into the next input. Neither a frame of several ticks nor a missing
+input repeats it."""
 
 Vec2: TypeAlias = tuple[float, float]
 """x, y; :func:`vec2` gives the range."""

@@ -111,20 +111,18 @@ class Prediction(Generic[_S, _M]):
 
     def advance(self, client: Client[Any] | Redialler[Any], move: _M, ghost: object | None = None) -> range:
         """One tick of a client: sends the move, predicts it, and compares with the client's own ghost if any.
-        It predicts with the move as the server reads it, whose numbers are rounded to its fields.
+        It predicts with the move as the server reads it: its numbers are rounded to its fields, and only the
+        first of several ticks has its presses.
 
         Gives the ticks that the move is for, which may be none: see :meth:`Client.send_input`.
 
         Raises:
             PredictionError: the step raised, or returned what is no state. The move is sent then, and kept.
         """
-        ticks = client.send_input(move)
-        # The server steps with what it reads, and so must this side.
-        move = client._rounded(move) if ticks else move  # type: ignore
-        delay = client.clock.delay
+        ticks, moves = client._send_input(move)  # type: ignore[union-attr]
         if ghost is not None and (tick := client.tick_of(ghost)) is not None:
             self.correct(tick, ghost)
-        self.run(ticks, move, delay=delay)
+        self._run(zip(ticks, moves, strict=True), client.clock.delay)
         return ticks
 
     def run(self, ticks: Iterable[int], move: _M, *, delay: int = 0) -> None:
@@ -134,8 +132,11 @@ class Prediction(Generic[_S, _M]):
             PredictionError: the step raised, or returned what is no state. Moves and states are kept, and the
                 ticks are run with the next call.
         """
+        self._run(((tick, move) for tick in ticks), delay)
+
+    def _run(self, moves: Iterable[tuple[int, _M]], delay: int) -> None:
         oldest = newest = None
-        for tick in ticks:
+        for tick, move in moves:
             self._moves[tick] = move
             oldest, newest = tick if oldest is None else oldest, tick
         if newest is None or oldest is None or self.state is None:

@@ -86,6 +86,7 @@ log = logging.getLogger("tickwire")
 _P = TypeVar("_P")
 _A = ParamSpec("_A")
 _R = TypeVar("_R")
+_M = TypeVar("_M")
 
 
 class Redialler(Generic[_P]):
@@ -403,8 +404,8 @@ class Redialler(Generic[_P]):
         """Like :meth:`Client.send_input`."""
         return self._client.send_input(input)
 
-    def _rounded(self, input: object, /) -> object:  # noqa: A002 - as Client's
-        return self._client._rounded(input)  # type: ignore[attr-defined]
+    def _send_input(self, input: _M, /) -> tuple[range, list[_M]]:  # noqa: A002 - as Client's
+        return self._client._send_input(input)  # type: ignore[attr-defined, no-any-return]
 
     def seen(self, tick: float, /) -> None:
         """Like :meth:`Client.seen`."""

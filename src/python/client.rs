@@ -333,7 +333,8 @@ impl Client {
     /// Sends an input, once a tick, and returns the ticks that it is for: those after the last
     /// input's up to :attr:`Clock.input_tick`. Usually one tick; several if the client ticks less
     /// often than the server; none if the tick has its input already, which stays, or the time
-    /// isn't known yet. After a silence of more than 16 ticks those between have none. It goes
+    /// isn't known yet. The first of its ticks has its presses (:data:`press`), and those of frames
+    /// that had no tick. After a silence of more than 16 ticks those between have none. It goes
     /// out with the next flush, and again in some packets after that until the server has it.
     ///
     /// Args:
@@ -348,10 +349,13 @@ impl Client {
         time::send_input(self, input)
     }
 
-    /// Rounds an input as the server reads it.
+    /// As ``send_input``, and what the server reads for each of the ticks.
     #[pyo3(signature = (input, /))]
-    fn _rounded<'py>(&self, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        time::rounded(self, input)
+    fn _send_input<'py>(
+        &self,
+        input: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyRange>, Vec<Bound<'py, PyAny>>)> {
+        time::send_input_read(self, input)
     }
 
     /// Notes which tick of the server the player sees from now on, as where others are drawn: inputs carry it, to 1/256.

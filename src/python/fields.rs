@@ -92,7 +92,7 @@ fn natural<'py>(py: Python<'py>, kind: &Kind) -> PyResult<(Bound<'py, PyAny>, Bo
     let int = py.get_type::<PyInt>();
     let float = |value: f64| (PyFloat::new(py, value).into_any(), py.get_type::<PyFloat>());
     Ok(match *kind {
-        Kind::Bool => (PyBool::new(py, false).to_owned().into_any(), py.get_type::<PyBool>()),
+        Kind::Bool | Kind::Press => (PyBool::new(py, false).to_owned().into_any(), py.get_type::<PyBool>()),
         Kind::Ranged { lo, hi } => (nearest(lo, 0, hi).into_pyobject(py)?.into_any(), int),
         Kind::Quantized { lo, hi, .. } | Kind::Angle { lo, hi, .. } => float(nearest(lo, 0.0, hi)),
         Kind::Fixed { lo, hi, .. } => float(nearest(lo as f64, 0.0, hi as f64)),
@@ -276,6 +276,12 @@ pub(crate) fn uint128(py: Python<'_>) -> PyResult<FieldType> {
 #[pyfunction]
 pub(crate) fn boolean(py: Python<'_>) -> PyResult<FieldType> {
     FieldType::plain(py, Kind::Bool, "boolean()".into())
+}
+
+/// A key press, in one bit: see :data:`press`.
+#[pyfunction]
+pub(crate) fn pressed(py: Python<'_>) -> PyResult<FieldType> {
+    FieldType::plain(py, Kind::Press, "pressed()".into())
 }
 
 /// A float in 32 bits.

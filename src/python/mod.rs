@@ -96,7 +96,7 @@ pub mod module {
     #[pymodule_export]
     use super::fields::{
         FieldType, angle, bits, boolean, common_of, converted_of, data, enum_of, fixed, flags, flags_of,
-        float32, float64, items_of, list_of, literal_of, map_of, nested_of, network_id, optional_of,
+        float32, float64, items_of, list_of, literal_of, map_of, nested_of, network_id, optional_of, pressed,
         quantized, quaternion, ranged, raw, set_of, signed_quaternion, sparse_of, text, transform, tuple_of,
         uint128, union_of, unit_vector, vec2, vec3, wide_text,
     };

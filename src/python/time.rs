@@ -1,5 +1,7 @@
 //! Inputs and the server's time for Python: a client's clock, a server's inputs.
 
+use core::ops::Range;
+
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PyRange};
@@ -26,7 +28,7 @@ use crate::timeline::packet::{MAX_INPUT_BITS, MAX_INPUTS};
 use crate::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig};
 use crate::transport::protocol::ServerTime;
 use crate::transport::{Body, MessageType};
-use crate::wire::BitReader;
+use crate::wire::{BitReader, Encoded};
 
 /// The maximum of a server's ticks a second.
 const MAX_RATE: u32 = 1_000;
@@ -116,8 +118,8 @@ fn player<T>(client: &Client, work: impl FnOnce(&mut Player, Instant) -> T) -> P
     })
 }
 
-/// Sends an input: [`Client::send_input`].
-pub(super) fn send_input<'py>(client: &Client, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyRange>> {
+/// Sends an input, and gives its ticks and what each of them carries: [`Client::send_input`].
+fn stamp(client: &Client, input: &Bound<'_, PyAny>) -> PyResult<(Range<u32>, Vec<Encoded>)> {
     let protocol = client.endpoint.protocol.get();
     let class = protocol.input_class.as_ref().ok_or_else(no_inputs)?;
     if !input.get_type().is(class.class()) {
@@ -128,19 +130,37 @@ pub(super) fn send_input<'py>(client: &Client, input: &Bound<'py, PyAny>) -> PyR
         )));
     }
     let encoded = class.encode(input)?;
-    let ticks = player(client, |player, now| player.stamp(now, &encoded))?;
+    player(client, |player, now| {
+        let ticks = player.stamp(now, &encoded);
+        let carried = player.newest(ticks.len()).cloned().collect();
+        (ticks, carried)
+    })
+}
+
+/// Sends an input: [`Client::send_input`].
+pub(super) fn send_input<'py>(client: &Client, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyRange>> {
+    let (ticks, _) = stamp(client, input)?;
     PyRange::new(input.py(), ticks.start as isize, ticks.end as isize)
 }
 
-/// An input rounded to its fields as the server reads it, for clients that run the same step.
-pub(super) fn rounded<'py>(client: &Client, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let protocol = client.endpoint.protocol.get();
-    let class = protocol.input_class.as_ref().ok_or_else(no_inputs)?;
+/// Sends an input, and gives its ticks with the inputs that the server reads for them: rounded to their fields, and
+/// only the first with presses.
+pub(super) fn send_input_read<'py>(
+    client: &Client,
+    input: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyRange>, Vec<Bound<'py, PyAny>>)> {
+    let py = input.py();
+    let (ticks, carried) = stamp(client, input)?;
+    let class = client.endpoint.protocol.get().input_class.as_ref().ok_or_else(no_inputs)?;
     let schema = class.schema().ok_or_else(no_inputs)?;
-    let (encoded, mut body) = (class.encode(input)?, Vec::new());
-    let read = schema.get().core.read(&mut BitReader::new(encoded.bytes()), &mut body);
-    read.map_err(|error| PyValueError::new_err(error.to_string()))?;
-    class.decode(input.py(), &body, None, None)
+    let read = |encoded: &Encoded| {
+        let mut body = Vec::new();
+        let read = schema.get().core.read(&mut BitReader::new(encoded.bytes()), &mut body);
+        read.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        class.decode(py, &body, None, None)
+    };
+    let inputs = carried.iter().map(read).collect::<PyResult<_>>()?;
+    Ok((PyRange::new(py, ticks.start as isize, ticks.end as isize)?, inputs))
 }
 
 /// Notes the tick that the player sees: [`Client::seen`].

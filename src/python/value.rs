@@ -27,7 +27,7 @@ impl Takes {
     /// The objects for fields of this kind; none if the kind is more than one builtin object.
     pub(super) fn of(kind: &Kind) -> Option<Self> {
         Some(match *kind {
-            Kind::Bool => Takes::Bool,
+            Kind::Bool | Kind::Press => Takes::Bool,
             Kind::Bits { bits } if bits < 64 => Takes::Int,
             Kind::Ranged { lo, hi } if lo >= i64::MIN.into() && hi <= i64::MAX.into() => Takes::Int,
             Kind::Flags { ref names } if names.len() < 64 => Takes::Int,

@@ -1,8 +1,12 @@
 //! One client's inputs on the server, by tick.
 //!
 //! Promises: each input is taken once, and memory is bounded by a ring. Refuses, each under a counter's name, inputs
-//! for past ticks, for ticks too far ahead, and for ticks that have one already.
+//! for past ticks, for ticks too far ahead, and for ticks that have one already. The presses of a late or skipped
+//! input go to the next tick's.
 
+use std::sync::Arc;
+
+use super::presses::Presses;
 use crate::store::counters::counters;
 
 /// How many ticks an input may be ahead of the current one, and for how many past ticks the outcome is kept.
@@ -93,6 +97,8 @@ pub struct InputBuffer {
     in_a_row: u32,
     /// Some tick had an input.
     has_begun: bool,
+    /// Of late and skipped inputs.
+    presses: Presses,
     counters: InputCounters,
 }
 
@@ -100,8 +106,8 @@ pub struct InputBuffer {
 const SLOTS: u32 = 2 * MAX_AHEAD;
 
 impl InputBuffer {
-    /// A buffer without inputs; `last` is the tick that ran last.
-    pub fn new(last: u32, policy: MissingPolicy) -> Self {
+    /// A buffer without inputs; `last` is the tick that ran last, `presses` are the offsets of presses in a row.
+    pub fn new(last: u32, policy: MissingPolicy, presses: Arc<[usize]>) -> Self {
         InputBuffer {
             slots: vec![
                 RingPlace { tick: 0, slot: Slot::Empty, input: Vec::new(), view: None };
@@ -113,6 +119,7 @@ impl InputBuffer {
             newest_view: None,
             in_a_row: 0,
             has_begun: false,
+            presses: Presses::new(presses),
             counters: InputCounters::default(),
         }
     }
@@ -148,6 +155,7 @@ impl InputBuffer {
             // Empty: the tick is from before the buffer began.
             Slot::Ran(InputState::Missing) | Slot::Empty => {
                 place.slot = Slot::Ran(InputState::Late);
+                self.presses.keep(input);
                 self.counters.late += 1;
                 false
             }
@@ -166,6 +174,7 @@ impl InputBuffer {
             let place = &mut self.slots[(passed % SLOTS) as usize];
             if place.tick == passed && place.slot == Slot::Full {
                 place.slot = Slot::Ran(InputState::Here);
+                self.presses.keep(&place.input);
                 self.counters.skipped += 1;
             }
         }
@@ -174,6 +183,7 @@ impl InputBuffer {
         if place.tick == tick && place.slot == Slot::Full {
             place.slot = Slot::Ran(InputState::Here);
             core::mem::swap(&mut self.newest, &mut place.input);
+            self.presses.release(&mut self.newest);
             (self.newest_view, self.has_begun, self.in_a_row) = (place.view, true, 0);
             self.counters.here += 1;
             return TickInput { state: InputState::Here, input: Some(&self.newest), view: self.newest_view };
@@ -189,6 +199,8 @@ impl InputBuffer {
             && self.in_a_row <= limit
         {
             self.counters.repeated += 1;
+            self.presses.clear(&mut self.newest);
+            self.presses.release(&mut self.newest);
             taken.input = Some(&self.newest);
             // The player's view advances with the ticks.
             taken.view = self.newest_view.map(|view| view + (u64::from(self.in_a_row) << 8));
@@ -230,7 +242,7 @@ mod tests {
     }
 
     fn buffer() -> InputBuffer {
-        InputBuffer::new(10, MissingPolicy::Repeat { limit: 2 })
+        InputBuffer::new(10, MissingPolicy::Repeat { limit: 2 }, Arc::new([]))
     }
 
     #[test]
@@ -287,9 +299,33 @@ mod tests {
     }
 
     #[test]
+    fn a_press_runs_once_whether_it_is_repeated_late_or_skipped() {
+        let mut buffer = InputBuffer::new(10, MissingPolicy::Repeat { limit: 2 }, Arc::new([1]));
+        let mut run = |buffer: &mut InputBuffer, tick| taken(buffer, tick).1.map(<[u8]>::to_vec);
+        buffer.insert(11, &[7, 1], None);
+        assert_eq!(run(&mut buffer, 11), Some(vec![7, 1]));
+        assert_eq!(run(&mut buffer, 12), Some(vec![7, 0]), "repeated without the press");
+        buffer.insert(12, &[8, 1], None);
+        buffer.insert(12, &[8, 1], None);
+        assert_eq!(run(&mut buffer, 13), Some(vec![7, 1]), "the late press");
+        buffer.insert(13, &[8, 1], None);
+        buffer.insert(14, &[9, 0], None);
+        assert_eq!(run(&mut buffer, 14), Some(vec![9, 1]));
+        buffer.insert(15, &[9, 1], None);
+        buffer.insert(16, &[9, 0], None);
+        assert_eq!(run(&mut buffer, 16), Some(vec![9, 1]), "of the tick that was skipped");
+        assert_eq!(run(&mut buffer, 17), Some(vec![9, 0]));
+        assert_eq!((run(&mut buffer, 18), run(&mut buffer, 19)), (Some(vec![9, 0]), None));
+        buffer.insert(19, &[9, 1], None);
+        assert_eq!(run(&mut buffer, 20), None, "it waits for an input");
+        buffer.insert(21, &[9, 0], None);
+        assert_eq!(run(&mut buffer, 21), Some(vec![9, 1]));
+    }
+
+    #[test]
     fn each_input_is_taken_once_whatever_comes() {
         let mut rng = Rng::seeded(3);
-        let mut buffer = InputBuffer::new(0, MissingPolicy::None);
+        let mut buffer = InputBuffer::new(0, MissingPolicy::None, Arc::new([]));
         let (mut tick, mut count) = (0, 0);
         for _ in 0..20_000 {
             for _ in 0..rng.next_u64() % 4 {

@@ -18,11 +18,19 @@ const QUANTILE: usize = 100;
 const LOOK_EVERY: f64 = 0.1;
 /// Margin above what was needed, in ticks.
 const SPARE: f64 = 0.25;
+/// The lead falls only once it is this many ticks too long.
+const DEAD_BAND: f64 = 0.25;
 /// How much faster time may run while inputs come late, and how much slower while they come early.
 const QUICKER: f64 = 0.1;
 const SLOWER: f64 = 0.03;
 /// The fraction of inputs that may be late because all their first copies were lost.
 const MAX_LOST: f64 = 0.004;
+
+/// How many packets the loss is an average of. Over 200, a loss of 5 % crossed the bound of another repetition, which
+/// is a tick of lead, several times a minute.
+const LOSS_OVER: u32 = 1000;
+/// Packets that count as delivered before the first.
+const FIRST_FATES: u32 = 100;
 
 /// The bounds of a lead.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +55,8 @@ pub struct InputLead {
     looked: f64,
     /// The fraction of packets that were lost.
     loss: f64,
+    /// How many packets that is of, up to [`LOSS_OVER`].
+    fates: u32,
     /// Ticks from one packet of inputs to the next, smoothed.
     interval: f64,
     shown: Option<(f64, f64)>,
@@ -63,6 +73,8 @@ impl InputLead {
             target: None,
             looked: f64::MIN,
             loss: 0.0,
+            // The first loss alone must not count as one of many.
+            fates: FIRST_FATES,
             interval: 1.0,
             shown: None,
         }
@@ -93,7 +105,8 @@ impl InputLead {
     /// A packet of inputs was delivered or lost.
     pub fn handle_fate(&mut self, delivered: bool) {
         let sample = if delivered { 0.0 } else { 1.0 };
-        self.loss += (sample - self.loss) / 200.0;
+        self.fates = (self.fates + 1).min(LOSS_OVER);
+        self.loss += (sample - self.loss) / f64::from(self.fates);
     }
 
     /// A packet covers this many more ticks than the one before.
@@ -137,7 +150,9 @@ impl InputLead {
         };
         let ticks = (local - *at) * rate;
         if ticks > 0.0 {
-            *lead += (target - *lead).clamp(-SLOWER * ticks, QUICKER * ticks);
+            // Slightly too long a lead is kept: each change shifts the frames against the ticks.
+            let off = if (-DEAD_BAND..0.0).contains(&(target - *lead)) { 0.0 } else { target - *lead };
+            *lead += off.clamp(-SLOWER * ticks, QUICKER * ticks);
             *at = local;
         }
     }

@@ -20,6 +20,7 @@ pub mod lead;
 pub mod packet;
 pub mod player;
 pub mod playout;
+mod presses;
 pub mod referee;
 
 pub use clock::ServerClock;

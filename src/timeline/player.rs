@@ -3,15 +3,18 @@
 //! Promises: each tick has at most one input, and ticks rise; the queue is bounded. A payload goes out when there is
 //! a new input, when one may be lost, and otherwise now and then to keep the clock right.
 
+use core::iter;
 use core::ops::Range;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::clock::ServerClock;
 use super::lead::{InputLead, LeadConfig};
 use super::packet::{HEADER_BITS, InputHeader, MAX_BUSY, MAX_HELD, MAX_INPUTS, Report, write_inputs};
+use super::presses::Presses;
 use crate::store::sequence::nearest;
 use crate::time::Instant;
-use crate::wire::{BitWriter, Encoded};
+use crate::wire::{BitReader, BitWriter, Encoded, Schema};
 
 /// Inputs that wait for an ack, at most.
 const MAX_WAITING: usize = 128;
@@ -19,6 +22,9 @@ const MAX_WAITING: usize = 128;
 const MAX_TICK: f64 = (u32::MAX - 1) as f64;
 /// How many ticks one input may fill if the client ticks seldom; after a longer gap the ticks in between have none.
 const MAX_FILL: u32 = MAX_INPUTS as u32;
+/// A frame gets as many ticks as the frame before until it is this fraction of a tick behind the next one, so a clock
+/// that wavers at the boundary between two ticks doesn't give none to one frame and two to another.
+const HOLD: f64 = 0.5;
 /// Seconds between payloads that only ask for the time.
 const ASK_EVERY: f64 = 0.25;
 /// This many payloads at the beginning ask for the time in every tick.
@@ -36,11 +42,8 @@ pub struct PlayerConfig {
 #[derive(Clone, Copy, Debug)]
 struct SentPayload {
     at: Instant,
-    /// For its newest input: the server's tick by our clock when it was stamped, how far ahead it was stamped, and
-    /// its own tick.
+    /// The server's tick by our clock when its newest input was stamped.
     clock: Option<f64>,
-    ahead: f64,
-    head: Option<u32>,
 }
 
 /// A client's time and inputs.
@@ -55,8 +58,14 @@ pub struct Player {
     /// Inputs, rising by tick.
     waiting: VecDeque<(u32, Encoded)>,
     stamped: Option<u32>,
-    /// For the newest input: the clock and the lead at which it was stamped.
-    stamp: (f64, f64),
+    /// The clock when the newest input was stamped.
+    stamped_clock: f64,
+    /// How many ticks the newest input is for.
+    fill: u32,
+    /// The tick, with its fraction, at which the last input was given, whether or not it was stamped.
+    given: Option<f64>,
+    /// The client's frame in ticks, smoothed.
+    frame: f64,
     in_payload: Option<u32>,
     last_payload: Option<Instant>,
     view: Option<u64>,
@@ -69,13 +78,16 @@ pub struct Player {
     acked: Option<u32>,
     /// Ticks between the server taking inputs and sending.
     busy: f64,
-    input_bits: usize,
+    input: Option<Arc<Schema>>,
+    /// Presses that were given since the newest input was stamped.
+    presses: Presses,
     restarts: u64,
 }
 
 impl Player {
-    /// A new client; its server has this many ticks a second, and inputs have at most this many bits.
-    pub fn new(rate: f64, config: PlayerConfig, input_bits: usize) -> Self {
+    /// A new client; its server has this many ticks a second, and inputs this schema.
+    pub fn new(rate: f64, config: PlayerConfig, input: Option<Arc<Schema>>) -> Self {
+        let presses = input.as_ref().map(|schema| schema.presses()).unwrap_or_default();
         Player {
             clock: ServerClock::new(rate),
             lead: InputLead::new(config.lead),
@@ -85,7 +97,10 @@ impl Player {
             asked: 0,
             waiting: VecDeque::new(),
             stamped: None,
-            stamp: (0.0, 0.0),
+            stamped_clock: 0.0,
+            fill: 1,
+            given: None,
+            frame: 1.0,
             in_payload: None,
             last_payload: None,
             view: None,
@@ -94,14 +109,15 @@ impl Player {
             changed: 0,
             acked: None,
             busy: 0.0,
-            input_bits,
+            input,
+            presses: Presses::new(presses.into()),
             restarts: 0,
         }
     }
 
     /// Starts again, with another server.
     pub fn reset(&mut self) {
-        *self = Player::new(self.clock.rate(), self.config, self.input_bits);
+        *self = Player::new(self.clock.rate(), self.config, self.input.take());
     }
 
     /// Sets new settings, from the next input on.
@@ -166,27 +182,73 @@ impl Player {
     // --- inputs ------------------------------------------------------------------------------------------
 
     /// Stamps an input for the ticks after the last input's up to now: none if this tick has one already or the time
-    /// isn't known, several if the client ticks seldom.
+    /// isn't known, several if the client ticks seldom. The first of them has its presses, and those of inputs that
+    /// were for no tick.
     pub fn stamp(&mut self, now: Instant, input: &Encoded) -> Range<u32> {
-        self.advance(now);
-        let Some((clock, ahead)) = self.ahead(now) else { return 0..0 };
-        let tick = (clock + ahead).min(MAX_TICK) as u32;
-        let first = match self.stamped {
-            Some(stamped) if tick <= stamped => return tick..tick,
-            Some(stamped) if tick - stamped <= MAX_FILL => stamped + 1,
-            _ => tick,
-        };
-        for tick in first..=tick {
+        let ticks = self.due(now);
+        let Some((first, rest)) = self.with_presses(input, ticks.is_empty()) else { return ticks };
+        for (tick, input) in ticks.clone().zip(iter::once(first).chain(iter::repeat(rest))) {
             if self.waiting.len() == MAX_WAITING {
                 self.waiting.pop_front();
             }
-            self.waiting.push_back((tick, input.clone()));
+            self.waiting.push_back((tick, input));
         }
-        self.stamped = Some(tick);
+        self.stamped = Some(ticks.end - 1);
         self.stamped_view = self.view;
-        self.stamp = (clock, ahead);
-        self.lead.note_interval(tick + 1 - first);
+        self.lead.note_interval(ticks.len() as u32);
+        ticks
+    }
+
+    /// The newest inputs, this many of them at most, as they were stamped.
+    pub fn newest(&self, count: usize) -> impl Iterator<Item = &Encoded> {
+        self.waiting.iter().skip(self.waiting.len().saturating_sub(count)).map(|(_, input)| input)
+    }
+
+    /// The ticks of an input that is given now.
+    fn due(&mut self, now: Instant) -> Range<u32> {
+        self.advance(now);
+        let Some((clock, ahead)) = self.ahead(now) else { return 0..0 };
+        let at = clock + ahead;
+        let passed = at - self.given.replace(at).unwrap_or(at);
+        self.frame += (passed.clamp(0.0, f64::from(MAX_FILL)) - self.frame) / 16.0;
+        let tick = at.min(MAX_TICK) as u32;
+        let (first, tick) = match self.stamped {
+            Some(stamped) if tick <= stamped => return tick..tick,
+            Some(stamped) if tick - stamped <= MAX_FILL => {
+                let same = stamped + self.fill;
+                let is_same = (0.0..1.0 + HOLD).contains(&(at - f64::from(same)));
+                (stamped + 1, if is_same { same } else { tick })
+            }
+            _ => (tick, tick),
+        };
+        self.fill = tick + 1 - first;
+        self.stamped_clock = clock;
         first..tick + 1
+    }
+
+    /// An input with all presses that wait, and without any; None if they wait for the next one.
+    fn with_presses(&mut self, input: &Encoded, wait: bool) -> Option<(Encoded, Encoded)> {
+        let schema = self.input.as_ref().filter(|_| !self.presses.is_empty());
+        let mut body = Vec::new();
+        let Some(schema) =
+            schema.filter(|schema| schema.read(&mut BitReader::new(input.bytes()), &mut body).is_ok())
+        else {
+            return (!wait).then(|| (input.clone(), input.clone()));
+        };
+        self.presses.keep(&body);
+        if wait {
+            return None;
+        }
+        let written = |body: &[u8]| {
+            let mut writer = BitWriter::new();
+            // It was read with the same schema.
+            let _ = schema.write_row(body, &mut writer);
+            writer.encoded()
+        };
+        self.presses.clear(&mut body);
+        let rest = written(&body);
+        self.presses.release(&mut body);
+        Some((written(&body), rest))
     }
 
     /// Sets the tick that the player sees from now on, in 1/256.
@@ -209,7 +271,11 @@ impl Player {
         // Slightly early still counts as a tick.
         let again = !self.waiting.is_empty() && passed >= 0.9 * tick;
         let asks = passed >= if self.asked < FIRST_ASKS { 0.9 * tick } else { ASK_EVERY };
-        let bits = if self.waiting.is_empty() { HEADER_BITS } else { HEADER_BITS + self.input_bits };
+        let bits = if self.waiting.is_empty() {
+            HEADER_BITS
+        } else {
+            HEADER_BITS + self.input.as_ref().map_or(0, |schema| schema.max_bits())
+        };
         (is_new || again || asks).then_some(bits)
     }
 
@@ -232,12 +298,8 @@ impl Player {
         let inputs = self.waiting.range(first..).rev().map(|(_, input)| input);
         write_inputs(&header, newest.unwrap_or_default(), inputs, bits, writer);
         let is_first = newest.is_some() && newest > self.in_payload;
-        let (clock, ahead, head) = match (is_first, self.ahead(now)) {
-            (true, _) => (Some(self.stamp.0), self.stamp.1, newest),
-            (false, Some((clock, ahead))) => (Some(clock), ahead, None),
-            (false, None) => (self.clock.tick(now), 0.0, None),
-        };
-        self.sent[usize::from(self.next)] = Some(SentPayload { at: now, clock, ahead, head });
+        let clock = if is_first { Some(self.stamped_clock) } else { self.clock.tick(now) };
+        self.sent[usize::from(self.next)] = Some(SentPayload { at: now, clock });
         self.in_payload = newest.max(self.in_payload);
         (self.last_payload, self.asked) = (Some(now), self.asked.saturating_add(1));
         let number = self.next;
@@ -290,13 +352,10 @@ impl Player {
             }
             let came = f64::from(tick) + busy - (f64::from(*held) + 0.5) / 16.0;
             self.clock.handle_up(now, sent.at, came);
-            // With this lead it would have been just in time. A payload without inputs may lie anywhere between two
-            // ticks.
+            // With this lead it would have been just in time, wherever between two ticks it was given. Its real place
+            // there depends on the lead, so measuring by it made the lead hunt if frames are locked to ticks.
             if let Some(clock) = sent.clock {
-                let need = match sent.head {
-                    Some(head) => sent.ahead - (f64::from(head) - came),
-                    None => came - clock + 1.0,
-                };
+                let need = came - clock + self.frame.min(1.0);
                 self.lead.handle_need(now, need - f64::from(self.config.delay));
             }
         }
@@ -311,7 +370,7 @@ mod tests {
     #[test]
     fn a_server_at_the_last_of_all_ticks_is_followed_without_overflow() {
         let lead = LeadConfig { min: 0.0, max: 60.0, redundancy: 3 };
-        let mut player = Player::new(60.0, PlayerConfig { delay: 64, lead }, 8);
+        let mut player = Player::new(60.0, PlayerConfig { delay: 64, lead }, None);
         let mut input = BitWriter::new();
         input.bits(5, 8);
         let input = input.encoded();

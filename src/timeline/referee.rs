@@ -3,6 +3,8 @@
 //! Promises: a client's ticks affect only its own inputs, within the buffer's bounds; it gets a report at most once a
 //! tick, and only after it sent something.
 
+use std::sync::Arc;
+
 use super::input_buffer::{InputBuffer, InputState, MissingPolicy};
 use super::packet::{InputHeader, MAX_BUSY, MAX_ECHOES, MAX_HELD, Report};
 use crate::store::sequence::nearest;
@@ -42,10 +44,11 @@ pub struct Referee {
 }
 
 impl Referee {
-    /// For a client that has sent nothing yet; `tick` is the one that ran last.
-    pub fn new(tick: u32, policy: MissingPolicy) -> Self {
+    /// For a client that has sent nothing yet; `tick` is the one that ran last, `presses` are the offsets of presses in
+    /// an input's row.
+    pub fn new(tick: u32, policy: MissingPolicy, presses: Arc<[usize]>) -> Self {
         Referee {
-            buffer: InputBuffer::new(tick, policy),
+            buffer: InputBuffer::new(tick, policy, presses),
             echoes: [(0, Instant::ZERO); MAX_ECHOES],
             echo_count: 0,
             newest: None,
@@ -174,7 +177,7 @@ mod tests {
     }
 
     fn referee() -> Referee {
-        Referee::new(99_999, MissingPolicy::None)
+        Referee::new(99_999, MissingPolicy::None, Arc::new([]))
     }
 
     #[test]

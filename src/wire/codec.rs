@@ -73,7 +73,7 @@ impl Codec {
             | Kind::Map { .. }
             | Kind::Union { .. }
             | Kind::Nested { .. } => return Ok(None),
-            Kind::Bool => Codec::Bool,
+            Kind::Bool | Kind::Press => Codec::Bool,
             Kind::Bits { bits } if !(1..=64).contains(&bits) => return Err(ParameterError::Bits { bits }),
             Kind::Bits { bits } => Codec::Unsigned { lo: 0, span: u64::MAX >> (64 - bits), bits },
             Kind::Ranged { lo, hi } if lo > hi => return Err(ParameterError::EmptyRange { lo, hi }),

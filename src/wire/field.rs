@@ -8,6 +8,8 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     Bool,
+    /// A bool of an input that is true in one tick only, however often the input is repeated.
+    Press,
     /// An unsigned integer of 1..=64 bits.
     Bits {
         bits: u32,
@@ -175,7 +177,8 @@ impl fmt::Display for Kind {
     /// their bounds and the last one's number. Names follow their length in bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Kind::Bool => write!(f, "bool"),
+            // A press differs only in who keeps it, not on the wire.
+            Kind::Bool | Kind::Press => write!(f, "bool"),
             Kind::Bits { bits } => write!(f, "bits({bits})"),
             Kind::Ranged { lo, hi } => write!(f, "ranged({lo},{hi})"),
             Kind::Uint128 => write!(f, "uint128"),

@@ -15,7 +15,7 @@
 
 pub use super::node::MAX_DEPTH;
 use super::plain::{self, Group};
-use super::{BitReader, BitSink, Field, Kind, ParameterError, ReadError, ValueError, runs};
+use super::{BitReader, BitSink, Field, Kind, Node, ParameterError, ReadError, ValueError, runs};
 use core::fmt;
 use core::fmt::Write;
 use std::collections::HashSet;
@@ -160,6 +160,16 @@ impl Schema {
     /// An upper bound of a message's bits at any position: 7 for each align, as in the measure.
     pub fn max_bits(&self) -> usize {
         self.max_bits
+    }
+
+    /// The offsets of presses in a row, those of nested messages too.
+    pub fn presses(&self) -> Vec<usize> {
+        let of = |field: &Field| match (field.kind(), field.node()) {
+            (Kind::Press, _) => vec![field.offset()],
+            (_, Node::Nested(schema)) => schema.presses().into_iter().map(|at| field.offset() + at).collect(),
+            _ => Vec::new(),
+        };
+        self.fields.iter().flat_map(of).collect()
     }
 
     /// Reads a message and appends its body to `out`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -295,3 +296,113 @@ def test_a_delay_makes_the_lead_less() -> None:
         (handle,) = server.clients
         assert server.inputs.status(handle).missing < 10
     assert 3 < leads[0] - leads[1] < 5
+
+
+@pytest.mark.parametrize(("line", "most"), [("localhost", 0), ("50 ms", 0), ("100 +- 30 ms, 5 % loss", 6)])
+def test_frames_locked_to_the_ticks_give_one_input_each(line: str, most: int) -> None:
+    """The phase of the frames against the ticks is theirs for good: the lead must not drift across it."""
+    for phase in (0.0, 0.0083):
+        lab = Lab(PROTOCOL, LINES[line])
+        client, lengths = lab.client(), []
+
+        def serve(lab: Lab = lab) -> None:
+            lab.server.receive()
+            list(lab.server.inputs)
+            lab.server.flush()
+
+        def play(client: tw.Client[Any] = client, lengths: list[int] = lengths) -> None:
+            client.receive()
+            lengths.append(len(client.send_input(Move(1))))
+            client.flush()
+
+        lab.every(1 / 60, serve)
+        lab.every(1 / 60, play, phase=phase)
+        lab.run(5)
+        lengths.clear()
+        before = lab.server.inputs.status(lab.server.clients[0])
+        lab.run(60)
+        after = lab.server.inputs.status(lab.server.clients[0])
+        assert sum(length != 1 for length in lengths) <= most
+        assert after.missing - before.missing <= 0.003 * (after.here - before.here)
+
+
+@tw.message
+class Pad:
+    x: Annotated[int, tw.ranged(-1, 1)]
+    jump: tw.press = False
+    turns: tw.press = False
+
+
+@tw.ghost
+class Jumper:
+    x: float = 0.0
+    jumps: tw.u16 = 0
+
+
+@dataclasses.dataclass
+class JumperBody:
+    x: float = 0.0
+    jumps: int = 0
+
+
+def run_pad(body: JumperBody, pad: Pad) -> JumperBody:
+    body.x += pad.x
+    body.jumps += pad.jump
+    return body
+
+
+@pytest.mark.parametrize("line", ["localhost", "50 ms", "100 +- 30 ms, 5 % loss"])
+@pytest.mark.parametrize("frames", [15, 30, 60, 144, 240])
+def test_each_press_runs_in_one_tick(frames: int, line: str) -> None:
+    protocol = tw.Protocol(1, [Chat], ghosts=[Jumper], inputs=Pad, tick_rate=60)
+    lab = Lab(protocol, LINES[line])
+    client, turn, pressed = lab.client(), 0, 0
+    jumps, rows, turns = [0], [0], [0]
+    body = JumperBody()
+    ghost: Jumper | None = None
+    mine = tw.Prediction(run_pad, JumperBody(), tolerance={"x": 0.5, "jumps": 0.5})
+
+    def serve() -> None:
+        nonlocal ghost
+        lab.server.receive()
+        for client, pad in lab.server.inputs:
+            ghost = ghost or lab.server.world.spawn(Jumper(), owner=client)
+            if pad is not None:
+                run_pad(body, pad)
+                ghost.x, ghost.jumps = body.x, body.jumps
+                jumps[0] += pad.jump
+                turns[0] += pad.turns
+        rows[0] += sum(bool(row["jump"]) for row in lab.server.inputs.rows())
+        lab.server.flush()
+
+    def play() -> None:
+        nonlocal turn, pressed
+        client.receive()
+        turn += 1
+        jump = pressed < 16 and turn % (frames // 5) == 0 and turn > 3 * frames
+        pressed += jump
+        mine.advance(client, Pad(1, jump, turn == 4 * frames), client.world.owned(Jumper))
+        client.flush()
+
+    lab.every(1 / 60, serve)
+    lab.every(1 / frames, play, phase=0.005)
+    lab.run(2.5)
+    corrections = mine.corrections
+    lab.run(7.5)
+    assert pressed == 16
+    assert (jumps[0], rows[0], turns[0]) == (16, 16, 1)
+    assert mine.state is not None
+    assert mine.state.jumps == 16
+    if line != "100 +- 30 ms, 5 % loss":
+        assert mine.corrections == corrections
+
+
+def test_a_press_is_a_bool_on_the_wire() -> None:
+    def hash_of(kind: Any) -> int:
+        @tw.message
+        class Keys:
+            jump: kind = False
+
+        return tw.Protocol(1, [Chat], inputs=Keys, tick_rate=60).hash
+
+    assert hash_of(tw.press) == hash_of(bool)
