@@ -264,7 +264,11 @@ impl Line {
                 let hz = act[end] % BY_ARRIVAL;
                 let due = hz > 0 && tick(hz, 7 * end as u64 + flow.phase);
                 if due {
-                    let late = if self.tick_jitter > 0 { self.rng.below(self.tick_jitter * 1_000) * 1_000 } else { 0 };
+                    let late = if self.tick_jitter > 0 {
+                        self.rng.below(self.tick_jitter * 1_000) * 1_000
+                    } else {
+                        0
+                    };
                     flow.late[end] = Some(Instant::from_nanos(self.now.as_nanos() + late));
                 }
                 let late = flow.late[end].take_if(|at| *at <= self.now).is_some();

@@ -154,7 +154,8 @@ pub(crate) fn by_arrival(seed: u64) -> Vec<Row> {
                 let ideal = block as f64 * 8e-6 / mbit + rtt / 1e3;
                 let counters = line.links[0].counters();
                 let dropped = 100.0 * counters.queue_dropped as f64 / counters.sent as f64;
-                let figures = vec![("s", line.took(0)), ("x ideal", line.took(0) / ideal), ("dropped %", dropped)];
+                let figures =
+                    vec![("s", line.took(0)), ("x ideal", line.took(0) / ideal), ("dropped %", dropped)];
                 let case = format!("{ends}: {mbit} Mbit/s, {rtt} ms, {} KiB", block >> 10);
                 rows.push(Row { scene: "by arrival", case, figures });
             }
@@ -166,7 +167,9 @@ pub(crate) fn by_arrival(seed: u64) -> Vec<Row> {
 /// Two blocks of 8 MiB that start together over a link with a queue of one round trip.
 pub(crate) fn two_together(seed: u64) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (ends, act) in [("ticks", [60, 60]), ("ticks to arrival", [60, BY_ARRIVAL]), ("arrival", [BY_ARRIVAL, BY_ARRIVAL])] {
+    for (ends, act) in
+        [("ticks", [60, 60]), ("ticks to arrival", [60, BY_ARRIVAL]), ("arrival", [BY_ARRIVAL, BY_ARRIVAL])]
+    {
         for (mbit, rtt) in [(20.0, 40.0), (50.0, 20.0)] {
             let mut line = Line::new(link(mbit, rtt, rtt), Act(act), 0, seed);
             line.quantum = Duration::from_micros(100);
@@ -183,8 +186,17 @@ pub(crate) fn two_together(seed: u64) -> Vec<Row> {
             let took = [line.took(0), line.took(1)];
             let ideal = 2.0 * (8 << 20) as f64 * 8e-6 / mbit + rtt / 1e3;
             let last = took[0].max(took[1]);
-            let figures = vec![("first s", took[0].min(took[1])), ("last s", last), ("x ideal", last / ideal), ("dropped %", dropped)];
-            rows.push(Row { scene: "two together", case: format!("{ends}: {mbit} Mbit/s, {rtt} ms"), figures });
+            let figures = vec![
+                ("first s", took[0].min(took[1])),
+                ("last s", last),
+                ("x ideal", last / ideal),
+                ("dropped %", dropped),
+            ];
+            rows.push(Row {
+                scene: "two together",
+                case: format!("{ends}: {mbit} Mbit/s, {rtt} ms"),
+                figures,
+            });
         }
     }
     rows
