@@ -59,15 +59,24 @@ bench: $(VENV)/.wheel $(VENV)/.dev
 	cargo bench --manifest-path benches/compare/Cargo.toml --target-dir target --bench renet
 	$(BIN)/python benches/py/run.py
 
-# How soon messages arrive over a lossy link, in virtual time; writes benches/delivery/results.json.
+# How soon messages arrive over a lossy link, in virtual time; writes benches/delivery/results.json. `make delivery
+# ARGS=--kernel`: between network namespaces, where the machine allows it; writes results_kernel.json there.
+ifeq ($(ARGS),--kernel)
+delivery: $(VENV)/.built
+	$(BIN)/python benches/py/kernel.py delivery
+else
 delivery:
 	cargo bench --bench delivery
+endif
 
 # How fast blocks move over bad links, in virtual time; writes benches/links/results.json. `make links ARGS=--real`: over
 # real sockets through the proxy, and over loopback; writes results_real.json there.
 ifeq ($(ARGS),--real)
 links: $(VENV)/.wheel $(VENV)/.dev
 	$(BIN)/python benches/py/links_real.py
+else ifeq ($(ARGS),--kernel)
+links: $(VENV)/.built
+	$(BIN)/python benches/py/kernel.py links
 else
 links:
 	cargo bench --bench links

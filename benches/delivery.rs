@@ -9,6 +9,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 use tickwire::netsim::{Conditions, Link};
+use tickwire::rng::Rng;
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
 use tickwire::transport::{
@@ -36,11 +37,28 @@ struct Case {
 enum Act {
     /// At their ticks, which are at the same times.
     InStep,
-    /// At their ticks; how far apart these are differs from link to link.
+    /// At their ticks, which come late by up to [`LATE`]; how far apart they are differs from link to link.
     OutOfStep,
-    /// Also when something arrives or is due.
-    AtOnce,
+    /// The sender has a thread, which wakes when something arrives or is due; the receiver ticks.
+    Thread,
+    /// Both wake so, and the receiver's game runs at each arrival: as with asyncio.
+    ByArrival,
 }
+
+impl Act {
+    /// Whether this end is awake between ticks.
+    fn is_awake(self, end: usize) -> bool {
+        self == Act::ByArrival || self == Act::Thread && end == 0
+    }
+
+    /// Whether this end has ticks of its own.
+    fn ticks(self, end: usize) -> bool {
+        self != Act::ByArrival || end == 0
+    }
+}
+
+/// Ticks of a busy machine come late by up to this.
+const LATE: Duration = Duration::from_millis(2);
 
 /// Two ends and the links between them.
 struct Line {
@@ -48,7 +66,11 @@ struct Line {
     ends: [Connection; 2],
     links: [Link<Vec<u8>>; 2],
     packets: Packets,
-    wire_bytes: usize,
+    act: Act,
+    /// When an end that is awake has something to do.
+    due: [Instant; 2],
+    /// Sent by each end.
+    wire_bytes: [usize; 2],
 }
 
 impl Line {
@@ -62,15 +84,16 @@ impl Line {
             ends: [end(), end()],
             links: [0, 1].map(|i| Link::new(conditions, seed * 2 + i).unwrap()),
             packets: Packets::new(),
-            wire_bytes: 0,
+            act: case.act,
+            due: [Instant::ZERO; 2],
+            wire_bytes: [0; 2],
         }
     }
 
-    /// When an end that acts at once next has something to do.
-    fn next_event(&self) -> Instant {
-        let arrivals = self.links.iter().filter_map(Link::next_delivery);
-        let deadlines = self.ends.iter().map(Connection::next_deadline);
-        arrivals.chain(deadlines).min().unwrap_or(Instant::NEVER).max(self.now)
+    /// When an end that is awake has something to do.
+    fn next_event(&self, end: usize) -> Instant {
+        let arrival = self.links[1 - end].next_delivery().unwrap_or(Instant::NEVER);
+        arrival.min(self.due[end]).max(self.now)
     }
 
     fn receive(&mut self, end: usize) {
@@ -79,10 +102,17 @@ impl Line {
         }
     }
 
-    fn transmit(&mut self, end: usize) {
-        self.ends[end].transmit(self.now, &mut self.packets);
+    /// Sends what is due, with `tick` what a tick of the game sends.
+    fn transmit(&mut self, end: usize, tick: bool) {
+        self.ends[end].set_awake(self.act.is_awake(end));
+        if tick {
+            self.ends[end].transmit(self.now, &mut self.packets);
+        }
+        if self.act.is_awake(end) {
+            self.due[end] = self.ends[end].transmit_between(self.now, &mut self.packets);
+        }
         for (_, packet) in self.packets.iter() {
-            self.wire_bytes += packet.len() + WIRE_OVERHEAD;
+            self.wire_bytes[end] += packet.len() + WIRE_OVERHEAD;
             self.links[end].send(self.now, packet.to_vec(), packet.len());
         }
         self.packets.clear();
@@ -94,7 +124,7 @@ struct Figures {
     /// Milliseconds from sending to delivery.
     latencies: Vec<f64>,
     sent: usize,
-    wire_bytes: usize,
+    wire_bytes: [usize; 2],
 }
 
 impl Figures {
@@ -125,37 +155,48 @@ fn measure(case: Case) -> Figures {
         let mut line = Line::new(case, seed);
         let protocol = protocol_with(vec![ChannelConfig::new(case.kind)]);
         let mut sent_at = Vec::new();
-        let apart =
-            if case.act == Act::OutOfStep { TICK * seed as u32 / SEEDS as u32 } else { Duration::ZERO };
-        let mut next_ticks = [line.now + TICK, line.now + TICK + apart];
+        let apart = if case.act == Act::InStep { Duration::ZERO } else { TICK * seed as u32 / SEEDS as u32 };
+        let mut rng = Rng::seeded(seed);
+        let mut late = || match case.act {
+            Act::InStep => Duration::ZERO,
+            _ => Duration::from_nanos(rng.below(LATE.as_nanos() as u64)),
+        };
+        let mut due_ticks = [line.now + TICK, line.now + TICK + apart];
+        let mut next_ticks = due_ticks;
         while sent_at.len() < SECONDS * 60 || line.now < sent_at[sent_at.len() - 1] + Duration::from_secs(3) {
-            let next_tick = next_ticks[0].min(next_ticks[1]);
-            line.now = if case.act == Act::AtOnce { next_tick.min(line.next_event()) } else { next_tick };
-            for (end, next_tick) in next_ticks.iter_mut().enumerate() {
-                let ticked = line.now == *next_tick;
-                if !ticked && case.act != Act::AtOnce {
+            let next = |end: usize| match case.act {
+                act if act.is_awake(end) && act.ticks(end) => next_ticks[end].min(line.next_event(end)),
+                act if act.is_awake(end) => line.next_event(end),
+                _ => next_ticks[end],
+            };
+            let next = [next(0), next(1)];
+            line.now = next[0].min(next[1]);
+            for end in 0..2 {
+                let ticked = case.act.ticks(end) && line.now == next_ticks[end];
+                if next[end] > line.now {
                     continue;
                 }
                 line.receive(end);
+                let mut arrived = false;
                 while let Some(received) = line.ends[end].poll_received(0) {
                     let sent: Instant = sent_at[check(&protocol, &received) as usize];
                     figures.latencies.push((line.now - sent).as_secs_f64() * 1000.0);
+                    arrived = true;
                 }
                 if end == 0 && ticked && sent_at.len() < SECONDS * 60 {
                     let message = blob(sent_at.len() as u32, 59);
                     line.ends[0].send(line.now, 0, message, SendOptions::default()).unwrap();
                     sent_at.push(line.now);
                 }
-                if ticked || line.ends[end].next_deadline() <= line.now {
-                    line.transmit(end);
-                }
+                line.transmit(end, ticked || arrived);
                 if ticked {
-                    *next_tick += TICK;
+                    due_ticks[end] += TICK;
+                    next_ticks[end] = due_ticks[end] + late();
                 }
             }
         }
         figures.sent += sent_at.len();
-        figures.wire_bytes += line.wire_bytes;
+        (0..2).for_each(|end| figures.wire_bytes[end] += line.wire_bytes[end]);
     }
     figures
 }
@@ -205,12 +246,13 @@ fn main() {
         println!("{case:<44} {metric:<28} {value:>10} {unit}");
         rows.push(json!({ "case": case, "metric": metric, "value": value, "unit": unit }));
     };
-    let lossless = |act| measure(Case { kind: reliable(1), loss: 0.0, act }).wire_bytes as f64;
-    let lossless = [Act::InStep, Act::OutOfStep, Act::AtOnce].map(lossless);
+    let lossless = |act| measure(Case { kind: reliable(1), loss: 0.0, act }).wire_bytes.iter().sum::<usize>();
+    let lossless = [Act::InStep, Act::OutOfStep, Act::Thread, Act::ByArrival].map(|act| lossless(act) as f64);
     let cases = [
         ("reliable-ordered, ticks in step", 1, Act::InStep),
         ("reliable-ordered, ticks out of step", 1, Act::OutOfStep),
-        ("reliable-ordered, acting at once", 1, Act::AtOnce),
+        ("reliable-ordered, sender on a thread", 1, Act::Thread),
+        ("reliable-ordered, woken by arrival", 1, Act::ByArrival),
         ("reliable-ordered, 2 copies, ticks in step", 2, Act::InStep),
         ("reliable-ordered, 3 copies, ticks in step", 3, Act::InStep),
     ];
@@ -221,7 +263,11 @@ fn main() {
         row(name, "p50", figures.percentile(50.0), "ms");
         row(name, "p99", figures.percentile(99.0), "ms");
         row(name, "p99.9", figures.percentile(99.9), "ms");
-        row(name, "bytes over lossless", figures.wire_bytes as f64 / lossless[act as usize], "ratio");
+        let bytes = figures.wire_bytes.iter().sum::<usize>() as f64;
+        row(name, "bytes over lossless", bytes / lossless[act as usize], "ratio");
+        let payload = (figures.sent * 64) as f64;
+        row(name, "sent a payload byte", figures.wire_bytes[0] as f64 / payload, "ratio");
+        row(name, "answered a payload byte", figures.wire_bytes[1] as f64 / payload, "ratio");
     }
     let article = ChannelKind::Reliable {
         ordered: true,
@@ -232,7 +278,7 @@ fn main() {
     let mut figures = measure(Case { kind: article, loss: 0.05, act: Act::InStep });
     row("reliable-ordered, fixed 0.1 s, ticks in step", "arrived", figures.received(), "%");
     row("reliable-ordered, fixed 0.1 s, ticks in step", "p99", figures.percentile(99.0), "ms");
-    let bytes = figures.wire_bytes as f64 / lossless[Act::InStep as usize];
+    let bytes = figures.wire_bytes.iter().sum::<usize>() as f64 / lossless[Act::InStep as usize];
     row("reliable-ordered, fixed 0.1 s, ticks in step", "bytes over lossless", bytes, "ratio");
 
     let inputs = ChannelKind::Redundant { copies: 3, receive_queue: 1024 };

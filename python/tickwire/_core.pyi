@@ -2664,6 +2664,9 @@ class Server(Generic[_P]):
             ClosedError: the server is closed.
         """
     @property
+    def _moves_chunks(self) -> bool:
+        """Whether :meth:`step` should be called between ticks, each millisecond: chunks are under way."""
+    @property
     def has_news(self) -> bool:
         """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
         transfers.
@@ -3432,6 +3435,9 @@ class Client(Generic[_P]):
     def step(self) -> float:
         """Between ticks, for event loops: as :meth:`Server.step`."""
     @property
+    def _moves_chunks(self) -> bool:
+        """Whether :meth:`step` should be called between ticks, each millisecond: chunks are under way."""
+    @property
     def has_news(self) -> bool:
         """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
         transfers.
@@ -3930,6 +3936,9 @@ class Peer(Generic[_P]):
         """Keeps connections alive without taking messages, like :meth:`Server.pump`."""
     def step(self) -> float:
         """Serves the connections between ticks, for event loops, like :meth:`Server.step`."""
+    @property
+    def _moves_chunks(self) -> bool:
+        """Whether :meth:`step` should be called between ticks, each millisecond: chunks are under way."""
     @property
     def has_news(self) -> bool:
         """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of

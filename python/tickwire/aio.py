@@ -28,7 +28,7 @@ from tickwire._core import Client, ClientHandle, Inbox, Peer, Player, Protocol, 
 from tickwire.connection import Event, PeerEvent, Reconnecting
 from tickwire.errors import ConnectFailedError
 from tickwire.health import Health, check_health
-from tickwire.loop import VIRTUAL_STEP, Goodbye, HealthLike, Stop, check_endpoint, is_over
+from tickwire.loop import BULK_STEP, VIRTUAL_STEP, Goodbye, HealthLike, Stop, check_endpoint, is_over
 from tickwire.redial import Redialler, TokenSource
 from tickwire.ticks import check_duration, check_rate
 from tickwire.watch import Watch
@@ -483,8 +483,15 @@ class _Loop(AsyncGenerator[Inbox[Any, Any, Any, Any]]):
             wait = 0.0
         if wait <= 0 or self._stop.requested:
             return await asyncio.sleep(0)
+        due = now + wait
+        while wait > BULK_STEP and not self._endpoint.closed and self._endpoint._moves_chunks:
+            self._endpoint.step()
+            await asyncio.sleep(BULK_STEP)
+            wait = due - self._now(loop)
+            if self._stop.requested:
+                return None
         self._sleeper = loop.create_future()
-        alarm = loop.call_later(wait, self._rouse)
+        alarm = loop.call_later(max(wait, 0.0), self._rouse)
         try:
             await self._sleeper
         finally:

@@ -370,6 +370,10 @@ class Redialler(Generic[_P]):
             return min(wait, max(0.0, self._dial_at - self._now()))
         return wait
 
+    @property
+    def _moves_chunks(self) -> bool:
+        return self._client._moves_chunks
+
     def send(
         self,
         message: _P,

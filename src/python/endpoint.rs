@@ -447,6 +447,11 @@ impl Endpoint {
         Ok(ghosts_changed || due || state.host().has_news() || state.transfers.has_news() || state.unfinished)
     }
 
+    /// Whether a loop should call [`Endpoint::step`] between ticks, because chunks are under way and no thread moves them.
+    pub(super) fn moves_chunks(&self) -> PyResult<bool> {
+        Ok(!self.state.is_threaded() && self.state.lock()?.host().moves_chunks())
+    }
+
     /// What an event loop waits on: the socket, or, for a server, a descriptor that moderates wakes.
     pub(super) fn fileno(&self, py: Python<'_>) -> PyResult<i64> {
         if self.state.is_threaded() {

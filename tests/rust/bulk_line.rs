@@ -22,8 +22,16 @@ use crate::tcp::{self, Kind, Tcp};
 pub(crate) const SEAL_BYTES: usize = 19;
 
 /// The wait for a tick, of each end: this many ticks a second, each end at its own times, or 0 for each millisecond.
+///
+/// [`BY_ARRIVAL`] alone or plus a number of ticks: the end is awake between ticks, as an event loop or a thread is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Act(pub(crate) [u64; 2]);
+
+/// Acts when a datagram arrives or something is due.
+pub(crate) const BY_ARRIVAL: u64 = 1_000_000;
+
+/// A game of 60 ticks a second beside a driver's thread.
+pub(crate) const ON_THREAD: u64 = BY_ARRIVAL + 60;
 
 impl Act {
     /// Each millisecond.
@@ -64,8 +72,12 @@ pub(crate) struct Flow {
     pub(crate) arrived: usize,
     /// Its ends tick by this many milliseconds before those of a flow with 0.
     pub(crate) phase: u64,
-    /// Whether its ends act in this millisecond.
+    /// Whether its ends act in this quantum, and when those do whose tick is late.
     acts: [bool; 2],
+    late: [Option<Instant>; 2],
+    /// Whether the acts are ticks, and when ends that are awake between ticks act next.
+    ticks: [bool; 2],
+    due: [Instant; 2],
 }
 
 /// A block of zeros of this size, at either end.
@@ -111,6 +123,8 @@ pub(crate) struct Line {
     inboxes: [Vec<(usize, Vec<u8>)>; 2],
     /// The first end's clock is read early now and then: by up to this many milliseconds, at one of this many ticks.
     pub(crate) stale: Option<(u64, u64)>,
+    /// Ticks come late by up to this many milliseconds, as those of a busy machine do.
+    pub(crate) tick_jitter: u64,
     rng: Rng,
     /// For the order of ends that act at the same instant.
     order_rng: Rng,
@@ -149,6 +163,7 @@ impl Line {
             flows: Vec::new(),
             company: Vec::new(),
             stale: None,
+            tick_jitter: 0,
             rng: Rng::seeded(seed ^ 0x57a1e),
             order_rng: Rng::seeded(seed ^ 0x0a1de),
             act,
@@ -176,9 +191,10 @@ impl Line {
         let (sent_at, received_at) = (Instant::NEVER, None);
         let (latencies, game_sent, sent, arrived) = (Vec::new(), 0, 0, 0);
         let ends = [end(), end()];
-        let (phase, acts) = (0, [false; 2]);
-        let flow =
-            Flow { ends, sent_at, received_at, game, latencies, game_sent, sent, arrived, phase, acts };
+        let (phase, acts, late) = (0, [false; 2], [None; 2]);
+        let (ticks, due) = ([false; 2], [Instant::ZERO; 2]);
+        #[rustfmt::skip]
+        let flow = Flow { ends, sent_at, received_at, game, latencies, game_sent, sent, arrived, phase, acts, late, ticks, due };
         self.flows.push(flow);
         self.flows.len() - 1
     }
@@ -244,7 +260,21 @@ impl Line {
         }
         let act = self.act.0;
         for flow in &mut self.flows {
-            flow.acts = [0, 1].map(|end: usize| act[end] == 0 || tick(act[end], 7 * end as u64 + flow.phase));
+            for end in 0..2 {
+                let hz = act[end] % BY_ARRIVAL;
+                let due = hz > 0 && tick(hz, 7 * end as u64 + flow.phase);
+                if due {
+                    let late = if self.tick_jitter > 0 {
+                        self.rng.below(self.tick_jitter * 1_000) * 1_000
+                    } else {
+                        0
+                    };
+                    flow.late[end] = Some(Instant::from_nanos(self.now.as_nanos() + late));
+                }
+                let late = flow.late[end].take_if(|at| *at <= self.now).is_some();
+                flow.ticks[end] = act[end] == 0 || late;
+                flow.acts[end] = flow.ticks[end] || act[end] >= BY_ARRIVAL && flow.due[end] <= self.now;
+            }
         }
         for direction in 0..2 {
             self.deliver(direction);
@@ -271,7 +301,8 @@ impl Line {
     /// Hands over arrived packets at the end of this direction; connections that act now take theirs.
     fn deliver(&mut self, direction: usize) {
         let to = 1 - direction;
-        let acts = self.flows.iter().any(|flow| flow.acts[to]);
+        let wakes = self.act.0[to] >= BY_ARRIVAL;
+        let acts = wakes || self.flows.iter().any(|flow| flow.acts[to]);
         let mut now = self.now;
         if let Some((most, one_of)) = self.stale.filter(|_| to == 0 && acts)
             && self.rng.below(one_of) == 0
@@ -294,6 +325,7 @@ impl Line {
         if acts {
             for (index, packet) in std::mem::take(&mut self.inboxes[to]) {
                 let flow = &mut self.flows[index];
+                flow.acts[to] |= wakes;
                 if !flow.acts[to] {
                     self.inboxes[to].push((index, packet));
                     continue;
@@ -344,7 +376,14 @@ impl Line {
                 }
             }
         }
-        connection.transmit(self.now, &mut self.packets);
+        let awake = self.act.0[end] >= BY_ARRIVAL;
+        connection.set_awake(awake);
+        if flow.ticks[end] {
+            connection.transmit(self.now, &mut self.packets);
+        }
+        if awake {
+            flow.due[end] = connection.transmit_between(self.now, &mut self.packets);
+        }
         let bytes: usize = self.packets.iter().map(|(_, packet)| packet.len() + SEAL_BYTES + 28).sum();
         self.sent_bytes[end] += bytes;
         if end == 0 {

@@ -4,7 +4,7 @@ use tickwire::netsim::Conditions;
 use tickwire::time::Duration;
 use tickwire::transport::CongestionConfig;
 
-use crate::bulk_line::{Act, Line};
+use crate::bulk_line::{Act, BY_ARRIVAL, Line, ON_THREAD};
 use crate::tcp::Kind;
 
 /// Sends for as long as a scene lasts.
@@ -22,7 +22,9 @@ pub(crate) struct Row {
 /// Its name and its cases, each to be run with a seed.
 pub(crate) type Scene = (&'static str, fn(u64) -> Vec<Row>);
 
-pub(crate) const SCENES: [Scene; 13] = [
+pub(crate) const SCENES: [Scene; 15] = [
+    ("by arrival", by_arrival),
+    ("two together", two_together),
     ("ticks", ticks),
     ("shallow queue", shallow_queue),
     ("shallow queue beside cubic", shallow_beside_cubic),
@@ -126,6 +128,78 @@ fn alone(conditions: Conditions, act: Act, seed: u64, settle: f64, seconds: f64)
 fn alone_figures(line: &Line, meter: &Meter, mbit: f64) -> Vec<(&'static str, f64)> {
     let (rate, dropped) = (meter.ours(line)[0], meter.dropped(line));
     vec![("Mbit/s", rate), ("dropped %", dropped), ("queue ms", meter.queue_ms(line, mbit))]
+}
+
+/// Blocks over a clean link with a queue of one round trip, between ends that wake as real ones do: at ticks that come
+/// late now and then, or upon arrival.
+pub(crate) fn by_arrival(seed: u64) -> Vec<Row> {
+    const LINKS: [(f64, f64); 4] = [(10.0, 50.0), (20.0, 40.0), (50.0, 50.0), (100.0, 20.0)];
+    let mut rows = Vec::new();
+    for (ends, act) in [
+        ("ticks", [60, 60]),
+        ("ticks to arrival", [60, BY_ARRIVAL]),
+        ("thread to ticks", [ON_THREAD, 60]),
+        ("thread to arrival", [ON_THREAD, BY_ARRIVAL]),
+        ("arrival", [BY_ARRIVAL, BY_ARRIVAL]),
+    ] {
+        for (mbit, rtt) in LINKS {
+            for block in [256 << 10, 8 << 20] {
+                let mut line = Line::new(link(mbit, rtt, rtt), Act(act), 0, seed);
+                line.quantum = Duration::from_micros(100);
+                line.tick_jitter = 2;
+                line.add(CongestionConfig::default(), false);
+                line.run(0.3 + 0.013 * (seed % 16) as f64);
+                line.send_zeros(0, block);
+                line.finish(60.0);
+                let ideal = block as f64 * 8e-6 / mbit + rtt / 1e3;
+                let counters = line.links[0].counters();
+                let dropped = 100.0 * counters.queue_dropped as f64 / counters.sent as f64;
+                let figures =
+                    vec![("s", line.took(0)), ("x ideal", line.took(0) / ideal), ("dropped %", dropped)];
+                let case = format!("{ends}: {mbit} Mbit/s, {rtt} ms, {} KiB", block >> 10);
+                rows.push(Row { scene: "by arrival", case, figures });
+            }
+        }
+    }
+    rows
+}
+
+/// Two blocks of 8 MiB that start together over a link with a queue of one round trip.
+pub(crate) fn two_together(seed: u64) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (ends, act) in
+        [("ticks", [60, 60]), ("ticks to arrival", [60, BY_ARRIVAL]), ("arrival", [BY_ARRIVAL, BY_ARRIVAL])]
+    {
+        for (mbit, rtt) in [(20.0, 40.0), (50.0, 20.0)] {
+            let mut line = Line::new(link(mbit, rtt, rtt), Act(act), 0, seed);
+            line.quantum = Duration::from_micros(100);
+            line.tick_jitter = 2;
+            for flow in 0..2 {
+                line.add(CongestionConfig::default(), false);
+                line.flows[flow].phase = (seed * 5 + flow as u64 * 7) % 16;
+            }
+            line.run(0.3 + 0.013 * (seed % 16) as f64);
+            (0..2).for_each(|flow| line.send_zeros(flow, 8 << 20));
+            line.finish(60.0);
+            let counters = line.links[0].counters();
+            let dropped = 100.0 * counters.queue_dropped as f64 / counters.sent as f64;
+            let took = [line.took(0), line.took(1)];
+            let ideal = 2.0 * (8 << 20) as f64 * 8e-6 / mbit + rtt / 1e3;
+            let last = took[0].max(took[1]);
+            let figures = vec![
+                ("first s", took[0].min(took[1])),
+                ("last s", last),
+                ("x ideal", last / ideal),
+                ("dropped %", dropped),
+            ];
+            rows.push(Row {
+                scene: "two together",
+                case: format!("{ends}: {mbit} Mbit/s, {rtt} ms"),
+                figures,
+            });
+        }
+    }
+    rows
 }
 
 pub(crate) fn ticks(seed: u64) -> Vec<Row> {

@@ -24,6 +24,11 @@ impl Host {
         news || !self.leftovers.is_empty() || !self.unfinished.is_empty() || self.peers.have_news()
     }
 
+    /// Whether chunks are under way, in either direction: their packets shouldn't wait for ticks.
+    pub fn moves_chunks(&self) -> bool {
+        self.protocol.has_chunks() && self.peers.iter().any(|peer| !peer.connection.chunks_are_idle())
+    }
+
     /// Appends the outcomes of outgoing chunks since the last call; incoming ones stay.
     pub fn take_sent_chunk_events(&mut self, out: &mut Vec<(PeerHandle, ChunkEvent)>) {
         self.incoming.take_sent_events(out);

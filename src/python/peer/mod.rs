@@ -369,6 +369,12 @@ impl Peer {
         self.endpoint.step(py)
     }
 
+    /// Whether :meth:`step` should be called between ticks, each millisecond: chunks are under way.
+    #[getter]
+    fn _moves_chunks(&self) -> PyResult<bool> {
+        self.endpoint.moves_chunks()
+    }
+
     /// Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
     /// transfers.
     #[getter]

@@ -9,6 +9,10 @@ use crate::time::Instant;
 /// that a game's own packets do. The delay is reported to the peer, so no round trip looks longer for it.
 const ACK_DELAY: Duration = Duration::from_millis(25);
 
+/// The longest wait of an ack of slices between ticks: one visit of the driver. Their sender measures the rate and the
+/// queue of the path by these acks; with one in 25 ms it overfills queues (RFC 9000 recommends one for two packets).
+const BULK_ACK_DELAY: Duration = Duration::from_millis(1);
+
 /// Ack at once after this many packets: as many as the ack bits of one header cover.
 const MAX_PENDING: u32 = 32;
 
@@ -24,8 +28,10 @@ pub(super) struct PendingAck {
     hasty: bool,
     /// The channel whose messages' acks may wait for the next packet, and how long.
     patient: Option<(u8, Duration)>,
-    /// One of them has parts of a chunk, whose sender goes by our acks, or what is sent again until it is acked.
+    /// One of them has parts of a chunk, or messages that are sent again until they are acked.
     urgent: bool,
+    /// One of them has parts of a chunk.
+    bulk: bool,
     /// The driver is awake between ticks.
     awake: bool,
     /// When the first of them came.
@@ -43,9 +49,11 @@ impl PendingAck {
     }
 
     /// The packet that was just counted has parts of a chunk, or messages or credit of a reliable channel: messages go
-    /// again when their ack takes longer than that of a newer packet told. Its ack goes with the next tick.
-    pub(super) fn hurry(&mut self) {
+    /// again when their ack takes longer than that of a newer packet told. Its ack goes with the next tick; with `bulk`,
+    /// for parts of a chunk, also between ticks.
+    pub(super) fn hurry(&mut self, bulk: bool) {
         self.urgent = true;
+        self.bulk |= bulk;
     }
 
     /// A datagram of this many bytes came.
@@ -81,7 +89,8 @@ impl PendingAck {
 
     /// A packet that acks everything went out.
     pub(super) fn clear(&mut self) {
-        (self.packets, self.hasty, self.urgent, self.blocked_by_credit) = (0, false, false, false);
+        (self.packets, self.blocked_by_credit) = (0, false);
+        (self.hasty, self.urgent, self.bulk) = (false, false, false);
     }
 
     /// Until when packets may wait for their ack although there is a tick: for a feature's next packet, or where the
@@ -113,6 +122,7 @@ impl PendingAck {
             0 => Instant::NEVER,
             _ if self.blocked_by_credit => Instant::NEVER,
             MAX_PENDING.. => Instant::ZERO,
+            _ if self.bulk => self.since + BULK_ACK_DELAY,
             _ => self.waits_until().max(self.since + ACK_DELAY),
         }
     }
@@ -168,8 +178,11 @@ mod tests {
         assert!(many.is_pending(ms(101)));
         assert_eq!(many.due_at(), Instant::ZERO);
         let mut urgent = pending(true);
-        urgent.hurry();
+        urgent.hurry(false);
         assert!(urgent.is_pending(ms(100)));
+        assert_eq!(urgent.due_at(), ms(125), "no tick may come for long");
+        urgent.hurry(true);
+        assert_eq!(urgent.due_at(), ms(101), "slices are acked between ticks");
         urgent.clear();
         urgent.count(ms(200), true);
         assert!(!urgent.is_pending(ms(200)), "the next is not urgent");

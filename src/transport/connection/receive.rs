@@ -242,7 +242,7 @@ impl Connection {
                 || placed.iter().any(|it| is_reliable(it.channel));
             self.pending_ack.count(now, !can_wait);
             if resends || !(fragments.is_empty() && chunk_items.is_empty() && control.credits.is_empty()) {
-                self.pending_ack.hurry();
+                self.pending_ack.hurry(!chunk_items.is_empty());
             }
         }
         for (channel, unread) in control.credits.drain(..) {
