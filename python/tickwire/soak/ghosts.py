@@ -29,9 +29,7 @@ class Walker:
 class Walkers:
     """The world of the server that there is now."""
 
-    def __init__(
-        self, server: tw.Server, rng: Random, born: int = 0, kind: type[Walker] = Walker
-    ) -> None:
+    def __init__(self, server: tw.Server, rng: Random, born: int = 0, kind: type[Walker] = Walker) -> None:
         self.server = server
         self.rng = rng
         self.alive: list[Walker] = []
