@@ -3,6 +3,8 @@
 //! Promises: a session has one tick number, the one that ghosts' packets carry. Malformed payloads, and payloads that
 //! only the other side may write, end the connection; merely unexpected ones are counted.
 
+use std::sync::Arc;
+
 use super::peers::PeerPart;
 use crate::endpoint::{Dial, Event, Feature, Host, PeerHandle};
 use crate::replication::Publisher;
@@ -54,6 +56,8 @@ pub struct ServerTiming {
     // By slot.
     players: Vec<Option<(PeerHandle, Box<Referee>)>>,
     policy: MissingPolicy,
+    /// The offsets of presses in an input's row.
+    presses: Arc<[usize]>,
     /// Counts flushes, for protocols without ghosts to count ticks.
     flushes: u32,
     /// The last tick whose inputs were taken, and when.
@@ -83,6 +87,7 @@ impl Timing {
             about: about.clone(),
             players: Vec::new(),
             policy: MissingPolicy::Repeat { limit: DEFAULT_REPEAT },
+            presses: about.input.as_ref().map(|(_, schema)| schema.presses()).unwrap_or_default().into(),
             flushes: 0,
             taken_tick: 0,
             taken_at: Instant::ZERO,
@@ -99,8 +104,8 @@ impl Timing {
         let Some(about) = about else { return Timing::None };
         let rate = f64::from(about.rate);
         let lead = LeadConfig { min: 0.0, max: DEFAULT_MAX_LEAD * rate, redundancy: DEFAULT_REDUNDANCY };
-        let bits = about.input.as_ref().map_or(0, |(_, schema)| schema.max_bits());
-        let player = Player::new(rate, PlayerConfig { delay: 0, lead }, bits);
+        let input = about.input.as_ref().map(|(_, schema)| schema.clone());
+        let player = Player::new(rate, PlayerConfig { delay: 0, lead }, input);
         Timing::Client(Box::new(ClientTiming { server: None, player }))
     }
 
@@ -295,7 +300,7 @@ impl ServerTiming {
             self.players.resize_with(slot + 1, || None);
         }
         let last = tick.max(self.taken_tick);
-        self.players[slot] = Some((peer, Box::new(Referee::new(last, self.policy))));
+        self.players[slot] = Some((peer, Box::new(Referee::new(last, self.policy, self.presses.clone()))));
     }
 
     fn remove(&mut self, peer: PeerHandle) {
