@@ -137,7 +137,7 @@ def test_a_loop_that_was_left_and_is_kept_swallows_no_interrupt(
     loop = tw.loop(server, FAST)
     for _ in loop:
         break
-    monkeypatch.setattr(sys.modules["tickwire.loop"], "PATIENCE", -1)
+    monkeypatch.setattr(sys.modules["tickwire.loop"], "MAX_WAIT", -1)
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0)
