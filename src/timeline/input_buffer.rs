@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn a_press_runs_once_whether_it_is_repeated_late_or_skipped() {
         let mut buffer = InputBuffer::new(10, MissingPolicy::Repeat { limit: 2 }, Arc::new([1]));
-        let mut run = |buffer: &mut InputBuffer, tick| taken(buffer, tick).1.map(<[u8]>::to_vec);
+        let run = |buffer: &mut InputBuffer, tick| taken(buffer, tick).1.map(<[u8]>::to_vec);
         buffer.insert(11, &[7, 1], None);
         assert_eq!(run(&mut buffer, 11), Some(vec![7, 1]));
         assert_eq!(run(&mut buffer, 12), Some(vec![7, 0]), "repeated without the press");

@@ -102,11 +102,11 @@ fn above_share(bytes: usize) -> usize {
 mod tests {
     use super::*;
     use crate::transport::protocol::{Body, ChannelConfig, MessageType};
-    use crate::wire::Schema;
+    use crate::wire::{Kind, Schema};
 
     #[test]
     fn a_peer_has_its_share_even_where_others_have_taken_the_pool() {
-        let body = Body::Declared(Schema::new([]).unwrap());
+        let body = Body::Declared(Schema::new([] as [(&str, Kind); 0]).unwrap());
         let types = vec![MessageType { name: "Ready".into(), body }];
         let protocol = Protocol::new(types, vec![ChannelConfig::reliable_ordered()]).unwrap();
         let pool = Arc::new(Pool::default());

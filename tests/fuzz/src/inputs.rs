@@ -2,7 +2,7 @@
 //! passes on, loses and alters: each tick gets its input once, as it came first, and time never runs back.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use tickwire::time::{Duration, Instant};
 use tickwire::timeline::packet::{Report, read_inputs};
@@ -12,9 +12,9 @@ use tickwire::wire::{BitReader, BitSink, BitWriter, Kind, Schema};
 
 use super::input::Input;
 
-static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
     let fields = [("number", Kind::Bits { bits: 16 }), ("flag", Kind::Bool)];
-    Schema::new(fields).unwrap()
+    Arc::new(Schema::new(fields).unwrap())
 });
 
 const RATE: f64 = 60.0;
@@ -45,8 +45,8 @@ pub fn run(data: &[u8]) {
     let mut scene = Scene {
         now: Instant::ZERO,
         time,
-        referee: Referee::new(tick, MissingPolicy::Repeat { limit: 8 }),
-        player: Player::new(RATE, CONFIG, SCHEMA.max_bits()),
+        referee: Referee::new(tick, MissingPolicy::Repeat { limit: 8 }, SCHEMA.presses().into()),
+        player: Player::new(RATE, CONFIG, Some(SCHEMA.clone())),
         up: Vec::new(),
         down: Vec::new(),
         first: BTreeMap::new(),
