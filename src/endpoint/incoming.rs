@@ -111,7 +111,7 @@ impl IncomingChunks {
         connection: &mut Connection,
         quota: &mut PeerChunkQuota,
     ) {
-        while let Some(event) = connection.poll_chunk_event() {
+        while let Some(event) = connection.chunks_mut().poll_event() {
             match &event {
                 ChunkEvent::Offered(offer) => {
                     // It is offered again if the store's slices turned out to be of other content.
@@ -139,7 +139,8 @@ impl IncomingChunks {
             }
             self.events.push_back((peer, event));
         }
-        while let Some(offer) = quota.waiting.front().filter(|offer| connection.is_in_line(offer.id)) {
+        let chunks = connection.chunks_mut();
+        while let Some(offer) = quota.waiting.front().filter(|offer| chunks.is_in_line(offer.id)) {
             if quota.is_held || quota.untaken >= MAX_UNTAKEN {
                 return;
             }
@@ -147,10 +148,10 @@ impl IncomingChunks {
                 Ok(None) => return,
                 Ok(Some(assembly)) => {
                     quota.open.push((offer.id, offer.size));
-                    connection.accept_chunk(offer.id, assembly);
+                    chunks.accept(offer.id, assembly);
                 }
                 Err(rejection) => {
-                    connection.reject_chunk(offer.id, rejection);
+                    chunks.reject(offer.id, rejection);
                 }
             }
             quota.waiting.pop_front();
@@ -186,13 +187,13 @@ impl IncomingChunks {
 
     /// Ends the chunks of a connection that is over; the peer's partial chunks are kept for its return.
     pub(super) fn finish(&mut self, peer: PeerHandle, client_id: u64, connection: &mut Connection) {
-        for assembly in connection.finish_chunks() {
+        for assembly in connection.chunks_mut().finish() {
             // A store keeps partial chunks itself.
             if self.store.is_none() {
                 self.partial.keep(client_id, assembly);
             }
         }
-        let events = core::iter::from_fn(|| connection.poll_chunk_event());
+        let events = core::iter::from_fn(|| connection.chunks_mut().poll_event());
         let heard = events.filter(|event| !matches!(event, ChunkEvent::Offered(_)));
         self.events.extend(heard.map(|event| (peer, event)));
     }

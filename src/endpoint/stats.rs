@@ -29,7 +29,7 @@ impl PeerStats {
             counters: connection.counters(),
             budget: connection.budget(),
             bulk_rate: connection.bulk_rate(),
-            chunks: connection.chunk_counters(),
+            chunks: connection.chunks().counters(),
             channels: (0..protocol.channels().len()).map(|index| connection.channel_stats(index)).collect(),
         }
     }

@@ -55,11 +55,11 @@ fn play(conditions: Conditions, chunk: Option<usize>, ticks: usize, seed: u64, p
             sent_at.push(pair.now);
         }
         pair.tick();
-        while let Some(event) = pair.ends[1].poll_chunk_event() {
+        while let Some(event) = pair.ends[1].chunks_mut().poll_event() {
             match event {
                 ChunkEvent::Offered(offer) => {
                     let sink = Box::new(MemorySink::new(offer.size).unwrap());
-                    assert!(pair.ends[1].accept_chunk(offer.id, Assembly::new(&offer, sink)));
+                    assert!(pair.ends[1].chunks_mut().accept(offer.id, Assembly::new(&offer, sink)));
                 }
                 ChunkEvent::Received { .. } => done = true,
                 other => panic!("{other:?}"),

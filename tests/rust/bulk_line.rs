@@ -354,14 +354,14 @@ impl Line {
     fn act(&mut self, index: usize, end: usize) {
         let flow = &mut self.flows[index];
         let connection = &mut flow.ends[end];
-        while let Some(event) = connection.poll_chunk_event() {
+        while let Some(event) = connection.chunks_mut().poll_event() {
             match event {
                 ChunkEvent::Offered(offer) => {
                     let sink: Box<dyn Sink> = match &*offer.label {
                         "zeros" => Box::new(Zeros(offer.size)),
                         _ => Box::new(MemorySink::new(offer.size).unwrap()),
                     };
-                    assert!(connection.accept_chunk(offer.id, Assembly::new(&offer, sink)));
+                    assert!(connection.chunks_mut().accept(offer.id, Assembly::new(&offer, sink)));
                 }
                 ChunkEvent::Received { .. } => flow.received_at = Some(self.now),
                 ChunkEvent::Sent { .. } => {}
@@ -425,7 +425,7 @@ impl Line {
 
     /// Bytes of slices sent again, and bytes of slices that the link lost.
     pub(crate) fn resent_and_lost(&self) -> (f64, f64) {
-        let resent: u64 = self.flows.iter().map(|flow| flow.ends[0].chunk_counters().slices_resent).sum();
+        let resent: u64 = self.flows.iter().map(|flow| flow.ends[0].chunks().counters().slices_resent).sum();
         let counters = self.links[0].counters();
         let on_the_way = counters.lost + counters.lost_in_bursts + counters.lost_in_outages;
         let lost = on_the_way + counters.queue_dropped;

@@ -59,7 +59,7 @@ struct Seen {
 impl Seen {
     /// Takes the events of an end; `accept` says whether offers are taken at once.
     fn look(&mut self, pair: &mut Pair, end: usize, accept: bool) {
-        while let Some(event) = pair.ends[end].poll_chunk_event() {
+        while let Some(event) = pair.ends[end].chunks_mut().poll_event() {
             match event {
                 ChunkEvent::Offered(offer) if accept => accept_offer(pair, end, &offer),
                 ChunkEvent::Offered(offer) => self.offered.push_back(offer),
@@ -77,7 +77,7 @@ impl Seen {
 
 fn accept_offer(pair: &mut Pair, end: usize, offer: &Offer) {
     let assembly = Assembly::new(offer, Box::new(MemorySink::new(offer.size).unwrap()));
-    assert!(pair.ends[end].accept_chunk(offer.id, assembly));
+    assert!(pair.ends[end].chunks_mut().accept(offer.id, assembly));
 }
 
 /// Ticks until `done`, taking events of both ends.
@@ -96,14 +96,14 @@ fn run(
             return;
         }
     }
-    let progress: Vec<_> = (0..10).map(|n| pair.ends[0].chunk_progress(pair.now, n)).collect();
-    let incoming: Vec<_> = pair.ends[1].incoming_chunks(pair.now).collect();
+    let progress: Vec<_> = (0..10).map(|n| pair.ends[0].chunks().progress(pair.now, n)).collect();
+    let incoming: Vec<_> = pair.ends[1].chunks().incoming(pair.now).collect();
     panic!(
         "not done after {most_ticks} ticks: {progress:?} {incoming:?} {:?} {:?} {:?} {:?}",
         seen[0].sent,
         seen[0].not_sent,
-        pair.ends[0].chunk_counters(),
-        pair.ends[1].chunk_counters()
+        pair.ends[0].chunks().counters(),
+        pair.ends[1].chunks().counters()
     );
 }
 
@@ -170,12 +170,12 @@ fn an_offer_may_be_answered_late_or_refused() {
         seen[1].look(&mut pair, 1, false);
     }
     assert_eq!(seen[1].offered.len(), 2);
-    let progress = pair.ends[1].incoming_chunks(pair.now).next().unwrap().1;
+    let progress = pair.ends[1].chunks().incoming(pair.now).next().unwrap().1;
     assert_eq!(progress.bytes, 0, "nothing is kept before it is accepted");
-    let sent = pair.ends[0].chunk_counters().bytes_sent;
+    let sent = pair.ends[0].chunks().counters().bytes_sent;
     assert!(sent < 300_000, "{sent}: nor is everything sent");
-    assert!(pair.ends[1].reject_chunk(seen[1].offered[1].id, Rejection::TooLarge));
-    assert!(!pair.ends[1].reject_chunk(seen[1].offered[1].id, Rejection::TooLarge));
+    assert!(pair.ends[1].chunks_mut().reject(seen[1].offered[1].id, Rejection::TooLarge));
+    assert!(!pair.ends[1].chunks_mut().reject(seen[1].offered[1].id, Rejection::TooLarge));
     let offer = seen[1].offered[0].clone();
     accept_offer(&mut pair, 1, &offer);
     run(&mut pair, &mut seen, 600, |_, seen| seen[0].sent == [first]);
@@ -192,15 +192,15 @@ fn either_side_may_cancel_and_the_next_chunk_goes_on() {
         let first = send(&mut pair, 0, &content(1, 10_000_000), "first");
         let queued: Vec<u64> = (2..10).map(|n| send(&mut pair, 0, &content(n, 1000), "next")).collect();
         run(&mut pair, &mut seen, 100, |pair, _| {
-            pair.ends[0].chunk_progress(pair.now, first).is_some_and(|progress| progress.bytes > 100_000)
+            pair.ends[0].chunks().progress(pair.now, first).is_some_and(|progress| progress.bytes > 100_000)
         });
         if by_receiver {
-            let id = pair.ends[1].incoming_chunks(pair.now).next().unwrap().0.id;
-            assert!(pair.ends[1].reject_chunk(id, Rejection::Cancelled));
+            let id = pair.ends[1].chunks().incoming(pair.now).next().unwrap().0.id;
+            assert!(pair.ends[1].chunks_mut().reject(id, Rejection::Cancelled));
         } else {
-            assert!(pair.ends[0].cancel_chunk(first) && !pair.ends[0].cancel_chunk(first));
+            assert!(pair.ends[0].chunks_mut().cancel(first) && !pair.ends[0].chunks_mut().cancel(first));
             // A chunk that was never offered ends silently.
-            assert!(pair.ends[0].cancel_chunk(queued[7]));
+            assert!(pair.ends[0].chunks_mut().cancel(queued[7]));
         }
         let left = if by_receiver { 8 } else { 7 };
         run(&mut pair, &mut seen, 500, |_, seen| seen[0].sent.len() == left);
@@ -223,10 +223,14 @@ fn what_is_there_is_not_sent_again_after_a_reconnect() {
     let mut pair = Pair::new(protocol(), conditions, 1);
     send(&mut pair, 0, &whole, "world");
     run(&mut pair, &mut seen, 1000, |pair, _| {
-        pair.ends[1].incoming_chunks(pair.now).next().is_some_and(|(_, progress)| progress.bytes > 2_000_000)
+        pair.ends[1]
+            .chunks()
+            .incoming(pair.now)
+            .next()
+            .is_some_and(|(_, progress)| progress.bytes > 2_000_000)
     });
-    let mut partial = pair.ends[1].finish_chunks();
-    pair.ends[0].finish_chunks();
+    let mut partial = pair.ends[1].chunks_mut().finish();
+    pair.ends[0].chunks_mut().finish();
     (0..2).for_each(|end| seen[end].look(&mut pair, end, true));
     assert_eq!(seen[0].not_sent[0].1, ChunkFailure::Disconnected);
     assert_eq!(seen[1].not_received, [ChunkFailure::Disconnected]);
@@ -240,11 +244,11 @@ fn what_is_there_is_not_sent_again_after_a_reconnect() {
         if let Some(offer) = seen[1].offered.pop_front() {
             let assembly = partial.pop().unwrap();
             assert!(assembly.is_of(&offer) && assembly.bytes() > 2_000_000);
-            assert!(pair.ends[1].accept_chunk(offer.id, assembly));
+            assert!(pair.ends[1].chunks_mut().accept(offer.id, assembly));
         }
     }
     assert!(seen[1].received[0].1 == whole);
-    let sent = pair.ends[0].chunk_counters().bytes_sent;
+    let sent = pair.ends[0].chunks().counters().bytes_sent;
     assert!(sent < 1_400_000, "{sent}");
 }
 
@@ -300,7 +304,7 @@ fn what_fails_on_one_side_is_named_on_both_and_the_next_chunk_goes_on() {
         seen[1].look(&mut pair, 1, false);
         while let Some(offer) = seen[1].offered.pop_front() {
             if &*offer.label == "full disk" {
-                assert!(pair.ends[1].accept_chunk(offer.id, Assembly::new(&offer, Box::new(Full))));
+                assert!(pair.ends[1].chunks_mut().accept(offer.id, Assembly::new(&offer, Box::new(Full))));
             } else {
                 accept_offer(&mut pair, 1, &offer);
             }
@@ -408,18 +412,18 @@ fn paused_at_half(by: usize, conditions: Conditions) -> (u64, u64) {
     let chunk = send(&mut pair, 0, &content, "world");
     run(&mut pair, &mut seen, 5000, |pair, _| {
         let far = |(_, progress): (_, Progress)| progress.bytes > 2_000_000;
-        pair.ends[1].incoming_chunks(pair.now).any(far)
+        pair.ends[1].chunks().incoming(pair.now).any(far)
     });
     let pause = |pair: &mut Pair, paused| match by {
-        0 => pair.ends[0].pause_chunk(chunk, paused),
-        _ => pair.ends[1].pause_incoming_chunk(0, paused),
+        0 => pair.ends[0].chunks_mut().pause(chunk, paused),
+        _ => pair.ends[1].chunks_mut().pause_incoming(0, paused),
     };
     assert!(pause(&mut pair, true));
     // Slices in flight arrive, and are kept.
     (0..120).for_each(|_| pair.tick());
-    let before = pair.ends[0].chunk_counters();
-    let had = pair.ends[1].incoming_chunks(pair.now).next().unwrap().1.bytes;
-    let progress = pair.ends[0].chunk_progress(pair.now, chunk).unwrap();
+    let before = pair.ends[0].chunks().counters();
+    let had = pair.ends[1].chunks().incoming(pair.now).next().unwrap().1.bytes;
+    let progress = pair.ends[0].chunks().progress(pair.now, chunk).unwrap();
     assert_eq!((progress.paused, progress.paused_by_peer), (by == 0, by == 1));
     assert_eq!(progress.time_left(), None);
     let datagrams = pair.sent_bytes[0];
@@ -428,18 +432,18 @@ fn paused_at_half(by: usize, conditions: Conditions) -> (u64, u64) {
         pair.tick();
         while pair.ends[1].poll_received(RELIABLE).is_some() {}
     }
-    let still = pair.ends[0].chunk_counters();
+    let still = pair.ends[0].chunks().counters();
     assert_eq!(still.bytes_sent, before.bytes_sent, "nothing goes");
     assert!(pair.sent_bytes[0] - datagrams < 1200 * 120, "and messages and acks do");
     assert_eq!(
-        pair.ends[1].incoming_chunks(pair.now).next().unwrap().1.bytes,
+        pair.ends[1].chunks().incoming(pair.now).next().unwrap().1.bytes,
         had,
         "nothing that came is lost"
     );
     assert!(pause(&mut pair, false));
     run(&mut pair, &mut seen, 5000, all_sent(1));
     assert!(seen[1].received[0].1 == content);
-    (pair.ends[0].chunk_counters().bytes_sent - before.bytes_sent, 4_000_000 - had)
+    (pair.ends[0].chunks().counters().bytes_sent - before.bytes_sent, 4_000_000 - had)
 }
 
 #[test]
@@ -459,7 +463,7 @@ fn what_is_behind_a_paused_chunk_goes_and_is_handed_over_after_it() {
     let mut pair = Pair::new(protocol(), Conditions::perfect().latency(ms(20), ms(0)), 3);
     let mut seen = <[Seen; 2]>::default();
     let numbers: Vec<_> = (0..6).map(|n| send(&mut pair, 0, &content(n, 50_000), &format!("{n}"))).collect();
-    assert!(pair.ends[0].pause_chunk(numbers[0], true));
+    assert!(pair.ends[0].chunks_mut().pause(numbers[0], true));
     run(&mut pair, &mut seen, 600, |_, seen| seen[0].sent.len() == 3);
     seen[0].sent.sort();
     for _ in 0..200 {
@@ -468,12 +472,12 @@ fn what_is_behind_a_paused_chunk_goes_and_is_handed_over_after_it() {
     }
     assert_eq!(seen[0].sent, [1, 2, 3], "as many as may be open beside it");
     assert!(seen[1].received.is_empty(), "in order");
-    assert!(pair.ends[0].pause_chunk(numbers[0], false));
+    assert!(pair.ends[0].chunks_mut().pause(numbers[0], false));
     run(&mut pair, &mut seen, 600, all_sent(6));
     let labels: Vec<_> = seen[1].received.iter().map(|(label, _)| &**label).collect();
     assert_eq!(labels, ["0", "1", "2", "3", "4", "5"]);
-    assert!(!pair.ends[0].pause_chunk(numbers[0], true), "it is over");
-    assert!(!pair.ends[1].pause_incoming_chunk(0, true));
+    assert!(!pair.ends[0].chunks_mut().pause(numbers[0], true), "it is over");
+    assert!(!pair.ends[1].chunks_mut().pause_incoming(0, true));
 }
 
 #[test]
@@ -485,24 +489,25 @@ fn pausing_at_every_tick_on_a_bad_network_ends_as_it_was_left() {
         let number = send(&mut pair, 0, &content(seed, 600_000), "world");
         let mut rng = Rng::seeded(seed);
         for _ in 0..300 {
-            pair.ends[0].pause_chunk(number, rng.below(2) == 0);
-            pair.ends[1].pause_incoming_chunk(0, rng.below(2) == 0);
+            pair.ends[0].chunks_mut().pause(number, rng.below(2) == 0);
+            pair.ends[1].chunks_mut().pause_incoming(0, rng.below(2) == 0);
             pair.tick();
             seen.iter_mut().enumerate().for_each(|(end, seen)| seen.look(&mut pair, end, true));
         }
-        let paused = pair.ends[1].pause_incoming_chunk(0, true) && pair.ends[0].pause_chunk(number, false);
+        let paused = pair.ends[1].chunks_mut().pause_incoming(0, true)
+            && pair.ends[0].chunks_mut().pause(number, false);
         let mut all = 0;
         for turn in 0..600 {
             pair.tick();
             seen.iter_mut().enumerate().for_each(|(end, seen)| seen.look(&mut pair, end, true));
             if turn == 300 {
-                all = pair.ends[0].chunk_counters().bytes_sent;
+                all = pair.ends[0].chunks().counters().bytes_sent;
             }
         }
         if paused && seen[0].sent.is_empty() {
-            assert!(pair.ends[0].chunk_progress(pair.now, number).unwrap().paused_by_peer, "seed {seed}");
-            assert_eq!(pair.ends[0].chunk_counters().bytes_sent, all, "seed {seed}");
-            assert!(pair.ends[1].pause_incoming_chunk(0, false));
+            assert!(pair.ends[0].chunks().progress(pair.now, number).unwrap().paused_by_peer, "seed {seed}");
+            assert_eq!(pair.ends[0].chunks().counters().bytes_sent, all, "seed {seed}");
+            assert!(pair.ends[1].chunks_mut().pause_incoming(0, false));
         }
         run(&mut pair, &mut seen, 5000, all_sent(1));
     }
@@ -516,29 +521,32 @@ fn a_paused_chunk_is_gone_on_with_in_another_connection() {
     let content = content(1, 1_000_000);
     send(&mut pair, 0, &content, "world");
     run(&mut pair, &mut seen, 900, |pair, _| {
-        pair.ends[1].incoming_chunks(pair.now).any(|(_, progress)| progress.bytes > 500_000)
+        pair.ends[1].chunks().incoming(pair.now).any(|(_, progress)| progress.bytes > 500_000)
     });
-    assert!(pair.ends[1].pause_incoming_chunk(0, true));
+    assert!(pair.ends[1].chunks_mut().pause_incoming(0, true));
     (0..60).for_each(|_| pair.tick());
-    let part = pair.ends[1].finish_chunks().remove(0);
+    let part = pair.ends[1].chunks_mut().finish().remove(0);
     let missing = 1_000_000 - part.bytes();
     let mut pair = Pair::new(protocol(), Conditions::perfect().latency(ms(20), ms(0)), 6);
     let mut seen = <[Seen; 2]>::default();
     let number = send(&mut pair, 0, &content, "world");
     // What goes before the answer is known goes in vain.
-    pair.ends[0].pause_chunk(number, true);
+    pair.ends[0].chunks_mut().pause(number, true);
     let mut part = Some(part);
     for _ in 0..30 {
         pair.tick();
         seen[1].look(&mut pair, 1, false);
         if let Some(offer) = seen[1].offered.pop_front() {
-            assert!(pair.ends[1].accept_chunk(offer.id, part.take().unwrap()));
+            assert!(pair.ends[1].chunks_mut().accept(offer.id, part.take().unwrap()));
         }
     }
-    assert!(!pair.ends[1].incoming_chunks(pair.now).next().unwrap().1.paused, "a pause is of its connection");
-    pair.ends[0].pause_chunk(number, false);
+    assert!(
+        !pair.ends[1].chunks().incoming(pair.now).next().unwrap().1.paused,
+        "a pause is of its connection"
+    );
+    pair.ends[0].chunks_mut().pause(number, false);
     run(&mut pair, &mut seen, 900, all_sent(1));
-    assert_eq!(pair.ends[0].chunk_counters().bytes_sent, missing);
+    assert_eq!(pair.ends[0].chunks().counters().bytes_sent, missing);
 }
 
 #[test]
@@ -559,17 +567,19 @@ fn what_is_here_already_is_not_sent_and_what_only_seems_so_is() {
                 bytes[2_999_999] ^= u8::from(!good);
                 kept.write_at(0, &bytes).unwrap();
                 assert!(
-                    pair.ends[1].accept_chunk(offer.id, Assembly::whole(&offer, Box::new(kept), verified))
+                    pair.ends[1]
+                        .chunks_mut()
+                        .accept(offer.id, Assembly::whole(&offer, Box::new(kept), verified))
                 );
                 offers += 1;
             }
         }
         assert_eq!(seen[0].sent, [0]);
         assert!(seen[1].received[0].1 == content);
-        let sent = pair.ends[0].chunk_counters().bytes_sent;
+        let sent = pair.ends[0].chunks().counters().bytes_sent;
         println!("verified {verified}, good {good}: {sent} bytes");
         assert!(if good { sent < 140_000 } else { (3_000_000..3_140_000).contains(&sent) }, "{sent}");
-        assert_eq!(pair.ends[1].chunk_counters().chunks_reused, u64::from(good));
+        assert_eq!(pair.ends[1].chunks().counters().chunks_reused, u64::from(good));
     }
 }
 

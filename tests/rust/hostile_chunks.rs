@@ -121,14 +121,14 @@ impl Target {
     /// A tick: takes offers up to the limit, and acks what the honest end sends.
     fn tick(&mut self, ack: bool) -> usize {
         self.now += Duration::from_millis(16);
-        while let Some(event) = self.connection.poll_chunk_event() {
+        while let Some(event) = self.connection.chunks_mut().poll_event() {
             match event {
                 ChunkEvent::Offered(offer) if offer.size > LIMIT => {
-                    self.connection.reject_chunk(offer.id, Rejection::TooLarge);
+                    self.connection.chunks_mut().reject(offer.id, Rejection::TooLarge);
                 }
                 ChunkEvent::Offered(offer) => {
                     let sink = Box::new(MemorySink::new(offer.size).unwrap());
-                    self.connection.accept_chunk(offer.id, Assembly::new(&offer, sink));
+                    self.connection.chunks_mut().accept(offer.id, Assembly::new(&offer, sink));
                 }
                 event => self.events.push(event),
             }
@@ -168,7 +168,7 @@ fn slices_that_fit_no_chunk_are_dropped_and_counted() {
     target.say(&[Item::Slice { id: 0, index: 0, bytes: &content[..600] }]);
     target.tick(true);
     target.tick(true);
-    let counters = target.connection.chunk_counters();
+    let counters = target.connection.chunks().counters();
     assert_eq!((counters.slices_unexpected, counters.slices_invalid), (2, 3));
     assert_eq!((counters.slice_duplicates, counters.slices_received), (1, 2));
     assert!(matches!(&target.events[..], [ChunkEvent::Received { .. }]), "{:?}", target.events);
@@ -179,8 +179,8 @@ fn numbers_far_ahead_and_sizes_above_the_limit_take_no_memory() {
     let mut target = Target::new();
     let offer = |id, size| Item::Offer { id, size, slice_bytes: 512, hash: [0; 32] };
     target.say(&[offer(4, 10), offer(30_000, 10), offer(65_531, 10)]);
-    assert_eq!(target.connection.chunk_counters().offers_invalid, 3);
-    assert_eq!(target.connection.incoming_chunks(target.now).count(), 0);
+    assert_eq!(target.connection.chunks().counters().offers_invalid, 3);
+    assert_eq!(target.connection.chunks().incoming(target.now).count(), 0);
     target.say(&[offer(0, (1 << 40) - 1), offer(1, LIMIT)]);
     target.tick(true);
     target.tick(true);
@@ -188,12 +188,12 @@ fn numbers_far_ahead_and_sizes_above_the_limit_take_no_memory() {
         &target.events[..],
         [ChunkEvent::NotReceived { failure: ChunkFailure::Rejected(Rejection::TooLarge), .. }]
     ));
-    let open: Vec<u16> = target.connection.incoming_chunks(target.now).map(|(offer, _)| offer.id).collect();
+    let open: Vec<u16> = target.connection.chunks().incoming(target.now).map(|(offer, _)| offer.id).collect();
     assert_eq!(open, [1]);
     // Withdrawn before it was ever offered.
     target.say(&[Item::Withdraw { id: 2 }, Item::Withdraw { id: 2 }, Item::Withdraw { id: 1 }]);
     target.tick(true);
-    assert_eq!(target.connection.incoming_chunks(target.now).count(), 0);
+    assert_eq!(target.connection.chunks().incoming(target.now).count(), 0);
 }
 
 /// One that was over before it had its turn was forgotten with the offer four on, and all others waited for it.
@@ -230,8 +230,8 @@ fn answers_for_what_was_not_offered_change_nothing() {
         target.say(&[Item::Answer { id: 0, verdict: 0, runs }]);
     }
     target.say(&[Item::Answer { id: 7, verdict: 7, runs: &[] }]);
-    assert_eq!(target.connection.chunk_counters().answers_invalid, 6);
-    assert!(target.connection.chunk_progress(target.now, 0).is_some());
+    assert_eq!(target.connection.chunks().counters().answers_invalid, 6);
+    assert!(target.connection.chunks().progress(target.now, 0).is_some());
     target.say(&[Item::Answer { id: 0, verdict: 0, runs: &[(0, 43)] }]);
     target.say(&[Item::Answer { id: 0, verdict: 7, runs: &[] }]);
     target.tick(true);
@@ -259,9 +259,9 @@ fn a_pause_that_was_overtaken_by_its_end_is_over() {
     let [pause, end] = [6, 0].map(|verdict| target.datagrams(&[Item::Answer { id: 0, verdict, runs: &[] }]));
     target.deliver(&end);
     target.deliver(&pause);
-    assert!(!target.connection.chunk_progress(target.now, 0).unwrap().paused_by_peer);
+    assert!(!target.connection.chunks().progress(target.now, 0).unwrap().paused_by_peer);
     target.say(&[Item::Answer { id: 0, verdict: 6, runs: &[] }]);
-    assert!(target.connection.chunk_progress(target.now, 0).unwrap().paused_by_peer);
+    assert!(target.connection.chunks().progress(target.now, 0).unwrap().paused_by_peer);
 }
 
 /// A receiver that pauses for ever has the sender hold what it holds of one that doesn't answer; one that changes its mind
@@ -275,20 +275,20 @@ fn a_peer_that_pauses_costs_nothing_and_one_that_never_stops_pausing_no_more() {
     target.tick(true);
     target.say(&[Item::Answer { id: 0, verdict: 6, runs: &[] }]);
     (0..100).for_each(|_| _ = target.tick(true));
-    let before = target.connection.chunk_counters();
+    let before = target.connection.chunks().counters();
     let sent: usize = (0..60 * 60).map(|_| target.tick(true)).sum();
-    assert_eq!(target.connection.chunk_counters(), before);
+    assert_eq!(target.connection.chunks().counters(), before);
     assert!(sent < 60 * 1000, "{sent} bytes in a minute: keep-alives");
     for turn in 0..4000 {
         target.say(&[6, 0, 6, 0].map(|verdict| Item::Answer { id: 0, verdict, runs: &[] }));
         target.say(&[Item::Answer { id: 0, verdict: [6, 0][turn % 2], runs: &[(0, 400)] }]);
         target.tick(true);
     }
-    let counters = target.connection.chunk_counters();
+    let counters = target.connection.chunks().counters();
     assert_eq!(counters.answers_invalid, 4000, "runs of slices that it doesn't have");
     assert!(counters.bytes_sent < 1_200_000, "{counters:?}");
     assert!(target.events.is_empty(), "it is not complete before the peer says so");
-    assert!(target.connection.cancel_chunk(0));
+    assert!(target.connection.chunks_mut().cancel(0));
 }
 
 /// Items that are well formed and mean anything.
@@ -327,7 +327,7 @@ fn random_items_break_nothing() {
             if rng.chance(0.5) {
                 target.tick(rng.chance(0.8));
             }
-            assert!(target.connection.incoming_chunks(target.now).count() <= 8);
+            assert!(target.connection.chunks().incoming(target.now).count() <= 8);
         }
         let received = target.events.iter().filter(|event| matches!(event, ChunkEvent::Received { .. }));
         assert_eq!(received.count(), 0, "no content has the hash of zeros");

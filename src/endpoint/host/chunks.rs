@@ -44,41 +44,41 @@ impl Host {
 
     /// Cancels an outgoing chunk; false if it is over already.
     pub fn cancel_chunk(&mut self, peer: PeerHandle, number: u64) -> bool {
-        self.peers.live_mut(peer).is_some_and(|peer| peer.connection.cancel_chunk(number))
+        self.peers.live_mut(peer).is_some_and(|peer| peer.connection.chunks_mut().cancel(number))
     }
 
     /// Rejects a peer's chunk by its id; false if it is over already.
     pub fn reject_chunk(&mut self, peer: PeerHandle, id: u16) -> bool {
         let peer = self.peers.live_mut(peer);
-        peer.is_some_and(|peer| peer.connection.reject_chunk(id, Rejection::Cancelled))
+        peer.is_some_and(|peer| peer.connection.chunks_mut().reject(id, Rejection::Cancelled))
     }
 
     // See `Connection::ask_first`.
     pub fn ask_first(&mut self, peer: PeerHandle, number: u64) {
         if let Some(peer) = self.peers.live_mut(peer) {
-            peer.connection.ask_first(number);
+            peer.connection.chunks_mut().ask_first(number);
         }
     }
 
     /// Pauses or resumes an outgoing chunk; false if it is over already.
     pub fn pause_chunk(&mut self, peer: PeerHandle, number: u64, paused: bool) -> bool {
-        self.peers.live_mut(peer).is_some_and(|peer| peer.connection.pause_chunk(number, paused))
+        self.peers.live_mut(peer).is_some_and(|peer| peer.connection.chunks_mut().pause(number, paused))
     }
 
     /// Asks a peer to pause or resume its chunk; false if it is over already.
     pub fn pause_incoming_chunk(&mut self, peer: PeerHandle, id: u16, paused: bool) -> bool {
-        self.peers.live_mut(peer).is_some_and(|peer| peer.connection.pause_incoming_chunk(id, paused))
+        self.peers.live_mut(peer).is_some_and(|peer| peer.connection.chunks_mut().pause_incoming(id, paused))
     }
 
     /// The progress of an outgoing chunk; None if it is over.
     pub fn chunk_progress(&self, now: Instant, peer: PeerHandle, number: u64) -> Option<Progress> {
-        self.peers.live(peer)?.connection.chunk_progress(now, number)
+        self.peers.live(peer)?.connection.chunks().progress(now, number)
     }
 
     /// A peer's chunks that are under way.
     pub fn incoming_chunks(&self, now: Instant, peer: PeerHandle) -> Vec<(Offer, Progress)> {
         let peer = self.peers.live(peer).into_iter();
-        let chunks = peer.flat_map(|peer| peer.connection.incoming_chunks(now));
+        let chunks = peer.flat_map(|peer| peer.connection.chunks().incoming(now));
         chunks.map(|(offer, progress)| (offer.clone(), progress)).collect()
     }
 }

@@ -257,7 +257,7 @@ impl Host {
             let stats = PeerStats::of(&peer.connection, &self.protocol);
             self.final_stats.insert(handle, FinalStats { id: peer.id, stats });
             self.ended = self.ended + peer.connection.counters();
-            self.ended_chunks = self.ended_chunks + peer.connection.chunk_counters();
+            self.ended_chunks = self.ended_chunks + peer.connection.chunks().counters();
             if peer.is_admitted() {
                 self.keep_what_is_left(peer);
             } else {

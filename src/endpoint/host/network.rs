@@ -167,7 +167,7 @@ impl Host {
                 // After a datagram, most ticks have nothing to do and needn't find that out by a visit.
                 Pace::Between => Some(peer.connection.next_tick()),
                 Pace::Tick => {
-                    let chunks_move = has_chunks && !peer.connection.chunks_are_idle();
+                    let chunks_move = has_chunks && !peer.connection.chunks().is_idle();
                     let changed = !self.memory.packets.is_empty() || peer.connection.packets_lost() != lost;
                     if foretells && changed && !chunks_move {
                         // To find out by a visit at the next wake would cost more.

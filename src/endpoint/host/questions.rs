@@ -61,7 +61,7 @@ impl Host {
 
     /// Counts of a peer's chunks; None if it is not connected.
     pub fn chunk_counters(&self, peer: PeerHandle) -> Option<ChunkCounters> {
-        Some(self.peers.live(peer)?.connection.chunk_counters())
+        Some(self.peers.live(peer)?.connection.chunks().counters())
     }
 
     /// Bytes a second at which chunks may go to a peer now; None if it is not connected.
@@ -76,7 +76,7 @@ impl Host {
 
     /// Chunk counts of all connections, ended ones included.
     pub fn all_chunk_counters(&self) -> ChunkCounters {
-        self.peers.iter().fold(self.ended_chunks, |sum, peer| sum + peer.connection.chunk_counters())
+        self.peers.iter().fold(self.ended_chunks, |sum, peer| sum + peer.connection.chunks().counters())
     }
 
     /// Drops of the secure connections, by name.

@@ -26,7 +26,7 @@ impl Host {
 
     /// Whether chunks are under way, in either direction: their packets shouldn't wait for ticks.
     pub fn moves_chunks(&self) -> bool {
-        self.protocol.has_chunks() && self.peers.iter().any(|peer| !peer.connection.chunks_are_idle())
+        self.protocol.has_chunks() && self.peers.iter().any(|peer| !peer.connection.chunks().is_idle())
     }
 
     /// Appends the outcomes of outgoing chunks since the last call; incoming ones stay.

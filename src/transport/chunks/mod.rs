@@ -357,7 +357,7 @@ impl Rate {
 
 /// The chunks of one connection, both directions.
 #[derive(Debug, Default)]
-pub(crate) struct Chunks {
+pub struct Chunks {
     /// Bytes of our slices.
     slice_bytes: u16,
     /// In the order of their numbers; the first ones are open.
@@ -445,7 +445,7 @@ impl Chunks {
     }
 
     /// Ends a chunk of ours; false when it is over already.
-    pub(crate) fn cancel(&mut self, number: u64) -> bool {
+    pub fn cancel(&mut self, number: u64) -> bool {
         self.fail(number, ChunkFailure::Cancelled)
     }
 
@@ -464,20 +464,20 @@ impl Chunks {
     }
 
     /// Sends no slices of an outgoing chunk before the peer has said which it has.
-    pub(crate) fn ask_first(&mut self, number: u64) {
+    pub fn ask_first(&mut self, number: u64) {
         if let Some(outgoing) = self.outgoing.iter_mut().find(|o| o.number() == number) {
             outgoing.ask_first();
         }
     }
 
     /// Pauses or resumes an outgoing chunk; false if it is over.
-    pub(crate) fn pause(&mut self, number: u64, paused: bool) -> bool {
+    pub fn pause(&mut self, number: u64, paused: bool) -> bool {
         let outgoing = self.outgoing.iter_mut().find(|o| o.number() == number && !o.is_over());
         outgoing.map(|outgoing| outgoing.pause(paused)).is_some()
     }
 
     /// Asks the peer for no more slices of its chunk, or for the rest; false when it is over.
-    pub(crate) fn pause_incoming(&mut self, id: u16, paused: bool) -> bool {
+    pub fn pause_incoming(&mut self, id: u16, paused: bool) -> bool {
         let incoming = self.incoming.iter_mut().find(|i| i.offer().id == id && i.is_open());
         incoming.map(|incoming| incoming.pause(paused)).is_some()
     }
@@ -491,12 +491,12 @@ impl Chunks {
     }
 
     /// Accepts a chunk of the peer into this place; false if it is over already.
-    pub(crate) fn accept(&mut self, id: u16, assembly: Assembly) -> bool {
+    pub fn accept(&mut self, id: u16, assembly: Assembly) -> bool {
         self.incoming.iter_mut().find(|i| i.offer().id == id).is_some_and(|i| i.accept(assembly))
     }
 
     /// Ends a chunk of the peer; false when it is over already.
-    pub(crate) fn reject(&mut self, id: u16, rejection: Rejection) -> bool {
+    pub fn reject(&mut self, id: u16, rejection: Rejection) -> bool {
         let failure = match rejection {
             Rejection::Cancelled => ChunkFailure::Cancelled,
             rejection => ChunkFailure::Rejected(rejection),
@@ -505,23 +505,23 @@ impl Chunks {
         incoming.reject(rejection, failure, &mut self.events)
     }
 
-    pub(crate) fn poll_event(&mut self) -> Option<ChunkEvent> {
+    pub fn poll_event(&mut self) -> Option<ChunkEvent> {
         self.events.pop_front()
     }
 
     /// The progress of an outgoing chunk; None if it is over.
-    pub(crate) fn progress(&self, now: Instant, number: u64) -> Option<Progress> {
+    pub fn progress(&self, now: Instant, number: u64) -> Option<Progress> {
         let outgoing = self.outgoing.iter().find(|o| o.number() == number && !o.is_over())?;
         Some(outgoing.progress(now))
     }
 
     /// The peer's chunks that are under way.
-    pub(crate) fn incoming(&self, now: Instant) -> impl Iterator<Item = (&Offer, Progress)> {
+    pub fn incoming(&self, now: Instant) -> impl Iterator<Item = (&Offer, Progress)> {
         self.incoming.iter().filter(|i| i.is_open()).map(move |i| (i.offer(), i.progress(now)))
     }
 
     /// Ends everything, because the connection is over. Returns the assemblies that another connection may resume.
-    pub(crate) fn finish(&mut self) -> Vec<Assembly> {
+    pub fn finish(&mut self) -> Vec<Assembly> {
         for outgoing in self.outgoing.drain(..).filter(|outgoing| !outgoing.is_over()) {
             let number = outgoing.number();
             self.events.push_back(ChunkEvent::NotSent { number, failure: ChunkFailure::Disconnected });
@@ -542,7 +542,7 @@ impl Chunks {
         partial
     }
 
-    pub(crate) fn counters(&self) -> ChunkCounters {
+    pub fn counters(&self) -> ChunkCounters {
         self.counters
     }
 

@@ -7,23 +7,35 @@
 //!
 //! Everything here comes from a peer that proved its identity: invalid input is a violation, not noise.
 //!
+//! Each part owns its state:
+//!
+//! | module | owns |
+//! |---|---|
+//! | `ledger` | packets sent and received: contents until their outcome is known, pending acks, numbers |
+//! | `outbound` | limits on sending: budget, window, congestion controller, turns |
+//! | `inbound` | what is known of the peer besides its packets |
+//! | `conversation` | these three with streams and chunks; sends written packets |
+//! | `outcomes` | the effects of acks and losses on all of them |
+//! | `framing` | the trait that `native` and `yojimbo` implement: when packets are composed, how they are written and read |
+//!
 //! Trusted: nothing. An ack of a packet that was never sent ends the connection, and numbers are skipped so that
 //! guesses are found out. The framing checks everything else before anything is applied, and the channels' windows
 //! when it is; no more than some kilobytes of a packet's memory outlive it. A peer can make us send one packet a
 //! tick, within the budget.
 
-mod acks;
-mod builder;
 mod chunks;
 mod config;
-mod fragments;
-mod held;
+mod conversation;
+mod framing;
+mod inbound;
+mod ledger;
+mod native;
+mod outbound;
+mod outcomes;
 mod pending_ack;
 mod queueing;
-mod receive;
 mod record;
 mod scratch;
-mod send;
 mod settings;
 mod yojimbo;
 
@@ -34,22 +46,23 @@ pub use yojimbo::{Read, Unread};
 use core::time::Duration;
 use std::sync::Arc;
 
-use self::pending_ack::PendingAck;
-use self::record::{Carried, Record};
-use super::ack_endpoint::{AckEndpoint, EndpointCounters};
-use super::chunks::Chunks;
-use super::congestion::{CongestionConfig, Controller};
+use self::conversation::Conversation;
+use self::framing::Framing;
+use self::record::notification;
+use super::ack_endpoint::EndpointCounters;
+use super::direct_tables::DirectTables;
 use super::error::ConfigError;
+use super::framing::CloseReason;
+#[cfg(doc)]
+use super::framing::MAX_DETAIL_BYTES;
 use super::ledger::estimate::Stats;
-use super::ledger::numbers::Skips;
-use super::ledger::{AckRanges, Laps, Notification, Notifications, PacketNotification};
+use super::ledger::{Notification, PacketNotification};
 use super::message::Received;
-use super::message_window::MessageWindow;
-use super::pacing::Budget;
-use super::packet::AckEndpointConfig;
-use super::protocol::{MAX_CONTROL_BYTES, Protocol};
-use super::stream::{ChannelStats, Streams};
-use crate::store::{Lists, SmallBytes, prefetch};
+use super::packet::fragment::Fragment;
+use super::protocol::Protocol;
+use super::stream::ChannelStats;
+use super::stream::external::Fill;
+use crate::store::{Packets, SmallBytes, prefetch};
 use crate::time::Instant;
 
 /// A packet goes out at least this often: acks, RTT and loss stay fresh, and the peer knows we live.
@@ -62,61 +75,8 @@ const KEEP_ALIVE: Duration = Duration::from_millis(100);
 /// the application queues or doesn't read come on top, and partial packets while they come in.
 #[derive(Debug)]
 pub struct Connection {
-    protocol: Arc<Protocol>,
-    /// The ledger: of each packet sent its record, of those received which they are.
-    endpoint: AckEndpoint<Record>,
-    streams: Streams,
-    chunks: Chunks,
-    /// The contents of sent packets.
-    carried: Lists<Carried>,
-    notifications: Notifications,
-    /// Numbers the peer's packets without wrapping: of the newest one.
-    newest_arrival: u64,
-    ranges: AckRanges,
-    budget: Budget,
-    /// Whether messages also yield to the line: see [`MessageWindow`].
-    adaptive: bool,
-    window: MessageWindow,
-    /// None if nothing asks one: there are no chunks, and messages needn't.
-    controller: Option<Box<dyn Controller>>,
-    /// Bits of a packet that one datagram holds.
-    datagram_bits: usize,
-    /// The peer application's text about the end.
-    detail: Option<Box<str>>,
-    /// The peer has a packet with our hello.
-    hello_acked: bool,
-    /// A packet of the peer had a hello.
-    hello_received: bool,
-    pending_ack: PendingAck,
-    /// When the application sent the first message since the tick's last [`Connection::transmit`].
-    tick_open: Option<Instant>,
-    /// Bytes that the layers below add to each datagram.
-    datagram_overhead: usize,
-    /// When the newest packet was handled, until our next packet reports the delay.
-    newest_at: Option<Instant>,
-    last_sent: Option<Instant>,
-    /// When the peer last acked a packet.
-    acked_at: Instant,
-    /// When any packet went out.
-    last_packet_at: Option<Instant>,
-    skips: Option<Skips>,
-    /// How far packets sent had come when packets of the peer came.
-    sent_laps: Laps,
-    /// When the first packet went out since the peer acked one.
-    unanswered_since: Option<Instant>,
-    /// That is too long ago for slices.
-    silent: bool,
-    /// The state of yojimbo's framing, if this connection uses it.
-    yojimbo: Option<Box<yojimbo::YojimboState>>,
-    // See `ConnectionConfig`.
-    replayed: bool,
-    /// Chunks had something to send, and acks or keep-alives took the last packet allowed: next time those wait.
-    chunks_wait: bool,
-    /// Slices had something to send, and chunk items took the packet: next time those wait.
-    slices_wait: bool,
-    /// The last packet of messages had no room for ack ranges: an ack goes alone.
-    ranges_wait: bool,
-    scratch: Scratch,
+    parts: Conversation,
+    framing: Box<dyn Framing>,
 }
 
 impl Connection {
@@ -126,161 +86,257 @@ impl Connection {
     ///
     /// When a setting is out of its bounds.
     pub fn new(config: &ConnectionConfig, protocol: Arc<Protocol>) -> Result<Self, ConfigError> {
-        let packets = &config.packets;
-        let packets = protocol.yojimbo().map_or_else(|| packets.clone(), |yojimbo| yojimbo.packets(packets));
-        check_packets(&packets, &protocol)?;
-        // A packet is composed to the smaller of a datagram and the most that it may have.
-        let datagram_bits = packets.fragment_above.min(packets.max_packet_size) * 8;
-        Ok(Connection {
-            endpoint: AckEndpoint::with_notes(packets.clone())?,
-            streams: Streams::new(&protocol, config.pool.clone()),
-            chunks: Chunks::new(packets.fragment_above.min(packets.max_packet_size)),
-            carried: Lists::default(),
-            notifications: Notifications::new(config.packet_notifications),
-            newest_arrival: 0,
-            ranges: AckRanges::default(),
-            budget: Budget::new(config.budget.rate),
-            adaptive: config.budget.adaptive,
-            window: MessageWindow::default(),
-            controller: controller(&config.congestion, &protocol)?,
-            datagram_bits,
-            detail: None,
-            hello_acked: false,
-            hello_received: false,
-            pending_ack: PendingAck::default(),
-            tick_open: None,
-            datagram_overhead: config.packets.overhead as usize,
-            newest_at: None,
-            last_sent: None,
-            acked_at: Instant::ZERO,
-            last_packet_at: None,
-            skips: config.skip_seed.filter(|_| protocol.yojimbo().is_none()).map(Skips::new),
-            sent_laps: Laps::new(packets.acks.max_window),
-            unanswered_since: None,
-            silent: false,
-            yojimbo: protocol.yojimbo().map(|_| Box::default()),
-            replayed: config.replayed,
-            chunks_wait: false,
-            ranges_wait: false,
-            slices_wait: false,
-            scratch: Scratch::default(),
-            protocol,
-        })
+        let (framing, packets, skip_seed) = framing::open(config, &protocol)?;
+        Ok(Connection { parts: Conversation::new(config, &packets, protocol, skip_seed)?, framing })
+    }
+
+    // --- receiving ---------------------------------------------------------------------------------------
+
+    /// Takes a datagram of the peer. Its messages wait for [`Connection::poll_received`].
+    ///
+    /// # Errors
+    /// The conversation is over, and why.
+    pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) -> Result<(), End> {
+        self.handle(now, datagram, None).map(drop)
+    }
+
+    /// Takes a datagram of the peer. Messages that needn't wait are read into the lent tables, unless the packet is
+    /// refused.
+    ///
+    /// # Errors
+    ///
+    /// The conversation is over, and why.
+    pub fn handle_into(
+        &mut self,
+        now: Instant,
+        datagram: &[u8],
+        tables: &mut dyn DirectTables,
+    ) -> Result<(), End> {
+        self.parts.streams.begin_direct(tables.tick());
+        tables.begin(now);
+        let handled = self.handle(now, datagram, Some(&mut *tables));
+        if !matches!(handled, Ok(true)) {
+            tables.cut();
+        }
+        handled.map(drop)
+    }
+
+    /// Takes a datagram of the peer; returns false if it was dropped.
+    fn handle(
+        &mut self,
+        now: Instant,
+        datagram: &[u8],
+        tables: Option<&mut dyn DirectTables>,
+    ) -> Result<bool, End> {
+        let Conversation { ledger, outbound, streams, .. } = &mut self.parts;
+        ledger.pending_ack.grant(datagram.len() + outbound.datagram_overhead);
+        let is_fragment = Fragment::is_fragment(datagram);
+        if is_fragment {
+            ledger.endpoint.reassembly.limit(streams.held.packets_limit());
+        }
+        let opened = ledger.endpoint.open(datagram);
+        // Packets that arrive whole end partial ones.
+        if is_fragment || streams.held.has_packets() {
+            streams.held.set_packets(ledger.endpoint.reassembly.reserved_bytes());
+        }
+        // A datagram that is no packet is dropped, and counted by the endpoint.
+        let Ok(Some(incoming)) = opened else { return Ok(false) };
+        self.framing.handle(&mut self.parts, now, datagram, incoming, tables)
+    }
+
+    /// Takes the next message of a channel for the application.
+    pub fn poll_received(&mut self, channel: usize) -> Option<Received> {
+        self.parts.streams.poll_received(channel)
+    }
+
+    /// Whether a message waits for [`Connection::poll_received`].
+    pub fn has_received(&self) -> bool {
+        self.parts.streams.have_received()
+    }
+
+    /// Drops everything that waits for the application, which will never read it, and makes room. Chunk events are
+    /// dropped too.
+    pub fn discard_received(&mut self) {
+        for channel in 0..self.parts.streams.len() {
+            while let Some(received) = self.parts.streams.poll_received(channel) {
+                self.reclaim(received.body);
+            }
+        }
+        if let Some(held) = self.framing.held_mut() {
+            held.clear();
+        }
+        while self.parts.chunks.poll_event().is_some() {}
+    }
+
+    /// Takes back the memory of a message's body, for the next ones.
+    pub fn reclaim(&mut self, body: SmallBytes) {
+        self.parts.scratch.get().bodies.spares.reclaim(body);
+    }
+
+    // --- sending -----------------------------------------------------------------------------------------
+
+    /// Appends the packets due now to `out`: once a tick.
+    ///
+    /// Returns when a tick has something to do here again, unless something arrives or is sent earlier: until then
+    /// this needn't be called.
+    pub fn transmit(&mut self, now: Instant, out: &mut Packets) -> Instant {
+        self.transmit_tick(now, out, None)
+    }
+
+    /// Like [`Connection::transmit`]; `fill` is offered the room of each packet on the channels of
+    /// [`Connection::want`].
+    pub fn transmit_filled(&mut self, now: Instant, out: &mut Packets, fill: &mut dyn Fill) -> Instant {
+        self.transmit_tick(now, out, Some(fill))
+    }
+
+    fn transmit_tick(
+        &mut self,
+        now: Instant,
+        out: &mut Packets,
+        fill: Option<&mut (dyn Fill + '_)>,
+    ) -> Instant {
+        self.framing.transmit(&mut self.parts, now, out, fill);
+        let notifications = &mut self.parts.ledger.notifications;
+        let streams = &mut self.parts.streams;
+        streams.end_of_tick(|channel, fate| notifications.push(notification(channel as u8, fate, false)));
+        self.framing.next_tick(&mut self.parts)
+    }
+
+    /// Appends the packets that needn't wait for the tick's [`Connection::transmit`], for drivers that are awake
+    /// between ticks: chunks at their pace, keep-alives, acks that have waited long enough. Messages only if the
+    /// application has sent nothing since the last tick, so that a tick's messages share packets, or if the tick
+    /// takes very long. Nothing is dropped for lack of room.
+    ///
+    /// Returns when to call again unless something arrives or is sent earlier: in a millisecond at the earliest.
+    pub fn transmit_between(&mut self, now: Instant, out: &mut Packets) -> Instant {
+        self.framing.transmit_between(&mut self.parts, now, out);
+        self.framing.next_between(&mut self.parts, now)
+    }
+
+    /// When [`Connection::transmit_between`] has something to do, if one of the calls that transmit was just made.
+    pub fn next_between(&mut self, now: Instant) -> Instant {
+        self.framing.next_between(&mut self.parts, now)
+    }
+
+    /// When [`Connection::transmit`] has something to do, unless something arrives or is sent earlier; ZERO for at once.
+    pub fn next_tick(&mut self) -> Instant {
+        self.framing.next_tick(&mut self.parts)
+    }
+
+    /// When [`Connection::transmit`] next has something to do if nothing arrives and nothing is sent before: for
+    /// drivers that can wake then. Ticks may come at any time.
+    pub fn next_deadline(&self) -> Instant {
+        self.framing.next_deadline(&self.parts)
+    }
+
+    /// The last packet of a conversation that this side ends: to be repeated, byte for byte. `detail`, of 1 to
+    /// [`MAX_DETAIL_BYTES`] bytes without NUL, is for the peer's application. None if netcode's own disconnect is enough.
+    pub fn farewell(&mut self, now: Instant, reason: CloseReason, detail: Option<&str>) -> Option<Vec<u8>> {
+        self.framing.farewell(&mut self.parts, now, reason, detail)
+    }
+
+    /// Whether the peer is known to have everything queued here that will ever arrive: nothing waits to be sent or
+    /// resent, and the packets with unreliable messages are acked or lost. Chunks don't count.
+    pub fn is_drained(&self) -> bool {
+        self.parts.streams.are_drained()
+    }
+
+    /// The conversation is over: every open message is reported as lost.
+    pub fn abandon_all(&mut self) {
+        let Conversation { ledger, streams, .. } = &mut self.parts;
+        ledger.notifications.abandon_all(ledger.endpoint.acks_mut());
+        streams.abandon_all(|channel, fate| {
+            ledger.notifications.push(notification(channel as u8, fate, false));
+        });
+    }
+
+    // --- questions ---------------------------------------------------------------------------------------
+
+    /// The protocol that both sides share.
+    pub(crate) fn protocol(&self) -> &Protocol {
+        &self.parts.protocol
     }
 
     /// How many packets counted as lost so far.
     pub(crate) fn packets_lost(&self) -> u64 {
-        self.endpoint.acks().packets_lost()
+        self.parts.ledger.endpoint.acks().packets_lost()
     }
 
-    /// Whether there is nothing to do for chunks in either direction.
-    pub(crate) fn chunks_are_idle(&self) -> bool {
-        self.chunks.is_idle()
+    /// How the packets fare.
+    pub fn stats(&self) -> Stats {
+        self.parts.ledger.endpoint.stats()
     }
 
-    /// The protocol that both sides share.
-    pub(crate) fn protocol(&self) -> &Protocol {
-        &self.protocol
+    /// The counters of the packet layer, drops by name.
+    pub fn counters(&self) -> EndpointCounters {
+        self.parts.ledger.endpoint.counters()
+    }
+
+    /// Counts of one channel.
+    pub fn channel_stats(&self, channel: usize) -> ChannelStats {
+        self.parts.streams.stats(channel)
     }
 
     /// The next notification about a tagged message, in packet order; for a message that no packet had room for, or
     /// that a newer value replaced, at once.
     pub fn poll_notification(&mut self) -> Option<Notification> {
-        self.notifications.poll()
+        self.parts.ledger.notifications.poll()
+    }
+
+    /// Whether something waits for [`Connection::poll_notification`].
+    pub fn has_notification(&self) -> bool {
+        self.parts.ledger.notifications.has_ready()
     }
 
     /// The next notification about a packet, in order: of the newest 1,024, if the configuration asks for them.
     pub fn poll_packet_notification(&mut self) -> Option<PacketNotification> {
-        self.notifications.poll_packet()
+        self.parts.ledger.notifications.poll_packet()
+    }
+
+    /// Whether something waits for [`Connection::poll_packet_notification`].
+    pub fn has_packet_fate(&self) -> bool {
+        self.parts.ledger.notifications.has_packet()
     }
 
     /// Whether a message or a notification waits for the application.
     pub fn has_news(&self) -> bool {
-        self.notifications.has_ready() || self.has_unread() || self.streams.have_received()
+        self.has_notification() || self.has_unread() || self.has_received()
     }
 
-    /// Takes the next message of a channel for the application.
-    pub fn poll_received(&mut self, channel: usize) -> Option<Received> {
-        self.streams.poll_received(channel)
+    /// Whether the peer has shown that it would understand a farewell.
+    pub fn has_received_hello(&self) -> bool {
+        self.parts.inbound.hello_received
     }
+
+    /// The peer application's text for [`End::ByPeer`], if any: 1 to `MAX_DETAIL_BYTES` bytes.
+    pub fn take_detail(&mut self) -> Option<Box<str>> {
+        self.parts.inbound.detail.take()
+    }
+
+    // --- memory ------------------------------------------------------------------------------------------
 
     /// Has the memory fetched that the next calls need, as far as it is not in the connection itself.
     pub(crate) fn prefetch(&self) {
-        self.endpoint.acks().prefetch();
-        self.streams.prefetch();
-        self.carried.prefetch();
+        self.parts.ledger.prefetch();
+        self.parts.streams.prefetch();
     }
 
     /// Has that part of the connection fetched that messages are queued in.
     pub(crate) fn prefetch_queues(&self) {
-        prefetch(&self.protocol);
-        prefetch(&self.streams);
-        prefetch(&self.notifications);
-        prefetch(&self.tick_open);
+        prefetch(&self.parts.protocol);
+        prefetch(&self.parts.streams);
+        prefetch(&self.parts.ledger.notifications);
+        prefetch(&self.parts.outbound);
     }
 
     /// Has the streams fetched, to which it points.
     pub(crate) fn prefetch_streams(&self) {
-        self.streams.prefetch();
+        self.parts.streams.prefetch();
     }
 
     /// Lends memory to the connection, to be taken back after its next calls by another call of this: connections that share
     /// theirs need less, and find it in the processor's cache.
     pub fn swap_scratch(&mut self, scratch: &mut Scratch) {
-        core::mem::swap(&mut self.scratch, scratch);
+        core::mem::swap(&mut self.parts.scratch, scratch);
     }
-
-    /// Takes back the memory of a message's body, for the next ones.
-    pub fn reclaim(&mut self, body: SmallBytes) {
-        self.scratch.get().bodies.spares.reclaim(body);
-    }
-
-    /// How the packets fare.
-    pub fn stats(&self) -> Stats {
-        self.endpoint.stats()
-    }
-
-    /// The counters of the packet layer, drops by name.
-    pub fn counters(&self) -> EndpointCounters {
-        self.endpoint.counters()
-    }
-
-    /// Counts of one channel.
-    pub fn channel_stats(&self, channel: usize) -> ChannelStats {
-        self.streams.stats(channel)
-    }
-
-    /// Whether the peer has shown that it would understand a farewell.
-    pub fn has_received_hello(&self) -> bool {
-        self.hello_received
-    }
-
-    /// The peer application's text for [`End::ByPeer`], if any: 1 to `MAX_DETAIL_BYTES` bytes.
-    pub fn take_detail(&mut self) -> Option<Box<str>> {
-        self.detail.take()
-    }
-}
-
-/// The controller of a connection, if anything asks one.
-fn controller(
-    config: &CongestionConfig,
-    protocol: &Protocol,
-) -> Result<Option<Box<dyn Controller>>, ConfigError> {
-    config.check()?;
-    let is_asked = protocol.has_chunks() || config.paces_messages();
-    is_asked.then(|| config.controller()).transpose()
-}
-
-/// Every message that a channel accepts must fit a packet with everything else in it; in yojimbo's framing the
-/// protocol ensures that.
-fn check_packets(packets: &AckEndpointConfig, protocol: &Protocol) -> Result<(), ConfigError> {
-    let largest = protocol.channels().iter().map(|channel| channel.max_message_bytes).max().unwrap_or(0);
-    let bytes = packets.max_packet_size;
-    let fits = protocol.yojimbo().is_some() || bytes >= largest + MAX_CONTROL_BYTES;
-    ConfigError::unless(
-        fits,
-        "max_packet_size",
-        bytes,
-        "at least 1024 above max_message_bytes of each channel",
-    )
 }

@@ -21,7 +21,8 @@ impl Connection {
         message: Message,
         options: SendOptions,
     ) -> Result<(), SendError> {
-        let payload = self.protocol.channels().get(channel).is_some_and(|config| config.kind.is_payload());
+        let payload =
+            self.parts.protocol.channels().get(channel).is_some_and(|config| config.kind.is_payload());
         if payload { Err(SendError::WrongKind) } else { self.submit(now, channel, message, options) }
     }
 
@@ -37,7 +38,8 @@ impl Connection {
         payload: Encoded,
         tag: u32,
     ) -> Result<(), SendError> {
-        let messages = self.protocol.channels().get(channel).is_some_and(|config| !config.kind.is_payload());
+        let messages =
+            self.parts.protocol.channels().get(channel).is_some_and(|config| !config.kind.is_payload());
         if messages {
             return Err(SendError::WrongKind);
         }
@@ -52,17 +54,17 @@ impl Connection {
         message: Message,
         options: SendOptions,
     ) -> Result<(), SendError> {
-        let channels = self.streams.len();
+        let channels = self.parts.streams.len();
         if channel >= channels {
             return Err(SendError::NoChannel { channel, channels });
         }
-        self.protocol.check_bytes(channel, message.encoded.max_bits().div_ceil(8))?;
-        self.check_yojimbo(channel, &message)?;
-        self.protocol.check_type(channel, message.message_type)?;
-        let sending = self.streams.sending(channel).ok_or(SendError::WrongKind)?;
+        self.parts.protocol.check_bytes(channel, message.encoded.max_bits().div_ceil(8))?;
+        self.framing.check(&self.parts.protocol, channel, &message)?;
+        self.parts.protocol.check_type(channel, message.message_type)?;
+        let sending = self.parts.streams.sending(channel).ok_or(SendError::WrongKind)?;
         let replaced = sending.send(Submission { message, at: now, options })?;
-        self.tick_open.get_or_insert(now);
-        self.notifications.push(notification(channel as u8, replaced, false));
+        self.parts.outbound.open_tick(now);
+        self.parts.ledger.notifications.push(notification(channel as u8, replaced, false));
         Ok(())
     }
 
@@ -75,33 +77,34 @@ impl Connection {
     /// When it is no payload channel, or `least_bits` is more than the channel allows, or than half a datagram holds:
     /// the rest of a packet may take the other half.
     pub fn want(&mut self, channel: usize, least_bits: usize) -> Result<(), SendError> {
-        let channels = self.streams.len();
+        let channels = self.parts.streams.len();
         let config =
-            self.protocol.channels().get(channel).ok_or(SendError::NoChannel { channel, channels })?;
+            self.parts.protocol.channels().get(channel).ok_or(SendError::NoChannel { channel, channels })?;
         if !config.kind.is_payload() {
             return Err(SendError::WrongKind);
         }
-        let max_bits = self.protocol.cost(channel).payload_in(self.datagram_bits / 2).unwrap_or(0);
+        let max_bits =
+            self.parts.protocol.cost(channel).payload_in(self.parts.outbound.datagram_bits / 2).unwrap_or(0);
         if least_bits > max_bits {
             let (bytes, max_bytes) = (least_bits.div_ceil(8), max_bits / 8);
             return Err(SendError::TooLarge { bytes, max_bytes });
         }
-        if self.streams.want(channel, least_bits) { Ok(()) } else { Err(SendError::WrongKind) }
+        if self.parts.streams.want(channel, least_bits) { Ok(()) } else { Err(SendError::WrongKind) }
     }
 
     /// How many unordered messages are queued.
     pub(crate) fn candidates(&self) -> usize {
-        self.streams.candidates()
+        self.parts.streams.candidates()
     }
 
     /// Appends this attribute of each of them, channel by channel, to be scored.
     pub(crate) fn describe(&self, now: Instant, slot: u32, attribute: Attribute, column: &mut Column) {
-        self.streams.describe(now, slot, attribute, column);
+        self.parts.streams.describe(now, slot, attribute, column);
     }
 
     /// Sends those messages in the order of their scores, highest first within their channel, in the next
     /// [`Connection::transmit`]. Scores are in the order of [`Connection::describe`]; nothing may be sent in between.
     pub(crate) fn prioritize(&mut self, scores: &mut &[f32]) {
-        self.streams.prioritize(scores);
+        self.parts.streams.prioritize(scores);
     }
 }

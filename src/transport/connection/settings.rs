@@ -2,36 +2,34 @@
 
 use core::time::Duration;
 
-use super::{Connection, controller};
+use super::Connection;
 use crate::time::Instant;
 use crate::transport::congestion::CongestionConfig;
 use crate::transport::error::ConfigError;
 use crate::transport::pacing::BudgetConfig;
 
 impl Connection {
-    /// Acks of packets with messages of this channel only may wait so long for a packet to carry them: for features
-    /// with acks of their own that say something that often. Zero: none waits.
+    /// Acks of packets with only messages of this channel may wait this long for a packet to carry them: for features
+    /// with acks of their own that send something that often. Zero: no ack waits.
     pub fn set_ack_patience(&mut self, channel: u8, patience: Duration) {
-        self.pending_ack.set_patience(channel, patience);
+        self.parts.ledger.pending_ack.set_patience(channel, patience);
     }
 
-    /// Whether [`Connection::transmit_between`] is called between ticks, too: then acks that no message of a tick
-    /// carries wait for one that does, or until they are due between ticks.
+    /// Whether [`Connection::transmit_between`] is called between ticks, too. Then acks that no message of a tick
+    /// carries wait for a message that does, or until they are due between ticks.
     pub fn set_awake(&mut self, awake: bool) {
-        self.pending_ack.set_awake(awake);
+        self.parts.ledger.pending_ack.set_awake(awake);
     }
 
     /// How many bits of messages may go out now, before packet headers: the rest of the budget, and the line's known
     /// room. The last packet may overdraw.
     pub fn budget_bits(&mut self, now: Instant) -> usize {
-        self.budget.refill(now);
-        let line = if self.adaptive { self.window.room() } else { f64::INFINITY };
-        (self.budget.level().min(line).max(0.0) * 8.0) as usize
+        self.parts.outbound.message_bits(now)
     }
 
     /// How much may be sent.
     pub fn budget(&self) -> BudgetConfig {
-        BudgetConfig { rate: self.budget.config(), adaptive: self.adaptive }
+        self.parts.outbound.budget()
     }
 
     /// Changes how much may be sent, from now on.
@@ -39,28 +37,22 @@ impl Connection {
     /// # Errors
     /// When a number is out of its bounds. The old ones stay then.
     pub fn set_budget(&mut self, budget: BudgetConfig) -> Result<(), ConfigError> {
-        budget.rate.check()?;
-        self.budget.reconfigure(budget.rate);
-        self.adaptive = budget.adaptive;
-        Ok(())
+        self.parts.outbound.set_budget(budget)
     }
 
-    /// Changes the congestion control of chunks. Settings of the same kind keep what is known of the link; another
+    /// Changes the congestion control of chunks. Settings of the same kind keep what is known of the link. Another
     /// kind starts afresh, and ignores packets in flight.
     ///
     /// # Errors
-    ///
     /// When a number is out of its bounds. The old settings stay then.
     pub fn set_congestion(&mut self, congestion: CongestionConfig) -> Result<(), ConfigError> {
-        congestion.check()?;
-        if !self.controller.as_mut().is_some_and(|controller| controller.reconfigure(&congestion)) {
-            self.controller = controller(&congestion, &self.protocol)?;
-            let acks = self.endpoint.acks_mut();
-            let next = acks.next_sequence();
-            for back in 1..=acks.sent_window() {
-                if let Some(record) = acks.note_mut(next.wrapping_sub(back as u16)) {
-                    record.stamp = None;
-                }
+        let is_new = self.parts.outbound.set_congestion(&congestion, &self.parts.protocol)?;
+        let acks = self.parts.ledger.endpoint.acks_mut();
+        let sent = if is_new { acks.sent_window() } else { 0 };
+        let next = acks.next_sequence();
+        for back in 1..=sent {
+            if let Some(record) = acks.note_mut(next.wrapping_sub(back as u16)) {
+                record.stamp = None;
             }
         }
         Ok(())

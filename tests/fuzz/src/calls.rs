@@ -128,7 +128,7 @@ pub fn run(data: &[u8]) {
             }
             12 => take(&mut ends, us, altered),
             13 => {
-                ends[us].connection.cancel_chunk(input.u8().into());
+                ends[us].connection.chunks_mut().cancel(input.u8().into());
             }
             14 => now += Duration::from_millis(u64::from(input.u8()) * 10),
             _ => {
@@ -173,17 +173,17 @@ fn take(ends: &mut [End; 2], us: usize, altered: bool) {
             }
         }
     }
-    while let Some(event) = ours.connection.poll_chunk_event() {
+    while let Some(event) = ours.connection.chunks_mut().poll_event() {
         match event {
             ChunkEvent::Offered(offer) if offer.size % 7 == 6 => {
-                ours.connection.reject_chunk(offer.id, Rejection::Cancelled);
+                ours.connection.chunks_mut().reject(offer.id, Rejection::Cancelled);
             }
             ChunkEvent::Offered(offer) => {
                 let sink = Box::new(MemorySink::new(offer.size.min(70_000)).unwrap());
                 if offer.size <= 70_000 {
-                    ours.connection.accept_chunk(offer.id, Assembly::new(&offer, sink));
+                    ours.connection.chunks_mut().accept(offer.id, Assembly::new(&offer, sink));
                 } else {
-                    ours.connection.reject_chunk(offer.id, Rejection::TooLarge);
+                    ours.connection.chunks_mut().reject(offer.id, Rejection::TooLarge);
                 }
             }
             ChunkEvent::Received { stored: Stored::Bytes(bytes), .. } if !altered => {

@@ -98,19 +98,19 @@ fn take(ours: &mut Connection) {
 }
 
 fn answer_offers(ours: &mut Connection) {
-    while let Some(event) = ours.poll_chunk_event() {
+    while let Some(event) = ours.chunks_mut().poll_event() {
         match event {
             ChunkEvent::Offered(offer) if offer.size > LIMIT => {
-                ours.reject_chunk(offer.id, Rejection::TooLarge);
+                ours.chunks_mut().reject(offer.id, Rejection::TooLarge);
             }
             ChunkEvent::Offered(offer) => {
                 let sink = Box::new(MemorySink::new(offer.size).unwrap());
-                ours.accept_chunk(offer.id, Assembly::new(&offer, sink));
+                ours.chunks_mut().accept(offer.id, Assembly::new(&offer, sink));
             }
             _ => {}
         }
     }
-    assert!(ours.incoming_chunks(Instant::ZERO).count() <= 8);
+    assert!(ours.chunks().incoming(Instant::ZERO).count() <= 8);
 }
 
 /// A packet of fragments of messages, of which most fit together.

@@ -112,7 +112,7 @@ impl<const BEGINNING: usize> Transfer<BEGINNING> {
 
     /// Takes events, each of which may come once, and only if it is true.
     fn look(&mut self) {
-        while let Some(event) = self.ends[1].poll_chunk_event() {
+        while let Some(event) = self.ends[1].chunks_mut().poll_event() {
             match event {
                 ChunkEvent::Offered(offer) => {
                     let again = self.seemed.then_some(Fate::Accepted);
@@ -134,7 +134,7 @@ impl<const BEGINNING: usize> Transfer<BEGINNING> {
                 ours => panic!("{ours:?}"),
             }
         }
-        while let Some(event) = self.ends[0].poll_chunk_event() {
+        while let Some(event) = self.ends[0].chunks_mut().poll_event() {
             let (number, failure) = match event {
                 ChunkEvent::Sent { number } => (number, None),
                 ChunkEvent::NotSent { number, failure } => (number, Some(failure)),
@@ -155,7 +155,7 @@ impl<const BEGINNING: usize> Transfer<BEGINNING> {
 
     /// The offers that the receiving application may answer.
     fn offer(&self, chunk: usize) -> Option<Offer> {
-        let mut incoming = self.ends[1].incoming_chunks(self.now);
+        let mut incoming = self.ends[1].chunks().incoming(self.now);
         incoming.find(|(offer, _)| usize::from(offer.id) == chunk).map(|(offer, _)| offer.clone())
     }
 
@@ -181,7 +181,7 @@ impl<const BEGINNING: usize> Transfer<BEGINNING> {
             }
             Assembly::resumed(&offer, Box::new(sink), there)
         });
-        assert!(self.ends[1].accept_chunk(offer.id, assembly));
+        assert!(self.ends[1].chunks_mut().accept(offer.id, assembly));
         self.goes(&offer, &[Fate::Offered], Fate::Accepted);
     }
 
@@ -222,8 +222,8 @@ impl<const BEGINNING: usize> Transfer<BEGINNING> {
     fn pause(&mut self, end: usize) {
         let (last, paused) = (self.fates.len() - 1, !self.paused[end]);
         let is_open = match end {
-            0 => self.ends[0].pause_chunk(last as u64, paused),
-            _ => self.ends[1].pause_incoming_chunk(last as u16, paused),
+            0 => self.ends[0].chunks_mut().pause(last as u64, paused),
+            _ => self.ends[1].chunks_mut().pause_incoming(last as u16, paused),
         };
         self.paused[end] = paused && is_open;
     }
@@ -331,11 +331,13 @@ impl<const BEGINNING: usize> Machine for Transfer<BEGINNING> {
                 }
             }
             Action::Cancel(chunk) => {
-                assert!(self.ends[0].cancel_chunk(chunk as u64));
+                assert!(self.ends[0].chunks_mut().cancel(chunk as u64));
                 self.cancelled[chunk] = true;
             }
             Action::Accept(chunk) => self.accept(chunk),
-            Action::Reject(chunk) => assert!(self.ends[1].reject_chunk(chunk as u16, Rejection::Cancelled)),
+            Action::Reject(chunk) => {
+                assert!(self.ends[1].chunks_mut().reject(chunk as u16, Rejection::Cancelled))
+            }
             Action::Pause(end) => self.pause(end),
             Action::Disconnect => {
                 for chunk in 0..self.fates.len() {
@@ -343,8 +345,8 @@ impl<const BEGINNING: usize> Machine for Transfer<BEGINNING> {
                         self.fates[chunk] = Fate::NotReceived;
                     }
                 }
-                assert!(self.ends[0].finish_chunks().is_empty());
-                self.parts = Some(self.ends[1].finish_chunks());
+                assert!(self.ends[0].chunks_mut().finish().is_empty());
+                self.parts = Some(self.ends[1].chunks_mut().finish());
             }
         }
         self.look();

@@ -11,10 +11,14 @@
 
 mod send;
 
+use super::conversation::Conversation;
+use super::framing::Framing;
 use super::{Connection, End};
+use crate::store::Packets;
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
 use crate::transport::congestion::RoundTrip;
+use crate::transport::direct_tables::DirectTables;
 use crate::transport::error::SendError;
 use crate::transport::framing::Fault;
 use crate::transport::framing::native::ReadContext;
@@ -25,6 +29,7 @@ use crate::transport::parts::{Desync, Fragment};
 use crate::transport::peer_pace::PeerPace;
 use crate::transport::protocol::{ChannelKind, Protocol};
 use crate::transport::stream::WindowViolation;
+use crate::transport::stream::external::Fill;
 use std::sync::Arc;
 
 /// Bytes of packets that are held unread; beyond them they are dropped, and not acked.
@@ -36,17 +41,23 @@ const HELD_OVERHEAD_BYTES: usize = 64;
 /// An empty packet: no entries.
 const EMPTY: [u8; 1] = [0];
 
-/// A connection's state for this framing.
+/// The framing of `YOJIMBO.md`.
 #[derive(Debug, Default)]
-pub(super) struct YojimboState {
+pub(super) struct Yojimbo {
     pace: PeerPace,
     /// Fragments of the packet being composed, by channel.
     fragments: Vec<(usize, Fragment)>,
     items: Vec<Item>,
-    held: Vec<HeldPacket>,
-    held_bytes: usize,
-    /// Someone reads packets that were held.
-    being_read: bool,
+    held: UnreadPackets,
+}
+
+/// Packets that were acked, for the layer that can read them.
+#[derive(Debug, Default)]
+pub(super) struct UnreadPackets {
+    packets: Vec<HeldPacket>,
+    bytes: usize,
+    /// Packets that were held are being read.
+    is_being_read: bool,
 }
 
 #[derive(Debug)]
@@ -88,148 +99,205 @@ impl Unread {
     }
 }
 
-impl Connection {
-    /// Checks what this framing asks of a message.
-    pub(super) fn check_yojimbo(&self, channel: usize, message: &Message) -> Result<(), SendError> {
-        let Some(config) = self.protocol.yojimbo() else { return Ok(()) };
-        let settings = self.protocol.yojimbo_channel(channel);
-        if config.is_block(message.message_type) {
-            let (bytes, max_bytes) =
-                (message.block.as_ref().map_or(0, |block| block.len()), settings.max_block_bytes);
-            if !settings.blocks {
-                return Err(SendError::BlocksDisabled);
+impl UnreadPackets {
+    /// Whether there are packets to read, or their contents are still to come.
+    fn has_unread(&self) -> bool {
+        self.is_being_read || !self.packets.is_empty()
+    }
+
+    /// Drops the packets and their contents, which will never be read.
+    pub(super) fn clear(&mut self) {
+        *self = UnreadPackets::default();
+    }
+
+    /// Holds a packet; false if there is no memory for it.
+    fn push(&mut self, context: ReadContext, payload: &[u8]) -> bool {
+        let bytes = payload.len() + HELD_OVERHEAD_BYTES;
+        let has_room = self.bytes + bytes <= MAX_HELD_BYTES;
+        if has_room {
+            self.bytes += bytes;
+            self.packets.push(HeldPacket { context, payload: payload.into() });
+        }
+        has_room
+    }
+}
+
+impl Framing for Yojimbo {
+    fn transmit(
+        &mut self,
+        parts: &mut Conversation,
+        now: Instant,
+        out: &mut Packets,
+        _: Option<&mut (dyn Fill + '_)>,
+    ) {
+        self.transmit_tick(parts, now, out);
+    }
+
+    fn transmit_between(&mut self, parts: &mut Conversation, now: Instant, out: &mut Packets) {
+        if parts.outbound.keep_alive_at(Duration::ZERO).is_none_or(|at| at <= now) {
+            self.transmit_tick(parts, now, out);
+        }
+    }
+
+    /// Each tick has a packet.
+    fn next_tick(&self, _: &mut Conversation) -> Instant {
+        Instant::ZERO
+    }
+
+    fn next_between(&self, parts: &mut Conversation, now: Instant) -> Instant {
+        let keep_alive = parts.outbound.keep_alive_at(Duration::ZERO).unwrap_or(now);
+        keep_alive.max(parts.ledger.next_number_at()).max(now + Duration::from_millis(1))
+    }
+
+    fn next_deadline(&self, parts: &Conversation) -> Instant {
+        let keep_alive = parts.outbound.keep_alive_at(Duration::ZERO).unwrap_or(Instant::ZERO);
+        parts.next_message().min(keep_alive)
+    }
+
+    fn handle(
+        &mut self,
+        parts: &mut Conversation,
+        now: Instant,
+        _: &[u8],
+        incoming: Incoming<'_>,
+        _: Option<&mut dyn DirectTables>,
+    ) -> Result<bool, End> {
+        let header = incoming.header();
+        let context = ReadContext { now, sequence: header.sequence, ack: header.ack, hello_received: true };
+        if parts.protocol.holds_packets() && !incoming.payload().is_empty() {
+            if incoming.payload() != EMPTY && !self.held.push(context, incoming.payload()) {
+                parts.ledger.endpoint.refuse(incoming);
+                return Ok(false);
             }
-            if bytes == 0 || bytes > max_bytes {
-                return Err(SendError::Block { bytes, max_bytes });
-            }
-            let kind = self.protocol.channels()[channel].kind;
-            let reliable = matches!(kind, ChannelKind::Reliable { .. });
-            let beside = if reliable { bytes.min(settings.block_fragment_bytes) } else { bytes };
-            let bytes = message.encoded.max_bits().div_ceil(8) + beside;
-            let (max_bytes, max_packet_bytes) = (config.max_message_bytes(), config.max_packet_bytes);
-            if bytes > max_bytes {
-                return Err(SendError::Packet { bytes, max_bytes, max_packet_bytes });
-            }
+            self.accept(parts, now, incoming);
+            return Ok(true);
+        }
+        let mut unreadable = |_: u16, _: &[u8], _: usize| Err(String::new());
+        self.items.clear();
+        let payload = incoming.payload();
+        let read = yojimbo::read(payload, &parts.protocol, context, &mut unreadable, &mut self.items);
+        if let Err(fault) = read {
+            parts.ledger.endpoint.refuse(incoming);
+            return Err(fault.into());
+        }
+        if !self.items.iter().all(|item| has_room(parts, item)) {
+            // As if it had been lost.
+            parts.ledger.endpoint.refuse(incoming);
+            return Ok(false);
+        }
+        self.accept(parts, now, incoming);
+        apply(parts, &mut self.items).map(|()| true)
+    }
+
+    fn check(&self, protocol: &Protocol, channel: usize, message: &Message) -> Result<(), SendError> {
+        let Some(config) = protocol.yojimbo() else { return Ok(()) };
+        if !config.is_block(message.message_type) {
+            return Ok(());
+        }
+        let settings = protocol.yojimbo_channel(channel);
+        if !settings.blocks {
+            return Err(SendError::BlocksDisabled);
+        }
+        let bytes = message.block.as_ref().map_or(0, |block| block.len());
+        let max_bytes = settings.max_block_bytes;
+        if bytes == 0 || bytes > max_bytes {
+            return Err(SendError::Block { bytes, max_bytes });
+        }
+        let reliable = matches!(protocol.channels()[channel].kind, ChannelKind::Reliable { .. });
+        let beside = if reliable { bytes.min(settings.block_fragment_bytes) } else { bytes };
+        let bytes = message.encoded.max_bits().div_ceil(8) + beside;
+        let (max_bytes, max_packet_bytes) = (config.max_message_bytes(), config.max_packet_bytes);
+        if bytes > max_bytes {
+            return Err(SendError::Packet { bytes, max_bytes, max_packet_bytes });
         }
         Ok(())
     }
 
-    /// Takes a packet of the peer.
-    pub(super) fn handle_yojimbo(&mut self, now: Instant, incoming: Incoming<'_>) -> Result<(), End> {
-        let header = incoming.header();
-        let context = ReadContext { now, sequence: header.sequence, ack: header.ack, hello_received: true };
-        let hold = self.protocol.holds_packets() && !incoming.payload().is_empty();
-        if hold {
-            let bytes = incoming.payload().len() + HELD_OVERHEAD_BYTES;
-            let empty = incoming.payload() == EMPTY;
-            if !empty && self.yojimbo.get_or_insert_default().held_bytes + bytes > MAX_HELD_BYTES {
-                self.endpoint.refuse(incoming);
-                return Ok(());
-            }
-            if !empty {
-                self.yojimbo.get_or_insert_default().held_bytes += bytes;
-                self.yojimbo
-                    .get_or_insert_default()
-                    .held
-                    .push(HeldPacket { context, payload: incoming.payload().into() });
-            }
-            self.accept_yojimbo(now, incoming);
-            return Ok(());
-        }
-        let mut items = core::mem::take(&mut self.yojimbo.get_or_insert_default().items);
-        let read = yojimbo::read(
-            incoming.payload(),
-            &self.protocol,
-            context,
-            &mut |_, _, _| Err(String::new()),
-            &mut items,
-        );
-        if let Err(fault) = read {
-            self.endpoint.refuse(incoming);
-            return Err(fault.into());
-        }
-        if !items.iter().all(|item| self.has_room(item)) {
-            // As if it had been lost.
-            self.endpoint.refuse(incoming);
-            return Ok(());
-        }
-        self.accept_yojimbo(now, incoming);
-        let applied = self.apply_items(&mut items);
-        items.clear();
-        self.yojimbo.get_or_insert_default().items = items;
-        applied
+    fn held(&self) -> Option<&UnreadPackets> {
+        Some(&self.held)
     }
 
-    fn accept_yojimbo(&mut self, now: Instant, incoming: Incoming<'_>) {
+    fn held_mut(&mut self) -> Option<&mut UnreadPackets> {
+        Some(&mut self.held)
+    }
+}
+
+impl Yojimbo {
+    /// Accepts a packet, and applies its acks.
+    fn accept(&mut self, parts: &mut Conversation, now: Instant, incoming: Incoming<'_>) {
         let header = incoming.header();
-        let acked = &mut self.scratch.get().acked;
+        let acked = &mut parts.scratch.get().acked;
         acked.clear();
         // The peer's wait for its tick is part of the round trip: this wire doesn't carry it.
         let sampling = RttSampling::NewestAck { delay: Duration::ZERO };
-        self.endpoint.accept(now, incoming, sampling, acked);
+        parts.ledger.endpoint.accept(now, incoming, sampling, acked);
         let newest = acked.iter().find(|acked| acked.sequence == header.ack);
         let round_trip = newest.map(|newest| now - newest.sent_at);
-        self.yojimbo.get_or_insert_default().pace.handle_packet(now, round_trip);
-        self.apply_acks(now, round_trip.map(|time| RoundTrip { time, received_at: None }));
+        self.pace.handle_packet(now, round_trip);
+        parts.apply_acks(now, round_trip.map(|time| RoundTrip { time, received_at: None }));
+        self.pace_blocks(parts, now);
     }
 
-    fn has_room(&self, item: &Item) -> bool {
-        let (channel, prefix) = match item {
-            Item::Message(message) => (message.channel, message.prefix),
-            Item::Fragment { channel, fragment } => (*channel, Prefix::Id(fragment.id)),
+    /// Paces blocks by the outcomes of the packets that carried their fragments.
+    fn pace_blocks(&mut self, parts: &mut Conversation, now: Instant) {
+        let counts = core::mem::take(&mut parts.ledger.fragments);
+        (0..counts.acked).for_each(|_| self.pace.handle_ack());
+        (0..counts.lost).for_each(|_| self.pace.handle_lost(now));
+    }
+}
+
+fn has_room(parts: &Conversation, item: &Item) -> bool {
+    let (channel, prefix) = match item {
+        Item::Message(message) => (message.channel, message.prefix),
+        Item::Fragment { channel, fragment } => (*channel, Prefix::Id(fragment.id)),
+    };
+    parts.streams.has_room(channel.into(), prefix)
+}
+
+/// Hands a packet's items over; no message of it when a window forbids one.
+fn apply(parts: &mut Conversation, items: &mut Vec<Item>) -> Result<(), End> {
+    for item in &*items {
+        let Item::Message(message) = item else { continue };
+        // Without credit there is no bound of bytes.
+        let (place, bytes) = ((message.prefix, 0), message.received.window_bytes);
+        let checked = parts.streams.check(message.channel.into(), place, bytes, &mut 0);
+        let desync = |_| Fault::Desync { channel: message.channel, desync: Desync::Window };
+        checked.map_err(desync)?;
+    }
+    for item in items.drain(..) {
+        let (channel, applied) = match item {
+            Item::Message(message) => {
+                let applied = parts.streams.receive(message.channel.into(), |receiving| {
+                    receiving.handle(message.prefix, 0, message.received)
+                });
+                let Some(applied) = applied else { continue };
+                let spares = &mut parts.scratch.get().bodies.spares;
+                let applied =
+                    applied.map(|dropped| dropped.into_iter().for_each(|it| spares.reclaim(it.body)));
+                (message.channel, applied.map_err(|WindowViolation| Desync::Window))
+            }
+            Item::Fragment { channel, fragment } => {
+                let limits = yojimbo::block_limits(&parts.protocol, channel.into());
+                (channel, parts.streams.handle_block(channel.into(), fragment, limits))
+            }
         };
-        self.streams.has_room(channel.into(), prefix)
+        applied.map_err(|desync| Fault::Desync { channel, desync })?;
     }
+    Ok(())
+}
 
-    /// Hands a packet's items over; no message of it when a window forbids one.
-    fn apply_items(&mut self, items: &mut Vec<Item>) -> Result<(), End> {
-        for item in &*items {
-            let Item::Message(message) = item else { continue };
-            // Without credit there is no bound of bytes.
-            let (place, bytes) = ((message.prefix, 0), message.received.window_bytes);
-            let checked = self.streams.check(message.channel.into(), place, bytes, &mut 0);
-            let desync = |_| Fault::Desync { channel: message.channel, desync: Desync::Window };
-            checked.map_err(desync)?;
-        }
-        for item in items.drain(..) {
-            let (channel, applied) = match item {
-                Item::Message(message) => {
-                    let applied = self.streams.receive(message.channel.into(), |receiving| {
-                        receiving.handle(message.prefix, 0, message.received)
-                    });
-                    let Some(applied) = applied else { continue };
-                    let applied =
-                        applied.map(|dropped| dropped.into_iter().for_each(|it| self.reclaim(it.body)));
-                    (message.channel, applied.map_err(|WindowViolation| Desync::Window))
-                }
-                Item::Fragment { channel, fragment } => {
-                    let limits = yojimbo::block_limits(&self.protocol, channel.into());
-                    (channel, self.streams.handle_block(channel.into(), fragment, limits))
-                }
-            };
-            applied.map_err(|desync| Fault::Desync { channel, desync })?;
-        }
-        Ok(())
-    }
-
+impl Connection {
     /// Takes the packets that the core can't read, if there are any; call [`Connection::handle_read`] afterwards.
     pub fn take_unread(&mut self) -> Option<Unread> {
-        let state = self.yojimbo.as_mut().filter(|state| !state.held.is_empty())?;
-        (state.held_bytes, state.being_read) = (0, true);
-        Some(Unread { protocol: self.protocol.clone(), packets: core::mem::take(&mut state.held) })
-    }
-
-    /// Drops them and their contents, which nobody will read.
-    pub(super) fn discard_unread(&mut self) {
-        if let Some(state) = &mut self.yojimbo {
-            state.held.clear();
-            (state.held_bytes, state.being_read) = (0, false);
-        }
+        let held = self.framing.held_mut().filter(|held| !held.packets.is_empty())?;
+        let packets = core::mem::take(held).packets;
+        held.is_being_read = true;
+        Some(Unread { protocol: self.parts.protocol.clone(), packets })
     }
 
     /// Whether there are such packets, or their contents are still to come.
     pub(crate) fn has_unread(&self) -> bool {
-        self.yojimbo.as_ref().is_some_and(|state| state.being_read || !state.held.is_empty())
+        self.framing.held().is_some_and(UnreadPackets::has_unread)
     }
 
     /// Takes their contents. `take` is called after each packet, to take its messages before the next one's need
@@ -239,19 +307,12 @@ impl Connection {
     ///
     /// The conversation is over, and why.
     pub fn handle_read(&mut self, read: Read, mut take: impl FnMut(&mut Self)) -> Result<(), End> {
-        let Some(state) = &mut self.yojimbo else { return Ok(()) };
-        state.being_read = false;
+        let Some(held) = self.framing.held_mut() else { return Ok(()) };
+        held.is_being_read = false;
         for mut items in read.packets {
-            self.apply_items(&mut items)?;
+            apply(&mut self.parts, &mut items)?;
             take(self);
         }
         read.fault.map_or(Ok(()), |fault| Err(fault.into()))
-    }
-}
-
-impl YojimboState {
-    /// A packet with a fragment was acked or lost.
-    pub(super) fn pace_blocks(&mut self, now: Instant, acked: bool) {
-        if acked { self.pace.handle_ack() } else { self.pace.handle_lost(now) }
     }
 }

@@ -1,12 +1,13 @@
 //! Messages in fragments, reassembled while the packet with the last fragment is checked: an invalid body refuses the
 //! packet, and if memory is short the packet isn't acked, so that it comes again.
 
-use super::held::has_memory;
-use super::{End, Streams, Violation};
+use super::memory::has_memory;
+use crate::transport::connection::{End, Violation};
 use crate::transport::framing::native::{MAX_PACKET_MEMORY, Packet, PacketMessage, ReadContext, read_body};
 use crate::transport::message::{Bodies, Prefix};
 use crate::transport::parts::FragmentFault;
 use crate::transport::protocol::Protocol;
+use crate::transport::stream::Streams;
 
 /// Hands a packet's fragments to their channels, and adds the messages that they complete to the packet's; false when there is
 /// no memory for one. Fragments of a packet that isn't acked stay: they are the same when they come again.

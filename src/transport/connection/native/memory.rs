@@ -1,8 +1,8 @@
 //! Whether there is memory for what a packet brings: see [`HeldMemory`](crate::transport::stream::HeldMemory).
 
-use super::Streams;
 use crate::transport::framing::native::Packet;
 use crate::transport::message::Prefix;
+use crate::transport::stream::Streams;
 
 /// Whether there is memory for a packet's messages, and for one of a channel that its fragments complete.
 pub(super) fn has_memory(streams: &Streams, packet: &Packet, completed: Option<(u8, Prefix)>) -> bool {

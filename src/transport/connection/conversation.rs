@@ -1,0 +1,159 @@
+//! The parts of a connection that every framing uses, and the way of a written packet into the ledger.
+
+use std::sync::Arc;
+
+use super::config::ConnectionConfig;
+use super::inbound::Inbound;
+use super::ledger::Ledger;
+use super::outbound::{Outbound, PacketKind};
+use super::record::Record;
+use super::scratch::Scratch;
+use crate::store::{List, Packets};
+use crate::time::Instant;
+use crate::transport::chunks::Chunks;
+use crate::transport::error::ConfigError;
+use crate::transport::ledger::Reported;
+use crate::transport::packet::{AckEndpointConfig, header};
+use crate::transport::protocol::Protocol;
+use crate::transport::stream::{ResendTimer, Streams};
+
+/// Once in this many packets the ledger may give back memory.
+const PACKETS_TO_SHRINK: u16 = 64;
+
+/// A connection without its framing.
+#[derive(Debug)]
+pub(super) struct Conversation {
+    pub(super) protocol: Arc<Protocol>,
+    pub(super) ledger: Ledger,
+    pub(super) inbound: Inbound,
+    pub(super) outbound: Outbound,
+    pub(super) streams: Streams,
+    pub(super) chunks: Chunks,
+    pub(super) scratch: Scratch,
+}
+
+/// A packet in the scratch memory's writer, ready to be sent.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    pub(super) hello: bool,
+    pub(super) messages: bool,
+    /// The runs that its ack ranges report.
+    pub(super) reported: Reported,
+    pub(super) carried: List,
+    /// Ack ranges had no room beside a message, so another ack must follow.
+    pub(super) owes_ranges: bool,
+}
+
+impl Conversation {
+    /// A new conversation.
+    ///
+    /// # Errors
+    /// When a setting is out of its bounds.
+    pub(super) fn new(
+        config: &ConnectionConfig,
+        packets: &AckEndpointConfig,
+        protocol: Arc<Protocol>,
+        skip_seed: Option<u64>,
+    ) -> Result<Self, ConfigError> {
+        // A packet is composed to the smaller of a datagram and the largest packet.
+        let datagram_bytes = packets.fragment_above.min(packets.max_packet_size);
+        Ok(Conversation {
+            ledger: Ledger::new(packets, config, skip_seed)?,
+            inbound: Inbound { is_replayed: config.replayed, ..Inbound::default() },
+            outbound: Outbound::new(config, &protocol, datagram_bytes)?,
+            streams: Streams::new(&protocol, config.pool.clone()),
+            chunks: Chunks::new(datagram_bytes),
+            scratch: Scratch::default(),
+            protocol,
+        })
+    }
+
+    /// Brings losses, estimates and limits up to date, before packets are composed.
+    pub(super) fn begin_transmit(&mut self, now: Instant) {
+        self.apply_losses(now);
+        self.ledger.endpoint.update(now);
+        self.outbound.update(now);
+    }
+
+    /// Whether a packet of this kind may go out.
+    pub(super) fn can_send(&mut self, kind: PacketKind, now: Instant) -> bool {
+        self.outbound.allows(kind, now) && self.ledger.next_number_at() <= now
+    }
+
+    /// When messages of the streams are due.
+    pub(super) fn next_message(&self) -> Instant {
+        self.streams.next_deadline(self.resend_timer())
+    }
+
+    /// The timer after which messages are sent again.
+    pub(super) fn resend_timer(&self) -> ResendTimer {
+        let not_before = if self.outbound.has_queue() { self.ledger.acked_at() } else { Instant::ZERO };
+        ResendTimer { timeout: self.ledger.endpoint.acks().resend_timeout(), not_before }
+    }
+
+    /// Sends the packet in the scratch memory's writer, and records its contents.
+    pub(super) fn send_written(&mut self, now: Instant, out: &mut Packets, written: Written) {
+        let Written { hello, messages, reported, carried, .. } = written;
+        let is_whole = self.ledger.endpoint.goes_whole(self.scratch.get().writer.as_bytes().len());
+        let skips = self.ledger.is_skip_due(is_whole);
+        if skips {
+            self.make_room_in_ledger(now);
+            let passed = self.ledger.endpoint.acks_mut().skip_number(now);
+            self.ledger.forget(passed);
+        }
+        self.make_room_in_ledger(now);
+        let (before, datagrams) = (out.total_bytes(), out.len());
+        let awaited = !carried.is_empty() || self.ledger.notifications.keeps_packets();
+        let mut record = Some(Record::new(hello, reported, carried, awaited));
+        let payload = self.scratch.get().writer.as_bytes();
+        // The bounds on messages and on everything else in a packet keep it below the endpoint's bound. A larger packet
+        // would be lost.
+        let Ok(packet) = self.ledger.endpoint.send_noted(now, payload, &mut record) else {
+            self.lose_unsent(record.unwrap_or_default().carried);
+            return;
+        };
+        let sequence = packet.sequence();
+        for piece in packet.pieces() {
+            out.push_with((), |arena| {
+                let start = arena.len();
+                piece.write(arena);
+                if skips {
+                    header::mark_after_skip(&mut arena[start..]);
+                }
+            });
+        }
+        let bytes = out.total_bytes() - before + (out.len() - datagrams) * self.outbound.datagram_overhead;
+        // The budget is for messages: acks are paid for by what they ack, and slices have a rate of their own. If slices
+        // were charged, a chunk faster than the budget would silence the game for as long as it lasts. At most 256 KiB and
+        // their headers.
+        let message_bytes = if messages { bytes as u32 } else { 0 };
+        let stamp = self.outbound.on_sent(now, bytes as u32, message_bytes);
+        if let Some(record) = self.ledger.endpoint.acks_mut().note_mut(sequence) {
+            (record.stamp, record.message_bytes) = (stamp, message_bytes);
+        }
+        self.ledger.forget(record);
+        self.ledger.ranges.commit(reported);
+        self.ledger.note_sent(now);
+        if sequence.is_multiple_of(PACKETS_TO_SHRINK) {
+            let passed = self.ledger.endpoint.acks_mut().shrink();
+            self.ledger.forget(passed.into_iter().flatten());
+        }
+    }
+
+    /// The contents of a packet that the endpoint refused to send are lost.
+    fn lose_unsent(&mut self, carried: List) {
+        self.lose(&carried);
+        let lost = &mut self.scratch.get().notifications;
+        lost.drain(..).for_each(|lost| self.ledger.notifications.push(Some(lost)));
+        self.ledger.carried.clear(carried);
+    }
+
+    /// Gives up the oldest packet if the next one takes its place: its contents may have to be sent again.
+    fn make_room_in_ledger(&mut self, now: Instant) {
+        if self.ledger.endpoint.acks().is_full()
+            && let Some(lost) = self.ledger.endpoint.acks_mut().give_up_oldest()
+        {
+            self.apply_loss(now, lost);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What differs between Tickwire's own packets and yojimbo's: when packets are composed, and how they are written and read.
+
+use core::fmt::Debug;
+
+use super::conversation::Conversation;
+use super::yojimbo::UnreadPackets;
+use super::{ConnectionConfig, End, native, yojimbo};
+use crate::store::Packets;
+use crate::time::Instant;
+use crate::transport::ack_endpoint::Incoming;
+use crate::transport::direct_tables::DirectTables;
+use crate::transport::error::{ConfigError, SendError};
+use crate::transport::framing::CloseReason;
+use crate::transport::message::Message;
+use crate::transport::packet::AckEndpointConfig;
+use crate::transport::protocol::{MAX_CONTROL_BYTES, Protocol};
+use crate::transport::stream::external::Fill;
+
+/// The framing of one connection, with the state that only this framing has.
+pub(super) trait Framing: Debug + Send + Sync {
+    /// Appends the packets of a tick.
+    fn transmit(
+        &mut self,
+        parts: &mut Conversation,
+        now: Instant,
+        out: &mut Packets,
+        fill: Option<&mut (dyn Fill + '_)>,
+    );
+
+    /// Appends the packets that can't wait for the next tick.
+    fn transmit_between(&mut self, parts: &mut Conversation, now: Instant, out: &mut Packets);
+
+    /// When [`Framing::transmit`] has something to do, unless something arrives or is sent earlier; ZERO for at once.
+    fn next_tick(&self, parts: &mut Conversation) -> Instant;
+
+    /// When [`Framing::transmit_between`] has something to do, unless something arrives or is sent earlier.
+    fn next_between(&self, parts: &mut Conversation, now: Instant) -> Instant;
+
+    /// When any call that transmits has something to do, unless something arrives or is sent earlier.
+    fn next_deadline(&self, parts: &Conversation) -> Instant;
+
+    /// Takes a packet of the peer; returns false if it was dropped. `datagram` is the packet's last one. Messages that
+    /// needn't wait are read into the lent tables.
+    ///
+    /// # Errors
+    /// The conversation is over, and why.
+    fn handle(
+        &mut self,
+        parts: &mut Conversation,
+        now: Instant,
+        datagram: &[u8],
+        incoming: Incoming<'_>,
+        tables: Option<&mut dyn DirectTables>,
+    ) -> Result<bool, End>;
+
+    /// The last packet of a conversation, or None if netcode's own disconnect is enough.
+    fn farewell(
+        &mut self,
+        _parts: &mut Conversation,
+        _now: Instant,
+        _reason: CloseReason,
+        _detail: Option<&str>,
+    ) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Checks a message before it is queued.
+    ///
+    /// # Errors
+    /// Why this framing can't send it.
+    fn check(&self, _protocol: &Protocol, _channel: usize, _message: &Message) -> Result<(), SendError> {
+        Ok(())
+    }
+
+    /// Packets that only code above the transport can read.
+    fn held(&self) -> Option<&UnreadPackets> {
+        None
+    }
+
+    /// The same, for changes.
+    fn held_mut(&mut self) -> Option<&mut UnreadPackets> {
+        None
+    }
+}
+
+/// The framing of a protocol's connections, with the settings of its packets and the seed by which numbers are skipped.
+///
+/// # Errors
+/// When a packet has no room for the largest message of a channel.
+pub(super) fn open(
+    config: &ConnectionConfig,
+    protocol: &Protocol,
+) -> Result<(Box<dyn Framing>, AckEndpointConfig, Option<u64>), ConfigError> {
+    if let Some(yojimbo) = protocol.yojimbo() {
+        // The protocol ensures that every message fits.
+        return Ok((Box::<yojimbo::Yojimbo>::default(), yojimbo.packets(&config.packets), None));
+    }
+    let largest = protocol.channels().iter().map(|channel| channel.max_message_bytes).max().unwrap_or(0);
+    let bytes = config.packets.max_packet_size;
+    ConfigError::unless(
+        bytes >= largest + MAX_CONTROL_BYTES,
+        "max_packet_size",
+        bytes,
+        "at least 1024 above max_message_bytes of each channel",
+    )?;
+    Ok((Box::<native::Native>::default(), config.packets.clone(), config.skip_seed))
+}

@@ -1,0 +1,190 @@
+//! Tickwire's own framing: the order of sending is messages first, then acks and keep-alives, and chunks in the rest.
+
+mod builder;
+mod fragments;
+mod memory;
+mod receive;
+mod slices;
+
+use core::time::Duration;
+
+use self::builder::Builder;
+use super::End;
+use super::conversation::{Conversation, Written};
+use super::framing::Framing;
+use super::outbound::PacketKind;
+use crate::store::Packets;
+use crate::time::Instant;
+use crate::transport::ack_endpoint::Incoming;
+use crate::transport::direct_tables::DirectTables;
+use crate::transport::framing::CloseReason;
+use crate::transport::stream::SendContext;
+use crate::transport::stream::external::Fill;
+
+/// Connections needn't be visited more often between ticks, unless something arrives.
+const GRAIN: Duration = Duration::from_millis(1);
+
+/// The framing of `STANDARD.md`. It has no state of its own, so it takes no memory.
+#[derive(Debug, Default)]
+pub(super) struct Native;
+
+impl Framing for Native {
+    fn transmit(
+        &mut self,
+        parts: &mut Conversation,
+        now: Instant,
+        out: &mut Packets,
+        fill: Option<&mut (dyn Fill + '_)>,
+    ) {
+        parts.begin_transmit(now);
+        transmit_messages(parts, now, true, out, fill);
+        transmit_others(parts, now, parts.ledger.pending_ack.is_pending(now), out);
+    }
+
+    fn transmit_between(&mut self, parts: &mut Conversation, now: Instant, out: &mut Packets) {
+        parts.begin_transmit(now);
+        if parts.outbound.tick_over() <= now {
+            transmit_messages(parts, now, false, out, None);
+        }
+        transmit_others(parts, now, parts.ledger.pending_ack.due_at() <= now, out);
+    }
+
+    fn next_tick(&self, parts: &mut Conversation) -> Instant {
+        let owed = parts.ledger.pending_ack.next_tick();
+        if owed == Instant::ZERO || !parts.chunks.is_idle() || parts.streams.are_busy() {
+            return Instant::ZERO;
+        }
+        let keep_alive = keep_alive_at(parts).unwrap_or(Instant::ZERO);
+        keep_alive.min(parts.ledger.endpoint.acks().next_loss()).min(owed)
+    }
+
+    fn next_between(&self, parts: &mut Conversation, now: Instant) -> Instant {
+        let outbound = &mut parts.outbound;
+        let allowed = if outbound.allows(PacketKind::Control, now) { now } else { outbound.next_bulk() };
+        let messages =
+            parts.next_message().max(parts.outbound.tick_over()).max(parts.outbound.next_messages());
+        let packets = messages
+            .min(keep_alive_at(parts).unwrap_or(now))
+            .min(parts.ledger.pending_ack.due_at())
+            .min(next_chunk_item(parts));
+        let packets = packets.max(allowed).max(parts.ledger.next_number_at());
+        packets.min(slices::next_at(parts)).max(now + GRAIN)
+    }
+
+    fn next_deadline(&self, parts: &Conversation) -> Instant {
+        let keep_alive = keep_alive_at(parts).unwrap_or(Instant::ZERO);
+        let owed = parts.ledger.pending_ack.next_tick();
+        let chunks = next_chunk_item(parts).min(slices::next_at(parts));
+        parts.next_message().min(keep_alive).min(chunks).min(owed)
+    }
+
+    fn handle(
+        &mut self,
+        parts: &mut Conversation,
+        now: Instant,
+        datagram: &[u8],
+        incoming: Incoming<'_>,
+        tables: Option<&mut dyn DirectTables>,
+    ) -> Result<bool, End> {
+        receive::handle(parts, now, datagram, incoming, tables)
+    }
+
+    fn farewell(
+        &mut self,
+        parts: &mut Conversation,
+        now: Instant,
+        reason: CloseReason,
+        detail: Option<&str>,
+    ) -> Option<Vec<u8>> {
+        let mut builder = Builder::begin(parts, now);
+        builder.close(reason, detail);
+        let written = builder.write();
+        let mut packets = Packets::new();
+        parts.send_written(now, &mut packets, written);
+        packets.iter().next().map(|(_, packet)| packet.to_vec())
+    }
+}
+
+/// Appends acks, keep-alives and chunks. They take turns if so few packets are allowed that acks and keep-alives would
+/// take them all.
+fn transmit_others(parts: &mut Conversation, now: Instant, acks: bool, out: &mut Packets) {
+    let chunks_first = core::mem::take(&mut parts.outbound.turns.chunks_wait);
+    if chunks_first {
+        slices::transmit(parts, now, out);
+    }
+    if acks {
+        transmit_ack(parts, now, out);
+    }
+    transmit_keep_alive(parts, now, out);
+    if !chunks_first {
+        slices::transmit(parts, now, out);
+    }
+}
+
+/// Appends the packets with messages that are due.
+fn transmit_messages(
+    parts: &mut Conversation,
+    now: Instant,
+    tick: bool,
+    out: &mut Packets,
+    mut fill: Option<&mut (dyn Fill + '_)>,
+) {
+    parts.outbound.end_tick();
+    // Most often nothing is due after the first packet of a tick. Then nothing is computed.
+    while parts.can_send(PacketKind::Messages, now) && parts.streams.are_busy() {
+        let context = SendContext { now, tick, resend: parts.resend_timer(), fills: fill.is_some() };
+        // Asked first, because gathering ack ranges and credit costs more.
+        if !parts.streams.poll_due(&context, &parts.protocol) || !parts.outbound.line_has_room() {
+            break;
+        }
+        let mut builder = Builder::begin(parts, now);
+        if !builder.select_messages(&context, fill.as_deref_mut()) {
+            break;
+        }
+        let written = builder.write();
+        send(parts, now, written, out);
+    }
+}
+
+/// Appends a packet that only acks, if it is no larger than the packets it acks.
+fn transmit_ack(parts: &mut Conversation, now: Instant, out: &mut Packets) {
+    if !parts.can_send(PacketKind::Control, now) {
+        return;
+    }
+    let mut builder = Builder::begin(parts, now);
+    if builder.try_spend() {
+        let written = builder.write();
+        send(parts, now, written, out);
+    }
+}
+
+/// Appends a keep-alive if it is due.
+fn transmit_keep_alive(parts: &mut Conversation, now: Instant, out: &mut Packets) {
+    if keep_alive_at(parts).is_some_and(|at| now < at) || !parts.can_send(PacketKind::Control, now) {
+        return;
+    }
+    let mut builder = Builder::begin(parts, now);
+    builder.spend();
+    let written = builder.write();
+    send(parts, now, written, out);
+}
+
+/// Sends a packet with all control sections.
+fn send(parts: &mut Conversation, now: Instant, written: Written, out: &mut Packets) {
+    if !written.owes_ranges {
+        parts.ledger.pending_ack.clear();
+    }
+    parts.send_written(now, out, written);
+    parts.outbound.last_sent = Some(now);
+}
+
+/// When the next keep-alive is due; None before the first packet. A packet goes out at least this often, unless a
+/// feature's packets come at regular times.
+fn keep_alive_at(parts: &Conversation) -> Option<Instant> {
+    parts.outbound.keep_alive_at(parts.ledger.pending_ack.patience())
+}
+
+/// When chunk items other than slices are due.
+fn next_chunk_item(parts: &Conversation) -> Instant {
+    parts.chunks.next_deadline(parts.ledger.endpoint.acks().probe_interval())
+}

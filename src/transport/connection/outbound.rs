@@ -1,0 +1,320 @@
+//! How much may be sent now: the game's budget, the window that messages yield to, the congestion controller of bulk, and
+//! when packets last went out.
+
+use super::KEEP_ALIVE;
+use super::config::ConnectionConfig;
+use crate::time::{Duration, Instant};
+use crate::transport::congestion::{CongestionConfig, Controller, RoundTrip, SentStamp};
+use crate::transport::error::ConfigError;
+use crate::transport::message_window::MessageWindow;
+use crate::transport::pacing::{Budget, BudgetConfig};
+use crate::transport::protocol::Protocol;
+
+/// If the application has not flushed for this long, queued messages are sent without it.
+const MAX_TICK: Duration = Duration::from_millis(100);
+
+/// The contents of a packet, as far as the limits differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PacketKind {
+    Messages,
+    /// Acks, keep-alives and chunk items.
+    Control,
+    Slices,
+}
+
+/// The limits on what a connection sends.
+#[derive(Debug)]
+pub(super) struct Outbound {
+    budget: Budget,
+    /// Messages also yield to the line: see [`MessageWindow`].
+    is_adaptive: bool,
+    window: MessageWindow,
+    /// None if nothing asks for one: there are no chunks, and messages don't need it.
+    controller: Option<Box<dyn Controller>>,
+    /// The bits of a packet that one datagram holds.
+    pub(super) datagram_bits: usize,
+    /// Bytes that the layers below add to each datagram.
+    pub(super) datagram_overhead: usize,
+    /// When the application queued the first message of the tick that it hasn't flushed.
+    tick_open: Option<Instant>,
+    /// When the last packet with all control sections went out.
+    pub(super) last_sent: Option<Instant>,
+    pub(super) turns: Turns,
+}
+
+/// Who goes first where few packets are allowed.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    /// Chunks had something to send, and acks or keep-alives took the last packet allowed: next time those wait.
+    pub(super) chunks_wait: bool,
+    /// Slices had something to send, and chunk items took the packet: next time those wait.
+    pub(super) slices_wait: bool,
+    /// The peer has acked nothing for so long that it may be gone. It gets no slices until it does.
+    pub(super) is_silent: bool,
+}
+
+impl Outbound {
+    /// The limits of a new connection.
+    ///
+    /// # Errors
+    /// When a setting is out of its bounds.
+    pub(super) fn new(
+        config: &ConnectionConfig,
+        protocol: &Protocol,
+        datagram_bytes: usize,
+    ) -> Result<Self, ConfigError> {
+        Ok(Outbound {
+            budget: Budget::new(config.budget.rate),
+            is_adaptive: config.budget.adaptive,
+            window: MessageWindow::default(),
+            controller: controller(&config.congestion, protocol)?,
+            datagram_bits: datagram_bytes * 8,
+            datagram_overhead: config.packets.overhead as usize,
+            tick_open: None,
+            last_sent: None,
+            turns: Turns::default(),
+        })
+    }
+
+    /// Brings the limits up to date.
+    pub(super) fn update(&mut self, now: Instant) {
+        self.budget.refill(now);
+        self.window.update(now);
+    }
+
+    /// Whether a packet of this kind may go out. For messages the line counts, too: see [`Outbound::line_has_room`].
+    pub(super) fn allows(&mut self, kind: PacketKind, now: Instant) -> bool {
+        match kind {
+            PacketKind::Messages => self.budget.allows() && self.allows(PacketKind::Control, now),
+            PacketKind::Control => {
+                self.controller.as_mut().is_none_or(|controller| controller.can_send_packet(now))
+            }
+            PacketKind::Slices => self.controller.as_mut().is_some_and(|controller| controller.can_send(now)),
+        }
+    }
+
+    /// Whether the budget has room for messages.
+    pub(super) fn budget_allows(&self) -> bool {
+        self.budget.allows()
+    }
+
+    /// Whether the line has room for messages, as far as is known. Asked when messages are due, because the window notes
+    /// that they wait.
+    pub(super) fn line_has_room(&mut self) -> bool {
+        !self.is_adaptive || self.window.allows()
+    }
+
+    /// Whether messages have filled a queue in the line.
+    pub(super) fn has_queue(&self) -> bool {
+        self.window.has_queue()
+    }
+
+    /// How many bits of messages may go out now, before packet headers.
+    pub(super) fn message_bits(&mut self, now: Instant) -> usize {
+        self.budget.refill(now);
+        let line = if self.is_adaptive { self.window.room() } else { f64::INFINITY };
+        (self.budget.level().min(line).max(0.0) * 8.0) as usize
+    }
+
+    /// When budget and line may have room for messages.
+    pub(super) fn next_messages(&self) -> Instant {
+        let line = if self.is_adaptive { self.window.next() } else { Instant::ZERO };
+        self.budget.next().max(line)
+    }
+
+    /// When the controller may allow the next packet of bulk.
+    pub(super) fn next_bulk(&self) -> Instant {
+        self.controller.as_ref().map_or(Instant::ZERO, |controller| controller.next_send())
+    }
+
+    /// When the next keep-alive is due; never later than every `patience`.
+    pub(super) fn keep_alive_at(&self, patience: Duration) -> Option<Instant> {
+        self.last_sent.map(|sent| sent + KEEP_ALIVE.max(patience))
+    }
+
+    /// The application queued a message.
+    pub(super) fn open_tick(&mut self, now: Instant) {
+        self.tick_open.get_or_insert(now);
+    }
+
+    /// The tick's messages are being sent.
+    pub(super) fn end_tick(&mut self) {
+        self.tick_open = None;
+    }
+
+    /// When the tick that the application has begun counts as over.
+    pub(super) fn tick_over(&self) -> Instant {
+        self.tick_open.map_or(Instant::ZERO, |since| since + MAX_TICK)
+    }
+
+    /// A packet of this many bytes on the wire went out, `message_bytes` of them charged to messages. Returns the
+    /// controller's stamp for the packet.
+    pub(super) fn on_sent(&mut self, now: Instant, bytes: u32, message_bytes: u32) -> Option<SentStamp> {
+        self.budget.spend(message_bytes as usize);
+        self.window.on_sent(now, message_bytes);
+        self.controller.as_mut().map(|controller| controller.on_sent(now, bytes))
+    }
+
+    /// A packet with this many bytes of messages was acked; `late` if it was lost before.
+    pub(super) fn on_messages_acked(&mut self, message_bytes: u32, late: bool) {
+        if message_bytes > 0 {
+            self.window.on_acked(message_bytes, late);
+        }
+    }
+
+    /// The packets of these stamps were acked, with the round trip of the newest one.
+    pub(super) fn on_acked(
+        &mut self,
+        now: Instant,
+        stamps: &[(SentStamp, bool)],
+        round_trip: Option<RoundTrip>,
+    ) {
+        if let Some(controller) = self.controller.as_mut().filter(|_| !stamps.is_empty()) {
+            controller.on_acked(now, stamps, round_trip);
+        }
+        if let Some(round_trip) = round_trip {
+            self.window.on_round_trip(now, round_trip.time);
+        }
+        self.window.judge(now);
+    }
+
+    /// A packet counts as lost.
+    pub(super) fn on_lost(&mut self, now: Instant, stamp: Option<SentStamp>, message_bytes: u32) {
+        if let Some((stamp, controller)) = stamp.zip(self.controller.as_mut()) {
+            controller.on_lost(now, stamp);
+        }
+        if message_bytes > 0 {
+            self.window.on_lost(message_bytes);
+        }
+    }
+
+    /// Chunks have nothing more to send now.
+    pub(super) fn on_app_limited(&mut self, now: Instant) {
+        if let Some(controller) = &mut self.controller {
+            controller.on_app_limited(now);
+        }
+    }
+
+    /// All of a small chunk may go out at once.
+    pub(super) fn begin_burst(&mut self, now: Instant, bytes: u32) {
+        if let Some(controller) = &mut self.controller {
+            controller.begin_burst(now, bytes);
+        }
+    }
+
+    /// Bytes a second at which chunks may go out now, all headers included.
+    pub(super) fn bulk_rate(&self) -> f64 {
+        self.controller.as_ref().map_or(0.0, |controller| controller.rate())
+    }
+
+    /// How much may be sent in messages.
+    pub(super) fn budget(&self) -> BudgetConfig {
+        BudgetConfig { rate: self.budget.config(), adaptive: self.is_adaptive }
+    }
+
+    /// Changes how much may be sent in messages, from now on.
+    ///
+    /// # Errors
+    /// When a number is out of its bounds. The old settings stay then.
+    pub(super) fn set_budget(&mut self, budget: BudgetConfig) -> Result<(), ConfigError> {
+        budget.rate.check()?;
+        self.budget.reconfigure(budget.rate);
+        self.is_adaptive = budget.adaptive;
+        Ok(())
+    }
+
+    /// Changes the congestion control of chunks. Returns whether a new controller took over, to which the stamps of packets
+    /// in flight mean nothing.
+    ///
+    /// # Errors
+    /// When a number is out of its bounds. The old settings stay then.
+    pub(super) fn set_congestion(
+        &mut self,
+        congestion: &CongestionConfig,
+        protocol: &Protocol,
+    ) -> Result<bool, ConfigError> {
+        congestion.check()?;
+        if self.controller.as_mut().is_some_and(|controller| controller.reconfigure(congestion)) {
+            return Ok(false);
+        }
+        self.controller = controller(congestion, protocol)?;
+        Ok(true)
+    }
+}
+
+/// The controller of a connection, if anything asks for one.
+///
+/// # Errors
+/// When a number is out of its bounds.
+pub(super) fn controller(
+    config: &CongestionConfig,
+    protocol: &Protocol,
+) -> Result<Option<Box<dyn Controller>>, ConfigError> {
+    config.check()?;
+    let is_asked = protocol.has_chunks() || config.paces_messages();
+    is_asked.then(|| config.controller()).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::protocol::{Body, ChannelConfig, ChannelKind, MessageType};
+    use crate::wire::{Kind, Schema};
+
+    fn outbound(channel: ChannelConfig) -> Outbound {
+        let schema = Schema::new([("on", Kind::Bool)]).unwrap();
+        let types = vec![MessageType { name: "Switch".into(), body: Body::Declared(schema) }];
+        let protocol = Protocol::new(types, vec![channel, ChannelConfig::new(ChannelKind::Chunks)]).unwrap();
+        let mut config = ConnectionConfig { budget: BudgetConfig::new(1000.0, 500.0), ..Default::default() };
+        config.budget.adaptive = false;
+        Outbound::new(&config, &protocol, 1200).unwrap()
+    }
+
+    #[test]
+    fn an_empty_budget_stops_messages_alone() {
+        let mut outbound = outbound(ChannelConfig::reliable_ordered());
+        let at = Instant::from_millis;
+        outbound.update(at(0));
+        assert!(outbound.allows(PacketKind::Messages, at(0)));
+        outbound.on_sent(at(0), 700, 700);
+        assert!(!outbound.allows(PacketKind::Messages, at(0)) && !outbound.budget_allows());
+        assert!(outbound.allows(PacketKind::Control, at(0)) && outbound.allows(PacketKind::Slices, at(0)));
+        assert_eq!((outbound.next_messages(), outbound.message_bits(at(0))), (at(200), 0));
+        outbound.update(at(300));
+        assert!(outbound.allows(PacketKind::Messages, at(300)));
+        assert_eq!(outbound.message_bits(at(300)), 800);
+    }
+
+    #[test]
+    fn slices_spend_the_rate_and_not_the_budget() {
+        let mut outbound = outbound(ChannelConfig::reliable_ordered());
+        let at = Instant::from_millis;
+        outbound.update(at(0));
+        let sent = (0..10_000).take_while(|_| {
+            let allowed = outbound.allows(PacketKind::Slices, at(0));
+            if allowed {
+                outbound.on_sent(at(0), 1200, 0);
+            }
+            allowed
+        });
+        assert!(sent.count() < 10_000, "the rate has an end");
+        assert!(outbound.next_bulk() > at(0));
+        assert!(outbound.allows(PacketKind::Messages, at(0)));
+    }
+
+    #[test]
+    fn a_tick_that_the_game_leaves_open_is_over_in_the_end() {
+        let mut outbound = outbound(ChannelConfig::unreliable());
+        let at = Instant::from_millis;
+        assert_eq!(outbound.tick_over(), Instant::ZERO);
+        outbound.open_tick(at(50));
+        outbound.open_tick(at(90));
+        assert_eq!(outbound.tick_over(), at(150));
+        outbound.end_tick();
+        assert_eq!(outbound.tick_over(), Instant::ZERO);
+        assert_eq!(outbound.keep_alive_at(Duration::ZERO), None);
+        outbound.last_sent = Some(at(100));
+        assert_eq!(outbound.keep_alive_at(Duration::ZERO), Some(at(200)));
+        assert_eq!(outbound.keep_alive_at(Duration::from_secs(1)), Some(at(1100)), "features keep it alive");
+    }
+}
