@@ -71,7 +71,7 @@ impl RanTurn {
 
 /// How far a newcomer has come with the world that it loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct LoadState {
     /// The place up to which turns came.
     pub place: TurnPlace,
     /// The newest turn that ran.
@@ -83,7 +83,7 @@ pub struct Progress {
 /// What is said of a joining or a healing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JoinWord {
-    Ask { attempt: u16, clock: u16, heals: bool, have: Option<Progress> },
+    Ask { attempt: u16, clock: u16, heals: bool, have: Option<LoadState> },
     Refuse { attempt: u16, reason: JoinRefusal },
     Serve(ServedTurns),
 }
@@ -171,7 +171,7 @@ impl JoinWord {
                 writer.bits(u64::from(*clock), 16);
                 writer.bool(*heals);
                 writer.bool(have.is_some());
-                if let Some(Progress { place, ran, agreed }) = have {
+                if let Some(LoadState { place, ran, agreed }) = have {
                     write_turn(place.turn, writer);
                     writer.bits(u64::from(place.entries), 5);
                     write_turn(*ran, writer);
@@ -211,7 +211,7 @@ impl JoinWord {
                 let (clock, heals) = (r.bits(16)? as u16, r.bool()?);
                 let mut have = None;
                 if r.bool()? {
-                    have = Some(Progress { place: read_place(r)?, ran: read_turn(r)?, agreed: r.bool()? });
+                    have = Some(LoadState { place: read_place(r)?, ran: read_turn(r)?, agreed: r.bool()? });
                 }
                 Ok(JoinWord::Ask { attempt, clock, heals, have })
             }
@@ -346,7 +346,7 @@ mod tests {
             ServedTurns { attempt: 9, clock: 8, newest: 70_000, due_ms: -5, ..ServedTurns::default() };
         let from = TurnPlace { turn: 69_997, entries: 1 };
         assert_eq!(served.take(from, turns.iter(), 8000), TurnPlace { turn: 69_999, entries: 0 });
-        let have = Some(Progress { place: from, ran: 4, agreed: true });
+        let have = Some(LoadState { place: from, ran: 4, agreed: true });
         let words = [
             JoinWord::Serve(served),
             JoinWord::Ask { attempt: 3, clock: 2, heals: true, have },

@@ -6,7 +6,9 @@ use super::{Lockstep, LockstepEvent, StartedTurn};
 use crate::lockstep::checks::Checks;
 use crate::lockstep::config::{MAX_PLAYERS, Pace, TurnNumber, members};
 use crate::lockstep::fault::Fault;
-use crate::lockstep::joining::{JoinRefusal, JoinWord, Progress, RanTurn, ServedTurns, StateHead, TurnPlace};
+use crate::lockstep::joining::{
+    JoinRefusal, JoinWord, LoadState, RanTurn, ServedTurns, StateHead, TurnPlace,
+};
 use crate::lockstep::packet::Payload;
 use crate::lockstep::remote::RemotePlayer;
 use crate::lockstep::schedule;
@@ -40,7 +42,7 @@ pub(super) struct Newcomer {
     rtt: Option<u16>,
     /// When a turn is due at the helper.
     due: Option<(TurnNumber, Instant)>,
-    said: Option<Progress>,
+    said: Option<LoadState>,
     next_ask: Instant,
 }
 
@@ -239,7 +241,7 @@ impl Lockstep {
         }
         (self.remotes[at].next_send, newcomer.next_ask) = (now + ASK_EVERY, now + ASK_EVERY);
         let agreed = newcomer.agreed;
-        let have = newcomer.has_world.then(|| Progress { place: newcomer.place(turn), ran: turn, agreed });
+        let have = newcomer.has_world.then(|| LoadState { place: newcomer.place(turn), ran: turn, agreed });
         newcomer.said = have;
         let word = JoinWord::Ask { attempt: newcomer.attempt, clock: clock(now), heals: false, have };
         Some(Payload { joining: Some(word), ..Payload::default() })

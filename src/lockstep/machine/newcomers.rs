@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use super::{Lockstep, LockstepEvent};
 use crate::lockstep::config::{MAX_NOTICE, MAX_PLAYERS, TurnNumber, members};
 use crate::lockstep::entry::{Control, TurnEntry};
-use crate::lockstep::joining::{JoinRefusal, JoinWord, Progress, RanTurn, ServedTurns, StateHead, TurnPlace};
+use crate::lockstep::joining::{
+    JoinRefusal, JoinWord, LoadState, RanTurn, ServedTurns, StateHead, TurnPlace,
+};
 use crate::lockstep::packet::Payload;
 use crate::lockstep::remote::RemotePlayer;
 use crate::time::{Duration, Instant};
@@ -162,7 +164,7 @@ impl Lockstep {
         if guest.stage == GuestStage::Waits && may {
             guest.stage = match have {
                 _ if !admits => GuestStage::Refused(JoinRefusal::Closed),
-                Some(Progress { place, .. }) if (oldest - 1..=newest).contains(&place.turn) => {
+                Some(LoadState { place, .. }) if (oldest - 1..=newest).contains(&place.turn) => {
                     (guest.place, guest.sent, guest.moved) = (*place, *place, now);
                     GuestStage::Served
                 }
@@ -170,7 +172,7 @@ impl Lockstep {
                 _ => GuestStage::WantsState,
             };
         }
-        let Some(Progress { place, ran, agreed }) = have else { return };
+        let Some(LoadState { place, ran, agreed }) = have else { return };
         if guest.stage == GuestStage::Served && place.turn <= newest && *place > guest.place {
             (guest.place, guest.moved) = (*place, now);
             guest.sent = guest.sent.max(*place);
