@@ -54,8 +54,6 @@ pub struct Host {
     config: ConnectionConfig,
     /// Gives each connection of a listener a [`ConnectionConfig::skip_seed`] of its own.
     skip_seeds: Option<Rng>,
-    /// Above this many waiting events, newcomers wait.
-    max_events: usize,
     events: VecDeque<Event>,
     /// Peers whose connection is up but whose event is not taken yet: the application gets nothing else of them
     /// before.
@@ -183,7 +181,6 @@ impl Host {
             protocol,
             config: sealed(config),
             skip_seeds: None,
-            max_events: 2 * slots,
             events: VecDeque::new(),
             unannounced: HashSet::new(),
             announced_late: HashSet::new(),
@@ -226,8 +223,6 @@ impl Host {
         id: u64,
     ) -> Result<PeerHandle, ConfigError> {
         let netcode = netcode::Client::new(config, token, now)?;
-        // Its two events must not keep clients out.
-        self.max_events += 2;
         let is_announced = |peer| !self.events.iter().any(|event| event.peer() == peer);
         let handle = self.links.dial(id, netcode, is_announced);
         // Of an earlier server in the same slot.
