@@ -21,7 +21,6 @@ mod taking;
 
 use core::hash::Hasher;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::hash::DefaultHasher;
 use std::sync::Arc;
 
 use super::arriving::Arriving;
@@ -37,7 +36,7 @@ use super::links::Links;
 use super::peers::{Peer, Peers};
 use super::stalled::DEFAULT_STALLED_TIMEOUT;
 use super::stats::{ConnectionCounters, FinalStats};
-use crate::netcode::{self, ConnectToken};
+use crate::netcode::{self, ConnectToken, WordHasher};
 use crate::rng::{Entropy, Rng};
 use crate::store::Packets;
 use crate::time::{Duration, Instant, UnixSeconds};
@@ -113,7 +112,7 @@ pub struct CallMemory {
 /// Randomness of which a digest is kept: as secret as what was drawn, and reproducible from the same source.
 struct Digested<'a> {
     from: &'a mut dyn Entropy,
-    drawn: DefaultHasher,
+    drawn: WordHasher,
 }
 
 impl Entropy for Digested<'_> {
@@ -136,7 +135,7 @@ impl Host {
         unix: UnixSeconds,
     ) -> Result<Self, ConfigError> {
         let slots = config.netcode.max_clients;
-        let mut entropy = Digested { from: entropy, drawn: DefaultHasher::new() };
+        let mut entropy = Digested { from: entropy, drawn: WordHasher::NEW };
         let mut listener = netcode::Server::new(config.netcode, &mut entropy, unix)?;
         listener.rest_slots();
         let mut host =
