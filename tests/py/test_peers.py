@@ -326,3 +326,25 @@ def test_who_takes_the_number_of_a_player_who_is_gone_stays(wait: float) -> None
     assert me.number == 0
     assert game.peers[newcomer].ended is None
     assert [len(peer.players) for peer in game.peers[1:]] == [4, 4, 4, 4]
+
+
+def test_nothing_comes_after_the_end_of_the_game() -> None:
+    conditions = tw.Conditions(latency=0.03, jitter=0.02)
+    for seed in range(20):
+        game = game_of(3, seed, conditions)
+        victim = game.peers[2]
+        for turn in range(60):
+            for peer in game.peers[:2]:
+                peer.broadcast(Chat(f"{turn}"))
+            if turn == 20:
+                assert game.peers[0].kick(game.peers[0].players[2])
+            game.network.advance(1 / 60)
+            for number, peer in enumerate(game.peers[:2]):
+                game.tick(number, peer)
+            with victim.tick() as inbox:
+                what = [what for _, what in inbox]
+            if any(isinstance(each, tw.GameEnded) for each in what):
+                assert isinstance(what[-1], tw.GameEnded), seed
+                break
+        else:
+            raise AssertionError("it was not kicked")
