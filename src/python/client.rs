@@ -144,7 +144,7 @@ impl Client {
     ///         public.
     ///     client_id (int | None, default None): None: a random one.
     ///     timeout (int | None, default 10): seconds of silence that end the connection, and a dial; None: no
-    ///         timeout.
+    ///         timeout on the client. A server ends a connection after 300 seconds of silence at the latest.
     ///     user_data (bytes, default b''): up to 256 bytes for the server, encrypted.
     ///     bind (AddressLike | None, default None): the local address; None: any free port.
     ///     factory (MessageFactory | None, default None): makes the message objects; None: calls the class.

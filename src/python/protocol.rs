@@ -46,7 +46,8 @@ pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
 ///
 /// Args:
 ///     id (int): 64-bit netcode protocol id: any number of your game's (and of its version).
-///     messages (Sequence[type]): classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
+///     messages (Sequence[type], default ()): classes made by :func:`tickwire.message` or derived from
+///         :class:`tickwire.Message`. There must be one, or ghosts, calls, a tick rate or peers.
 ///     channels (Sequence[Channel], default ...): 1 to 64 channels. The ``channel`` argument of ``send`` is the index
 ///         in this list, or the name.
 ///     ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`, up to 256: what the server's world

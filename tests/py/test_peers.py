@@ -332,15 +332,18 @@ def test_nothing_comes_after_the_end_of_the_game() -> None:
     conditions = tw.Conditions(latency=0.03, jitter=0.02)
     for seed in range(20):
         game = game_of(3, seed, conditions)
-        victim = game.peers[2]
+        last = game.peers[0].players[2]
+        known = [peer.me.number for peer in game.peers if peer.me is not None]
+        number = known.index(last.number)
+        victim, others = game.peers[number], [0, 3 - number]
         for turn in range(60):
-            for peer in game.peers[:2]:
-                peer.broadcast(Chat(f"{turn}"))
+            for other in others:
+                game.peers[other].broadcast(Chat(f"{turn}"))
             if turn == 20:
-                assert game.peers[0].kick(game.peers[0].players[2])
+                assert game.peers[0].kick(last)
             game.network.advance(1 / 60)
-            for number, peer in enumerate(game.peers[:2]):
-                game.tick(number, peer)
+            for other in others:
+                game.tick(other, game.peers[other])
             with victim.tick() as inbox:
                 what = [what for _, what in inbox]
             if any(isinstance(each, tw.GameEnded) for each in what):

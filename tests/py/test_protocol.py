@@ -355,7 +355,7 @@ def test_the_hash_is_of_what_both_sides_must_share(protocol: tw.Protocol) -> Non
 
 
 def test_a_protocol_needs_no_messages_beside_layers() -> None:
-    layers: list[dict[str, Any]] = [{"inputs": Chat, "tick_rate": 60}, {"tick_rate": 60}, {"peers": True}]
+    layers: list[dict[str, Any]] = [{"inputs": Move, "tick_rate": 60}, {"tick_rate": 60}, {"peers": True}]
     for settings in layers:
         assert tw.Protocol(1, **settings).messages == tw.Protocol(1, [], **settings).messages == []
     with pytest.raises(ValueError, match="number of message types must be 1 to 65536, not 0"):

@@ -59,6 +59,16 @@ impl Room {
         self.known.note(self.key, Print::of(path, self.bytes), true);
     }
 
+    /// Whether there is room for this many bytes that arrived, in a file that is new or not.
+    pub(super) fn has_room(&self, is_new: bool, bytes: usize) -> bool {
+        let bytes = match (HAS_HOLES, is_new) {
+            (true, _) => bytes as u64,
+            (false, true) => self.bytes,
+            (false, false) => 0,
+        };
+        lock(&self.tally).fits(usize::from(is_new), bytes)
+    }
+
     /// Takes the place of a partial file.
     pub(super) fn take_file(&self) -> io::Result<()> {
         lock(&self.tally).take(1, if HAS_HOLES { 0 } else { self.bytes })
@@ -280,7 +290,7 @@ mod tests {
 
     use super::*;
     use crate::driver::files::tests::TestDirectory;
-    use crate::transport::chunks::Stored;
+    use crate::transport::chunks::{Slice, Stored};
 
     fn offer(content: &[u8]) -> Offer {
         let hash = Sha256::digest(content).into();
@@ -552,7 +562,7 @@ mod tests {
         let [third, more] = [&third, &more].map(|content| receive(&mut store, content));
         let rest = offer(&second).slice(1);
         let rest = &second[rest.start as usize..];
-        assert!(late.handle(&offer(&second), 1, rest).unwrap_err().0.contains("is full"));
+        assert_eq!(late.handle(&offer(&second), 1, rest).unwrap(), Slice::NoRoom);
         assert!(third.exists() && more.exists());
     }
 

@@ -237,6 +237,10 @@ fn remove(file: &File, path: &Path) -> bool {
 }
 
 impl Sink for PartFile {
+    fn has_room(&self, bytes: usize) -> bool {
+        self.room.has_room(false, bytes)
+    }
+
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StorageError> {
         self.write(offset, bytes).map_err(|error| failed("write", &self.path, &error))
     }
@@ -260,6 +264,10 @@ impl Sink for PartFile {
 }
 
 impl Sink for NewPart {
+    fn has_room(&self, bytes: usize) -> bool {
+        self.room.has_room(self.file.is_none(), bytes)
+    }
+
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StorageError> {
         let created = self.file().map(|file| file.write_at(offset, bytes));
         created.map_err(|error| failed("create a part of", &self.whole, &error))?

@@ -17,6 +17,8 @@ mod outgoing;
 mod storage;
 
 pub use assembly::Assembly;
+#[cfg(test)]
+pub(crate) use assembly::Slice;
 pub use storage::{BytesSource, MemorySink, Sink, Source, StorageError, Stored};
 
 use core::fmt;

@@ -33,6 +33,11 @@ pub trait Source: fmt::Debug + Send {
 
 /// The destination of a chunk's bytes.
 pub trait Sink: fmt::Debug + Send {
+    /// Whether there is room for this many more bytes: others may have filled it since the chunk was accepted.
+    fn has_room(&self, _bytes: usize) -> bool {
+        true
+    }
+
     /// Stores `bytes` at `offset`, all within the size that was offered.
     ///
     /// # Errors
