@@ -22,7 +22,7 @@
 //! | 3 | [`wire`] | bytes and bits (serialize 1.0), message schemas |
 //! | 3 | [`calls`] | how many calls a peer may make, and which requests wait for a reply |
 //! | 2 | [`store`] | fixed-capacity containers |
-//! | 1 | [`time`], [`limits`], [`rng`] | instants as inputs, shared bounds with their reasons, a seeded generator |
+//! | 1 | [`time`], [`limits`], [`rng`], [`exact`] | instants as inputs, shared bounds with their reasons, a seeded generator, functions that are the same on every platform |
 //!
 //! Everything below `driver` is sans-IO: a function of (state, bytes, now). No sockets, clocks, threads,
 //! Python or hidden randomness. The same seed and the same calls give the same bytes.
@@ -30,6 +30,7 @@
 //! Verbs tell the kind of a method: `handle_` takes something from the network, a plain verb comes from
 //! the application, `poll_` yields output, a noun asks a question.
 
+pub mod exact;
 pub mod limits;
 pub mod rng;
 pub mod time;

@@ -294,7 +294,8 @@ class ConnectToken:
                 they are behind a fixed NAT mapping.
             expires_in (int | None, default 30): seconds for which the token can start a connection; None: for
                 ever.
-            timeout (int | None, default 10): seconds of silence that end the connection; None: no timeout.
+            timeout (int | None, default 10): seconds of silence that end the connection; None: no timeout on the
+                client. A server ends a connection after 300 seconds of silence at the latest.
             user_data (bytes, default b''): up to 256 bytes for the server, encrypted.
             now (int | None, default None): when it is made, in seconds since 1970; None: the system's clock. On a
                 simulated network, pass :attr:`SimulatedNetwork.unix`.
@@ -1068,7 +1069,8 @@ class Protocol(Generic[_P]):
 
     Args:
         id (int): 64-bit netcode protocol id: any number of your game's (and of its version).
-        messages (Sequence[type]): classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
+        messages (Sequence[type], default ()): classes made by :func:`tickwire.message` or derived from
+            :class:`tickwire.Message`. There must be one, or ghosts, calls, a tick rate or peers.
         channels (Sequence[Channel], default ...): 1 to 64 channels. The ``channel`` argument of ``send`` is the index
             in this list, or the name.
         ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`, up to 256: what the server's world
@@ -1093,7 +1095,7 @@ class Protocol(Generic[_P]):
     def __new__(
         cls,
         id: int,
-        messages: Sequence[type[_P]],
+        messages: Sequence[type[_P]] = (),
         channels: Sequence[Channel] = ...,
         *,
         ghosts: Sequence[type] = (),
@@ -2551,7 +2553,7 @@ class Server(Generic[_P]):
         chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger chunks
             are refused.
         chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-            counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+            as far as they arrived; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
         congestion (Congestion | None, default None): how fast chunks may be sent; None:
             :meth:`Congestion.adaptive`.
         driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
@@ -3185,7 +3187,7 @@ class Client(Generic[_P]):
         chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger chunks
             are refused.
         chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-            counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+            as far as they arrived; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
         resume (Client | None, default None): a client whose connection is over. When the server sends the same
             contents again, the parts that client received of unfinished chunks are not resent. Not needed with a
             ``chunk_directory``.
@@ -3285,7 +3287,7 @@ class Client(Generic[_P]):
                 public.
             client_id (int | None, default None): None: a random one.
             timeout (int | None, default 10): seconds of silence that end the connection, and a dial; None: no
-                timeout.
+                timeout on the client. A server ends a connection after 300 seconds of silence at the latest.
             user_data (bytes, default b''): up to 256 bytes for the server, encrypted.
             bind (AddressLike | None, default None): the local address; None: any free port.
             factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
@@ -3304,7 +3306,7 @@ class Client(Generic[_P]):
             chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
                 chunks are refused.
             chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-                counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+                as far as they arrived; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
             resume (Client | None, default None): a client whose connection is over. When the server sends the
                 same contents again, the parts that client received of unfinished chunks are not resent. Not
                 needed with a ``chunk_directory``.
@@ -3767,7 +3769,7 @@ class Peer(Generic[_P]):
             chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
                 chunks are refused.
             chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-                counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+                as far as they arrived; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
             congestion (Congestion | None, default None): how fast chunks may be sent; None:
                 :meth:`Congestion.adaptive`.
             driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
@@ -3854,7 +3856,7 @@ class Peer(Generic[_P]):
             chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
                 chunks are refused.
             chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-                counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+                as far as they arrived; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
             congestion (Congestion | None, default None): how fast chunks may be sent; None:
                 :meth:`Congestion.adaptive`.
             driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
@@ -5630,7 +5632,7 @@ class Rollback(Generic[_I, _Do]):
             payloads.
         inputs (int | type): the type of a player's input in a frame: a number of bits, 1 to 64, for ints; or
             a class made by :func:`message` of at most 128 bytes. Before its first input, a player's input is
-            all zeros.
+            all zero bits, so none of its fields may have a common value that is.
         players (Sequence[int] | int | None, default None): the numbers of the players, or how many there are,
             from 0 on; all others watch. None: all players that the peer knows now.
         me (int | None, default None): this player's number; None: the peer's.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import os
-import select
+import selectors
 import socket
 import struct
 import threading
@@ -98,6 +98,14 @@ def _interfaces() -> list[int]:
     with contextlib.suppress(OSError, AttributeError):
         return [index for index, _ in socket.if_nameindex()]
     return []
+
+
+def _selector(sockets: list[socket.socket]) -> selectors.BaseSelector:
+    """Waits for any of these. `select.select` takes no descriptor above 1,023."""
+    selector = selectors.DefaultSelector()
+    for each in sockets:
+        selector.register(each, selectors.EVENT_READ)
+    return selector
 
 
 def _listeners(port: int) -> list[socket.socket]:
@@ -214,17 +222,18 @@ class LanAnnouncement:
         self.close()
 
     def _run(self) -> None:
-        with contextlib.ExitStack() as stack:
+        with contextlib.ExitStack() as stack, _selector([*self._listeners, self._woken]) as selector:
             for each in [*self._listeners, self._woken]:
                 stack.enter_context(each)
             while True:
-                ready, _, _ = select.select([*self._listeners, self._woken], [], [], 5.0)
+                ready = [key.fileobj for key, _ in selector.select(5.0)]
                 if self._woken in ready or self._host.closed:
                     return
-                for listener in ready:
+                for listener in self._listeners:
                     # An error of one question is none of the next one's.
-                    with contextlib.suppress(OSError):
-                        self._answer(listener)
+                    if listener in ready:
+                        with contextlib.suppress(OSError):
+                            self._answer(listener)
 
     def _answer(self, listener: socket.socket) -> None:
         for _ in range(64):
@@ -416,10 +425,10 @@ def find_lan(protocol: Protocol[Any], *, seconds: float = 1.0, port: int = LAN_P
         ValueError: naming the argument, its value and its bound.
     """
     check_within("seconds", seconds, 0, 60)
-    with LanSearch(protocol, port=port) as search:
+    with LanSearch(protocol, port=port) as search, _selector(search._sockets) as selector:
         until = time.monotonic() + seconds
         games = search.poll()
         while (left := until - time.monotonic()) > 0:
-            select.select(search._sockets, [], [], min(left, 0.1))
+            selector.select(min(left, 0.1))
             games = search.poll()
         return games

@@ -55,6 +55,11 @@ impl Links {
         peer
     }
 
+    /// Above this many waiting events, newcomers wait: each place may have two, a connection's first and its last.
+    pub(super) fn max_events(&self) -> usize {
+        2 * (self.first_dial as usize + self.dials.len())
+    }
+
     pub(super) fn dials(&self) -> impl Iterator<Item = &Dial> + Clone {
         self.dials.iter()
     }

@@ -69,11 +69,11 @@ impl Mesh {
                 }
                 Ok(())
             }
-            Message::Lost { player: other, joined } => {
+            Message::Lost { player: other, joined, broke_rules } => {
                 let known = self.stable.has(other, joined) || self.pends(other, joined);
                 let from = self.links.iter().find(|link| link.id == id).and_then(Link::player);
                 if let (Some(from), true) = (from, self.is_master() && known && other != player) {
-                    self.report(now, from, (other, joined));
+                    self.report(now, from, (other, joined), broke_rules);
                 }
                 Ok(())
             }
@@ -247,12 +247,13 @@ impl Mesh {
         self.tell_members();
         let (stable, me) = (&self.stable, self.me.0);
         self.gone.retain(|(player, joined)| stable.has(*player, *joined));
+        self.believed.retain(|(player, joined)| stable.has(*player, *joined));
         if !self.is_master() {
             // Members whose link was lost while they were joining.
             let others = stable.members.iter().filter(|member| member.player != me);
             let lost = others.filter(|member| self.link_of(member.player).is_none());
             for (player, joined) in lost.map(|member| (member.player, member.joined)).collect::<Vec<_>>() {
-                self.say_lost(player, joined);
+                self.say_lost(player, joined, false);
             }
         }
         for member in gone {
@@ -361,8 +362,8 @@ impl Mesh {
         if self.phase == Phase::Joining {
             match from_master {
                 // The old master may have proposed this peer already: the next one knows.
-                true if how != LinkEnd::Violation => self.lose_master(now),
-                true => self.end(now, LeaveReason::Violation),
+                true if how.reason() == LeaveReason::Violation => self.end(now, LeaveReason::Violation),
+                true => self.lose_master(now),
                 false => self.say_unreached(player),
             }
             return;
@@ -374,19 +375,21 @@ impl Mesh {
             self.gone.push(who);
         }
         if self.is_master() {
-            self.note_going(player, joined, how.reason());
-            self.reports.retain(|(from, of, _)| *from != who && *of != who);
+            // A player that accuses the master leaves, but it broke no rule.
+            let reason = if how == LinkEnd::Accused { LeaveReason::Lost } else { how.reason() };
+            self.note_going(player, joined, reason);
+            self.reports.retain(|report| report.from != who && report.of != who);
         } else if from_master {
             self.lose_master(now);
         } else {
-            self.say_lost(player, joined);
+            self.say_lost(player, joined, how == LinkEnd::Violation);
         }
     }
 
-    /// Tells the master that another member can't be reached from here.
-    pub(super) fn say_lost(&mut self, player: u8, joined: u32) {
+    /// Reports to the master that another member can't be reached from here.
+    pub(super) fn say_lost(&mut self, player: u8, joined: u32, broke_rules: bool) {
         if let Some(master) = self.master.and_then(|master| self.link_of(master)).map(|link| link.id) {
-            self.send(master, Message::Lost { player, joined });
+            self.send(master, Message::Lost { player, joined, broke_rules });
         }
     }
 
@@ -406,29 +409,52 @@ impl Mesh {
         }
     }
 
-    /// Handles a player's report that it can't reach another. A number is not enough: the next newcomer may get that
-    /// of a player who is gone.
-    fn report(&mut self, now: Instant, from: (u8, u32), of: (u8, u32)) {
-        let same = |(a, b, _): &Report| (*a, *b) == (from, of) || (*a, *b) == (of, from);
-        if !self.reports.iter().any(same) && self.reports.len() < MAX_PLAYERS * MAX_PLAYERS {
-            self.reports.push((from, of, now));
+    /// Handles a player's report that it can't reach another. A number is not enough: the next newcomer may get the
+    /// number of a player who is gone.
+    fn report(&mut self, now: Instant, from: (u8, u32), of: (u8, u32), broke_rules: bool) {
+        let same = |it: &&mut Report| (it.from, it.of) == (from, of) || (it.from, it.of) == (of, from);
+        if let Some(report) = self.reports.iter_mut().find(same) {
+            let accuses = if report.from == from { &mut report.accuses } else { &mut report.accused };
+            *accuses |= broke_rules;
+        } else if self.reports.len() < MAX_PLAYERS * MAX_PLAYERS {
+            self.reports.push(Report { from, of, at: now, accuses: broke_rules, accused: false });
         }
     }
 
-    /// Of two players that can't reach each other, removes the one that joined later.
+    /// Removes one of two players that can't reach each other: the one that broke the rules, if only the other says
+    /// so, or else the one that joined later.
+    ///
+    /// Nobody else saw what was sent, so an accusation may be a lie. A player could remove any later one anyway, by
+    /// claiming not to reach it. With lies a player could also remove all earlier ones, so it is believed of one only.
     pub(super) fn settle_reports(&mut self, now: Instant) {
         if !self.is_master() {
             return self.reports.clear();
         }
-        let due: Vec<_> = self.reports.extract_if(.., |(_, _, at)| *at + REPORT_GRACE <= now).collect();
-        for (from, of, _) in due {
+        let due: Vec<_> = self.reports.extract_if(.., |report| report.at + REPORT_GRACE <= now).collect();
+        for Report { from, of, accuses, accused, .. } in due {
             let is_here =
                 |(player, joined)| self.stable.has(player, joined) && self.link_of(player).is_some();
-            if is_here(from) && is_here(of) {
-                let (player, joined) = if from.1 > of.1 { from } else { of };
-                self.note_going(player, joined, LeaveReason::Unreachable);
+            if !is_here(from) || !is_here(of) {
+                continue;
             }
+            let later = if from.1 > of.1 { from } else { of };
+            let (accuser, who) = if accuses { (from, of) } else { (of, from) };
+            let ((player, joined), reason) = match accuses != accused && self.believes(accuser, who) {
+                true => (who, LeaveReason::Violation),
+                false => (later, LeaveReason::Unreachable),
+            };
+            self.note_going(player, joined, reason);
         }
+    }
+
+    /// Whether an accusation counts: each player may have one earlier player removed.
+    fn believes(&mut self, accuser: (u8, u32), who: (u8, u32)) -> bool {
+        let is_later = who.1 > accuser.1;
+        let counts = is_later || !self.believed.contains(&accuser);
+        if counts && !is_later {
+            self.believed.push(accuser);
+        }
+        counts
     }
 
     /// Leaves the game if this peer reaches too few players to go on.

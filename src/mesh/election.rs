@@ -262,7 +262,7 @@ impl Mesh {
         let all = self.stable.members.iter().filter(|member| member.player != self.me.0);
         let lost: Vec<_> = all
             .filter(|member| self.link_of(member.player).is_none())
-            .map(|member| Message::Lost { player: member.player, joined: member.joined })
+            .map(|member| Message::Lost { player: member.player, joined: member.joined, broke_rules: false })
             .collect();
         for message in lost {
             self.send(master, message);

@@ -20,6 +20,8 @@ pub enum LinkEnd {
     Lost,
     /// It was ended because of what the other side sent.
     Violation,
+    /// The other side ended it because of what this side sent, it says.
+    Accused,
     /// The two speak different protocols.
     Mismatch,
     /// The other side has no free connection.
@@ -31,7 +33,7 @@ impl LinkEnd {
         match self {
             LinkEnd::Left => LeaveReason::Left,
             LinkEnd::Parted | LinkEnd::Lost => LeaveReason::Lost,
-            LinkEnd::Violation => LeaveReason::Violation,
+            LinkEnd::Violation | LinkEnd::Accused => LeaveReason::Violation,
             LinkEnd::Mismatch => LeaveReason::Mismatch,
             LinkEnd::Full => LeaveReason::Full,
         }

@@ -74,6 +74,8 @@ pub struct Mesh {
     pub(super) next_joined: u32,
     pub(super) going: Vec<(u8, u32, LeaveReason)>,
     pub(super) reports: Vec<Report>,
+    /// Players whose accusation had an earlier player removed.
+    pub(super) believed: Vec<(u8, u32)>,
     pub(super) start: Option<Start>,
     /// Members of either roster that said goodbye: they count for neither side of a quorum.
     pub(super) gone: Vec<(u8, u32)>,
@@ -92,8 +94,18 @@ pub struct Mesh {
     pub(super) happenings: VecDeque<Happening>,
 }
 
-/// A player's report that it can't reach another, and when it came. Both by number and by when they joined.
-pub(super) type Report = ((u8, u32), (u8, u32), Instant);
+/// Two players that can't reach each other, by number and by when they joined.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Report {
+    /// The player that reported it first.
+    pub(super) from: (u8, u32),
+    pub(super) of: (u8, u32),
+    /// When the first report came.
+    pub(super) at: Instant,
+    /// Whether `from` says that `of` broke the rules, and the other way round.
+    pub(super) accuses: bool,
+    pub(super) accused: bool,
+}
 
 impl Mesh {
     fn new(config: MeshConfig, phase: Phase) -> Self {
@@ -120,6 +132,7 @@ impl Mesh {
             next_joined: 1,
             going: Vec::new(),
             reports: Vec::new(),
+            believed: Vec::new(),
             start: None,
             gone: Vec::new(),
             told: Vec::new(),
@@ -277,7 +290,7 @@ impl Mesh {
         for link in &self.links {
             next = next.min(self.patience(link));
         }
-        self.reports.iter().fold(next, |next, (_, _, at)| next.min(*at + REPORT_GRACE))
+        self.reports.iter().fold(next, |next, report| next.min(report.at + REPORT_GRACE))
     }
 
     // --- what comes in -----------------------------------------------------------------------------------

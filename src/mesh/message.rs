@@ -48,8 +48,8 @@ pub enum Message {
     Commit { stamp: Stamp, left: Option<i64> },
     /// Microseconds until the start, repeated for members whom an earlier message reached late.
     Count { left: i64 },
-    /// The sender can't reach another member any more.
-    Lost { player: u8, joined: u32 },
+    /// The sender can't reach another member any more: because of what that member sent, if it `broke_rules`.
+    Lost { player: u8, joined: u32, broke_rules: bool },
     /// The master is gone and the sender wants to be it; the newest proposal it knows.
     Claim { epoch: u32, last: Stamp },
     /// The sender votes for the claim.
@@ -120,9 +120,10 @@ impl Message {
                 to.u8(11);
                 to.i64(*left);
             }
-            Message::Lost { player, joined } => {
+            Message::Lost { player, joined, broke_rules } => {
                 to.0.extend([12, *player]);
                 to.u32(*joined);
+                to.u8(u8::from(*broke_rules));
             }
             Message::Claim { epoch, last } => {
                 to.u8(13);
@@ -177,7 +178,7 @@ impl Message {
                 Message::Commit { stamp, left: has.then_some(left) }
             }
             11 => Message::Count { left: from.i64()? },
-            12 => Message::Lost { player: from.player()?, joined: from.u32()? },
+            12 => Message::Lost { player: from.player()?, joined: from.u32()?, broke_rules: from.flag()? },
             13 => Message::Claim { epoch: from.u32()?, last: from.stamp()? },
             14 => Message::Grant { epoch: from.u32()? },
             15 => Message::Deny { epoch: from.u32()? },
@@ -389,7 +390,7 @@ mod tests {
             Message::Ack { stamp },
             Message::Commit { stamp, left: Some(-3) },
             Message::Count { left: 1 << 40 },
-            Message::Lost { player: 15, joined: 1 },
+            Message::Lost { player: 15, joined: 1, broke_rules: true },
             Message::Claim { epoch: 3, last: stamp },
             Message::Grant { epoch: 3 },
             Message::Deny { epoch: 3 },

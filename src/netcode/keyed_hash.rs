@@ -30,7 +30,7 @@ pub(crate) struct WordHasher {
 
 impl WordHasher {
     /// SipHash of a key of zeros.
-    const NEW: Self = WordHasher {
+    pub(crate) const NEW: Self = WordHasher {
         state: [0x736f_6d65_7073_6575, 0x646f_7261_6e64_6f6d, 0x6c79_6765_6e65_7261, 0x7465_6462_7974_6573],
         words: 0,
     };

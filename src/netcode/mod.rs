@@ -56,6 +56,7 @@ pub use config::{ClientConfig, ConfigError, ServerConfig};
 pub use crypto::Key;
 pub use drops::{Counters, DropReason};
 pub use explanation::{MAX_NOTE_BYTES, Refusal, Spoken, hash_address};
+pub(crate) use keyed_hash::WordHasher;
 pub use leaving::Farewell;
 pub use sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, SendError};
 pub use server::{Received, Server, ServerDisconnect, ServerEvent};

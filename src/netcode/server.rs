@@ -19,7 +19,11 @@ use super::sealer::{SEND_INTERVAL, Sealer, SendError, check_payload};
 use super::slots::{ClientHandle, Connection, Slots};
 use crate::rng::Entropy;
 use crate::store::{Datagrams, Timers};
-use crate::time::{Instant, UnixSeconds};
+use crate::time::{Duration, Instant, UnixSeconds};
+
+/// The silence that ends a connection whatever its token says: clients may make their own tokens, and one without a
+/// timeout would keep its slot forever.
+const MAX_SILENCE: Duration = Duration::from_secs(300);
 
 /// The result of a datagram.
 #[derive(Debug, PartialEq, Eq)]
@@ -398,7 +402,7 @@ impl Server {
 
     fn update_client(&mut self, now: Instant, client: ClientHandle, out: &mut Datagrams) {
         let Some(connection) = self.slots.find(client) else { return };
-        let silence = connection.timeout.map_or(Instant::NEVER, |t| connection.last_receive + t);
+        let silence = connection.last_receive + connection.timeout.unwrap_or(MAX_SILENCE).min(MAX_SILENCE);
         let mut send_at = connection.last_send + SEND_INTERVAL;
         if silence <= now {
             // A client that hangs finds the goodbyes in its socket when it wakes.

@@ -1,6 +1,7 @@
 //! Outages in time: for a while no packet passes.
 
 use super::conditions::{ConditionsError, probability, time};
+use crate::exact::decay;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 
@@ -42,7 +43,7 @@ impl OutageState {
         let fraction = outages.fraction;
         let excess = self.last.map_or(0.0, |(at, out)| {
             let memory = outages.duration.as_secs_f64() * (1.0 - fraction);
-            (f64::from(u8::from(out)) - fraction) * fade(now.since(at).as_secs_f64(), memory)
+            (f64::from(u8::from(out)) - fraction) * decay(now.since(at).as_secs_f64() / memory)
         });
         let out = rng.chance(fraction + excess);
         self.last = Some((now, out));
@@ -50,31 +51,9 @@ impl OutageState {
     }
 }
 
-/// exp(-time / memory) by additions and multiplications only, so that it is the same on every platform.
-fn fade(time: f64, memory: f64) -> f64 {
-    const HALVINGS: i32 = 10;
-    // The result can't be told from 0, nor can that of a memory of 0.
-    if time >= memory * 700.0 {
-        return 0.0;
-    }
-    let x = time / memory;
-    let small = x / f64::from(1 << HALVINGS);
-    let series = (1..=12).rev().fold(1.0, |sum, n| 1.0 - small / f64::from(n) * sum);
-    (0..HALVINGS).fold(series, |power, _| power * power)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn memory_fades_exponentially() {
-        for x in [0.0, 1e-9, 0.1, 1.0, 5.0, 50.0, 600.0] {
-            let (ours, exact) = (fade(x, 1.0), (-x).exp());
-            assert!((ours / exact - 1.0).abs() < 1e-9, "{x}: {ours} {exact}");
-        }
-        assert_eq!((fade(1e9, 1.0), fade(0.0, 0.0), fade(1.0, 0.0)), (0.0, 0.0, 0.0));
-    }
 
     #[test]
     fn a_link_can_be_out_always_or_never() {

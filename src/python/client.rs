@@ -71,7 +71,7 @@ const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 ///     chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger chunks
 ///         are refused.
 ///     chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-///         counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+///         as far as they arrived; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
 ///     resume (Client | None, default None): a client whose connection is over. When the server sends the same
 ///         contents again, the parts that client received of unfinished chunks are not resent. Not needed with a
 ///         ``chunk_directory``.
@@ -144,7 +144,7 @@ impl Client {
     ///         public.
     ///     client_id (int | None, default None): None: a random one.
     ///     timeout (int | None, default 10): seconds of silence that end the connection, and a dial; None: no
-    ///         timeout.
+    ///         timeout on the client. A server ends a connection after 300 seconds of silence at the latest.
     ///     user_data (bytes, default b''): up to 256 bytes for the server, encrypted.
     ///     bind (AddressLike | None, default None): the local address; None: any free port.
     ///     factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
@@ -163,7 +163,7 @@ impl Client {
     ///     chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
     ///         chunks are refused.
     ///     chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-    ///         counted whole; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+    ///         as far as they arrived; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
     ///     resume (Client | None, default None): a client whose connection is over. When the server sends the
     ///         same contents again, the parts that client received of unfinished chunks are not resent. Not
     ///         needed with a ``chunk_directory``.

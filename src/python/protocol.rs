@@ -46,7 +46,8 @@ pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
 ///
 /// Args:
 ///     id (int): 64-bit netcode protocol id: any number of your game's (and of its version).
-///     messages (Sequence[type]): classes made by :func:`tickwire.message` or derived from :class:`tickwire.Message`.
+///     messages (Sequence[type], default ()): classes made by :func:`tickwire.message` or derived from
+///         :class:`tickwire.Message`. There must be one, or ghosts, calls, a tick rate or peers.
 ///     channels (Sequence[Channel], default ...): 1 to 64 channels. The ``channel`` argument of ``send`` is the index
 ///         in this list, or the name.
 ///     ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`, up to 256: what the server's world
@@ -90,11 +91,11 @@ pub(crate) struct Protocol {
 #[pymethods]
 impl Protocol {
     #[new]
-    #[pyo3(signature = (id, messages, channels = None, *, ghosts = None, calls = None, inputs = None, tick_rate = None,
+    #[pyo3(signature = (id, messages = None, channels = None, *, ghosts = None, calls = None, inputs = None, tick_rate = None,
                         peers = false, framing = "native", fold_hash = false, max_packet_size = None,
                         packet_fragment_size = None))]
     #[pyo3(
-        text_signature = "(id, messages, channels=..., *, ghosts=(), calls=(), inputs=None, tick_rate=None, \
+        text_signature = "(id, messages=(), channels=..., *, ghosts=(), calls=(), inputs=None, tick_rate=None, \
                              peers=False, framing='native', fold_hash=False, max_packet_size=None, \
                              packet_fragment_size=None)"
     )]
@@ -102,7 +103,7 @@ impl Protocol {
     fn new(
         py: Python<'_>,
         id: &Bound<'_, PyAny>,
-        messages: &Bound<'_, PyAny>,
+        messages: Option<&Bound<'_, PyAny>>,
         channels: Option<&Bound<'_, PyAny>>,
         ghosts: Option<&Bound<'_, PyAny>>,
         calls: Option<&Bound<'_, PyAny>>,
@@ -115,13 +116,16 @@ impl Protocol {
         #[pyo3(from_py_with = optional_int::packet_fragment_size)] packet_fragment_size: Option<i128>,
     ) -> PyResult<Self> {
         let id = bounded("id", id, u64::MIN, u64::MAX)?;
-        if messages.is_instance_of::<PyType>() {
-            let class = messages.cast::<PyType>()?.name()?;
+        if let Some(class) = messages.filter(|messages| messages.is_instance_of::<PyType>()) {
+            let class = class.cast::<PyType>()?.name()?;
             let sentence =
                 format!("messages must be a list of message classes, as [{class}], not a class alone");
             return Err(PyTypeError::new_err(sentence));
         }
-        let messages: Vec<Bound<'_, PyAny>> = argument("messages", messages, "a list of message classes")?;
+        let messages: Vec<Bound<'_, PyAny>> = match messages {
+            Some(messages) => argument("messages", messages, "a list of message classes")?,
+            None => Vec::new(),
+        };
         let channels = match channels {
             Some(channels) => argument("channels", channels, "a list of channels")?,
             None => vec![
@@ -192,17 +196,19 @@ impl Protocol {
         let cores = ghosts.iter().map(|(_, properties)| properties.get().class.clone());
         let ghost_classes = if ghosts.is_empty() { None } else { Some(Classes::new(cores)) };
         let ghost_classes = ghost_classes.transpose().map_err(value_error)?.map(Arc::new);
-        let core = match &ghost_classes {
-            Some(classes) if types.is_empty() && framing == Framing::Native => {
-                transport::Protocol::of_ghosts(configs, classes.describe(), Share::default())
-            }
-            Some(classes) => transport::Protocol::with_framing(types, configs, framing)
-                .and_then(|core| core.with_ghosts(classes.describe(), Share::default())),
-            None => transport::Protocol::with_framing(types, configs, framing),
+        let time = time::about(inputs, tick_rate)?;
+        let has_layers = ghost_classes.is_some() || time.is_some() || peers;
+        let core = if types.is_empty() && has_layers && framing == Framing::Native {
+            transport::Protocol::of_layers(configs).map_err(value_error)
+        } else {
+            transport::Protocol::with_framing(types, configs, framing).map_err(value_error)
         };
-        let mut core = core.map_err(value_error)?;
+        let mut core = core?;
+        if let Some(classes) = &ghost_classes {
+            core = core.with_ghosts(classes.describe(), Share::default()).map_err(value_error)?;
+        }
         let mut input_class = None;
-        if let Some((about, class)) = time::about(inputs, tick_rate)? {
+        if let Some((about, class)) = time {
             core = core.with_time(about, Share::default()).map_err(value_error)?;
             input_class = class;
         }

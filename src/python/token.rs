@@ -53,7 +53,8 @@ impl ConnectToken {
     ///         they are behind a fixed NAT mapping.
     ///     expires_in (int | None, default 30): seconds for which the token can start a connection; None: for
     ///         ever.
-    ///     timeout (int | None, default 10): seconds of silence that end the connection; None: no timeout.
+    ///     timeout (int | None, default 10): seconds of silence that end the connection; None: no timeout on the
+    ///         client. A server ends a connection after 300 seconds of silence at the latest.
     ///     user_data (bytes, default b''): up to 256 bytes for the server, encrypted.
     ///     now (int | None, default None): when it is made, in seconds since 1970; None: the system's clock. On a
     ///         simulated network, pass :attr:`SimulatedNetwork.unix`.

@@ -27,6 +27,8 @@ pub(super) const MAX_BEHIND: u32 = RING - MAX_AHEAD - 2;
 pub struct InputShape {
     pub(super) min_bits: usize,
     pub(super) max_bits: usize,
+    /// Bits of the input before a player's first one: all are zero.
+    pub(super) neutral_bits: usize,
     schema: Option<Arc<Schema>>,
 }
 
@@ -34,13 +36,18 @@ impl InputShape {
     /// Inputs of this many arbitrary bits, 1 to [`MAX_INPUT_BITS`].
     pub fn of_bits(bits: usize) -> Self {
         let bits = bits.clamp(1, MAX_INPUT_BITS);
-        InputShape { min_bits: bits, max_bits: bits, schema: None }
+        InputShape { min_bits: bits, max_bits: bits, neutral_bits: bits, schema: None }
     }
 
-    /// Inputs of a declared class, with at most [`MAX_INPUT_BITS`].
+    /// Inputs of a declared class, with at most [`MAX_INPUT_BITS`]; None for one that has more, or of which zero bits
+    /// are no input.
     pub fn of_schema(schema: Arc<Schema>) -> Option<Self> {
         let (min_bits, max_bits) = (schema.min_bits(), schema.max_bits());
-        (max_bits <= MAX_INPUT_BITS).then_some(InputShape { min_bits, max_bits, schema: Some(schema) })
+        let zeros = [0; MAX_INPUT_BITS / 8];
+        let mut reader = BitReader::with_range(&zeros, 0, max_bits.min(MAX_INPUT_BITS));
+        let is_input = max_bits <= MAX_INPUT_BITS && schema.read(&mut reader, &mut Vec::new()).is_ok();
+        let neutral_bits = max_bits.checked_sub(reader.remaining_bits())?;
+        is_input.then_some(InputShape { min_bits, max_bits, neutral_bits, schema: Some(schema) })
     }
 
     /// The minimum and maximum of bits in an input.
@@ -116,6 +123,7 @@ pub(super) fn near(low: u64, bits: u32, around: u32) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::Kind;
 
     #[test]
     fn low_bits_give_the_nearest_number() {
@@ -125,6 +133,25 @@ mod tests {
                 assert_eq!(near((number & 0xFFF).cast_unsigned(), 12, around), number);
             }
         }
+    }
+
+    #[test]
+    fn an_input_of_zero_bits_is_complete() {
+        let shape = |kind| InputShape::of_schema(Arc::new(Schema::new([("field", kind)]).unwrap()));
+        let words = vec![5];
+        let common = |words| Kind::Common { item: Box::new(Kind::Bits { bits: 8 }), words };
+        for (kind, bits) in [
+            (Kind::Bits { bits: 3 }, 3),
+            (Kind::Text { max_bytes: 5 }, 8),
+            (Kind::Data { max_bytes: 100 }, 8),
+            (common(words), 9),
+        ] {
+            let shape = shape(kind).unwrap();
+            assert_eq!(shape.neutral_bits, bits);
+            assert!(shape.accepts(&[0; 2], bits, &mut Vec::new()));
+        }
+        // Where 0 is the common value, it is written shorter.
+        assert!(shape(common(vec![0])).is_none());
     }
 
     #[test]

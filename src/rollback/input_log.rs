@@ -64,9 +64,9 @@ impl InputLog {
         InputLog {
             stride,
             bytes: vec![0; stride * RING as usize],
-            bits: vec![shape.min_bits as u16; RING as usize],
+            bits: vec![shape.neutral_bits as u16; RING as usize],
             next: 0,
-            neutral_bits: shape.min_bits as u16,
+            neutral_bits: shape.neutral_bits as u16,
         }
     }
 

@@ -169,6 +169,9 @@ impl Session {
         datagram: &mut [u8],
         out: &mut Datagrams,
     ) {
+        if let Some(peers) = &mut self.peers {
+            peers.set_unix(now, unix);
+        }
         self.change().handle_datagram(now, unix, from, datagram, out);
         if self.host.ghost_channel().is_some() {
             let before = self.server;
@@ -246,14 +249,18 @@ impl Session {
         let last = self.tick();
         self.timing.note_events(&self.host, last, &events);
         if let Some(peers) = &mut self.peers {
-            peers.take(&events, &mut tick.players);
+            let is_more = peers.is_over() && !tick.peers().is_empty();
+            peers.take(&events, is_more, &mut tick.players);
             let core = self.host.protocol().core_channel();
             tick.notifications.retain(|(_, fate)| Some(usize::from(fate.channel)) != core);
             // What is said there belongs on the peers' own channel.
             tick.inbox.take_system(Layer::Peers);
         }
         tick.events.append(&mut events);
-        tick.final_stats.append(&mut final_stats);
+        // Only a server's application asks for them.
+        if self.peers.is_none() {
+            tick.final_stats.append(&mut final_stats);
+        }
     }
 
     /// Hides the new server's world until the application knows that server.

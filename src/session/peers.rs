@@ -74,7 +74,7 @@ const OUT: &str = "out of the game: ";
 pub struct PeerPart {
     mesh: Mesh,
     entropy: Box<dyn Entropy + Send>,
-    /// The wall clock at some instant.
+    /// The wall clock at the newest instant at which it was read: a suspended machine's monotonic clock stands still.
     unix: (Instant, UnixSeconds),
     config: PeerConfig,
     core: Option<Box<dyn Carried>>,
@@ -225,6 +225,11 @@ impl PeerPart {
         self.mesh.known().find(|(other, address)| *other == player && address.is_some())?.1
     }
 
+    /// Whether this peer's part in the game has ended.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.mesh.phase(), mesh::Phase::Ended(_))
+    }
+
     /// Whether there are events for the application.
     pub fn has_news(&self) -> bool {
         !self.told.is_empty()
@@ -233,6 +238,11 @@ impl PeerPart {
     /// When `PeerPart::run` is due if nothing arrives before.
     pub fn next_deadline(&self) -> Instant {
         self.mesh.next_deadline()
+    }
+
+    /// Takes the time of the wall clock.
+    pub(super) fn set_unix(&mut self, now: Instant, unix: UnixSeconds) {
+        self.unix = (now, unix);
     }
 
     fn unix(&self, now: Instant) -> UnixSeconds {
@@ -257,8 +267,12 @@ impl PeerPart {
                             self.mesh.handle_dialled(now, peer.number(), dial.server_address());
                         }
                     }
-                    Event::Disconnected { peer, reason, detail, .. } => {
-                        over.push((peer, link_end(reason, detail.as_deref())));
+                    Event::Disconnected { peer, reason, violation, detail } => {
+                        let how = match link_end(reason, detail.as_deref()) {
+                            LinkEnd::Violation if violation.is_none() => LinkEnd::Accused,
+                            how => how,
+                        };
+                        over.push((peer, how));
                     }
                 }
             }
@@ -487,7 +501,9 @@ impl PeerPart {
     }
 
     /// The application takes these connection events, and with them the mesh's events about the same players.
-    pub(super) fn take(&mut self, events: &[Event], out: &mut Vec<Happening>) {
+    ///
+    /// The end of this peer's part waits while there `is_more` in the same tick, so that nothing comes after it.
+    pub(super) fn take(&mut self, events: &[Event], is_more: bool, out: &mut Vec<Happening>) {
         for event in events {
             if let Some(player) = self.players.iter_mut().find(|player| player.handle == event.peer()) {
                 player.came = true;
@@ -510,6 +526,7 @@ impl PeerPart {
                     let found = players.iter().find(|it| (it.player, it.joined) == (*player, *joined));
                     (*player, found.is_none_or(|it| it.over && !it.came))
                 }
+                Happening::Ended { .. } if is_more => return true,
                 _ => {
                     out.push(*happening);
                     return false;

@@ -81,7 +81,13 @@ impl Codec {
             Kind::Uint128 => Codec::Uint128,
             Kind::Float => Codec::Float,
             Kind::Double => Codec::Double,
-            Kind::Quantized { lo, hi, resolution } => Codec::Quantized(Quantizer::new(lo, hi, resolution)?),
+            Kind::Quantized { lo, hi, resolution } => {
+                let quantizer = Quantizer::new(lo, hi, resolution)?;
+                if quantizer.last() > super::quantize::MAX_EXACT_STEPS {
+                    return Err(ParameterError::Resolution { resolution });
+                }
+                Codec::Quantized(quantizer)
+            }
             Kind::Fixed { fraction_bits, lo, hi } => {
                 let format = FixedPoint::new(fraction_bits, lo, hi)?;
                 if !format.fits_f64() {

@@ -9,6 +9,9 @@ use super::{ParameterError, ReadError, bit_len};
 /// Largest single below 2^32: the standard's bound of the number of steps.
 const MAX_STEPS: f32 = 4_294_967_040.0;
 
+/// Singles tell no more steps apart.
+pub(super) const MAX_EXACT_STEPS: u32 = 1 << f32::MANTISSA_DIGITS;
+
 /// Most fraction bits of a fixed-point number: whole units are an `i64`, and both fit an `i128`.
 pub const MAX_FRACTION_BITS: u32 = 64;
 

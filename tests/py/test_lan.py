@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import socket
 import struct
 import time
@@ -222,3 +224,18 @@ def test_whoever_is_near_is(host: str) -> None:
 def test_a_title_that_no_list_can_show_is_named(host: tw.Peer[Chat], port: int, title: str) -> None:
     with pytest.raises(ValueError, match="title must be 1 to 48 bytes in UTF-8 of printable"):
         tw.LanAnnouncement(host, title, port=port)
+
+
+def test_games_are_found_with_more_than_a_thousand_open_files(host: tw.Peer[Chat], port: int) -> None:
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 1200:
+        pytest.skip("the system allows fewer open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1200), hard))
+    with contextlib.ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        for _ in range(1050):
+            stack.enter_context(open(os.devnull))
+        with tw.LanAnnouncement(host, "Ann's game", max_players=4, port=port):
+            games = tw.find_lan(PROTOCOL, seconds=0.2, port=port)
+    assert [game.title for game in games] == ["Ann's game"]

@@ -326,3 +326,28 @@ def test_who_takes_the_number_of_a_player_who_is_gone_stays(wait: float) -> None
     assert me.number == 0
     assert game.peers[newcomer].ended is None
     assert [len(peer.players) for peer in game.peers[1:]] == [4, 4, 4, 4]
+
+
+def test_nothing_comes_after_the_end_of_the_game() -> None:
+    conditions = tw.Conditions(latency=0.03, jitter=0.02)
+    for seed in range(20):
+        game = game_of(3, seed, conditions)
+        last = game.peers[0].players[2]
+        known = [peer.me.number for peer in game.peers if peer.me is not None]
+        number = known.index(last.number)
+        victim, others = game.peers[number], [0, 3 - number]
+        for turn in range(60):
+            for other in others:
+                game.peers[other].broadcast(Chat(f"{turn}"))
+            if turn == 20:
+                assert game.peers[0].kick(last)
+            game.network.advance(1 / 60)
+            for other in others:
+                game.tick(other, game.peers[other])
+            with victim.tick() as inbox:
+                what = [what for _, what in inbox]
+            if any(isinstance(each, tw.GameEnded) for each in what):
+                assert isinstance(what[-1], tw.GameEnded), seed
+                break
+        else:
+            raise AssertionError("it was not kicked")

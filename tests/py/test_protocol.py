@@ -352,3 +352,26 @@ def test_the_hash_is_of_what_both_sides_must_share(protocol: tw.Protocol) -> Non
         ("reliable_ordered", "events"),
         ("unreliable", "state"),
     ]
+
+
+def test_a_protocol_needs_no_messages_beside_layers() -> None:
+    layers: list[dict[str, Any]] = [{"inputs": Move, "tick_rate": 60}, {"tick_rate": 60}, {"peers": True}]
+    for settings in layers:
+        assert tw.Protocol(1, **settings).messages == tw.Protocol(1, [], **settings).messages == []
+    with pytest.raises(ValueError, match="number of message types must be 1 to 65536, not 0"):
+        tw.Protocol(1)
+
+
+def test_inputs_alone_reach_the_server() -> None:
+    network = tw.SimulatedNetwork(seed=1)
+    protocol: tw.Protocol[Any] = tw.Protocol(1, inputs=Move, tick_rate=60)
+    server = tw.Server("10.0.0.1:7", protocol, network=network)
+    client = tw.Client.connect("10.0.0.1:7", protocol, network=network)
+    taken = 0
+    for _ in range(120):
+        network.advance(1 / 60)
+        with client.tick():
+            client.send_input(Move(1, 2, 0.5))
+        with server.tick():
+            taken += sum(each == Move(1, 2, 0.5) for _, each in server.inputs)
+    assert taken > 60

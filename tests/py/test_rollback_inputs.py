@@ -112,3 +112,23 @@ def test_an_input_that_cannot_be_made_is_made_later() -> None:
     MAKING.clear()
     advances = [request for request in requests if isinstance(request, tw.Advance)]
     assert [(it.frame, it.again) for it in advances] == [(0, False)]
+
+
+@tw.message
+class Words:
+    text: Annotated[str, tw.text(8)] = ""
+    data: Annotated[bytes, tw.data(8)] = b""
+    weapon: Annotated[int, tw.bits(8), tw.common(5)] = 5
+
+
+@tw.message
+class Still:
+    step: Annotated[int, tw.bits(8), tw.common(0)] = 0
+
+
+def test_a_player_without_an_input_has_an_object_of_zero_bits() -> None:
+    one = tw.Rollback(None, Words, players=2, me=0)
+    (advance,) = (it for it in take(one.advance(Words("a"), now=0.0)) if isinstance(it, tw.Advance))
+    assert advance.inputs[1] == Words("", b"", 0)
+    with pytest.raises(ValueError, match="inputs must be a class whose fields can all be zero bits.*Still"):
+        tw.Rollback(None, Still, players=2, me=0)

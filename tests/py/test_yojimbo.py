@@ -504,3 +504,15 @@ def test_every_pattern_of_a_single_comes_through(bits: int) -> None:
         number = ((bits << 1) | (class_ is Declared)).to_bytes(5, "little")
         message = protocol.decode(number)
         assert protocol.encode(message) == number, data.hex()
+
+
+def test_channels_without_blocks_fit_small_packets() -> None:
+    channels = [tw.reliable_ordered(disable_blocks=True), tw.unreliable()]
+    protocol = make_protocol(messages=[Text], channels=channels, max_packet_size=300)
+    network, server, client = connected_pair(protocol)
+    for seq in range(20):
+        client.send(Text(seq, "x" * 60, b"y" * 32), channel=seq % 2)
+    at_server, _ = run(network, server, client, seconds=1)
+    assert sorted(message.seq for _, message in at_server.messages) == list(range(20))
+    with pytest.raises(ValueError, match="block_fragment_size must be 1 to 236, not 1024"):
+        make_protocol(max_packet_size=300)

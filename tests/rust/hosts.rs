@@ -33,6 +33,8 @@ struct World {
     hosts: Vec<Host>,
     events: Vec<Vec<Event>>,
     out: Datagrams,
+    /// The application of this host takes no events.
+    deaf: Option<usize>,
 }
 
 impl World {
@@ -50,7 +52,7 @@ impl World {
         };
         let hosts: Vec<_> = (0..hosts).map(host).collect();
         let events = hosts.iter().map(|_| Vec::new()).collect();
-        World { network, rng, hosts, events, out: Datagrams::new() }
+        World { network, rng, hosts, events, out: Datagrams::new(), deaf: None }
     }
 
     /// Lets a host dial another; its client id is its place.
@@ -87,7 +89,9 @@ impl World {
             host.handle_datagram(now, unix(now), from, &mut datagram, &mut self.out);
         }
         host.transmit(now, &mut self.out);
-        self.events[place].extend(core::iter::from_fn(|| host.poll_event()));
+        if self.deaf != Some(place) {
+            self.events[place].extend(core::iter::from_fn(|| host.poll_event()));
+        }
         self.out.iter().for_each(|(to, datagram)| self.network.send(address(place), to, datagram));
         self.out.clear();
     }
@@ -242,4 +246,24 @@ fn a_host_that_closes_ends_all_its_connections_and_what_it_dials() {
     let others: Vec<_> = [1, 2].into_iter().flat_map(|place| world.reasons(place)).collect();
     assert_eq!(others.len(), 3, "{others:?}");
     assert_eq!(world.hosts[1].connected().count() + world.hosts[2].connected().count(), 2);
+}
+
+#[test]
+fn dials_that_are_over_make_no_room_for_events() {
+    let mut world = World::new(2, Conditions::default(), 5);
+    for _ in 0..100 {
+        let (peer, now) = (world.dial(0, 1), world.network.now());
+        world.hosts[0].hang_up_on(now, peer, &mut world.out);
+        world.ticks(1);
+    }
+    world.deaf = Some(0);
+    for _ in 0..20 {
+        let peer = world.dial(1, 0);
+        world.ticks(30);
+        let _refused = world.hosts[1].disconnect(world.network.now(), peer, &mut world.out);
+        world.ticks(30);
+    }
+    let waiting = core::iter::from_fn(|| world.hosts[0].poll_event()).count();
+    // Two for each slot, and for each place of a dial: a few were not over when the next one began.
+    assert!((2 * SLOTS..4 * SLOTS).contains(&waiting), "{waiting}");
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Each module with those it may name besides itself.
 const MAY_USE: &[(&str, &[&str])] = &[
+    ("exact", &[]),
     ("time", &[]),
     ("limits", &[]),
     ("rng", &[]),
@@ -14,7 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("calls", &["time"]),
     ("mesh", &["time"]),
     ("netcode", &["wire", "store", "time", "limits", "rng"]),
-    ("transport", &["wire", "store", "time", "limits", "rng"]),
+    ("transport", &["wire", "store", "time", "limits", "rng", "exact"]),
     ("slices", &["wire", "store", "time", "rng"]),
     ("timeline", &["wire", "store", "time", "rng"]),
     ("rendezvous", &["store", "time", "limits", "rng"]),
@@ -41,7 +42,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "rng",
         ],
     ),
-    ("netsim", &["store", "time", "rng"]),
+    ("netsim", &["store", "time", "rng", "exact"]),
     (
         "driver",
         &[
@@ -109,6 +110,46 @@ fn arrows_point_down_only() {
             }
         }
     }
+}
+
+/// What differs between platforms, or between versions of the standard library: see `src/exact.rs`.
+const INEXACT: &[&str] = &[
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "exp", "exp2",
+    "exp_m1", "hypot", "ln", "ln_1p", "log", "log10", "log2", "powf", "powi", "sin", "sin_cos", "sinh",
+    "tan", "tanh",
+];
+
+/// Files that may use it: links of tests, and rotations that are shown and decide nothing.
+const MAY_BE_INEXACT: &[&str] = &["transport/congestion/simulation.rs", "replication/rules.rs"];
+
+/// Whether the code calls this function of floating-point numbers, as a method or by its path.
+fn calls(code: &str, name: &str) -> bool {
+    [format!(".{name}("), format!("f64::{name}"), format!("f32::{name}")].iter().any(|call| {
+        code.match_indices(call.as_str()).any(|(at, _)| {
+            !code[at + call.len()..].starts_with(|next: char| next == '_' || next.is_alphanumeric())
+        })
+    })
+}
+
+#[test]
+fn decisions_are_the_same_on_every_platform() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&src, &mut files);
+    for path in files {
+        let relative = path.strip_prefix(&src).unwrap();
+        if MAY_BE_INEXACT.iter().any(|file| relative == Path::new(file)) {
+            continue;
+        }
+        let code = code(&path);
+        for name in INEXACT {
+            assert!(!calls(&code, name), "{relative:?} calls {name}: see src/exact.rs");
+        }
+        // Python's own hashes stay inside their process.
+        let hashes = ["DefaultHasher", "RandomState"].iter().any(|name| code.contains(name));
+        assert!(!hashes || relative.starts_with("python"), "{relative:?} hashes by the standard library");
+    }
+    assert!(calls("x.ln()", "ln") && calls("map(f64::exp)", "exp") && !calls("x.exp2()", "exp"));
 }
 
 /// Layers inside which no modules know each other in a circle.

@@ -45,6 +45,7 @@ mod mutations;
 mod netcode;
 mod numbers;
 mod pair;
+mod peer_sessions;
 mod properties;
 mod proxy;
 mod reliable_links;

@@ -435,7 +435,7 @@ fn settings_are_checked_and_other_channels_refused_by_name() {
     assert_eq!(sequenced, FramingError::Kind { channel: 0, kind: "sequenced" });
     assert!(sequenced.to_string().starts_with("channel 0 is sequenced; framing='yojimbo' has only"));
     let setting = |settings, sentence: &str| {
-        let channel = ChannelConfig { yojimbo: Some(settings), ..ChannelConfig::unreliable() };
+        let channel = ChannelConfig { yojimbo: Some(settings), ..ChannelConfig::reliable_ordered() };
         assert_eq!(with(channel.clone()).to_string(), sentence);
         let native = Protocol::with_framing(vec![declared("N")], vec![channel], Framing::Native);
         assert_eq!(native.map(|_| ()), Err(FramingError::YojimboChannel { channel: 0 }));

@@ -1,8 +1,10 @@
 //! The directory that received chunks go to.
 //!
-//! Promises: all its chunk files together take no more than the limit, unfinished ones at their full size; an
+//! Promises: all its chunk files together take no more than the limit, unfinished ones as much as arrived of them; an
 //! unfinished file is resumed when the same peer offers the same content, even in another process; a complete file is
-//! not received again. Refuses what doesn't fit even after unused partial files were removed, the oldest first.
+//! not received again. Refuses what doesn't fit even after unused partial files were removed, the oldest first. A chunk
+//! that fit when it was offered fails if others fill the directory meanwhile. Where files have no holes, an unfinished file
+//! takes its full size with its first slice.
 
 use std::fs::Metadata;
 use std::io;
@@ -11,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::kept::{KeptFile, Key, KnownFiles, Print};
-use super::part::{Found, PartFile};
+use super::part::{Found, NewPart, PartFile, part_paths};
 use crate::endpoint::ChunkStore;
 use crate::transport::chunks::{Assembly, Offer, Rejection};
 
@@ -21,8 +23,8 @@ const MAX_FILES: usize = 16_384;
 /// Places among them that clearing up leaves free.
 const SPARE_FILES: usize = 1024;
 
-/// Parts of the same content for the same peer: more than it may have open, as clients may share a directory.
-const MAX_PARTS: usize = 1024;
+/// Whether a file takes no more of the disk than what was written to it.
+const HAS_HOLES: bool = cfg!(unix);
 
 /// The minimum interval between scans of a full directory: an offer that doesn't fit may be repeated a thousand times
 /// a second.
@@ -34,11 +36,12 @@ const LOOK_SHARE: u32 = 50;
 /// A partial file: its modification time, path and size.
 type Leftover = (SystemTime, PathBuf, u64);
 
-/// The totals of a directory.
+/// The totals of a directory, and the limit of its bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     files: usize,
     bytes: u64,
+    max_bytes: u64,
 }
 
 /// The place in a directory for one file.
@@ -56,18 +59,46 @@ impl Room {
         self.known.note(self.key, Print::of(path, self.bytes), true);
     }
 
-    pub(super) fn take(&self) {
-        let mut tally = lock(&self.tally);
-        tally.files += 1;
-        tally.bytes = tally.bytes.saturating_add(self.bytes);
+    /// Whether there is room for this many bytes that arrived, in a file that is new or not.
+    pub(super) fn has_room(&self, is_new: bool, bytes: usize) -> bool {
+        let bytes = match (HAS_HOLES, is_new) {
+            (true, _) => bytes as u64,
+            (false, true) => self.bytes,
+            (false, false) => 0,
+        };
+        lock(&self.tally).fits(usize::from(is_new), bytes)
     }
 
-    pub(super) fn free(&self) {
-        lock(&self.tally).without(self.bytes);
+    /// Takes the place of a partial file.
+    pub(super) fn take_file(&self) -> io::Result<()> {
+        lock(&self.tally).take(1, if HAS_HOLES { 0 } else { self.bytes })
+    }
+
+    /// Takes the room of bytes that arrived.
+    pub(super) fn take(&self, bytes: u64) -> io::Result<()> {
+        if HAS_HOLES { lock(&self.tally).take(0, bytes) } else { Ok(()) }
+    }
+
+    /// Frees the place of a partial file of which this many bytes arrived.
+    pub(super) fn free(&self, taken: u64) {
+        lock(&self.tally).without(if HAS_HOLES { taken } else { self.bytes });
     }
 }
 
 impl Tally {
+    fn fits(&self, files: usize, bytes: u64) -> bool {
+        self.files + files <= MAX_FILES && self.bytes.saturating_add(bytes) <= self.max_bytes
+    }
+
+    fn take(&mut self, files: usize, bytes: u64) -> io::Result<()> {
+        if !self.fits(files, bytes) {
+            return Err(io::Error::new(io::ErrorKind::StorageFull, "the directory for chunks is full"));
+        }
+        self.files += files;
+        self.bytes += bytes;
+        Ok(())
+    }
+
     /// Saturates, because another process may have removed files.
     fn without(&mut self, bytes: u64) {
         self.files = self.files.saturating_sub(1);
@@ -84,7 +115,6 @@ fn lock(tally: &Mutex<Tally>) -> std::sync::MutexGuard<'_, Tally> {
 pub struct DirectoryStore {
     directory: PathBuf,
     max_bytes: u64,
-    max_total_bytes: u64,
     /// The totals at the last scan, with all changes since.
     tally: Arc<Mutex<Tally>>,
     /// When the next scan is allowed.
@@ -106,8 +136,7 @@ impl DirectoryStore {
         let store = DirectoryStore {
             directory,
             max_bytes: max_bytes.min(max_total_bytes),
-            max_total_bytes,
-            tally: Arc::default(),
+            tally: Arc::new(Mutex::new(Tally { max_bytes: max_total_bytes, ..Tally::default() })),
             look_after: None,
             known: KnownFiles::default(),
             is_per_client: false,
@@ -136,13 +165,9 @@ impl DirectoryStore {
         Some(Assembly::whole(offer, Box::new(file), known == Some(true)))
     }
 
-    fn fits(&self, tally: Tally, bytes: u64) -> bool {
-        tally.files < MAX_FILES && tally.bytes.saturating_add(bytes) <= self.max_total_bytes
-    }
-
     /// Whether there is room for this many bytes, after looking for some.
     fn make_room(&mut self, bytes: u64) -> bool {
-        let fits = |store: &Self| store.fits(*lock(&store.tally), bytes);
+        let fits = |store: &Self| lock(&store.tally).fits(1, bytes);
         if fits(self) {
             return true;
         }
@@ -162,7 +187,7 @@ impl DirectoryStore {
         let (mut tally, mut parts) = self.count()?;
         parts.sort();
         for (_, path, length) in parts {
-            if tally.files < MAX_FILES - SPARE_FILES && self.fits(tally, self.max_bytes) {
+            if tally.files < MAX_FILES - SPARE_FILES && tally.fits(1, self.max_bytes) {
                 break;
             }
             if PartFile::remove_unused(&path) {
@@ -175,18 +200,20 @@ impl DirectoryStore {
 
     /// Scans the directory: its totals, notes of partial files included, and its partial files.
     fn count(&self) -> io::Result<(Tally, Vec<Leftover>)> {
-        let (mut tally, mut parts) = (Tally::default(), Vec::new());
+        let max_bytes = lock(&self.tally).max_bytes;
+        let (mut tally, mut parts) = (Tally { max_bytes, ..Tally::default() }, Vec::new());
         for entry in std::fs::read_dir(&self.directory)? {
             let entry = entry?;
             let name = entry.file_name();
             let Some(kind) = name.to_str().and_then(kind_of) else { continue };
             // One that vanishes meanwhile doesn't count.
             let Some(file) = entry.metadata().ok().filter(Metadata::is_file) else { continue };
+            let bytes = if kind == FileKind::Part { written_bytes(&file) } else { file.len() };
             tally.files += 1;
-            tally.bytes = tally.bytes.saturating_add(file.len());
+            tally.bytes = tally.bytes.saturating_add(bytes);
             if kind == FileKind::Part {
                 let changed = file.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                parts.push((changed, entry.path(), file.len()));
+                parts.push((changed, entry.path(), bytes));
             }
         }
         Ok((tally, parts))
@@ -198,30 +225,19 @@ impl DirectoryStore {
         let key = (offer.hash, client_id);
         let (tally, known) = (&self.tally, &self.known);
         let room = || Room { tally: tally.clone(), bytes: offer.size, known: known.clone(), key };
-        let mut paths = (0..MAX_PARTS).map(|number| part_path(&whole, client_id, number));
-        let mut next = None;
-        for path in &mut paths {
+        for path in part_paths(&whole, client_id) {
             match PartFile::reopen(&path, &whole, offer, room()) {
                 Found::Part(part, there) => return Ok(Assembly::resumed(offer, part, there)),
                 Found::Other => {}
-                Found::Nothing => {
-                    next = Some(path);
-                    break;
-                }
+                Found::Nothing => break,
             }
         }
         let room = room();
         if !self.make_room(offer.size) {
             return Err(Rejection::NoRoom);
         }
-        // Another process may be quicker.
-        for path in next.into_iter().chain(paths) {
-            let part = PartFile::create(&path, &whole, offer, &room).map_err(|_| Rejection::Storage)?;
-            if let Some(part) = part {
-                return Ok(Assembly::new(offer, Box::new(part)));
-            }
-        }
-        Err(Rejection::Storage)
+        let part = NewPart { whole, client_id, offer: offer.clone(), room, file: None };
+        Ok(Assembly::new(offer, Box::new(part)))
     }
 }
 
@@ -256,8 +272,12 @@ fn kind_of(name: &str) -> Option<FileKind> {
     }
 }
 
-fn part_path(whole: &Path, client_id: u64, number: usize) -> PathBuf {
-    whole.with_extension(format!("{client_id:x}.{number}.part"))
+/// Bytes of a partial file without its holes.
+fn written_bytes(file: &Metadata) -> u64 {
+    #[cfg(unix)]
+    return file.len().min(512 * std::os::unix::fs::MetadataExt::blocks(file));
+    #[cfg(not(unix))]
+    file.len()
 }
 
 fn hex(hash: &[u8]) -> String {
@@ -270,7 +290,7 @@ mod tests {
 
     use super::*;
     use crate::driver::files::tests::TestDirectory;
-    use crate::transport::chunks::Stored;
+    use crate::transport::chunks::{Slice, Stored};
 
     fn offer(content: &[u8]) -> Offer {
         let hash = Sha256::digest(content).into();
@@ -488,7 +508,7 @@ mod tests {
             put(&mut assembly, &offer, &content, 0..1);
         };
         begin(&mut store);
-        let path = part_path(&directory.0.join(hex(&offer.hash)), 7, 0);
+        let path = part_paths(&directory.0.join(hex(&offer.hash)), 7).next().unwrap();
         let good = std::fs::read(&path).unwrap();
         let bits = good.len() - 5;
         let (mark, size, slice_bytes) = (19_000, 19_008, 19_016);
@@ -526,20 +546,56 @@ mod tests {
         };
         let [first, second, third, more] = [1, 2, 3, 4].map(|seed| content(seed, 1000));
         let mut store = limited();
-        receive(&mut store, &first);
-        // An unfinished file takes its full size.
-        let under_way = open(&mut store, &second).unwrap();
+        let first = receive(&mut store, &first);
+        let mut under_way = open(&mut store, &second).unwrap();
+        put(&mut under_way, &offer(&second), &second, 0..1);
         let path = receive(&mut store, &third);
         assert_eq!(open(&mut store, &more).unwrap_err(), Rejection::NoRoom);
         assert_eq!(open(&mut limited(), &[0; 100]).unwrap_err(), Rejection::NoRoom, "another one counts too");
         under_way.discard();
         drop(open(&mut store, &more).unwrap());
-        // The game took it.
-        std::fs::remove_file(path).unwrap();
-        let both = [&third, &more].map(|content| open(&mut store, content).unwrap());
-        assert_eq!(open(&mut store, &second).unwrap_err(), Rejection::NoRoom);
-        drop(both);
-        assert!(open(&mut store, &second).is_ok());
+        // The game took them.
+        [path, first].iter().for_each(|path| std::fs::remove_file(path).unwrap());
+        // All fit now, but two others fill the directory before the rest of this one comes.
+        let mut late = open(&mut store, &second).unwrap();
+        put(&mut late, &offer(&second), &second, 0..1);
+        let [third, more] = [&third, &more].map(|content| receive(&mut store, content));
+        let rest = offer(&second).slice(1);
+        let rest = &second[rest.start as usize..];
+        assert_eq!(late.handle(&offer(&second), 1, rest).unwrap(), Slice::NoRoom);
+        assert!(third.exists() && more.exists());
+    }
+
+    #[test]
+    fn offers_without_slices_take_no_room() {
+        let directory = TestDirectory::new("offers");
+        let mut store = DirectoryStore::new(directory.0.clone(), 1000, 3000).unwrap();
+        let offers: Vec<_> =
+            (0..40).map(|seed| store.open(seed.into(), &offer(&content(seed, 1000))).unwrap()).collect();
+        assert!(directory.names().is_empty());
+        let names = (40..43).map(|seed| receive(&mut store, &content(seed, 1000)));
+        assert_eq!(names.count(), 3, "beside {offers:?}");
+        assert_eq!(store.open(0, &offer(&content(50, 1000))).unwrap_err(), Rejection::NoRoom);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_unfinished_file_takes_what_arrived_of_it() {
+        let directory = TestDirectory::new("holes");
+        let mut store = DirectoryStore::new(directory.0.clone(), 1 << 20, 2 << 20).unwrap();
+        let mut open = Vec::new();
+        for seed in 0..20 {
+            let content = content(seed, 1 << 20);
+            let mut assembly = store.open(seed.into(), &offer(&content)).unwrap();
+            put(&mut assembly, &offer(&content), &content, 0..1);
+            open.push(assembly);
+        }
+        receive(&mut store, &content(30, 1 << 20));
+        // Likewise in another process, and for parts that nobody uses.
+        open.truncate(10);
+        let mut store = DirectoryStore::new(directory.0.clone(), 1 << 20, 2 << 20).unwrap();
+        assert!(store.open(40, &offer(&content(40, 700_000))).is_ok());
+        assert_eq!(directory.names().len(), 21);
     }
 
     #[test]
@@ -551,8 +607,8 @@ mod tests {
         for (number, content) in contents[..3].iter().enumerate() {
             let offer = offer(content);
             let mut assembly = store.open(0, &offer).unwrap();
-            put(&mut assembly, &offer, content, 0..1);
-            let path = part_path(&directory.0.join(hex(&offer.hash)), 0, 0);
+            put(&mut assembly, &offer, content, 0..2);
+            let path = part_paths(&directory.0.join(hex(&offer.hash)), 0).next().unwrap();
             if number == 0 {
                 used.push(assembly);
             } else {
@@ -561,7 +617,8 @@ mod tests {
             let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(1000 - number as u64);
             std::fs::File::options().append(true).open(path).unwrap().set_modified(changed).unwrap();
         }
-        let _new = store.open(0, &offer(&contents[3])).unwrap();
+        let mut new = store.open(0, &offer(&contents[3])).unwrap();
+        put(&mut new, &offer(&contents[3]), &contents[3], 0..1);
         let kept = |content: &[u8]| {
             directory.names().iter().any(|name| name.starts_with(&hex(&offer(content).hash)))
         };
@@ -578,7 +635,13 @@ mod tests {
             put(&mut assembly, &offer(&content), &content, [0]);
             drop(assembly);
         }
-        let open: Vec<_> = (40..49).map(|seed| store.open(2, &offer(&content(seed, 100))).unwrap()).collect();
+        let mut open = Vec::new();
+        for seed in 40..49 {
+            let content = content(seed, 100);
+            let mut assembly = store.open(2, &offer(&content)).unwrap();
+            put(&mut assembly, &offer(&content), &content, [0]);
+            open.push(assembly);
+        }
         let names = directory.names().len();
         assert!((20..40).contains(&names), "{names} files with {} new ones", open.len());
         // Opening a full directory keeps partial files for resuming.

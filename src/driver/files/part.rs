@@ -23,6 +23,9 @@ const MARK: [u8; 8] = *b"tickpart";
 /// Bytes of a note before the bits.
 const HEAD_BYTES: usize = MARK.len() + 8 + 2;
 
+/// Parts of the same content for the same peer.
+const MAX_PARTS: usize = 1024;
+
 /// After this many new slices the note is updated: that many may be lost when a process is killed.
 const NOTED_EVERY: u32 = 256;
 
@@ -43,7 +46,37 @@ pub(super) struct PartFile {
     stays: bool,
     /// It was renamed or removed.
     over: bool,
+    /// Bytes that arrived, for which the room is taken.
+    taken: u64,
     room: Room,
+}
+
+/// A partial file that is created with its first slice: until then it takes no room.
+#[derive(Debug)]
+pub(super) struct NewPart {
+    pub(super) whole: PathBuf,
+    pub(super) client_id: u64,
+    pub(super) offer: Offer,
+    pub(super) room: Room,
+    pub(super) file: Option<Box<PartFile>>,
+}
+
+impl NewPart {
+    fn file(&mut self) -> io::Result<&mut PartFile> {
+        let NewPart { whole, client_id, offer, room, file } = self;
+        if file.is_none() {
+            let paths = part_paths(whole, *client_id);
+            let created = paths.map(|path| PartFile::create(&path, whole, offer, room).transpose());
+            let taken = || io::Error::new(ErrorKind::AlreadyExists, "all names for its parts are taken");
+            *file = Some(Box::new(created.flatten().next().unwrap_or_else(|| Err(taken()))?));
+        }
+        file.as_deref_mut().ok_or_else(|| ErrorKind::NotFound.into())
+    }
+}
+
+/// The paths for parts of a content for a client: more than it may have open, as clients may share a directory.
+pub(super) fn part_paths(whole: &Path, client_id: u64) -> impl Iterator<Item = PathBuf> {
+    (0..MAX_PARTS).map(move |number| whole.with_extension(format!("{client_id:x}.{number}.part")))
 }
 
 /// What exists under a name.
@@ -69,7 +102,10 @@ impl PartFile {
             Ok(()) => true,
         };
         let bits = vec![0; offer.slices().div_ceil(8) as usize];
-        room.take();
+        if let Err(full) = room.take_file() {
+            remove(&file, path);
+            return Err(full);
+        }
         let mut part = Self::new(file, path, whole, offer, bits, room.clone());
         part.stays = locked;
         // On an error, remove the file.
@@ -91,16 +127,20 @@ impl PartFile {
             return Found::Other;
         }
         let Some(bits) = read_note(&file, offer) else { return Found::Other };
-        let mut there = BitSet::new(offer.slices() as usize);
+        let (mut there, mut taken) = (BitSet::new(offer.slices() as usize), 0);
         for index in 0..8 * bits.len() {
             if bits[index / 8] >> (index % 8) & 1 == 1 {
                 if index >= there.bound() {
                     return Found::Other;
                 }
                 there.insert(index);
+                let place = offer.slice(index as u32);
+                taken += place.end - place.start;
             }
         }
-        Found::Part(Box::new(Self::new(file, path, whole, offer, bits, room)), there)
+        let mut part = Self::new(file, path, whole, offer, bits, room);
+        part.taken = taken;
+        Found::Part(Box::new(part), there)
     }
 
     fn new(file: File, path: &Path, whole: &Path, offer: &Offer, bits: Vec<u8>, room: Room) -> Self {
@@ -117,6 +157,7 @@ impl PartFile {
             unnoted_slices: 0,
             stays: true,
             over: false,
+            taken: 0,
             room,
         }
     }
@@ -140,6 +181,8 @@ impl PartFile {
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.room.take(bytes.len() as u64)?;
+        self.taken += bytes.len() as u64;
         self.file.seek(SeekFrom::Start(offset))?;
         self.file.write_all(bytes)?;
         let index = (offset / u64::from(self.slice_bytes)) as usize;
@@ -160,7 +203,7 @@ impl PartFile {
     fn end(&mut self) {
         // If it can't be removed, nobody is left to be told.
         if !std::mem::replace(&mut self.over, true) && remove(&self.file, &self.path) {
-            self.room.free();
+            self.room.free(self.taken);
         }
     }
 }
@@ -194,6 +237,10 @@ fn remove(file: &File, path: &Path) -> bool {
 }
 
 impl Sink for PartFile {
+    fn has_room(&self, bytes: usize) -> bool {
+        self.room.has_room(false, bytes)
+    }
+
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StorageError> {
         self.write(offset, bytes).map_err(|error| failed("write", &self.path, &error))
     }
@@ -213,6 +260,33 @@ impl Sink for PartFile {
 
     fn discard(mut self: Box<Self>) {
         self.end();
+    }
+}
+
+impl Sink for NewPart {
+    fn has_room(&self, bytes: usize) -> bool {
+        self.room.has_room(self.file.is_none(), bytes)
+    }
+
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StorageError> {
+        let created = self.file().map(|file| file.write_at(offset, bytes));
+        created.map_err(|error| failed("create a part of", &self.whole, &error))?
+    }
+
+    fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<(), StorageError> {
+        let none = || StorageError("no slice has arrived".into());
+        self.file.as_mut().ok_or_else(none)?.read_at(offset, out)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Stored, StorageError> {
+        let none = || StorageError("no slice has arrived".into());
+        self.file.ok_or_else(none)?.finish()
+    }
+
+    fn discard(self: Box<Self>) {
+        if let Some(file) = self.file {
+            file.discard();
+        }
     }
 }
 

@@ -21,7 +21,6 @@ mod taking;
 
 use core::hash::Hasher;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::hash::DefaultHasher;
 use std::sync::Arc;
 
 use super::arriving::Arriving;
@@ -37,7 +36,7 @@ use super::links::Links;
 use super::peers::{Peer, Peers};
 use super::stalled::DEFAULT_STALLED_TIMEOUT;
 use super::stats::{ConnectionCounters, FinalStats};
-use crate::netcode::{self, ConnectToken};
+use crate::netcode::{self, ConnectToken, WordHasher};
 use crate::rng::{Entropy, Rng};
 use crate::store::Packets;
 use crate::time::{Duration, Instant, UnixSeconds};
@@ -54,8 +53,6 @@ pub struct Host {
     config: ConnectionConfig,
     /// Gives each connection of a listener a [`ConnectionConfig::skip_seed`] of its own.
     skip_seeds: Option<Rng>,
-    /// Above this many waiting events, newcomers wait.
-    max_events: usize,
     events: VecDeque<Event>,
     /// Peers whose connection is up but whose event is not taken yet: the application gets nothing else of them
     /// before.
@@ -115,7 +112,7 @@ pub struct CallMemory {
 /// Randomness of which a digest is kept: as secret as what was drawn, and reproducible from the same source.
 struct Digested<'a> {
     from: &'a mut dyn Entropy,
-    drawn: DefaultHasher,
+    drawn: WordHasher,
 }
 
 impl Entropy for Digested<'_> {
@@ -138,7 +135,7 @@ impl Host {
         unix: UnixSeconds,
     ) -> Result<Self, ConfigError> {
         let slots = config.netcode.max_clients;
-        let mut entropy = Digested { from: entropy, drawn: DefaultHasher::new() };
+        let mut entropy = Digested { from: entropy, drawn: WordHasher::NEW };
         let mut listener = netcode::Server::new(config.netcode, &mut entropy, unix)?;
         listener.rest_slots();
         let mut host =
@@ -183,7 +180,6 @@ impl Host {
             protocol,
             config: sealed(config),
             skip_seeds: None,
-            max_events: 2 * slots,
             events: VecDeque::new(),
             unannounced: HashSet::new(),
             announced_late: HashSet::new(),
@@ -226,8 +222,6 @@ impl Host {
         id: u64,
     ) -> Result<PeerHandle, ConfigError> {
         let netcode = netcode::Client::new(config, token, now)?;
-        // Its two events must not keep clients out.
-        self.max_events += 2;
         let is_announced = |peer| !self.events.iter().any(|event| event.peer() == peer);
         let handle = self.links.dial(id, netcode, is_announced);
         // Of an earlier server in the same slot.

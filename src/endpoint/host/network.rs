@@ -41,7 +41,7 @@ impl Host {
         datagram: &mut [u8],
         out: &mut Datagrams,
     ) {
-        let has_room = self.events.len() < self.max_events;
+        let has_room = self.events.len() < self.links.max_events();
         if let Some(listener) = &mut self.links.listener {
             listener.set_welcoming(has_room && self.closing.is_none());
         }

@@ -51,7 +51,14 @@ impl InputKind {
                 "inputs must take 1 to {most} bytes, not {bytes}: {name}"
             )));
         }
-        Ok(InputKind::Class { class: Box::new(class), schema: Arc::new(schema) })
+        let schema = Arc::new(schema);
+        if InputShape::of_schema(schema.clone()).is_none() {
+            return Err(PyValueError::new_err(format!(
+                "inputs must be a class whose fields can all be zero bits, as they are before a player's first input: in \
+                 {name} a common value is written shorter"
+            )));
+        }
+        Ok(InputKind::Class { class: Box::new(class), schema })
     }
 
     pub(super) fn shape(&self) -> InputShape {
@@ -105,7 +112,7 @@ impl InputKind {
             InputKind::Class { class, schema } => {
                 let mut row = Vec::with_capacity(schema.row_size());
                 let mut reader = BitReader::with_range(input.bytes, 0, input.bits);
-                // Received inputs were checked when they came. But the neutral input may not be valid for the class.
+                // Cannot fail: received inputs were checked when they came, and the neutral one with the class.
                 if schema.read(&mut reader, &mut row).is_err() {
                     return Ok(py.None());
                 }

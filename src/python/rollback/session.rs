@@ -35,7 +35,7 @@ use crate::wire::BitWriter;
 ///         payloads.
 ///     inputs (int | type): the type of a player's input in a frame: a number of bits, 1 to 64, for ints; or
 ///         a class made by :func:`message` of at most 128 bytes. Before its first input, a player's input is
-///         all zeros.
+///         all zero bits, so none of its fields may have a common value that is.
 ///     players (Sequence[int] | int | None, default None): the numbers of the players, or how many there are,
 ///         from 0 on; all others watch. None: all players that the peer knows now.
 ///     me (int | None, default None): this player's number; None: the peer's.

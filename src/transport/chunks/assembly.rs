@@ -76,6 +76,8 @@ pub(crate) enum Slice {
     New,
     Duplicate,
     Invalid,
+    /// There is no room for it any more.
+    NoRoom,
 }
 
 impl Assembly {
@@ -160,6 +162,9 @@ impl Assembly {
         }
         if self.received.contains(index as usize) {
             return Ok(Slice::Duplicate);
+        }
+        if !self.sink.has_room(bytes.len()) {
+            return Ok(Slice::NoRoom);
         }
         self.sink.write_at(place.start, bytes)?;
         self.received.insert(index as usize);

@@ -127,6 +127,10 @@ impl Incoming {
             }
             Ok(Slice::Duplicate) => counters.slice_duplicates += 1,
             Ok(Slice::Invalid) => counters.slices_invalid += 1,
+            Ok(Slice::NoRoom) => {
+                let full = Rejection::NoRoom;
+                self.reject(full, ChunkFailure::Rejected(full), events);
+            }
             Err(error) => {
                 self.reject(Rejection::Storage, ChunkFailure::Storage(error), events);
             }

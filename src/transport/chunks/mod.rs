@@ -17,6 +17,8 @@ mod outgoing;
 mod storage;
 
 pub use assembly::Assembly;
+#[cfg(test)]
+pub(crate) use assembly::Slice;
 pub use storage::{BytesSource, MemorySink, Sink, Source, StorageError, Stored};
 
 use core::fmt;
@@ -28,6 +30,7 @@ use incoming::Incoming;
 use offer_pace::OfferPace;
 use outgoing::Outgoing;
 
+use crate::exact::decay;
 use crate::store::counters::counters;
 use crate::store::sequence::distance;
 use crate::time::Instant;
@@ -342,7 +345,7 @@ pub(crate) struct Rate {
 impl Rate {
     pub(crate) fn add(&mut self, now: Instant, bytes: u64) {
         let past = (now - self.at.replace(now).unwrap_or(now)).as_secs_f64();
-        let keep = (-past).exp();
+        let keep = decay(past);
         self.bytes = self.bytes * keep + bytes as f64;
         self.seconds = self.seconds * keep + past;
     }
@@ -350,8 +353,9 @@ impl Rate {
     // Bytes per second.
     pub(crate) fn per_second(&self, now: Instant) -> f64 {
         let past = (now - self.at.unwrap_or(now)).as_secs_f64();
-        let seconds = self.seconds * (-past).exp() + past;
-        if seconds > 0.0 { self.bytes * (-past).exp() / seconds } else { 0.0 }
+        let keep = decay(past);
+        let seconds = self.seconds * keep + past;
+        if seconds > 0.0 { self.bytes * keep / seconds } else { 0.0 }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Limits how often a peer may offer and withdraw chunks: each offer may create a file or zero memory, and each
-//! withdrawal discards it, all for some ten bytes.
+//! Limits how often a peer may offer and withdraw chunks: each offer takes a look at a directory and a bit for each
+//! slice, and each withdrawal discards them, all for some ten bytes. Memory and files are created with slices.
 //!
 //! An honest sender has four chunks open and opens the next when one is over, so it only gets here with more than a
 //! thousand small ones a second. Its packets then count as lost, and it repeats their contents.
@@ -13,11 +13,11 @@ const PER_SECOND: f64 = 1000.0;
 
 const BURST: f64 = 256.0;
 
-/// Bytes of a chunk that cost as much as an offer: memory is zeroed at some ten gigabytes a second.
-const BYTES_EACH: u64 = 128 << 10;
+/// Bytes of a chunk that cost as much as an offer: a bit for each slice is zeroed.
+const BYTES_EACH: u64 = 512 << 20;
 
-/// No more bytes of a chunk than this count: the system hands out larger memory, and files, without touching them.
-const MAX_COUNTED_BYTES: u64 = 32 << 20;
+/// No more bytes of a chunk than this count: the system hands out larger memory without touching it.
+const MAX_COUNTED_BYTES: u64 = 128 << 30;
 
 /// A peer's remaining allowance.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 //! Promises: the core asks for one slice at a time and keeps none. If a source or sink fails, only its chunk ends.
 
 use core::fmt;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -32,6 +33,11 @@ pub trait Source: fmt::Debug + Send {
 
 /// The destination of a chunk's bytes.
 pub trait Sink: fmt::Debug + Send {
+    /// Whether there is room for this many more bytes: others may have filled it since the chunk was accepted.
+    fn has_room(&self, _bytes: usize) -> bool {
+        true
+    }
+
     /// Stores `bytes` at `offset`, all within the size that was offered.
     ///
     /// # Errors
@@ -88,9 +94,15 @@ impl<B: AsRef<[u8]> + Send + Sync> Source for BytesSource<B> {
     }
 }
 
-/// A chunk received into memory. Pages are allocated as they are written.
+/// A chunk received into memory. Its room is reserved at once, and its pages are touched as slices arrive: zeroing them
+/// for an offer would cost a hundred times what the offer costs its sender.
 #[derive(Debug)]
-pub struct MemorySink(Vec<u8>);
+pub struct MemorySink {
+    /// The beginning of the chunk, up to the first gap.
+    bytes: Vec<u8>,
+    /// Slices after a gap, by their offsets.
+    ahead: BTreeMap<u64, Box<[u8]>>,
+}
 
 impl MemorySink {
     /// Room for `size` bytes.
@@ -100,26 +112,55 @@ impl MemorySink {
     pub fn new(size: u64) -> Result<Self, StorageError> {
         let none = || StorageError(format!("there is no memory for a chunk of {size} bytes"));
         let size = usize::try_from(size).map_err(|_| none())?;
-        // Fails instead of ending the process; the allocation below is zeroed in place.
-        Vec::<u8>::new().try_reserve_exact(size).map_err(|_| none())?;
-        Ok(MemorySink(vec![0; size]))
+        let mut bytes = Vec::new();
+        // Fails instead of ending the process.
+        bytes.try_reserve_exact(size).map_err(|_| none())?;
+        Ok(MemorySink { bytes, ahead: BTreeMap::new() })
     }
 }
 
 impl Sink for MemorySink {
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StorageError> {
-        let start = offset as usize;
-        self.0[start..start + bytes.len()].copy_from_slice(bytes);
+        if offset != self.bytes.len() as u64 {
+            self.ahead.insert(offset, bytes.into());
+            return Ok(());
+        }
+        self.bytes.extend_from_slice(bytes);
+        while let Some(next) = self.ahead.remove(&(self.bytes.len() as u64)) {
+            self.bytes.extend_from_slice(&next);
+        }
         Ok(())
     }
 
     fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<(), StorageError> {
         let start = offset as usize;
-        out.copy_from_slice(&self.0[start..start + out.len()]);
+        let there = self.bytes.get(start..start + out.len());
+        out.copy_from_slice(there.ok_or_else(|| StorageError("these bytes have not arrived".into()))?);
         Ok(())
     }
 
     fn finish(self: Box<Self>) -> Result<Stored, StorageError> {
-        Ok(Stored::Bytes(self.0))
+        Ok(Stored::Bytes(self.bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_touched_for_slices_that_arrived() {
+        let mut sink = Box::new(MemorySink::new(64 << 20).unwrap());
+        let last = (64 << 20) - 100;
+        sink.write_at(last, &[9; 100]).unwrap();
+        sink.write_at(200, &[3; 100]).unwrap();
+        sink.write_at(0, &[1; 100]).unwrap();
+        assert_eq!((sink.bytes.len(), sink.ahead.len()), (100, 2));
+        sink.write_at(100, &[2; 100]).unwrap();
+        assert_eq!((sink.bytes.len(), sink.ahead.len()), (300, 1));
+        let mut read = [0; 100];
+        sink.read_at(150, &mut read).unwrap();
+        assert_eq!(read, core::array::from_fn(|at| 2 + u8::from(at >= 50)));
+        assert!(sink.read_at(250, &mut read).is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! The rate after a queue overflowed: how far below it goes, and how it rises again.
 
 use super::delivery::{PACKET, Signs};
+use crate::exact::cube_root;
 use crate::time::{Duration, Instant};
 
 /// The rate after an overflow, as a part of what arrived: alone, and beside others (Cubic's).
@@ -70,7 +71,7 @@ impl Ceiling {
     fn raise_beside_tcp(&mut self, now: Instant, seconds: f64, max_rate: f64, rtt: f64) {
         let lost = (1.0 - CONTENDED) * 0.5 * max_rate * rtt / PACKET;
         let reno = RENO / rtt;
-        let cubic = lost / (lost / CUBIC).cbrt();
+        let cubic = lost / cube_root(lost / CUBIC);
         if (now - self.since).as_secs_f64() > (lost / reno).min(MAX_CONTENDED_HOLD) {
             self.rate += 0.5 * reno.max(cubic) * PACKET / rtt * seconds;
         }

@@ -5,6 +5,7 @@
 //! round trip we send so much less that a queue of our own would drain (ProbeRtt). If it doesn't drain, it is not
 //! ours, and until two such tests find it empty a window is held that grows and shrinks like Cubic's.
 
+use crate::exact::cube_root;
 use crate::time::{Duration, Instant};
 
 /// Bytes that the window grows by in a round trip: a packet of TCP.
@@ -92,9 +93,9 @@ impl Cwnd {
             return;
         }
         let (window, plateau) = (self.window / GROWTH, self.plateau / GROWTH);
-        let after = ((plateau - window.min(KEEP * plateau)).max(0.0) / CUBIC).cbrt();
+        let after = cube_root((plateau - window.min(KEEP * plateau)).max(0.0) / CUBIC);
         let since = (now - self.cut_at).as_secs_f64() + rtt - after;
-        let target = (plateau + CUBIC * since.powi(3)).clamp(window, 1.5 * window);
+        let target = (plateau + CUBIC * since * since * since).clamp(window, 1.5 * window);
         self.window += (target - window).max(1.0) * acked / window;
     }
 

@@ -119,7 +119,8 @@ impl Delay {
     pub(super) fn jitter(&self) -> f64 {
         if self.slowed {
             // What is independent adds up in squares.
-            return (self.usual_deviation.powi(2) - self.steered.powi(2)).max(0.0).sqrt();
+            let (usual, steered) = (self.usual_deviation, self.steered);
+            return (usual * usual - steered * steered).max(0.0).sqrt();
         }
         (self.deviation - MIN_JITTER).max(0.0)
     }

@@ -12,6 +12,7 @@ use crate::transport::chunks::{Item, Offer, Rejection, Verdict};
 use crate::transport::ledger::AckRange;
 use crate::transport::message::{Bodies, Message, OpaqueBody, Prefix, Selected};
 use crate::transport::owner::{Layer, Owner};
+use crate::transport::packet::Header;
 use crate::transport::peer_clock::ReceiveTime;
 use crate::transport::protocol::{Body, ChannelConfig, ChannelKind, MessageType, Protocol, Resend};
 use crate::wire::{BitReader, BitSink, BitWriter, Kind, Schema, Value};
@@ -207,6 +208,23 @@ fn packets_are_written_as_pinned() {
     for packet in items(&VECTORS["packets"]) {
         assert_eq!(write(packet), packet["packet"].as_str().unwrap(), "{}", packet["name"]);
     }
+}
+
+#[test]
+fn the_example_of_the_text_is_pinned() {
+    let text = include_str!("STANDARD.md").split("## A packet byte by byte").nth(1).unwrap();
+    let lines: Vec<_> = text.lines().filter(|line| line.starts_with("    ")).take(2).collect();
+    let bytes = |line: &str| line.replace(' ', "");
+    let mut header = Vec::new();
+    Header { sequence: 0, ack: 65_535, ack_bits: 0 }.write(&mut header);
+    assert_eq!(bytes(lines[0]), hex::encode(header));
+    let pinned =
+        items(&VECTORS["packets"]).iter().find(|it| it["name"] == "the example of the text").unwrap();
+    assert_eq!(bytes(lines[1]), pinned["packet"].as_str().unwrap());
+    // The widths in its table are those of the packet.
+    let widths = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
+    let widths = widths.flat_map(|widths| widths.split(", ").filter_map(|width| width.parse::<usize>().ok()));
+    assert_eq!(widths.take(21).sum::<usize>(), 8 * bytes(lines[1]).len() / 2);
 }
 
 #[test]

@@ -224,7 +224,11 @@ impl<T: Default> Acks<T> {
             reordering: config.early_loss.then(Reordering::default),
             peer_delay: Duration::ZERO,
             in_order_only: config.in_order_only,
-            max_window: config.max_window.max(config.sent_window).max(config.received_window),
+            // The standard's estimates are of windows of fixed sizes.
+            max_window: match config.estimation {
+                Estimation::Standard => config.sent_window,
+                Estimation::Recent => config.max_window.max(config.sent_window).max(config.received_window),
+            },
             initial_window: config.sent_window,
             most_in_flight: 0,
             rtt: Rtt::new(config.rtt_smoothing, rtt_history),
@@ -693,6 +697,17 @@ mod tests {
         assert!(process(&mut acks, ms(1), 7, 0b111).is_empty());
         send(&mut acks, 3, ms(2));
         assert_eq!(process(&mut acks, ms(3), 7, 0b111), [7, 6, 5]);
+    }
+
+    /// Otherwise loss and bandwidth would be of other packets than in another implementation.
+    #[test]
+    fn windows_of_the_standard_keep_their_size() {
+        for size in [64, 128, 256] {
+            let config = AcksConfig { sent_window: size, ..AcksConfig::standard() };
+            let mut acks = Acks::<()>::new(&config).unwrap();
+            send(&mut acks, 1000, ms(0));
+            assert_eq!(acks.sent_window(), size);
+        }
     }
 
     /// reliable 1.0 takes the first sample unchanged and 0.25 % of each further one, the newest packet first.

@@ -3,6 +3,7 @@
 //! Promises: RTT by the arithmetic of reliable 1.0, value for value; plain numbers with documented units and errors
 //! ([`Stats`]). Nothing here reads a clock or knows a packet: samples go in, numbers come out.
 
+use crate::exact::decay;
 use crate::store::InlineSlice;
 use crate::time::{Duration, Instant};
 
@@ -109,7 +110,8 @@ impl Rtt {
         stats.rtt_avg = sum / count;
         stats.jitter_avg_vs_min = stats.rtt_avg - stats.rtt_min;
         stats.jitter_max_vs_min = stats.rtt_max - stats.rtt_min;
-        stats.jitter_stddev = (samples().map(|s| (s - stats.rtt_avg).powi(2)).sum::<f64>() / count).sqrt();
+        let apart = samples().map(|s| s - stats.rtt_avg);
+        stats.jitter_stddev = (apart.map(|apart| apart * apart).sum::<f64>() / count).sqrt();
     }
 }
 
@@ -159,7 +161,7 @@ impl Recent {
     /// Adds everything since the last update.
     pub(super) fn update(&mut self, now: Instant) {
         let seconds = (now - self.updated_at.replace(now).unwrap_or(now)).as_secs_f64();
-        let keep = (-seconds / MEMORY_SECONDS).exp();
+        let keep = decay(seconds / MEMORY_SECONDS);
         self.seconds = self.seconds * keep + seconds;
         let Recent { sent_bytes, received_bytes, acked_bytes, judged, lost, peer_sent, received, .. } = self;
         for amount in [sent_bytes, received_bytes, acked_bytes, judged, lost, peer_sent, received] {

@@ -51,7 +51,8 @@ pub(in crate::transport) fn wait(left: u16) -> Duration {
         return Duration::ZERO;
     }
     // At most four years, for the last one.
-    FIRST_WAIT.mul_f64((f64::from(ENOUGH_LEFT) / f64::from(left.max(1))).powi(2))
+    let short = f64::from(ENOUGH_LEFT) / f64::from(left.max(1));
+    FIRST_WAIT.mul_f64(short * short)
 }
 
 /// When the next packet may go.

@@ -358,7 +358,9 @@ impl Reassembly {
     }
 
     fn create(&mut self, sequence: u16, count: usize) -> Result<(), FragmentError> {
-        if self.partials.stale(sequence) {
+        // In reliable 1.0 a number half of all numbers ahead is new to fragments, though it is also older than the window.
+        let is_new = greater(sequence.wrapping_add(1), self.partials.next());
+        if !is_new && self.partials.stale(sequence) {
             return Err(FragmentError::Stale);
         }
         self.partials.advance(sequence);
@@ -433,6 +435,21 @@ mod tests {
     }
 
     /// The last fragment first: it must not cost as much as the whole packet.
+    #[test]
+    fn a_fragment_half_of_all_numbers_ahead_is_new() {
+        for ahead in [32_767u16, 32_761, 8, 1] {
+            let mut reassembly = reassembly(1000);
+            let fragment = |sequence| Fragment { sequence, id: 1, last_id: 1, header: None, data: &[7] };
+            reassembly.insert(&fragment(0)).unwrap();
+            assert_eq!(reassembly.insert(&fragment(ahead)).unwrap(), None, "{ahead}");
+            assert!(reassembly.contains(ahead));
+        }
+        let mut reassembly = reassembly(1000);
+        let fragment = |sequence| Fragment { sequence, id: 1, last_id: 1, header: None, data: &[7] };
+        reassembly.insert(&fragment(0)).unwrap();
+        assert_eq!(reassembly.insert(&fragment(32_769)), Err(FragmentError::Stale));
+    }
+
     #[test]
     fn a_fragment_takes_memory_in_proportion_to_itself() {
         let config =

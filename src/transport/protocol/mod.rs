@@ -373,13 +373,12 @@ impl Protocol {
         Self::compile(messages, channels, 1)
     }
 
-    /// Like [`Protocol::new`], for ghosts alone, as in [`Protocol::with_ghosts`]: without messages.
+    /// Like [`Protocol::new`], for layers alone: without messages of the game.
     ///
     /// # Errors
-    ///
-    /// Those of the two.
-    pub fn of_ghosts(channels: Vec<ChannelConfig>, text: String, share: Share) -> Result<Self, FramingError> {
-        Self::compile(Vec::new(), channels, 0)?.with_ghosts(text, share)
+    /// The first setting out of its bound.
+    pub fn of_layers(channels: Vec<ChannelConfig>) -> Result<Self, ProtocolError> {
+        Self::compile(Vec::new(), channels, 0)
     }
 
     fn compile(

@@ -97,9 +97,10 @@ impl YojimboChannel {
         }
     }
 
-    fn validate(&self, max_packet_bytes: usize) -> Result<(), ProtocolError> {
+    /// Checks each setting. Only a channel that `cuts` blocks uses the size of their fragments.
+    fn validate(&self, max_packet_bytes: usize, cuts: bool) -> Result<(), ProtocolError> {
         check("max_messages_per_packet", self.max_messages_per_packet, 1, MAX_WINDOW)?;
-        let most_fragment = max_packet_bytes - FRAGMENT_SLACK_BYTES;
+        let most_fragment = if cuts { max_packet_bytes - FRAGMENT_SLACK_BYTES } else { MAX_BLOCK_BYTES };
         check("block_fragment_size", self.block_fragment_bytes, 1, most_fragment)?;
         let most = MAX_BLOCK_BYTES.min(self.block_fragment_bytes.saturating_mul(MAX_BLOCK_FRAGMENTS));
         check("max_block_size", self.max_block_bytes, 1, most)
@@ -119,7 +120,9 @@ impl YojimboConfig {
             if !matches!(kind, ChannelKind::Reliable { ordered: true, .. } | ChannelKind::Unreliable { .. }) {
                 return Err(FramingError::Kind { channel: number, kind: kind.name() });
             }
-            channel.yojimbo.get_or_insert_default().validate(self.max_packet_bytes)?;
+            let settings = channel.yojimbo.get_or_insert_default();
+            let cuts = settings.blocks && matches!(kind, ChannelKind::Reliable { .. });
+            settings.validate(self.max_packet_bytes, cuts)?;
             channel.max_message_bytes = channel.max_message_bytes.min(self.max_message_bytes());
         }
         Ok(())

@@ -13,8 +13,15 @@ const LINKS: usize = 40;
 /// What a mesh takes to show at most: a measure of its memory. Each link may say so much before its time.
 const MAX_SHOWN: usize = LINKS * 64 * 4_000;
 
-const ENDS: [LinkEnd; 6] =
-    [LinkEnd::Left, LinkEnd::Parted, LinkEnd::Lost, LinkEnd::Violation, LinkEnd::Mismatch, LinkEnd::Full];
+const ENDS: [LinkEnd; 7] = [
+    LinkEnd::Left,
+    LinkEnd::Parted,
+    LinkEnd::Lost,
+    LinkEnd::Violation,
+    LinkEnd::Accused,
+    LinkEnd::Mismatch,
+    LinkEnd::Full,
+];
 
 struct Scene {
     mesh: Mesh,

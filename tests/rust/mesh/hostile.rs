@@ -49,7 +49,7 @@ fn anything(rng: &mut Rng) -> Message {
         9 => Message::Ack { stamp: stamp(rng) },
         10 => Message::Commit { stamp: stamp(rng), left: Some(rng.next_u64() as i64) },
         11 => Message::Count { left: i64::MIN },
-        12 => Message::Lost { player, joined },
+        12 => Message::Lost { player, joined, broke_rules: rng.chance(0.5) },
         13 => Message::Claim { epoch, last: stamp(rng) },
         14 => Message::Grant { epoch },
         15 => Message::Deny { epoch },

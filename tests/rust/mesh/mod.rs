@@ -4,7 +4,7 @@ mod elections;
 mod hostile;
 pub(crate) mod world;
 
-use tickwire::mesh::{Happening, LeaveReason, Phase};
+use tickwire::mesh::{Happening, LeaveReason, Message, Phase};
 use tickwire::rng::Rng;
 
 use world::World;
@@ -218,4 +218,38 @@ fn of_two_who_do_not_reach_each_other_the_later_one_goes() {
     world.settle();
     assert_eq!(world.mesh(fifth).phase(), Phase::Ended(LeaveReason::Unreachable));
     assert_eq!(world.parts().len(), 1);
+}
+
+/// A game of four in which players accuse each other: how each of them ended, if it did.
+fn after_accusations(accusations: &[(usize, usize)]) -> Vec<Option<LeaveReason>> {
+    let mut world = World::of(4);
+    for (accuser, of) in accusations {
+        world.accuse(*accuser, *of);
+    }
+    world.settle();
+    world.check_settled();
+    let phases = (0..4).map(|peer| world.mesh(peer).phase());
+    phases.map(|phase| if let Phase::Ended(reason) = phase { Some(reason) } else { None }).collect()
+}
+
+#[test]
+fn a_player_that_breaks_the_rules_goes_and_its_victim_stays() {
+    let (violation, unreachable) = (Some(LeaveReason::Violation), Some(LeaveReason::Unreachable));
+    assert_eq!(after_accusations(&[(3, 1)]), [None, violation, None, None]);
+    assert_eq!(after_accusations(&[(1, 3)]), [None, None, None, violation]);
+    assert_eq!(after_accusations(&[(1, 3), (2, 3)]), [None, None, None, violation]);
+    // Each may lie, so the accusations of a player have one earlier player removed.
+    assert_eq!(after_accusations(&[(3, 1), (3, 2)]), [None, violation, None, unreachable]);
+}
+
+#[test]
+fn of_two_who_accuse_each_other_the_later_one_goes() {
+    let mut world = World::of(4);
+    for (accuser, of) in [(3, 1u8), (1, 3)] {
+        world.tell(accuser, 0, Message::Lost { player: of, joined: of.into(), broke_rules: true });
+    }
+    world.settle();
+    world.check_settled();
+    assert_eq!(world.mesh(3).phase(), Phase::Ended(LeaveReason::Unreachable));
+    assert!(world.mesh(1).is_member());
 }

@@ -156,7 +156,7 @@ impl World {
                     self.close(link, how);
                 }
                 Action::Refuse { link, .. } => {
-                    self.close(link, LinkEnd::Violation);
+                    self.close(link, LinkEnd::Accused);
                     let now = self.now;
                     self.mesh(peer).handle_end(now, link, LinkEnd::Violation);
                 }
@@ -321,6 +321,30 @@ impl World {
             connection.way[way].push_back(Item::End(LinkEnd::Lost));
             self.deliver(place, way);
         }
+    }
+
+    /// A peer ends its link to another because of what that peer sent, or so it says.
+    pub(crate) fn accuse(&mut self, accuser: usize, of: usize) {
+        let link = self.link(accuser, of);
+        self.close(link, LinkEnd::Accused);
+        let now = self.now;
+        self.mesh(accuser).handle_end(now, link, LinkEnd::Violation);
+        self.after(accuser);
+    }
+
+    /// A peer sends what its mesh wouldn't.
+    pub(crate) fn tell(&mut self, from: usize, to: usize, message: Message) {
+        let link = self.link(from, to);
+        self.send(link, Item::Message(Box::new(message)));
+    }
+
+    /// The number of an open link on this peer's side.
+    fn link(&self, of: usize, to: usize) -> u64 {
+        let open = |it: &Connection| {
+            it.open == [true; 2] && [(it.from, it.to), (it.to, it.from)].contains(&(of, to))
+        };
+        let place = self.connections.iter().rposition(open).unwrap();
+        2 * place as u64 + u64::from(self.connections[place].from == of)
     }
 
     /// So much time passes for all.

@@ -107,13 +107,15 @@ fn a_client_gives_up_after_its_timeout_and_not_at_it() {
 }
 
 #[test]
-fn without_a_timeout_nobody_gives_up() {
+fn without_a_timeout_only_the_server_gives_up() {
     let mut world = World::new(1);
     world.add(token(1, |p| p.timeout = None));
     world.run(400);
     world.server_is_cut_off = true;
-    world.run(100_000);
+    world.run(299_000);
     assert_eq!((world.state(0), world.server.connected_count()), (ClientState::Connected, 1));
+    world.run(2_000);
+    assert_eq!((world.state(0), world.server.connected_count()), (ClientState::Connected, 0));
 }
 
 #[test]
