@@ -15,11 +15,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("mesh", &["time"]),
     ("netcode", &["wire", "store", "time", "limits", "rng"]),
     ("transport", &["wire", "store", "time", "limits", "rng"]),
-    ("slices", &["wire", "store", "time", "rng"]),
     ("timeline", &["wire", "store", "time", "rng"]),
     ("rendezvous", &["store", "time", "limits", "rng"]),
     ("rollback", &["wire", "store", "time", "rng"]),
     ("lockstep", &["wire", "store", "time", "rng"]),
+    ("articles", &["transport", "wire", "store", "time", "limits", "rng"]),
     ("endpoint", &["netcode", "transport", "wire", "store", "time", "limits", "rng"]),
     ("replication", &["endpoint", "transport", "wire", "store", "time", "limits", "rng"]),
     (

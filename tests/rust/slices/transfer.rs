@@ -1,9 +1,9 @@
 //! Chunks over good links: order, numbers, progress, the queue, both ends' memory.
 
-use tickwire::netsim::{Conditions, Link};
-use tickwire::slices::{
+use tickwire::articles::slices::{
     ChunkReceiver, ChunkReceiverConfig, ChunkSendError, ChunkSender, ChunkSenderConfig, MAX_SLICES,
 };
+use tickwire::netsim::{Conditions, Link};
 
 use super::{ack_tick, at, content, fast_sender, ms, receiver, send_tick, sender};
 use crate::memory::held;
