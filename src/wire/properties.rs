@@ -11,11 +11,8 @@
 use core::ops::Range;
 
 use super::property::Property;
-use super::{BitReader, BitSink, ReadError, Schema, SchemaError, ValueError};
+use super::{BitReader, BitSink, MAX_PROPERTIES, ReadError, Schema, SchemaError, ValueError};
 use crate::store::ones;
-
-/// Most fields of a schema that is sent by mask.
-pub const MAX_PROPERTIES: usize = u64::BITS as usize;
 
 /// A schema whose fields are sent one by one.
 #[derive(Clone, Debug)]

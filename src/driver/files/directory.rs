@@ -7,11 +7,12 @@
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::kept::{KeptFile, Key, KnownFiles, Print};
+use super::kept::{KeptFile, KnownFiles, Print};
 use super::part::{Found, PartFile};
+use super::room::{Room, Tally, lock};
 use crate::endpoint::ChunkStore;
 use crate::transport::chunks::{Assembly, Offer, Rejection};
 
@@ -33,51 +34,6 @@ const LOOK_SHARE: u32 = 50;
 
 /// A partial file: its modification time, path and size.
 type Leftover = (SystemTime, PathBuf, u64);
-
-/// The totals of a directory.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    files: usize,
-    bytes: u64,
-}
-
-/// The place in a directory for one file.
-#[derive(Clone, Debug)]
-pub(super) struct Room {
-    tally: Arc<Mutex<Tally>>,
-    bytes: u64,
-    known: KnownFiles,
-    key: Key,
-}
-
-impl Room {
-    /// The file is whole, under this name.
-    pub(super) fn note_whole(&self, path: &Path) {
-        self.known.note(self.key, Print::of(path, self.bytes), true);
-    }
-
-    pub(super) fn take(&self) {
-        let mut tally = lock(&self.tally);
-        tally.files += 1;
-        tally.bytes = tally.bytes.saturating_add(self.bytes);
-    }
-
-    pub(super) fn free(&self) {
-        lock(&self.tally).without(self.bytes);
-    }
-}
-
-impl Tally {
-    /// Saturates, because another process may have removed files.
-    fn without(&mut self, bytes: u64) {
-        self.files = self.files.saturating_sub(1);
-        self.bytes = self.bytes.saturating_sub(bytes);
-    }
-}
-
-fn lock(tally: &Mutex<Tally>) -> std::sync::MutexGuard<'_, Tally> {
-    tally.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A directory that received chunks go to, each into a file named by its hash in hex digits.
 #[derive(Debug)]
