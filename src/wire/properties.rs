@@ -88,21 +88,6 @@ impl Properties {
         ones(mask & self.all()).map(|i| (i, &self.each[i]))
     }
 
-    pub fn write_mask<S: BitSink + ?Sized>(&self, mask: u64, sink: &mut S) {
-        debug_assert!(mask & !self.all() == 0, "{mask:x} is of more than {} fields", self.each.len());
-        if let bits @ 1.. = self.each.len() as u32 {
-            sink.bits(mask & self.all(), bits);
-        }
-    }
-
-    /// Reads a mask.
-    ///
-    /// # Errors
-    /// At the end of the bits.
-    pub fn read_mask(&self, reader: &mut BitReader<'_>) -> Result<u64, ReadError> {
-        if self.each.is_empty() { Ok(0) } else { reader.bits(self.each.len() as u32) }
-    }
-
     // --- bodies ------------------------------------------------------------------------------------------
 
     /// Writes the fields of a mask, of a body as [`Schema::write_row`] takes.
