@@ -29,7 +29,7 @@ pub use event::Event;
 pub use feature::Feature;
 pub use goodbye::{Detail, DetailError, Goodbye, MAX_LINGER};
 pub use handle::PeerHandle;
-pub use host::{CallMemory, Host};
+pub use host::Host;
 pub use inbox::{Gap, Inbox, Messages, Record};
 pub use incoming::{ChunkLimits, ChunkStore, PartialChunks};
 pub use reason::DisconnectReason;
