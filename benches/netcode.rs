@@ -103,7 +103,11 @@ fn connected(clients: u16) -> (Server, Client, ClientHandle, SocketAddr) {
                 client.handle_datagram(NOW, server_address, &mut bytes.to_vec(), &mut up);
             }
         }
-        last = Some((client, server.find_client(id.into()).unwrap(), from));
+        last = Some((
+            client,
+            server.clients().find(|client| server.client_id(*client) == Some(id.into())).unwrap(),
+            from,
+        ));
     }
     let (client, handle, from) = last.unwrap();
     (server, client, handle, from)

@@ -157,7 +157,7 @@ fn cells(property: &str, tick: u64) -> Vec<u8> {
         .collect()
 }
 
-/// What is done with a property of all objects in each tick: cells to words, words compared with those before, and for
+/// What is done with a property of all objects in each tick: cells to words, and for
 /// clients words as they are, and against a baseline.
 fn words(c: &mut Criterion) {
     let properties = object();
@@ -174,10 +174,6 @@ fn words(c: &mut Criterion) {
         let mut words = vec![0; OBJECTS * count];
         group.bench_function(format!("quantize/{name}"), |b| {
             b.iter(|| property.quantize_column(black_box(&now.0), size, &mut words));
-        });
-        let mut masks = vec![0; OBJECTS];
-        group.bench_function(format!("mark_changes/{name}"), |b| {
-            b.iter(|| property.mark_changes(black_box(&now.1), &before.1, 1, &mut masks));
         });
         let mut restored = vec![0; OBJECTS * size];
         group.bench_function(format!("restore/{name}"), |b| {

@@ -12,8 +12,9 @@
 //! | 8 | [`driver`], [`netsim`] | sockets and clocks; links that misbehave on purpose |
 //! | 7 | [`session`] | one tick in code: an endpoint and what is above it, in order |
 //! | 6 | [`replication`] | ghosts: copies of the server's world on every client, by acked baselines |
+//! | 5 | [`articles`] | parts for protocols of one's own, which no other module uses: chunks, a plain connection |
 //! | 5 | [`endpoint`] | servers, clients and hosts as sans-IO machines: peers, events, messages |
-//! | 4 | [`netcode`], [`transport`], [`slices`] | secure connections (netcode 1.02); one conversation: acks, channels, framing; large blocks |
+//! | 4 | [`netcode`], [`transport`] | secure connections (netcode 1.02); one conversation: acks, channels, framing |
 //! | 4 | [`timeline`] | the server's tick on a client, its lead, inputs by tick, the time to show |
 //! | 4 | [`mesh`] | who is in a game of peers, and which of them is the master |
 //! | 4 | [`lockstep`] | turns in which all players run the same commands; desyncs; recorded matches |
@@ -46,10 +47,10 @@ pub mod lockstep;
 pub mod netcode;
 pub mod rendezvous;
 pub mod rollback;
-pub mod slices;
 pub mod timeline;
 pub mod transport;
 
+pub mod articles;
 pub mod endpoint;
 
 pub mod replication;

@@ -5,13 +5,12 @@
 use std::io;
 
 use super::gathering::Gathering;
-use super::lent::Lent;
 use super::polled::{Driver, DriverCounters};
 use super::threaded::Next;
 use super::udp::DEFAULT_RECEIVE_BOUND;
 use crate::endpoint::{Dial, Goodbye};
 use crate::rendezvous::lobby_address;
-use crate::session::{Session, Tick};
+use crate::session::Session;
 use crate::time::{Duration, Instant};
 
 /// Datagrams read in one turn between ticks: some 100 microseconds that a call of the game may have to wait.
@@ -104,10 +103,6 @@ impl Carrier {
                 return Ok(());
             }
         }
-        self.lending(Self::receive_lent)
-    }
-
-    fn receive_lent(&mut self) -> io::Result<()> {
         let Carrier { session, driver, gathering, read_at, .. } = self;
         let Some(driver) = driver else { return Ok(()) };
         let mut largest = 0;
@@ -124,36 +119,10 @@ impl Carrier {
         received.map(drop)
     }
 
-    /// [`Session::take`] of this session.
-    pub fn take(&mut self, tick: &mut Tick) {
-        let mut lent = Lent::take();
-        self.session.swap_memory(&mut lent.host);
-        self.session.take(tick);
-        self.session.swap_memory(&mut lent.host);
-        lent.give_back();
-    }
-
     /// [`Session::take_inputs`] of this session.
     pub fn take_inputs(&mut self) {
         let Carrier { session, driver, closed_at, .. } = self;
         session.take_inputs(|| driver.as_ref().map_or(*closed_at, Driver::now));
-    }
-
-    /// Runs a call with memory that the thread's endpoints share.
-    fn lending<T>(&mut self, call: impl FnOnce(&mut Self) -> T) -> T {
-        let mut lent = Lent::take();
-        self.swap_memory(&mut lent);
-        let result = call(self);
-        self.swap_memory(&mut lent);
-        lent.give_back();
-        result
-    }
-
-    fn swap_memory(&mut self, lent: &mut Lent) {
-        self.session.swap_memory(&mut lent.host);
-        if let Some(driver) = &mut self.driver {
-            driver.swap_memory(lent);
-        }
     }
 
     /// Gives a peer the address of its code, by which all reach it, and the players that carry for it.
@@ -187,10 +156,9 @@ impl Carrier {
 
     /// Sends the session's datagrams for a tick. Does nothing once closed.
     pub fn transmit(&mut self) {
-        self.lending(|carrier| {
-            let Some((session, driver)) = carrier.parts() else { return };
+        if let Some((session, driver)) = self.parts() {
             driver.transmit(|now, out| session.transmit(now, out));
-        });
+        }
         self.end_linger();
     }
 
@@ -223,19 +191,12 @@ impl Carrier {
     ///
     /// Those of [`Driver::receive`]. Pending datagrams were sent all the same.
     pub fn step(&mut self) -> io::Result<Next> {
-        self.lending(Self::step_lent)
-    }
-
-    fn step_lent(&mut self) -> io::Result<Next> {
         self.hear_refusals();
         self.tell_ways();
         let Carrier { session, driver, gathering, read_until, read_at, .. } = self;
         let Some(driver) = driver else { return Ok(Next::Over) };
         let (mut read, mut largest) = (false, 0);
         let received = driver.receive_at_most(READ_BOUND, |now, unix, from, datagram, out| {
-            if !read {
-                session.host().prefetch_parts();
-            }
             (read, largest) = (true, largest.max(datagram.len()));
             session.handle_datagram(now, unix, from, datagram, out);
         });

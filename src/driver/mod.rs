@@ -11,7 +11,6 @@ mod carrier;
 mod entropy;
 pub mod files;
 mod gathering;
-mod lent;
 pub mod meeting;
 #[cfg(target_os = "linux")]
 mod moderation;

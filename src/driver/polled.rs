@@ -11,7 +11,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::SystemTime;
 
 use super::capture::{Capture, Captured, Way};
-use super::lent::Lent;
 use super::simulated::{HostId, VirtualNetwork};
 use super::udp::{DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters, UdpSocket};
 #[cfg(target_os = "linux")]
@@ -20,7 +19,7 @@ use crate::netsim::conditions::{Conditions, ConditionsError};
 use crate::netsim::link::{Link, LinkCounters};
 use crate::rendezvous::carrying::CarryCounters;
 use crate::rendezvous::{CARRIED_HEAD, CarriedHere, Handled, MemberRelay, RendezvousClient};
-use crate::store::{Datagrams, prefetch};
+use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
 
 /// How long the wall clock needn't be read again: it counts seconds.
@@ -268,21 +267,6 @@ impl Driver {
         let result = write(now, &mut self.out);
         self.send(now);
         result
-    }
-
-    /// Has the socket fetched into the processor's cache.
-    pub fn prefetch(&self) {
-        if let Port::Udp { socket, .. } = &self.port {
-            prefetch(&**socket);
-        }
-    }
-
-    /// Exchanges the memory that its calls need.
-    pub(super) fn swap_memory(&mut self, lent: &mut Lent) {
-        core::mem::swap(&mut self.out, &mut lent.out);
-        if let Port::Udp { socket, .. } = &mut self.port {
-            socket.swap_memory(&mut lent.udp);
-        }
     }
 
     // See `UdpSocket::watch_refusals`.

@@ -32,11 +32,6 @@ impl Links {
         Links { listener, first_dial: slots as u32, dials: Vec::new(), replaced: Counters::default() }
     }
 
-    /// The first that was dialled: a client's server, unless it dialled again.
-    pub(super) fn first_dialled(&self) -> Option<&Dial> {
-        self.dials.first()
-    }
-
     /// Begins to dial, reusing the place of one that is over and that `is_free`, if there is one.
     pub(super) fn dial(
         &mut self,

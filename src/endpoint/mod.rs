@@ -1,6 +1,5 @@
 //! Servers, clients and hosts as sans-IO machines: netcode below, one transport conversation per peer above, events
-//! and messages for the application. The driver passes in datagrams and time. Beside them, for two peers and without
-//! secrets: the plain [`VirtualConnection`].
+//! and messages for the application. The driver passes in datagrams and time.
 //!
 //! A [`Host`] is all three: its peers work the same whichever side dialled.
 
@@ -22,7 +21,6 @@ mod schedule;
 mod stalled;
 mod stats;
 mod table;
-mod virtual_connection;
 
 pub use config::{ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, ServerConfig};
 pub use dial::Dial;
@@ -31,16 +29,12 @@ pub use event::Event;
 pub use feature::Feature;
 pub use goodbye::{Detail, DetailError, Goodbye, MAX_LINGER};
 pub use handle::PeerHandle;
-pub use host::{CallMemory, Host};
+pub use host::Host;
 pub use inbox::{Gap, Inbox, Messages, Record};
 pub use incoming::{ChunkLimits, ChunkStore, PartialChunks};
 pub use reason::DisconnectReason;
 pub use stalled::{DEFAULT_STALLED_TIMEOUT, MAX_STALLED_TIMES};
 pub use stats::{ConnectionCounters, PeerStats};
 pub use table::{HEAD, HEAD_BYTES, HeadColumn, Table, stride};
-pub use virtual_connection::{
-    VirtualConfig, VirtualConnection, VirtualCounters, VirtualDrop, VirtualEvent, VirtualSendError,
-    VirtualState,
-};
 
 pub use crate::netcode::{ClientState, Key};

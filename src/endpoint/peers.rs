@@ -123,13 +123,6 @@ impl Peers {
         }
     }
 
-    /// Has the memory fetched that the connection of this peer points to: it was fetched itself before.
-    pub(super) fn prefetch_parts(&self, slot: u32) {
-        if let Some(Some(peer)) = self.slots.get(slot as usize) {
-            peer.connection.prefetch();
-        }
-    }
-
     /// Has the memory fetched that messages for the peers in the next slots are queued in.
     pub(super) fn prefetch_after(&self, slot: u32) {
         // The handle is the application's: it may be of any slot.

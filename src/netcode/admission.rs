@@ -25,7 +25,7 @@ use super::packet::{self, Body, Header, Kind, Request};
 use super::private_token::{PrivateToken, token_tag};
 use super::slots::{ClientHandle, Slots};
 use super::source_limit::SourceLimit;
-use super::token::TokenError;
+use super::token_error::TokenError;
 use super::token_history::TokenHistory;
 use crate::rng::Entropy;
 use crate::store::Datagrams;

@@ -107,11 +107,6 @@ impl Counters {
         self.drops[reason as usize]
     }
 
-    /// How many datagrams were dropped.
-    pub fn total_dropped(&self) -> u64 {
-        self.drops.iter().sum()
-    }
-
     /// Every reason's name with its count, zeros included.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         DropReason::ALL.iter().map(|&reason| (reason.name(), self.dropped(reason)))

@@ -48,6 +48,7 @@ mod sealer;
 mod server;
 mod slots;
 mod source_limit;
+mod token_error;
 mod token_history;
 
 pub use address::{AddressError, format_address, parse_address};
@@ -61,7 +62,8 @@ pub use leaving::Farewell;
 pub use sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, SendError};
 pub use server::{Received, Server, ServerDisconnect, ServerEvent};
 pub use slots::ClientHandle;
-pub use token::{ConnectToken, TOKEN_BYTES, TokenError, TokenIdentity, TokenParams};
+pub use token::{ConnectToken, TokenIdentity, TokenParams};
+pub use token_error::TokenError;
 
 // Bytes of `VERSION`.
 const VERSION_BYTES: usize = 13;
@@ -71,6 +73,9 @@ const NAME: &[u8] = b"NETCODE ";
 
 /// Names the standard in tokens, requests and associated data.
 const VERSION: &[u8; VERSION_BYTES] = b"NETCODE 1.02\0";
+
+/// Bytes of a connect token.
+pub const TOKEN_BYTES: usize = 2048;
 
 /// Bytes a backend may pass to the server in a token.
 pub const USER_DATA_BYTES: usize = 256;

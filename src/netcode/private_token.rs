@@ -9,7 +9,7 @@ use core::net::SocketAddr;
 
 use super::crypto::{self, Key, TAG_BYTES, TOKEN_NONCE_BYTES, Tag};
 use super::cursor::Cursor;
-use super::token::{TokenError, timeout_from_seconds};
+use super::token_error::TokenError;
 use super::{USER_DATA_BYTES, VERSION, address};
 use crate::time::{Duration, UnixSeconds};
 
@@ -131,6 +131,11 @@ fn associated_data(protocol_id: u64, expires: UnixSeconds) -> [u8; 13 + 8 + 8] {
     data[13..21].copy_from_slice(&protocol_id.to_le_bytes());
     data[21..].copy_from_slice(&expires.0.to_le_bytes());
     data
+}
+
+/// A token's timeout field: negative means none, and so does zero, which would end a connection at once.
+pub(crate) fn timeout_from_seconds(seconds: i32) -> Option<Duration> {
+    u64::try_from(seconds).ok().filter(|&s| s > 0).map(Duration::from_secs)
 }
 
 #[cfg(test)]

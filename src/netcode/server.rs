@@ -280,11 +280,6 @@ impl Server {
         self.slots.find(client).is_some()
     }
 
-    /// How many clients are connected.
-    pub fn connected_count(&self) -> usize {
-        self.slots.len()
-    }
-
     /// The connected clients, by slot.
     pub fn clients(&self) -> impl Iterator<Item = ClientHandle> {
         self.slots.iter().map(|(client, _)| client)
@@ -293,16 +288,6 @@ impl Server {
     /// The client id of a connection.
     pub fn client_id(&self, client: ClientHandle) -> Option<u64> {
         self.slots.find(client).map(|connection| connection.client_id)
-    }
-
-    /// The address of a connection.
-    pub fn client_address(&self, client: ClientHandle) -> Option<SocketAddr> {
-        self.slots.find(client).map(|connection| connection.address)
-    }
-
-    /// The connection of a client id.
-    pub fn find_client(&self, client_id: u64) -> Option<ClientHandle> {
-        self.slots.by_client_id(client_id)
     }
 
     /// Whether somebody is connected from an address.

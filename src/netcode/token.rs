@@ -15,16 +15,14 @@ use sha2::{Digest, Sha256};
 use super::address::{self, MAX_SERVERS_PER_TOKEN};
 use super::crypto::{Key, TOKEN_NONCE_BYTES};
 use super::cursor::Cursor;
-use super::private_token::{PRIVATE_TOKEN_BYTES, PrivateToken};
-use super::{USER_DATA_BYTES, VERSION};
+use super::private_token::{PRIVATE_TOKEN_BYTES, PrivateToken, timeout_from_seconds};
+use super::token_error::TokenError;
+use super::{TOKEN_BYTES, USER_DATA_BYTES, VERSION};
 use crate::rng::Entropy;
 use crate::time::{Duration, UnixSeconds};
 
 /// Identifies a token by the keys in it, without revealing them.
 pub type TokenIdentity = [u8; 16];
-
-/// Bytes of a connect token.
-pub const TOKEN_BYTES: usize = 2048;
 
 /// The backend's choices for a connect token.
 #[derive(Clone, Copy)]
@@ -51,71 +49,6 @@ pub struct TokenParams<'a> {
     /// which may have been used. Servers other than ours don't read it.
     pub dated: bool,
 }
-
-/// Why a token can't be made or read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TokenError {
-    /// No address, or more than a token holds.
-    AddressCount(usize),
-    /// At least as many internal as public addresses are needed, and no more than a token holds.
-    AddressLists {
-        /// How many public addresses were given.
-        public: usize,
-        /// How many internal addresses were given.
-        internal: usize,
-    },
-    /// Larger than the token's field.
-    Timeout(u32),
-    /// Not the length of a token.
-    Length(usize),
-    /// Not a token of this version of netcode.
-    Version,
-    /// It expires before it was created.
-    Expiry {
-        /// When it was created.
-        created: UnixSeconds,
-        expires: UnixSeconds,
-    },
-    /// Its list of addresses has a count outside 1..=32 or an unknown type of address.
-    Addresses,
-    /// Its private part was sealed with another key, belongs to another token, or was altered.
-    NotAuthentic,
-}
-
-impl fmt::Display for TokenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            TokenError::AddressCount(n) => {
-                write!(f, "servers must be 1 to {MAX_SERVERS_PER_TOKEN} addresses, not {n}")
-            }
-            TokenError::AddressLists { public, internal } => {
-                write!(f, "internal_servers must be as many addresses as servers, {public}, not {internal}")
-            }
-            TokenError::Timeout(seconds) => {
-                write!(f, "timeout must be at most {} seconds, not {seconds}", i32::MAX)
-            }
-            TokenError::Length(n) => write!(f, "a connect token must be {TOKEN_BYTES} bytes, not {n}"),
-            TokenError::Version => write!(
-                f,
-                "the bytes are not a connect token of NETCODE 1.02: take those of ConnectToken.to_bytes()"
-            ),
-            TokenError::Expiry { created, expires } => write!(
-                f,
-                "the connect token must expire after its creation at {} (unix seconds), not at {}",
-                created.0, expires.0
-            ),
-            TokenError::Addresses => write!(
-                f,
-                "the connect token's list of server addresses is malformed: have the backend make a new one"
-            ),
-            TokenError::NotAuthentic => {
-                write!(f, "the connect token's private part was not sealed with this private key")
-            }
-        }
-    }
-}
-
-impl core::error::Error for TokenError {}
 
 pub struct ConnectToken {
     pub(crate) protocol_id: u64,
@@ -274,11 +207,6 @@ impl fmt::Debug for ConnectToken {
             .field("addresses", &self.addresses)
             .finish_non_exhaustive()
     }
-}
-
-/// A token's timeout field: negative means none, and so does zero, which would end a connection at once.
-pub(crate) fn timeout_from_seconds(seconds: i32) -> Option<Duration> {
-    u64::try_from(seconds).ok().filter(|&s| s > 0).map(Duration::from_secs)
 }
 
 #[cfg(test)]

@@ -477,15 +477,12 @@ impl Client {
         #[pyo3(from_py_with = int::tag)] tag: i128,
         #[pyo3(from_py_with = truth::notify)] notify: bool,
     ) -> PyResult<Py<PyAny>> {
-        // Of a thousand clients in one process, none is in the cache.
-        self.endpoint.state.prefetch();
         let options = send_options(key, tag, notify)?;
         let encoded = self.endpoint.protocol.get().encode_message(message)?;
         let channel = self.endpoint.protocol.get().channel(channel, Some(encoded.message_type))?;
-        let sent = self.endpoint.with(|core, driver| {
-            core.prefetch();
-            core.send(driver.now(), self.server, channel, encoded, options)
-        })?;
+        let sent = self
+            .endpoint
+            .with(|core, driver| core.send(driver.now(), self.server, channel, encoded, options))?;
         self.endpoint.answer(message.py(), sent, channel, || class_name(message))
     }
 

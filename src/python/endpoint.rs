@@ -247,7 +247,7 @@ impl Endpoint {
     /// result is an exception of the game's code that read packets.
     fn take(&self, py: Python<'_>, pending: &mut Pending) -> PyResult<PyResult<()>> {
         let mut state = self.state.lock()?;
-        state.carrier.take(&mut pending.tick);
+        state.carrier.session.take(&mut pending.tick);
         let unread = core::mem::take(&mut pending.tick.unread);
         let mut read = Ok(());
         if !unread.is_empty() {
@@ -410,13 +410,10 @@ impl Endpoint {
     pub(super) fn step(&self, py: Python<'_>) -> PyResult<f64> {
         self.ticked.store(true, Ordering::Relaxed);
         self.received_alone.store(SENT, Ordering::Relaxed);
-        // Of a thousand endpoints in one process none is in the processor's cache.
-        self.state.prefetch();
         let mut state = self.state.lock()?;
         if state.is_closed() {
             return Err(self.closed_error());
         }
-        state.prefetch();
         let turn = state.step();
         if let Some(error) = state.failed.take() {
             drop(state);

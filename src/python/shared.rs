@@ -57,11 +57,6 @@ impl<S: Service> Shared<S> {
         })
     }
 
-    /// Has the state's memory fetched.
-    pub(super) fn prefetch(&self) {
-        self.shared.prefetch();
-    }
-
     /// Takes the lock if nobody has it.
     pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, S>> {
         self.shared.try_lock()

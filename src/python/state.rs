@@ -17,7 +17,7 @@ use crate::driver::{AFTER_ERROR, BETWEEN_TURNS, Carrier, Driver, Next, Service};
 use crate::endpoint::{Goodbye, Host, PeerHandle};
 use crate::replication::Interests;
 use crate::session::{Ghosts, Session, Tick};
-use crate::store::{Datagrams, prefetch};
+use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::{Attribute, Column, Read};
 
@@ -70,17 +70,6 @@ impl State {
             #[cfg(feature = "faults")]
             broken: false,
         }
-    }
-
-    /// Has the memory fetched that the next receive needs: the socket, the client's connection, and what the game gets.
-    pub(super) fn prefetch(&self) {
-        if let Some(driver) = self.carrier.driver() {
-            driver.prefetch();
-        }
-        if let Some(pending) = &self.pending {
-            prefetch(&**pending);
-        }
-        self.host().prefetch();
     }
 
     /// The endpoint, to read.

@@ -27,7 +27,7 @@ pub use timing::Timing;
 use core::net::SocketAddr;
 
 use self::timing::Features;
-use crate::endpoint::{CallMemory, Event, Goodbye, Host, MAX_LINGER, PeerHandle};
+use crate::endpoint::{Event, Goodbye, Host, MAX_LINGER, PeerHandle};
 use crate::replication::Mirror;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
@@ -112,11 +112,6 @@ impl Session {
     pub fn change(&mut self) -> &mut Host {
         self.version += 1;
         &mut self.host
-    }
-
-    /// [`Host::swap_memory`] of this endpoint.
-    pub fn swap_memory(&mut self, memory: &mut CallMemory) {
-        self.host.swap_memory(memory);
     }
 
     /// A number that differs after each [`Session::change`].

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::store::SequenceBuffer;
+
 /// A setting out of its bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
@@ -22,6 +24,12 @@ impl ConfigError {
         bound: &'static str,
     ) -> Result<(), ConfigError> {
         if valid { Ok(()) } else { Err(ConfigError { field, value: value.to_string(), bound }) }
+    }
+
+    /// An error about `field`, unless its value can be a window of packet numbers.
+    pub(super) fn check_window(field: &'static str, capacity: usize) -> Result<(), ConfigError> {
+        let valid = SequenceBuffer::<()>::valid_capacity(capacity);
+        ConfigError::unless(valid, field, capacity, "a power of two up to 32768")
     }
 }
 

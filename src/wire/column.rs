@@ -2,8 +2,7 @@
 //! messages can be seen as columns without a copy.
 
 use super::Value;
-use super::codec::double;
-use super::value::Cells;
+use super::value::{Cells, double};
 use std::borrow::Cow;
 
 /// The type of a field's place in a row. Numbers are little-endian.

@@ -6,10 +6,7 @@
 //! Refuses values without a direction: a length of zero, and numbers that are not finite.
 
 use super::steps::rounded;
-use super::{BitReader, BitSink, ParameterError, ReadError, ValueError};
-
-/// Bits a component may have. Above 16 the singles of a row would add errors of their own.
-pub const COMPONENT_BITS: core::ops::RangeInclusive<u32> = 4..=16;
+use super::{BitReader, BitSink, COMPONENT_BITS, ParameterError, ReadError, ValueError};
 
 /// Levels from `-reach` to `reach` that lie alike on both sides of zero, so that zero is one of them. The highest
 /// code of the bits is none.

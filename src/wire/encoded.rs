@@ -4,15 +4,15 @@
 //! position, but only the first align's does: after it every position has the same phase. So the message is stored as
 //! the bits before its first align and those after the padding.
 
-use super::{BitWriter, padding};
+use super::padding;
 use std::sync::Arc;
 
 /// Bytes that lie within the value: with the tag they fill nine words. Most messages have no more, and to allocate their
 /// bytes takes longer than to copy them on their way through a queue.
-const INLINE: usize = 71;
+pub(super) const INLINE: usize = 71;
 
 #[derive(Clone, Debug)]
-enum Bytes {
+pub(super) enum Bytes {
     /// The rest of them are zero.
     Inline([u8; INLINE]),
     Shared(Arc<[u8]>),
@@ -23,9 +23,9 @@ enum Bytes {
 /// An encoded message. A clone shares the bytes if they are many.
 #[derive(Clone, Debug)]
 pub struct Encoded {
-    bytes: Bytes,
-    bits: usize,
-    first_align: Option<usize>,
+    pub(super) bytes: Bytes,
+    pub(super) bits: usize,
+    pub(super) first_align: Option<usize>,
 }
 
 impl Encoded {
@@ -101,51 +101,9 @@ impl PartialEq for Encoded {
 
 impl Eq for Encoded {}
 
-/// Messages encoded one after the other, in one shared block of memory that lives as long as any of them: for
-/// messages that end together.
-#[derive(Debug, Default)]
-pub struct Batch {
-    bytes: Vec<u8>,
-    messages: Vec<Encoded>,
-    /// Where the bytes will be.
-    place: Arc<Vec<u8>>,
-}
-
-impl Batch {
-    /// Adds the written bits as a message of their own, and returns the most bits that it takes: see
-    /// [`Encoded::max_bits`].
-    pub fn push(&mut self, writer: &mut BitWriter) -> usize {
-        let (bits, first_align) = (writer.bit_len(), writer.first_align());
-        let (start, bytes) = (self.bytes.len(), writer.as_bytes());
-        // A place beyond 4 GiB can't be stored.
-        let encoded = match u32::try_from(start) {
-            Ok(start) if bytes.len() > INLINE => {
-                self.bytes.extend_from_slice(bytes);
-                Encoded { bytes: Bytes::Part(self.place.clone(), start), bits, first_align }
-            }
-            _ => Encoded::new(bytes, bits, first_align),
-        };
-        let max_bits = encoded.max_bits();
-        self.messages.push(encoded);
-        max_bits
-    }
-
-    /// The messages, in order.
-    pub fn finish(self) -> Vec<Encoded> {
-        let bytes = Arc::new(self.bytes);
-        let mut messages = self.messages;
-        for message in &mut messages {
-            if let Bytes::Part(own, _) = &mut message.bytes {
-                *own = bytes.clone();
-            }
-        }
-        messages
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{BitSink, BitWriter, Measure};
+    use super::super::{Batch, BitSink, BitWriter, Measure};
     use super::*;
     use crate::rng::Rng;
 

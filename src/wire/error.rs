@@ -238,7 +238,7 @@ pub enum ParameterError {
     NoZero { lo: f64, hi: f64, resolution: f64 },
     /// A vector of neither 2 nor 3 components.
     Axes { axes: u32 },
-    /// A component's width outside [`super::direction::COMPONENT_BITS`].
+    /// A component's width outside [`super::COMPONENT_BITS`].
     ComponentBits { bits: u32 },
     /// An enumeration without members, with more than [`super::MAX_LENGTH`], or with two of one value.
     Members,
@@ -256,12 +256,12 @@ pub enum ParameterError {
     Variants,
     /// An array without slots.
     NoSlots,
-    /// A message's lists can take more than [`super::schema::MAX_TAIL_BYTES`] bytes once read.
+    /// A message's lists can take more than [`super::MAX_TAIL_BYTES`] bytes once read.
     Spread {
         /// The bytes they can take.
         bytes: usize,
     },
-    /// Parts within parts beyond [`super::schema::MAX_DEPTH`].
+    /// Parts within parts beyond [`super::MAX_DEPTH`].
     Depth,
     /// A message within a message is refused.
     Nested(Box<super::SchemaError>),
@@ -284,7 +284,7 @@ impl fmt::Display for ParameterError {
                 )
             }
             ParameterError::FractionBits { bits } => {
-                write!(f, "the fraction bits must be 0 to {}, not {bits}", super::quantize::MAX_FRACTION_BITS)
+                write!(f, "the fraction bits must be 0 to {}, not {bits}", super::MAX_FRACTION_BITS)
             }
             ParameterError::FixedRange { lo, hi, fraction_bits } => {
                 write!(
@@ -308,7 +308,7 @@ impl fmt::Display for ParameterError {
             }
             ParameterError::Axes { axes } => write!(f, "a vector must have 2 or 3 components, not {axes}"),
             ParameterError::ComponentBits { bits } => {
-                let range = super::direction::COMPONENT_BITS;
+                let range = super::COMPONENT_BITS;
                 write!(f, "a component must take {} to {} bits, not {bits}", range.start(), range.end())
             }
             ParameterError::Members => {
@@ -335,11 +335,11 @@ impl fmt::Display for ParameterError {
                 write!(
                     f,
                     "a message's full lists must be at most {} bytes, not {bytes}: lower their bounds",
-                    super::schema::MAX_TAIL_BYTES
+                    super::MAX_TAIL_BYTES
                 )
             }
             ParameterError::Depth => {
-                write!(f, "parts within parts must go at most {} deep", super::schema::MAX_DEPTH)
+                write!(f, "parts within parts must go at most {} deep", super::MAX_DEPTH)
             }
             ParameterError::Nested(error) => error.fmt(f),
         }
@@ -347,3 +347,44 @@ impl fmt::Display for ParameterError {
 }
 
 impl core::error::Error for ParameterError {}
+
+/// Why fields don't form a schema.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SchemaError {
+    /// A field's parameters make no sense.
+    Parameter {
+        field: String,
+        error: ParameterError,
+    },
+    /// Two fields have one name.
+    Duplicate {
+        field: String,
+    },
+    // More than `MAX_FIELDS`.
+    TooManyFields,
+    /// More than [`super::MAX_PROPERTIES`], of a schema that is sent by mask.
+    TooManyProperties {
+        /// How many it has.
+        count: usize,
+    },
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SchemaError::Parameter { field, error } => write!(f, "field {field:?}: {error}"),
+            SchemaError::Duplicate { field } => write!(f, "field {field:?} is declared twice"),
+            SchemaError::TooManyFields => {
+                write!(f, "a message must have at most {} fields", super::MAX_FIELDS)
+            }
+            SchemaError::TooManyProperties { count } => write!(
+                f,
+                "what is sent by property must have at most {} fields, not {count}: declare some of them as a message \
+                 that is one field",
+                super::MAX_PROPERTIES
+            ),
+        }
+    }
+}
+
+impl core::error::Error for SchemaError {}

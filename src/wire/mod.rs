@@ -8,6 +8,7 @@
 //!
 //! An [`Encoded`] message is written once and can be placed at any bit position of any later packet.
 
+mod batch;
 pub mod bit_reader;
 pub mod bit_sink;
 pub mod bit_writer;
@@ -41,22 +42,23 @@ pub mod value;
 mod word_columns;
 pub mod words;
 
+pub use batch::Batch;
 pub use bit_reader::BitReader;
 pub use bit_sink::BitSink;
 pub use bit_writer::BitWriter;
 pub use column::Column;
 pub use direction::{Octahedral, SignedThree, SmallestThree};
-pub use encoded::{Batch, Encoded};
-pub use error::{ParameterError, ReadError, ValueError};
+pub use encoded::Encoded;
+pub use error::{ParameterError, ReadError, SchemaError, ValueError};
 pub use field::{Field, Kind};
 pub use measure::Measure;
 pub(crate) use narrow::{MaskWords, Narrow};
 pub use node::Node;
-pub use properties::{MAX_PROPERTIES, Properties};
+pub use properties::Properties;
 pub use property::Property;
 pub use quantize::{FixedPoint, Quantizer};
 pub use rows::{RowError, Rows};
-pub use schema::{Schema, SchemaError};
+pub use schema::Schema;
 pub use steps::Steps;
 pub use stream::{Stream, StreamError};
 pub use transform::Transform;
@@ -68,6 +70,25 @@ pub const MAX_LENGTH: u32 = 65_535;
 
 /// The maximum of a relative integer: the standard's domain is 0..=2^31 - 1.
 pub const MAX_RELATIVE: u32 = i32::MAX.cast_unsigned();
+
+/// Most fraction bits of a fixed-point number: whole units are an `i64`, and both fit an `i128`.
+pub const MAX_FRACTION_BITS: u32 = 64;
+
+/// Bits that a component of a direction may have. Above 16 the singles of a row would add errors of their own.
+pub const COMPONENT_BITS: core::ops::RangeInclusive<u32> = 4..=16;
+
+/// Maximum bytes of a message's lists once read: a bit in a packet can be a row of many bytes in memory, and a game
+/// must be able to bear the total.
+pub const MAX_TAIL_BYTES: usize = 1 << 18;
+
+/// Parts within parts, at most: reading and writing go as deep.
+pub const MAX_DEPTH: usize = 16;
+
+/// Most fields of a schema. With [`MAX_LENGTH`] it keeps a body below 4 GiB.
+pub const MAX_FIELDS: usize = 1024;
+
+/// Most fields of a schema that is sent by mask.
+pub const MAX_PROPERTIES: usize = u64::BITS as usize;
 
 /// The bounded tiers of the relative integer, as inclusive ranges of the difference. A flag for a difference of 1
 /// precedes them; after them comes the number itself in 32 bits.

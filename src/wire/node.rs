@@ -16,12 +16,9 @@ use super::codec::{Codec, point, put};
 use super::column::cell;
 use super::order::{self, Order};
 use super::{
-    BitReader, BitSink, Column, Kind, MAX_LENGTH, ParameterError, ReadError, Schema, Value, ValueError,
-    bit_len,
+    BitReader, BitSink, Column, Kind, MAX_DEPTH, MAX_LENGTH, ParameterError, ReadError, Schema, Value,
+    ValueError, bit_len,
 };
-
-/// Parts within parts, at most: reading and writing go as deep.
-pub const MAX_DEPTH: usize = 16;
 
 #[derive(Clone, Debug)]
 pub enum Node {
@@ -555,8 +552,8 @@ fn reserve(out: &mut Vec<u8>, start: usize, cell: usize, count: usize, stride: u
 
 #[cfg(test)]
 mod tests {
-    use super::super::schema::{MAX_TAIL_BYTES, SchemaError};
     use super::super::{BitWriter, Kind};
+    use super::super::{MAX_TAIL_BYTES, SchemaError};
     use super::*;
 
     fn optional(item: Kind) -> Kind {

@@ -11,11 +11,8 @@
 use core::ops::Range;
 
 use super::property::Property;
-use super::{BitReader, BitSink, ReadError, Schema, SchemaError, ValueError};
+use super::{BitReader, BitSink, MAX_PROPERTIES, ReadError, Schema, SchemaError, ValueError};
 use crate::store::ones;
-
-/// Most fields of a schema that is sent by mask.
-pub const MAX_PROPERTIES: usize = u64::BITS as usize;
 
 /// A schema whose fields are sent one by one.
 #[derive(Clone, Debug)]
@@ -89,21 +86,6 @@ impl Properties {
     #[inline]
     pub fn of(&self, mask: u64) -> impl Iterator<Item = (usize, &Property)> {
         ones(mask & self.all()).map(|i| (i, &self.each[i]))
-    }
-
-    pub fn write_mask<S: BitSink + ?Sized>(&self, mask: u64, sink: &mut S) {
-        debug_assert!(mask & !self.all() == 0, "{mask:x} is of more than {} fields", self.each.len());
-        if let bits @ 1.. = self.each.len() as u32 {
-            sink.bits(mask & self.all(), bits);
-        }
-    }
-
-    /// Reads a mask.
-    ///
-    /// # Errors
-    /// At the end of the bits.
-    pub fn read_mask(&self, reader: &mut BitReader<'_>) -> Result<u64, ReadError> {
-        if self.each.is_empty() { Ok(0) } else { reader.bits(self.each.len() as u32) }
     }
 
     // --- bodies ------------------------------------------------------------------------------------------

@@ -260,32 +260,6 @@ impl Property {
         let in_range = self.ranges.iter().zip(words).all(|(range, word)| *word <= range.last());
         in_range && Parts { ranges: &self.ranges, words }.has_value(self.field.node())
     }
-
-    /// Sets `bit` in the mask of each row whose words differ from those it had before.
-    pub fn mark_changes(&self, words: &[u64], before: &[u64], bit: u64, masks: &mut [u64]) {
-        match self.ranges.len() {
-            0 => {}
-            // By number, so that a row's words are compared without a loop.
-            1 => mark::<1>(words, before, bit, masks),
-            2 => mark::<2>(words, before, bit, masks),
-            3 => mark::<3>(words, before, bit, masks),
-            4 => mark::<4>(words, before, bit, masks),
-            count => {
-                let rows = words.chunks_exact(count).zip(before.chunks_exact(count));
-                for (mask, (words, before)) in masks.iter_mut().zip(rows) {
-                    *mask |= if words == before { 0 } else { bit };
-                }
-            }
-        }
-    }
-}
-
-fn mark<const N: usize>(words: &[u64], before: &[u64], bit: u64, masks: &mut [u64]) {
-    let rows = words.as_chunks::<N>().0.iter().zip(before.as_chunks::<N>().0);
-    for (mask, (words, before)) in masks.iter_mut().zip(rows) {
-        let differs = words.iter().zip(before).fold(0, |differs, (a, b)| differs | (a ^ b));
-        *mask |= if differs == 0 { 0 } else { bit };
-    }
 }
 
 /// Where the place of a rotation's largest component is among the words of one value.

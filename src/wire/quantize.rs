@@ -4,16 +4,13 @@
 //! multiply-add), so that every platform makes the same bits and reads the same value.
 //! Refuses bounds and resolutions for which the standard gives no meaning.
 
-use super::{ParameterError, ReadError, bit_len};
+use super::{MAX_FRACTION_BITS, ParameterError, ReadError, bit_len};
 
 /// Largest single below 2^32: the standard's bound of the number of steps.
 const MAX_STEPS: f32 = 4_294_967_040.0;
 
 /// Singles tell no more steps apart.
 pub(super) const MAX_EXACT_STEPS: u32 = 1 << f32::MANTISSA_DIGITS;
-
-/// Most fraction bits of a fixed-point number: whole units are an `i64`, and both fit an `i128`.
-pub const MAX_FRACTION_BITS: u32 = 64;
 
 /// A range of floats cut into equal steps, with its constants worked out.
 #[derive(Clone, Copy, Debug, PartialEq)]

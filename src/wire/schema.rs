@@ -13,58 +13,14 @@
 //! whatever the bits: a field of one value takes no bits and has a cell. Who bounds memory counts messages as
 //! well as bytes.
 
-pub use super::node::MAX_DEPTH;
 use super::plain::{self, Group};
-use super::{BitReader, BitSink, Field, Kind, Node, ParameterError, ReadError, ValueError, runs};
-use core::fmt;
+use super::{
+    BitReader, BitSink, Field, Kind, MAX_FIELDS, MAX_TAIL_BYTES, Node, ParameterError, ReadError,
+    SchemaError, ValueError, runs,
+};
+
 use core::fmt::Write;
 use std::collections::HashSet;
-
-/// Most fields of a schema. With [`super::MAX_LENGTH`] it keeps a body below 4 GiB.
-pub const MAX_FIELDS: usize = 1024;
-
-/// Maximum bytes of a message's lists once read: a bit in a packet can be a row of many bytes in memory, and a game
-/// must be able to bear the total.
-pub const MAX_TAIL_BYTES: usize = 1 << 18;
-
-/// Why fields don't form a schema.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SchemaError {
-    /// A field's parameters make no sense.
-    Parameter {
-        field: String,
-        error: ParameterError,
-    },
-    /// Two fields have one name.
-    Duplicate {
-        field: String,
-    },
-    // More than `MAX_FIELDS`.
-    TooManyFields,
-    /// More than [`super::MAX_PROPERTIES`], of a schema that is sent by mask.
-    TooManyProperties {
-        /// How many it has.
-        count: usize,
-    },
-}
-
-impl fmt::Display for SchemaError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SchemaError::Parameter { field, error } => write!(f, "field {field:?}: {error}"),
-            SchemaError::Duplicate { field } => write!(f, "field {field:?} is declared twice"),
-            SchemaError::TooManyFields => write!(f, "a message must have at most {MAX_FIELDS} fields"),
-            SchemaError::TooManyProperties { count } => write!(
-                f,
-                "what is sent by property must have at most {} fields, not {count}: declare some of them as a message \
-                 that is one field",
-                super::MAX_PROPERTIES
-            ),
-        }
-    }
-}
-
-impl core::error::Error for SchemaError {}
 
 /// The fields of a message class, ready to run.
 #[derive(Clone, Debug)]

@@ -274,7 +274,7 @@ fn is_uniform([x, y, z]: [f32; 3]) -> bool {
 }
 
 fn single(value: f64) -> Result<f32, ValueError> {
-    if value.is_finite() { super::codec::single(value) } else { Err(ValueError::NotFinite { value }) }
+    if value.is_finite() { super::value::single(value) } else { Err(ValueError::NotFinite { value }) }
 }
 
 fn assemble([x, y, z]: [f64; 3], [qx, qy, qz, qw]: [f64; 4], scale: [f32; 3]) -> [f64; NUMBERS] {

@@ -129,3 +129,34 @@ impl Value<'_> {
         }
     }
 }
+
+/// Bits of a double's mantissa that a single doesn't have.
+const SINGLE_SHIFT: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
+
+/// The single as a double. A conversion would make a signalling NaN a quiet one; each pattern of a single has its double.
+pub(super) fn double(value: f32) -> f64 {
+    if !value.is_nan() {
+        return value.into();
+    }
+    let bits = value.to_bits();
+    let sign = u64::from(bits & (1 << 31)) << 32;
+    let mantissa = u64::from(bits & ((1 << (f32::MANTISSA_DIGITS - 1)) - 1)) << SINGLE_SHIFT;
+    f64::from_bits(sign | f64::INFINITY.to_bits() | mantissa)
+}
+
+/// The float as a single; refuses numbers that are too large for one. What [`double`] made becomes what it was.
+pub(super) fn single(value: f64) -> Result<f32, ValueError> {
+    if value.is_nan() {
+        let bits = value.to_bits();
+        let sign = ((bits >> 32) as u32) & (1 << 31);
+        let mantissa = (bits >> SINGLE_SHIFT) as u32 & ((1 << (f32::MANTISSA_DIGITS - 1)) - 1);
+        // Otherwise a mantissa whose bits are all lost would become an infinity.
+        let mantissa = if mantissa == 0 { 1 << (f32::MANTISSA_DIGITS - 2) } else { mantissa };
+        return Ok(f32::from_bits(sign | f32::INFINITY.to_bits() | mantissa));
+    }
+    let single = value as f32;
+    if single.is_infinite() && value.is_finite() {
+        return Err(ValueError::FloatOutOfRange { value, lo: f32::MIN.into(), hi: f32::MAX.into() });
+    }
+    Ok(single)
+}

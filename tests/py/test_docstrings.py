@@ -19,6 +19,7 @@ STUB = ast.parse(Path(tw.__file__).with_name("_core.pyi").read_text("utf-8"))
 MODULES = [
     "tickwire",
     "tickwire.aio",
+    "tickwire.articles",
     "tickwire.testing",
     "tickwire.errors",
     "tickwire.connection",

@@ -1,7 +1,7 @@
 //! Seeded fuzzing of every reader above the secure connection: whatever a peer sends, nothing panics, and queues, memory
 //! and answers stay within their bounds. `TICKWIRE_FUZZ` multiplies the rounds.
 
-use tickwire::endpoint::{VirtualConfig, VirtualConnection};
+use tickwire::articles::{VirtualConfig, VirtualConnection};
 use tickwire::rng::Rng;
 use tickwire::store::{Datagrams, Packets};
 use tickwire::time::{Duration, Instant};

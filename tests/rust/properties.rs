@@ -116,11 +116,8 @@ fn a_mask_has_at_most_64_fields() {
         error.to_string(),
         "what is sent by property must have at most 64 fields, not 65: declare some of them as a message that is one field"
     );
-    let mut writer = BitWriter::new();
-    most.write_mask(u64::MAX - 5, &mut writer);
-    assert_eq!(most.read_mask(&mut BitReader::new(writer.as_bytes())), Ok(u64::MAX - 5));
     let none = of(0).unwrap();
-    assert_eq!((none.all(), none.read_mask(&mut BitReader::new(&[]))), (0, Ok(0)));
+    assert_eq!(none.all(), 0);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
-use tickwire::endpoint::{
+use tickwire::articles::{
     VirtualConfig, VirtualConnection, VirtualDrop, VirtualEvent, VirtualSendError, VirtualState,
 };
 use tickwire::netsim::{Conditions, Link};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tickwire::driver::udp::UdpConfig;
 use tickwire::driver::{Driver, OsEntropy};
 use tickwire::endpoint::{
-    CallMemory, ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, Inbox, PeerHandle,
+    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, Inbox, PeerHandle,
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::transport::{
@@ -80,13 +80,12 @@ pub(crate) struct Shared {
     protocol: Arc<Protocol>,
     request: Message,
     inbox: Inbox,
-    memory: CallMemory,
 }
 
 impl Shared {
     pub(crate) fn new(declared: Declared) -> Rc<RefCell<Self>> {
         let (protocol, request) = (protocol(declared), declared.request());
-        Rc::new(RefCell::new(Shared { protocol, request, inbox: Inbox::new(), memory: CallMemory::default() }))
+        Rc::new(RefCell::new(Shared { protocol, request, inbox: Inbox::new() }))
     }
 }
 
@@ -133,8 +132,7 @@ impl TickwireClient {
 impl Client for TickwireClient {
     fn tick(&mut self, counts: &mut Counts) {
         let TickwireClient { endpoint, server, driver, shared } = self;
-        let Shared { request, inbox, memory, .. } = &mut *shared.borrow_mut();
-        endpoint.swap_memory(memory);
+        let Shared { request, inbox, .. } = &mut *shared.borrow_mut();
         driver
             .receive(|now, unix, from, datagram, out| {
                 endpoint.handle_datagram(now, unix, from, datagram, out);
@@ -151,7 +149,6 @@ impl Client for TickwireClient {
             counts.sent += u64::from(sent.is_ok());
         }
         driver.transmit(|now, out| endpoint.transmit(now, out));
-        endpoint.swap_memory(memory);
     }
 
     fn connected(&self) -> bool {

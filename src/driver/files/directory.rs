@@ -8,23 +8,18 @@
 
 use std::fs::Metadata;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::kept::{KeptFile, Key, KnownFiles, Print};
+use super::kept::{KeptFile, KnownFiles, Print};
 use super::part::{Found, NewPart, PartFile, part_paths};
+use super::room::{MAX_FILES, Room, Tally, lock};
 use crate::endpoint::ChunkStore;
 use crate::transport::chunks::{Assembly, Offer, Rejection};
 
-/// Files in a directory: scanning all of them takes some 20 ms.
-const MAX_FILES: usize = 16_384;
-
 /// Places among them that clearing up leaves free.
 const SPARE_FILES: usize = 1024;
-
-/// Whether a file takes no more of the disk than what was written to it.
-const HAS_HOLES: bool = cfg!(unix);
 
 /// The minimum interval between scans of a full directory: an offer that doesn't fit may be repeated a thousand times
 /// a second.
@@ -35,80 +30,6 @@ const LOOK_SHARE: u32 = 50;
 
 /// A partial file: its modification time, path and size.
 type Leftover = (SystemTime, PathBuf, u64);
-
-/// The totals of a directory, and the limit of its bytes.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    files: usize,
-    bytes: u64,
-    max_bytes: u64,
-}
-
-/// The place in a directory for one file.
-#[derive(Clone, Debug)]
-pub(super) struct Room {
-    tally: Arc<Mutex<Tally>>,
-    bytes: u64,
-    known: KnownFiles,
-    key: Key,
-}
-
-impl Room {
-    /// The file is whole, under this name.
-    pub(super) fn note_whole(&self, path: &Path) {
-        self.known.note(self.key, Print::of(path, self.bytes), true);
-    }
-
-    /// Whether there is room for this many bytes that arrived, in a file that is new or not.
-    pub(super) fn has_room(&self, is_new: bool, bytes: usize) -> bool {
-        let bytes = match (HAS_HOLES, is_new) {
-            (true, _) => bytes as u64,
-            (false, true) => self.bytes,
-            (false, false) => 0,
-        };
-        lock(&self.tally).fits(usize::from(is_new), bytes)
-    }
-
-    /// Takes the place of a partial file.
-    pub(super) fn take_file(&self) -> io::Result<()> {
-        lock(&self.tally).take(1, if HAS_HOLES { 0 } else { self.bytes })
-    }
-
-    /// Takes the room of bytes that arrived.
-    pub(super) fn take(&self, bytes: u64) -> io::Result<()> {
-        if HAS_HOLES { lock(&self.tally).take(0, bytes) } else { Ok(()) }
-    }
-
-    /// Frees the place of a partial file of which this many bytes arrived.
-    pub(super) fn free(&self, taken: u64) {
-        lock(&self.tally).without(if HAS_HOLES { taken } else { self.bytes });
-    }
-}
-
-impl Tally {
-    fn fits(&self, files: usize, bytes: u64) -> bool {
-        self.files + files <= MAX_FILES && self.bytes.saturating_add(bytes) <= self.max_bytes
-    }
-
-    fn take(&mut self, files: usize, bytes: u64) -> io::Result<()> {
-        if !self.fits(files, bytes) {
-            return Err(io::Error::new(io::ErrorKind::StorageFull, "the directory for chunks is full"));
-        }
-        self.files += files;
-        self.bytes += bytes;
-        Ok(())
-    }
-
-    /// Saturates, because another process may have removed files.
-    fn without(&mut self, bytes: u64) {
-        self.files = self.files.saturating_sub(1);
-        self.bytes = self.bytes.saturating_sub(bytes);
-    }
-}
-
-fn lock(tally: &Mutex<Tally>) -> std::sync::MutexGuard<'_, Tally> {
-    tally.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A directory that received chunks go to, each into a file named by its hash in hex digits.
 #[derive(Debug)]

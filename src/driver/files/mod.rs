@@ -6,6 +6,7 @@
 mod directory;
 mod kept;
 mod part;
+mod room;
 mod source;
 
 pub use directory::DirectoryStore;

@@ -13,8 +13,8 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::directory::Room;
 use super::failed;
+use super::room::Room;
 use crate::store::BitSet;
 use crate::transport::chunks::{Offer, Sink, StorageError, Stored};
 

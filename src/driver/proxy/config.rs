@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-use super::relay::Both;
+use super::direction::Both;
 use crate::netsim::conditions::{Conditions, ConditionsError};
 use crate::time::Duration;
 

@@ -1,6 +1,6 @@
 //! A proxy's counters: everything that it drops is counted under a name.
 
-use super::relay::Both;
+use super::direction::Both;
 use crate::netsim::link::LinkCounters;
 use crate::store::counters::counters;
 

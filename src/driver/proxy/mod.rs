@@ -10,6 +10,7 @@
 mod config;
 mod counters;
 mod datagram;
+mod direction;
 mod relay;
 mod socket;
 mod thread;
@@ -23,7 +24,7 @@ use mio::{Events, Poll, Token, Waker};
 
 pub use config::{DEFAULT_IDLE_TIMEOUT, DEFAULT_MAX_BYTES, DEFAULT_MAX_CLIENTS, ProxyConfig, ProxyError};
 pub use counters::{ClientCounters, PathCounters, ProxyCounters, UnderWay};
-pub use relay::{Both, Direction};
+pub use direction::{Both, Direction};
 pub use thread::ProxyThread;
 
 use crate::netsim::conditions::{Conditions, ConditionsError};

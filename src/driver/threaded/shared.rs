@@ -9,7 +9,6 @@ use std::sync::{PoisonError, TryLockError};
 
 use super::sync::{Arc, Mutex, MutexGuard, Ordering};
 use super::{DriverThread, Poller, Service};
-use crate::store::prefetch;
 
 /// A service, with a thread or without one. Dropping it ends the thread, and closes nothing.
 #[derive(Debug)]
@@ -49,11 +48,6 @@ impl<S: Service> Shared<S> {
             thread.status.wanted.fetch_sub(1, Ordering::Relaxed);
             service
         })
-    }
-
-    /// Has the service's memory fetched, lock and all, which is needed soon.
-    pub fn prefetch(&self) {
-        prefetch(&*self.service);
     }
 
     /// Takes the lock if it is free, even after a panic.

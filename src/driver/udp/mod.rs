@@ -73,13 +73,6 @@ pub struct UdpSocket {
     skipped: Duration,
 }
 
-/// Memory that a socket needs for a call, for sockets that share it.
-#[derive(Debug, Default)]
-pub struct UdpMemory {
-    slots: Vec<u8>,
-    runs: Vec<Run>,
-}
-
 /// How the system is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Calls {
@@ -202,13 +195,6 @@ impl UdpSocket {
             return linux::refused(&self.socket);
         }
         None
-    }
-
-    /// Lends memory to the socket, to be taken back after its next calls by another call of this. It keeps what datagrams
-    /// wait in.
-    pub fn swap_memory(&mut self, memory: &mut UdpMemory) {
-        self.slab.swap_memory(&mut memory.slots);
-        core::mem::swap(&mut self.runs, &mut memory.runs);
     }
 
     /// How long there has been this socket.

@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use super::errors::is_too_long;
 use super::slab::Piece;
 use super::{Calls, UdpSocket, plain};
-use crate::store::Datagrams;
 use crate::time::Duration;
 
 /// The result of one attempt to receive.
@@ -43,16 +42,6 @@ impl UdpSocket {
             }
         }
         Ok(None)
-    }
-
-    /// Appends the waiting datagrams to `out`, with their source addresses, up to the bound of one call. True if the
-    /// bound ended it and more may wait.
-    ///
-    /// # Errors
-    ///
-    /// Only permanent ones. Datagrams received before are in `out`.
-    pub fn receive_batch(&mut self, out: &mut Datagrams) -> io::Result<bool> {
-        self.receive_each(self.receive_bound, || (), |(), from, datagram| out.push(from, datagram))
     }
 
     /// Passes each waiting datagram to `handle`, with the time of `clock` after it was read and its source address;

@@ -96,13 +96,6 @@ impl Slab {
         self.next.0 >= self.arrived.len()
     }
 
-    /// Exchanges its memory for another slab's, unless datagrams wait in it.
-    pub(super) fn swap_memory(&mut self, memory: &mut Vec<u8>) {
-        if self.is_empty() {
-            core::mem::swap(&mut self.memory, memory);
-        }
-    }
-
     /// The bytes of a piece, until the next refill.
     pub(super) fn bytes(&mut self, piece: &Piece) -> &mut [u8] {
         &mut self.memory[piece.bytes.clone()]

@@ -87,7 +87,9 @@ pub struct Host {
     ended_chunks: ChunkCounters,
     /// Until when the driver is taken to be awake between ticks.
     awake_until: Instant,
-    memory: CallMemory,
+    /// Memory that calls need, shared by all connections.
+    scratch: Scratch,
+    packets: Packets,
     incoming: IncomingChunks,
     /// The application ends all connections, and admits no new ones.
     closing: Option<Goodbye>,
@@ -100,13 +102,6 @@ pub struct Host {
     connection_counters: ConnectionCounters,
     /// Final statistics of ended connections whose last event is not taken, and of servers that we dialled.
     final_stats: HashMap<PeerHandle, FinalStats>,
-}
-
-/// Memory that a host's calls need, shared by all connections.
-#[derive(Debug, Default)]
-pub struct CallMemory {
-    scratch: Scratch,
-    packets: Packets,
 }
 
 /// Randomness of which a digest is kept: as secret as what was drawn, and reproducible from the same source.
@@ -197,7 +192,8 @@ impl Host {
             ended: PacketCounters::default(),
             ended_chunks: ChunkCounters::default(),
             awake_until: Instant::ZERO,
-            memory: CallMemory::default(),
+            scratch: Scratch::default(),
+            packets: Packets::default(),
             incoming: IncomingChunks::new(chunks),
             closing: None,
             lingering: 0,
@@ -246,11 +242,5 @@ impl Host {
 
     pub fn dials(&self) -> impl Iterator<Item = &Dial> + Clone {
         self.links.dials()
-    }
-
-    /// Lends memory to a host, to be taken back after its next calls by another call of this, like
-    /// [`Connection::swap_scratch`]. For many clients in one process.
-    pub fn swap_memory(&mut self, memory: &mut CallMemory) {
-        core::mem::swap(&mut self.memory, memory);
     }
 }

@@ -9,7 +9,7 @@ use crate::endpoint::goodbye::{Closing, Words};
 use crate::endpoint::handle::PeerHandle;
 use crate::endpoint::peers::Peer;
 use crate::endpoint::schedule::{Pace, Visited};
-use crate::store::{Datagrams, prefetch};
+use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
 use crate::transport::{CloseReason, Connection};
 
@@ -17,21 +17,6 @@ use crate::transport::{CloseReason, Connection};
 const AWAKE: Duration = Duration::from_millis(50);
 
 impl Host {
-    /// Has the memory of a client's connection fetched.
-    pub fn prefetch(&self) {
-        if let Some(dial) = self.links.first_dialled() {
-            prefetch(dial);
-            self.peers.prefetch(dial.peer.slot);
-        }
-    }
-
-    /// Has the memory fetched that a client's connection points to.
-    pub fn prefetch_parts(&self) {
-        if let Some(dial) = self.links.first_dialled() {
-            self.peers.prefetch_parts(dial.peer.slot);
-        }
-    }
-
     /// Takes one datagram; it is decrypted in place. Answers of the handshake are appended to `out`.
     pub fn handle_datagram(
         &mut self,
@@ -52,7 +37,7 @@ impl Host {
         let Some((handle, payload)) = received else { return };
         let Some(peer) = self.peers.change(handle) else { return };
         peer.connection.prefetch();
-        peer.connection.swap_scratch(&mut self.memory.scratch);
+        peer.connection.swap_scratch(&mut self.scratch);
         // The application gets nothing of peers that it doesn't know yet or no longer.
         let handled = if peer.is_heard() && !self.unannounced.contains(&handle) {
             peer.connection.handle_into(now, payload, self.arriving.of(handle))
@@ -80,7 +65,7 @@ impl Host {
                 received.for_each(drop);
             }
         }
-        peer.connection.swap_scratch(&mut self.memory.scratch);
+        peer.connection.swap_scratch(&mut self.scratch);
         let news = peer.news(self.protocol.has_chunks());
         if let Err(end) = handled {
             return self.end(now, handle, &end, out);
@@ -151,15 +136,15 @@ impl Host {
             if has_chunks && peer.closing.is_none() {
                 self.incoming.poll(peer.handle, peer.id, &mut peer.connection, &mut peer.quota);
             }
-            peer.connection.swap_scratch(&mut self.memory.scratch);
+            peer.connection.swap_scratch(&mut self.scratch);
             let lost = peer.connection.packets_lost();
             peer.connection.set_awake(awake);
             let next = match (pace, feature.as_mut().filter(|_| peer.closing.is_none())) {
-                (Pace::Between, _) => peer.connection.transmit_between(now, &mut self.memory.packets),
-                (Pace::Tick, None) => peer.connection.transmit(now, &mut self.memory.packets),
+                (Pace::Between, _) => peer.connection.transmit_between(now, &mut self.packets),
+                (Pace::Tick, None) => peer.connection.transmit(now, &mut self.packets),
                 (Pace::Tick, Some(feature)) => {
                     let mut fill = ForPeer { peer: peer.handle, feature: &mut **feature };
-                    peer.connection.transmit_filled(now, &mut self.memory.packets, &mut fill)
+                    peer.connection.transmit_filled(now, &mut self.packets, &mut fill)
                 }
             };
             let news = peer.news(has_chunks);
@@ -168,7 +153,7 @@ impl Host {
                 Pace::Between => Some(peer.connection.next_tick()),
                 Pace::Tick => {
                     let chunks_move = has_chunks && !peer.connection.chunks().is_idle();
-                    let changed = !self.memory.packets.is_empty() || peer.connection.packets_lost() != lost;
+                    let changed = !self.packets.is_empty() || peer.connection.packets_lost() != lost;
                     if foretells && changed && !chunks_move {
                         // To find out by a visit at the next wake would cost more.
                         Some(peer.connection.next_between(now))
@@ -177,11 +162,11 @@ impl Host {
                     }
                 }
             };
-            peer.connection.swap_scratch(&mut self.memory.scratch);
-            for (_, packet) in self.memory.packets.iter() {
+            peer.connection.swap_scratch(&mut self.scratch);
+            for (_, packet) in self.packets.iter() {
                 self.links.send_payload(now, peer.handle, packet, out);
             }
-            self.memory.packets.clear();
+            self.packets.clear();
             Visited { next, news, other }
         });
         if !self.stalled.is_empty() {

@@ -45,11 +45,11 @@ impl Host {
         let channels = self.protocol.game_channels();
         let is_heard = |peer: &Peer| peer.is_heard() && !unannounced.contains(&peer.handle);
         self.peers.visit_news(News::Messages, is_heard, |peer| {
-            peer.connection.swap_scratch(&mut self.memory.scratch);
+            peer.connection.swap_scratch(&mut self.scratch);
             let is_left = inbox.take_from(peer.handle, &mut peer.connection, channels);
             // More may have arrived while the application read held packets.
             let may_be_left = is_left || peer.connection.has_unread();
-            peer.connection.swap_scratch(&mut self.memory.scratch);
+            peer.connection.swap_scratch(&mut self.scratch);
             may_be_left
         });
         if any_arrived {
@@ -250,9 +250,9 @@ impl Host {
                 self.unfinished.remove(place);
             }
         } else if let Some(peer) = self.peers.live_mut(handle) {
-            peer.connection.swap_scratch(&mut self.memory.scratch);
+            peer.connection.swap_scratch(&mut self.scratch);
             let taken = inbox.take_read(handle, &mut peer.connection, channels, read);
-            peer.connection.swap_scratch(&mut self.memory.scratch);
+            peer.connection.swap_scratch(&mut self.scratch);
             if let Err(end) = taken {
                 self.end(now, handle, &end, out);
             }

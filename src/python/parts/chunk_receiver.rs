@@ -7,11 +7,11 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::chunk_sender::{ChunkProgress, MAX_SECONDS};
 use super::{counts, instant};
+use crate::articles::slices::{self, ChunkReceiverConfig, MAX_SLICES, packet};
 use crate::python::errors::value_error;
 use crate::python::fields::bounded;
 use crate::python::lock;
 use crate::python::protocol::seconds;
-use crate::slices::{self, ChunkReceiverConfig, MAX_SLICES, packet};
 use crate::store::Packets;
 
 /// The receiving end of large blocks of data; see :class:`ChunkSender`.

@@ -7,11 +7,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use super::{counts, instant};
+use crate::articles::slices::{self, ChunkSendError, ChunkSenderConfig, MAX_SLICES, packet};
 use crate::python::errors::{ChannelFullError, MessageTooLargeError, value_error};
 use crate::python::fields::bounded;
 use crate::python::lock;
 use crate::python::protocol::seconds;
-use crate::slices::{self, ChunkSendError, ChunkSenderConfig, MAX_SLICES, Progress, packet};
 use crate::store::Packets;
 
 /// The maximum of all times here: a longer one is a mistake (milliseconds).
@@ -258,8 +258,8 @@ impl ChunkProgress {
     }
 }
 
-impl From<Progress> for ChunkProgress {
-    fn from(progress: Progress) -> Self {
+impl From<slices::ChunkProgress> for ChunkProgress {
+    fn from(progress: slices::ChunkProgress) -> Self {
         ChunkProgress {
             bytes: progress.bytes,
             total_bytes: progress.total_bytes,

@@ -8,8 +8,8 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::ack_endpoint::{PacketStats, loss_bound};
 use super::instant;
+use crate::articles::{self, VirtualConfig, VirtualEvent, VirtualSendError, VirtualState};
 use crate::driver::OsEntropy;
-use crate::endpoint::{self, VirtualConfig, VirtualEvent, VirtualSendError, VirtualState};
 use crate::python::address::{Address, AddressLike};
 use crate::python::errors::{MessageTooLargeError, NotConnectedError, value_error};
 use crate::python::fields::bounded;
@@ -56,7 +56,7 @@ type Outgoing = Vec<(Address, Py<PyBytes>)>;
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct VirtualConnection {
-    core: Mutex<endpoint::VirtualConnection>,
+    core: Mutex<articles::VirtualConnection>,
 }
 
 #[pymethods]
@@ -86,7 +86,7 @@ impl VirtualConnection {
         let mut config = config(protocol_id, timeout, keep_alive)?;
         config.packets.acks.loss_bound = loss_bound(lost_after, lost_after_rtts, lost_not_before)?;
         config.packets.acks.in_order_only = in_order_only;
-        Self::new(endpoint::VirtualConnection::listen(config))
+        Self::new(articles::VirtualConnection::listen(config))
     }
 
     /// An end that connects to the listener at ``address``, from its first :meth:`send` or :meth:`update` on.
@@ -119,7 +119,7 @@ impl VirtualConnection {
         let mut config = config(protocol_id, timeout, keep_alive)?;
         config.packets.acks.loss_bound = loss_bound(lost_after, lost_after_rtts, lost_not_before)?;
         config.packets.acks.in_order_only = in_order_only;
-        Self::new(endpoint::VirtualConnection::connect(now, config, address.0))
+        Self::new(articles::VirtualConnection::connect(now, config, address.0))
     }
 
     /// The state of the connection: ``"listening"``, ``"connecting"`` (the peer hasn't answered yet),
@@ -254,7 +254,7 @@ impl VirtualConnection {
 }
 
 impl VirtualConnection {
-    fn new(core: Result<endpoint::VirtualConnection, crate::transport::ConfigError>) -> PyResult<Self> {
+    fn new(core: Result<articles::VirtualConnection, crate::transport::ConfigError>) -> PyResult<Self> {
         Ok(VirtualConnection { core: Mutex::new(core.map_err(value_error)?) })
     }
 }

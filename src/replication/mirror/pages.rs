@@ -4,11 +4,8 @@
 //! first has some, so that memory follows what arrived and not how high the ids are.
 
 use super::form::Form;
-use super::states::States;
+use super::states::{PAGE, States};
 use crate::store::prefetch;
-
-/// Ids of a page.
-pub(super) const PAGE: usize = 64;
 
 /// The data of a page's ids.
 #[derive(Debug)]

@@ -11,8 +11,8 @@ use super::super::packet::Violation;
 use super::super::rules::motion_begin;
 use super::Mirror;
 use super::ghosts::Ghosts;
-use super::pages::PAGE;
 use super::received::ReceivedTicks;
+use super::states::PAGE;
 use crate::time::Instant;
 use crate::wire::BitReader;
 

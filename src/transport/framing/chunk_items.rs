@@ -3,7 +3,7 @@
 //! Reading promises: numbers are within what the items can mean; whether a chunk has such a slice is for the chunks
 //! to judge. Memory is the bytes of the packet, and eight bytes for each run of eight.
 
-use super::native::Refusal;
+use super::refusal::Refusal;
 use crate::transport::chunks::{
     Item, MAX_LABEL_BYTES, MAX_RUNS, Offer, Rejection, SLICE_LENGTH_BITS, Verdict,
 };

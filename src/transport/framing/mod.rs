@@ -2,12 +2,13 @@
 
 mod chunk_items;
 pub(crate) mod native;
+mod refusal;
 #[cfg(test)]
 mod vectors;
 pub(crate) mod yojimbo;
 
-pub use native::{CloseReason, MAX_DETAIL_BYTES, Refusal, VERSION, alone_bits, begin_alone, write_alone};
-
+pub use native::{CloseReason, MAX_DETAIL_BYTES, VERSION, alone_bits, begin_alone, write_alone};
+pub use refusal::Refusal;
 pub use yojimbo::{BodyFault, Extent, Fault, FaultKind, PacketFault};
 
 use super::protocol::{Framing, Protocol};

@@ -6,7 +6,8 @@ use core::time::Duration;
 
 use serde_json::Value as Json;
 
-use super::native::{self, CloseReason, Control, Packet, ReadContext, Refusal};
+use super::native::{self, CloseReason, Control, Packet, ReadContext};
+use super::refusal::Refusal;
 use crate::time::Instant;
 use crate::transport::chunks::{Item, Offer, Rejection, Verdict};
 use crate::transport::ledger::AckRange;

@@ -193,13 +193,6 @@ impl Acks {
     pub fn new(config: &AcksConfig) -> Result<Self, ConfigError> {
         Acks::with_notes(config)
     }
-
-    /// Records that a packet was sent, and returns its number. `wire_bytes` counts as bandwidth.
-    pub fn record_sent(&mut self, now: Instant, wire_bytes: u32) -> u16 {
-        let sequence = self.next_sequence();
-        let _passed = self.track_sent(now, wire_bytes, ());
-        sequence
-    }
 }
 
 impl<T: Default> Acks<T> {
@@ -596,11 +589,6 @@ impl<T: Default> Acks<T> {
         self.newest_received
     }
 
-    /// Whether a packet was received; false for those older than the window.
-    pub fn was_received(&self, sequence: u16) -> bool {
-        self.received.contains(sequence)
-    }
-
     /// The smoothed RTT, or `None` before the first sample.
     pub fn rtt(&self) -> Option<Duration> {
         self.rtt.smoothed()
@@ -633,6 +621,16 @@ impl<T: Default> Acks<T> {
     /// How many packets had which outcome.
     pub fn counters(&self) -> AckCounters {
         self.counters
+    }
+}
+
+#[cfg(test)]
+impl Acks {
+    /// Records that a packet was sent, and returns its number. `wire_bytes` counts as bandwidth.
+    pub(crate) fn record_sent(&mut self, now: Instant, wire_bytes: u32) -> u16 {
+        let sequence = self.next_sequence();
+        let _passed = self.track_sent(now, wire_bytes, ());
+        sequence
     }
 }
 
@@ -846,7 +844,7 @@ mod tests {
         assert_eq!(acks.is_new(1000), Err(NotNew::Duplicate));
         assert_eq!(acks.is_new(1000 - 64), Err(NotNew::Stale));
         assert_eq!(acks.is_new(1000 - 63), Ok(()));
-        assert_eq!((acks.newest_received(), acks.was_received(990)), (Some(1000), true));
+        assert_eq!((acks.newest_received(), acks.received.contains(990)), (Some(1000), true));
         acks.advance_received(1003);
         assert_eq!(acks.header(), Header { sequence: 0, ack: 1003, ack_bits: 1 << 3 | 1 << 13 });
         assert_eq!(acks.newest_received(), Some(1000), "1003 is here in part only");
@@ -859,7 +857,7 @@ mod tests {
         acks.record_received(ms(0), 1, 1);
         assert_eq!(acks.is_new(0), Err(NotNew::OutOfOrder));
         acks.record_received(ms(0), 0, 1);
-        assert!(!acks.was_received(0), "so it is never acked");
+        assert!(!acks.received.contains(0), "so it is never acked");
         assert_eq!(acks.is_new(2), Ok(()));
     }
 

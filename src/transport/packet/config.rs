@@ -3,7 +3,6 @@
 use super::fragment::{FRAGMENT_HEADER_SIZE, MAX_FRAGMENTS, ReassemblyConfig};
 use super::header::Header;
 use crate::limits::{DEFAULT_MTU, MAX_PAYLOAD, MIN_MTU, PAYLOAD_OVERHEAD};
-use crate::store::SequenceBuffer;
 use crate::time::Duration;
 use crate::transport::error::ConfigError;
 
@@ -97,9 +96,9 @@ impl AcksConfig {
     /// # Errors
     /// The first that is not.
     pub fn check(&self) -> Result<(), ConfigError> {
-        check_window("sent_window", self.sent_window)?;
-        check_window("received_window", self.received_window)?;
-        check_window("max_window", self.max_window)?;
+        ConfigError::check_window("sent_window", self.sent_window)?;
+        ConfigError::check_window("received_window", self.received_window)?;
+        ConfigError::check_window("max_window", self.max_window)?;
         let smoothing = self.rtt_smoothing;
         ConfigError::unless(
             smoothing > 0.0 && smoothing <= 1.0,
@@ -113,11 +112,6 @@ impl AcksConfig {
         }
         Ok(())
     }
-}
-
-pub(super) fn check_window(field: &'static str, capacity: usize) -> Result<(), ConfigError> {
-    let valid = SequenceBuffer::<()>::valid_capacity(capacity);
-    ConfigError::unless(valid, field, capacity, "a power of two up to 32768")
 }
 
 /// Settings of an [`AckEndpoint`](crate::transport::ack_endpoint::AckEndpoint).

@@ -18,7 +18,6 @@
 //! comes is kept in the order in which it comes, so that no fragment costs more than itself; a packet whose fragments
 //! overtook each other is put in order once, when it is whole.
 
-use super::config::check_window;
 use super::header::{FRAGMENT_FLAG, Header, HeaderError};
 use crate::store::sequence::greater;
 use crate::store::{BitSet, SequenceBuffer};
@@ -199,7 +198,7 @@ pub struct ReassemblyConfig {
 
 impl ReassemblyConfig {
     fn check(&self) -> Result<(), ConfigError> {
-        check_window("reassembly.window", self.window)?;
+        ConfigError::check_window("reassembly.window", self.window)?;
         let count = self.max_fragments;
         let valid = (1..=MAX_FRAGMENTS).contains(&count);
         ConfigError::unless(valid, "reassembly.max_fragments", count, "1 to 256")?;

@@ -7,7 +7,7 @@
 //! Promises: a feature with nothing to write is asked once and not again before it says that it has something.
 //! Refuses: more bits than were offered, which is the feature's mistake: none of them are sent.
 
-use super::streams::Draft;
+use super::draft::Draft;
 use crate::wire::BitWriter;
 
 /// A feature that fills payload channels.

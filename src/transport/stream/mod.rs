@@ -14,6 +14,7 @@
 //! it), by the receive queue (the oldest make room), by the keys. Marks are our own and never wrap.
 
 mod blocks;
+mod draft;
 pub(super) mod external;
 mod fragments;
 mod held;
@@ -28,11 +29,12 @@ mod streams;
 mod unreliable;
 mod waiting;
 
+pub(crate) use draft::Draft;
 pub(crate) use external::Offer;
 pub use held::Pool;
 pub(crate) use reliable_receiver::CreditMark;
 pub(crate) use resend::ResendTimer;
-pub(crate) use streams::{Draft, Streams};
+pub(crate) use streams::Streams;
 
 use core::time::Duration;
 
@@ -331,7 +333,8 @@ impl Stream {
         let send_queue = config.send_queue;
         match config.kind {
             ChannelKind::Reliable { ordered, receive_window, receive_bytes, resend } => {
-                let window = reliable::Window { messages: receive_window, bytes: receive_bytes, credit };
+                let window =
+                    reliable_receiver::Window { messages: receive_window, bytes: receive_bytes, credit };
                 Stream::Reliable(reliable::Reliable::new(send_queue, ordered, window, resend))
             }
             ChannelKind::Unreliable { receive_queue } | ChannelKind::Payload { receive_queue } => {

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 
 use super::blocks;
 use super::fragments::SendFragments;
-use super::reliable_receiver::{CreditMark, Receiver};
+use super::reliable_receiver::{CreditMark, Receiver, Window};
 use super::resend::Copies;
 use super::{
     BlockFragment, BlockLimits, ChannelStats, Desync, Fate, Fragment, FragmentFault, MessageFragment, Prefix,
@@ -44,15 +44,6 @@ pub(crate) struct Reliable {
     /// The newest packet with credit.
     newest_credit: u64,
     stats: ChannelStats,
-}
-
-/// The receive buffer of a channel.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Window {
-    pub(super) messages: usize,
-    pub(super) bytes: usize,
-    /// The receiver reports how far its application has read. Without that, acked messages count as read.
-    pub(super) credit: bool,
 }
 
 /// Messages sent and not acked, oldest first, and the room in the receiver's window.

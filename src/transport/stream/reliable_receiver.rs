@@ -11,7 +11,6 @@ use std::collections::VecDeque;
 use super::blocks::ReceiveBlock;
 use super::fragments::PartialMessage;
 use super::receive_queue::KEPT_PLACES;
-use super::reliable::Window;
 use super::{BlockFragment, BlockLimits, Desync, FragmentFault, MessageFragment, WindowViolation};
 use crate::store::IdMap;
 use crate::store::sequence::distance;
@@ -64,6 +63,15 @@ enum Slot {
 
 /// How much of what the application has read the peer surely knows. Counts the bytes of messages before an id: the peer
 /// is told only the id, so it can't know about messages read after a gap.
+/// The receive buffer of a channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    pub(super) messages: usize,
+    pub(super) bytes: usize,
+    /// The receiver reports how far its application has read. Without that, acked messages count as read.
+    pub(super) credit: bool,
+}
+
 #[derive(Debug, Default)]
 struct Credit {
     /// The bytes of all messages before [`Receiver::unread`].

@@ -7,7 +7,8 @@
 //! than the tenth) adds up until it is enough, and so does each weighted stream's share of it. A stream of weight w
 //! among streams of weight W together gets at least w / W of a tenth of what is sent, a packet more or less.
 
-use super::streams::{Set, Streams};
+use super::draft::Set;
+use super::streams::Streams;
 use super::{Offer, SendContext};
 use crate::transport::protocol::Protocol;
 
@@ -19,19 +20,6 @@ const QUANTUM: usize = 1_200;
 
 /// Parts of a bit that virtual time counts, so that division by weights loses little.
 const SCALE: u64 = 1_024;
-
-/// State kept from packet to packet.
-#[derive(Debug, Default)]
-pub(super) struct Scheduler {
-    /// Bits that weighted streams have not had of their tenths, while they have something due.
-    owed: usize,
-    /// The service of the weighted stream that was served last: a stream that was silent begins here.
-    virtual_time: u64,
-    /// Which stream comes first for a packet of its own.
-    turn: usize,
-    /// A message that needs a packet of its own was due when the last packet was composed.
-    large_due: bool,
-}
 
 impl Streams {
     /// Asks each busy stream what its first message due needs; whether any is due.

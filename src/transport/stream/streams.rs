@@ -3,18 +3,17 @@
 //! Promises: a stream that had nothing to send, to credit or to be read isn't visited again before something is given
 //! to it: most of many are idle in a tick, and far from the processor's cache.
 
+use super::draft::Set;
 use super::held::{HeldMemory, Pool};
 use super::reliable::Reliable;
-use super::scheduler::Scheduler;
 use super::{CreditMark, Fate, Offer, Receiving, ResendTimer, SendContext, Sending, Stream, WindowViolation};
 use std::sync::Arc;
 
-use crate::store::sequence::distance;
-use crate::store::{ones, prefetch};
+use crate::store::prefetch;
 use crate::time::Instant;
 use crate::transport::candidates::{Attribute, Column, Wanted};
 use crate::transport::direct_tables::{DirectRoom, MAX_DIRECT_BYTES, Placed};
-use crate::transport::message::{Prefix, Received, Selected};
+use crate::transport::message::{Prefix, Received};
 use crate::transport::parts::{BlockFragment, BlockLimits, Desync};
 use crate::transport::protocol::{Cost, Protocol, Share};
 
@@ -35,9 +34,18 @@ pub(super) struct Lane {
     pub(super) need: Option<usize>,
 }
 
-/// Some of the streams, by a bit each.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Set(u64);
+/// The scheduler's state, kept from packet to packet.
+#[derive(Debug, Default)]
+pub(super) struct Scheduler {
+    /// Bits that weighted streams have not had of their tenths, while they have something due.
+    pub(super) owed: usize,
+    /// The service of the weighted stream that was served last: a stream that was silent begins here.
+    pub(super) virtual_time: u64,
+    /// Which stream comes first for a packet of its own.
+    pub(super) turn: usize,
+    /// A message that needs a packet of its own was due when the last packet was composed.
+    pub(super) large_due: bool,
+}
 
 /// All streams of a connection.
 #[derive(Debug)]
@@ -59,85 +67,6 @@ pub(crate) struct Streams {
     /// In which of its ticks, and how many bytes more may go there.
     direct_tick: u64,
     direct_bytes: usize,
-}
-
-/// The selection for the packet being composed: memory that connections share.
-#[derive(Debug, Default)]
-pub(crate) struct Draft {
-    /// By stream, as many as were ever selected.
-    selected: Vec<Vec<Selected>>,
-    /// Streams with something in the packet.
-    chosen: Set,
-    /// Records of more bits than were offered, by channel: nothing of them is sent.
-    pub(crate) refused: Vec<(u8, u32)>,
-}
-
-impl Draft {
-    /// Begins an empty packet.
-    pub(crate) fn clear(&mut self) {
-        self.chosen.iter().for_each(|index| self.selected[index].clear());
-        self.chosen = Set::default();
-    }
-
-    /// The selected messages, streams ascending.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &[Selected])> {
-        self.chosen.iter().map(|index| (index, &*self.selected[index]))
-    }
-
-    /// Whether no message is selected.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.chosen.is_empty()
-    }
-
-    /// Where a stream's messages go.
-    pub(super) fn of(&mut self, index: usize) -> &mut Vec<Selected> {
-        if self.selected.len() <= index {
-            self.selected.resize_with(index + 1, Vec::new);
-        }
-        &mut self.selected[index]
-    }
-
-    /// Puts what several selections took into the order of ids: receivers go through a packet in order.
-    pub(super) fn sort(&mut self) {
-        for index in self.chosen.iter() {
-            let selected = &mut self.selected[index];
-            let Some(&Selected { prefix: Prefix::Id(first), .. }) = selected.first() else { continue };
-            let ahead = |selected: &Selected| match selected.prefix {
-                Prefix::Id(id) => distance(id, first),
-                _ => 0,
-            };
-            if !selected.is_sorted_by_key(ahead) {
-                selected.sort_by_key(ahead);
-            }
-        }
-    }
-}
-
-impl Set {
-    pub(super) fn insert(&mut self, index: usize) {
-        self.0 |= 1 << index;
-    }
-
-    pub(super) fn remove(&mut self, index: usize) {
-        self.0 &= !(1 << index);
-    }
-
-    pub(super) fn contains(self, index: usize) -> bool {
-        self.0 >> index & 1 == 1
-    }
-
-    pub(super) fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// The one in it, if there is only one.
-    pub(super) fn only(self) -> Option<usize> {
-        self.0.is_power_of_two().then_some(self.0.trailing_zeros() as usize)
-    }
-
-    pub(super) fn iter(self) -> impl Iterator<Item = usize> {
-        ones(self.0)
-    }
 }
 
 impl Streams {

@@ -1,6 +1,8 @@
 //! Chunk streams: a sender and a receiver, the fuzzer's network between them, and its own bytes at both.
 
-use tickwire::slices::{ChunkReceiver, ChunkReceiverConfig, ChunkSender, ChunkSenderConfig, SliceDrop};
+use tickwire::articles::slices::{
+    ChunkReceiver, ChunkReceiverConfig, ChunkSender, ChunkSenderConfig, SliceDrop,
+};
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
 

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use tickwire::endpoint::{VirtualConfig, VirtualConnection};
+use tickwire::articles::{VirtualConfig, VirtualConnection};
 use tickwire::store::Datagrams;
 use tickwire::time::{Duration, Instant};
 use tickwire::transport::header::Header;

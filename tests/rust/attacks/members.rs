@@ -1,5 +1,6 @@
 //! Attackers with a slot: they have a good token, keep the connection up, and send anything in it.
 
+use crate::netcode::client_of;
 use core::net::SocketAddr;
 use std::sync::Arc;
 
@@ -90,7 +91,7 @@ impl Member {
     }
 
     pub(super) fn is_connected(&self, arena: &Arena) -> bool {
-        arena.server.listener().unwrap().find_client(66).is_some()
+        client_of(arena.server.listener().unwrap(), 66).is_some()
             && self.client.state() == ClientState::Connected
     }
 }
@@ -318,7 +319,7 @@ pub(super) fn optimistic_acks() -> Figures {
     let mut member = Member::join(&mut arena);
     member.acks = false;
     let content = Arc::new(vec![1; 2_000_000]);
-    let client = arena.server.listener().unwrap().find_client(66).unwrap().into();
+    let client = client_of(arena.server.listener().unwrap(), 66).unwrap().into();
     let source = Box::new(BytesSource(content));
     arena.server.send_chunk(arena.now, client, source, [0; 32], "", false).unwrap();
     for tick in 0..1200u32 {
@@ -350,7 +351,7 @@ pub(super) fn never_acks() -> Figures {
     let mut arena = Arena::new();
     let mut member = Member::join(&mut arena);
     member.acks = false;
-    let client = arena.server.listener().unwrap().find_client(66).unwrap().into();
+    let client = client_of(arena.server.listener().unwrap(), 66).unwrap().into();
     let mut full = 0;
     for tick in 0..600 {
         for channel in [ORDERED, UNORDERED, 6] {

@@ -258,7 +258,7 @@ impl<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> Machine
         if self.goodbyes > 0 {
             actions.push(Action::Linger);
         }
-        if RIVALRY == OTHER && self.rival.is_none() && self.server.connected_count() == 0 {
+        if RIVALRY == OTHER && self.rival.is_none() && self.server.clients().count() == 0 {
             actions.push(Action::RivalTakesTheSlot);
         }
         if RIVALRY == SAME && self.rival.is_none() {

@@ -1,6 +1,6 @@
-//! The chunk transfer of the article: src/slices/STATE_MACHINE.md.
+//! The chunk transfer of the article: src/articles/slices/STATE_MACHINE.md.
 
-use tickwire::slices::{ChunkReceiver, ChunkReceiverConfig, ChunkSender, ChunkSenderConfig};
+use tickwire::articles::slices::{ChunkReceiver, ChunkReceiverConfig, ChunkSender, ChunkSenderConfig};
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
 
@@ -168,7 +168,7 @@ fn a_chunk_transfer_goes_as_its_document_says() {
     let walks = [walk::<Transfer<true>>(DEPTH), walk::<Transfer<false>>(DEPTH)];
     let states = walks.each_ref().map(|walk| walk.states);
     println!("a chunk transfer: {states:?} states to a depth of {DEPTH}");
-    let file = "src/slices/STATE_MACHINE.md";
+    let file = "src/articles/slices/STATE_MACHINE.md";
     compare(&side(&walks, 0), &documented(file, "## Sender", 0, 3));
     compare(&side(&walks, 1), &documented(file, "## Receiver", 0, 3));
     assert!(states.iter().all(|states| *states > 1_000), "{states:?}");

@@ -1,6 +1,7 @@
 //! Altered, replayed, forged and random packets change nothing and are never answered.
 
 use super::world::*;
+use crate::netcode::{client_of, total_dropped};
 use tickwire::netcode::packet::{self, Kind};
 use tickwire::netcode::{ClientEvent, ClientHandle, ClientState, ConnectToken, DropReason, Key, ServerEvent};
 use tickwire::rng::{Entropy, Rng};
@@ -11,23 +12,23 @@ use tickwire::time::Instant;
 fn server_state(world: &World) -> (usize, usize, usize, usize, Instant) {
     let server = &world.server;
     let seen = (world.events.len(), world.received.len());
-    (server.connected_count(), server.half_open_count(), seen.0, seen.1, server.next_deadline())
+    (server.clients().count(), server.half_open_count(), seen.0, seen.1, server.next_deadline())
 }
 
 fn assert_server_ignores(world: &mut World, from: core::net::SocketAddr, bytes: &[u8]) {
-    let (before, dropped) = (server_state(world), world.server.counters().total_dropped());
+    let (before, dropped) = (server_state(world), total_dropped(world.server.counters()));
     assert!(world.inject(from, bytes).is_empty());
     assert_eq!(server_state(world), before);
-    assert_eq!(world.server.counters().total_dropped(), dropped + 1);
+    assert_eq!(total_dropped(world.server.counters()), dropped + 1);
 }
 
 fn assert_client_ignores(world: &mut World, from: core::net::SocketAddr, bytes: &[u8]) {
     let (now, client) = (world.now, &mut world.peers[0].client);
-    let before = (client.state(), client.next_deadline(), client.counters().total_dropped());
+    let before = (client.state(), client.next_deadline(), total_dropped(client.counters()));
     let mut out = Datagrams::new();
     assert_eq!(client.handle_datagram(now, from, &mut bytes.to_vec(), &mut out), None);
     assert!(out.is_empty() && client.poll_event().is_none());
-    assert_eq!((client.state(), client.next_deadline(), client.counters().total_dropped() - 1), before);
+    assert_eq!((client.state(), client.next_deadline(), total_dropped(client.counters()) - 1), before);
 }
 
 /// One flipped bit in each byte, and every cut and extension by one byte.
@@ -65,7 +66,7 @@ fn altered_responses_are_ignored() {
         assert_server_ignores(&mut world, client_address(0), &altered);
     }
     world.inject(client_address(0), &response);
-    assert_eq!(world.server.connected_count(), 1, "unaltered, it connects");
+    assert_eq!(world.server.clients().count(), 1, "unaltered, it connects");
 }
 
 #[test]
@@ -100,7 +101,7 @@ fn altered_packets_to_a_client_are_ignored_in_every_state() {
         alterations(&genuine)
             .for_each(|altered| assert_client_ignores(&mut world, server_address(), &altered));
     }
-    let client = world.server.find_client(1).unwrap();
+    let client = client_of(&world.server, 1).unwrap();
     let before = world.log.len();
     world.server_send(client, b"payload");
     world.server_disconnect(client, None);
@@ -257,9 +258,9 @@ fn the_challenge_of_another_token_proves_no_address() {
     let seen = challenge_body(&mut world, &own, attacker);
     assert!(world.inject(victim, &response(&forged, &seen)).is_empty());
     assert_eq!(world.dropped(DropReason::ChallengeForOtherRequest), 1);
-    assert_eq!(world.server.connected_count(), 0);
+    assert_eq!(world.server.clients().count(), 0);
     world.inject(victim, &response(&forged, &unseen));
-    assert_eq!(world.server.connected_count(), 1, "whoever receives there may answer");
+    assert_eq!(world.server.clients().count(), 1, "whoever receives there may answer");
 }
 
 #[test]

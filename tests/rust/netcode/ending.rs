@@ -1,6 +1,7 @@
 //! How connections end.
 
 use super::world::*;
+use crate::netcode::client_of;
 use tickwire::netcode::{
     ClientDisconnect, ClientEvent, ClientState, DropReason, ServerDisconnect, ServerEvent,
 };
@@ -26,7 +27,7 @@ fn a_client_that_leaves_frees_its_slot() {
     assert_eq!(world.state(0), ClientState::Disconnected);
     world.run(60);
     assert!(by_peer(&world) && !world.server.is_connected(client));
-    assert_eq!((world.server.connected_count(), world.events.len()), (0, 2));
+    assert_eq!((world.server.clients().count(), world.events.len()), (0, 2));
     assert_eq!(world.peers[0].events.len(), 1, "its own disconnect is no event");
 }
 
@@ -46,7 +47,7 @@ fn a_kicked_client_is_told_ten_times_over_time_and_its_slot_is_free_at_once() {
     let (mut world, client) = World::connected();
     let (before, kicked_at) = (world.log.len(), world.now);
     world.server_disconnect(client, None);
-    assert_eq!(world.server.connected_count(), 0);
+    assert_eq!(world.server.clients().count(), 0);
     world.run(500);
     let told: Vec<_> = world.log[before..]
         .iter()
@@ -75,7 +76,7 @@ fn a_farewell_reaches_a_client_that_did_not_know_it_was_connected() {
     let mut world = World::new(1);
     world.add(token(1, |_| ()));
     world.accept_unheard();
-    let client = world.server.find_client(1).unwrap();
+    let client = client_of(&world.server, 1).unwrap();
     world.server_disconnect(client, Some(b"not you"));
     world.run(300);
     assert_eq!(world.peers[0].received[0], b"not you");
@@ -113,9 +114,9 @@ fn without_a_timeout_only_the_server_gives_up() {
     world.run(400);
     world.server_is_cut_off = true;
     world.run(299_000);
-    assert_eq!((world.state(0), world.server.connected_count()), (ClientState::Connected, 1));
+    assert_eq!((world.state(0), world.server.clients().count()), (ClientState::Connected, 1));
     world.run(2_000);
-    assert_eq!((world.state(0), world.server.connected_count()), (ClientState::Connected, 0));
+    assert_eq!((world.state(0), world.server.clients().count()), (ClientState::Connected, 0));
 }
 
 #[test]
@@ -123,7 +124,7 @@ fn a_client_that_was_connected_never_dials_its_next_server() {
     let mut world = World::new(1);
     world.add(token_to(1, &[server_address(), address("10.9.9.9:1")]));
     world.run(400);
-    let client = world.server.find_client(1).unwrap();
+    let client = client_of(&world.server, 1).unwrap();
     world.server_disconnect(client, None);
     world.run(1000);
     assert_eq!(world.state(0), ClientState::Disconnected);
@@ -137,13 +138,13 @@ fn a_shutdown_tells_everybody_everything_at_once() {
     let mut world = World::new(4);
     world.add_many(1..=3);
     world.run(400);
-    let leaver = world.server.find_client(3).unwrap();
+    let leaver = client_of(&world.server, 3).unwrap();
     world.server_disconnect(leaver, Some(b"closing"));
     let mut out = Datagrams::new();
     let now = world.now;
     world.server.shutdown(now, &mut out);
     assert_eq!(out.len(), 9 + 10 + 10);
-    assert_eq!(world.server.connected_count(), 0);
+    assert_eq!(world.server.clients().count(), 0);
     assert_eq!(world.server.next_deadline(), Instant::NEVER);
 }
 
@@ -158,7 +159,7 @@ fn leaving_while_dialling_sends_nothing_more() {
     world.run(1000);
     assert_eq!(world.state(0), ClientState::Disconnected);
     assert_eq!(world.log.len(), log + 1, "one challenge, to a client that has gone");
-    assert_eq!(world.server.connected_count(), 0);
+    assert_eq!(world.server.clients().count(), 0);
 }
 
 /// Its socket keeps packets while it hangs: it knows when it wakes.
@@ -213,12 +214,12 @@ fn the_next_connection_of_a_client_takes_the_place_of_its_last() {
     let mut world = World::new(1);
     world.add(token(1, |_| ()));
     world.run(400);
-    let old = world.server.find_client(1).unwrap();
+    let old = client_of(&world.server, 1).unwrap();
     world.add(reissued(1, |p| p.user_data = &[9; 256]));
     world.run(99);
     assert!(world.server.is_connected(old), "a request proves no address");
     world.run(301);
-    let new = world.server.find_client(1).unwrap();
+    let new = client_of(&world.server, 1).unwrap();
     assert_eq!((old.slot, new.slot, world.state(1)), (0, 0, ClientState::Connected));
     assert!(!world.server.is_connected(old));
     let reason = ServerDisconnect::Replaced;
@@ -235,13 +236,13 @@ fn the_next_connection_may_come_from_the_same_address() {
     let mut world = World::new(4);
     world.add(token(1, |_| ()));
     world.run(400);
-    let old = world.server.find_client(1).unwrap();
+    let old = client_of(&world.server, 1).unwrap();
     let before = world.log.len();
     world.peers.clear();
     world.add(reissued(1, |_| ()));
     world.run(1000);
     assert_eq!(world.state(0), ClientState::Connected);
-    assert!(!world.server.is_connected(old) && world.server.connected_count() == 1);
+    assert!(!world.server.is_connected(old) && world.server.clients().count() == 1);
     assert!(world.log[before..].iter().all(|d| d.bytes[0] & 0x0F != 6), "nobody is there to be told");
 }
 
@@ -253,8 +254,8 @@ fn what_a_replaced_client_sent_replaces_nobody() {
     world.run(400);
     world.add(reissued(1, |_| ()));
     world.run(400);
-    let new = world.server.find_client(1).unwrap();
-    assert_eq!(world.peers[1].address, world.server.client_address(new).unwrap());
+    let new = client_of(&world.server, 1).unwrap();
+    assert!(world.server.has_address(world.peers[1].address));
     let old: Vec<_> = world.log.iter().filter(|d| d.to == server_address()).cloned().collect();
     for datagram in &old {
         for from in [client_address(0), client_address(1), client_address(2)] {

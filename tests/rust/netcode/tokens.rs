@@ -1,5 +1,6 @@
 //! Which tokens a server takes.
 
+use crate::netcode::{client_of, total_dropped};
 use core::net::SocketAddr;
 use std::sync::LazyLock;
 
@@ -18,10 +19,10 @@ fn request(token: &ConnectToken) -> Vec<u8> {
 
 /// The request is dropped without an answer, under this name alone.
 fn assert_dropped(world: &mut World, from: SocketAddr, token: &ConnectToken, reason: DropReason) {
-    let (named, all) = (world.dropped(reason), world.server.counters().total_dropped());
+    let (named, all) = (world.dropped(reason), total_dropped(world.server.counters()));
     assert_eq!(world.inject(from, &request(token)), Vec::<Vec<u8>>::new(), "{reason:?}");
     assert_eq!(world.dropped(reason), named + 1, "{reason:?}: {:?}", world.server.counters());
-    assert_eq!(world.server.counters().total_dropped(), all + 1);
+    assert_eq!(total_dropped(world.server.counters()), all + 1);
 }
 
 fn assert_challenged(world: &mut World, from: SocketAddr, token: &ConnectToken) {
@@ -62,7 +63,7 @@ fn a_request_of_another_version_is_dropped() {
     old[9..14].copy_from_slice(b"2\x1b[0m");
     world.inject(client_address(0), &old);
     assert_eq!(world.server.counters().wrong_version().unwrap(), "2");
-    assert_eq!(world.server.counters().total_dropped(), 4);
+    assert_eq!(total_dropped(world.server.counters()), 4);
 }
 
 /// Sealed with the private key, as only a faulty backend does.
@@ -175,14 +176,14 @@ fn a_pending_token_admits_an_address_of_each_family_and_makes_one_connection() {
     assert_dropped(&mut world, address("[2001:db8::2]:1000"), &both, DropReason::TokenElsewhere);
     assert_dropped(&mut world, address("[::ffff:10.0.1.1]:1001"), &both, DropReason::TokenElsewhere);
     world.inject(v6, &responses[1]);
-    assert_eq!(world.server.connected_count(), 1);
+    assert_eq!(world.server.clients().count(), 1);
     world.inject(v4, &responses[0]);
     assert_eq!(world.dropped(DropReason::TokenConsumed), 1);
     // Nor when the connection is over, and the token's place in the history could go.
-    let client = world.server.find_client(1).unwrap();
+    let client = client_of(&world.server, 1).unwrap();
     world.server_disconnect(client, None);
     world.inject(v4, &responses[0]);
-    assert_eq!((world.dropped(DropReason::TokenConsumed), world.server.connected_count()), (2, 0));
+    assert_eq!((world.dropped(DropReason::TokenConsumed), world.server.clients().count()), (2, 0));
 }
 
 /// A token that made a connection before a restart, with the server's memory of it gone.
@@ -285,7 +286,7 @@ fn of_two_half_open_connections_of_one_client_id_one_connects() {
     world.add(token(1, |_| ()));
     world.add(reissued(1, |_| ()));
     world.run(400);
-    assert_eq!(world.server.connected_count(), 1);
+    assert_eq!(world.server.clients().count(), 1);
     assert!(world.dropped(DropReason::ClientIdConnected) >= 1);
 }
 

@@ -1,6 +1,7 @@
 //! One server, its clients and the links between them, in virtual time: time jumps to the next delivery or
 //! deadline, so a deadline that is late or missing shows as a test that stalls.
 
+use crate::netcode::client_of;
 use core::net::SocketAddr;
 use core::ops::RangeInclusive;
 
@@ -179,7 +180,7 @@ impl World {
         world.add(token(1, |_| ()));
         world.run(400);
         assert_eq!(world.state(0), ClientState::Connected);
-        let client = world.server.find_client(1).unwrap();
+        let client = client_of(&world.server, 1).unwrap();
         (world, client)
     }
 
@@ -189,7 +190,7 @@ impl World {
         self.loss = 1.0;
         self.run(1);
         self.loss = 0.0;
-        assert_eq!(self.server.connected_count(), 1);
+        assert_eq!(self.server.clients().count(), 1);
         self.run(60);
         assert_eq!(self.state(0), ClientState::SendingResponse);
     }

@@ -1,6 +1,6 @@
 //! Chunks given up at every stage: the next one always gets through, and nothing is mixed.
 
-use tickwire::slices::SliceDrop;
+use tickwire::articles::slices::SliceDrop;
 
 use super::{ack_tick, at, content, fast_sender, receiver, send_tick, sender, slice_of};
 

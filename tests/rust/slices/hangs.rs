@@ -1,7 +1,7 @@
 //! The three hangs that the article warns of: in each the receiver has it all, the sender doesn't know, and a receiver that
 //! only drops what it doesn't need would never tell.
 
-use tickwire::slices::SliceDrop;
+use tickwire::articles::slices::SliceDrop;
 
 use super::{ack_tick, at, content, fast_sender, flags_of, receiver, send_tick};
 

@@ -1,9 +1,9 @@
 //! Bytes that no honest end sends: dropped, counted by name, and never the worse for what is honest.
 
-use tickwire::rng::{Entropy, Rng};
-use tickwire::slices::{
+use tickwire::articles::slices::{
     AckDrop, ChunkSender, ChunkSenderConfig, ReceiverCounters, SenderCounters, SliceDrop,
 };
+use tickwire::rng::{Entropy, Rng};
 
 use super::{ack_packet, ack_tick, at, content, fast_sender, receiver, send_tick, sender, slice_packet};
 use crate::memory::held;

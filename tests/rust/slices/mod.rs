@@ -7,7 +7,7 @@ mod rates;
 mod soak;
 mod transfer;
 
-use tickwire::slices::{ChunkReceiver, ChunkReceiverConfig, ChunkSender, ChunkSenderConfig};
+use tickwire::articles::slices::{ChunkReceiver, ChunkReceiverConfig, ChunkSender, ChunkSenderConfig};
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
 use tickwire::wire::{BitReader, BitSink, BitWriter, bit_len};

@@ -1,6 +1,6 @@
 //! How much goes out, in each direction, and when.
 
-use tickwire::slices::{ChunkReceiver, ChunkReceiverConfig, ChunkSender, ChunkSenderConfig};
+use tickwire::articles::slices::{ChunkReceiver, ChunkReceiverConfig, ChunkSender, ChunkSenderConfig};
 
 use super::{
     OVERHEAD, ack_tick, at, content, fast_sender, flags_of, ms, receiver, send_tick, sender, slice_of,

@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
-use tickwire::netsim::{Conditions, Link};
-use tickwire::rng::Rng;
-use tickwire::slices::{
+use tickwire::articles::slices::{
     ChunkReceiver, ChunkReceiverConfig, ChunkSender, ChunkSenderConfig, ReceiverCounters,
 };
+use tickwire::netsim::{Conditions, Link};
+use tickwire::rng::Rng;
 use tickwire::time::Instant;
 
 use super::{OVERHEAD, ack_tick, at, content, ms, send_tick, slice_of};

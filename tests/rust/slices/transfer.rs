@@ -1,9 +1,9 @@
 //! Chunks over good links: order, numbers, progress, the queue, both ends' memory.
 
-use tickwire::netsim::{Conditions, Link};
-use tickwire::slices::{
+use tickwire::articles::slices::{
     ChunkReceiver, ChunkReceiverConfig, ChunkSendError, ChunkSender, ChunkSenderConfig, MAX_SLICES,
 };
+use tickwire::netsim::{Conditions, Link};
 
 use super::{ack_tick, at, content, fast_sender, ms, receiver, send_tick, sender};
 use crate::memory::held;
@@ -62,8 +62,7 @@ fn the_largest_chunk_that_can_be_set_arrives() {
 
 #[test]
 fn a_quarter_mebibyte_takes_as_long_as_its_rate_says() {
-    let rates = [ChunkSenderConfig::CONSERVATIVE, ChunkSenderConfig::MIDDLE, ChunkSenderConfig::AGGRESSIVE];
-    for rate in rates {
+    for rate in [32_000.0, 64_000.0, 125_000.0] {
         let config = ChunkSenderConfig { bytes_per_second: rate, ..Default::default() };
         let mut sender = ChunkSender::new(config).unwrap();
         sender.send(content(0, 256 * 1024)).unwrap();

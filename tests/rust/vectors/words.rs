@@ -3,7 +3,9 @@
 use std::sync::LazyLock;
 
 use serde_json::Value as Json;
-use tickwire::wire::{BitReader, BitWriter, Field, Kind, Metric, Properties, Property, Schema, Value};
+use tickwire::wire::{
+    BitReader, BitSink, BitWriter, Field, Kind, Metric, Properties, Property, Schema, Value,
+};
 
 static VECTORS: LazyLock<Json> = LazyLock::new(|| {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/words.json");
@@ -169,12 +171,12 @@ fn objects_are_written_and_read_by_mask_as_pinned() {
         body[name.offset()..][..8].copy_from_slice(run.as_flattened());
         body.extend_from_slice(text.as_bytes());
         let found = written(|w| {
-            properties.write_mask(mask, w);
+            w.bits(mask, properties.each().len() as u32);
             properties.write_words(&told, base.as_deref(), &body, mask, w).unwrap();
         });
         assert_eq!(found, bytes(case), "{case}");
         let mut reader = BitReader::with_range(&found.0, 0, found.1);
-        assert_eq!(properties.read_mask(&mut reader), Ok(mask));
+        assert_eq!(reader.bits(properties.each().len() as u32), Ok(mask));
         let mut skipped = reader.clone();
         let (mut read, mut out) = (vec![0; told.len()], Vec::new());
         properties.read_words(&mut reader, mask, base.as_deref(), &mut read, &mut out).unwrap();

@@ -4,9 +4,10 @@ use core::iter::repeat;
 use core::ops::Range;
 
 use super::super::super::packet::Audience;
-use super::super::pages::{PAGE, Page};
+use super::super::pages::Page;
 use super::super::staged::{Staged, StagedOp, StagedRecord};
 use super::super::states::Advance;
+use super::super::states::PAGE;
 #[cfg(target_arch = "x86_64")]
 use super::has_wide_vectors;
 use super::{ALIVE, CHOSEN, FRESH, Ghosts, LISTED, OWNED, Outcome, REPORTED_OWNED};

@@ -4,8 +4,7 @@
 //! is a multiple of as many comes: until each has been replaced there, it is in both places.
 
 use super::super::super::class::HISTORY;
-use super::super::pages::PAGE;
-use super::{DESTROYED, LEN, NEXT, RECENT, Row, States, TICK, push_onto, recent_place};
+use super::{DESTROYED, LEN, NEXT, PAGE, RECENT, Row, States, TICK, push_onto, recent_place};
 
 /// States that left the row, and all: those that the server may name and the newest.
 const DEPTH: u32 = HISTORY as u32;

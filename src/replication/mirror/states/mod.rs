@@ -12,9 +12,11 @@ mod earlier;
 
 use super::super::class::GhostClass;
 use super::form::{Form, join, split};
-use super::pages::PAGE;
 use crate::store::{prefetch, prefetch_across};
 use earlier::{MAX_STATES, flush};
+
+/// Ids of a page.
+pub(super) const PAGE: usize = 64;
 
 /// What a row begins with: the newest state's tick, that of the last destroy, the properties that the game has not seen in
 /// two halves, flags, the number of the next state, and how many states there are.

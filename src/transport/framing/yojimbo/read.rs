@@ -3,7 +3,8 @@
 use super::{BodyFault, Fault, PacketFault};
 use crate::store::SmallBytes;
 use crate::time::Instant;
-use crate::transport::framing::native::{PacketMessage, ReadContext, Refusal};
+use crate::transport::framing::native::{PacketMessage, ReadContext};
+use crate::transport::framing::refusal::Refusal;
 use crate::transport::message::{Block, OpaqueBody, Prefix, Received};
 use crate::transport::parts::BlockFragment;
 use crate::transport::protocol::{Body, ChannelKind, Protocol, YojimboChannel};

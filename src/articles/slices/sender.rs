@@ -25,7 +25,7 @@ use super::config::{ChunkSenderConfig, MAX_DELAY_SECONDS, MIN_DELAY_SECONDS, Sli
 use super::drops::{AckDrop, SenderCounters};
 use super::in_flight::{InFlight, NeverSent};
 use super::packet::{Format, SlicePacket};
-use super::progress::Progress;
+use super::progress::ChunkProgress;
 use crate::store::Packets;
 use crate::time::{Duration, Instant};
 use crate::wire::BitWriter;
@@ -295,7 +295,7 @@ impl ChunkSender {
     }
 
     /// How far the chunk in flight is.
-    pub fn progress(&self) -> Option<Progress> {
+    pub fn progress(&self) -> Option<ChunkProgress> {
         self.wanted_in_flight().map(|chunk| chunk.progress(self.latest.unwrap_or_default()))
     }
 

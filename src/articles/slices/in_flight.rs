@@ -4,7 +4,7 @@
 //! time. Acks only ever add up, so that their order doesn't matter.
 
 use super::SLICE_BYTES;
-use super::progress::Progress;
+use super::progress::ChunkProgress;
 use crate::store::BitSet;
 use crate::time::{Duration, Instant};
 
@@ -116,11 +116,11 @@ impl InFlight {
         Ok(())
     }
 
-    pub(super) fn progress(&self, latest: Instant) -> Progress {
+    pub(super) fn progress(&self, latest: Instant) -> ChunkProgress {
         let count = self.count();
         let last_bytes = self.total_bytes - (count - 1) * SLICE_BYTES;
         let elapsed = self.started.map_or(Duration::ZERO, |started| latest - started);
-        Progress::new(self.acked.len(), count, Some(last_bytes), self.acked.contains(count - 1), elapsed)
+        ChunkProgress::new(self.acked.len(), count, Some(last_bytes), self.acked.contains(count - 1), elapsed)
     }
 }
 

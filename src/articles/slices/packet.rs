@@ -180,7 +180,7 @@ fn read_index(reader: &mut BitReader<'_>, lo: i64, hi: i64) -> Result<usize, Rea
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slices::MAX_SLICES;
+    use crate::articles::slices::MAX_SLICES;
 
     fn slice_packet(max_slices: usize, chunk: u16, slice: usize, count: usize, data: &[u8]) -> Vec<u8> {
         let mut writer = BitWriter::new();

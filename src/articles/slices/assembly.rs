@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::packet::SlicePacket;
-use super::progress::Progress;
+use super::progress::ChunkProgress;
 use crate::store::BitSet;
 use crate::time::Instant;
 
@@ -81,10 +81,10 @@ impl Assembly {
         (chunk, self.acking)
     }
 
-    pub(super) fn progress(&self, latest: Instant) -> Progress {
+    pub(super) fn progress(&self, latest: Instant) -> ChunkProgress {
         let last = self.slices.get(&(self.count() - 1)).map(|slice| slice.len());
         let elapsed = latest - self.started;
-        Progress::new(self.slices.len(), self.count(), last, last.is_some(), elapsed)
+        ChunkProgress::new(self.slices.len(), self.count(), last, last.is_some(), elapsed)
     }
 }
 

@@ -12,7 +12,7 @@
 //! refuses. Each drop is counted under a name.
 //!
 //! **Nothing here is secret.** Anyone who knows the protocol id can connect, and anyone on the path can forge all there
-//! is. Over the internet use [`Client`](super::Client) and [`Server`](super::Server).
+//! is. Over the internet use the encrypted connections of servers and clients.
 //!
 //! | bytes | field |
 //! |---|---|

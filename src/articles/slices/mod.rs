@@ -26,7 +26,7 @@ pub mod sender;
 
 pub use config::{ChunkReceiverConfig, ChunkSenderConfig, SliceConfigError};
 pub use drops::{AckDrop, ReceiverCounters, SenderCounters, SliceDrop};
-pub use progress::Progress;
+pub use progress::ChunkProgress;
 pub use receiver::ChunkReceiver;
 pub use sender::{ChunkSendError, ChunkSender};
 

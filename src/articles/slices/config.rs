@@ -42,10 +42,7 @@ pub struct ChunkSenderConfig {
 
 impl ChunkSenderConfig {
     /// 256 kbit/s: a rate for while a game is being played.
-    pub const CONSERVATIVE: f64 = 32_000.0;
-    pub const MIDDLE: f64 = 64_000.0;
-    /// 1 Mbit/s: a rate for load screens.
-    pub const AGGRESSIVE: f64 = 125_000.0;
+    const CONSERVATIVE: f64 = 32_000.0;
 
     /// What the accumulator holds at most, at a rate of `bytes_per_second`.
     pub(super) fn accumulator(&self, bytes_per_second: f64) -> f64 {

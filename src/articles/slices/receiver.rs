@@ -16,7 +16,7 @@ use super::assembly::{Acking, Assembly};
 use super::config::{ChunkReceiverConfig, SliceConfigError};
 use super::drops::{ReceiverCounters, SliceDrop};
 use super::packet::{Format, SlicePacket};
-use super::progress::Progress;
+use super::progress::ChunkProgress;
 use crate::store::Packets;
 use crate::store::sequence;
 use crate::time::Instant;
@@ -165,7 +165,7 @@ impl ChunkReceiver {
     }
 
     /// The progress of the chunk in transfer or waiting to be read.
-    pub fn progress(&self) -> Option<Progress> {
+    pub fn progress(&self) -> Option<ChunkProgress> {
         self.assembly.as_ref().map(|assembly| assembly.progress(self.latest))
     }
 

@@ -5,7 +5,7 @@ use crate::time::Duration;
 
 /// The progress of a chunk: acked at the sender, received at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
+pub struct ChunkProgress {
     /// Bytes transferred so far.
     pub bytes: usize,
     /// Bytes of the chunk. The receiver knows them only once it has the last slice; until then, the maximum they can
@@ -21,7 +21,7 @@ pub struct Progress {
     pub time_left: Option<Duration>,
 }
 
-impl Progress {
+impl ChunkProgress {
     /// The progress of a chunk with `slices` of `total_slices` transferred, `elapsed` after it began. `last_bytes` are
     /// those of the last slice if known, and `last` says whether it is transferred.
     pub(super) fn new(
@@ -39,7 +39,7 @@ impl Progress {
         let time_left = (bytes_per_second > 0.0)
             .then(|| Duration::try_from_secs_f64((total_bytes - bytes) as f64 / bytes_per_second).ok())
             .flatten();
-        Progress { bytes, total_bytes, slices, total_slices, bytes_per_second, time_left }
+        ChunkProgress { bytes, total_bytes, slices, total_slices, bytes_per_second, time_left }
     }
 }
 
@@ -49,18 +49,18 @@ mod tests {
 
     #[test]
     fn rate_and_time_left_follow_from_the_bytes_across() {
-        let progress = Progress::new(2, 4, Some(24), false, Duration::from_millis(500));
+        let progress = ChunkProgress::new(2, 4, Some(24), false, Duration::from_millis(500));
         assert_eq!((progress.bytes, progress.total_bytes), (2048, 3 * 1024 + 24));
         assert_eq!(progress.bytes_per_second, 4096.0);
         assert_eq!(progress.time_left, Some(Duration::from_secs_f64(1048.0 / 4096.0)));
-        let start = Progress::new(0, 4, Some(24), false, Duration::ZERO);
+        let start = ChunkProgress::new(0, 4, Some(24), false, Duration::ZERO);
         assert_eq!((start.bytes_per_second, start.time_left), (0.0, None));
     }
 
     #[test]
     fn the_size_is_a_bound_until_the_last_slice_is_known() {
         let total = |last_bytes, last| {
-            let progress = Progress::new(1, 2, last_bytes, last, Duration::ZERO);
+            let progress = ChunkProgress::new(1, 2, last_bytes, last, Duration::ZERO);
             (progress.bytes, progress.total_bytes)
         };
         assert_eq!(total(None, false), (1024, 2048));

@@ -1,0 +1,43 @@
+"""The parts to use alone, for protocols of your own: sockets, bits, acks, chunks, a plain connection, a bad link.
+
+They follow the articles about game networking and the standards serialize 1.0 and reliable 1.0. A game with a
+:class:`~tickwire.Server` and its clients needs none of them. No part needs another one, and time is an argument.
+"""
+
+from tickwire._core import (
+    AckEndpoint,
+    BitMeasure,
+    BitReader,
+    BitWriter,
+    ChunkProgress,
+    ChunkReceiver,
+    ChunkSender,
+    GoodBad,
+    Link,
+    PacketStats,
+    SequenceBuffer,
+    Socket,
+    VirtualConnection,
+    sequence_distance,
+    sequence_greater,
+    sequence_less,
+)
+
+__all__ = [
+    "AckEndpoint",
+    "BitMeasure",
+    "BitReader",
+    "BitWriter",
+    "ChunkProgress",
+    "ChunkReceiver",
+    "ChunkSender",
+    "GoodBad",
+    "Link",
+    "PacketStats",
+    "SequenceBuffer",
+    "Socket",
+    "VirtualConnection",
+    "sequence_distance",
+    "sequence_greater",
+    "sequence_less",
+]

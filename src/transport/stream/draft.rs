@@ -1,0 +1,88 @@
+//! The messages selected for the packet that is being composed, and a set of streams.
+
+use crate::store::ones;
+use crate::store::sequence::distance;
+use crate::transport::message::{Prefix, Selected};
+
+/// Some of the streams, by a bit each.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Set(u64);
+
+impl Set {
+    pub(super) fn insert(&mut self, index: usize) {
+        self.0 |= 1 << index;
+    }
+
+    pub(super) fn remove(&mut self, index: usize) {
+        self.0 &= !(1 << index);
+    }
+
+    pub(super) fn contains(self, index: usize) -> bool {
+        self.0 >> index & 1 == 1
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The one in it, if there is only one.
+    pub(super) fn only(self) -> Option<usize> {
+        self.0.is_power_of_two().then_some(self.0.trailing_zeros() as usize)
+    }
+
+    pub(super) fn iter(self) -> impl Iterator<Item = usize> {
+        ones(self.0)
+    }
+}
+
+/// The selection for the packet being composed: memory that connections share.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    /// By stream, as many as were ever selected.
+    selected: Vec<Vec<Selected>>,
+    /// Streams with something in the packet.
+    pub(super) chosen: Set,
+    /// Records of more bits than were offered, by channel: nothing of them is sent.
+    pub(crate) refused: Vec<(u8, u32)>,
+}
+
+impl Draft {
+    /// Begins an empty packet.
+    pub(crate) fn clear(&mut self) {
+        self.chosen.iter().for_each(|index| self.selected[index].clear());
+        self.chosen = Set::default();
+    }
+
+    /// The selected messages, streams ascending.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &[Selected])> {
+        self.chosen.iter().map(|index| (index, &*self.selected[index]))
+    }
+
+    /// Whether no message is selected.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.chosen.is_empty()
+    }
+
+    /// Where a stream's messages go.
+    pub(super) fn of(&mut self, index: usize) -> &mut Vec<Selected> {
+        if self.selected.len() <= index {
+            self.selected.resize_with(index + 1, Vec::new);
+        }
+        &mut self.selected[index]
+    }
+
+    /// Puts what several selections took into the order of ids: receivers go through a packet in order.
+    pub(super) fn sort(&mut self) {
+        for index in self.chosen.iter() {
+            let selected = &mut self.selected[index];
+            let Some(&Selected { prefix: Prefix::Id(first), .. }) = selected.first() else { continue };
+            let ahead = |selected: &Selected| match selected.prefix {
+                Prefix::Id(id) => distance(id, first),
+                _ => 0,
+            };
+            if !selected.is_sorted_by_key(ahead) {
+                selected.sort_by_key(ahead);
+            }
+        }
+    }
+}
