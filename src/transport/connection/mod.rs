@@ -90,6 +90,9 @@ pub struct Connection {
     pending_ack: PendingAck,
     /// When the application sent the first message since the tick's last [`Connection::transmit`].
     tick_open: Option<Instant>,
+    /// When the last tick was, and half of the time between it and the one before, if nothing is done between ticks.
+    ticked_at: Instant,
+    half_tick: Duration,
     /// Bytes that the layers below add to each datagram.
     datagram_overhead: usize,
     /// When the newest packet was handled, until our next packet reports the delay.
@@ -149,6 +152,8 @@ impl Connection {
             hello_received: false,
             pending_ack: PendingAck::default(),
             tick_open: None,
+            ticked_at: Instant::ZERO,
+            half_tick: Duration::ZERO,
             datagram_overhead: config.packets.overhead as usize,
             newest_at: None,
             last_sent: None,
@@ -174,7 +179,7 @@ impl Connection {
     }
 
     /// Whether there is nothing to do for chunks in either direction.
-    pub(crate) fn chunks_are_idle(&self) -> bool {
+    pub fn chunks_are_idle(&self) -> bool {
         self.chunks.is_idle()
     }
 

@@ -230,6 +230,7 @@ impl Connection {
         } = packet;
         self.hello_received |= control.hello.is_some();
         let messages_said = !messages.is_empty() || !placed.is_empty() || !fragments.is_empty();
+        let mut may_be_held = false;
         let said = control.hello.is_some() || !control.credits.is_empty() || messages_said;
         if said || !chunk_items.is_empty() {
             let is_quiet = control.hello.is_none() && control.credits.is_empty() && chunk_items.is_empty();
@@ -238,6 +239,7 @@ impl Connection {
             let mut can_wait = is_quiet && fragments.is_empty();
             can_wait &= placed.iter().all(|it| is_reliable(it.channel) && is_patient(it.channel));
             can_wait &= messages.iter().all(|it| is_patient(it.channel));
+            may_be_held = placed.is_empty() && messages.iter().any(|it| is_reliable(it.channel));
             let resends = messages.iter().any(|it| is_reliable(it.channel))
                 || placed.iter().any(|it| is_reliable(it.channel));
             self.pending_ack.count(now, !can_wait);
@@ -269,6 +271,10 @@ impl Connection {
             if let Some(tables) = tables.as_deref_mut().filter(|_| pushes_out) {
                 tables.push_out(message.channel);
             }
+        }
+        if may_be_held && !self.streams.have_received() {
+            // The application can read nothing, so a driver that is woken by arrivals has no tick now.
+            self.pending_ack.hurry(true);
         }
         if !chunk_items.is_empty() {
             let known = (self.endpoint.acks().sent_at(ack).unwrap_or(now), ack);

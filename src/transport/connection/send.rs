@@ -40,6 +40,7 @@ impl Connection {
         out: &mut Packets,
         fill: Option<&mut (dyn Fill + '_)>,
     ) -> Instant {
+        self.note_tick(now);
         if self.yojimbo.is_some() {
             self.transmit_yojimbo(now, out);
         } else {
@@ -49,6 +50,12 @@ impl Connection {
         self.streams
             .end_of_tick(|channel, fate| notifications.push(notification(channel as u8, fate, false)));
         self.next_tick()
+    }
+
+    fn note_tick(&mut self, now: Instant) {
+        let tick = now - core::mem::replace(&mut self.ticked_at, now);
+        let polled = !self.pending_ack.is_awake() && tick <= MAX_TICK;
+        self.half_tick = if polled { tick / 2 } else { Duration::ZERO };
     }
 
     pub(super) fn transmit_native(
@@ -237,6 +244,9 @@ impl Connection {
 
     pub(super) fn resend_timer(&self) -> ResendTimer {
         let not_before = if self.window.has_queue() { self.acked_at } else { Instant::ZERO };
-        ResendTimer { timeout: self.endpoint.acks().resend_timeout(), not_before }
+        // What is due before the middle of two ticks goes with the first: an ack takes whole ticks, and a margin of
+        // milliseconds would cost one more.
+        let timeout = self.endpoint.acks().resend_timeout().saturating_sub(self.half_tick);
+        ResendTimer { timeout, not_before }
     }
 }
