@@ -60,10 +60,11 @@ bench: $(VENV)/.wheel $(VENV)/.dev
 	$(BIN)/python benches/py/run.py
 
 # How soon messages arrive over a lossy link, in virtual time; writes benches/delivery/results.json. `make delivery
-# ARGS=--kernel`: between network namespaces, where the machine allows it; writes results_kernel.json there.
-ifeq ($(ARGS),--kernel)
+# ARGS=--kernel`: between network namespaces, where the machine allows it; writes results_kernel.json there. With more
+# words (`ARGS="--kernel arrival"`), only the cases that contain one of them, and nothing is written.
+ifneq ($(filter --kernel,$(ARGS)),)
 delivery: $(VENV)/.built
-	$(BIN)/python benches/py/kernel.py delivery
+	$(BIN)/python benches/py/kernel.py delivery $(filter-out --kernel,$(ARGS))
 else
 delivery:
 	cargo bench --bench delivery
@@ -74,9 +75,9 @@ endif
 ifeq ($(ARGS),--real)
 links: $(VENV)/.wheel $(VENV)/.dev
 	$(BIN)/python benches/py/links_real.py
-else ifeq ($(ARGS),--kernel)
+else ifneq ($(filter --kernel,$(ARGS)),)
 links: $(VENV)/.built
-	$(BIN)/python benches/py/kernel.py links
+	$(BIN)/python benches/py/kernel.py links $(filter-out --kernel,$(ARGS))
 else
 links:
 	cargo bench --bench links

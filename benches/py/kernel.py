@@ -3,7 +3,8 @@ namespaces, joined by an emulated line. Virtual time can't show the effects of s
 that wake by arrival.
 
 ``kernel.py links`` writes ``benches/links/results_kernel.json``, ``kernel.py delivery`` writes
-``benches/delivery/results_kernel.json``. Both need Linux, root, ``ip`` and ``/dev/net/tun``; without them
+``benches/delivery/results_kernel.json``. With more words, only the cases that contain one of them run, and
+nothing is written. Both need Linux, root, ``ip`` and ``/dev/net/tun``; without them
 they print a sentence and succeed. Other processes on the machine disturb the figures: each row has the load.
 """
 
@@ -269,17 +270,25 @@ def send_notes(ends: str) -> None:
 # --- the tables ------------------------------------------------------------------------------------------
 
 
-def links() -> list[dict[str, Any]]:
+def wanted(case: str, words: list[str]) -> bool:
+    return not words or any(word in case for word in words)
+
+
+def links(words: list[str]) -> list[dict[str, Any]]:
     rows = []
     cases = [(line, ends, block, 1) for ends in ENDS for line in LINES for block in BLOCKS]
     cases += [(line, ends, 8 << 20, 2) for ends in ENDS[:2] for line in [(20, 40), (50, 20)]]
     for (mbit, rtt), (sender, receiver), block, flows in cases:
+        case = f"{mbit} Mbit/s, {rtt} ms, {sender} to {receiver}, {flows} x {block >> 10} KiB"
+        if not wanted(case, words):
+            continue
         runs = [transfer(mbit, rtt, sender, receiver, block, flows, seed) for seed in range(1, SEEDS + 1)]
-        seconds = statistics.median(seconds for seconds, _ in runs)
+        seconds = statistics.median(max(times) for times, _ in runs)
         row = {
-            "case": f"{mbit} Mbit/s, {rtt} ms, {sender} to {receiver}, {flows} x {block >> 10} KiB",
+            "case": case,
             "seconds": round(seconds, 3),
             "ratio": round(seconds / (flows * block * 8e-6 / mbit + rtt / 1000), 3),
+            "jain": round(statistics.median(jain(times) for times, _ in runs), 3),
             "dropped_percent": round(statistics.median(dropped for _, dropped in runs), 2),
             "most_dropped_percent": round(max(dropped for _, dropped in runs), 2),
             "load": round(os.getloadavg()[0], 1),
@@ -289,10 +298,16 @@ def links() -> list[dict[str, Any]]:
     return rows
 
 
+def jain(seconds: list[float]) -> float:
+    """Jain's index of the mean rates of equal chunks."""
+    rates = [1 / each for each in seconds]
+    return sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
+
+
 def transfer(
     mbit: int, rtt: int, sender: str, receiver: str, block: int, flows: int, seed: int
-) -> tuple[float, float]:
-    """Seconds until the last of some chunks arrived, and the percentage of packets that the queue dropped."""
+) -> tuple[list[float], float]:
+    """Seconds until each of some chunks arrived, and the percentage of packets that the queue dropped."""
     with Line(mbit, rtt, seed=seed) as line:
         server = line.run(0, "serve", receiver)
         at = time.monotonic() + 2.0 + 0.013 * seed
@@ -304,12 +319,15 @@ def transfer(
                 process.kill()
                 process.wait()
         _, back = line.finish()
-        return max(seconds), 100 * back["dropped"] / back["packets"]
+        return seconds, 100 * back["dropped"] / back["packets"]
 
 
-def delivery() -> list[dict[str, Any]]:
+def delivery(words: list[str]) -> list[dict[str, Any]]:
     rows = []
     for sender, receiver in [("ticks", "ticks"), ("thread", "ticks"), ("arrival", "arrival")]:
+        case = f"100 ms, 5 % loss, {sender} to {receiver}"
+        if not wanted(case, words):
+            continue
         latencies: list[float] = []
         sent = back = 0
         for seed in range(1, SEEDS + 1):
@@ -329,7 +347,7 @@ def delivery() -> list[dict[str, Any]]:
         latencies.sort()
         payload = MESSAGES * SEEDS * PAYLOAD
         row = {
-            "case": f"100 ms, 5 % loss, {sender} to {receiver}",
+            "case": case,
             "arrived": len(latencies),
             "p50_ms": round(1000 * latencies[len(latencies) // 2], 1),
             "p99_ms": round(1000 * latencies[len(latencies) * 99 // 100], 1),
@@ -365,16 +383,18 @@ def main() -> None:
             send_chunk(ends, int(size), float(at))
         case ["notes", ends]:
             send_notes(ends)
-        case ["links" | "delivery" as table]:
+        case ["links" | "delivery" as table, *words]:
             if (why := obstacle()) is not None:
                 print(f"Skipped, because {why}.")
                 return
-            rows = links() if table == "links" else delivery()
+            rows = links(words) if table == "links" else delivery(words)
+            if words:
+                return
             folder = Path(__file__).parent.parent / table
             folder.mkdir(exist_ok=True)
             (folder / "results_kernel.json").write_text(json.dumps(rows, indent=2) + "\n")
         case _:
-            sys.exit("usage: kernel.py links|delivery")
+            sys.exit("usage: kernel.py links|delivery [WORD...]")
 
 
 if __name__ == "__main__":

@@ -265,3 +265,28 @@ fn news_are_what_waits_for_the_application() {
     line.ends[0].poll_notification().unwrap();
     assert!(!line.ends[0].has_news());
 }
+
+/// The messages behind a lost one give the application nothing to do, so no tick acks them.
+#[test]
+fn messages_behind_a_lost_one_are_acked_at_once_and_not_resent() {
+    let mut line = Line::plain(Conditions::perfect().latency(ms(50), Duration::ZERO));
+    line.ends.iter_mut().for_each(|end| end.set_awake(true));
+    let send = |line: &mut Line, number_of: u32| {
+        line.send(0, RELIABLE, number(number_of));
+        line.flush(0);
+        line.run(ms(17));
+    };
+    // The round trip is known by then.
+    (0..60).for_each(|n| send(&mut line, n));
+    line.run(ms(200));
+    line.received(1, RELIABLE);
+    let before = line.ends[0].channel_stats(RELIABLE).resent;
+    line.links[0].set_conditions(Conditions::perfect().latency(ms(50), Duration::ZERO).loss(1.0)).unwrap();
+    send(&mut line, 60);
+    line.links[0].set_conditions(Conditions::perfect().latency(ms(50), Duration::ZERO)).unwrap();
+    (61..66).for_each(|n| send(&mut line, n));
+    line.run(ms(150));
+    assert_eq!(line.received(1, RELIABLE), Vec::from_iter(60..66));
+    let resent = line.ends[0].channel_stats(RELIABLE).resent - before;
+    assert!(resent <= 2, "the lost one in two packets, not {resent}");
+}

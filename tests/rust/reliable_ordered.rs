@@ -250,3 +250,25 @@ fn rtt_does_not_contain_the_peers_waiting() {
     let rtt = pair.ends[0].stats().rtt;
     assert!((100.0..=134.0).contains(&rtt), "{rtt}");
 }
+
+/// With a margin of milliseconds it would go a tick later.
+#[test]
+fn a_lost_message_goes_again_at_the_tick_that_should_have_its_ack() {
+    let line = Conditions::perfect().latency(ms(50), Duration::ZERO);
+    let mut pair = Pair::new(protocol(), line, 1);
+    for n in 0..60 {
+        pair.send(0, RELIABLE, number(n)).unwrap();
+        pair.tick();
+    }
+    pair.ticks(10);
+    assert_eq!(pair.take(1, RELIABLE).len(), 60);
+    pair.links[0].set_conditions(line.loss(1.0)).unwrap();
+    pair.send(0, RELIABLE, number(60)).unwrap();
+    pair.tick();
+    pair.links[0].set_conditions(line).unwrap();
+    // Six ticks until the ack would have come, and three for the way.
+    pair.ticks(8);
+    assert!(pair.take(1, RELIABLE).is_empty());
+    pair.tick();
+    assert_eq!(pair.take(1, RELIABLE), [60]);
+}

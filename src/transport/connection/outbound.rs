@@ -37,6 +37,9 @@ pub(super) struct Outbound {
     pub(super) datagram_overhead: usize,
     /// When the application queued the first message of the tick that it hasn't flushed.
     tick_open: Option<Instant>,
+    /// When the last tick was, and half of the time between it and the one before, if nothing is done between ticks.
+    ticked_at: Instant,
+    half_tick: Duration,
     /// When the last packet with all control sections went out.
     pub(super) last_sent: Option<Instant>,
     pub(super) turns: Turns,
@@ -71,6 +74,8 @@ impl Outbound {
             datagram_bits: datagram_bytes * 8,
             datagram_overhead: config.packets.overhead as usize,
             tick_open: None,
+            ticked_at: Instant::ZERO,
+            half_tick: Duration::ZERO,
             last_sent: None,
             turns: Turns::default(),
         })
@@ -135,6 +140,17 @@ impl Outbound {
     /// The application queued a message.
     pub(super) fn open_tick(&mut self, now: Instant) {
         self.tick_open.get_or_insert(now);
+    }
+
+    /// A tick sends packets. Nothing is sent between ticks unless the driver `is_awake`.
+    pub(super) fn note_tick(&mut self, now: Instant, is_awake: bool) {
+        let tick = now - core::mem::replace(&mut self.ticked_at, now);
+        self.half_tick = if !is_awake && tick <= MAX_TICK { tick / 2 } else { Duration::ZERO };
+    }
+
+    /// Half of a tick; zero where the driver is awake between ticks.
+    pub(super) fn half_tick(&self) -> Duration {
+        self.half_tick
     }
 
     /// The tick's messages are being sent.

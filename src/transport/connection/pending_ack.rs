@@ -9,9 +9,10 @@ use crate::time::Instant;
 /// that a game's own packets do. The delay is reported to the peer, so no round trip looks longer for it.
 const ACK_DELAY: Duration = Duration::from_millis(25);
 
-/// The longest wait of an ack of slices between ticks: one visit of the driver. Their sender measures the rate and the
-/// queue of the path by these acks; with one in 25 ms it overfills queues (RFC 9000 recommends one for two packets).
-const BULK_ACK_DELAY: Duration = Duration::from_millis(1);
+/// The longest wait of an ack between ticks that its sender needs soon: one visit of the driver. By acks of slices it
+/// measures the rate and the queue of the path; with one in 25 ms it overfills queues (RFC 9000 recommends one for two
+/// packets). Acks of messages behind a lost one show that, and that these needn't go again (RFC 5681 acks them at once).
+const SHORT_ACK_DELAY: Duration = Duration::from_millis(1);
 
 /// Ack at once after this many packets: as many as the ack bits of one header cover.
 const MAX_PENDING: u32 = 32;
@@ -30,8 +31,8 @@ pub(super) struct PendingAck {
     patient: Option<(u8, Duration)>,
     /// One of them has parts of a chunk, or messages that are sent again until they are acked.
     urgent: bool,
-    /// One of them has parts of a chunk.
-    bulk: bool,
+    /// One of them has parts of a chunk, or only messages that the application can't read.
+    soon: bool,
     /// The driver is awake between ticks.
     awake: bool,
     /// When the first of them came.
@@ -48,12 +49,17 @@ impl PendingAck {
         self.awake = awake;
     }
 
+    /// Whether the driver is awake between ticks.
+    pub(super) fn is_awake(&self) -> bool {
+        self.awake
+    }
+
     /// The packet that was just counted has parts of a chunk, or messages or credit of a reliable channel: messages go
-    /// again when their ack takes longer than that of a newer packet told. Its ack goes with the next tick; with `bulk`,
-    /// for parts of a chunk, also between ticks.
-    pub(super) fn hurry(&mut self, bulk: bool) {
+    /// again when their ack takes longer than that of a newer packet told. Its ack goes with the next tick; if
+    /// `soon`, also between ticks.
+    pub(super) fn hurry(&mut self, soon: bool) {
         self.urgent = true;
-        self.bulk |= bulk;
+        self.soon |= soon;
     }
 
     /// A datagram of this many bytes came.
@@ -90,7 +96,7 @@ impl PendingAck {
     /// A packet that acks everything went out.
     pub(super) fn clear(&mut self) {
         (self.packets, self.blocked_by_credit) = (0, false);
-        (self.hasty, self.urgent, self.bulk) = (false, false, false);
+        (self.hasty, self.urgent, self.soon) = (false, false, false);
     }
 
     /// Until when packets may wait for their ack although there is a tick: for a feature's next packet, or where the
@@ -122,7 +128,7 @@ impl PendingAck {
             0 => Instant::NEVER,
             _ if self.blocked_by_credit => Instant::NEVER,
             MAX_PENDING.. => Instant::ZERO,
-            _ if self.bulk => self.since + BULK_ACK_DELAY,
+            _ if self.soon => self.since + SHORT_ACK_DELAY,
             _ => self.waits_until().max(self.since + ACK_DELAY),
         }
     }

@@ -181,8 +181,15 @@ fn apply(
 ) -> Result<(), End> {
     parts.inbound.hello_received |= parts.scratch.get().packet.control.hello.is_some();
     note_pending_ack(parts, now);
+    let Packet { messages, placed, .. } = &parts.scratch.get().packet;
+    let is_reliable = |channel: u8| parts.streams.is_reliable(channel.into());
+    let may_be_held = placed.is_empty() && messages.iter().any(|it| is_reliable(it.channel));
     apply_credits(parts, now, arrival)?;
     apply_messages(parts, arrival, tables)?;
+    if may_be_held && !parts.streams.have_received() {
+        // The application can read nothing, so a driver that is woken by arrivals has no tick now.
+        parts.ledger.pending_ack.hurry(true);
+    }
     let Packet { chunk_items, slices, .. } = &mut parts.scratch.get().packet;
     if !chunk_items.is_empty() {
         let known = (parts.ledger.endpoint.acks().sent_at(ack).unwrap_or(now), ack);
