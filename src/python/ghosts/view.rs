@@ -23,7 +23,7 @@ use crate::python::errors::{GhostError, closed_error};
 use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
-use crate::replication::{Frames, Rule, WorldFrames, WorldTime};
+use crate::replication::{Frames, Rule, TickArrival, WorldFrames, WorldTime};
 use crate::store::sequence::nearest;
 use crate::timeline::{Playout, PlayoutConfig};
 
@@ -336,8 +336,8 @@ impl WorldView {
         if ::core::mem::replace(epoch, mirror.epoch()) != mirror.epoch() {
             playout.reset();
         }
-        for (tick, at) in mirror.take_received() {
-            playout.handle_arrival(tick, at);
+        for TickArrival { tick, at, lost } in mirror.take_received() {
+            playout.handle_arrival(tick, at, lost);
         }
         let played = now.and_then(|now| playout.advance(now));
         let is_played = tick.is_none();

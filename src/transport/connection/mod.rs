@@ -235,6 +235,11 @@ impl Connection {
         self.scratch.get().bodies.spares.reclaim(body);
     }
 
+    // See `Acks::is_missing`.
+    pub(crate) fn is_missing(&self, sequence: u16) -> bool {
+        self.endpoint.acks().is_missing(sequence)
+    }
+
     /// How the packets fare.
     pub fn stats(&self) -> Stats {
         self.endpoint.stats()

@@ -150,7 +150,7 @@ impl Connection {
         acked.clear();
         self.endpoint.accept(now, incoming, sampling, acked);
         if header::is_after_skip(datagram) {
-            self.endpoint.record_skipped();
+            self.endpoint.record_skipped(header.sequence.wrapping_sub(1));
         }
         self.endpoint.remember_received(self.ranges.len());
         self.ranges.record(header.sequence, self.endpoint.acks().received_window());
