@@ -2066,13 +2066,13 @@ class World:
         overhead of records and packets. The sum equals the payloads on the wire."""
     def client_bits(self, client: ClientHandle, /) -> int:
         """The bits that ghosts have sent to a connected client."""
-    def remember(self, seconds: float, *, rate: float = 60.0) -> None:
+    def remember(self, seconds: float, *, rate: float | None = None) -> None:
         """Remembers the world from now on, for :meth:`rewind`. Takes 4 bytes (8 if a value needs more than 32
         bits) for each number, ghost and tick.
 
         Args:
             seconds: how far back :meth:`rewind` may go, at most 250 ticks; 0 forgets all.
-            rate: ticks a second.
+            rate: ticks a second; None: the protocol's ``tick_rate``, or 60 if it has none.
 
         Raises:
             ValueError: naming the bound.
@@ -5192,6 +5192,7 @@ class SimulatedNetwork:
     def _replaying(drawn: bytes, epoch: int) -> SimulatedNetwork: ...
     def _advance_to(self, nanoseconds: int) -> None: ...
     def _deliver(self, sender: AddressLike, receiver: AddressLike, datagram: bytes) -> None: ...
+    def _random(self) -> int: ...
     @property
     def now(self) -> float:
         """Virtual seconds since the start."""

@@ -171,8 +171,10 @@ class Redialler(Generic[_P]):
             settings: those of :meth:`Client.connect`, ``timeout`` and ``client_id`` too.
         """
         cls._check(first_delay, max_delay, jitter, give_up_after)
-        if settings.get("client_id") is None and "network" not in settings:
-            settings["client_id"] = random.SystemRandom().getrandbits(64)
+        if settings.get("client_id") is None:
+            network = settings.get("network")
+            is_real = network is None
+            settings["client_id"] = random.SystemRandom().getrandbits(64) if is_real else network._random()
         redialler = cls.__new__(cls)
         redialler._protocol = protocol
         redialler._fetch = None

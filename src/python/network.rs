@@ -13,6 +13,7 @@ use super::errors::{os_error, value_error};
 use super::fields::{whole, within};
 use super::parts::counts;
 use super::protocol::seconds;
+use super::setup::random;
 use crate::driver::VirtualNetwork;
 use crate::netsim::NatKind;
 use crate::netsim::conditions::{
@@ -457,6 +458,11 @@ impl SimulatedNetwork {
     /// Lets a datagram arrive now, from any sender.
     fn _deliver(&self, sender: AddressLike, receiver: AddressLike, datagram: &[u8]) {
         self.0.deliver(sender.0, receiver.0, datagram);
+    }
+
+    /// A random number of 64 bits.
+    fn _random(&self) -> u64 {
+        random(&mut self.0.clone())
     }
 
     /// Virtual seconds since the start.

@@ -30,7 +30,10 @@ pub use class::{ClassError, Classes, Condition, GhostClass, HISTORY};
 pub use drawn::drawn_number;
 pub use frames::Frames;
 pub use interests::Interests;
-pub use mirror::{GhostEvent, GhostEventKind, Mirror, MirrorCounters, Named, WorldFrames, WorldTime};
+pub use mirror::{
+    GhostEvent, GhostEventKind, Mirror, MirrorCounters, Named, PacketTime, TickArrival, WorldFrames,
+    WorldTime,
+};
 pub use name::GhostName;
 pub use packet::Violation;
 pub use publisher::{ClassCosts, Costs, Publisher, PublisherConfig};

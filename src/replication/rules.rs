@@ -155,24 +155,22 @@ pub fn numbers_of(node: &Node) -> Option<usize> {
 }
 
 /// The tick from which a ghost moves to its next state. `before`, `from` and `to` are the ticks of three consecutive
-/// states, 0 if there is none; `rested` is the last tick before `to` in which it is known to have been unchanged
-/// since `from`, if any is.
+/// states, 0 if there is none; `rested` says that the ghost is known to have been unchanged until the tick before `to`.
 ///
 /// Rest isn't drawn as slow motion: the ghost stays until the tick before the next state. But if states may be
 /// missing, it moves all the time.
 #[inline]
-pub fn motion_begin(before: u32, from: u32, to: u32, rested: Option<u32>) -> u32 {
+pub fn motion_begin(before: u32, from: u32, to: u32, rested: bool) -> u32 {
     let gap = to - from;
-    if gap <= 1 {
+    if rested {
+        return to - 1;
+    }
+    if gap <= MAX_DRAWN {
         return from;
     }
     // A ghost that came every few ticks before was moving between them.
     let usual = if before > 0 && from - before <= MAX_DRAWN { from - before } else { 1 };
-    match rested {
-        Some(rested) => rested.clamp(from, to - 1),
-        None if gap <= MAX_DRAWN => from,
-        None => to - usual,
-    }
+    to - usual
 }
 
 /// An angle on a circle from `lo`.
@@ -224,13 +222,12 @@ mod tests {
 
     #[test]
     fn rests_are_not_drawn_out_and_gaps_are() {
-        assert_eq!(motion_begin(9, 10, 11, None), 10);
-        assert_eq!(motion_begin(9, 10, 100, None), 99, "a long silence is rest");
-        assert_eq!(motion_begin(9, 10, 14, None), 10, "a short one may be loss");
-        assert_eq!(motion_begin(9, 10, 14, Some(13)), 13, "unless it is known for rest");
-        assert_eq!(motion_begin(9, 10, 14, Some(12)), 12);
-        assert_eq!(motion_begin(7, 10, 100, None), 97, "one that comes every third tick");
-        assert_eq!(motion_begin(0, 10, 100, Some(99)), 99);
+        assert_eq!(motion_begin(9, 10, 11, false), 10);
+        assert_eq!(motion_begin(9, 10, 100, false), 99, "a long silence is rest");
+        assert_eq!(motion_begin(9, 10, 14, false), 10, "a short one may be loss");
+        assert_eq!(motion_begin(9, 10, 14, true), 13, "unless it is known for rest");
+        assert_eq!(motion_begin(7, 10, 100, false), 97, "one that comes every third tick");
+        assert_eq!(motion_begin(0, 10, 100, true), 99);
     }
 
     #[test]

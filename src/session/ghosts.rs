@@ -6,11 +6,18 @@
 
 use super::timing::Timing;
 use crate::endpoint::{Dial, Event, Host, PeerHandle};
-use crate::replication::{Mirror, Publisher, Violation};
+use crate::replication::{Mirror, PacketTime, Publisher, Violation};
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::{Notification, OpaqueBody, Received};
 use crate::wire::BitReader;
+
+/// When a packet with a tick arrived, and how many were lost since the packet with a tick before it.
+pub(super) fn packet_time(host: &Host, mirror: &Mirror, peer: PeerHandle, received: &Received) -> PacketTime {
+    let (at, sequence) = (received.received_at, received.packet_sequence);
+    let lost = mirror.newest_packet().map_or(0, |before| host.missing_between(peer, before, sequence));
+    PacketTime { at, sequence, lost }
+}
 
 /// An endpoint's role in ghosts.
 #[derive(Default)]
@@ -59,8 +66,7 @@ impl Ghosts {
                 host.refuse_ghosts(now, peer, &Violation::Forged.to_string(), out);
                 continue;
             };
-            let (at, sequence) = (received.received_at, received.packet_sequence);
-            match mirror.handle_packet(at, sequence, reader) {
+            match mirror.handle_packet(packet_time(host, mirror, peer, &received), reader) {
                 Ok(()) => {
                     let tick = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits).bits(16);
                     timing.note_ghosts(received.received_at, peer, tick.unwrap_or_default() as u32);

@@ -176,7 +176,8 @@ impl Session {
         }
         if self.host.time_channel().is_some() {
             let tick = self.tick();
-            self.timing.read(now, &mut self.host, tick, &mut self.payloads, out);
+            let mirror = self.ghosts.mirror();
+            self.timing.read(now, &mut self.host, tick, &mut self.payloads, mirror, out);
         }
         self.run_peers(now, out);
     }

@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
+use super::ghosts::packet_time;
 use super::peers::PeerPart;
 use crate::endpoint::{Dial, Event, Feature, Host, PeerHandle};
-use crate::replication::Publisher;
+use crate::replication::{Mirror, Publisher};
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::timeline::packet::{self, InputFault, Report};
@@ -128,13 +129,15 @@ impl Timing {
         }
     }
 
-    /// Takes payloads that arrived with a datagram. `tick` is the server's newest one.
+    /// Takes payloads that arrived with a datagram. `tick` is the server's newest one. The mirror notes the ticks of
+    /// reports, which arrive when no ghost changes too.
     pub(super) fn read(
         &mut self,
         now: Instant,
         host: &mut Host,
         tick: u32,
         payloads: &mut Vec<(PeerHandle, Received)>,
+        mut mirror: Option<&mut Mirror>,
         out: &mut Datagrams,
     ) {
         host.take_time_payloads(payloads);
@@ -143,7 +146,11 @@ impl Timing {
             let reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
             let read = match self {
                 Timing::Server(timing) => timing.read(now, host, peer, tick, reader),
-                Timing::Client(timing) => timing.read(now, host, peer, reader),
+                Timing::Client(timing) => timing.read(now, host, peer, reader).map(|report| {
+                    if let Some((report, mirror)) = report.zip(mirror.as_deref_mut()) {
+                        mirror.note_tick(packet_time(host, mirror, peer, &received), report.tick);
+                    }
+                }),
                 Timing::None => Err(InputFault::Forged),
             };
             if let Err(fault) = read {
@@ -380,21 +387,23 @@ impl ClientTiming {
         }
     }
 
+    /// Reads a report; returns it if it is from the server that is followed.
     fn read(
         &mut self,
         now: Instant,
         host: &Host,
         peer: PeerHandle,
         mut reader: BitReader<'_>,
-    ) -> Result<(), InputFault> {
+    ) -> Result<Option<Report>, InputFault> {
         if host.dialled(peer).is_none() {
             return Err(InputFault::Forged);
         }
         let report = Report::read(&mut reader)?;
-        if self.server == Some(peer) {
-            self.player.handle_report(now, &report);
+        if self.server != Some(peer) {
+            return Ok(None);
         }
-        Ok(())
+        self.player.handle_report(now, &report);
+        Ok(Some(report))
     }
 }
 

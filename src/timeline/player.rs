@@ -22,9 +22,11 @@ const MAX_WAITING: usize = 128;
 const MAX_TICK: f64 = (u32::MAX - 1) as f64;
 /// How many ticks one input may fill if the client ticks seldom; after a longer gap the ticks in between have none.
 const MAX_FILL: u32 = MAX_INPUTS as u32;
-/// A frame gets as many ticks as the frame before until it is this fraction of a tick behind the next one, so a clock
-/// that wavers at the boundary between two ticks doesn't give none to one frame and two to another.
+/// A frame gets the usual number of ticks until it is this fraction of a tick too early or too late for them, so a clock that
+/// wavers at the boundary between two ticks doesn't give none to one frame and two to another.
 const HOLD: f64 = 0.5;
+/// Shorter frames, in ticks, are never early: some of them have no tick anyway.
+const SHORT_FRAME: f64 = 0.9;
 /// Seconds between payloads that only ask for the time.
 const ASK_EVERY: f64 = 0.25;
 /// This many payloads at the beginning ask for the time in every tick.
@@ -60,8 +62,6 @@ pub struct Player {
     stamped: Option<u32>,
     /// The clock when the newest input was stamped.
     stamped_clock: f64,
-    /// How many ticks the newest input is for.
-    fill: u32,
     /// The tick, with its fraction, at which the last input was given, whether or not it was stamped.
     given: Option<f64>,
     /// The client's frame in ticks, smoothed.
@@ -98,7 +98,6 @@ impl Player {
             waiting: VecDeque::new(),
             stamped: None,
             stamped_clock: 0.0,
-            fill: 1,
             given: None,
             frame: 1.0,
             in_payload: None,
@@ -208,20 +207,20 @@ impl Player {
     fn due(&mut self, now: Instant) -> Range<u32> {
         self.advance(now);
         let Some((clock, ahead)) = self.ahead(now) else { return 0..0 };
-        let at = clock + ahead;
+        let at = (clock + ahead).min(MAX_TICK);
         let passed = at - self.given.replace(at).unwrap_or(at);
         self.frame += (passed.clamp(0.0, f64::from(MAX_FILL)) - self.frame) / 16.0;
-        let tick = at.min(MAX_TICK) as u32;
-        let (first, tick) = match self.stamped {
+        let tick = at as u32;
+        let early = if self.frame < SHORT_FRAME { 0.0 } else { HOLD };
+        let is_same = |same: &u32| (-early..1.0 + HOLD).contains(&(at - f64::from(*same)));
+        let usual = self.frame.round().max(1.0) as u32;
+        let same = self.stamped.and_then(|stamped| stamped.checked_add(usual)).filter(is_same);
+        let tick = same.unwrap_or(tick);
+        let first = match self.stamped {
             Some(stamped) if tick <= stamped => return tick..tick,
-            Some(stamped) if tick - stamped <= MAX_FILL => {
-                let same = stamped + self.fill;
-                let is_same = (0.0..1.0 + HOLD).contains(&(at - f64::from(same)));
-                (stamped + 1, if is_same { same } else { tick })
-            }
-            _ => (tick, tick),
+            Some(stamped) if tick - stamped <= MAX_FILL => stamped + 1,
+            _ => tick,
         };
-        self.fill = tick + 1 - first;
         self.stamped_clock = clock;
         first..tick + 1
     }

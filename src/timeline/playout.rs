@@ -6,9 +6,10 @@
 //! and Schulzrinne, Adaptive Playout Mechanisms, 1994), by a quantile instead of mean and deviation, and with its speed
 //! changed instead of its silences.
 //!
-//! Promises: time never runs back. Its speed is within [`PlayoutConfig::max_speed`] of the server's, but where it stands because
-//! what comes next has not arrived, and where it goes on in and after a silence. It is never nearer to what arrives than a tick. Refuses
-//! nothing: ticks in any order and at any time are taken, or too old to matter.
+//! Promises: time never runs back. Its speed is within [`PlayoutConfig::max_speed`] of the server's, except where it stands because
+//! the next tick has not arrived, and except in rests, in which nothing that is shown changes. It is never nearer to what arrives than
+//! a tick. A tick without a packet counts as late only if packets were lost. Refuses nothing: ticks in any order and at any time are
+//! taken, or too old to matter.
 
 use std::collections::VecDeque;
 
@@ -16,6 +17,9 @@ use crate::time::{Duration, Instant};
 
 /// How many arrivals count: about four seconds at 60 ticks a second, so that 1 in 100 is more than one.
 const KEPT: usize = 256;
+
+/// For how many seconds they count, in a world that is mostly at rest.
+const KEPT_SECONDS: f64 = 10.0;
 
 /// How many arrivals, and over which time, determine the length of a tick.
 const MIN_ARRIVALS: usize = 8;
@@ -31,11 +35,14 @@ const JUMP_AFTER: f64 = 0.5;
 /// Over how many seconds an error is corrected, if the speed allows it.
 const CATCH_UP: f64 = 0.5;
 
-/// More missing ticks than this in a row were not lost: there was nothing to send, or no connection.
-const MAX_MISSED: u32 = 6;
+/// More lost ticks in a row than this don't count as late: there was no connection.
+const MAX_LOST: u32 = 6;
 
 /// After this much silence nothing counts as late: the server has nothing to send.
 const SILENT_AFTER: f64 = 0.25;
+
+/// A fraction of a tick that is a rounding error.
+const ROUNDING: f64 = 1e-6;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlayoutConfig {
@@ -67,8 +74,10 @@ impl Default for PlayoutConfig {
 #[derive(Clone, Debug)]
 pub struct Playout {
     config: PlayoutConfig,
-    /// Ticks by number, and when they or later ones arrived.
+    /// Ticks by number, and when they or later ones arrived. The ticks that are left out were rests, except before `failed`.
     arrivals: VecDeque<(u32, Instant)>,
+    /// The newest tick before which too many were lost to count as late.
+    failed: u32,
     newest: u32,
     newest_at: Instant,
     period: f64,
@@ -80,6 +89,8 @@ pub struct Playout {
     /// How many times it jumped, and for how many seconds it stood.
     jumps: u64,
     stood: f64,
+    /// For how many seconds it has waited for the next tick.
+    waited: f64,
 }
 
 impl Playout {
@@ -87,6 +98,7 @@ impl Playout {
         Playout {
             config,
             arrivals: VecDeque::new(),
+            failed: 0,
             newest: 0,
             newest_at: Instant::ZERO,
             period: config.period,
@@ -95,6 +107,7 @@ impl Playout {
             shown: None,
             jumps: 0,
             stood: 0.0,
+            waited: 0.0,
         }
     }
 
@@ -112,8 +125,9 @@ impl Playout {
         *self = Playout::new(self.config);
     }
 
-    /// Data of a server tick arrived.
-    pub fn handle_arrival(&mut self, tick: u32, now: Instant) {
+    /// A packet of a server tick arrived; so many were lost since the one before.
+    pub fn handle_arrival(&mut self, tick: u32, now: Instant, lost: u32) {
+        let mut first = tick;
         match self.arrivals.back() {
             // A later tick has already replaced this one.
             Some((newest, _)) if tick <= *newest => return,
@@ -126,19 +140,27 @@ impl Playout {
             }
             // Lost ticks count as arriving with the next one.
             Some((newest, _)) => {
-                let missed = (tick - newest - 1).min(MAX_MISSED);
-                if missed < MAX_MISSED {
-                    self.arrivals.extend((tick - missed..tick).map(|tick| (tick, now)));
+                first = tick - lost.min(tick - newest - 1);
+                if tick - first < MAX_LOST {
+                    self.arrivals.extend((first..tick).map(|tick| (tick, now)));
+                } else {
+                    self.failed = tick;
                 }
             }
             None => {}
         }
         self.arrivals.push_back((tick, now));
-        while self.arrivals.len() > KEPT {
+        let is_old = |front: &(u32, Instant)| now.since(front.1).as_secs_f64() > KEPT_SECONDS;
+        while self.arrivals.len() > KEPT
+            || self.arrivals.len() > MIN_ARRIVALS && self.arrivals.front().is_some_and(is_old)
+        {
             self.arrivals.pop_front();
         }
         (self.newest, self.newest_at) = (tick, now);
         self.measure();
+        // It would have waited for a rest until the tick before the one that was late.
+        let late = (self.target(now) - f64::from(first) + 1.0) * self.period;
+        self.stood += core::mem::take(&mut self.waited).min(late.max(0.0));
     }
 
     /// Measures the length of a tick, and how late ticks arrive.
@@ -189,23 +211,37 @@ impl Playout {
         } else if passed >= JUMP_AFTER {
             // Nothing was drawn meanwhile.
             target.max(before)
-        } else if is_silent && before >= f64::from(self.newest) && self.config.extrapolation <= 0.0 {
-            // All that moved has been shown to its end, so nobody sees that time makes up for having waited.
-            target.max(before)
         } else {
             let max = self.config.max_speed;
             let speed =
                 if error < -2.0 * JUMP_AFTER { 0.0 } else { 1.0 + (error / CATCH_UP).clamp(-max, max) };
-            before + passed / self.period * speed
+            (before + passed / self.period * speed).max(target.min(self.rest_end(before, is_silent)))
         };
+        // Frames locked to the ticks would show each change a frame later for a rounding error.
+        let tick = if (tick - tick.round()).abs() < ROUNDING { tick.round() } else { tick };
         // Waits for what hasn't arrived, unless the server is silent.
         let bound = f64::from(self.newest) + self.config.extrapolation.max(0.0) / self.period;
         let bounded = if is_silent { tick } else { tick.min(bound) }.max(before);
         if bounded == before && tick > before {
-            self.stood += passed;
+            self.waited += passed;
         }
         self.shown = Some((bounded, now));
         Some(bounded)
+    }
+
+    /// The tick until which nothing changes that is shown at this tick: nobody sees how fast time passes until then.
+    fn rest_end(&self, tick: f64, is_silent: bool) -> f64 {
+        // What has a velocity moves on.
+        if self.config.extrapolation > 0.0 {
+            return tick;
+        }
+        let next = self.arrivals.partition_point(|(other, _)| f64::from(*other) <= tick);
+        match self.arrivals.get(next) {
+            Some((next, _)) if *next == self.failed => tick,
+            Some((next, _)) => f64::from(*next) - 1.0,
+            None if is_silent => f64::MAX,
+            None => f64::from(self.newest),
+        }
     }
 
     /// The tick that should be shown.

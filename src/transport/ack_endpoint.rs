@@ -267,8 +267,8 @@ impl<T: Default> AckEndpoint<T> {
     }
 
     // See `Acks::record_skipped`.
-    pub(super) fn record_skipped(&mut self) {
-        self.acks.record_skipped();
+    pub(super) fn record_skipped(&mut self, sequence: u16) {
+        self.acks.record_skipped(sequence);
     }
 
     /// Whether a payload of this many bytes goes in one datagram.

@@ -210,6 +210,26 @@ def test_what_is_remembered_is_said_first() -> None:
         assert past.arrays(Tank).living == 1
 
 
+def test_the_past_has_owners_and_the_tick_rate_of_the_protocol() -> None:
+    protocol = tw.Protocol(id=1, messages=[Chat], ghosts=[Tank], tick_rate=20)
+    _, server, _ = connected_pair(protocol, seed=1)
+    (player,) = server.clients
+    server.world.remember(0.5)
+    tanks = [server.world.spawn(Tank, owner=owner) for owner in (player, None, player)]
+    for _ in range(30):
+        with server.tick():
+            pass
+    server.world.despawn(tanks[2])
+    with server.tick():
+        pass
+    tick = server.world.tick
+    with server.world.rewind_to(tick - 5) as past:
+        assert not past.clamped
+        assert past.arrays(Tank).owners.tolist()[:3] == [player.number, 2**64 - 1, 2**64 - 1]
+    with server.world.rewind_to(tick - 12) as past:
+        assert past.clamped == "too old"
+
+
 def test_memory_is_that_of_the_time_that_is_remembered() -> None:
     scene = Scene(seconds=0.5)
     rows = scene.world.spawn_rows(Tank, 1000)

@@ -123,6 +123,17 @@ def test_the_first_dial_is_tried_again_too() -> None:
     assert names(game.run(8))[-1] == "Connected"
 
 
+def test_all_attempts_have_one_client_id_in_virtual_time_too() -> None:
+    game = Game(client_id=None)
+    game.run(1)
+    first = game.server.clients[0].id
+    game.server.close()
+    game.run(4)
+    server = game.world.server(game.server.address)
+    assert names(game.run(8))[-1] == "Connected"
+    assert server.clients[0].id == first
+
+
 def kicked(game: Game) -> None:
     game.server.disconnect(game.server.clients[0], reason="banned")
 

@@ -122,6 +122,69 @@ def test_what_rested_is_not_drawn_out_over_the_rest() -> None:
     assert shown == pytest.approx([0, 0, 5, 10, 10])
 
 
+@tw.ghost
+class Beacon:
+    count: tw.u32 = 0
+
+
+@tw.message
+class Keys:
+    x: tw.i8 = 0
+
+
+def lateness(acts: int, period: int, line: tw.Conditions, has_inputs: bool) -> tuple[list[float], float]:
+    """The ticks from each change to its display, sorted, and the seconds for which the view stood."""
+    timing = {"inputs": Keys, "tick_rate": 60} if has_inputs else {}
+    scene = Shown(tw.Protocol(id=1, messages=[Chat], ghosts=[Beacon], **timing), line, 5)
+    beacon, turn, newest, changed, late = scene.world.spawn(Beacon), 0, 0, [0], list[float]()
+    for turn in range(2400):
+        with scene.client.tick():
+            if has_inputs:
+                scene.client.send_input(Keys(1))
+        for seen in scene.client.world.view().objects(Beacon):
+            late += [turn - at for at in changed[newest + 1 : seen.count + 1] if turn > 500]
+            newest = seen.count
+        with scene.server.tick():
+            if turn % period < acts:
+                beacon.count += 1
+                changed.append(turn)
+        scene.network.advance(1 / 60)
+    return sorted(late), scene.client.world.view().stood
+
+
+PATTERNS = [(10, 20), (1, 10), (5, 10), (1, 5), (1, 2), (1, 20), (40, 90)]
+
+
+@pytest.mark.parametrize("has_inputs", [True, False])
+def test_rests_leave_no_view_late(has_inputs: bool) -> None:
+    """Silence is no lateness: the packets say of which ticks they are, and whether any was lost."""
+    clean, bad = tw.Conditions(latency=0.05), tw.Conditions(latency=0.1, jitter=0.03, loss=0.05)
+    (moving, _), (bad_moving, _) = (lateness(1, 1, line, has_inputs) for line in (clean, bad))
+    for acts, period in PATTERNS:
+        late, stood = lateness(acts, period, clean, has_inputs)
+        assert late[-1] <= moving[-1] + 1, (acts, period)
+        assert stood < 0.05
+        late, stood = lateness(acts, period, bad, has_inputs)
+        assert late[len(late) // 2] <= bad_moving[len(bad_moving) // 2] + 1, (acts, period)
+        assert stood < 0.4
+
+
+def test_views_have_the_owners_of_the_world() -> None:
+    scene = Scene()
+    mine = scene.world.spawn(Tank, owner=scene.player)
+    other = scene.world.spawn(Tank)
+    scene.run(0.5)
+    assert scene.client.world.view().arrays(Tank).owners[:2].tolist() == [True, False]
+    scene.world.set_owner(other, scene.player)
+    scene.world.despawn(mine)
+    seen = []
+    for _ in range(10):
+        arrays = scene.tick().arrays(Tank)
+        seen.append((arrays.rows.tolist(), arrays.owners[arrays.rows].tolist()))
+    assert ([0, 1], [True, True]) in seen, "shown until the tick of its end"
+    assert seen[-1] == ([1], [True])
+
+
 def test_ghosts_come_and_go_in_their_ticks() -> None:
     scene = Scene()
     scene.run(0.3)

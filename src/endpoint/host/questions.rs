@@ -4,8 +4,12 @@ use super::Host;
 use crate::endpoint::handle::PeerHandle;
 use crate::endpoint::stats::{ConnectionCounters, PeerStats};
 use crate::netcode;
+use crate::store::sequence::distance;
 use crate::transport::chunks::ChunkCounters;
 use crate::transport::{ChannelStats, PacketCounters, PacketStats};
+
+/// How many packets before one are checked for losses: more than any loss that matters to what is shown.
+const MAX_CHECKED: i32 = 64;
 
 impl Host {
     /// Whether a peer is connected.
@@ -32,6 +36,14 @@ impl Host {
     pub fn stats(&self, peer: PeerHandle) -> Option<(PacketStats, PacketCounters)> {
         let connection = &self.peers.live(peer)?.connection;
         Some((connection.stats(), connection.counters()))
+    }
+
+    /// How many packets of a peer between these two haven't arrived, among the last 64.
+    pub fn missing_between(&self, peer: PeerHandle, before: u16, sequence: u16) -> u32 {
+        let between = (distance(sequence, before) - 1).min(MAX_CHECKED);
+        let Some(peer) = self.peers.live(peer) else { return 0 };
+        let is_missing = |ago: &i32| peer.connection.is_missing(sequence.wrapping_sub(*ago as u16));
+        (1..=between).filter(is_missing).count() as u32
     }
 
     /// A peer's statistics, now or at the end of its connection: kept until its last event is taken, and for a

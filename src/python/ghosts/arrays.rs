@@ -93,7 +93,7 @@ impl GhostArrays {
     /// for none; on a client whether it owns the row.
     #[getter]
     fn owners<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let format = if self.0.is_servers() { c"Q" } else { c"?" };
+        let format = if self.0.owners.size() == size_of::<u64>() { c"Q" } else { c"?" };
         self.view(py, &self.0.owners, false, (format, None))
     }
 

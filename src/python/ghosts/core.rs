@@ -130,6 +130,11 @@ pub(super) fn client_bits(state: &mut State, client: PeerHandle) -> u64 {
     publisher(state).map_or(0, |publisher| publisher.peer_bits(client))
 }
 
+/// The protocol's ticks a second, if it has a tick rate.
+pub(super) fn tick_rate(state: &mut State) -> Option<u32> {
+    state.carrier.session.host().protocol().time().map(|time| time.rate)
+}
+
 /// Sets how many ticks of the world are remembered.
 pub(super) fn remember(state: &mut State, ticks: u32) {
     if let Some(publisher) = publisher(state) {

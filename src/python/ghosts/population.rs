@@ -68,7 +68,7 @@ impl Population {
         let each = classes.iter().enumerate().map(|(index, (class, properties))| {
             (class, properties, made.iter().find(|(place, _)| *place == index).map(|(_, class)| class))
         });
-        Population::as_seen(py, each, server, false, Links::new(references, key))
+        Population::as_seen(py, each, server, None, Links::new(references, key))
     }
 
     /// The same classes without ghosts, to show another time in.
@@ -77,22 +77,24 @@ impl Population {
             py,
             self.classes.iter().map(|rows| (&rows.class, &rows.properties, Some(rows.made()))),
             None,
-            true,
+            Some(self.classes.first().map_or(1, |rows| rows.owners.size())),
             Links::of_view(&self.links),
         )
     }
 
+    /// `view_owners` are the bytes of an owner in the world that a view shows; None: it is no view.
     fn as_seen<'a>(
         py: Python<'_>,
         classes: impl Iterator<Item = (&'a Py<PyType>, &'a Py<Properties>, Option<&'a Py<PyType>>)>,
         server: Option<Weak<Shared<State>>>,
-        is_view: bool,
+        view_owners: Option<usize>,
         links: Arc<Links>,
     ) -> PyResult<Self> {
         let side = if server.is_some() { "server" } else { "client" };
         let each = classes.enumerate().map(|(index, (class, properties, made))| {
             let made = made.map(|class| class.bind(py));
-            GhostRows::new(index, class.bind(py), properties.bind(py), server.clone(), made, is_view, &links)
+            let (class, properties) = (class.bind(py), properties.bind(py));
+            GhostRows::new(index, class, properties, server.clone(), made, view_owners, &links)
         });
         let classes: Vec<_> = each.collect::<PyResult<_>>()?;
         links.set_classes(&classes);

@@ -42,7 +42,7 @@ pub(in crate::python) struct GhostRows {
     columns: Box<[Arc<Memory>]>,
     /// A byte a row: 1 while it lives.
     pub(super) alive: Arc<Memory>,
-    /// On a server the number of the owning client; on a client 1 if that client owns the row.
+    /// On a server, and in its past, the number of the owning client; on a client 1 if that client owns the row.
     pub(super) owners: Arc<Memory>,
     /// One more than the highest row ever used.
     count: AtomicUsize,
@@ -100,7 +100,7 @@ impl GhostRows {
         properties: &Bound<'_, Properties>,
         server: Option<Weak<Shared<State>>>,
         made: Option<&Bound<'_, PyType>>,
-        is_view: bool,
+        view_owners: Option<usize>,
         links: &Arc<Links>,
     ) -> PyResult<Arc<Self>> {
         let made = made.unwrap_or(class);
@@ -112,7 +112,7 @@ impl GhostRows {
         let columns: Box<[_]> = columns.collect();
         let received = if server.is_some() { &[][..] } else { &*columns };
         let received = received.iter().map(|memory| vec![0; memory.size() * capacity]).collect();
-        let owner_size = if server.is_some() { size_of::<u64>() } else { 1 };
+        let owner_size = view_owners.unwrap_or(if server.is_some() { size_of::<u64>() } else { 1 });
         Ok(Arc::new(GhostRows {
             index,
             class: class.clone().unbind(),
@@ -127,7 +127,7 @@ impl GhostRows {
             written: AtomicU64::new(0),
             grown: AtomicBool::new(false),
             server,
-            is_view,
+            is_view: view_owners.is_some(),
             links: links.clone(),
             held: Mutex::default(),
             received: Mutex::new(received),
@@ -350,6 +350,23 @@ impl GhostRows {
                 self.keep_body(row, property, value.clone());
             }
         }
+    }
+
+    /// Copies the owners of the world's rows. The rows of `gone` belong to a ghost that the world no longer has: they
+    /// keep their owner on a client, and have none on a server.
+    pub(super) fn copy_owners(&self, world: &GhostRows, rows: usize, gone: impl Fn(usize) -> bool) {
+        let size = self.owners.size();
+        let (mut owners, mut before) = (Vec::new(), Vec::new());
+        world.owners.copy_to(&mut owners, rows);
+        self.owners.copy_to(&mut before, rows);
+        for (row, (owner, before)) in owners.chunks_mut(size).zip(before.chunks(size)).enumerate() {
+            match gone(row) {
+                false => {}
+                true if size == size_of::<u64>() => owner.copy_from_slice(&NOBODY.to_ne_bytes()),
+                true => owner.copy_from_slice(before),
+            }
+        }
+        self.owners.write(0, &owners);
     }
 
     /// Marks a row as living.

@@ -23,7 +23,7 @@ use crate::python::errors::{GhostError, closed_error};
 use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
-use crate::replication::{Frames, Rule, WorldFrames, WorldTime};
+use crate::replication::{Frames, Rule, TickArrival, WorldFrames, WorldTime};
 use crate::store::sequence::nearest;
 use crate::timeline::{Playout, PlayoutConfig};
 
@@ -336,8 +336,8 @@ impl WorldView {
         if ::core::mem::replace(epoch, mirror.epoch()) != mirror.epoch() {
             playout.reset();
         }
-        for (tick, at) in mirror.take_received() {
-            playout.handle_arrival(tick, at);
+        for TickArrival { tick, at, lost } in mirror.take_received() {
+            playout.handle_arrival(tick, at, lost);
         }
         let played = now.and_then(|now| playout.advance(now));
         let is_played = tick.is_none();
@@ -375,18 +375,25 @@ impl WorldView {
         });
     }
 
-    /// Updates the rows to those that exist now.
+    /// Updates the rows to those that exist now, with their owners.
     pub(super) fn show_alive(&self, py: Python<'_>) {
-        for rows in &self.population.classes {
+        for (rows, world) in self.population.classes.iter().zip(&self.world.classes) {
             let alive = {
                 let shown = lock(&self.shown);
-                match &shown.source {
-                    ViewSource::Client { frames: Some(frames), .. } => {
-                        frames.class(rows.index).alive().to_vec()
-                    }
-                    ViewSource::Client { frames: None, .. } => Vec::new(),
-                    ViewSource::Past { frames, .. } => frames[rows.index].alive().to_vec(),
-                }
+                let (frames, is_gone): (_, Box<dyn Fn(usize) -> bool>) = match &shown.source {
+                    ViewSource::Client { frames: None, .. } => continue,
+                    ViewSource::Client { frames: Some(frames), .. } => (
+                        frames.class(rows.index),
+                        Box::new(|row| frames.is_of_one_gone(rows.index, row as u32)),
+                    ),
+                    ViewSource::Past { frames, same, .. } => (
+                        &frames[rows.index],
+                        Box::new(|row| !same[rows.index].get(row).is_some_and(|same| *same)),
+                    ),
+                };
+                let alive = frames.alive().to_vec();
+                rows.copy_owners(world, alive.len(), is_gone);
+                alive
             };
             rows.show(py, &alive);
         }

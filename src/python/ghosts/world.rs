@@ -33,6 +33,9 @@ use crate::python::state::State;
 use crate::python::time;
 use crate::replication::{MAX_PAST, Relevancy};
 
+/// Ticks a second of a protocol without a tick rate.
+const DEFAULT_RATE: f64 = 60.0;
+
 /// A server's ghosts: objects that are spawned here appear at its clients. It is
 /// :attr:`Server.world`.
 #[pyclass(frozen, module = "tickwire")]
@@ -427,12 +430,16 @@ impl World {
     ///
     /// Args:
     ///     seconds: how far back :meth:`rewind` may go, at most 250 ticks; 0 forgets all.
-    ///     rate: ticks a second.
+    ///     rate: ticks a second; None: the protocol's ``tick_rate``, or 60 if it has none.
     ///
     /// Raises:
     ///     ValueError: naming the bound.
-    #[pyo3(signature = (seconds, *, rate = 60.0))]
-    fn remember(&self, seconds: f64, rate: f64) -> PyResult<()> {
+    #[pyo3(signature = (seconds, *, rate = None))]
+    fn remember(&self, seconds: f64, rate: Option<f64>) -> PyResult<()> {
+        let rate = match rate {
+            Some(rate) => rate,
+            None => self.with(|state| core::tick_rate(state))?.map_or(DEFAULT_RATE, f64::from),
+        };
         let ticks = (seconds * rate).ceil();
         let most = f64::from(MAX_PAST);
         if !(rate.is_finite() && rate > 0.0 && (0.0..=most).contains(&ticks)) {

@@ -26,6 +26,7 @@ pub use self::events::{GhostEvent, GhostEventKind};
 use self::ghosts::{Against, Ghosts, Outcome};
 pub use self::names::Named;
 use self::received::ReceivedTicks;
+pub use self::received::{PacketTime, TickArrival};
 use self::source::Plain;
 use self::staged::{Staged, StagedOp};
 pub use self::view::{WorldFrames, WorldTime};

@@ -1,7 +1,7 @@
 //! When each tick arrived, and between which of them nothing was lost.
 //!
-//! A ghost without a record in a tick was at rest, if all of that tick arrived. Losses show in the sequences of
-//! packets: between two consecutive ones there was none.
+//! A ghost without a record in a tick was at rest, if all of that tick arrived. Losses show in the sequence numbers of
+//! packets.
 
 use std::collections::VecDeque;
 
@@ -14,77 +14,90 @@ const KEPT: usize = 256;
 /// How many arrivals wait for the view; the oldest make room.
 const WAITING: usize = 256;
 
+/// A packet of the server that carries its tick, with or without ghosts.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketTime {
+    pub at: Instant,
+    pub sequence: u16,
+    /// How many packets between it and the one before it haven't arrived.
+    pub lost: u32,
+}
+
+/// A tick of the server that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TickArrival {
+    pub tick: u32,
+    pub at: Instant,
+    /// How many packets between it and the arrival before it were lost.
+    pub lost: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    /// In 32 bits.
+    sequence: u32,
+    tick: u32,
+    /// No packet was lost between the one before and this one.
+    is_next: bool,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct ReceivedTicks {
-    /// Sequence, in 32 bits, and tick of each, by rising sequence.
-    packets: VecDeque<(u32, u32)>,
-    waiting: VecDeque<(u32, Instant)>,
-    /// The newest tick that came in more than one packet.
-    divided: u32,
+    /// By rising sequence number.
+    packets: VecDeque<Packet>,
+    waiting: VecDeque<TickArrival>,
 }
 
 impl ReceivedTicks {
     /// Notes a packet of a tick.
-    pub(super) fn push(&mut self, now: Instant, sequence: u16, tick: u32) {
+    pub(super) fn push(&mut self, time: PacketTime, tick: u32) {
+        let PacketTime { at, sequence, lost } = time;
+        // So that those before the first stay above 0.
+        let first = (1 << 16) + u32::from(sequence);
+        let newest = self.packets.back();
+        let Some(sequence) = newest.map_or(Some(first), |newest| nearest(sequence, newest.sequence)) else {
+            return;
+        };
+        let place = self.packets.partition_point(|other| other.sequence < sequence);
+        if self.packets.get(place).is_some_and(|other| other.sequence == sequence) {
+            return;
+        }
         if self.waiting.len() == WAITING {
             self.waiting.pop_front();
         }
-        self.waiting.push_back((tick, now));
-        // So that those before the first stay above 0.
-        let first = (1 << 16) + u32::from(sequence);
-        let Some(sequence) =
-            self.packets.back().map_or(Some(first), |(newest, _)| nearest(sequence, *newest))
-        else {
-            return;
-        };
-        let place = self.packets.partition_point(|(other, _)| *other < sequence);
-        if self.packets.get(place).is_some_and(|(other, _)| *other == sequence) {
-            return;
-        }
-        let beside = [place.checked_sub(1), Some(place)].map(|at| at.and_then(|at| self.packets.get(at)));
-        if beside.into_iter().flatten().any(|(_, other)| *other == tick) {
-            self.divided = self.divided.max(tick);
-        }
-        self.packets.insert(place, (sequence, tick));
+        self.waiting.push_back(TickArrival { tick, at, lost });
+        let is_next = lost == 0 && place == self.packets.len();
+        self.packets.insert(place, Packet { sequence, tick, is_next });
         if self.packets.len() > KEPT {
             self.packets.pop_front();
         }
     }
 
-    /// Ticks and when they arrived, since it was last asked.
-    pub(super) fn take(&mut self) -> impl Iterator<Item = (u32, Instant)> {
+    /// The sequence number of the newest packet.
+    pub(super) fn newest(&self) -> Option<u16> {
+        self.packets.back().map(|newest| newest.sequence as u16)
+    }
+
+    /// The ticks that arrived since the last call.
+    pub(super) fn take(&mut self) -> impl Iterator<Item = TickArrival> {
         self.waiting.drain(..)
     }
 
-    /// The last tick before this one that arrived completely, with nothing lost since. Ghosts without a record were
-    /// unchanged then.
-    pub(super) fn rested(&self, tick: u32) -> Option<u32> {
-        let first = self.packets.partition_point(|(_, other)| *other < tick);
-        let is_tight = |index: usize| {
-            let pair = Some(index).zip(index.checked_sub(1));
-            pair.and_then(|(b, a)| Some((self.packets.get(b)?.0, self.packets.get(a)?.0)))
-                .is_some_and(|(b, a)| b - a == 1)
-        };
-        if self.packets.get(first)?.1 != tick {
-            return None;
-        }
-        let rested = self.packets.get(first.checked_sub(1)?)?.1;
-        // The server skips sequences at times, to find peers that ack what was never sent. With one packet per tick,
-        // consecutive ticks show that only such a number is missing.
-        if self.divided.saturating_add(KEPT as u32) < tick {
-            return (is_tight(first) || rested + 1 == tick).then_some(rested);
-        }
-        if !is_tight(first) {
-            return None;
-        }
-        let mut index = first - 1;
-        while self.packets[index].1 == rested {
-            if !is_tight(index) {
-                return None;
-            }
-            index -= 1;
-        }
-        Some(rested)
+    /// Whether all of the tick before this one is known to have arrived. Ghosts without a record were unchanged then.
+    pub(super) fn rested(&self, tick: u32) -> bool {
+        let first_of = |tick| self.packets.partition_point(|other| other.tick < tick);
+        let tick_at = |index: usize| self.packets.get(index).map(|packet| packet.tick);
+        let first = first_of(tick);
+        let Some(before) = first.checked_sub(1).and_then(tick_at) else { return false };
+        // If nothing was sent in the tick before, nothing of it can be missing.
+        let begin = if before + 1 < tick { first } else { first_of(before) };
+        tick_at(first) == Some(tick) && (begin..=first).all(|index| self.is_tight(index))
+    }
+
+    /// Whether nothing was lost between a packet and the one before it.
+    fn is_tight(&self, index: usize) -> bool {
+        let pair = index.checked_sub(1).map(|before| (self.packets[before], self.packets[index]));
+        pair.is_some_and(|(a, b)| b.is_next || b.sequence - a.sequence == 1)
     }
 }
 
@@ -92,15 +105,18 @@ impl ReceivedTicks {
 mod tests {
     use super::*;
 
+    fn packet(sequence: u16, lost: u32) -> PacketTime {
+        PacketTime { at: Instant::ZERO, sequence, lost }
+    }
+
     #[test]
-    fn a_sequence_that_is_left_out_is_no_loss_where_ticks_are_one_packet() {
+    fn packets_without_a_tick_hide_no_rest() {
         let mut received = ReceivedTicks::default();
-        for (sequence, tick) in [(1, 1000), (2, 1001), (4, 1002), (6, 1004), (7, 1007)] {
-            received.push(Instant::ZERO, sequence, tick);
+        for (sequence, lost, tick) in [(1, 0, 10), (5, 0, 14), (9, 1, 18)] {
+            received.push(packet(sequence, lost), tick);
         }
-        assert_eq!(received.rested(1002), Some(1001));
-        assert_eq!(received.rested(1004), None, "that was a tick");
-        assert_eq!(received.rested(1007), Some(1004));
+        assert!(received.rested(14), "all packets between arrived");
+        assert!(!received.rested(18), "one was lost");
     }
 
     #[test]
@@ -109,18 +125,18 @@ mod tests {
         for (sequence, tick) in
             [(65_534, 10), (65_535, 11), (0, 12), (2, 14), (3, 15), (4, 15), (5, 16), (6, 20)]
         {
-            received.push(Instant::ZERO, sequence, tick);
+            received.push(packet(sequence, 1), tick);
         }
-        assert_eq!(received.rested(11), None, "what was before is not known");
-        assert_eq!(received.rested(12), Some(11));
-        assert_eq!(received.rested(1000), None);
-        assert_eq!(received.rested(14), None, "one was lost");
-        assert_eq!(received.rested(15), None, "one of the tick before may have been lost");
-        assert_eq!(received.rested(16), Some(15));
-        assert_eq!(received.rested(20), Some(16), "nothing was sent meanwhile");
-        assert_eq!(received.rested(19), None);
-        received.push(Instant::ZERO, 1, 13);
-        assert_eq!(received.rested(14), Some(13));
+        assert!(!received.rested(11), "what was before is not known");
+        assert!(received.rested(12));
+        assert!(!received.rested(1000));
+        assert!(!received.rested(14), "one was lost");
+        assert!(!received.rested(15), "one of the tick before may have been lost");
+        assert!(received.rested(16));
+        assert!(received.rested(20), "nothing was sent meanwhile");
+        assert!(!received.rested(19));
+        received.push(packet(1, 0), 13);
+        assert!(received.rested(14));
         assert_eq!(received.take().count(), 9);
         assert_eq!(received.take().count(), 0);
     }

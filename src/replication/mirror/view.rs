@@ -11,9 +11,9 @@ use super::super::packet::Violation;
 use super::super::rules::motion_begin;
 use super::Mirror;
 use super::ghosts::Ghosts;
-use super::received::ReceivedTicks;
+use super::received::{PacketTime, ReceivedTicks, TickArrival};
 use super::states::PAGE;
-use crate::time::Instant;
+use crate::store::sequence::nearest;
 use crate::wire::BitReader;
 
 /// For how many ticks a ghost that is gone may still be shown.
@@ -71,19 +71,28 @@ impl WorldFrames {
 }
 
 impl Mirror {
-    /// Reads a packet: as [`Mirror::handle_payload`], and notes when it came and after which.
+    /// Reads a packet of ghosts: as [`Mirror::handle_payload`], and notes when it arrived and after which.
     ///
     /// # Errors
     /// How it breaks the protocol.
-    pub fn handle_packet(
-        &mut self,
-        now: Instant,
-        sequence: u16,
-        reader: BitReader<'_>,
-    ) -> Result<(), Violation> {
+    pub fn handle_packet(&mut self, time: PacketTime, reader: BitReader<'_>) -> Result<(), Violation> {
         self.handle_payload(reader)?;
-        self.received.push(now, sequence, self.last);
+        self.received.push(time, self.last);
         Ok(())
+    }
+
+    /// Notes a packet for a tick with these low bits that may have no ghosts: if it has none, no ghost changed.
+    pub fn note_tick(&mut self, time: PacketTime, low: u16) {
+        // Before the first ghosts there is nothing to show.
+        if let Some(tick) = nearest(low, self.tick).filter(|_| self.tick > 0) {
+            self.tick = self.tick.max(tick);
+            self.received.push(time, tick);
+        }
+    }
+
+    /// The sequence number of the newest packet that had a tick.
+    pub fn newest_packet(&self) -> Option<u16> {
+        self.received.newest()
     }
 
     /// A different number for each server whose world this is.
@@ -91,8 +100,8 @@ impl Mirror {
         self.epoch
     }
 
-    /// Ticks of the server and when they arrived, since it was last asked; the last 256 of them.
-    pub fn take_received(&mut self) -> impl Iterator<Item = (u32, Instant)> {
+    /// The ticks that arrived since the last call; the last 256 of them.
+    pub fn take_received(&mut self) -> impl Iterator<Item = TickArrival> {
         self.received.take()
     }
 
@@ -143,7 +152,7 @@ impl ClassFrames {
         for row in self.borrowed.drain(..) {
             self.frames.hide(row);
         }
-        let mut rest = Rest { received, spread: time.spread, known: [(0, None); 4] };
+        let mut rest = Rest { received, spread: time.spread, known: [(0, false); 4] };
         let ClassFrames { frames, versions, words, .. } = self;
         for (page_at, version) in versions.iter_mut().enumerate() {
             let first = page_at * PAGE;
@@ -202,7 +211,7 @@ impl ClassFrames {
 struct Rest<'a> {
     received: &'a ReceivedTicks,
     spread: u32,
-    known: [(u32, Option<u32>); 4],
+    known: [(u32, bool); 4],
 }
 
 impl Rest<'_> {
@@ -218,7 +227,7 @@ impl Rest<'_> {
         Segment { from, to: Some(to), begin }
     }
 
-    fn rested(&mut self, tick: u32) -> Option<u32> {
+    fn rested(&mut self, tick: u32) -> bool {
         let known = &mut self.known[tick as usize % 4];
         if known.0 != tick {
             *known = (tick, self.received.rested(tick));

@@ -100,7 +100,7 @@ fn segment(before: u32, from: u32, to: u32) -> Segment {
     if to == 0 {
         return Segment { from, to: None, begin: from };
     }
-    Segment { from, to: Some(to), begin: motion_begin(before, from, to, Some(to - 1)) }
+    Segment { from, to: Some(to), begin: motion_begin(before, from, to, true) }
 }
 
 #[cfg(test)]

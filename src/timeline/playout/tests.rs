@@ -6,8 +6,15 @@ const STEP: u64 = 1_000_000_000 / 60;
 /// A link of 100 +- 30 ms with a loss, and a game with its own frame rate.
 struct Scene {
     rng: Rng,
+    /// Nanoseconds between the shortest and the longest way.
+    jitter: u64,
     playout: Playout,
-    on_its_way: Vec<(Instant, u32)>,
+    /// Arrival, tick and sequence number.
+    on_its_way: Vec<(Instant, u32, usize)>,
+    /// By sequence number.
+    arrived: Vec<bool>,
+    ticks_arrived: Vec<u32>,
+    newest: usize,
     now: u64,
     next_tick: u64,
     ticks: u32,
@@ -18,8 +25,12 @@ impl Scene {
     fn new(seed: u64, config: PlayoutConfig) -> Self {
         Scene {
             rng: Rng::seeded(seed),
+            jitter: 60_000_000,
             playout: Playout::new(config),
             on_its_way: Vec::new(),
+            arrived: Vec::new(),
+            ticks_arrived: Vec::new(),
+            newest: 0,
             now: 0,
             next_tick: 0,
             ticks: 70_000,
@@ -28,22 +39,42 @@ impl Scene {
     }
 
     fn run(&mut self, seconds: f64, tick: u64, frame: u64, loss: f64) {
+        self.run_with(seconds, (tick, frame), loss, |_| true);
+    }
+
+    /// The ticks that are sent are chosen by their numbers.
+    fn run_with(
+        &mut self,
+        seconds: f64,
+        (tick, frame): (u64, u64),
+        loss: f64,
+        is_sent: impl Fn(u32) -> bool,
+    ) {
         let until = self.now + (seconds * 1e9) as u64;
         while self.now < until {
             while self.next_tick <= self.now {
-                if !self.rng.chance(loss) {
-                    let way = 70_000_000 + self.rng.below(60_000_000);
-                    self.on_its_way.push((Instant::from_nanos(self.next_tick + way), self.ticks));
+                if is_sent(self.ticks) {
+                    if !self.rng.chance(loss) {
+                        let way = 100_000_000 - self.jitter / 2 + self.rng.below(self.jitter + 1);
+                        let at = Instant::from_nanos(self.next_tick + way);
+                        self.on_its_way.push((at, self.ticks, self.arrived.len()));
+                    }
+                    self.arrived.push(false);
                 }
                 self.ticks += 1;
                 self.next_tick += tick;
             }
             let now = Instant::from_nanos(self.now);
-            let mut come: Vec<_> = self.on_its_way.iter().copied().filter(|(at, _)| *at <= now).collect();
-            self.on_its_way.retain(|(at, _)| *at > now);
+            let mut come: Vec<_> = self.on_its_way.iter().copied().filter(|(at, ..)| *at <= now).collect();
+            self.on_its_way.retain(|(at, ..)| *at > now);
             come.sort_unstable();
-            for (at, tick) in come {
-                self.playout.handle_arrival(tick, at);
+            for (at, tick, sequence) in come {
+                let between = self.newest + 1..sequence.max(self.newest + 1);
+                let lost = self.arrived[between].iter().filter(|arrived| !**arrived).count();
+                self.arrived[sequence] = true;
+                self.ticks_arrived.push(tick);
+                self.newest = self.newest.max(sequence);
+                self.playout.handle_arrival(tick, at, lost as u32);
             }
             self.shown.extend(self.playout.advance(now));
             self.now += frame;
@@ -86,7 +117,7 @@ fn on_a_good_line_the_delay_is_one_tick_and_little_more() {
     let mut playout = Playout::new(PlayoutConfig::default());
     let mut delays = Vec::new();
     for tick in 0..600 {
-        playout.handle_arrival(100 + tick, Instant::from_nanos(u64::from(tick) * STEP));
+        playout.handle_arrival(100 + tick, Instant::from_nanos(u64::from(tick) * STEP), 0);
         playout.advance(Instant::from_nanos(u64::from(tick) * STEP));
         delays.push(playout.delay());
     }
@@ -115,7 +146,7 @@ fn it_waits_for_what_is_late_and_goes_on_after_a_silence() {
     assert!(scene.shown.last().is_some_and(|shown| *shown <= newest + 9.0));
     scene.run(2.0, STEP, STEP, 0.0);
     // 3 s of silence: ticks go on, and nothing has to be sent.
-    scene.run(3.0, STEP, STEP, 1.0);
+    scene.run_with(3.0, (STEP, STEP), 0.0, |_| false);
     scene.run(1.0, STEP, STEP, 0.0);
     assert!(scene.steps().all(|step| step >= 0.0));
     let behind = f64::from(scene.ticks) - scene.shown.last().unwrap();
@@ -127,13 +158,39 @@ fn rests_of_the_whole_world_leave_no_delay_behind() {
     let mut scene = Scene::new(7, PlayoutConfig::default());
     for _ in 0..20 {
         scene.run(1.0, STEP, STEP, 0.0);
-        // Nothing changes for a while: ticks aren't sent.
-        scene.run(0.6, STEP, STEP, 1.0);
+        scene.run_with(0.6, (STEP, STEP), 0.0, |_| false);
     }
     scene.run(0.5, STEP, STEP, 0.0);
     assert!(scene.steps().all(|step| step >= 0.0), "never back");
     let delay = scene.playout.delay();
     assert!(delay < 0.1, "{delay}");
+}
+
+#[test]
+fn rests_of_any_pattern_are_not_lateness() {
+    for (moves, of) in [(1, 1), (10, 20), (1, 10), (5, 10), (1, 5), (1, 2), (1, 20), (40, 90)] {
+        let late = |jitter: u64, loss: f64| {
+            let mut scene = Scene::new(9, PlayoutConfig::default());
+            scene.jitter = jitter;
+            scene.run_with(20.0, (STEP, STEP), loss, |tick| tick % of < moves);
+            let settled = scene.shown.len();
+            scene.run_with(60.0, (STEP, STEP), loss, |tick| tick % of < moves);
+            assert!(scene.steps().all(|step| step >= 0.0), "never back");
+            assert!(scene.playout.stood().as_secs_f64() < 0.01 * 80.0, "{:?}", scene.playout.stood());
+            // How many ticks after it was sent a change is shown, if it wasn't lost.
+            let sent = |frame: usize| scene.ticks - (scene.shown.len() - frame) as u32;
+            let late = (settled..scene.shown.len()).flat_map(|frame| {
+                let [before, shown] = [frame - 1, frame].map(|frame| scene.shown[frame] as u32);
+                let changes = (before + 1..=shown).filter(|tick| scene.ticks_arrived.contains(tick));
+                changes.map(move |tick| sent(frame) - tick)
+            });
+            late.max().unwrap()
+        };
+        let clean = late(0, 0.0);
+        assert!(clean <= 8, "{moves} of {of}: {clean} ticks, 6 of them on the way");
+        let bad = late(60_000_000, 0.05);
+        assert!(bad <= 11, "{moves} of {of}: {bad} ticks");
+    }
 }
 
 #[test]
@@ -158,7 +215,7 @@ fn anything_is_taken() {
     for _ in 0..5000 {
         let tick = if rng.chance(0.5) { rng.next_u64() as u32 } else { rng.below(100) as u32 };
         let now = Instant::from_nanos(rng.below(10_000_000_000));
-        playout.handle_arrival(tick, now);
+        playout.handle_arrival(tick, now, rng.below(100) as u32);
         let shown = playout.advance(now);
         assert!(shown.is_some_and(f64::is_finite));
     }

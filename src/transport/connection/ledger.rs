@@ -127,7 +127,7 @@ impl Ledger {
         let sequence = incoming.sequence();
         self.endpoint.accept(now, incoming, sampling, acked);
         if is_after_skip {
-            self.endpoint.record_skipped();
+            self.endpoint.record_skipped(sequence.wrapping_sub(1));
         }
         self.endpoint.remember_received(self.ranges.len());
         self.ranges.record(sequence, self.endpoint.acks().received_window());

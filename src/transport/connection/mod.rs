@@ -263,6 +263,11 @@ impl Connection {
         self.parts.ledger.endpoint.acks().packets_lost()
     }
 
+    // See `Acks::is_missing`.
+    pub(crate) fn is_missing(&self, sequence: u16) -> bool {
+        self.parts.ledger.endpoint.acks().is_missing(sequence)
+    }
+
     /// How the packets fare.
     pub fn stats(&self) -> Stats {
         self.parts.ledger.endpoint.stats()

@@ -167,6 +167,8 @@ pub struct Acks<T = ()> {
     /// Bit n is set if the packet n before the newest of the window was received: the ack bits of each header.
     received_bits: u32,
     newest_received: Option<u16>,
+    /// The number that the peer left out last.
+    skipped: Option<u16>,
     /// The acks of the newest header: the next ones repeat most of them.
     heard: (u16, u32),
     loss_bound: LossBound,
@@ -212,6 +214,7 @@ impl<T: Default> Acks<T> {
             received: SequenceSet::new(config.received_window),
             received_bits: 0,
             newest_received: None,
+            skipped: None,
             heard: (0, 0),
             loss_bound: config.loss_bound,
             reordering: config.early_loss.then(Reordering::default),
@@ -401,8 +404,9 @@ impl<T: Default> Acks<T> {
         self.counters.received += 1;
     }
 
-    /// The number before that of a packet received was left out by the peer: it isn't missing.
-    pub(in crate::transport) fn record_skipped(&mut self) {
+    /// A number was left out by the peer: it isn't missing.
+    pub(in crate::transport) fn record_skipped(&mut self, sequence: u16) {
+        self.skipped = Some(sequence);
         self.recent.peer_sent.add(-1.0);
     }
 
@@ -587,6 +591,11 @@ impl<T: Default> Acks<T> {
     /// The newest packet received.
     pub fn newest_received(&self) -> Option<u16> {
         self.newest_received
+    }
+
+    /// Whether a packet of the peer, older than the newest one, hasn't arrived; true for those older than the window.
+    pub(in crate::transport) fn is_missing(&self, sequence: u16) -> bool {
+        !self.received.contains(sequence) && self.skipped != Some(sequence)
     }
 
     /// The smoothed RTT, or `None` before the first sample.

@@ -37,11 +37,14 @@ class Inputs(Feature):
             player.client.set_inputs(redundancy=rng.randint(2, 4), delay=rng.choice([0, 0, 2]))
         if rng.random() < 0.05:
             player.notes["x"] = rng.choice([-100, 0, 100])
-        presses = self.game.is_acting and is_settled and rng.random() < 0.1
+        # Two presses in one tick are one, so each waits until the one before has its tick.
+        waits = link.notes.get("press waits", False)
+        presses = self.game.is_acting and is_settled and rng.random() < 0.1 and not waits
         keys = Keys(player.notes.get("x", 0) if self.game.is_acting else 0, presses)
         link.notes["presses"] = link.notes.get("presses", 0) + presses
         send = self.game.on["prediction"].send if "prediction" in self.game.on else self.send
         ticks = send(player, keys)
+        link.notes["press waits"] = not ticks and (presses or waits)
         ratio = self.game.tick_rate / player.rate
         if is_settled and self.game.is_perfect and not floor(ratio) <= len(ticks) <= ceil(ratio):
             raise Violation(f"hitch: a frame of {player} gave {len(ticks)} inputs, not {ratio:g}")

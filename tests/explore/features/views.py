@@ -44,7 +44,7 @@ class Views(Feature):
     def judge(self, player: Player, count: int, note: Any) -> None:
         """A change is shown a tick after it came, or two."""
         newest, note["count"] = note.get("count", count), count
-        if count > newest and player.settled(4) and self.game.is_perfect and "inputs" in self.game.on:
+        if count > newest and player.settled(4) and self.game.is_perfect:
             late = self.game.network.now - self.changed[newest + 1] - self.game.latency
             bound = 2 / self.game.tick_rate + 2 / player.rate + 0.002
             if late > bound:

@@ -1,21 +1,24 @@
 //! A server's part in one client's inputs and a client's part in its server's time, with payloads that the fuzzer forges or
-//! passes on, loses and alters: each tick gets its input once, as it came first, and time never runs back.
+//! passes on, loses and alters: each tick gets its input once, as it came first, each press runs once, and time never runs back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use tickwire::time::{Duration, Instant};
 use tickwire::timeline::packet::{Report, read_inputs};
 use tickwire::timeline::referee::TickTime;
 use tickwire::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig, Referee};
-use tickwire::wire::{BitReader, BitSink, BitWriter, Kind, Schema};
+use tickwire::wire::{BitReader, BitSink, BitWriter, Encoded, Kind, Schema};
 
 use super::input::Input;
 
 static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| {
-    let fields = [("number", Kind::Bits { bits: 16 }), ("flag", Kind::Bool)];
+    let fields = [("number", Kind::Bits { bits: 16 }), ("press", Kind::Press)];
     Arc::new(Schema::new(fields).unwrap())
 });
+
+/// The offset of the press in a row.
+static PRESS: LazyLock<usize> = LazyLock::new(|| SCHEMA.presses()[0]);
 
 const RATE: f64 = 60.0;
 const CONFIG: PlayerConfig =
@@ -32,6 +35,11 @@ struct Scene {
     down: Vec<Vec<u8>>,
     /// Bodies that the server took, by tick: the first one must stay.
     first: BTreeMap<u32, Vec<u8>>,
+    /// Ticks that have run and whose input has arrived.
+    done: BTreeSet<u32>,
+    /// Whether a press waits on the server for the next tick with an input, and on the client for the next stamp.
+    server_press: bool,
+    client_press: bool,
     number: u64,
     stamped: u32,
     shown: f64,
@@ -50,6 +58,9 @@ pub fn run(data: &[u8]) {
         up: Vec::new(),
         down: Vec::new(),
         first: BTreeMap::new(),
+        done: BTreeSet::new(),
+        server_press: false,
+        client_press: false,
         number: 0,
         stamped: 0,
         shown: 0.0,
@@ -57,8 +68,8 @@ pub fn run(data: &[u8]) {
     while !input.is_empty() {
         let op = input.u8();
         match op & 7 {
-            0 | 1 => scene.tick(),
-            2 | 3 => scene.play(op >> 3 & 1 == 1),
+            0 | 1 => scene.tick(if op >> 3 == 31 { 3 } else { 1 }),
+            2 | 3 => scene.play(op >> 3 & 1 == 1, op >> 4 & 1 == 1),
             4 => scene.deliver_up(usize::from(op >> 3)),
             5 => scene.deliver_down(usize::from(op >> 3)),
             6 => scene.alter(&mut input),
@@ -70,21 +81,32 @@ pub fn run(data: &[u8]) {
 }
 
 impl Scene {
-    /// A tick of the server: takes the tick's input, and reports what has arrived.
-    fn tick(&mut self) {
+    /// A tick of the server, perhaps after skipped ones: takes the tick's input, and reports what has arrived.
+    fn tick(&mut self, ticks: u32) {
         self.now += Duration::from_millis(16);
-        self.time.tick = self.time.tick.saturating_add(1).min(u32::MAX - 1);
+        self.time.tick = self.time.tick.saturating_add(ticks).min(u32::MAX - 1);
         if self.time.tick <= self.referee.inputs().last() {
             return;
         }
         self.time.taken_at = self.now;
-        let (tick, first) = (self.time.tick, self.first.remove(&self.time.tick));
+        let (tick, mut first) = (self.time.tick, self.first.remove(&self.time.tick));
+        let later = self.first.split_off(&tick);
+        let skipped = core::mem::replace(&mut self.first, later);
+        self.server_press |= skipped.values().any(|body| body[*PRESS] != 0);
+        self.done.extend(skipped.keys().copied().chain(first.is_some().then_some(tick)));
         let taken = self.referee.buffer().take(tick);
+        if let Some(body) = taken.input {
+            let own = first.as_ref().is_some_and(|first| first[*PRESS] != 0);
+            let waited = core::mem::take(&mut self.server_press);
+            assert_eq!(body[*PRESS] != 0, own || waited, "the press of {tick}");
+            if let Some(first) = &mut first {
+                first[*PRESS] = body[*PRESS];
+            }
+        }
         match taken.state {
             InputState::Here => assert_eq!(taken.input, first.as_deref(), "the first that came for {tick}"),
             _ => assert!(first.is_none(), "what came for {tick} was lost"),
         }
-        self.first = self.first.split_off(&tick);
         if self.referee.has_news() {
             let mut writer = BitWriter::new();
             self.referee.report(self.now, &self.time, Some(tick)).write(&mut writer);
@@ -93,17 +115,22 @@ impl Scene {
     }
 
     /// A frame of the client.
-    fn play(&mut self, sees: bool) {
+    fn play(&mut self, sees: bool, presses: bool) {
         if sees {
             self.player.see(u64::from(self.time.tick) << 8 | 3);
         }
         let mut writer = BitWriter::new();
         self.number += 1;
-        write_input(&mut writer, self.number);
+        writer.bits(self.number & 0xFFFF, 16);
+        writer.bool(presses);
+        self.client_press |= presses;
         let ticks = self.player.stamp(self.now, &writer.encoded());
         if !ticks.is_empty() {
             assert!(ticks.start > self.stamped || self.stamped == 0, "a tick has one input");
             self.stamped = ticks.end - 1;
+            let pressed: Vec<bool> = self.player.newest(ticks.len()).map(has_press).collect();
+            assert_eq!(pressed[0], core::mem::take(&mut self.client_press), "the first tick has the press");
+            assert!(pressed[1..].iter().all(|press| !press), "no other tick has it");
         }
         let mut writer = BitWriter::new();
         if self.player.write(self.now, 2_000, &mut writer).is_some() {
@@ -163,9 +190,19 @@ impl Scene {
                 && tick - self.referee.inputs().last() <= 128
             {
                 self.first.entry(tick).or_insert_with(|| bodies[start..*end].to_vec());
+            } else if let Some(tick) = head.checked_sub(age)
+                && self.is_first_late(tick)
+            {
+                self.server_press |= bodies[start + *PRESS] != 0;
             }
             start = *end;
         }
+    }
+
+    /// Whether an input for a tick that has run is the first for it.
+    fn is_first_late(&mut self, tick: u32) -> bool {
+        let last = self.referee.inputs().last();
+        tick <= last && last - tick < 128 && self.done.insert(tick)
     }
 
     /// The client takes what its server says.
@@ -189,10 +226,10 @@ impl Scene {
     }
 }
 
-/// An input's bits.
-fn write_input(writer: &mut BitWriter, number: u64) {
-    writer.bits(number & 0xFFFF, 16);
-    writer.bool(number & 1 == 1);
+fn has_press(input: &Encoded) -> bool {
+    let mut body = Vec::new();
+    SCHEMA.read(&mut BitReader::new(input.bytes()), &mut body).unwrap();
+    body[*PRESS] != 0
 }
 
 fn push(payloads: &mut Vec<Vec<u8>>, payload: &[u8]) {
