@@ -131,7 +131,6 @@ from tickwire._core import (
     vec3,
     wide_text,
 )
-from tickwire.accounts import client_id
 from tickwire.calls import ClientCall, Direction, Request, ServerCall, call, to_all, to_client, to_server
 from tickwire.connection import (
     AddressLike,
@@ -207,10 +206,11 @@ from tickwire.loop import loop
 from tickwire.message import BlockMessage, Message, MessageFactory, message
 from tickwire.redial import Redialler, TokenSource
 from tickwire.references import Ref
-from tickwire.resolve import resolve
 from tickwire.ticks import ticks
 
 if TYPE_CHECKING:
+    from tickwire._resolve import resolve
+    from tickwire.accounts import client_id
     from tickwire.lan import LanAnnouncement, LanGame, LanSearch, find_lan
     from tickwire.lockstep import Lockstep, Recording, RecordingError
     from tickwire.migration import HostChanged, Migrating
@@ -241,6 +241,8 @@ _LAZY = {
     "Puller": "pulls",
     "PullError": "pulls",
     "PullHook": "pulls",
+    "client_id": "accounts",
+    "resolve": "_resolve",
 }
 
 logging.getLogger("tickwire").addHandler(UnconfiguredLog())

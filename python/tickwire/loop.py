@@ -9,14 +9,16 @@ import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, ClassVar, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, overload
 
 from tickwire._core import Client, ClientHandle, Inbox, Peer, Player, Server
 from tickwire.checks import check_number, encoded
 from tickwire.connection import Event, PeerEvent, Reconnecting
-from tickwire.health import Health, check_health
 from tickwire.redial import Redialler
 from tickwire.ticks import check_rate, warn_of_event_loop
+
+if TYPE_CHECKING:
+    from tickwire.health import Health
 
 __all__ = ["loop"]
 
@@ -135,9 +137,18 @@ def loop(
     """
     goodbye = Goodbye(endpoint, linger, reason)
     check_rate(ticks_per_second, "ticks_per_second")
-    address = check_health(health)
     warn_of_event_loop("loop")
-    return _loop(endpoint, ticks_per_second, goodbye, Health(address, ticks_per_second) if address else None)
+    return _loop(endpoint, ticks_per_second, goodbye, _health(health, ticks_per_second))
+
+
+def _health(given: HealthLike, rate: float) -> Health | None:
+    if given is None:
+        return None
+    # Imported here because only servers under an orchestrator need its sockets and selectors.
+    from tickwire.health import Health, check_health
+
+    address = check_health(given)
+    return Health(address, rate) if address else None
 
 
 def check_endpoint(endpoint: object) -> None:
