@@ -260,8 +260,8 @@ impl Line {
         }
         let act = self.act.0;
         for flow in &mut self.flows {
-            for end in 0..2 {
-                let hz = act[end] % BY_ARRIVAL;
+            for (end, act) in act.into_iter().enumerate() {
+                let hz = act % BY_ARRIVAL;
                 let due = hz > 0 && tick(hz, 7 * end as u64 + flow.phase);
                 if due {
                     let late = if self.tick_jitter > 0 {
@@ -272,8 +272,8 @@ impl Line {
                     flow.late[end] = Some(Instant::from_nanos(self.now.as_nanos() + late));
                 }
                 let late = flow.late[end].take_if(|at| *at <= self.now).is_some();
-                flow.ticks[end] = act[end] == 0 || late;
-                flow.acts[end] = flow.ticks[end] || act[end] >= BY_ARRIVAL && flow.due[end] <= self.now;
+                flow.ticks[end] = act == 0 || late;
+                flow.acts[end] = flow.ticks[end] || act >= BY_ARRIVAL && flow.due[end] <= self.now;
             }
         }
         for direction in 0..2 {

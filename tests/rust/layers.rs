@@ -172,7 +172,9 @@ const EXCEPTIONS: &[(&str, &[(&str, &str)])] = &[
         &[("assembly", "mod"), ("incoming", "mod"), ("offer_pace", "mod"), ("outgoing", "mod")],
     ),
     ("transport/congestion", &[("adaptive", "mod"), ("binary", "mod"), ("fixed", "mod"), ("startup", "mod")]),
-    ("transport/connection", &[("builder", "mod"), ("yojimbo", "mod")]),
+    ("transport/connection", &[("framing", "native"), ("framing", "yojimbo"), ("outbound", "mod")]),
+    ("transport/connection/native", &[("slices", "mod")]),
+    ("session", &[("ghosts", "timing")]),
     ("transport/protocol", &[("cost", "mod"), ("yojimbo", "mod")]),
     (
         "transport/stream",

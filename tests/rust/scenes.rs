@@ -184,7 +184,7 @@ pub(crate) fn two_together(seed: u64) -> Vec<Row> {
             let counters = line.links[0].counters();
             let dropped = 100.0 * counters.queue_dropped as f64 / counters.sent as f64;
             let took = [line.took(0), line.took(1)];
-            let ideal = 2.0 * (8 << 20) as f64 * 8e-6 / mbit + rtt / 1e3;
+            let ideal = 2.0 * f64::from(8 << 20) * 8e-6 / mbit + rtt / 1e3;
             let last = took[0].max(took[1]);
             let figures = vec![
                 ("first s", took[0].min(took[1])),

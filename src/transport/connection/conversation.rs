@@ -89,9 +89,12 @@ impl Conversation {
     pub(super) fn resend_timer(&self) -> ResendTimer {
         let not_before = if self.outbound.has_queue() { self.ledger.acked_at() } else { Instant::ZERO };
         // A message that is due before the middle of two ticks goes with the first of them: an ack takes whole ticks, and
-        // a margin of milliseconds would cost one more.
-        let timeout = self.ledger.endpoint.acks().resend_timeout().saturating_sub(self.outbound.half_tick());
-        ResendTimer { timeout, not_before }
+        // a margin of milliseconds would cost one more. Never at once: it would go twice in one packet.
+        let timeout = self.ledger.endpoint.acks().resend_timeout();
+        ResendTimer {
+            timeout: timeout.saturating_sub(self.outbound.half_tick()).max(timeout / 2),
+            not_before,
+        }
     }
 
     /// Sends the packet in the scratch memory's writer, and records its contents.

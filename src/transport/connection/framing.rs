@@ -83,17 +83,26 @@ pub(super) trait Framing: Debug + Send + Sync {
     }
 }
 
-/// The framing of a protocol's connections, with the settings of its packets and the seed by which numbers are skipped.
+/// A framing with the settings that it asks for.
+pub(super) struct Opened {
+    pub(super) framing: Box<dyn Framing>,
+    pub(super) packets: AckEndpointConfig,
+    /// The seed by which packet numbers are skipped, if any are.
+    pub(super) skip_seed: Option<u64>,
+}
+
+/// The framing of a protocol's connections.
 ///
 /// # Errors
 /// When a packet has no room for the largest message of a channel.
-pub(super) fn open(
-    config: &ConnectionConfig,
-    protocol: &Protocol,
-) -> Result<(Box<dyn Framing>, AckEndpointConfig, Option<u64>), ConfigError> {
+pub(super) fn open(config: &ConnectionConfig, protocol: &Protocol) -> Result<Opened, ConfigError> {
     if let Some(yojimbo) = protocol.yojimbo() {
         // The protocol ensures that every message fits.
-        return Ok((Box::<yojimbo::Yojimbo>::default(), yojimbo.packets(&config.packets), None));
+        return Ok(Opened {
+            framing: Box::<yojimbo::Yojimbo>::default(),
+            packets: yojimbo.packets(&config.packets),
+            skip_seed: None,
+        });
     }
     let largest = protocol.channels().iter().map(|channel| channel.max_message_bytes).max().unwrap_or(0);
     let bytes = config.packets.max_packet_size;
@@ -103,5 +112,9 @@ pub(super) fn open(
         bytes,
         "at least 1024 above max_message_bytes of each channel",
     )?;
-    Ok((Box::<native::Native>::default(), config.packets.clone(), config.skip_seed))
+    Ok(Opened {
+        framing: Box::<native::Native>::default(),
+        packets: config.packets.clone(),
+        skip_seed: config.skip_seed,
+    })
 }

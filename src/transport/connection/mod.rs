@@ -47,7 +47,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use self::conversation::Conversation;
-use self::framing::Framing;
+use self::framing::{Framing, Opened};
 use self::record::notification;
 use super::ack_endpoint::EndpointCounters;
 use super::direct_tables::DirectTables;
@@ -86,7 +86,7 @@ impl Connection {
     ///
     /// When a setting is out of its bounds.
     pub fn new(config: &ConnectionConfig, protocol: Arc<Protocol>) -> Result<Self, ConfigError> {
-        let (framing, packets, skip_seed) = framing::open(config, &protocol)?;
+        let Opened { framing, packets, skip_seed } = framing::open(config, &protocol)?;
         Ok(Connection { parts: Conversation::new(config, &packets, protocol, skip_seed)?, framing })
     }
 

@@ -336,7 +336,7 @@ impl<const BEGINNING: usize> Machine for Transfer<BEGINNING> {
             }
             Action::Accept(chunk) => self.accept(chunk),
             Action::Reject(chunk) => {
-                assert!(self.ends[1].chunks_mut().reject(chunk as u16, Rejection::Cancelled))
+                assert!(self.ends[1].chunks_mut().reject(chunk as u16, Rejection::Cancelled));
             }
             Action::Pause(end) => self.pause(end),
             Action::Disconnect => {
