@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import tickwire as tw
+from tickwire import articles
 
 PAGE = (Path(__file__).parents[2] / "docs" / "parts.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.M | re.S)
@@ -17,7 +18,14 @@ PARTS = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (\[`.*?) \|", PAGE, re.M
 def test_the_page_has_an_example_for_every_part() -> None:
     assert len(PARTS) >= 11
     code = "".join(BLOCKS)
-    assert [name for name in PARTS if f"tw.{name}" not in code and name != "sequence_less"] == []
+    shown = set(re.findall(r"\b(?:tw|articles)\.(\w+)", code))
+    assert set(PARTS) - shown == {"sequence_less"}
+
+
+def test_the_module_of_the_parts_has_all_of_them() -> None:
+    games_too = {"Address", "ConnectToken"}
+    assert set(PARTS) - games_too <= set(articles.__all__)
+    assert all(getattr(articles, name) is getattr(tw, name) for name in articles.__all__)
 
 
 @pytest.mark.parametrize("name", PARTS)
