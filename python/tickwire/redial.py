@@ -173,8 +173,7 @@ class Redialler(Generic[_P]):
         cls._check(first_delay, max_delay, jitter, give_up_after)
         if settings.get("client_id") is None:
             network = settings.get("network")
-            is_real = network is None
-            settings["client_id"] = random.SystemRandom().getrandbits(64) if is_real else network._random()
+            settings["client_id"] = network._random() if network else random.SystemRandom().getrandbits(64)
         redialler = cls.__new__(cls)
         redialler._protocol = protocol
         redialler._fetch = None

@@ -38,6 +38,8 @@ const VIEW_BITS: u32 = 24;
 const COUNT_BITS: u32 = 5;
 const TICK_BITS: u32 = 16;
 const BUSY_BITS: u32 = 6;
+/// Changed this many ticks ago, or longer.
+pub const MAX_CHANGED: u8 = 255;
 /// This long or longer, or for an unknown time.
 pub const MAX_BUSY: u8 = 63;
 const ECHO_BITS: u32 = 3;

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use super::clock::ServerClock;
 use super::lead::{InputLead, LeadConfig};
-use super::packet::{HEADER_BITS, InputHeader, MAX_BUSY, MAX_HELD, MAX_INPUTS, Report, write_inputs};
+use super::packet::{
+    HEADER_BITS, InputHeader, MAX_BUSY, MAX_CHANGED, MAX_HELD, MAX_INPUTS, Report, write_inputs,
+};
 use super::presses::Presses;
 use crate::store::sequence::nearest;
 use crate::time::Instant;
@@ -27,6 +29,8 @@ const MAX_FILL: u32 = MAX_INPUTS as u32;
 const HOLD: f64 = 0.5;
 /// Shorter frames, in ticks, are never early: some of them have no tick anyway.
 const SHORT_FRAME: f64 = 0.9;
+/// This many ticks after a change of a ghost its owner has it, whatever was lost.
+const ARRIVED_AFTER: u32 = 2 * MAX_CHANGED as u32;
 /// Seconds between payloads that only ask for the time.
 const ASK_EVERY: f64 = 0.25;
 /// This many payloads at the beginning ask for the time in every tick.
@@ -168,9 +172,11 @@ impl Player {
         self.server_tick
     }
 
-    /// Like [`Player::server_tick`], with the tick of the last change to anything the client owns.
+    /// Like [`Player::server_tick`], with the tick of the last change to anything the client owns; 0 if that is so long ago
+    /// that the change has arrived.
     pub fn owned_changes(&self) -> Option<(u32, u32)> {
-        self.server_tick.map(|tick| (tick, self.changed))
+        let tick = self.server_tick?;
+        Some((tick, if tick - self.changed > ARRIVED_AFTER { 0 } else { self.changed }))
     }
 
     /// The newest tick whose input the server has acked.
@@ -326,8 +332,15 @@ impl Player {
         };
         let Some(tick) = tick else { return };
         if self.server_tick.is_none_or(|known| known < tick) {
+            let last = tick.saturating_sub(u32::from(report.changed));
+            // The report says no more than that the last change is that old or older. If the report before is younger, it knew
+            // the change.
+            let is_known =
+                report.changed == MAX_CHANGED && self.server_tick.is_some_and(|known| last <= known);
+            if !is_known {
+                self.changed = last;
+            }
             self.server_tick = Some(tick);
-            self.changed = tick.saturating_sub(u32::from(report.changed));
         }
         let near = self.stamped.unwrap_or(tick);
         if let Some(newest) = report.newest.and_then(|low| nearest(low, near))
@@ -365,6 +378,25 @@ impl Player {
 mod tests {
     use super::*;
     use crate::wire::BitSink;
+
+    #[test]
+    fn the_last_change_is_known_however_long_ago_it_was() {
+        let lead = LeadConfig { min: 0.0, max: 60.0, redundancy: 3 };
+        let mut player = Player::new(60.0, PlayerConfig { delay: 0, lead }, None);
+        let mut report = |tick: u32, changed: u8| {
+            let low = tick as u16;
+            let report = Report { tick: low, high: Some((tick >> 16) as u16), changed, ..Report::default() };
+            player.handle_report(Instant::from_millis(u64::from(tick)), &report);
+            player.owned_changes()
+        };
+        assert_eq!(report(1_000, 10), Some((1_000, 990)));
+        assert_eq!(report(1_200, 210), Some((1_200, 990)));
+        assert_eq!(report(1_400, 255), Some((1_400, 990)), "the report before knew it");
+        assert_eq!(report(2_000, 255), Some((2_000, 1_745)), "it may have changed after the report before");
+        assert_eq!(report(2_250, 255), Some((2_250, 1_745)));
+        assert_eq!(report(2_256, 255), Some((2_256, 0)), "whatever changed has arrived");
+        assert_eq!(report(2_300, 1), Some((2_300, 2_299)));
+    }
 
     #[test]
     fn a_server_at_the_last_of_all_ticks_is_followed_without_overflow() {

@@ -41,8 +41,8 @@ const MAX_LOST: u32 = 6;
 /// After this much silence nothing counts as late: the server has nothing to send.
 const SILENT_AFTER: f64 = 0.25;
 
-/// A fraction of a tick that is a rounding error.
-const ROUNDING: f64 = 1e-6;
+/// A fraction of a tick that nobody sees, and that the measurements may be off by.
+const ROUNDING: f64 = 0.01;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlayoutConfig {
@@ -217,7 +217,7 @@ impl Playout {
                 if error < -2.0 * JUMP_AFTER { 0.0 } else { 1.0 + (error / CATCH_UP).clamp(-max, max) };
             (before + passed / self.period * speed).max(target.min(self.rest_end(before, is_silent)))
         };
-        // Frames locked to the ticks would show each change a frame later for a rounding error.
+        // If frames are locked to the ticks, the smallest error would show each change a frame later.
         let tick = if (tick - tick.round()).abs() < ROUNDING { tick.round() } else { tick };
         // Waits for what hasn't arrived, unless the server is silent.
         let bound = f64::from(self.newest) + self.config.extrapolation.max(0.0) / self.period;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::input_buffer::{InputBuffer, InputState, MissingPolicy};
-use super::packet::{InputHeader, MAX_BUSY, MAX_ECHOES, MAX_HELD, Report};
+use super::packet::{InputHeader, MAX_BUSY, MAX_CHANGED, MAX_ECHOES, MAX_HELD, Report};
 use crate::store::sequence::nearest;
 use crate::time::Instant;
 
@@ -118,7 +118,9 @@ impl Referee {
             high: (!self.knows_high).then_some((time.tick >> 16) as u16),
             busy: time.sixteenths(time.taken_at, now, MAX_BUSY),
             newest: self.newest.map(|newest| newest as u16),
-            changed: changed.map_or(255, |changed| time.tick.saturating_sub(changed).min(255) as u8),
+            changed: changed.map_or(MAX_CHANGED, |changed| {
+                time.tick.saturating_sub(changed).min(u32::from(MAX_CHANGED)) as u8
+            }),
             ..Report::default()
         };
         for (echo, (sequence, at)) in report.echoes.iter_mut().zip(&self.echoes[..self.echo_count]) {

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import tickwire as tw
+from tickwire.testing import connected_pair
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benches" / "latency"))
 
@@ -211,3 +212,40 @@ def test_a_truth_that_is_no_number_is_refused_and_changes_nothing() -> None:
 def test_circles_are_above_0(circle: float) -> None:
     with pytest.raises(ValueError, match="wraps of heading must be above 0"):
         tw.Prediction(max, 0.0, tolerance=1.0, wraps={"heading": circle})
+
+
+@tw.ghost
+class Avatar:
+    x: float = 0.0
+
+
+@tw.message
+class Push:
+    x: tw.i8 = 0
+
+
+@tw.message
+class Spare:
+    pass
+
+
+def test_an_avatar_that_rests_on_the_server_is_corrected_for_as_long() -> None:
+    """It is stunned: the server takes its moves for nothing, and nothing of it changes."""
+
+    def pushed(body: Body, push: Push) -> Body:
+        body.x += push.x
+        return body
+
+    protocol = tw.Protocol(id=1, messages=[Spare], ghosts=[Avatar], inputs=Push, tick_rate=60)
+    network, server, client = connected_pair(protocol, seed=1)
+    network.set_conditions(tw.Conditions(latency=0.05))
+    server.world.spawn(Avatar(), owner=server.clients[0])
+    mine = tw.Prediction(pushed, Body(), tolerance={"x": 0.5})
+    for _ in range(900):
+        with server.tick():
+            pass
+        with client.tick():
+            mine.advance(client, Push(1), client.world.owned(Avatar))
+        network.advance(1 / 60)
+    assert mine.state is not None
+    assert mine.state.x < 20, "the moves that are on their way"

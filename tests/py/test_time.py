@@ -302,7 +302,7 @@ def test_a_delay_makes_the_lead_less() -> None:
 @pytest.mark.parametrize(("line", "most"), [("localhost", 0), ("50 ms", 0), ("100 +- 30 ms, 5 % loss", 6)])
 @pytest.mark.parametrize("frames", [60.0, 60.006])
 def test_frames_locked_to_the_ticks_give_one_input_each(frames: float, line: str, most: int) -> None:
-    """The phase of the frames against the ticks is theirs for good, or almost: the lead must not drift across it."""
+    """The phase of the frames against the ticks is theirs for long: the lead must not drift across it."""
     slips = abs(60 - frames) * 60
     for phase in (0.0, 0.0083):
         lab = Lab(PROTOCOL, LINES[line])
