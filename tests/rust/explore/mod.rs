@@ -14,7 +14,7 @@ mod reliable;
 mod slices;
 
 use std::collections::{BTreeSet, HashSet};
-use std::fmt::{self, Debug, Write};
+use std::fmt::{Debug, Write};
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
@@ -98,18 +98,13 @@ fn small_windows() -> ConnectionConfig {
     config
 }
 
-/// A hash of what `Debug` shows.
+/// A hash of what `Debug` shows, which is hashed at once: it comes in pieces of a few letters.
 fn hash_of(things: &[&dyn Debug]) -> u64 {
-    struct Sink(DefaultHasher);
-    impl Write for Sink {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            self.0.write(text.as_bytes());
-            Ok(())
-        }
-    }
-    let mut sink = Sink(DefaultHasher::new());
-    things.iter().for_each(|thing| write!(sink, "{thing:?};").unwrap());
-    sink.0.finish()
+    let mut text = String::with_capacity(1 << 16);
+    things.iter().for_each(|thing| write!(text, "{thing:?};").unwrap());
+    let mut hasher = DefaultHasher::new();
+    hasher.write(text.as_bytes());
+    hasher.finish()
 }
 
 /// The steps of a document's table under this heading, columns `from` and `to` counted from 0. A cell may name several
