@@ -438,7 +438,7 @@ impl World {
     fn remember(&self, seconds: f64, rate: Option<f64>) -> PyResult<()> {
         let rate = match rate {
             Some(rate) => rate,
-            None => self.with(|state| core::tick_rate(state))?.map_or(DEFAULT_RATE, f64::from),
+            None => self.with(core::tick_rate)?.map_or(DEFAULT_RATE, f64::from),
         };
         let ticks = (seconds * rate).ceil();
         let most = f64::from(MAX_PAST);
