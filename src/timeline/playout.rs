@@ -125,7 +125,7 @@ impl Playout {
         *self = Playout::new(self.config);
     }
 
-    /// A packet of a server tick arrived; so many were lost since the one before.
+    /// A packet of a server tick arrived; `lost` packets between it and the one before did not.
     pub fn handle_arrival(&mut self, tick: u32, now: Instant, lost: u32) {
         let mut first = tick;
         match self.arrivals.back() {

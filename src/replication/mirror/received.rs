@@ -34,7 +34,7 @@ pub struct TickArrival {
 
 #[derive(Clone, Copy, Debug)]
 struct Packet {
-    /// In 32 bits.
+    /// Its sequence number, in 32 bits.
     sequence: u32,
     tick: u32,
     /// No packet was lost between the one before and this one.

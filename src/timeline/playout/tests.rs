@@ -11,7 +11,7 @@ struct Scene {
     playout: Playout,
     /// Arrival, tick and sequence number.
     on_its_way: Vec<(Instant, u32, usize)>,
-    /// By sequence number.
+    /// Whether each packet arrived, by sequence number.
     arrived: Vec<bool>,
     ticks_arrived: Vec<u32>,
     newest: usize,
