@@ -4,20 +4,13 @@
 //! goes to a client before the application knows the client. A peer that writes what only the other side may write is
 //! disconnected.
 
-use super::timing::Timing;
+use super::timing::{Timing, packet_time};
 use crate::endpoint::{Dial, Event, Host, PeerHandle};
-use crate::replication::{Mirror, PacketTime, Publisher, Violation};
+use crate::replication::{Mirror, Publisher, Violation};
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::{Notification, OpaqueBody, Received};
 use crate::wire::BitReader;
-
-/// When a packet with a tick arrived, and how many were lost since the packet with a tick before it.
-pub(super) fn packet_time(host: &Host, mirror: &Mirror, peer: PeerHandle, received: &Received) -> PacketTime {
-    let (at, sequence) = (received.received_at, received.packet_sequence);
-    let lost = mirror.newest_packet().map_or(0, |before| host.missing_between(peer, before, sequence));
-    PacketTime { at, sequence, lost }
-}
 
 /// An endpoint's role in ghosts.
 #[derive(Default)]

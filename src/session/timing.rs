@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use super::ghosts::packet_time;
 use super::peers::PeerPart;
 use crate::endpoint::{Dial, Event, Feature, Host, PeerHandle};
-use crate::replication::{Mirror, Publisher};
+use crate::replication::{Mirror, PacketTime, Publisher};
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::timeline::packet::{self, InputFault, Report};
@@ -26,6 +25,13 @@ const DEFAULT_REDUNDANCY: u32 = 3;
 
 /// By default, how many seconds a client may run ahead.
 const DEFAULT_MAX_LEAD: f64 = 1.0;
+
+/// When a packet with a tick arrived, and how many were lost since the packet with a tick before it.
+pub(super) fn packet_time(host: &Host, mirror: &Mirror, peer: PeerHandle, received: &Received) -> PacketTime {
+    let (at, sequence) = (received.received_at, received.packet_sequence);
+    let lost = mirror.newest_packet().map_or(0, |before| host.missing_between(peer, before, sequence));
+    PacketTime { at, sequence, lost }
+}
 
 /// An endpoint's role in inputs and time.
 #[derive(Debug, Default)]

@@ -37,12 +37,43 @@ pub(super) struct Outbound {
     pub(super) datagram_overhead: usize,
     /// When the application queued the first message of the tick that it hasn't flushed.
     tick_open: Option<Instant>,
-    /// When the last tick was, and half of the time between it and the one before, if nothing is done between ticks.
-    ticked_at: Instant,
-    half_tick: Duration,
+    ticks: TickLength,
+    /// The driver sends between ticks, too.
+    is_awake: bool,
     /// When the last packet with all control sections went out.
     pub(super) last_sent: Option<Instant>,
     pub(super) turns: Turns,
+}
+
+/// The length of a tick: the least time between two of the last 8 to 16 ticks. A replayed capture shows only the ticks that
+/// had packets, and the least time is the same there.
+#[derive(Debug)]
+struct TickLength {
+    last: Instant,
+    /// The least times, in microseconds, in these ticks and in the 8 before them.
+    least: [u32; 2],
+    count: u8,
+}
+
+impl Default for TickLength {
+    fn default() -> Self {
+        TickLength { last: Instant::ZERO, least: [u32::MAX; 2], count: 0 }
+    }
+}
+
+impl TickLength {
+    fn note(&mut self, now: Instant) {
+        let length = (now - core::mem::replace(&mut self.last, now)).as_micros();
+        self.least[0] = self.least[0].min(length.min(u128::from(u32::MAX)) as u32);
+        self.count += 1;
+        if self.count == 8 {
+            (self.least, self.count) = ([u32::MAX, self.least[0]], 0);
+        }
+    }
+
+    fn least(&self) -> Duration {
+        Duration::from_micros(self.least[0].min(self.least[1]).into())
+    }
 }
 
 /// Who goes first where few packets are allowed.
@@ -74,8 +105,8 @@ impl Outbound {
             datagram_bits: datagram_bytes * 8,
             datagram_overhead: config.packets.overhead as usize,
             tick_open: None,
-            ticked_at: Instant::ZERO,
-            half_tick: Duration::ZERO,
+            ticks: TickLength::default(),
+            is_awake: false,
             last_sent: None,
             turns: Turns::default(),
         })
@@ -144,13 +175,14 @@ impl Outbound {
 
     /// A tick sends packets. Nothing is sent between ticks unless the driver `is_awake`.
     pub(super) fn note_tick(&mut self, now: Instant, is_awake: bool) {
-        let tick = now - core::mem::replace(&mut self.ticked_at, now);
-        self.half_tick = if !is_awake && tick <= MAX_TICK { tick / 2 } else { Duration::ZERO };
+        self.ticks.note(now);
+        self.is_awake = is_awake;
     }
 
     /// Half of a tick; zero where the driver is awake between ticks.
     pub(super) fn half_tick(&self) -> Duration {
-        self.half_tick
+        let tick = self.ticks.least();
+        if self.is_awake || tick > MAX_TICK { Duration::ZERO } else { tick / 2 }
     }
 
     /// The tick's messages are being sent.
@@ -316,6 +348,22 @@ mod tests {
         assert!(sent.count() < 10_000, "the rate has an end");
         assert!(outbound.next_bulk() > at(0));
         assert!(outbound.allows(PacketKind::Messages, at(0)));
+    }
+
+    #[test]
+    fn ticks_without_packets_do_not_change_the_length_of_a_tick() {
+        let mut outbound = outbound(ChannelConfig::unreliable());
+        let note = |outbound: &mut Outbound, tick: u64| {
+            outbound.note_tick(Instant::from_millis(1000 + 20 * tick), false);
+            outbound.half_tick().as_millis()
+        };
+        assert_eq!(note(&mut outbound, 0), 0, "one tick has no length");
+        assert_eq!([1, 2, 5, 6, 9, 12, 13, 17, 21].map(|tick| note(&mut outbound, tick)), [10; 9]);
+        assert_eq!((3..30).map(|n| note(&mut outbound, 10 * n)).last(), Some(0), "too long to matter");
+        note(&mut outbound, 301);
+        note(&mut outbound, 302);
+        outbound.note_tick(Instant::from_millis(8000), true);
+        assert_eq!(outbound.half_tick(), Duration::ZERO);
     }
 
     #[test]
