@@ -399,7 +399,8 @@ def test_what_is_remembered_of_cancelled_pulls_is_bounded() -> None:
         cancelled = game.puller.pull("maps/forest.bin")
         game.run(1 / 60)
         cancelled.cancel()
-    assert len(game.puller._labels) == MAX_WAITING
+    # The chunk of one may have come before its cancel.
+    assert MAX_WAITING - 1 <= len(game.puller._labels) <= MAX_WAITING
     forest = game.puller.pull("maps/forest.bin")
     game.run(2)
     assert forest.done
