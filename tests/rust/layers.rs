@@ -174,7 +174,6 @@ const EXCEPTIONS: &[(&str, &[(&str, &str)])] = &[
     ("transport/congestion", &[("adaptive", "mod"), ("binary", "mod"), ("fixed", "mod"), ("startup", "mod")]),
     ("transport/connection", &[("framing", "native"), ("framing", "yojimbo"), ("outbound", "mod")]),
     ("transport/connection/native", &[("slices", "mod")]),
-    ("session", &[("ghosts", "timing")]),
     ("transport/protocol", &[("cost", "mod"), ("yojimbo", "mod")]),
     (
         "transport/stream",
