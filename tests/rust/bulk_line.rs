@@ -24,6 +24,7 @@ pub(crate) const SEAL_BYTES: usize = 19;
 /// The wait for a tick, of each end: this many ticks a second, each end at its own times, or 0 for each millisecond.
 ///
 /// [`BY_ARRIVAL`] alone or plus a number of ticks: the end is awake between ticks, as an event loop or a thread is.
+/// [`IN_LOOP`]: it is so while chunks move, each millisecond.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Act(pub(crate) [u64; 2]);
 
@@ -32,6 +33,12 @@ pub(crate) const BY_ARRIVAL: u64 = 1_000_000;
 
 /// A game of 60 ticks a second beside a driver's thread.
 pub(crate) const ON_THREAD: u64 = BY_ARRIVAL + 60;
+
+/// A game of 60 ticks a second in `tw.loop`.
+pub(crate) const IN_LOOP: u64 = 2 * BY_ARRIVAL + 60;
+
+/// From one step of `tw.loop` to the next: a sleep of a millisecond, which lasts a little longer.
+const LOOP_STEP: Duration = Duration::from_micros(1_100);
 
 impl Act {
     /// Each millisecond.
@@ -78,6 +85,13 @@ pub(crate) struct Flow {
     /// Whether the acts are ticks, and when ends that are awake between ticks act next.
     ticks: [bool; 2],
     due: [Instant; 2],
+}
+
+impl Flow {
+    /// Whether this end is in `tw.loop`, and has chunks.
+    fn moves_chunks(&self, end: usize, act: [u64; 2]) -> bool {
+        act[end] == IN_LOOP && !self.ends[end].chunks().is_idle()
+    }
 }
 
 /// A block of zeros of this size, at either end.
@@ -258,9 +272,9 @@ impl Line {
                 end.send(self.now, 0, blob(number - 1, 195), SendOptions::default()).unwrap();
             }
         }
-        let act = self.act.0;
+        let acts = self.act.0;
         for flow in &mut self.flows {
-            for (end, act) in act.into_iter().enumerate() {
+            for (end, act) in acts.into_iter().enumerate() {
                 let hz = act % BY_ARRIVAL;
                 let due = hz > 0 && tick(hz, 7 * end as u64 + flow.phase);
                 if due {
@@ -273,7 +287,8 @@ impl Line {
                 }
                 let late = flow.late[end].take_if(|at| *at <= self.now).is_some();
                 flow.ticks[end] = act == 0 || late;
-                flow.acts[end] = flow.ticks[end] || act >= BY_ARRIVAL && flow.due[end] <= self.now;
+                let between = act >= BY_ARRIVAL && act != IN_LOOP || flow.moves_chunks(end, acts);
+                flow.acts[end] = flow.ticks[end] || between && flow.due[end] <= self.now;
             }
         }
         for direction in 0..2 {
@@ -301,7 +316,7 @@ impl Line {
     /// Hands over arrived packets at the end of this direction; connections that act now take theirs.
     fn deliver(&mut self, direction: usize) {
         let to = 1 - direction;
-        let wakes = self.act.0[to] >= BY_ARRIVAL;
+        let wakes = self.act.0[to] >= BY_ARRIVAL && self.act.0[to] != IN_LOOP;
         let acts = wakes || self.flows.iter().any(|flow| flow.acts[to]);
         let mut now = self.now;
         if let Some((most, one_of)) = self.stale.filter(|_| to == 0 && acts)
@@ -353,6 +368,8 @@ impl Line {
 
     fn act(&mut self, index: usize, end: usize) {
         let flow = &mut self.flows[index];
+        let in_loop = self.act.0[end] == IN_LOOP;
+        let awake = if in_loop { flow.moves_chunks(end, self.act.0) } else { self.act.0[end] >= BY_ARRIVAL };
         let connection = &mut flow.ends[end];
         while let Some(event) = connection.chunks_mut().poll_event() {
             match event {
@@ -376,13 +393,15 @@ impl Line {
                 }
             }
         }
-        let awake = self.act.0[end] >= BY_ARRIVAL;
         connection.set_awake(awake);
         if flow.ticks[end] {
             connection.transmit(self.now, &mut self.packets);
         }
         if awake {
             flow.due[end] = connection.transmit_between(self.now, &mut self.packets);
+            if in_loop {
+                flow.due[end] = self.now + LOOP_STEP;
+            }
         }
         let bytes: usize = self.packets.iter().map(|(_, packet)| packet.len() + SEAL_BYTES + 28).sum();
         self.sent_bytes[end] += bytes;

@@ -4,7 +4,7 @@ use tickwire::netsim::Conditions;
 use tickwire::time::Duration;
 use tickwire::transport::CongestionConfig;
 
-use crate::bulk_line::{Act, BY_ARRIVAL, Line, ON_THREAD};
+use crate::bulk_line::{Act, BY_ARRIVAL, IN_LOOP, Line, ON_THREAD};
 use crate::tcp::Kind;
 
 /// Sends for as long as a scene lasts.
@@ -131,14 +131,16 @@ fn alone_figures(line: &Line, meter: &Meter, mbit: f64) -> Vec<(&'static str, f6
 }
 
 /// Blocks over a clean link with a queue of one round trip, between ends that wake as real ones do: at ticks that come
-/// late now and then, or upon arrival.
+/// late now and then ("own ticks": a game calls `tick` itself; "ticks": it is in `tw.loop`), or upon arrival.
 pub(crate) fn by_arrival(seed: u64) -> Vec<Row> {
     const LINKS: [(f64, f64); 4] = [(10.0, 50.0), (20.0, 40.0), (50.0, 50.0), (100.0, 20.0)];
     let mut rows = Vec::new();
     for (ends, act) in [
-        ("ticks", [60, 60]),
-        ("ticks to arrival", [60, BY_ARRIVAL]),
-        ("thread to ticks", [ON_THREAD, 60]),
+        ("own ticks", [60, 60]),
+        ("own ticks to arrival", [60, BY_ARRIVAL]),
+        ("ticks", [IN_LOOP, IN_LOOP]),
+        ("ticks to arrival", [IN_LOOP, BY_ARRIVAL]),
+        ("thread to ticks", [ON_THREAD, IN_LOOP]),
         ("thread to arrival", [ON_THREAD, BY_ARRIVAL]),
         ("arrival", [BY_ARRIVAL, BY_ARRIVAL]),
     ] {
@@ -167,9 +169,13 @@ pub(crate) fn by_arrival(seed: u64) -> Vec<Row> {
 /// Two blocks of 8 MiB that start together over a link with a queue of one round trip.
 pub(crate) fn two_together(seed: u64) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (ends, act) in
-        [("ticks", [60, 60]), ("ticks to arrival", [60, BY_ARRIVAL]), ("arrival", [BY_ARRIVAL, BY_ARRIVAL])]
-    {
+    for (ends, act) in [
+        ("own ticks", [60, 60]),
+        ("own ticks to arrival", [60, BY_ARRIVAL]),
+        ("ticks", [IN_LOOP, IN_LOOP]),
+        ("ticks to arrival", [IN_LOOP, BY_ARRIVAL]),
+        ("arrival", [BY_ARRIVAL, BY_ARRIVAL]),
+    ] {
         for (mbit, rtt) in [(20.0, 40.0), (50.0, 20.0)] {
             let mut line = Line::new(link(mbit, rtt, rtt), Act(act), 0, seed);
             line.quantum = Duration::from_micros(100);
