@@ -12,6 +12,8 @@ SOURCES := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 comma := ,
+# Prints the output of a step at its end, where make can (4.0 and later).
+grouped := $(if $(filter output-sync,$(.FEATURES)),--output-sync=line)
 # Runs a step of the tests, and prints how long it took.
 timed = @start=$$(date +%s); echo '$(1)'; $(1) || exit; echo "  $$(($$(date +%s) - start)) s"
 
@@ -26,7 +28,9 @@ demo: $(VENV)/.built
 arena: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/python -m tickwire.samples.arena play $(ARGS)
 
-test: test-rust test-python
+# Both halves at once: one compiles on a single core for long while the other has work.
+test:
+	$(MAKE) --no-print-directory -j 2 $(grouped) test-rust test-python
 
 # PyO3's build script asks the interpreter of VIRTUAL_ENV, so it must be there.
 test-rust: $(VENV)/.tools
@@ -63,7 +67,7 @@ bench: $(VENV)/.wheel $(VENV)/.dev
 # ARGS=--kernel`: between network namespaces, where the machine allows it; writes results_kernel.json there. With more
 # words (`ARGS="--kernel arrival"`), only the cases that contain one of them, and nothing is written.
 ifneq ($(filter --kernel,$(ARGS)),)
-delivery: $(VENV)/.built
+delivery: $(VENV)/.wheel
 	$(BIN)/python benches/py/kernel.py delivery $(filter-out --kernel,$(ARGS))
 else
 delivery:
@@ -76,7 +80,7 @@ ifeq ($(ARGS),--real)
 links: $(VENV)/.wheel $(VENV)/.dev
 	$(BIN)/python benches/py/links_real.py
 else ifneq ($(filter --kernel,$(ARGS)),)
-links: $(VENV)/.built
+links: $(VENV)/.wheel
 	$(BIN)/python benches/py/kernel.py links $(filter-out --kernel,$(ARGS))
 else
 links:
@@ -120,11 +124,9 @@ sanitize:
 explore: $(VENV)/.built $(VENV)/.dev
 	PYTHONPATH=tests $(BIN)/python -m explore $(ARGS)
 
-# Random games on random bad networks, two virtual days, and then of combinations; `make soak ARGS="--seed 7 --hours 1000"`.
-EXPLORE_HOURS ?= 4
+# Random games on random bad networks, two virtual days: `make soak ARGS="--seed 7 --hours 1000"`.
 soak: $(VENV)/.built
 	$(BIN)/tickwire soak --jobs 2 $(or $(ARGS),--seed ci --hours 48)
-	$(MAKE) explore ARGS="--hours $(EXPLORE_HOURS)"
 
 # Without line tables (the profile `wheel` of Cargo.toml, which pyproject.toml names).
 wheel: $(VENV)/.tools

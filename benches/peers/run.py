@@ -188,7 +188,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="virtual minutes of lockstep's games")
     parser.add_argument("--seeds", type=int, default=300, help="games whose master falls silent")
-    parser.add_argument("--build", default="release", help="what RESULTS.md says of the build")
+    parser.add_argument("--build", default="wheel", help="what RESULTS.md says of the build")
     arguments = parser.parse_args()
     begun = time.monotonic()
     found: dict[str, Any] = {

@@ -599,7 +599,7 @@ impl Chunks {
     }
 
     /// Whether there are no chunks, and were none recently.
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.outgoing.is_empty() && self.incoming.is_empty()
     }
 
