@@ -12,8 +12,6 @@ SOURCES := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 comma := ,
-# Prints the output of a step at its end, where make can (4.0 and later).
-grouped := $(if $(filter output-sync,$(.FEATURES)),--output-sync=line)
 # Runs a step of the tests, and prints how long it took.
 timed = @start=$$(date +%s); echo '$(1)'; $(1) || exit; echo "  $$(($$(date +%s) - start)) s"
 
@@ -28,9 +26,7 @@ demo: $(VENV)/.built
 arena: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/python -m tickwire.samples.arena play $(ARGS)
 
-# Both halves at once: one compiles on a single core for long while the other has work.
-test:
-	$(MAKE) --no-print-directory -j 2 $(grouped) test-rust test-python
+test: test-rust test-python
 
 # PyO3's build script asks the interpreter of VIRTUAL_ENV, so it must be there.
 test-rust: $(VENV)/.tools
