@@ -68,7 +68,7 @@ pub fn run(data: &[u8]) {
     while !input.is_empty() {
         let op = input.u8();
         match op & 7 {
-            0 | 1 => scene.tick(if op >> 3 == 31 { 3 } else { 1 }),
+            0 | 1 => scene.tick(if op >> 3 & 3 == 3 { 3 } else { 1 }),
             2 | 3 => scene.play(op >> 3 & 1 == 1, op >> 4 & 1 == 1),
             4 => scene.deliver_up(usize::from(op >> 3)),
             5 => scene.deliver_down(usize::from(op >> 3)),
