@@ -425,7 +425,8 @@ impl Mesh {
     /// so, or else the one that joined later.
     ///
     /// Nobody else saw what was sent, so an accusation may be a lie. A player could remove any later one anyway, by
-    /// claiming not to reach it. With lies a player could also remove all earlier ones, so it is believed of one only.
+    /// claiming not to reach it. With lies a player could also remove all earlier ones, so it is believed of one only. A player that joins
+    /// again counts as another.
     pub(super) fn settle_reports(&mut self, now: Instant) {
         if !self.is_master() {
             return self.reports.clear();

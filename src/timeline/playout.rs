@@ -218,7 +218,8 @@ impl Playout {
             (before + passed / self.period * speed).max(target.min(self.rest_end(before, is_silent)))
         };
         // If frames are locked to the ticks, the smallest error would show each change a frame later.
-        let tick = if (tick - tick.round()).abs() < ROUNDING { tick.round() } else { tick };
+        // Only forward: a view that is drawn very often would never leave its tick.
+        let tick = if tick.ceil() - tick < ROUNDING { tick.ceil() } else { tick };
         // Waits for what hasn't arrived, unless the server is silent.
         let bound = f64::from(self.newest) + self.config.extrapolation.max(0.0) / self.period;
         let bounded = if is_silent { tick } else { tick.min(bound) }.max(before);

@@ -38,12 +38,14 @@ impl Host {
         Some((connection.stats(), connection.counters()))
     }
 
-    /// How many packets of a peer between these two haven't arrived, among the last 64.
+    /// How many packets of a peer between these two haven't arrived: the last 64 are checked, and one counts for earlier
+    /// packets, which aren't.
     pub fn missing_between(&self, peer: PeerHandle, before: u16, sequence: u16) -> u32 {
-        let between = (distance(sequence, before) - 1).min(MAX_CHECKED);
+        let all = distance(sequence, before) - 1;
+        let between = all.min(MAX_CHECKED);
         let Some(peer) = self.peers.live(peer) else { return 0 };
         let is_missing = |ago: &i32| peer.connection.is_missing(sequence.wrapping_sub(*ago as u16));
-        (1..=between).filter(is_missing).count() as u32
+        (1..=between).filter(is_missing).count() as u32 + u32::from(all > between)
     }
 
     /// A peer's statistics, now or at the end of its connection: kept until its last event is taken, and for a

@@ -127,6 +127,23 @@ fn on_a_good_line_the_delay_is_one_tick_and_little_more() {
 }
 
 #[test]
+fn a_view_that_is_drawn_very_often_runs_on() {
+    const CALLS: u64 = 400;
+    let mut playout = Playout::new(PlayoutConfig::default());
+    let mut last = 0.0;
+    for call in 0..CALLS * 120 {
+        let now = Instant::from_nanos(call * STEP / CALLS);
+        if call % CALLS == 0 {
+            playout.handle_arrival(100 + (call / CALLS) as u32, now, 0);
+        }
+        let shown = playout.advance(now).unwrap_or_default();
+        assert!(call < CALLS || (shown - last) * CALLS as f64 <= 5.0, "{last} to {shown}");
+        last = shown;
+    }
+    assert_eq!((playout.jumps(), playout.stood()), (0, Duration::ZERO));
+}
+
+#[test]
 fn a_given_delay_is_kept_and_never_below_a_tick() {
     for (given, expected) in [(0.2, 0.2), (0.0, 1.0 / 60.0)] {
         let mut scene = Scene::new(5, PlayoutConfig { delay: Some(given), ..PlayoutConfig::default() });

@@ -98,9 +98,10 @@ impl<B: AsRef<[u8]> + Send + Sync> Source for BytesSource<B> {
 /// for an offer would cost a hundred times what the offer costs its sender.
 #[derive(Debug)]
 pub struct MemorySink {
-    /// The beginning of the chunk, up to the first gap.
+    /// The beginning of the chunk, without gaps.
     bytes: Vec<u8>,
-    /// Slices after a gap, by their offsets.
+    /// Slices that follow, by their offsets: behind a gap, or until they are read. A slice that closes a gap must not copy
+    /// all of them at once.
     ahead: BTreeMap<u64, Box<[u8]>>,
 }
 
@@ -117,29 +118,37 @@ impl MemorySink {
         bytes.try_reserve_exact(size).map_err(|_| none())?;
         Ok(MemorySink { bytes, ahead: BTreeMap::new() })
     }
+
+    /// Joins slices until there are this many bytes, as far as they have arrived.
+    fn join(&mut self, bytes: usize) {
+        while self.bytes.len() < bytes
+            && let Some(next) = self.ahead.remove(&(self.bytes.len() as u64))
+        {
+            self.bytes.extend_from_slice(&next);
+        }
+    }
 }
 
 impl Sink for MemorySink {
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StorageError> {
-        if offset != self.bytes.len() as u64 {
+        if offset == self.bytes.len() as u64 {
+            self.bytes.extend_from_slice(bytes);
+        } else {
             self.ahead.insert(offset, bytes.into());
-            return Ok(());
-        }
-        self.bytes.extend_from_slice(bytes);
-        while let Some(next) = self.ahead.remove(&(self.bytes.len() as u64)) {
-            self.bytes.extend_from_slice(&next);
         }
         Ok(())
     }
 
     fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<(), StorageError> {
         let start = offset as usize;
+        self.join(start + out.len());
         let there = self.bytes.get(start..start + out.len());
         out.copy_from_slice(there.ok_or_else(|| StorageError("these bytes have not arrived".into()))?);
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<Stored, StorageError> {
+    fn finish(mut self: Box<Self>) -> Result<Stored, StorageError> {
+        self.join(usize::MAX);
         Ok(Stored::Bytes(self.bytes))
     }
 }
@@ -157,7 +166,7 @@ mod tests {
         sink.write_at(0, &[1; 100]).unwrap();
         assert_eq!((sink.bytes.len(), sink.ahead.len()), (100, 2));
         sink.write_at(100, &[2; 100]).unwrap();
-        assert_eq!((sink.bytes.len(), sink.ahead.len()), (300, 1));
+        assert_eq!((sink.bytes.len(), sink.ahead.len()), (200, 2), "joined when they are read");
         let mut read = [0; 100];
         sink.read_at(150, &mut read).unwrap();
         assert_eq!(read, core::array::from_fn(|at| 2 + u8::from(at >= 50)));

@@ -9,7 +9,7 @@ use super::outbound::{Outbound, PacketKind};
 use super::record::Record;
 use super::scratch::Scratch;
 use crate::store::{List, Packets};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::transport::chunks::Chunks;
 use crate::transport::error::ConfigError;
 use crate::transport::ledger::Reported;
@@ -91,10 +91,9 @@ impl Conversation {
         // A message that is due before the middle of two ticks goes with the first of them: an ack takes whole ticks, and
         // a margin of milliseconds would cost one more. Never at once: it would go twice in one packet.
         let timeout = self.ledger.endpoint.acks().resend_timeout();
-        ResendTimer {
-            timeout: timeout.saturating_sub(self.outbound.half_tick()).max(timeout / 2),
-            not_before,
-        }
+        let is_awake = self.ledger.pending_ack.is_awake();
+        let margin = if is_awake { Duration::ZERO } else { self.outbound.half_tick() };
+        ResendTimer { timeout: timeout.saturating_sub(margin).max(timeout / 2), not_before }
     }
 
     /// Sends the packet in the scratch memory's writer, and records its contents.

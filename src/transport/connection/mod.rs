@@ -195,7 +195,7 @@ impl Connection {
         out: &mut Packets,
         fill: Option<&mut (dyn Fill + '_)>,
     ) -> Instant {
-        self.parts.outbound.note_tick(now, self.parts.ledger.pending_ack.is_awake());
+        self.parts.outbound.note_tick(now);
         self.framing.transmit(&mut self.parts, now, out, fill);
         let notifications = &mut self.parts.ledger.notifications;
         let streams = &mut self.parts.streams;

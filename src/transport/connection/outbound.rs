@@ -38,8 +38,6 @@ pub(super) struct Outbound {
     /// When the application queued the first message of the tick that it hasn't flushed.
     tick_open: Option<Instant>,
     ticks: TickLength,
-    /// The driver sends between ticks, too.
-    is_awake: bool,
     /// When the last packet with all control sections went out.
     pub(super) last_sent: Option<Instant>,
     pub(super) turns: Turns,
@@ -106,7 +104,6 @@ impl Outbound {
             datagram_overhead: config.packets.overhead as usize,
             tick_open: None,
             ticks: TickLength::default(),
-            is_awake: false,
             last_sent: None,
             turns: Turns::default(),
         })
@@ -163,7 +160,8 @@ impl Outbound {
         self.controller.as_ref().map_or(Instant::ZERO, |controller| controller.next_send())
     }
 
-    /// When the next keep-alive is due; never later than every `patience`.
+    /// When the next keep-alive is due: `KEEP_ALIVE` or `patience` after the last packet with all sections, whichever is
+    /// longer.
     pub(super) fn keep_alive_at(&self, patience: Duration) -> Option<Instant> {
         self.last_sent.map(|sent| sent + KEEP_ALIVE.max(patience))
     }
@@ -173,16 +171,15 @@ impl Outbound {
         self.tick_open.get_or_insert(now);
     }
 
-    /// A tick sends packets. Nothing is sent between ticks unless the driver `is_awake`.
-    pub(super) fn note_tick(&mut self, now: Instant, is_awake: bool) {
+    /// A tick sends packets.
+    pub(super) fn note_tick(&mut self, now: Instant) {
         self.ticks.note(now);
-        self.is_awake = is_awake;
     }
 
-    /// Half of a tick; zero where the driver is awake between ticks.
+    /// Half of a tick; zero if it isn't known, or too long for a game's.
     pub(super) fn half_tick(&self) -> Duration {
         let tick = self.ticks.least();
-        if self.is_awake || tick > MAX_TICK { Duration::ZERO } else { tick / 2 }
+        if tick > MAX_TICK { Duration::ZERO } else { tick / 2 }
     }
 
     /// The tick's messages are being sent.
@@ -354,16 +351,12 @@ mod tests {
     fn ticks_without_packets_do_not_change_the_length_of_a_tick() {
         let mut outbound = outbound(ChannelConfig::unreliable());
         let note = |outbound: &mut Outbound, tick: u64| {
-            outbound.note_tick(Instant::from_millis(1000 + 20 * tick), false);
+            outbound.note_tick(Instant::from_millis(1000 + 20 * tick));
             outbound.half_tick().as_millis()
         };
         assert_eq!(note(&mut outbound, 0), 0, "one tick has no length");
         assert_eq!([1, 2, 5, 6, 9, 12, 13, 17, 21].map(|tick| note(&mut outbound, tick)), [10; 9]);
         assert_eq!((3..30).map(|n| note(&mut outbound, 10 * n)).last(), Some(0), "too long to matter");
-        note(&mut outbound, 301);
-        note(&mut outbound, 302);
-        outbound.note_tick(Instant::from_millis(8000), true);
-        assert_eq!(outbound.half_tick(), Duration::ZERO);
     }
 
     #[test]

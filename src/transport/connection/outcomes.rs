@@ -46,7 +46,7 @@ impl Conversation {
                         let Some(sending) = self.streams.sending(channel.into()) else { continue };
                         let fate = sending.handle_fragment_ack(now, mark, index.into());
                         notifications.extend(notification(channel, fate, true));
-                        self.ledger.fragments.acked += 1;
+                        self.ledger.fragments.count(true);
                     }
                 }
             }
@@ -100,7 +100,7 @@ impl Conversation {
                     if let Some(sending) = self.streams.sending(channel.into()) {
                         sending.handle_fragment_lost(mark, index.into());
                     }
-                    self.ledger.fragments.lost += 1;
+                    self.ledger.fragments.count(false);
                 }
                 Carried::Credit { .. } => {}
             }

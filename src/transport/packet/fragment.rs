@@ -433,7 +433,6 @@ mod tests {
         Fragment::read(datagram, SIZE, 4)
     }
 
-    /// The last fragment first: it must not cost as much as the whole packet.
     #[test]
     fn a_fragment_half_of_all_numbers_ahead_is_new() {
         for ahead in [32_767u16, 32_761, 8, 1] {
@@ -449,6 +448,7 @@ mod tests {
         assert_eq!(reassembly.insert(&fragment(32_769)), Err(FragmentError::Stale));
     }
 
+    /// The last fragment first: it must not cost as much as the whole packet.
     #[test]
     fn a_fragment_takes_memory_in_proportion_to_itself() {
         let config =

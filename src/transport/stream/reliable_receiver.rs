@@ -61,8 +61,6 @@ enum Slot {
     Taken(usize),
 }
 
-/// How much of what the application has read the peer surely knows. Counts the bytes of messages before an id: the peer
-/// is told only the id, so it can't know about messages read after a gap.
 /// The receive buffer of a channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
@@ -72,6 +70,8 @@ pub(super) struct Window {
     pub(super) credit: bool,
 }
 
+/// How much of what the application has read the peer surely knows. Counts the bytes of messages before an id: the peer
+/// is told only the id, so it can't know about messages read after a gap.
 #[derive(Debug, Default)]
 struct Credit {
     /// The bytes of all messages before [`Receiver::unread`].
