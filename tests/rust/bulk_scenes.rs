@@ -28,14 +28,13 @@ fn slow_ticks_get_what_a_burst_of_each_allows() {
     });
 }
 
-/// Acks that wait for 25 ms between ticks made 3 to 13 % of these drop.
+/// Acks that wait for 25 ms between ticks made 3 to 13 % of these drop, and rounds of half a round trip 12 % of a small one.
 #[test]
-fn ends_that_wake_by_arrival_drop_little() {
-    let rows = scenes::by_arrival(1).into_iter().filter(|row| {
-        let wakes = row.case.starts_with("arrival:") || row.case.starts_with("thread to arrival");
-        wakes && row.case.ends_with("8192 KiB") && !row.case.contains("100 Mbit/s")
+fn ends_that_are_awake_drop_little() {
+    let rows = scenes::by_arrival(1).into_iter().filter(|row| !row.case.starts_with("own"));
+    each(rows.collect(), |row, of| {
+        of("dropped %") <= 2.1 && (row.case.ends_with("256 KiB") || of("x ideal") <= 1.17)
     });
-    each(rows.collect(), |_, of| of("dropped %") <= 2.0 && of("x ideal") <= 1.15);
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn links() -> [(LinkSetup, f64, f64); 6] {
     [
         (LinkSetup::new(10.0, 50.0, Loss::None), 1.05, 1.09),
         (LinkSetup::new(10.0, 50.0, Loss::Each(0.02)), 1.25, 1.10),
-        (LinkSetup::new(50.0, 100.0, Loss::Each(0.01)), 1.5, 1.28),
+        (LinkSetup::new(50.0, 100.0, Loss::Each(0.01)), 1.5, 1.31),
         (LinkSetup::new(100.0, 30.0, bursts), 2.5, 1.30),
         (LinkSetup::new(100.0, 30.0, outages), 1.5, 1.30),
         (LinkSetup::new(2.0, 150.0, Loss::Each(0.03)), 1.25, 1.12),

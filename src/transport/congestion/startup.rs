@@ -1,9 +1,10 @@
 //! The rate of a link of which nothing is known.
 //!
-//! Rounds, each four times as fast as the one before and spread over half a round trip, until one takes noticeably longer to arrive
-//! than it took to send: what arrives then is the rate. pathChirp (Ribeiro and others, PAM 2003) reads a link's rate off in the
-//! same way, where packets begin to wait; a chirp in rounds overshoots once at most, and by less than slow start (RFC 9406
-//! ends that at a queue too, but a round trip later).
+//! Rounds, each four times as fast as the one before arrived, until one takes noticeably longer to arrive than it took to send:
+//! what arrives then is the rate. The first lasts for half a round trip, the next ones for a third: a link only as fast as the
+//! round before holds that in a queue of one round trip. pathChirp (Ribeiro and others, PAM 2003) reads a link's rate off
+//! in the same way, where packets begin to wait; a chirp in rounds overshoots once at most, and by less than slow
+//! start (RFC 9406 ends that at a queue too, but a round trip later).
 //!
 //! A burst of one instant (a packet train, Jain and Routhier, 1986) would tell the rate of the narrowest place in one round trip. But of
 //! twenty that begin together each would be told all of it, and the first few would take it. What is spread meets what the
@@ -36,7 +37,9 @@ const MAX_JITTER: f64 = 0.5;
 /// How long it is remembered by how much waits fell.
 const DROPS_KEPT: Duration = Duration::from_secs(2);
 
-/// A round goes out in this part of a round trip, but in no less time than this, in seconds.
+/// The first round goes out in this part of a round trip, but in no less time than this, in seconds. Later ones last for
+/// 1 / (step - 1) of a round trip where that is less, unless ticks are coarse: with a second round as long as the first, a link
+/// that is only as fast as that drops a quarter.
 const SPREAD: f64 = 0.5;
 const MIN_SPREAD: f64 = 0.004;
 
@@ -75,6 +78,9 @@ const MIN_TICKS: f64 = 4.0;
 /// The link is full if a round takes this many times as long to arrive as to send.
 const LONGER: f64 = 1.25;
 
+/// A round that isn't longer arrived at no less than this part of its pace.
+const LEAST_MEASURED: f64 = 0.75;
+
 /// The same beside others: a flow as fast as all of them together, on a link that they fill, takes twice as long.
 /// With 2.5 ten times as much is dropped when a newcomer begins, with 1.25 it begins with a sixth of the link.
 const LONGER_BESIDE_OTHERS: f64 = 1.5;
@@ -103,6 +109,17 @@ pub(super) struct Path {
     /// The time between our sends, and between the peer's reads.
     pub(super) send_tick: f64,
     pub(super) receive_tick: f64,
+}
+
+impl Path {
+    /// The longer of both ticks.
+    fn tick(self) -> f64 {
+        self.send_tick.max(self.receive_tick)
+    }
+
+    fn has_coarse_ticks(self) -> bool {
+        self.tick() >= COARSE_TICKS.start
+    }
 }
 
 /// By how much waits drop. In a queue that we fill they only grow, and in one that others fill they seldom drop: a
@@ -157,7 +174,7 @@ impl WaitDrops {
     /// By how much a span may be too long or too short.
     fn jitter(&self, now: Instant, path: Path) -> f64 {
         // With ticks there are few samples.
-        let tick = path.send_tick.max(path.receive_tick);
+        let tick = path.tick();
         let enough = if COARSE_TICKS.contains(&tick) { 1 } else { self.recent.len() };
         let often =
             self.recent[..enough].iter().all(|(at, _)| *at != Instant::ZERO && now - *at < DROPS_KEPT);
@@ -172,6 +189,10 @@ pub(super) struct Startup {
     /// Bytes of this round, and bytes a second at which it goes out.
     window: f64,
     pace: f64,
+    /// The round's bytes if it lasted as long as a first one.
+    whole: f64,
+    /// How long it lasts at most, in round trips.
+    longest: f64,
     /// Exists from the first packet on: most connections never send one.
     round: Option<Box<Round>>,
     /// Bytes that the application wants to go out at once.
@@ -218,6 +239,8 @@ impl Startup {
         Startup {
             window,
             pace: 0.0,
+            whole: window,
+            longest: f64::INFINITY,
             round: None,
             burst: 0.0,
             bursting: false,
@@ -270,21 +293,24 @@ impl Startup {
         let first = self.pace == 0.0;
         if first {
             let spread = SPREAD * path.rtt / INITIAL_SPREAD;
-            self.window = (self.window * spread.min(1.0)).max(MIN_ROUND.min(self.window));
+            self.whole = (self.whole * spread.min(1.0)).max(MIN_ROUND.min(self.whole));
         } else {
             // The previous round's queue is drained in the pause.
             self.drops.pause();
         }
-        let spread = (SPREAD * path.rtt).max(path.send_tick).max(0.25 * path.receive_tick).max(MIN_SPREAD);
-        self.pace = (self.window / spread).min(self.max_rate(path));
-        let longest = spread.max(MIN_TICKS * path.send_tick.max(path.receive_tick));
-        self.window = self.window.min(self.pace * longest).max(ENOUGH);
+        let spread = |round_trips: f64| {
+            (round_trips * path.rtt).max(path.send_tick).max(0.25 * path.receive_tick).max(MIN_SPREAD)
+        };
+        let (spread, longest) = (spread(SPREAD), spread(self.longest));
+        self.pace = (self.whole / spread).min(self.max_rate(path));
+        self.whole = self.whole.min(self.pace * spread.max(MIN_TICKS * path.tick())).max(ENOUGH);
+        self.window = self.whole * if path.has_coarse_ticks() { 1.0 } else { (longest / spread).min(1.0) };
         self.bursting = self.burst > self.window;
         let mut at_once = (self.pace * path.send_tick).max(PACKET);
         if self.bursting {
             at_once = self.window;
             self.pace = self.pace.max((self.burst - at_once) / (BURST_SPREAD * path.rtt));
-            self.window = self.burst;
+            (self.window, self.whole) = (self.burst, self.burst);
         }
         self.burst = 0.0;
         self.round = Some(Box::new(Round {
@@ -377,14 +403,15 @@ impl Startup {
             sending += (last.0 - first.0).as_secs_f64();
             arriving = (last.1 - first.1).as_secs_f64();
         }
-        let times = if round.is_beside_others(path) { LONGER_BESIDE_OTHERS } else { LONGER };
+        let beside_others = round.is_beside_others(path);
+        let times = if beside_others { LONGER_BESIDE_OTHERS } else { LONGER };
         let jitter = self.drops.jitter(now, path);
         let blur = path.receive_tick.max(jitter);
         let clear = !(0.0..=blur + UNCLEAR).contains(&(arriving - times * sending));
         let known = round.arrived >= ENOUGH;
         // With ticks a span is only known to a tick or two. But as long as more is to come, each tick's arrivals are
         // what the link carries.
-        let tick = path.send_tick.max(path.receive_tick);
+        let tick = path.tick();
         let more_comes = round.arrivals.is_some_and(|[_, last]| last.0 < round.ended);
         let slower = known
             && COARSE_TICKS.contains(&tick)
@@ -427,7 +454,10 @@ impl Startup {
             let blurred = arriving < 1.5 * path.send_tick.max(path.receive_tick);
             return Some(if blurred { self.pace } else { rate });
         }
-        self.window *= if jitter > 0.0 { STEP_IN_JITTER } else { STEP };
+        let measured = known && !beside_others && jitter == 0.0 && !path.has_coarse_ticks();
+        let step = if jitter > 0.0 { STEP_IN_JITTER } else { STEP };
+        self.whole *= step * if measured { (rate / self.pace).max(LEAST_MEASURED) } else { 1.0 };
+        self.longest = if beside_others { f64::INFINITY } else { 1.0 / (step - 1.0) };
         None
     }
 }
