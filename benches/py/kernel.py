@@ -324,7 +324,7 @@ def transfer(
 
 def delivery(words: list[str]) -> list[dict[str, Any]]:
     rows = []
-    for sender, receiver in [("ticks", "ticks"), ("thread", "ticks"), ("arrival", "arrival")]:
+    for sender, receiver in [("ticks", "ticks"), ("thread", "ticks"), ("thread", "thread"), ("arrival", "arrival")]:
         case = f"100 ms, 5 % loss, {sender} to {receiver}"
         if not wanted(case, words):
             continue
