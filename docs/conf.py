@@ -75,10 +75,10 @@ def _entry(full: str) -> str:
 
 
 def _links() -> str:
-    """The names of `tickwire` that pages of topics describe."""
+    """Names the contents of `tickwire` that other pages describe."""
     others = [name for name in tickwire.__all__ if name in topics.topics()]
     listed = ", ".join(f":py:obj:`~tickwire.{name}`" for name in others)
-    return f"These are in ``tickwire`` too, and described with their topic: {listed}.\n"
+    return f"The topics describe the other names of ``tickwire``: {listed}.\n"
 
 
 def _write_reference() -> None:

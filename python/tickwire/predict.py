@@ -1,8 +1,8 @@
 """Hide latency: one clock on both sides, inputs, prediction, corrections, and hits judged in the past.
 
 :class:`Prediction` runs the player's own ghost ahead of the server; :class:`Past` is the world as a player
-saw it. The functions :func:`smoothed` and :func:`decayed` move what is drawn to its corrected
-place: they take numbers or NumPy arrays. See ``docs/prediction.md`` and ``docs/hits.md``.
+saw it. Functions such as :func:`smoothed` and :func:`decayed` move a drawn thing to its corrected place. They
+take numbers or NumPy arrays. See ``docs/prediction.md`` and ``docs/hits.md``.
 """
 
 from tickwire._core import Clock, InputColumns, Inputs, InputStatus
