@@ -122,7 +122,7 @@ explore: $(VENV)/.built $(VENV)/.dev
 
 # Random games on random bad networks, two virtual days: `make soak ARGS="--seed 7 --hours 1000"`.
 soak: $(VENV)/.built
-	$(BIN)/tickwire soak --jobs 2 $(or $(ARGS),--seed ci --hours 48)
+	PYTHONPATH=tests $(BIN)/python -m soak --jobs 2 $(or $(ARGS),--seed ci --hours 48)
 
 # Without line tables (the profile `wheel` of Cargo.toml, which pyproject.toml names).
 wheel: $(VENV)/.tools

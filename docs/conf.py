@@ -45,7 +45,7 @@ autoapi_options = ["members", "imported-members", "show-inheritance"]
 autoapi_python_class_content = "class"
 autoapi_generate_api_docs = False
 autoapi_add_toctree_entry = False
-autoapi_ignore = ["*/demo/*", "*/meeting/*", "*/proxy/*", "*/samples/*", "*/soak/*"]
+autoapi_ignore = ["*/_demo/*", "*/_meeting/*", "*/_proxy/*", "*/samples/*"]
 # Stub and sources import each other, which autoapi warns of and sorts out.
 suppress_warnings = ["autoapi.python_import_resolution"]
 
@@ -53,42 +53,74 @@ suppress_warnings = ["autoapi.python_import_resolution"]
 ALIASES = {"Ref"}
 """Classes that the sources declare as type aliases, for type checkers."""
 
+HOMES = {
+    full.rpartition(".")[2]: full
+    for module, names in topics.described().items()
+    if module != "tickwire.aio"
+    for full in names
+}
+"""The full name of each public name."""
 
-def _entry(module: str, name: str) -> str:
+
+def _entry(full: str) -> str:
     """The directive that describes one name."""
+    module, _, name = full.rpartition(".")
     item = getattr(importlib.import_module(module), name)
     if inspect.isclass(item) and name not in ALIASES:
         kind = "exception" if issubclass(item, BaseException) else "class"
     else:
         kind = "function" if inspect.isroutine(item) else "data"
     members = "\n   :members:" if kind in ("class", "exception") else ""
-    return f".. autoapi{kind}:: {module}.{name}{members}\n"
+    return f".. autoapi{kind}:: {full}{members}\n"
+
+
+def _links() -> str:
+    """Names the contents of `tickwire` that other pages describe."""
+    others = [name for name in tickwire.__all__ if name in topics.topics()]
+    listed = ", ".join(f":py:obj:`~tickwire.{name}`" for name in others)
+    return f"The topics describe the other names of ``tickwire``: {listed}.\n"
 
 
 def _write_reference() -> None:
-    """A page for each topic, which names what is on it, and one with all of them."""
+    """A page for each public module, and one that lists them."""
     folder = HERE / "reference"
     folder.mkdir(exist_ok=True)
-    pages = {}
-    for title, (sentence, names) in topics.TOPICS.items():
-        entries = [_entry("tickwire", name) for name in names.split()]
-        pages[topics.page(title)] = title, sentence, "tickwire", entries
-    for module, title in topics.MODULES.items():
-        found = importlib.import_module(module)
-        # What `tickwire.testing` only passes on is described where it comes from.
-        names = [name for name in found.__all__ if not hasattr(tickwire, name)]
-        sentence = inspect.getdoc(found) or ""
-        pages[topics.page(title)] = title, sentence, module, [_entry(module, name) for name in names]
-    for name, (title, sentence, module, entries) in pages.items():
-        head = [title, "=" * len(title), "", sentence, "", f".. py:currentmodule:: {module}", ""]
-        _write(folder / f"{name}.rst", "\n".join([*head, *entries]))
-    title = "Reference"
-    listed = "\n".join(f"   {name}" for name in pages)
-    _write(
-        folder / "index.rst", f"{title}\n{'=' * len(title)}\n\n.. toctree::\n   :maxdepth: 2\n\n{listed}\n"
-    )
-    for left in set(folder.glob("*.rst")) - {folder / f"{name}.rst" for name in [*pages, "index"]}:
+    for module, names in topics.described().items():
+        title = topics.MODULES[module]
+        text = inspect.getdoc(importlib.import_module(module)) or ""
+        head = [title, "=" * len(title), "", f".. py:module:: {module}", "", text, ""]
+        if module == "tickwire":
+            head += [_links()]
+        _write(folder / f"{topics.page(module)}.rst", "\n".join([*head, *map(_entry, names)]))
+    _write(folder / "index.rst", _index())
+    pages = {folder / f"{name}.rst" for name in [*map(topics.page, topics.MODULES), "index"]}
+    for left in set(folder.glob("*.rst")) - pages:
         left.unlink()
+
+
+def _index() -> str:
+    """The page that lists the modules, each with the first sentence of its docstring."""
+    title = "Reference"
+    tree = "\n".join(f"   {topics.page(module)}" for module in topics.MODULES)
+    texts = {name: inspect.getdoc(importlib.import_module(name)) or "" for name in topics.MODULES}
+    lines = [f":py:mod:`{name}`\n   {text.partition(chr(10))[0]}" for name, text in texts.items()]
+    head = [title, "=" * len(title), "", "``import tickwire as tw`` gives all of these but the metrics.", ""]
+    return "\n".join([*head, *lines, "", ".. toctree::", "   :hidden:", "", tree, ""])
+
+
+def _resolve(_app: object, env: Any, node: Any, child: Any) -> Any:
+    """Finds the home of a public name that a docstring gives without its module, as ``Client.tick``."""
+    if node.get("refdomain") != "py":
+        return None
+    target = node["reftarget"].removeprefix("tickwire.")
+    name, dot, member = target.partition(".")
+    if name not in HOMES:
+        return None
+    domain = env.get_domain("py")
+    full = f"{HOMES[name]}{dot}{member}"
+    return domain.resolve_xref(
+        env, node["refdoc"], env.app.builder, node["reftype"], full, node, child
+    ) or domain.resolve_xref(env, node["refdoc"], env.app.builder, "obj", full, node, child)
 
 
 def _write(path: Path, text: str) -> None:
@@ -127,5 +159,6 @@ def setup(app: Any) -> None:
     """Called by Sphinx."""
     GoogleDocstring._consume_inline_attribute = _consume_sentence
     _write_reference()
+    app.connect("missing-reference", _resolve)
     app.connect("source-read", _attach)
     app.connect("html-page-context", _anchor)

@@ -11,9 +11,9 @@ from typing import Any
 os.environ["SDL_VIDEODRIVER"] = "dummy"  # nobody need watch
 
 from rich.console import Console
-from tickwire.demo.display import LiveTable
-from tickwire.demo.options import Options
-from tickwire.demo.referee import play
+from tickwire._demo.display import LiveTable
+from tickwire._demo.options import Options
+from tickwire._demo.referee import play
 from tickwire.samples.arena.__main__ import main as arena
 from tickwire.samples.rts.__main__ import main as rts
 

@@ -71,7 +71,7 @@ second by a server of the same library, in a process of its own.
     "links": """\
 ## Over a link of {0}
 
-Through `tickwire.Proxy`: that rate, round trip time and loss in each direction, a queue of one
+Through `tickwire.testing.Proxy`: that rate, round trip time and loss in each direction, a queue of one
 bandwidth-delay product. Blocks are sent over a connection that is up, from the call to the last byte in the
 receiver's hands; ideal is bytes / rate + RTT. Latency is one way, of reliable-ordered 64-byte messages sent
 sixty times a second over five links of one kind, eight seconds each; the link's own part is {1:.0f} ms.

@@ -274,7 +274,7 @@ def through_proxy(
 ) -> tuple[Process, Process]:
     """Both ends of a role over a link."""
     receiver = started.role(contender, variant, f"{what}_receive", options)
-    proxy = tw.Proxy(
+    proxy = tw.testing.Proxy(
         ("127.0.0.1", 0), to=("127.0.0.1", receiver.hear("port", 10)), conditions=conditions(link), seed=seed
     )
     started.stack.callback(proxy.close)

@@ -67,7 +67,7 @@ def measure(
     server, client = lab.server, lab.client()
     bodies: dict[tw.ClientHandle, tuple[Body, Player]] = {}
     truth: dict[int, tuple[float, float]] = {}
-    mine: tw.Prediction[Body, Move] = tw.Prediction(step, tolerance={"position": TOLERANCE})
+    mine: tw.predict.Prediction[Body, Move] = tw.predict.Prediction(step, tolerance={"position": TOLERANCE})
     counts = {"compared": 0, "turn": 0}
     shown: list[tuple[int, tuple[float, float]]] = []
     jumps: list[float] = []
@@ -136,7 +136,7 @@ def costs() -> dict[str, float]:
 
     body = Body()
     alone = clocked(lambda: step(body, move), 20_000)
-    mine = tw.Prediction(step, Body(), tolerance={"position": TOLERANCE})
+    mine = tw.predict.Prediction(step, Body(), tolerance={"position": TOLERANCE})
 
     def replay() -> None:
         mine.reset(Body())

@@ -30,7 +30,7 @@ class World:
 
     def __init__(self) -> None:
         self.sum = 0
-        luck = tw.Random(1)
+        luck = tw.lockstep.Random(1)
         self.ballast = bytearray(STATE - 8)
         luck.fill(self.ballast)
 
@@ -48,15 +48,15 @@ class World:
 class Match:
     def __init__(self, seed: int) -> None:
         conditions = tw.Conditions(latency=0.08, jitter=0.02, loss=0.05)
-        self.network = tw.SimulatedNetwork(conditions=conditions, seed=seed)
+        self.network = tw.testing.SimulatedNetwork(conditions=conditions, seed=seed)
         channels = [tw.reliable_ordered(), tw.chunks()]
         self.protocol = tw.Protocol(7, [Move], channels=channels, peers=True)
-        self.luck = tw.Random(seed)
-        host = tw.Peer.host(
+        self.luck = tw.lockstep.Random(seed)
+        host = tw.peers.Peer.host(
             self.protocol, players=PLAYERS + 1, late_joining=True, bind="10.0.0.1:7", network=self.network
         )
         self.peers = [host]
-        self.locksteps: dict[int, tw.Lockstep] = {}
+        self.locksteps: dict[int, tw.lockstep.Lockstep] = {}
         self.worlds = [World() for _ in range(PLAYERS + 1)]
         self.crcs: dict[int, set[int]] = {}
         self.waited = [0] * (PLAYERS + 1)
@@ -69,7 +69,7 @@ class Match:
 
     def join(self) -> None:
         bind = f"10.0.0.{len(self.peers) + 1}:7"
-        self.peers.append(tw.Peer.join("10.0.0.1:7", self.protocol, bind=bind, network=self.network))
+        self.peers.append(tw.peers.Peer.join("10.0.0.1:7", self.protocol, bind=bind, network=self.network))
 
     def run(self, seconds: float) -> None:
         for _ in range(round(seconds * FRAMES)):
@@ -77,15 +77,15 @@ class Match:
             for i, peer in enumerate(self.peers):
                 with peer.tick() as inbox:
                     for event in inbox.events:
-                        if isinstance(event, tw.Started):
+                        if isinstance(event, tw.peers.Started):
                             world = self.worlds[i]
-                            self.locksteps[i] = tw.Lockstep(
+                            self.locksteps[i] = tw.lockstep.Lockstep(
                                 peer, event, [Move], save=world.save, load=world.load
                             )
                     if i in self.locksteps:
                         self.play(i, self.locksteps[i])
 
-    def play(self, i: int, lockstep: tw.Lockstep) -> None:
+    def play(self, i: int, lockstep: tw.lockstep.Lockstep) -> None:
         if not lockstep.joining and self.luck.unit() < 1 / FRAMES:
             lockstep.command(Move(1, self.luck.below(4096)))
         for turn in lockstep.turns():

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tickwire as tw
-from tickwire.lockstep import Desync, DesyncReport, Turn
+from tickwire.lockstep import DesyncReport, Diverged, Turn
 
 FOLDER = Path(__file__).parent
 UNITS = 300
@@ -67,17 +67,17 @@ class Match:
     ) -> None:
         self.steps = steps
         conditions = tw.Conditions(latency=0.08, jitter=0.02, loss=loss)
-        self.network = tw.SimulatedNetwork(conditions=conditions, seed=1)
+        self.network = tw.testing.SimulatedNetwork(conditions=conditions, seed=1)
         protocol = tw.Protocol(7, [Move], peers=True)
-        self.peers = [tw.Peer.host(protocol, players=count, bind="10.0.0.1:7", network=self.network)]
+        self.peers = [tw.peers.Peer.host(protocol, players=count, bind="10.0.0.1:7", network=self.network)]
         for i in range(1, count):
             bind = f"10.0.0.{i + 1}:7"
-            self.peers.append(tw.Peer.join("10.0.0.1:7", protocol, bind=bind, network=self.network))
+            self.peers.append(tw.peers.Peer.join("10.0.0.1:7", protocol, bind=bind, network=self.network))
         self.games = [Game() for _ in range(count)]
-        self.locksteps: dict[int, tw.Lockstep] = {}
+        self.locksteps: dict[int, tw.lockstep.Lockstep] = {}
         self.crcs: dict[int, set[int]] = {}
         self.events: list[tuple[int, int, Any]] = []
-        self.rate, self.folder, self.luck = rate, folder, tw.Random(2)
+        self.rate, self.folder, self.luck = rate, folder, tw.lockstep.Random(2)
         self.run(4)
         self.peers[0].start(countdown=1.0, seed=3)
         self.run(3)
@@ -88,15 +88,15 @@ class Match:
             for i, peer in enumerate(self.peers):
                 with peer.tick() as inbox:
                     for event in inbox.events:
-                        if isinstance(event, tw.Started):
+                        if isinstance(event, tw.peers.Started):
                             record = self.folder and self.folder / f"{i}.twrec"
-                            self.locksteps[i] = tw.Lockstep(
+                            self.locksteps[i] = tw.lockstep.Lockstep(
                                 peer, event, [Move], objects=FIELDS, record=record, steps=self.steps
                             )
                     if i in self.locksteps:
                         self.play(i, self.locksteps[i])
 
-    def play(self, i: int, lockstep: tw.Lockstep) -> None:
+    def play(self, i: int, lockstep: tw.lockstep.Lockstep) -> None:
         if self.luck.unit() < self.rate / 60:
             lockstep.command(Move(self.luck.below(UNITS), self.luck.below(4096), self.luck.below(4096)))
         for turn in lockstep.turns():
@@ -149,12 +149,12 @@ def said(minutes: float, steps: int = 3) -> dict[str, Any]:
     }
 
 
-def sealed(peer: tw.Peer[Any]) -> float:
+def sealed(peer: tw.peers.Peer[Any]) -> float:
     """With what netcode, the transport, UDP and IP add."""
     return sum(peer.stats(player).sent_kbps for player in peer.players if player != peer.me)
 
 
-def sent(peer: tw.Peer[Any]) -> int:
+def sent(peer: tw.peers.Peer[Any]) -> int:
     return sum(peer.stats(player).packets_sent for player in peer.players if player != peer.me)
 
 
@@ -164,7 +164,7 @@ def found() -> dict[str, Any]:
     match.games[2].units[217].health ^= 1
     changed = match.locksteps[2].turn + 1
     match.run(5)
-    desync = next(it for it in match.events if isinstance(it[2], Desync))
+    desync = next(it for it in match.events if isinstance(it[2], Diverged))
     report = next(it for it in match.events if isinstance(it[2], DesyncReport))
     return {
         "changed in turn": changed,
@@ -184,7 +184,7 @@ def replayed(minutes: float) -> dict[str, Any]:
         path = Path(folder, "0.twrec")
         size = path.stat().st_size
         begin = time.thread_time()
-        recording, game = tw.Recording.read(path), Game()
+        recording, game = tw.lockstep.Recording.read(path), Game()
         same = True
         for turn in recording.turns([Move]):
             game.step(turn)

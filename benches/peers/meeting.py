@@ -25,13 +25,15 @@ class Chat:
 
 def path(host: str, joiner: str, loss: float, seed: int) -> tuple[bool, float]:
     """Whether two peers need the relay, and seconds from the dial until both know each other as players."""
-    network = tw.SimulatedNetwork(conditions=tw.Conditions(latency=0.03, jitter=0.005, loss=loss), seed=seed)
-    server = tw.RendezvousServer(SERVER, relay=RELAY, relay_key=bytes(32), network=network)
-    relay = tw.Relay(RELAY, key=bytes(32), network=network)
+    network = tw.testing.SimulatedNetwork(
+        conditions=tw.Conditions(latency=0.03, jitter=0.005, loss=loss), seed=seed
+    )
+    server = tw.peers.RendezvousServer(SERVER, relay=RELAY, relay_key=bytes(32), network=network)
+    relay = tw.peers.Relay(RELAY, key=bytes(32), network=network)
     for number, kind in enumerate((host, joiner)):
         network.add_nat(f"203.0.113.{number + 1}", [f"10.0.{number}.2"], kind=kind)  # type: ignore[arg-type]
     protocol = tw.Protocol(1, [Chat], peers=True)
-    peers = [tw.Peer.host(protocol, bind="10.0.0.2:5000", network=network, rendezvous=SERVER)]
+    peers = [tw.peers.Peer.host(protocol, bind="10.0.0.2:5000", network=network, rendezvous=SERVER)]
 
     def run(frames: int) -> None:
         for _ in range(frames):
@@ -45,7 +47,7 @@ def path(host: str, joiner: str, loss: float, seed: int) -> tuple[bool, float]:
     while (code := peers[0].code) is None:
         run(1)
     begun = network.now
-    peers.append(tw.Peer.join(code, protocol, bind="10.0.1.2:5000", network=network, rendezvous=SERVER))
+    peers.append(tw.peers.Peer.join(code, protocol, bind="10.0.1.2:5000", network=network, rendezvous=SERVER))
     while min(len(peer.players) for peer in peers) < 2:
         run(1)
         if network.now - begun > 30:
@@ -68,19 +70,21 @@ class Players:
     """Peers that play lockstep, ticked at a rate of their own each."""
 
     def __init__(self, count: int, seed: int) -> None:
-        self.network = tw.SimulatedNetwork(conditions=BAD, seed=seed)
+        self.network = tw.testing.SimulatedNetwork(conditions=BAD, seed=seed)
         protocol = tw.Protocol(7, [Move], peers=True)
         self.peers = [
-            tw.Peer.host(protocol, players=count, bind="10.0.0.1:7", network=self.network, timeout=TIMEOUT)
+            tw.peers.Peer.host(
+                protocol, players=count, bind="10.0.0.1:7", network=self.network, timeout=TIMEOUT
+            )
         ]
         for i in range(1, count):
             self.peers.append(
-                tw.Peer.join(
+                tw.peers.Peer.join(
                     "10.0.0.1:7", protocol, bind=f"10.0.0.{i + 1}:7", network=self.network, timeout=TIMEOUT
                 )
             )
         self.games = [Game() for _ in range(count)]
-        self.locksteps: dict[int, tw.Lockstep] = {}
+        self.locksteps: dict[int, tw.lockstep.Lockstep] = {}
         self.started: dict[int, float] = {}
         self.masters: dict[int, float] = {}
         self.turns: list[list[int]] = [[] for _ in range(count)]
@@ -95,13 +99,13 @@ class Players:
                 if i != silent and not peer.closed and step % 4 == i % 4:
                     self.tick(i, peer)
 
-    def tick(self, i: int, peer: tw.Peer[Any]) -> None:
+    def tick(self, i: int, peer: tw.peers.Peer[Any]) -> None:
         with peer.tick() as inbox:
             for event in inbox.events:
-                if isinstance(event, tw.Started):
+                if isinstance(event, tw.peers.Started):
                     self.started[i] = self.network.now
-                    self.locksteps[i] = tw.Lockstep(peer, event, [Move], objects=FIELDS)
-                elif isinstance(event, tw.MasterChanged):
+                    self.locksteps[i] = tw.lockstep.Lockstep(peer, event, [Move], objects=FIELDS)
+                elif isinstance(event, tw.peers.MasterChanged):
                     self.masters[i] = self.network.now
             lockstep = self.locksteps.get(i)
             if lockstep is None:
@@ -159,11 +163,13 @@ def by_a_third(seeds: int) -> dict[str, Any]:
     """Of three players the two who came last don't reach each other: when they are in, by way of the host."""
     times, relayed = [], 0
     for seed in range(seeds):
-        network = tw.SimulatedNetwork(conditions=BAD, seed=seed)
+        network = tw.testing.SimulatedNetwork(conditions=BAD, seed=seed)
         network.partition(["10.0.0.2:7"], ["10.0.0.3:7"])
         protocol = tw.Protocol(1, [Chat], peers=True)
-        peers = [tw.Peer.host(protocol, bind="10.0.0.1:7", network=network)]
-        peers += [tw.Peer.join("10.0.0.1:7", protocol, bind=f"10.0.0.{i}:7", network=network) for i in (2, 3)]
+        peers = [tw.peers.Peer.host(protocol, bind="10.0.0.1:7", network=network)]
+        peers += [
+            tw.peers.Peer.join("10.0.0.1:7", protocol, bind=f"10.0.0.{i}:7", network=network) for i in (2, 3)
+        ]
         while min(len(peer.players) for peer in peers) < 3 and network.now < 20:
             network.advance(1 / 60)
             for peer in peers:

@@ -30,13 +30,13 @@ PLAYERS, RATE, TIMEOUT, EVERY, STATE = 4, 60, 5, 0.5, 4096
 
 
 class Seat:
-    def __init__(self, peer: tw.Peer[Any]) -> None:
+    def __init__(self, peer: tw.peers.Peer[Any]) -> None:
         self.peer, self.state = peer, np.random.default_rng(1).integers(0, 1 << 30, STATE // 4, np.uint32)
         self.state[0] = 0
-        self.changes: list[tw.HostChanged] = []
+        self.changes: list[tw.peers.HostChanged] = []
         self.acted: list[float] = []
         self.loaded: list[int] = []
-        self.game = tw.Migrating(peer, save=lambda: self.state, load=self.load, every=EVERY)
+        self.game = tw.peers.Migrating(peer, save=lambda: self.state, load=self.load, every=EVERY)
 
     def load(self, state: Any) -> None:
         self.state = state
@@ -45,7 +45,7 @@ class Seat:
     def tick(self, now: float) -> bool:
         with self.peer.tick() as inbox:
             read = self.game.read(inbox)
-            self.changes += [what for _, what in read if isinstance(what, tw.HostChanged)]
+            self.changes += [what for _, what in read if isinstance(what, tw.peers.HostChanged)]
             acts = self.game.is_host
             if acts:
                 self.acted.append(now)
@@ -58,9 +58,9 @@ class Seat:
 
 def killed(seed: int) -> dict[str, float]:
     """One game whose host falls silent at a moment of its own."""
-    network = tw.SimulatedNetwork(conditions=BAD, seed=seed)
+    network = tw.testing.SimulatedNetwork(conditions=BAD, seed=seed)
     make = {"network": network, "timeout": TIMEOUT}
-    seats = [Seat(tw.Peer.host(PROTOCOL, bind="10.0.0.1:7", players=PLAYERS, **make))]
+    seats = [Seat(tw.peers.Peer.host(PROTOCOL, bind="10.0.0.1:7", players=PLAYERS, **make))]
     two = 0
 
     def play(seconds: float, silent: Seat | None = None) -> None:
@@ -70,7 +70,7 @@ def killed(seed: int) -> dict[str, float]:
             two += sum([seat.tick(network.now) for seat in seats if seat is not silent]) > 1
 
     for number in range(1, PLAYERS):
-        seats.append(Seat(tw.Peer.join("10.0.0.1:7", PROTOCOL, bind=f"10.0.0.{number + 1}:7", **make)))
+        seats.append(Seat(tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, bind=f"10.0.0.{number + 1}:7", **make)))
         play(1)
     old = seats[0]
     sent, begun = old.game.counters["bytes_sent"], network.now

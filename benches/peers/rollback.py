@@ -48,7 +48,7 @@ def sync_test(players: int) -> dict[str, float]:
     """A frame and seven that run again, without the steps."""
     state, spare = np.zeros(64, STATE), np.zeros(64, STATE)
     assert state.nbytes == 4096
-    test = tw.SyncTest(8, players=players, back=7, state=state)
+    test = tw.rollback.SyncTest(8, players=players, back=7, state=state)
     costs = []
     for frame in range(FRAMES):
         row = tuple((frame * (player + 3)) & 0xFF for player in range(players))
@@ -64,7 +64,8 @@ def alone(players: int, delay: int, loss: float) -> dict[str, float]:
     """Rollback without a peer: what it costs itself, with all that it reads and writes, beside the steps."""
     states = [np.zeros(64, STATE) for _ in range(players)]
     games = [
-        tw.Rollback(None, 8, players=players, me=me, delay=delay, state=states[me]) for me in range(players)
+        tw.rollback.Rollback(None, 8, players=players, me=me, delay=delay, state=states[me])
+        for me in range(players)
     ]
     random = np.random.default_rng(1)
     flying: list[tuple[int, int, int, bytes]] = []
@@ -98,15 +99,15 @@ def alone(players: int, delay: int, loss: float) -> dict[str, float]:
 
 def peers(players: int, delay: int, loss: float) -> dict[str, float]:
     """Over peers: bytes a second that each sends, and thread CPU of its whole ticks beside the steps."""
-    network = tw.SimulatedNetwork(conditions=tw.Conditions(latency=0.05, loss=loss), seed=1)
+    network = tw.testing.SimulatedNetwork(conditions=tw.Conditions(latency=0.05, loss=loss), seed=1)
     protocol = tw.Protocol(1, [Hello], peers=True)
-    host = tw.Peer.host(protocol, name="0", players=players, bind="10.0.0.1:7", network=network)
+    host = tw.peers.Peer.host(protocol, name="0", players=players, bind="10.0.0.1:7", network=network)
     table = [host]
     for number in range(1, players):
         bind = f"10.0.0.{number + 1}:7"
-        table.append(tw.Peer.join("10.0.0.1:7", protocol, name=str(number), bind=bind, network=network))
+        table.append(tw.peers.Peer.join("10.0.0.1:7", protocol, name=str(number), bind=bind, network=network))
     states = [np.zeros(64, STATE) for _ in table]
-    games: list[tw.Rollback[int] | None] = [None] * players
+    games: list[tw.rollback.Rollback[int] | None] = [None] * players
     random, inputs = np.random.default_rng(2), [0] * players
     costs: list[float] = []
     spare = np.zeros(64, STATE)
@@ -127,8 +128,8 @@ def peers(players: int, delay: int, loss: float) -> dict[str, float]:
             begun = time.thread_time_ns()
             with peer.tick() as inbox:
                 for event in inbox.events:
-                    if isinstance(event, tw.Started):
-                        games[place] = tw.Rollback(peer, 8, delay=delay, state=states[place])
+                    if isinstance(event, tw.peers.Started):
+                        games[place] = tw.rollback.Rollback(peer, 8, delay=delay, state=states[place])
                 game = games[place]
                 if game is not None:
                     for request in game.advance(inputs[place]):
@@ -145,13 +146,13 @@ def peers(players: int, delay: int, loss: float) -> dict[str, float]:
     return summary(costs, 0) | {"bytes a second": rate, "datagrams a second": datagrams}
 
 
-def links(table: list[tw.Peer[Hello]]) -> list[tw.ConnectionStats]:
+def links(table: list[tw.peers.Peer[Hello]]) -> list[tw.connections.ConnectionStats]:
     """Every connection, at both ends."""
     ends = [(peer, player) for peer in table for player in peer.players if player is not peer.me]
     return [peer.stats(player) for peer, player in ends]
 
 
-def packets(table: list[tw.Peer[Hello]]) -> int:
+def packets(table: list[tw.peers.Peer[Hello]]) -> int:
     """Packets that all have sent."""
     return sum(stats.packets_sent for stats in links(table))
 

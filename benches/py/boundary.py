@@ -34,8 +34,8 @@ class Chat:
     text: Annotated[str, tw.text(200)]
 
 
-class Own(tw.Message):
-    def serialize(self, stream: tw.Stream) -> None:
+class Own(tw.messages.Message):
+    def serialize(self, stream: tw.messages.Stream) -> None:
         self.n = stream.ranged(self.n, 0, 1000)
         if stream.flag(self.n > 500):
             self.extra = stream.bits(self.extra, 12)
@@ -66,7 +66,7 @@ def exchange(message: object, channel: int) -> Callable[[], None]:
 
 def idle_server() -> Callable[[], None]:
     """One tick of a server whose clients have nothing to say, and of the network."""
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", PROTOCOL, network=network)
     clients = [tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network, timeout=None) for _ in range(64)]
     for _ in range(20):

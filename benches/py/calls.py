@@ -42,7 +42,7 @@ def order(
 
 
 PROTOCOL: tw.Protocol[Order] = tw.Protocol(1, [Order], [tw.reliable_ordered()], calls=[order])
-handlers = tw.Handlers()
+handlers = tw.messages.Handlers()
 
 
 @handlers.on(Order)

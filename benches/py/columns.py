@@ -25,7 +25,7 @@ SIDE = 2 ** (BITS - 1) - 1
 class Entity:
     id: tw.u16
     position: Annotated[tw.Vec3, tw.vec3(LO, 2047, STEP)]
-    rotation: Annotated[tw.Quaternion, tw.quaternion(BITS)]
+    rotation: Annotated[tw.fields.Quaternion, tw.fields.quaternion(BITS)]
     flags: Annotated[int, tw.flags("a", "b", "c", "d")]
 
 
@@ -37,7 +37,7 @@ class Snapshot:
 
 def entities() -> Any:
     rng = np.random.default_rng(1)
-    rows = np.zeros(ENTITIES, tw.dtype(Entity))
+    rows = np.zeros(ENTITIES, tw.columns.dtype(Entity))
     rows["id"] = range(ENTITIES)
     rows["position"] = rng.uniform(LO, 2047, (ENTITIES, 3))
     rotations = rng.normal(size=(ENTITIES, 4))
@@ -73,7 +73,7 @@ def pack_by_hand(rows: Any) -> bytes:
 def unpack_by_hand(data: bytes) -> Any:
     bits = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little").reshape(ENTITIES, -1)
     values = np.add.reduceat(bits.astype(np.uint32) << SHIFTS, STARTS, axis=1)
-    rows = np.empty(ENTITIES, tw.dtype(Entity))
+    rows = np.empty(ENTITIES, tw.columns.dtype(Entity))
     rows["id"] = values[:, 0]
     rows["position"] = values[:, 1:4] * STEP + LO
     three = (values[:, 5:8].astype(np.float64) - SIDE) / SIDE * REACH
@@ -103,11 +103,11 @@ def received(columns: list[type], channel: int, runs: int = 15) -> float:
     """The least nanoseconds for one message of a server's receive."""
     channels = [tw.reliable_ordered(receive_window=4096, send_queue=4096), tw.unreliable(receive_queue=4096)]
     protocol = tw.Protocol(0x7469636B, [Six], channels)
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network, columns=columns)
     clients = [tw.Client.connect("10.0.0.1:5", protocol, network=network) for _ in range(CLIENTS)]
     run(network, server, *clients, seconds=0.5)
-    rows = np.zeros(EACH, tw.dtype(Six))
+    rows = np.zeros(EACH, tw.columns.dtype(Six))
     rows["health"] = 50
     times = []
     for _ in range(runs):
@@ -134,13 +134,13 @@ def measured() -> Iterator[tuple[str, float]]:
     for name, channel in {"reliable": 0, "unreliable": 1}.items():
         yield f"receive/{name}_object", received([], channel)
         yield f"receive/{name}_row", received([Six], channel)
-    six = np.zeros(10_000, tw.dtype(Six))
-    packed = tw.pack(Six, six)
-    yield "rows/pack_six_fields", least(lambda: tw.pack(Six, six), 200) / len(six)
-    yield "rows/unpack_six_fields", least(lambda: tw.unpack(Six, packed, len(six)), 200) / len(six)
+    six = np.zeros(10_000, tw.columns.dtype(Six))
+    packed = tw.columns.pack(Six, six)
+    yield "rows/pack_six_fields", least(lambda: tw.columns.pack(Six, six), 200) / len(six)
+    yield "rows/unpack_six_fields", least(lambda: tw.columns.unpack(Six, packed, len(six)), 200) / len(six)
 
     rows = entities()
-    data = tw.pack(Entity, rows)
+    data = tw.columns.pack(Entity, rows)
     objects = [
         Entity(int(row["id"]), tuple(row["position"]), tuple(row["rotation"]), int(row["flags"]))
         for row in rows
@@ -148,17 +148,17 @@ def measured() -> Iterator[tuple[str, float]]:
     protocol = tw.Protocol(1, [Snapshot])
     snapshot = Snapshot(1, objects)
     encoded = protocol.encode(snapshot)
-    one = np.zeros(1, tw.dtype(Snapshot))
+    one = np.zeros(1, tw.columns.dtype(Snapshot))
     one["entities"] = (0, ENTITIES)
     assert len(pack_by_hand(rows)) == len(data)
-    assert (unpack_by_hand(data)["position"] == tw.unpack(Entity, data, ENTITIES)["position"]).all()
-    yield "snapshot/pack", least(lambda: tw.pack(Entity, rows))
+    assert (unpack_by_hand(data)["position"] == tw.columns.unpack(Entity, data, ENTITIES)["position"]).all()
+    yield "snapshot/pack", least(lambda: tw.columns.pack(Entity, rows))
     yield "snapshot/pack_numpy", least(lambda: pack_by_hand(rows))
-    yield "snapshot/pack_as_list", least(lambda: tw.pack(Snapshot, one, arena=rows))
+    yield "snapshot/pack_as_list", least(lambda: tw.columns.pack(Snapshot, one, arena=rows))
     yield "snapshot/pack_objects", least(lambda: protocol.encode(snapshot), 300)
-    yield "snapshot/unpack", least(lambda: tw.unpack(Entity, data, ENTITIES))
+    yield "snapshot/unpack", least(lambda: tw.columns.unpack(Entity, data, ENTITIES))
     yield "snapshot/unpack_numpy", least(lambda: unpack_by_hand(data))
-    yield "snapshot/unpack_as_list", least(lambda: tw.unpack(Snapshot, encoded, 1))
+    yield "snapshot/unpack_as_list", least(lambda: tw.columns.unpack(Snapshot, encoded, 1))
     yield "snapshot/unpack_objects", least(lambda: protocol.decode(encoded), 300)
 
 

@@ -25,8 +25,8 @@ class Value:
 class FullServer:
     """A server with a value waiting for each key of each client."""
 
-    def __init__(self, priority: Callable[[tw.Candidates], Any] | None, *, packets: bool) -> None:
-        self.network = tw.SimulatedNetwork()
+    def __init__(self, priority: Callable[[tw.columns.Candidates], Any] | None, *, packets: bool) -> None:
+        self.network = tw.testing.SimulatedNetwork()
         protocol = tw.Protocol(0x7469636B, [Value], [tw.latest(keys=KEYS)])
         self.server = tw.Server("10.0.0.1:5", protocol, network=self.network, priority=priority)
         clients = [
@@ -63,11 +63,11 @@ def arithmetic(age: Any, tag: Any) -> Any:
     return age * np.float32(2.0) + tag.astype(np.float32)
 
 
-def all_different(candidates: tw.Candidates) -> Any:
+def all_different(candidates: tw.columns.Candidates) -> Any:
     return arithmetic(np.asarray(candidates.age), np.asarray(candidates.tag))
 
 
-def all_equal(candidates: tw.Candidates) -> Any:
+def all_equal(candidates: tw.columns.Candidates) -> Any:
     return arithmetic(np.asarray(candidates.age), np.asarray(candidates.channel))
 
 
@@ -86,7 +86,7 @@ def measured() -> Iterator[tuple[str, float]]:
     """Nanoseconds for one candidate, by name."""
     count = CLIENTS * KEYS
     scores = np.random.default_rng(1).random(count, dtype=np.float32)
-    hooks: dict[str, Callable[[tw.Candidates], Any] | None] = {
+    hooks: dict[str, Callable[[tw.columns.Candidates], Any] | None] = {
         "none": None,
         "returns_none": lambda _: None,
         "returns_the_same_scores": lambda given: scores[: len(given)],

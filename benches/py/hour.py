@@ -11,7 +11,7 @@ import time
 from typing import Annotated
 
 import tickwire as tw
-from tickwire.testing import Conditions, World
+from tickwire.testing import Conditions, Simulation
 
 
 @tw.message
@@ -31,7 +31,7 @@ class State:
 def main(hours: float) -> None:
     protocol = tw.Protocol(id=1, messages=[Move, State], channels=[tw.unreliable(), tw.sequenced()])
     began, received = time.process_time(), 0
-    with World(protocol, seed=1, conditions=Conditions(latency=0.04, jitter=0.01, loss=0.02)) as world:
+    with Simulation(protocol, seed=1, conditions=Conditions(latency=0.04, jitter=0.01, loss=0.02)) as world:
         server = world.server()
         players = [world.client() for _ in range(8)]
         for tick in world.ticks(hours * 3600):

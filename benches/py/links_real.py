@@ -39,8 +39,8 @@ LINKS = {
     "10 Mbit/s, 50 ms, 0 % loss": (10, 0.05, {}),
     "10 Mbit/s, 50 ms, 2 % loss": (10, 0.05, {"loss": 0.02}),
     "50 Mbit/s, 100 ms, 1 % loss": (50, 0.1, {"loss": 0.01}),
-    "100 Mbit/s, 30 ms, 5 % loss in bursts of 5": (100, 0.03, {"bursts": tw.Bursts.mean(0.05, 5)}),
-    "100 Mbit/s, 30 ms, outages of 5 ms, 5 %": (100, 0.03, {"outages": tw.Outages(0.005, 0.05)}),
+    "100 Mbit/s, 30 ms, 5 % loss in bursts of 5": (100, 0.03, {"bursts": tw.testing.Bursts.mean(0.05, 5)}),
+    "100 Mbit/s, 30 ms, outages of 5 ms, 5 %": (100, 0.03, {"outages": tw.testing.Outages(0.005, 0.05)}),
     "2 Mbit/s, 150 ms, 3 % loss": (2, 0.15, {"loss": 0.03}),
 }
 
@@ -125,7 +125,9 @@ def main() -> None:
             for seed in range(RUNS):
                 sender = Sender()
                 conditions = link(mbit, rtt, **losses)
-                with tw.Proxy("127.0.0.1:0", to=sender.address, conditions=conditions, seed=seed) as proxy:
+                with tw.testing.Proxy(
+                    "127.0.0.1:0", to=sender.address, conditions=conditions, seed=seed
+                ) as proxy:
                     seconds.append(block(sender, proxy.address, size)[0])
                 sender.close()
             ideal = size * 8 / (mbit * 1e6) + rtt

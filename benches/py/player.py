@@ -19,10 +19,10 @@ class PlayerInput:
 
 @tw.message
 class Entity:
-    id: Annotated[int, tw.network_id()]
+    id: Annotated[int, tw.fields.network_id()]
     position: Annotated[tw.Vec3, tw.vec3(-2048, 2047, 1 / 512)]
-    rotation: Annotated[tw.Quaternion, tw.quaternion()]
-    health: Annotated[int, tw.ranged(0, 100), tw.common(100)]
+    rotation: Annotated[tw.fields.Quaternion, tw.fields.quaternion()]
+    health: Annotated[int, tw.ranged(0, 100), tw.fields.common(100)]
     target: tw.u16 | None
     alive: bool
 

@@ -30,7 +30,7 @@ class State:
 def game(number: int) -> Callable[[], None]:
     """One tick of a server that answers each message of its clients, and of its network."""
     protocol = tw.Protocol(7, [State], [tw.reliable_ordered(), tw.unreliable()])
-    network = tw.SimulatedNetwork(seed=number)
+    network = tw.testing.SimulatedNetwork(seed=number)
     server = tw.Server("10.0.0.1:5", protocol, network=network)
     clients = [tw.Client.connect("10.0.0.1:5", protocol, network=network) for _ in range(CLIENTS)]
     tick = 0

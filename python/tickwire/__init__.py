@@ -3,487 +3,196 @@
 A protocol is a list of message classes and a list of channels, shared by a :class:`Server` and its
 :class:`Client`\\ s. The game's own loop ticks them.
 
-Their building blocks can also be used alone. The logger ``tickwire`` of :mod:`logging` gets connections and
-disconnections, and dropped datagrams at most once a second.
+Here are the names that a first game needs. The rest is in modules named for their topic, such as
+:mod:`tickwire.world` or :mod:`tickwire.peers`. ``import tickwire as tw`` is enough for them too:
+``tw.world.Grid``. The parts in :mod:`tickwire.articles` can be used alone.
+
+The logger ``tickwire`` of :mod:`logging` gets connections and disconnections, and dropped datagrams at most
+once a second.
 """
 
-import logging
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import logging as _logging
+import typing as _typing
+from importlib import import_module as _import_module
 
-from tickwire import native as native
+from tickwire import _log
+from tickwire import _native as _native
+from tickwire._calls import call, to_all, to_client, to_server
+from tickwire._connection import DisconnectReason, SendResult
 from tickwire._core import (
-    AckEndpoint,
     Address,
-    Advance,
-    BitMeasure,
-    BitReader,
-    BitWriter,
-    Bursts,
-    Candidates,
-    Capture,
-    Channel,
-    ChannelSnapshot,
-    ChannelStats,
-    Chunk,
-    ChunkProgress,
-    ChunkReceiver,
-    ChunkSender,
-    ChunkStats,
     Client,
     ClientHandle,
-    ClientWorld,
-    Clock,
     Conditions,
-    Congestion,
     Connected,
-    ConnectionStats,
     ConnectToken,
-    Desync,
     Disconnected,
-    FieldType,
-    GameEnded,
-    Ghost,
-    GhostArrays,
-    GhostChanged,
     GhostDespawned,
-    GhostLinked,
-    GhostOwned,
     GhostSpawned,
-    GoodBad,
     Inbox,
-    IncomingChunk,
-    InputColumns,
-    Inputs,
-    InputStatus,
-    Link,
-    Load,
-    MasterChanged,
-    Notifications,
-    Outages,
-    PacketNotifications,
-    PacketOpener,
-    PacketStats,
-    Peer,
-    Player,
-    PlayerJoined,
-    PlayerLeft,
-    PlayerOut,
-    PlayerPath,
     Protocol,
-    Proxy,
-    Random,
-    ReceivedChunk,
-    Relay,
-    RendezvousServer,
-    Rollback,
     Room,
-    Rows,
-    Save,
-    Schema,
-    SequenceBuffer,
     Server,
-    SimulatedNetwork,
-    Socket,
-    Spectator,
-    SpectatorLost,
-    Started,
-    Stream,
-    SyncTest,
-    Tick,
-    Transfer,
-    VirtualConnection,
-    World,
-    WorldView,
-    __version__,
     angle,
-    arena,
     bits,
     chunks,
     data,
-    dtype,
-    fixed,
     flags,
     generate_key,
     latest,
-    network_id,
-    pack,
-    payload,
     quantized,
-    quaternion,
     ranged,
-    raw,
-    redundant,
     reliable_ordered,
     reliable_unordered,
-    row_format,
-    sequence_distance,
-    sequence_greater,
-    sequence_less,
     sequenced,
-    signed_quaternion,
     text,
-    transform,
-    unit_vector,
-    unpack,
     unreliable,
     vec2,
     vec3,
-    wide_text,
 )
-from tickwire.calls import ClientCall, Direction, Request, ServerCall, call, to_all, to_client, to_server
-from tickwire.connection import (
-    AddressLike,
-    ClientState,
-    DisconnectReason,
-    Event,
-    LeaveReason,
-    PeerEvent,
-    Reconnecting,
-    SendResult,
-)
-from tickwire.errors import (
-    CallCancelledError,
-    CallError,
-    CallFailedError,
-    CallPendingError,
-    CallTimeoutError,
-    ChannelError,
-    ChannelFullError,
-    ClosedError,
-    ConnectFailedError,
-    FieldError,
-    FieldTypeError,
-    GhostError,
-    MessageTooLargeError,
-    NotConnectedError,
-    PredictionError,
-    StaleClientError,
-    StreamError,
-    SyncTestError,
-    TickwireError,
-    UnregisteredMessageError,
-)
-from tickwire.fields import (
-    Quaternion,
-    Transform,
+from tickwire._core import __version__ as __version__
+from tickwire._fields import (
     Vec2,
     Vec3,
-    angular,
-    common,
-    converted,
     default,
-    except_owner,
     f32,
     f64,
-    hermite,
     i8,
     i16,
     i32,
     i64,
     initial,
-    linear,
-    owner_only,
-    press,
-    register,
-    slerp,
-    sparse,
-    step,
-    threshold,
     u8,
     u16,
     u32,
     u64,
     u128,
     up_to,
-    when,
 )
-from tickwire.ghost import Always, Chosen, Grid, Hook, Owner, ghost
-from tickwire.handlers import Handlers
-from tickwire.hooks import AdmissionHook, PriorityHook
-from tickwire.log import UnconfiguredLog
-from tickwire.loop import loop
-from tickwire.message import BlockMessage, Message, MessageFactory, message
-from tickwire.redial import Redialler, TokenSource
-from tickwire.references import Ref
-from tickwire.ticks import ticks
+from tickwire._ghost import ghost
+from tickwire._loop import loop
+from tickwire._message import message
+from tickwire._references import Ref
+from tickwire._resolve import resolve
+from tickwire._ticks import ticks
+from tickwire.errors import FieldError, TickwireError
 
-if TYPE_CHECKING:
-    from tickwire._resolve import resolve
-    from tickwire.accounts import client_id
-    from tickwire.lan import LanAnnouncement, LanGame, LanSearch, find_lan
-    from tickwire.lockstep import Lockstep, Recording, RecordingError
-    from tickwire.migration import HostChanged, Migrating
-    from tickwire.past import Judgement, Judgements, Past
-    from tickwire.port_mapping import PortMapping
-    from tickwire.prediction import Predicted, Prediction
-    from tickwire.pulls import Catalogue, Pull, Puller, PullError, PullHook
+if _typing.TYPE_CHECKING:
+    from tickwire import aio as aio
+    from tickwire import articles as articles
+    from tickwire import calls as calls
+    from tickwire import capture as capture
+    from tickwire import channels as channels
+    from tickwire import columns as columns
+    from tickwire import connections as connections
+    from tickwire import errors as errors
+    from tickwire import fields as fields
+    from tickwire import live as live
+    from tickwire import lockstep as lockstep
+    from tickwire import messages as messages
+    from tickwire import peers as peers
+    from tickwire import predict as predict
+    from tickwire import rollback as rollback
+    from tickwire import testing as testing
+    from tickwire import tokens as tokens
+    from tickwire import transfer as transfer
+    from tickwire import world as world
 
-# Modules that most games don't use are imported when one of their names is first used.
-_LAZY = {
-    "LanAnnouncement": "lan",
-    "LanGame": "lan",
-    "LanSearch": "lan",
-    "find_lan": "lan",
-    "Lockstep": "lockstep",
-    "Recording": "lockstep",
-    "RecordingError": "lockstep",
-    "HostChanged": "migration",
-    "Migrating": "migration",
-    "Judgement": "past",
-    "Judgements": "past",
-    "Past": "past",
-    "PortMapping": "port_mapping",
-    "Predicted": "prediction",
-    "Prediction": "prediction",
-    "Catalogue": "pulls",
-    "Pull": "pulls",
-    "Puller": "pulls",
-    "PullError": "pulls",
-    "PullHook": "pulls",
-    "client_id": "accounts",
-    "resolve": "_resolve",
-}
+# Imported when they are first used. `metrics` isn't among them, as it needs another package.
+_MODULES = (
+    "aio",
+    "articles",
+    "calls",
+    "capture",
+    "channels",
+    "columns",
+    "connections",
+    "fields",
+    "live",
+    "lockstep",
+    "messages",
+    "peers",
+    "predict",
+    "rollback",
+    "testing",
+    "tokens",
+    "transfer",
+    "world",
+)
 
-logging.getLogger("tickwire").addHandler(UnconfiguredLog())
+_logging.getLogger("tickwire").addHandler(_log.UnconfiguredLog())
 
 __all__ = [
-    "AckEndpoint",
     "Address",
-    "AddressLike",
-    "AdmissionHook",
-    "Advance",
-    "Always",
-    "BitMeasure",
-    "BitReader",
-    "BitWriter",
-    "BlockMessage",
-    "Bursts",
-    "CallCancelledError",
-    "CallError",
-    "CallFailedError",
-    "CallPendingError",
-    "CallTimeoutError",
-    "Candidates",
-    "Capture",
-    "Catalogue",
-    "Channel",
-    "ChannelError",
-    "ChannelFullError",
-    "ChannelSnapshot",
-    "ChannelStats",
-    "Chosen",
-    "Chunk",
-    "ChunkProgress",
-    "ChunkReceiver",
-    "ChunkSender",
-    "ChunkStats",
     "Client",
-    "ClientCall",
     "ClientHandle",
-    "ClientState",
-    "ClientWorld",
-    "Clock",
-    "ClosedError",
     "Conditions",
-    "Congestion",
-    "ConnectFailedError",
     "ConnectToken",
     "Connected",
-    "ConnectionStats",
-    "Desync",
-    "Direction",
     "DisconnectReason",
     "Disconnected",
-    "Event",
     "FieldError",
-    "FieldType",
-    "FieldTypeError",
-    "GameEnded",
-    "Ghost",
-    "GhostArrays",
-    "GhostChanged",
     "GhostDespawned",
-    "GhostError",
-    "GhostLinked",
-    "GhostOwned",
     "GhostSpawned",
-    "GoodBad",
-    "Grid",
-    "Handlers",
-    "Hook",
-    "HostChanged",
     "Inbox",
-    "IncomingChunk",
-    "InputColumns",
-    "InputStatus",
-    "Inputs",
-    "Judgement",
-    "Judgements",
-    "LanAnnouncement",
-    "LanGame",
-    "LanSearch",
-    "LeaveReason",
-    "Link",
-    "Load",
-    "Lockstep",
-    "MasterChanged",
-    "Message",
-    "MessageFactory",
-    "MessageTooLargeError",
-    "Migrating",
-    "NotConnectedError",
-    "Notifications",
-    "Outages",
-    "Owner",
-    "PacketNotifications",
-    "PacketOpener",
-    "PacketStats",
-    "Past",
-    "Peer",
-    "PeerEvent",
-    "Player",
-    "PlayerJoined",
-    "PlayerLeft",
-    "PlayerOut",
-    "PlayerPath",
-    "PortMapping",
-    "Predicted",
-    "Prediction",
-    "PredictionError",
-    "PriorityHook",
     "Protocol",
-    "Proxy",
-    "Pull",
-    "PullError",
-    "PullHook",
-    "Puller",
-    "Quaternion",
-    "Random",
-    "ReceivedChunk",
-    "Reconnecting",
-    "Recording",
-    "RecordingError",
-    "Redialler",
     "Ref",
-    "Relay",
-    "RendezvousServer",
-    "Request",
-    "Rollback",
     "Room",
-    "Rows",
-    "Save",
-    "Schema",
     "SendResult",
-    "SequenceBuffer",
     "Server",
-    "ServerCall",
-    "SimulatedNetwork",
-    "Socket",
-    "Spectator",
-    "SpectatorLost",
-    "StaleClientError",
-    "Started",
-    "Stream",
-    "StreamError",
-    "SyncTest",
-    "SyncTestError",
-    "Tick",
     "TickwireError",
-    "TokenSource",
-    "Transfer",
-    "Transform",
-    "UnregisteredMessageError",
     "Vec2",
     "Vec3",
-    "VirtualConnection",
-    "World",
-    "WorldView",
-    "__version__",
     "angle",
-    "angular",
-    "arena",
     "bits",
     "call",
     "chunks",
-    "client_id",
-    "common",
-    "converted",
     "data",
     "default",
-    "dtype",
-    "except_owner",
     "f32",
     "f64",
-    "find_lan",
-    "fixed",
     "flags",
     "generate_key",
     "ghost",
-    "hermite",
     "i8",
     "i16",
     "i32",
     "i64",
     "initial",
     "latest",
-    "linear",
     "loop",
     "message",
-    "network_id",
-    "owner_only",
-    "pack",
-    "payload",
-    "press",
     "quantized",
-    "quaternion",
     "ranged",
-    "raw",
-    "redundant",
-    "register",
     "reliable_ordered",
     "reliable_unordered",
     "resolve",
-    "row_format",
-    "sequence_distance",
-    "sequence_greater",
-    "sequence_less",
     "sequenced",
-    "signed_quaternion",
-    "slerp",
-    "sparse",
-    "step",
     "text",
-    "threshold",
     "ticks",
     "to_all",
     "to_client",
     "to_server",
-    "transform",
     "u8",
     "u16",
     "u32",
     "u64",
     "u128",
-    "unit_vector",
-    "unpack",
     "unreliable",
     "up_to",
     "vec2",
     "vec3",
-    "when",
-    "wide_text",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "lockstep":
-        return import_module("tickwire.lockstep")
-    if name not in _LAZY:
+if not _typing.TYPE_CHECKING:  # type checkers would take every name for one that exists
+
+    def __getattr__(name):
+        if name in _MODULES:
+            return _import_module(f"tickwire.{name}")
         raise AttributeError(f"module 'tickwire' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"tickwire.{_LAZY[name]}"), name)
-    return value
 
 
 def __dir__() -> list[str]:
-    return __all__
+    # Adds what isn't imported yet.
+    return sorted({*globals(), *_MODULES})

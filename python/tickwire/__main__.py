@@ -2,7 +2,7 @@
 
 import sys
 
-from tickwire.cli import main
+from tickwire._cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""The native core of Tickwire. Import these names from :mod:`tickwire`."""
+"""The native core of Tickwire. Import these names from :mod:`tickwire` and its public modules."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
@@ -25,8 +25,8 @@ from typing import Protocol as Protocol_
 from typing_extensions import Buffer, disjoint_base
 from typing_extensions import TypeVar as DefaultTypeVar
 
-from tickwire.calls import Call, ClientCall, Request, ServerCall
-from tickwire.connection import (
+from tickwire._calls import Call, ClientCall, Request, ServerCall
+from tickwire._connection import (
     AddressLike,
     ClientState,
     DisconnectReason,
@@ -35,11 +35,11 @@ from tickwire.connection import (
     PeerEvent,
     SendResult,
 )
-from tickwire.ghost import Always, Chosen, Grid, Hook, Owner
-from tickwire.hooks import AdmissionHook, PriorityHook
-from tickwire.message import MessageFactory
-from tickwire.past import Judgements, Past
-from tickwire.rows import Row
+from tickwire._ghost import Always, Chosen, Grid, Hook, Owner
+from tickwire._hooks import AdmissionHook, PriorityHook
+from tickwire._message import MessageFactory
+from tickwire._past import Judgements, Past
+from tickwire._rows import Row
 
 __all__ = [
     "AckEndpoint",
@@ -551,7 +551,7 @@ _Array: TypeAlias = Buffer | _HasType
 # Arrays are `Any`: numpy.ndarray where NumPy is installed, else Rows. NumPy is no dependency.
 
 def dtype(class_: type, /) -> Any:
-    """The NumPy type of rows of a message class: ``numpy.zeros(n, tickwire.dtype(Move))`` are n rows.
+    """The NumPy type of rows of a message class: ``numpy.zeros(n, tickwire.columns.dtype(Move))`` are n rows.
 
     Raises:
         ImportError: NumPy is not installed; :func:`row_format` does without.
@@ -1070,7 +1070,7 @@ class Protocol(Generic[_P]):
     Args:
         id (int): 64-bit netcode protocol id: any number of your game's (and of its version).
         messages (Sequence[type], default ()): classes made by :func:`tickwire.message` or derived from
-            :class:`tickwire.Message`. There must be one, or ghosts, calls, a tick rate or peers.
+            :class:`tickwire.messages.Message`. There must be one, or ghosts, calls, a tick rate or peers.
         channels (Sequence[Channel], default ...): 1 to 64 channels. The ``channel`` argument of ``send`` is the index
             in this list, or the name.
         ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`, up to 256: what the server's world
@@ -2085,7 +2085,7 @@ class World:
         """The tick that was sent last: a client's :attr:`WorldView.tick` counts the same ticks, by their low
         16 bits."""
     def rewind(self, client: ClientHandle, /, *, seen: float | None = None) -> Past:
-        """The world as a client saw it: a :class:`tickwire.past.Past`, for a ``with`` statement.
+        """The world as a client saw it: a :class:`tickwire.predict.Past`, for a ``with`` statement.
 
         Args:
             client: the client whose view it is; :meth:`WorldView.shown` says which ghosts it was shown.
@@ -2109,7 +2109,7 @@ class World:
         """
     @property
     def judgements(self) -> Judgements:
-        """The judgements, the newest last: a :class:`tickwire.past.Judgements`."""
+        """The judgements, the newest last: a :class:`tickwire.predict.Judgements`."""
     def __contains__(self, ghost: object, /) -> bool: ...
 
 @final
@@ -6022,7 +6022,7 @@ class Random:
 
 @final
 class MigrationCore:
-    """The notes of a game whose host may change: :class:`tickwire.Migrating` holds one. Players are numbers, 0 to 15.
+    """The notes of a game whose host may change: :class:`tickwire.peers.Migrating` holds one. Players are numbers, 0 to 15.
 
     Args:
         peer (Peer): carries the notes from its next tick on.
@@ -6054,7 +6054,7 @@ class MigrationCore:
 
 @final
 class LockstepCore:
-    """The machine under :class:`tickwire.Lockstep`, which is pleasanter to use. Players are numbers 0 to 15,
+    """The machine under :class:`tickwire.lockstep.Lockstep`, which is pleasanter to use. Players are numbers 0 to 15,
     sets of them masks with a bit each; times are seconds.
     """
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import threading
-from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
 from tickwire._core import Address
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = ["resolve"]
 
@@ -27,6 +29,9 @@ def resolve(address: str) -> Future[list[Address]]:
     Raises:
         ValueError: the text is not a name and a port.
     """
+    # Most games give a number, so this and the sockets are imported here.
+    from concurrent.futures import Future
+
     if not isinstance(address, str):
         raise TypeError(f"address must be a str like 'play.example.org:40000', not {type(address).__name__}")
     host, separator, digits = address.rpartition(":")
@@ -41,6 +46,8 @@ def resolve(address: str) -> Future[list[Address]]:
 
 
 def _look_up(host: str, port: int, future: Future[list[Address]]) -> None:
+    import socket
+
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
         addresses = [Address((str(sockaddr[0]), port)) for _, _, _, _, sockaddr in found]

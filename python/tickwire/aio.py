@@ -3,7 +3,7 @@
 A :class:`Driver` runs one on the event loop. It wakes when a datagram arrives or a timer is due, and sleeps
 otherwise. It yields inboxes as soon as anything arrives, or at the pace of ticks::
 
-    async with aio.Driver(tw.Client.connect(address, protocol)) as driver:
+    async with tw.aio.Driver(tw.Client.connect(address, protocol)) as driver:
         await driver.connected()
         async for inbox in driver:            # when something arrived
             for message in inbox.messages:
@@ -24,14 +24,14 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from types import TracebackType
 from typing import Any, Generic, TypeVar, overload
 
+from tickwire._connection import Event, PeerEvent, Reconnecting
 from tickwire._core import Client, ClientHandle, Inbox, Peer, Player, Protocol, Server
-from tickwire.connection import Event, PeerEvent, Reconnecting
+from tickwire._health import Health, check_health
+from tickwire._loop import BULK_STEP, VIRTUAL_STEP, Goodbye, HealthLike, Stop, check_endpoint, is_over
+from tickwire._redial import Redialler, TokenSource
+from tickwire._ticks import check_duration, check_rate
+from tickwire._watch import Watch
 from tickwire.errors import ConnectFailedError
-from tickwire.health import Health, check_health
-from tickwire.loop import BULK_STEP, VIRTUAL_STEP, Goodbye, HealthLike, Stop, check_endpoint, is_over
-from tickwire.redial import Redialler, TokenSource
-from tickwire.ticks import check_duration, check_rate
-from tickwire.watch import Watch
 
 __all__ = ["Driver", "loop", "redialler", "ticks"]
 
@@ -379,8 +379,8 @@ def loop(
     reason: str | None = None,
 ) -> AsyncGenerator[Inbox[Any, Any, Any, Any]]:
     """Like :func:`tickwire.loop`, for ``async for``: leaves the time between ticks to the event loop. Works
-    on every event loop and with every endpoint; on a :class:`tickwire.SimulatedNetwork` it advances virtual
-    time.
+    on every event loop and with every endpoint; on a :class:`tickwire.testing.SimulatedNetwork` it advances
+    virtual time.
 
     It ends as that one does, and when its task is cancelled, always disconnecting properly and closing the
     endpoint. It lingers only if nothing was raised. In a variable it goes on after ``break`` or an exception:
@@ -533,8 +533,8 @@ class _Loop(AsyncGenerator[Inbox[Any, Any, Any, Any]]):
 
 
 async def redialler(protocol: Protocol[_P], token: TokenSource, **settings: Any) -> Redialler[_P]:
-    """A :class:`tickwire.Redialler` whose tokens come from a coroutine function. The first token is awaited
-    here, so its exceptions are raised here.
+    """A :class:`tickwire.connections.Redialler` whose tokens come from a coroutine function. The first token
+    is awaited here, so its exceptions are raised here.
     """
     first = token()
     if inspect.isawaitable(first):

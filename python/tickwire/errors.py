@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tickwire.connection import DisconnectReason
+    from tickwire._connection import DisconnectReason
 
 __all__ = [
     "CallCancelledError",
@@ -19,6 +19,7 @@ __all__ = [
     "CallFailedError",
     "CallPendingError",
     "CallTimeoutError",
+    "CaptureError",
     "ChannelError",
     "ChannelFullError",
     "ClosedError",
@@ -26,14 +27,17 @@ __all__ = [
     "FieldError",
     "FieldTypeError",
     "GhostError",
+    "KeysError",
     "MessageTooLargeError",
     "NotConnectedError",
     "PredictionError",
+    "RecordingError",
     "StaleClientError",
     "StreamError",
     "SyncTestError",
     "TickwireError",
     "UnregisteredMessageError",
+    "WatchError",
 ]
 
 
@@ -176,6 +180,22 @@ class StreamError(TickwireError, ValueError):
 
     Let it pass through ``serialize``: it ends the connection of the peer that sent them.
     """
+
+
+class RecordingError(TickwireError):
+    """A file is not a recording of a match, or isn't complete."""
+
+
+class CaptureError(TickwireError, ValueError):
+    """A file is not a capture by Tickwire."""
+
+
+class KeysError(TickwireError, ValueError):
+    """A file has no keys."""
+
+
+class WatchError(TickwireError, RuntimeError):
+    """A server can't be watched, or no longer. The text says why, and what to do."""
 
 
 def _shorten(value: object, limit: int = 60) -> str:

@@ -104,7 +104,7 @@ class ServerCollector(Collector):
     def _channels(self) -> Iterator[Metric]:
         try:
             snapshot = self._server.channel_stats()
-        except tw.ClosedError:
+        except tw.errors.ClosedError:
             return
         protocol = self._server.protocol
         # Ghosts have one after the game's.
@@ -141,7 +141,7 @@ class ServerCollector(Collector):
         world = self._server.world
         try:
             costs = world.costs()
-        except tw.ClosedError:
+        except tw.errors.ClosedError:
             return
         bits = CounterMetricFamily(
             "tickwire_ghost_bits",
@@ -173,10 +173,10 @@ class MeetingCollector(Collector):
 
     GAUGES = ("games", "channels")
 
-    def __init__(self, service: tw.RendezvousServer | tw.Relay, name: str | None = None) -> None:
+    def __init__(self, service: tw.peers.RendezvousServer | tw.peers.Relay, name: str | None = None) -> None:
         self._service = service
         self._name = str(service.address) if name is None else name
-        self._kind = "relay" if isinstance(service, tw.Relay) else "rendezvous"
+        self._kind = "relay" if isinstance(service, tw.peers.Relay) else "rendezvous"
 
     def describe(self) -> list[Metric]:
         """Nothing: so that a closed one can be registered."""
@@ -203,7 +203,7 @@ class MeetingCollector(Collector):
         yield counted
 
 
-def serve_meeting(service: tw.RendezvousServer | tw.Relay, host: str, port: int) -> int:
+def serve_meeting(service: tw.peers.RendezvousServer | tw.peers.Relay, host: str, port: int) -> int:
     """Serves a rendezvous server's or a relay's numbers to Prometheus, on its own thread; returns the port.
 
     Args:

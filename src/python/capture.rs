@@ -54,7 +54,7 @@ const BOUND_VARIABLE: &str = "TICKWIRE_CAPTURE_MAX_BYTES";
 /// Raises:
 ///     OSError: a file can't be made; errno says why.
 ///     ValueError: naming the argument, its value and its bound.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.capture")]
 #[derive(Debug)]
 pub(crate) struct Capture {
     core: capture::Capture,

@@ -26,7 +26,7 @@ use crate::transport::{ChannelConfig, ChannelKind, Resend, Share, YojimboChannel
 ///
 /// Raises:
 ///     ValueError: naming the argument, its value and its bound.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.channels")]
 #[derive(Debug)]
 pub(crate) struct Channel {
     pub(super) config: ChannelConfig,

@@ -66,9 +66,11 @@ impl Class {
             let slots = schema.get().slots(class)?;
             (Kind::Declared(schema.unbind()), slots)
         } else {
-            let base = py.import("tickwire.message")?.getattr("Message")?.cast_into::<PyType>()?;
+            let base = py.import("tickwire._message")?.getattr("Message")?.cast_into::<PyType>()?;
             if !class.is_subclass(&base)? {
-                return Err(refuse("is neither made by @tickwire.message nor derived from tickwire.Message"));
+                return Err(refuse(
+                    "is neither made by @tickwire.message nor derived from tickwire.messages.Message",
+                ));
             }
             if class.getattr("serialize")?.is(&base.getattr("serialize")?) {
                 return Err(refuse("must define serialize(self, stream)"));
@@ -265,7 +267,7 @@ pub(super) fn while_reading<T>(object: &Bound<'_, PyAny>, read: impl FnOnce() ->
     result
 }
 
-/// The marker of objects that are being read: `READING` in `tickwire/message.py`.
+/// The marker of objects that are being read: `READING` in `tickwire/_message.py`.
 fn reading_marker(py: Python<'_>) -> &Bound<'_, PyString> {
     intern!(py, "_tickwire_reading")
 }

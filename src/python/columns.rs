@@ -56,7 +56,7 @@ impl<'a> Slice<'a> {
 }
 
 /// One column, for the buffer protocol.
-#[pyclass(frozen, name = "Column", module = "tickwire")]
+#[pyclass(frozen, name = "Column", module = "tickwire._core")]
 pub(super) struct ColumnView {
     owner: Arc<dyn Columns>,
     index: usize,
@@ -165,7 +165,7 @@ impl Parts<'_> {
 macro_rules! columns_class {
     ($(#[$meta:meta])* $Class:ident of $Core:ty { $($(#[$doc:meta])* $name:ident: $kind:ident,)* }) => {
         $(#[$meta])*
-        #[pyclass(frozen, module = "tickwire")]
+        #[pyclass(frozen, module = "tickwire.columns")]
         pub(crate) struct $Class(pub(super) std::sync::Arc<$Core>);
 
         impl $crate::python::columns::Columns for $Core {

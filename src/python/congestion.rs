@@ -10,7 +10,7 @@ use crate::transport::{AdaptiveConfig, CongestionConfig, RateConfig};
 
 /// How fast chunks may be sent. Messages have a budget of their own and don't wait for this rate (except with
 /// :meth:`good_bad`), but their bytes count against it.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.transfer")]
 #[derive(Debug)]
 pub(crate) struct Congestion(pub(super) CongestionConfig);
 

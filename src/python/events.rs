@@ -190,7 +190,7 @@ fn shown(client: Option<&Py<ClientHandle>>) -> String {
     client.map_or_else(|| "None".into(), |client| client.get().__repr__())
 }
 
-/// The name of a reason in `tickwire.connection.DisconnectReason`.
+/// The name of a reason in `tickwire._connection.DisconnectReason`.
 fn reason_name(reason: endpoint::DisconnectReason) -> &'static str {
     use endpoint::DisconnectReason as Reason;
     match reason {
@@ -220,10 +220,10 @@ pub(super) fn reason_to_python(
     reason: endpoint::DisconnectReason,
 ) -> PyResult<Bound<'_, PyAny>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CLASS.import(py, "tickwire.connection", "DisconnectReason")?.getattr(reason_name(reason))
+    CLASS.import(py, "tickwire._connection", "DisconnectReason")?.getattr(reason_name(reason))
 }
 
 pub(super) fn state_to_python(py: Python<'_>, state: endpoint::ClientState) -> PyResult<Bound<'_, PyAny>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CLASS.import(py, "tickwire.connection", "ClientState")?.call1((state.number(),))
+    CLASS.import(py, "tickwire._connection", "ClientState")?.call1((state.number(),))
 }

@@ -16,7 +16,7 @@ use super::value::Takes;
 use crate::wire::{self, BitWriter, Kind, MAX_LENGTH, SchemaError};
 
 /// How one field of a message is written. Made by :func:`bits`, :func:`ranged`, ..., used in ``Annotated``.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.fields")]
 #[derive(Debug)]
 pub(crate) struct FieldType {
     pub(super) kind: Kind,
@@ -166,7 +166,7 @@ impl FieldType {
 #[cold]
 fn placed(py: Python<'_>, error: PyErr) -> PyErr {
     let place = || -> PyResult<String> {
-        py.import("tickwire.fields")?.getattr("place_of_declaration")?.call0()?.extract()
+        py.import("tickwire._fields")?.getattr("place_of_declaration")?.call0()?.extract()
     };
     match place() {
         Ok(place) if !place.is_empty() => {
@@ -419,7 +419,7 @@ pub(crate) fn transform(
 ) -> PyResult<FieldType> {
     let kind = Kind::Transform { lo: low, hi: high, resolution, bits: rotation_bits };
     let label = format!("transform({low}, {high}, {resolution}, rotation_bits={rotation_bits})");
-    let class = py.import("tickwire.fields")?.getattr("Transform")?.cast_into::<PyType>()?;
+    let class = py.import("tickwire._fields")?.getattr("Transform")?.cast_into::<PyType>()?;
     let default = Natural::Shared(class.call0()?.unbind());
     FieldType::new(kind, Shape::Transform, default, class.unbind(), label)
 }

@@ -56,7 +56,7 @@ const ATTRIBUTES: usize = Attribute::Tag as usize + 1;
 /// Each column is a read-only memoryview, which ``numpy.asarray`` wraps without copying. A column is made when it
 /// is first read, so unread ones cost nothing. Read it while the hook runs, before anything is sent or received;
 /// later it raises RuntimeError. A column that you keep does not change.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.columns")]
 pub(crate) struct Candidates {
     count: usize,
     asked_at: AskedAt,

@@ -130,7 +130,7 @@ pub(crate) struct Inbox {
     chunks: List,
     chunk_failures: List,
     ghosts: List,
-    /// The library's own messages, for `tickwire.pulls`.
+    /// The library's own messages, for `tickwire._pulls`.
     pulls: List,
     /// None if there are none.
     notifications: Option<Arc<NotificationTable>>,
@@ -354,7 +354,7 @@ impl Inbox {
 
 /// Iterates an inbox: its events, its messages, and its values of latest channels. A tick with an event about a client
 /// has nothing else from that client, so the order is right for each.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire._core")]
 pub(crate) struct Everything {
     inbox: Py<Inbox>,
     /// The list, and the position in it.
@@ -692,7 +692,7 @@ pub(super) fn payload(data: &[u8]) -> Encoded {
 }
 
 /// Receives on entry and sends on exit, even if the body raises, so that connections stay alive.
-#[pyclass(frozen, generic, module = "tickwire")]
+#[pyclass(frozen, generic, module = "tickwire.connections")]
 pub(crate) struct Tick(pub(super) Ticking);
 
 /// The endpoint that ticks.

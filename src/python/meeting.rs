@@ -139,7 +139,7 @@ impl Exit for Running {
 ///     >>> with RendezvousServer("127.0.0.1:0") as server:
 ///     ...     server.counters["games"]
 ///     0
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.peers")]
 pub(crate) struct RendezvousServer {
     address: Address,
     second_address: Option<Address>,
@@ -267,7 +267,7 @@ impl RendezvousServer {
 ///     ...     with RendezvousServer("127.0.0.1:0", relay=relay.address, relay_key=key) as server:
 ///     ...         relay.counters["channels"]
 ///     0
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.peers")]
 pub(crate) struct Relay {
     address: Address,
     running: Arc<Running>,

@@ -1,4 +1,4 @@
-//! What the players of a game whose host may change tell each other, as `tickwire.migration` uses it.
+//! What the players of a game whose host may change tell each other, as `tickwire._migration` uses it.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,12 +11,12 @@ use super::fields::within;
 use super::peer::Peer;
 use crate::session::{MAX_NOTE_BYTES, MigrationNotes, SharedMigration};
 
-/// The notes of a game whose host may change: :class:`tickwire.Migrating` holds one. Players are numbers, 0 to 15.
+/// The notes of a game whose host may change: :class:`tickwire.peers.Migrating` holds one. Players are numbers, 0 to 15.
 ///
 /// Args:
 ///     peer (Peer): carries the notes from its next tick on.
 ///     max_bytes (int): of a state, the same on all peers.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire._core")]
 #[derive(Debug)]
 pub(crate) struct MigrationCore {
     notes: SharedMigration,

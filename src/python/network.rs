@@ -46,7 +46,7 @@ const DEFAULT_RANDOM_WALK_TIME: Duration = Duration::from_secs(1);
 ///
 /// Raises:
 ///     ValueError: naming the argument, its value and its bound.
-#[pyclass(frozen, eq, module = "tickwire")]
+#[pyclass(frozen, eq, module = "tickwire.testing")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bursts(conditions::Bursts);
 
@@ -117,7 +117,7 @@ impl Bursts {
 ///
 /// Raises:
 ///     ValueError: naming the argument, its value and its bound.
-#[pyclass(frozen, eq, module = "tickwire")]
+#[pyclass(frozen, eq, module = "tickwire.testing")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Outages(conditions::Outages);
 
@@ -425,7 +425,7 @@ impl From<conditions::Conditions> for Conditions {
 /// Args:
 ///     seed (int, default 0): 0 to 2**64 - 1; what it does follows from it and from the calls.
 ///     conditions (Conditions | None, default None): of all links; None: perfect ones.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.testing")]
 #[derive(Debug)]
 pub(crate) struct SimulatedNetwork(pub(super) VirtualNetwork);
 

@@ -24,7 +24,7 @@ use crate::time::Duration;
 use crate::transport::protocol::MAX_CHANNELS;
 use crate::transport::{self, ChannelConfig, ChannelKind, Framing, Message, Share, YojimboConfig};
 
-/// The channel's name in `tickwire.pulls`.
+/// The channel's name in `tickwire._pulls`.
 const PULL_CHANNEL: &str = "tickwire.pulls";
 
 /// The maximum of waiting requests or answers about chunks: more than our client asks for at once.
@@ -47,7 +47,7 @@ pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
 /// Args:
 ///     id (int): 64-bit netcode protocol id: any number of your game's (and of its version).
 ///     messages (Sequence[type], default ()): classes made by :func:`tickwire.message` or derived from
-///         :class:`tickwire.Message`. There must be one, or ghosts, calls, a tick rate or peers.
+///         :class:`tickwire.messages.Message`. There must be one, or ghosts, calls, a tick rate or peers.
 ///     channels (Sequence[Channel], default ...): 1 to 64 channels. The ``channel`` argument of ``send`` is the index
 ///         in this list, or the name.
 ///     ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`, up to 256: what the server's world
@@ -532,7 +532,7 @@ fn with_pulls<'py>(py: Python<'py>, mut channels: Vec<Py<Channel>>) -> PyResult<
     if !channels.iter().any(|channel| channel.get().pulls) {
         return Ok((Vec::new(), channels));
     }
-    let messages = py.import("tickwire.pulls")?.getattr("MESSAGES")?.extract()?;
+    let messages = py.import("tickwire._pulls")?.getattr("MESSAGES")?.extract()?;
     if given.is_none() {
         if channels.len() >= MAX_CHANNELS {
             let high = MAX_CHANNELS - 1;

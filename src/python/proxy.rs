@@ -64,7 +64,7 @@ const IDLE_TIMEOUTS: core::ops::RangeInclusive<f64> = 1.0..=86_400.0;
 ///     ...         data, source = server.receive()
 ///     >>> data, proxy.counters["up.forwarded"]
 ///     (b'hello', 1)
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.testing")]
 #[derive(Debug)]
 pub(crate) struct Proxy {
     address: Address,

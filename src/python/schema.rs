@@ -17,7 +17,7 @@ use crate::wire::{self, BitSink, Measure};
 ///
 /// Raises:
 ///     TypeError, ValueError: naming class, field, value and bound.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.messages")]
 #[derive(Debug)]
 pub(crate) struct Schema {
     name: String,

@@ -11,7 +11,7 @@ use super::endpoint::Endpoint;
 use crate::endpoint::SendError;
 use crate::transport;
 
-/// A member of `tickwire.connection.SendResult`.
+/// A member of `tickwire._connection.SendResult`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
     Queued,
@@ -39,7 +39,7 @@ impl Sent {
         static MEMBERS: PyOnceLock<[Py<PyAny>; 5]> = PyOnceLock::new();
         let members = MEMBERS.get_or_try_init(py, || {
             static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-            let class = CLASS.import(py, "tickwire.connection", "SendResult")?;
+            let class = CLASS.import(py, "tickwire._connection", "SendResult")?;
             let member = |name| class.getattr(name).map(Bound::unbind);
             Ok::<_, PyErr>([
                 member("SENT")?,

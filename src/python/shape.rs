@@ -31,7 +31,7 @@ pub(crate) enum Shape {
     Flags(FlagClass),
     /// A tuple of this many floats.
     Floats(usize),
-    /// A `tickwire.Transform`.
+    /// A `tickwire.fields.Transform`.
     Transform,
     /// An object or None.
     Optional(Arc<Shape>),
@@ -437,7 +437,7 @@ fn transform<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAn
     let Value::Cells(cells) = value else { return Err(broken()) };
     let part =
         |from: usize, to: usize| PyTuple::new(py, (from..to).map(|i| cells.float(i).unwrap_or(f64::NAN)));
-    let class = CLASS.import(py, "tickwire.fields", "Transform")?;
+    let class = CLASS.import(py, "tickwire._fields", "Transform")?;
     class.call1((part(0, 3)?, part(3, 7)?, part(7, NUMBERS)?))
 }
 

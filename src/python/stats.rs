@@ -15,7 +15,7 @@ use crate::transport::chunks::ChunkCounters;
 use crate::transport::{self, PacketCounters, Protocol};
 
 /// Counts of one channel of one connection since it began.
-#[pyclass(frozen, get_all, module = "tickwire")]
+#[pyclass(frozen, get_all, module = "tickwire.connections")]
 #[derive(Clone, Debug)]
 pub(crate) struct ChannelStats {
     /// The channel's name.
@@ -49,7 +49,7 @@ pub(crate) struct ChannelStats {
 
 /// Counts of the chunks of one connection since it began, both directions. A slice is a piece of a chunk that fills
 /// a packet.
-#[pyclass(frozen, get_all, module = "tickwire")]
+#[pyclass(frozen, get_all, module = "tickwire.transfer")]
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkStats {
     /// Slices sent, each counted once.
@@ -105,7 +105,7 @@ impl From<ChunkCounters> for ChunkStats {
 }
 
 /// How one connection is doing. Times in milliseconds, rates in kilobits per second with UDP/IP headers.
-#[pyclass(frozen, get_all, module = "tickwire")]
+#[pyclass(frozen, get_all, module = "tickwire.connections")]
 #[derive(Debug)]
 pub(crate) struct ConnectionStats {
     /// Round trip time, smoothed.

@@ -26,7 +26,7 @@ use crate::wire::{self, FixedPoint, MAX_LENGTH, MAX_RELATIVE, Value, ValueError}
 ///     FieldError: writing or measuring a value out of its range.
 ///     StreamError: reading invalid bytes. Let it pass through ``serialize``: it ends the connection of the peer
 ///         that sent them.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.messages")]
 #[derive(Debug)]
 pub(crate) struct Stream {
     /// The class's name, for errors.

@@ -233,7 +233,7 @@ pub(super) fn tick_of(client: &Client, ghost: &Bound<'_, Ghost>) -> PyResult<Opt
 /// Its values are None until packets of both directions have arrived, some two round trips after the
 /// connection came up. From then on it runs within a few per cent of the server's rate, and never backwards.
 /// It raises ValueError if the protocol has no ``tick_rate``. See ``docs/time.md``.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.predict")]
 pub(crate) struct Clock(pub(super) Py<Client>);
 
 #[pymethods]
@@ -349,7 +349,7 @@ pub(crate) struct InputTable {
 }
 
 /// How a client's inputs arrive: :meth:`Inputs.status` returns it.
-#[pyclass(frozen, get_all, module = "tickwire")]
+#[pyclass(frozen, get_all, module = "tickwire.predict")]
 pub(crate) struct InputStatus {
     /// The outcome of the current tick's input; None before there were any.
     state: Option<&'static str>,
@@ -386,7 +386,7 @@ impl InputStatus {
 /// :attr:`Server.inputs`. Iterating gives ``(client, input)`` of each client that ever sent one; the input is
 /// None if it is missing and not repeated. It raises ValueError if the protocol has no ``inputs``. See
 /// ``docs/time.md``.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.predict")]
 pub(crate) struct Inputs(pub(super) Py<Server>);
 
 impl Inputs {

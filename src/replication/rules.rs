@@ -110,16 +110,18 @@ impl Rule {
         match self {
             Rule::Step => Ok(()),
             Rule::Angle { turn, .. } if numbers == Some(1) && turn.is_finite() && *turn > 0.0 => Ok(()),
-            Rule::Angle { .. } => wrong("tw.angular must be of one number, on a circle of finite length"),
+            Rule::Angle { .. } => {
+                wrong("tw.world.angular must be of one number, on a circle of finite length")
+            }
             Rule::Slerp if natural == Rule::Slerp => Ok(()),
-            Rule::Slerp => wrong("tw.slerp must be of a quaternion"),
+            Rule::Slerp => wrong("tw.world.slerp must be of a quaternion"),
             Rule::Direction if natural == Rule::Direction => Ok(()),
             Rule::Transform if natural == Rule::Transform => Ok(()),
-            Rule::Linear if matches!(natural, Rule::Slerp | Rule::Direction | Rule::Transform) => {
-                wrong("tw.linear must be of numbers that don't turn: leave it out, or say tw.step")
-            }
+            Rule::Linear if matches!(natural, Rule::Slerp | Rule::Direction | Rule::Transform) => wrong(
+                "tw.world.linear must be of numbers that don't turn: leave it out, or say tw.world.step",
+            ),
             Rule::Linear if numbers.is_some() => Ok(()),
-            Rule::Linear | Rule::Direction | Rule::Transform => wrong("its rule must be tw.step"),
+            Rule::Linear | Rule::Direction | Rule::Transform => wrong("its rule must be tw.world.step"),
             Rule::Hermite(velocity) | Rule::Reckoned { velocity, .. } => {
                 let other = properties.each().get(velocity.property);
                 let theirs = other.and_then(|other| numbers_of(other.field().node()));
@@ -288,8 +290,8 @@ mod tests {
         assert_eq!(check(Rule::Hermite(velocity), 0), Ok(()));
         assert_eq!(check(Rule::Linear, 4), Ok(()));
         let text = |error: Result<(), String>| error.unwrap_err();
-        assert_eq!(text(check(Rule::Slerp, 0)), "place: tw.slerp must be of a quaternion");
-        assert_eq!(text(check(Rule::Linear, 5)), "name: its rule must be tw.step");
+        assert_eq!(text(check(Rule::Slerp, 0)), "place: tw.world.slerp must be of a quaternion");
+        assert_eq!(text(check(Rule::Linear, 5)), "name: its rule must be tw.world.step");
         let own = "speed: its velocity must be another property with as many numbers";
         assert_eq!(text(check(Rule::Hermite(velocity), 1)), own);
         let never = Rule::Hermite(Velocity { rate: 0.0, ..velocity });

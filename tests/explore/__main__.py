@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from itertools import count
 
-from tickwire.soak.session import memory
+from soak.session import memory
 
 from explore.runner import SECONDS, explore
 

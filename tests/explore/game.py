@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, ClassVar
 
 import tickwire as tw
-from tickwire.soak.model import FLOWS, Flow, Violation
+from soak.model import FLOWS, Flow, Violation
 
 SERVER = "10.0.0.1:40000"
 SETTLING = 5.0
@@ -153,7 +153,7 @@ class Player(Actor):
         settings |= {"chunk_memory": 2**22, "timeout": game.timeout}
         self.is_redialling = game.redials(rng)
         if self.is_redialling:
-            client: Any = tw.Redialler.connect(
+            client: Any = tw.connections.Redialler.connect(
                 SERVER, game.protocol, first_delay=0.2, max_delay=1.0, give_up_after=None, **settings
             )
         else:
@@ -232,7 +232,7 @@ class Game:
         """Plays the game. Returns the faults, by the name of their oracle."""
         errors = Errors()
         logging.getLogger("tickwire").addHandler(errors)
-        self.network = tw.SimulatedNetwork(seed=Random(f"{self.seed}").getrandbits(32))
+        self.network = tw.testing.SimulatedNetwork(seed=Random(f"{self.seed}").getrandbits(32))
         try:
             self.tell("prepare")
             self._open()
@@ -330,7 +330,7 @@ class Game:
                 if isinstance(what, tw.Connected):
                     player.link, player.since = self._link(player, player.client.address), self.network.now
                     player.link.is_dialled = True
-                elif isinstance(what, tw.Disconnected | tw.Reconnecting):
+                elif isinstance(what, tw.Disconnected | tw.connections.Reconnecting):
                     self._lost(player, what)
                 else:
                     self.tell("client_got", player, what)

@@ -94,7 +94,9 @@ def fixed(low: int, high: int, places: int) -> Shape:
         out.upto(int(value * 2**places) - (low << places), high - low << places)
 
     raw = st.integers(low << places, high << places)
-    return Shape(Annotated[float, tw.fixed(low, high, places)], raw.map(lambda n: n / 2**places), write)
+    return Shape(
+        Annotated[float, tw.fields.fixed(low, high, places)], raw.map(lambda n: n / 2**places), write
+    )
 
 
 def vector(axes: int, low: int, steps: int) -> Shape:
@@ -136,7 +138,7 @@ def wide_text(most: int) -> Shape:
 
     characters = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
     values = st.text(characters, max_size=most).filter(lambda value: len(units(value)) <= most)
-    return Shape(Annotated[str, tw.wide_text(most)], values, write)
+    return Shape(Annotated[str, tw.fields.wide_text(most)], values, write)
 
 
 def data(most: int) -> Shape:
@@ -177,7 +179,7 @@ def sparse(item: Shape, slots: int) -> Shape:
             item.write(out, each)
             open_slot = slot + 1
 
-    hint: Any = Annotated[dict[int, item.hint], tw.sparse(slots)]  # type: ignore[name-defined]
+    hint: Any = Annotated[dict[int, item.hint], tw.fields.sparse(slots)]  # type: ignore[name-defined]
     values = st.dictionaries(st.integers(0, slots - 1), item.values, max_size=slots)
     return Shape(hint, values.map(lambda value: dict(sorted(value.items()))), write)
 
@@ -238,7 +240,7 @@ def common(low: int, high: int, first: int, second: int) -> Shape:
         else:
             out.upto(value - low, high - low)
 
-    hint = Annotated[int, tw.ranged(low, high), tw.common(first, second)]
+    hint = Annotated[int, tw.ranged(low, high), tw.fields.common(first, second)]
     return Shape(hint, st.sampled_from([first, second]) | st.integers(low, high), write)
 
 

@@ -59,11 +59,11 @@ class Blob:
     data: Annotated[bytes, tw.data(60_000)]
 
 
-class Odd(tw.Message):
+class Odd(tw.messages.Message):
     n: int = 0
     extra: int
 
-    def serialize(self, stream: tw.Stream) -> None:
+    def serialize(self, stream: tw.messages.Stream) -> None:
         self.n = stream.ranged(self.n, 0, 1000)
         if stream.flag(self.n > 500):
             self.extra = stream.bits(self.extra, 12)

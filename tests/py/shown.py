@@ -18,7 +18,7 @@ class Shown:
         if line is not None:
             self.network.set_conditions(line)
 
-    def tick(self) -> tw.WorldView:
+    def tick(self) -> tw.world.WorldView:
         with self.client.tick():
             pass
         view = self.client.world.view()
@@ -27,7 +27,7 @@ class Shown:
         self.network.advance(STEP)
         return view
 
-    def run(self, seconds: float) -> tw.WorldView:
+    def run(self, seconds: float) -> tw.world.WorldView:
         for _ in range(round(seconds / STEP)):
             view = self.tick()
         return view

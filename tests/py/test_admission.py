@@ -59,7 +59,7 @@ class Heard:
 
 
 def test_what_the_hook_notes_at_a_handle_is_there_when_the_game_is_told() -> None:
-    network = tw.SimulatedNetwork(seed=1)
+    network = tw.testing.SimulatedNetwork(seed=1)
     asked: list[tw.ClientHandle] = []
 
     def admit(newcomers: list[tw.ClientHandle]) -> list[int]:
@@ -86,7 +86,7 @@ def test_what_the_hook_notes_at_a_handle_is_there_when_the_game_is_told() -> Non
 
 
 def test_a_refused_newcomers_handle_goes_with_it() -> None:
-    network = tw.SimulatedNetwork(seed=1)
+    network = tw.testing.SimulatedNetwork(seed=1)
     asked: list[Callable[[], Any]] = []
 
     class Note:
@@ -161,10 +161,10 @@ def test_the_last_words_of_those_who_leave_while_the_hook_runs_are_heard() -> No
 
 
 def test_who_leaves_while_its_messages_are_read_loses_none() -> None:
-    class Slow(tw.Message):
+    class Slow(tw.messages.Message):
         number: int = 0
 
-        def serialize(self, stream: tw.Stream) -> None:
+        def serialize(self, stream: tw.messages.Stream) -> None:
             self.number = stream.serialize_bits(self.number, 8)
             if stream.reading and self.number == 1 and not leaver.closed:
                 # The thread goes on meanwhile.
@@ -189,7 +189,7 @@ def test_who_leaves_while_its_messages_are_read_loses_none() -> None:
 
 
 def test_a_hook_that_pumps_lets_nobody_slip_in() -> None:
-    heard, network, clients = Heard(), tw.SimulatedNetwork(), []
+    heard, network, clients = Heard(), tw.testing.SimulatedNetwork(), []
 
     def admit(newcomers: list[tw.ClientHandle]) -> list[int]:
         heard.asked += [newcomer.id for newcomer in newcomers]
@@ -222,7 +222,7 @@ def test_a_hook_that_pumps_lets_nobody_slip_in() -> None:
 
 @pytest.mark.parametrize("leaves", [True, False])
 def test_the_chunks_of_the_refused_take_no_place(tmp_path: Path, leaves: bool) -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server(
         "10.0.0.1:5",
         PROTOCOL,
@@ -257,7 +257,7 @@ def test_the_chunks_of_the_refused_take_no_place(tmp_path: Path, leaves: bool) -
 
 
 def test_a_newcomer_s_chunk_goes_on_once_it_is_let_in() -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=lambda _: None, chunk_memory=10_000)
     client = tw.Client.connect("10.0.0.1:5", PROTOCOL, client_id=1, network=network)
     while not client.connected:
@@ -277,7 +277,7 @@ def test_a_newcomer_s_chunk_goes_on_once_it_is_let_in() -> None:
 
 
 def test_a_hook_that_closes_the_server_is_harmless() -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=lambda _: server.close())
     client = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network)
     while not client.connected:
@@ -286,23 +286,23 @@ def test_a_hook_that_closes_the_server_is_harmless() -> None:
         client.pump()
     inbox = server.receive()
     assert [type(event) for event in inbox.events] == [tw.Connected]
-    with pytest.raises(tw.ClosedError):
+    with pytest.raises(tw.errors.ClosedError):
         server.receive()
 
 
 def test_a_refused_message_leaves_others_to_the_next_tick() -> None:
     heard = Heard()
 
-    class Strict(tw.Message):
+    class Strict(tw.messages.Message):
         number: int = 0
 
-        def serialize(self, stream: tw.Stream) -> None:
+        def serialize(self, stream: tw.messages.Stream) -> None:
             self.number = stream.bits(self.number, 8)
             if stream.reading and self.number == 13:
                 raise ValueError(13)
 
     protocol = tw.Protocol(1, [Strict, Move])
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network)
     client = tw.Client.connect("10.0.0.1:5", protocol, client_id=1, network=network)
     while not client.connected:

@@ -108,12 +108,12 @@ def test_messages_come_as_soon_as_they_are_there(run: Any, protocol: tw.Protocol
     assert run(main()) == list(range(100))
 
 
-class Own(tw.Message):
+class Own(tw.messages.Message):
     """Only Python can read it."""
 
     number: int = 0
 
-    def serialize(self, stream: tw.Stream) -> None:
+    def serialize(self, stream: tw.messages.Stream) -> None:
         self.number = stream.serialize_bits(self.number, 16)
 
 
@@ -196,7 +196,7 @@ def test_a_connection_that_fails_says_why(run: Any, protocol: tw.Protocol) -> No
             async with aio.Driver(tw.Client.connect(address, protocol)) as first:
                 await first.connected()
                 async with aio.Driver(tw.Client.connect(address, protocol)) as second:
-                    with pytest.raises(tw.ConnectFailedError, match="the server is full") as failed:
+                    with pytest.raises(tw.errors.ConnectFailedError, match="the server is full") as failed:
                         await second.connected()
                 assert failed.value.reason is tw.DisconnectReason.SERVER_FULL
                 assert isinstance(failed.value, ConnectionError)
@@ -205,7 +205,7 @@ def test_a_connection_that_fails_says_why(run: Any, protocol: tw.Protocol) -> No
 
     async def nobody() -> None:
         async with aio.Driver(tw.Client.connect("127.0.0.1:9", protocol, timeout=1)) as driver:
-            with pytest.raises(tw.ConnectFailedError, match="no server answered|no program listens"):
+            with pytest.raises(tw.errors.ConnectFailedError, match="no server answered|no program listens"):
                 await driver.connected()
 
     run(full())
@@ -370,7 +370,7 @@ def test_drivers_refuse_what_they_cant_drive(protocol: tw.Protocol) -> None:
     with pytest.raises(ValueError, match="the server has a thread"):
         asyncio.run(enter(tw.Server("127.0.0.1:0", protocol, driver="thread")))
     with pytest.raises(ValueError, match="is on a simulated network and has no socket"):
-        asyncio.run(enter(tw.Server("10.0.0.1:5", protocol, network=tw.SimulatedNetwork())))
+        asyncio.run(enter(tw.Server("10.0.0.1:5", protocol, network=tw.testing.SimulatedNetwork())))
 
     async def misuse() -> None:
         driver = aio.Driver(tw.Client.connect("127.0.0.1:9", protocol))
@@ -390,7 +390,7 @@ def test_an_interrupt_in_a_factory_leaves_the_rest_for_the_next_iteration(
 ) -> None:
     class Stop(BaseException): ...
 
-    class Picky(tw.MessageFactory):
+    class Picky(tw.messages.MessageFactory):
         def create(self, cls: type[Any]) -> Any:
             if cls is Chat:
                 raise Stop("no chat today")

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 import tickwire as tw
-from tickwire import cli, inspection
-from tickwire.proxy import options
+from tickwire import _cli as cli
+from tickwire import _inspection as inspection
+from tickwire._proxy import options
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -96,16 +97,16 @@ def test_a_module_that_goes_on_importing_is_no_game(tmp_path: Path, monkeypatch:
 
 def test_accounts_without_numbers() -> None:
     known = uuid.UUID(int=7)
-    ids = {tw.client_id(account) for account in ("ann", "bob", b"ann?", known, str(known))}
+    ids = {tw.tokens.client_id(account) for account in ("ann", "bob", b"ann?", known, str(known))}
     assert len(ids) == 5
     assert all(0 <= number < 2**64 for number in ids)
-    assert tw.client_id("ann") == tw.client_id(b"ann")
+    assert tw.tokens.client_id("ann") == tw.tokens.client_id(b"ann")
     with pytest.raises(TypeError, match="account must be a str, bytes or a UUID, not int"):
-        tw.client_id(7)  # type: ignore[arg-type]
+        tw.tokens.client_id(7)  # type: ignore[arg-type]
 
 
 def test_the_time_of_a_simulated_network_is_told() -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     assert network.unix == 1_000_000_000
     network.advance(2.5)
     assert network.unix == 1_000_000_002

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 import tickwire as tw
-from tickwire.testing import Conditions, World
+from tickwire.testing import Conditions, Simulation
 
 TOLD: list[Any] = []
 BAD = Conditions(latency=0.05, jitter=0.02, loss=0.1, duplicate=0.05, reorder=0.05)
@@ -62,7 +62,7 @@ PROTOCOL: tw.Protocol[Note] = tw.Protocol(
     [tw.sequenced("state"), tw.reliable_ordered("orders"), tw.latest("values", keys=4)],
     calls=[order, buy, shout, vote, ask, announce],
 )
-Setting = tuple[World[Note], tw.Server[Note], tw.Client[Note]]
+Setting = tuple[Simulation[Note], tw.Server[Note], tw.Client[Note]]
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ def nothing_told() -> Iterator[None]:
 
 
 def connected(conditions: Conditions | None = None, **settings: Any) -> Setting:
-    world = World(PROTOCOL, seed=5, conditions=conditions)
+    world = Simulation(PROTOCOL, seed=5, conditions=conditions)
     server, client = world.server(), world.client(**settings)
     world.run(1)
     assert client.connected
@@ -98,7 +98,7 @@ def test_calls_keep_their_order_over_bad_lines() -> None:
     assert [(1, number, False) for number in range(100)] == TOLD
 
 
-def exchange(client: tw.Client[Note], world: World[Note]) -> None:
+def exchange(client: tw.Client[Note], world: Simulation[Note]) -> None:
     client.send(Note(1))
     client.call(order, 2)
     client.send(Note(3))
@@ -117,7 +117,7 @@ def test_calls_stand_in_their_place_when_an_inbox_is_gone_through() -> None:
 
 def test_calls_stand_in_their_place_when_an_inbox_is_dispatched() -> None:
     world, server, client = connected()
-    handlers = tw.Handlers()
+    handlers = tw.messages.Handlers()
     handlers.on(Note)(lambda _, note: TOLD.append(note))
     exchange(client, world)
     inbox = server.receive()
@@ -149,7 +149,7 @@ def test_calls_keep_their_place_when_the_game_edits_the_messages(way: str, edit:
             client.call(order, number)
     client.flush()
     world.network.advance(0.1)
-    handlers = tw.Handlers()
+    handlers = tw.messages.Handlers()
     handlers.on(Note)(lambda _client, note: TOLD.append(note))
     with server.tick() as inbox:
         editors(server.clients[0])[edit](inbox.messages)
@@ -230,7 +230,7 @@ def test_a_request_gets_what_the_function_returns() -> None:
     world, _, client = connected(BAD)
     result = client.request(buy, "sword", count=2)
     assert not result.done
-    with pytest.raises(tw.CallPendingError, match="buy: no reply yet"):
+    with pytest.raises(tw.errors.CallPendingError, match="buy: no reply yet"):
         result.result()
     world.run(1)
     assert result.done
@@ -267,7 +267,7 @@ def test_an_exception_ends_the_call_alone(caplog: pytest.LogCaptureFixture) -> N
     assert client.connected
     assert fine.result() == 100
     for request in (trap, wrong):
-        with pytest.raises(tw.CallFailedError) as caught:
+        with pytest.raises(tw.errors.CallFailedError) as caught:
             request.result()
         assert (caught.value.name, caught.value.reason) == ("buy", "failed")
         assert "own text" not in str(caught.value)
@@ -305,7 +305,7 @@ def test_requests_time_out_in_virtual_time() -> None:
     assert not result.done
     world.network.advance(0.2)
     client.receive()
-    with pytest.raises(tw.CallTimeoutError, match="buy: no reply in time"):
+    with pytest.raises(tw.errors.CallTimeoutError, match="buy: no reply in time"):
         result.result()
     assert isinstance(result.error, TimeoutError)
     assert client.counters["calls.timed_out"] == 1
@@ -319,7 +319,7 @@ def test_cancelled_requests_take_no_reply() -> None:
     assert result.cancel()
     assert not result.cancel()
     world.run(0.5)
-    with pytest.raises(tw.CallCancelledError):
+    with pytest.raises(tw.errors.CallCancelledError):
         result.result()
     assert client.counters["calls.late_replies"] == 1
 
@@ -333,10 +333,10 @@ def test_requests_fail_with_their_connection() -> None:
     client.receive()
     server.receive()
     with pytest.raises(
-        tw.NotConnectedError, match=r"the connection ended before the reply came: the server ended"
+        tw.errors.NotConnectedError, match=r"the connection ended before the reply came: the server ended"
     ):
         result.result()
-    with pytest.raises(tw.StaleClientError, match="the connection ended before the reply came"):
+    with pytest.raises(tw.errors.StaleClientError, match="the connection ended before the reply came"):
         back.result()
 
 
@@ -351,9 +351,9 @@ def test_requests_fail_when_this_side_closes(way: str) -> None:
     else:
         with client, server:
             pass
-    with pytest.raises(tw.NotConnectedError, match="closed by this side"):
+    with pytest.raises(tw.errors.NotConnectedError, match="closed by this side"):
         result.result()
-    with pytest.raises(tw.StaleClientError):
+    with pytest.raises(tw.errors.StaleClientError):
         back.result()
 
 
@@ -361,7 +361,7 @@ def test_no_more_requests_wait_than_may() -> None:
     _, _, client = connected()
     results = [client.request(buy, "sword") for _ in range(257)]
     assert [result.done for result in results] == [False] * 256 + [True]
-    with pytest.raises(tw.ChannelFullError, match="256 requests wait"):
+    with pytest.raises(tw.errors.ChannelFullError, match="256 requests wait"):
         results[-1].result()
     results[0].cancel()
     assert not client.request(buy, "sword").done
@@ -445,7 +445,7 @@ def test_calls_are_part_of_the_protocol() -> None:
     again = tw.Protocol(7, PROTOCOL.messages, PROTOCOL.channels, calls=PROTOCOL.calls)
     assert again.hash == PROTOCOL.hash
     assert PROTOCOL.calls == [order, buy, shout, vote, ask, announce]
-    world = World(PROTOCOL, seed=1)
+    world = Simulation(PROTOCOL, seed=1)
     server = world.server()
     other = tw.Client.connect(server.address, fewer, network=world.network)
     for _ in range(60):
@@ -456,7 +456,7 @@ def test_calls_are_part_of_the_protocol() -> None:
 
 
 def test_inspect_says_what_calls_cost() -> None:
-    from tickwire.inspection import describe
+    from tickwire._inspection import describe
 
     text = describe(PROTOCOL)
     assert "calls: 6, messages of their arguments" in text
@@ -465,29 +465,29 @@ def test_inspect_says_what_calls_cost() -> None:
 
 
 def test_before_a_connection_nothing_is_called() -> None:
-    world = World(PROTOCOL, seed=1)
+    world = Simulation(PROTOCOL, seed=1)
     world.server()
     client = world.client()
     assert client.call(order, 1) is tw.SendResult.NOT_CONNECTED
     result = client.request(buy, "sword")
-    with pytest.raises(tw.NotConnectedError):
+    with pytest.raises(tw.errors.NotConnectedError):
         result.result()
     strict = world.client(strict=True)
-    with pytest.raises(tw.NotConnectedError):
+    with pytest.raises(tw.errors.NotConnectedError):
         strict.call(order, 1)
-    with pytest.raises(tw.NotConnectedError):
+    with pytest.raises(tw.errors.NotConnectedError):
         strict.request(buy, "sword")
     client.close()
-    with pytest.raises(tw.ClosedError):
+    with pytest.raises(tw.errors.ClosedError):
         client.call(order, 1)
-    with pytest.raises(tw.ClosedError):
+    with pytest.raises(tw.errors.ClosedError):
         client.request(buy, "sword")
 
 
 def test_a_redialler_calls_and_keeps_its_functions() -> None:
-    world = World(PROTOCOL, seed=3)
+    world = Simulation(PROTOCOL, seed=3)
     server = world.server()
-    client: tw.Redialler[Note] = tw.Redialler.connect(
+    client: tw.connections.Redialler[Note] = tw.connections.Redialler.connect(
         server.address, PROTOCOL, network=world.network, client_id=77, first_delay=0.1, jitter=0
     )
     client.implement(ask, lambda question: question == "again?")
@@ -506,7 +506,7 @@ def test_a_redialler_calls_and_keeps_its_functions() -> None:
     lost = client.request(buy, "sword")
     run(12)
     assert client.connected
-    assert isinstance(lost.error, tw.NotConnectedError | tw.CallTimeoutError)
+    assert isinstance(lost.error, tw.errors.NotConnectedError | tw.errors.CallTimeoutError)
     answer = server.request(server.clients[0], ask, "again?")
     assert client.call(order, 5)
     run(0.5)

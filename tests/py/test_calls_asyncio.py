@@ -70,7 +70,7 @@ def test_a_driver_wakes_for_the_end_of_a_request() -> None:
             task = asyncio.create_task(listen(driver))
             request = client.request(double, 21)
             client.flush()
-            with pytest.raises(tw.CallTimeoutError):
+            with pytest.raises(tw.errors.CallTimeoutError):
                 await request
             cancelled = asyncio.ensure_future(client.request(double, 1))
             await asyncio.sleep(0)
@@ -79,7 +79,7 @@ def test_a_driver_wakes_for_the_end_of_a_request() -> None:
                 await cancelled
             pending = client.request(double, 1)
             client.close()
-            with pytest.raises(tw.NotConnectedError):
+            with pytest.raises(tw.errors.NotConnectedError):
                 await pending
             task.cancel()
         server.close()
@@ -89,7 +89,7 @@ def test_a_driver_wakes_for_the_end_of_a_request() -> None:
 
 def test_a_cancelled_wait_cancels_the_request() -> None:
     async def main() -> None:
-        network = tw.SimulatedNetwork()
+        network = tw.testing.SimulatedNetwork()
         server = tw.Server("10.0.0.1:5", PROTOCOL, network=network)
         client = tw.Client.connect(server.address, PROTOCOL, network=network)
         for _ in range(60):
@@ -100,7 +100,7 @@ def test_a_cancelled_wait_cancels_the_request() -> None:
         request = client.request(double, 1)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(request, 0.01)
-        assert isinstance(request.error, tw.CallCancelledError)
+        assert isinstance(request.error, tw.errors.CallCancelledError)
 
     run(main())
 
@@ -110,7 +110,7 @@ def test_endpoints_with_a_thread_call_and_answer() -> None:
         tw.Server("127.0.0.1:0", PROTOCOL, driver="thread") as server,
         tw.Client.connect(server.address, PROTOCOL, driver="thread") as client,
     ):
-        request: tw.Request[int] | None = None
+        request: tw.calls.Request[int] | None = None
         for _ in tw.ticks(200, duration=PATIENCE):
             for endpoint in (server, client):
                 with endpoint.tick():

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 import tickwire as tw
-from tickwire.testing import Conditions, World
+from tickwire.testing import Conditions, Simulation
 
 TOLD: list[Any] = []
 BAD = Conditions(latency=0.05, jitter=0.02, loss=0.15, duplicate=0.05, reorder=0.05)
@@ -55,7 +55,7 @@ CALLS = [fire, repair, aim, explode, spark]
 PROTOCOL: tw.Protocol[Any] = tw.Protocol(
     9, [], [tw.reliable_ordered("orders"), tw.unreliable("effects")], ghosts=[Tank, Crate], calls=CALLS
 )
-Setting = tuple[World[Any], tw.Server[Any], list[tw.Client[Any]], list[tw.ClientHandle]]
+Setting = tuple[Simulation[Any], tw.Server[Any], list[tw.Client[Any]], list[tw.ClientHandle]]
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +66,7 @@ def nothing_told() -> Iterator[None]:
 
 
 def connected(count: int = 1, conditions: Conditions | None = None, **settings: Any) -> Setting:
-    world = World(PROTOCOL, seed=5, conditions=conditions)
+    world = Simulation(PROTOCOL, seed=5, conditions=conditions)
     server = world.server(**settings)
     clients = [world.client() for _ in range(count)]
     world.run(1)
@@ -131,7 +131,7 @@ def test_a_ghost_that_is_gone_meanwhile_is_counted() -> None:
     world.run(0.2)
     assert TOLD == []
     assert server.counters["calls.gone"] == 2
-    with pytest.raises(tw.CallFailedError, match="aim: a ghost named is not there any more") as caught:
+    with pytest.raises(tw.errors.CallFailedError, match="aim: a ghost named is not there any more") as caught:
         asked.result()
     assert caught.value.reason == "gone"
 
@@ -176,7 +176,7 @@ def test_on_channels_that_lose_it_is_dropped_and_counted() -> None:
 
 def test_who_is_not_to_have_the_ghost_is_not_called() -> None:
     world, server, clients, handles = connected(3)
-    server.world.relevancy(Tank, tw.Owner())
+    server.world.relevancy(Tank, tw.world.Owner())
     tank = server.world.spawn(Tank("secret"), owner=handles[1])
     world.run(0.2)
     assert server.call_all(explode, tank) == []
@@ -190,10 +190,10 @@ def test_who_is_not_to_have_the_ghost_is_not_called() -> None:
 
 def test_a_strict_server_says_so() -> None:
     world, server, _, [handle] = connected(strict=True)
-    server.world.relevancy(Tank, tw.Owner())
+    server.world.relevancy(Tank, tw.world.Owner())
     tank = server.world.spawn(Tank("secret"))
     world.run(0.2)
-    with pytest.raises(tw.GhostError, match="explode: the client isn't to have a ghost that it names"):
+    with pytest.raises(tw.errors.GhostError, match="explode: the client isn't to have a ghost that it names"):
         server.call(handle, explode, tank)
 
 
@@ -223,7 +223,7 @@ def test_no_more_wait_than_may_and_none_for_long() -> None:
 )
 def test_what_is_no_ghost_of_the_world_is_named(wrong: Any, sentence: str) -> None:
     _, _, [client], _ = connected()
-    with pytest.raises((tw.FieldTypeError, tw.GhostError), match=sentence):
+    with pytest.raises((tw.errors.FieldTypeError, tw.errors.GhostError), match=sentence):
         client.call(fire, wrong(), (0, 0))
 
 
@@ -232,7 +232,7 @@ def test_a_ghost_of_another_class_is_named() -> None:
     server.world.spawn(Crate("box"))
     world.run(0.2)
     [crate] = client.world.objects(Crate)
-    with pytest.raises(tw.FieldTypeError, match="must be a live Tank"):
+    with pytest.raises(tw.errors.FieldTypeError, match="must be a live Tank"):
         client.call(aim, crate)
 
 

@@ -16,7 +16,8 @@ import dpkt
 import pytest
 import tickwire as tw
 from conftest import Chat, Move
-from tickwire.capture import CaptureError, read_capture
+from tickwire.capture import read_capture
+from tickwire.errors import CaptureError
 from tickwire.testing import Conditions, run
 
 RAW_IP = 101
@@ -25,10 +26,10 @@ EPOCH = 1_000_000_000
 
 
 def play(
-    protocol: tw.Protocol, capture: tw.Capture | Path, *, seconds: float = 2, host: str = "127.0.0.1"
-) -> tuple[tw.SimulatedNetwork, tw.Server, tw.Client]:
+    protocol: tw.Protocol, capture: tw.capture.Capture | Path, *, seconds: float = 2, host: str = "127.0.0.1"
+) -> tuple[tw.testing.SimulatedNetwork, tw.Server, tw.Client]:
     """A server that captures, and a client, which talk for a while in virtual time."""
-    network = tw.SimulatedNetwork(seed=3, conditions=Conditions(latency=0.03, loss=0.1))
+    network = tw.testing.SimulatedNetwork(seed=3, conditions=Conditions(latency=0.03, loss=0.1))
     server = tw.Server(f"{host}:40000", protocol, network=network, capture=capture)
     client = tw.Client.connect(server.address, protocol, network=network)
     for tick in range(round(seconds * 60)):
@@ -66,7 +67,7 @@ def test_an_independent_reader_finds_every_datagram_with_its_time_and_addresses(
     tmp_path: Path, protocol: tw.Protocol, host: str
 ) -> None:
     path = tmp_path / "server.pcapng"
-    with tw.Capture(path) as capture:
+    with tw.capture.Capture(path) as capture:
         network, server, client = play(protocol, capture, host=host)
         stats = server.stats(server.clients[0])
         captured = capture.packets
@@ -86,7 +87,7 @@ def test_an_independent_reader_finds_every_datagram_with_its_time_and_addresses(
 
 def test_our_reader_finds_the_same(tmp_path: Path, protocol: tw.Protocol) -> None:
     path = tmp_path / "server.pcapng"
-    with tw.Capture(path) as capture:
+    with tw.capture.Capture(path) as capture:
         play(protocol, capture)
     ours = list(read_capture(path))
     theirs = packets(path)
@@ -100,7 +101,7 @@ def test_endpoints_share_a_capture_and_sockets_and_threads_have_one(
     tmp_path: Path, protocol: tw.Protocol
 ) -> None:
     path = tmp_path / "both.pcapng"
-    capture = tw.Capture(path)
+    capture = tw.capture.Capture(path)
     with (
         tw.Server("127.0.0.1:0", protocol, capture=capture, driver="thread") as server,
         tw.Client.connect(server.address, protocol, capture=capture) as client,
@@ -126,8 +127,8 @@ def test_a_capture_holds_no_secret_and_keys_only_their_owner_reads(
 ) -> None:
     path, keys = tmp_path / "a.pcapng", tmp_path / "a.keys"
     key = tw.generate_key()
-    network = tw.SimulatedNetwork()
-    capture = tw.Capture(path, keys=keys)
+    network = tw.testing.SimulatedNetwork()
+    capture = tw.capture.Capture(path, keys=keys)
     server = tw.Server("127.0.0.1:40000", protocol, key=key, network=network, capture=capture)
     client = tw.Client.connect(server.address, protocol, key=key, network=network, capture=capture)
     run(network, server, client, seconds=1)
@@ -146,7 +147,7 @@ def test_a_capture_stays_within_its_bound_and_the_game_goes_on(
     tmp_path: Path, protocol: tw.Protocol, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "small.pcapng"
-    capture = tw.Capture(path, max_bytes=8192)
+    capture = tw.capture.Capture(path, max_bytes=8192)
     _, server, client = play(protocol, capture)
     assert client.connected
     assert len(server.clients) == 1
@@ -171,7 +172,7 @@ from test_capture import play
 logging.basicConfig(level=logging.WARNING, stream=sys.stdout, format="%(message)s")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-capture = tw.Capture("full.pcapng")
+capture = tw.capture.Capture("full.pcapng")
 _, server, client = play(make_protocol(), capture, seconds=4)
 print(client.connected, len(server.clients))
 try:
@@ -202,21 +203,21 @@ def test_a_place_that_can_not_be_written_is_an_error_with_the_path(
 ) -> None:
     nowhere = tmp_path / "nothing" / "a.pcapng"
     with pytest.raises(FileNotFoundError) as caught:
-        tw.Capture(nowhere)
+        tw.capture.Capture(nowhere)
     assert caught.value.filename == str(nowhere)
     with pytest.raises(FileNotFoundError, match="nothing"):
         tw.Server("127.0.0.1:0", protocol, capture=nowhere)
     with pytest.raises(FileNotFoundError, match="nothing"):
-        tw.Capture(tmp_path / "a.pcapng", keys=nowhere)
+        tw.capture.Capture(tmp_path / "a.pcapng", keys=nowhere)
 
 
 def test_mistakes_name_the_argument_its_value_and_its_bound(tmp_path: Path) -> None:
     path = tmp_path / "a.pcapng"
     with pytest.raises(ValueError, match="max_bytes must be 4096 to 1099511627776, not 10"):
-        tw.Capture(path, max_bytes=10)
+        tw.capture.Capture(path, max_bytes=10)
     with pytest.raises(ValueError, match="keys must be another file than path"):
-        tw.Capture(path, keys=path)
-    capture = tw.Capture(path)
+        tw.capture.Capture(path, keys=path)
+    capture = tw.capture.Capture(path)
     with pytest.raises(ValueError, match="datagram must be at most 65507 bytes, not 70000"):
         capture.write(0, "127.0.0.1:1", "127.0.0.1:2", bytes(70000), outgoing=False)
     with pytest.raises(ValueError, match="nanoseconds must be 0 to 18446744073709551615, not -1"):
@@ -225,7 +226,7 @@ def test_mistakes_name_the_argument_its_value_and_its_bound(tmp_path: Path) -> N
 
 def test_files_that_are_no_captures_are_refused_in_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "a.pcapng"
-    with tw.Capture(path) as capture:
+    with tw.capture.Capture(path) as capture:
         for size in (0, 1, 1200):
             capture.write(5, "127.0.0.1:1", "127.0.0.1:2", bytes(size), outgoing=True)
     good = path.read_bytes()
@@ -255,8 +256,8 @@ import os, sys, warnings
 import tickwire as tw
 from conftest import make_protocol
 from tickwire.testing import run
-network, protocol = tw.SimulatedNetwork(), make_protocol()
-capture = tw.Capture("forked.pcapng")
+network, protocol = tw.testing.SimulatedNetwork(), make_protocol()
+capture = tw.capture.Capture("forked.pcapng")
 server = tw.Server("127.0.0.1:40000", protocol, network=network, capture=capture)
 client = tw.Client.connect(server.address, protocol, network=network)
 run(network, server, client, seconds=0.5)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import tickwire as tw
 from conftest import Chat
-from tickwire import cli
+from tickwire import _cli as cli
 from tickwire.capture import read_capture
 from tickwire.testing import run
 
@@ -42,8 +42,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def captured(protocol: tw.Protocol) -> bytes:
     """A conversation in ``a.pcapng``, its keys in ``a.keys``; the server's private key."""
     key = tw.generate_key()
-    network = tw.SimulatedNetwork()
-    capture = tw.Capture("a.pcapng", keys="a.keys")
+    network = tw.testing.SimulatedNetwork()
+    capture = tw.capture.Capture("a.pcapng", keys="a.keys")
     server = tw.Server("127.0.0.1:40000", protocol, key=key, network=network, capture=capture)
     client = tw.Client.connect(server.address, protocol, key=key, network=network)
     run(network, server, client, seconds=0.5)

@@ -19,9 +19,9 @@ import pytest
 import tickwire as tw
 from lupa import lua52
 from tickwire.capture import dissector, open_capture, read_capture, read_keys
-from tickwire.capture.description import protocol_table
-from tickwire.capture.keys import opener
-from tickwire.capture.lua_source import lua
+from tickwire.capture._description import protocol_table
+from tickwire.capture._keys import opener
+from tickwire.capture._lua_source import lua
 from tickwire.testing import Conditions, run
 
 ROOT = Path(__file__).parents[2]
@@ -65,22 +65,22 @@ class Everything:
     single: tw.f32
     twice: tw.f64
     step: Annotated[float, tw.quantized(-1, 1, 1 / 256)]
-    point: Annotated[float, tw.fixed(-10, 10, 8)]
+    point: Annotated[float, tw.fields.fixed(-10, 10, 8)]
     text: Annotated[str, tw.text(40)]
     data: Annotated[bytes, tw.data(40)]
-    letters: Annotated[str, tw.wide_text(20)]
+    letters: Annotated[str, tw.fields.wide_text(20)]
     weapon: Weapon
     how: Flags
     yaw: Annotated[float, tw.angle(0, 360, 0.1)]
     at: Annotated[tw.Vec3, tw.vec3(-100, 100, 0.01)]
-    facing: Annotated[tw.Vec3, tw.unit_vector(11)]
-    turned: Annotated[tw.Quaternion, tw.quaternion(10)]
-    signed: Annotated[tw.Quaternion, tw.signed_quaternion()]
-    health: Annotated[int, tw.ranged(0, 100), tw.common(100, 0)]
+    facing: Annotated[tw.Vec3, tw.fields.unit_vector(11)]
+    turned: Annotated[tw.fields.Quaternion, tw.fields.quaternion(10)]
+    signed: Annotated[tw.fields.Quaternion, tw.fields.signed_quaternion()]
+    health: Annotated[int, tw.ranged(0, 100), tw.fields.common(100, 0)]
     target: tw.u16 | None
     inner: Inner
     many: Annotated[list[Inner], tw.up_to(5)]
-    some: Annotated[dict[int, tw.u8], tw.sparse(100)]
+    some: Annotated[dict[int, tw.u8], tw.fields.sparse(100)]
     pair: tuple[tw.u8, tw.i16]
     names: Annotated[set[Annotated[str, tw.text(9)]], tw.up_to(4)]
     scores: Annotated[dict[Annotated[str, tw.text(9)], tw.u16], tw.up_to(4)]
@@ -93,13 +93,13 @@ class Large:
     data: Annotated[bytes, tw.data(10_000)]
 
 
-class Odd(tw.Message):
+class Odd(tw.messages.Message):
     n: int = 0
 
     def __init__(self, n: int = 0) -> None:
         self.n = n
 
-    def serialize(self, stream: tw.Stream) -> None:
+    def serialize(self, stream: tw.messages.Stream) -> None:
         self.n = stream.ranged(self.n, 0, 1000)
 
 
@@ -141,9 +141,9 @@ def everything(n: int) -> Everything:
 CHANNELS = [
     tw.reliable_ordered("chat", receive_window=64),
     tw.unreliable("state"),
-    tw.redundant("input"),
+    tw.channels.redundant("input"),
     tw.latest("values", keys=100),
-    tw.payload("raw"),
+    tw.channels.payload("raw"),
     tw.chunks(),
 ]
 
@@ -325,8 +325,8 @@ def test_it_shows_the_packets_of_yojimbos_framing_too(tmp_path: Path) -> None:
         channels=[tw.reliable_ordered(), tw.unreliable(max_messages_per_packet=4, max_block_size=500)],
         framing="yojimbo",
     )
-    network = tw.SimulatedNetwork(seed=9, conditions=Conditions(latency=0.02, loss=0.05))
-    with tw.Capture(tmp_path / "a.pcapng") as capture:
+    network = tw.testing.SimulatedNetwork(seed=9, conditions=Conditions(latency=0.02, loss=0.05))
+    with tw.capture.Capture(tmp_path / "a.pcapng") as capture:
         server = tw.Server("127.0.0.1:40000", spoken, network=network, capture=capture)
         client = tw.Client.connect(server.address, spoken, network=network)
         received = []
@@ -375,8 +375,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A conversation with everything in it, captured by the server, with what its game received."""
     directory = tmp_path_factory.mktemp("session")
     path, keys = directory / "server.pcapng", directory / "server.keys"
-    capture = tw.Capture(path, keys=keys)
-    network = tw.SimulatedNetwork(seed=5, conditions=Conditions(latency=0.02, loss=0.05))
+    capture = tw.capture.Capture(path, keys=keys)
+    network = tw.testing.SimulatedNetwork(seed=5, conditions=Conditions(latency=0.02, loss=0.05))
     key = tw.generate_key()
     server = tw.Server(
         "127.0.0.1:40000", protocol(), key=key, network=network, capture=capture, chunk_memory=1 << 20

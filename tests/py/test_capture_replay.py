@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import tickwire as tw
 from conftest import Chat, Move, make_protocol
-from tickwire.capture import KeysError, Replay, read_capture
+from tickwire.capture import Replay, read_capture
+from tickwire.errors import KeysError
 from tickwire.testing import Conditions
 
 Endpoint = tw.Server | tw.Client
@@ -43,9 +44,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A server and three clients on a bad network: one leaves, one falls silent, one stays."""
     directory = tmp_path_factory.mktemp("replay")
     protocol, key = make_protocol(), tw.generate_key()
-    network = tw.SimulatedNetwork(seed=11, conditions=BAD)
+    network = tw.testing.SimulatedNetwork(seed=11, conditions=BAD)
     network.advance(3.25)
-    capture = tw.Capture(directory / "a.pcapng", keys=directory / "a.keys")
+    capture = tw.capture.Capture(directory / "a.pcapng", keys=directory / "a.keys")
     server = tw.Server(
         "127.0.0.1:40000", protocol, key=key, network=network, capture=capture, max_token_lifetime=60
     )
@@ -160,7 +161,7 @@ def test_a_capture_of_real_sockets_and_of_a_thread_is_replayed_too(
     tmp_path: Path, protocol: tw.Protocol
 ) -> None:
     path, keys = tmp_path / "real.pcapng", tmp_path / "real.keys"
-    capture = tw.Capture(path, keys=keys)
+    capture = tw.capture.Capture(path, keys=keys)
     told: list[Any] = []
     with (
         tw.Server("127.0.0.1:0", protocol, capture=capture, driver="thread") as server,

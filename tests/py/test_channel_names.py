@@ -25,10 +25,10 @@ class Loud(Chat):
     pass
 
 
-class Own(tw.Message, channel="chat"):
+class Own(tw.messages.Message, channel="chat"):
     n: int = 0
 
-    def serialize(self, stream: tw.Stream) -> None:
+    def serialize(self, stream: tw.messages.Stream) -> None:
         self.n = stream.bits(self.n, 8)
 
 
@@ -42,7 +42,7 @@ CHANNELS = [
     tw.unreliable("state"),
     tw.reliable_unordered("chat"),
     tw.latest("values"),
-    tw.payload("raw"),
+    tw.channels.payload("raw"),
     tw.chunks("files"),
 ]
 MESSAGES = [Chat, Move, Loud, Own, Plain]
@@ -64,12 +64,12 @@ def test_a_message_goes_on_the_channel_of_its_class_or_the_one_that_is_named() -
     server.send(handle, Plain(1))
     server.send(handle, Plain(2), channel="values", key=7)
     server.send_payload(handle, b"raw", "raw", tag=1)
-    assert server.send_rows(handle, Plain, np.zeros(2, tw.dtype(Plain)), "state") == []
-    assert server.send_columns([handle], Move, np.zeros(1, tw.dtype(Move))) == []
-    assert server.broadcast_rows(Chat, np.zeros(1, tw.dtype(Chat))) == []
+    assert server.send_rows(handle, Plain, np.zeros(2, tw.columns.dtype(Plain)), "state") == []
+    assert server.send_columns([handle], Move, np.zeros(1, tw.columns.dtype(Move))) == []
+    assert server.broadcast_rows(Chat, np.zeros(1, tw.columns.dtype(Chat))) == []
     client.send(Chat("up"))
     client.send_payload(b"up", "raw", tag=2)
-    assert client.send_rows(Plain, np.zeros(1, tw.dtype(Plain)), "chat") == []
+    assert client.send_rows(Plain, np.zeros(1, tw.columns.dtype(Plain)), "chat") == []
     at_server, at_client = run(network, server, client, seconds=1)
     assert sent_per_channel(server)[:5] == [2, 4, 5, 1, 1]
     assert at_client.latest == [(7, Plain(2))]
@@ -80,17 +80,17 @@ def test_a_message_goes_on_the_channel_of_its_class_or_the_one_that_is_named() -
 def test_a_protocol_knows_the_numbers_of_its_names() -> None:
     protocol = tw.Protocol(1, MESSAGES, CHANNELS)
     assert [protocol.channel_number(channel.name) for channel in protocol.channels] == list(range(6))
-    with pytest.raises(tw.ChannelError, match=r"channel must be 0 to 5, or 'events', .*, not 'chta'"):
+    with pytest.raises(tw.errors.ChannelError, match=r"channel must be 0 to 5, or 'events', .*, not 'chta'"):
         protocol.channel_number("chta")
 
 
 @pytest.mark.parametrize(
     ("channel", "error", "complaint"),
     [
-        ("chta", tw.ChannelError, r"channel must be 0 to 5, or 'events', 'state'.*, not 'chta'"),
-        ("", tw.ChannelError, r"not ''"),
-        (6, tw.ChannelError, r"channel must be 0 to 5, not 6"),
-        (-1, tw.ChannelError, r"channel must be 0 to 5, not -1"),
+        ("chta", tw.errors.ChannelError, r"channel must be 0 to 5, or 'events', 'state'.*, not 'chta'"),
+        ("", tw.errors.ChannelError, r"not ''"),
+        (6, tw.errors.ChannelError, r"channel must be 0 to 5, not 6"),
+        (-1, tw.errors.ChannelError, r"channel must be 0 to 5, not -1"),
         (2**200, TypeError, r"channel must be an int or a str"),
         (1.5, TypeError, r"channel must be an int or a str, not float"),
         (b"chat", TypeError, r"channel must be an int or a str, not bytes"),
@@ -116,7 +116,7 @@ def test_a_wrong_channel_is_named(channel: Any, error: type[Exception], complain
         ([tw.unreliable()], r"Chat: its channel must be 0 to 0 \(none of them has a name\), not 'chat'"),
         ([tw.unreliable("chta"), tw.latest()], r"Chat: its channel must be 0 to 1, or 'chta', not 'chat'"),
         (
-            [tw.payload("chat"), tw.latest()],
+            [tw.channels.payload("chat"), tw.latest()],
             r"Chat: its channel must be one of messages, and 'chat' is a payload",
         ),
         (
@@ -131,7 +131,7 @@ def test_a_wrong_channel_is_named(channel: Any, error: type[Exception], complain
     ],
 )
 def test_a_wrong_own_channel_is_named_when_the_protocol_is_made(
-    channels: list[tw.Channel], complaint: str
+    channels: list[tw.channels.Channel], complaint: str
 ) -> None:
     with pytest.raises(ValueError, match=complaint):
         tw.Protocol(1, MESSAGES, channels)
@@ -142,5 +142,5 @@ def test_a_channel_is_an_int_or_a_str() -> None:
         tw.message(channel=1.5)(type("Wrong", (), {}))  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="Wrong: channel must be an int or a str, not bool"):
 
-        class Wrong(tw.Message, channel=True):
+        class Wrong(tw.messages.Message, channel=True):
             pass

@@ -11,8 +11,8 @@ BAD = Conditions(latency=0.05, jitter=0.03, loss=0.3, duplicate=0.1, reorder=0.1
 
 
 def pair(
-    channel: tw.Channel, conditions: Conditions | None = BAD
-) -> tuple[tw.SimulatedNetwork, tw.Server, tw.Client]:
+    channel: tw.channels.Channel, conditions: Conditions | None = BAD
+) -> tuple[tw.testing.SimulatedNetwork, tw.Server, tw.Client]:
     return connected_pair(make_protocol(channels=[channel]), conditions=conditions, seed=3)
 
 
@@ -20,7 +20,7 @@ def numbers(collected: Collected) -> list[int]:
     return [message.tick for _, message in collected.messages]
 
 
-def play(channel: tw.Channel, ticks: int = 300) -> tuple[list[int], Collected]:
+def play(channel: tw.channels.Channel, ticks: int = 300) -> tuple[list[int], Collected]:
     """A client sends a numbered move each tick; what the server got, and all it got."""
     network, server, client = pair(channel)
     all_of_it = Collected()
@@ -55,7 +55,7 @@ def test_sequenced_never_gives_an_older_one_after_a_newer() -> None:
 
 
 def test_redundant_gives_each_once_in_order_and_tells_the_gaps() -> None:
-    got, all_of_it = play(tw.redundant(copies=3))
+    got, all_of_it = play(tw.channels.redundant(copies=3))
     assert got == sorted(set(got))
     gaps = [count for _, channel, count in all_of_it.missed if channel == 0]
     assert sum(gaps) == got[-1] + 1 - len(got)
@@ -63,7 +63,7 @@ def test_redundant_gives_each_once_in_order_and_tells_the_gaps() -> None:
 
 
 def test_redundant_until_acked_misses_next_to_nothing() -> None:
-    got, _ = play(tw.redundant(copies=None))
+    got, _ = play(tw.channels.redundant(copies=None))
     assert got == sorted(set(got))
     assert len(got) > 295
 
@@ -93,7 +93,7 @@ def test_latest_on_a_server_names_the_client() -> None:
 
 
 def test_payloads_arrive_as_they_were_or_are_told_lost() -> None:
-    network, server, client = pair(tw.payload())
+    network, server, client = pair(tw.channels.payload())
     sent = {tag: bytes([tag, 255, 0]) * (tag % 50) for tag in range(200)}
     arrived: list[tuple[tw.ClientHandle, int, bytes]] = []
     told: list[tuple[int, int, int, bool]] = []
@@ -114,7 +114,7 @@ def test_payloads_arrive_as_they_were_or_are_told_lost() -> None:
 
 
 def test_what_finds_no_room_is_told_as_lost() -> None:
-    channels = [tw.payload(), tw.unreliable()]
+    channels = [tw.channels.payload(), tw.unreliable()]
     network, server, client = connected_pair(make_protocol(channels=channels))
     server.set_budget(2000, 2000)
     for tag in range(100):
@@ -160,14 +160,14 @@ def test_when_a_connection_ends_what_was_open_is_told_as_lost_before_its_event()
 
 
 def test_messages_and_payloads_keep_to_their_own_channels() -> None:
-    _, server, client = connected_pair(make_protocol(channels=[tw.unreliable(), tw.payload()]))
-    with pytest.raises(tw.ChannelError, match="channel 0"):
+    _, server, client = connected_pair(make_protocol(channels=[tw.unreliable(), tw.channels.payload()]))
+    with pytest.raises(tw.errors.ChannelError, match="channel 0"):
         client.send_payload(b"x", 0, tag=1)
-    with pytest.raises(tw.ChannelError, match="Chat on channel 1"):
+    with pytest.raises(tw.errors.ChannelError, match="Chat on channel 1"):
         server.send(server.clients[0], Chat(0, ""), 1)
-    with pytest.raises(tw.ChannelError, match="channel must be 0 to 1, not 2"):
+    with pytest.raises(tw.errors.ChannelError, match="channel must be 0 to 1, not 2"):
         client.send_payload(b"x", 2, tag=1)
-    with pytest.raises(tw.MessageTooLargeError, match="at most 65536 bytes, .* not 70000"):
+    with pytest.raises(tw.errors.MessageTooLargeError, match="at most 65536 bytes, .* not 70000"):
         client.send_payload(bytes(70_000), 1, tag=1)
 
 
@@ -204,12 +204,12 @@ def test_columns_are_read_only_buffers_that_outlive_their_tick() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: tw.redundant(copies=0), "copies must be 1 to 255, not 0"),
-        (lambda: tw.redundant(copies=256), "copies must be 1 to 255, not 256"),
+        (lambda: tw.channels.redundant(copies=0), "copies must be 1 to 255, not 0"),
+        (lambda: tw.channels.redundant(copies=256), "copies must be 1 to 255, not 256"),
         (lambda: tw.latest(keys=0), "keys.*0"),
         (lambda: tw.latest(keys=65_537), "keys.*65537"),
         (lambda: tw.unreliable(weight=0), "weight.*0"),
-        (lambda: tw.payload(weight=1001), "weight.*1001"),
+        (lambda: tw.channels.payload(weight=1001), "weight.*1001"),
         (lambda: tw.sequenced(receive_queue=0), "receive_queue.*0"),
         (
             lambda: tw.reliable_unordered(early_copies=9, resend_time=None),
@@ -237,9 +237,9 @@ def test_options_out_of_bounds_are_named_and_send_nothing(name: str, value: int)
 
 def test_a_key_beyond_the_channel_is_named() -> None:
     _, server, client = pair(tw.latest(keys=5), None)
-    with pytest.raises(tw.ChannelError, match="Chat on channel 0: key must be 0 to 4, not 5"):
+    with pytest.raises(tw.errors.ChannelError, match="Chat on channel 0: key must be 0 to 4, not 5"):
         client.send(Chat(0, ""), key=5)
-    with pytest.raises(tw.ChannelError, match="key must be 0 to 4, not 5"):
+    with pytest.raises(tw.errors.ChannelError, match="key must be 0 to 4, not 5"):
         server.broadcast(Chat(0, ""), key=5)
 
 
@@ -249,7 +249,7 @@ def test_channels_say_their_share() -> None:
 
 
 def test_the_fate_of_each_packet_is_told_once_in_order() -> None:
-    network = tw.SimulatedNetwork(seed=3, conditions=BAD)
+    network = tw.testing.SimulatedNetwork(seed=3, conditions=BAD)
     protocol = make_protocol(channels=[tw.unreliable()])
     server = tw.Server("127.0.0.1:40000", protocol, network=network, packet_notifications=True)
     client = tw.Client.connect(server.address, protocol, network=network)

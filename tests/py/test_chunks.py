@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from typing import Any
 import pytest
 import tickwire as tw
 from conftest import Chat, make_protocol
+from public import EVERY_NAME
 from tickwire.testing import Collected, connected_pair, run
 
 PROTOCOL = make_protocol(channels=[tw.reliable_ordered(), tw.chunks("files")])
@@ -49,7 +51,7 @@ class Pair:
         protocol: tw.Protocol = PROTOCOL,
         **server: Any,
     ) -> None:
-        self.network = tw.SimulatedNetwork(seed=1, conditions=conditions)
+        self.network = tw.testing.SimulatedNetwork(seed=1, conditions=conditions)
         self.protocol = protocol
         self.server = tw.Server(
             "10.0.0.1:5", protocol, network=self.network, **{"chunk_memory": 16 * MIB, **server}
@@ -82,7 +84,7 @@ class Pair:
             self.tick()
         pytest.fail("it never came to pass")
 
-    def to_client(self, data: Any, **options: Any) -> tw.Transfer:
+    def to_client(self, data: Any, **options: Any) -> tw.transfer.Transfer:
         return self.server.send_chunk(self.handle, data, **options)
 
 
@@ -185,7 +187,7 @@ def test_chunks_arrive_in_the_order_in_which_they_were_queued() -> None:
 
 
 def test_messages_go_first() -> None:
-    slow = tw.Congestion.fixed(200_000, 4000)
+    slow = tw.transfer.Congestion.fixed(200_000, 4000)
     pair = Pair(tw.Conditions(latency=0.05), congestion=slow)
     pair.to_client(content(1, MIB))
     for n in range(60):
@@ -211,7 +213,7 @@ def test_one_chunk_for_many_clients_is_hashed_and_held_once() -> None:
     pair = Pair()
     others = [pair.dial(client_id=8 + n) for n in range(3)]
     run(pair.network, pair.server, *others, seconds=1)
-    chunk = tw.Chunk(content(1, 100 * KIB))
+    chunk = tw.transfer.Chunk(content(1, 100 * KIB))
     transfers = [pair.server.send_chunk(client, chunk, label="world") for client in pair.server.clients]
     assert {transfer.hash for transfer in transfers} == {chunk.hash}
     assert (chunk.size, chunk.path) == (100 * KIB, None)
@@ -229,7 +231,7 @@ def test_buffers_are_copied_and_bytes_are_not() -> None:
     floats = array.array("f", [1.0, 2.0, 3.0])
     held = content(2, 1000)
     before = sys.getrefcount(held)
-    chunk = tw.Chunk(held)
+    chunk = tw.transfer.Chunk(held)
     assert sys.getrefcount(held) == before + 1
     transfers = [pair.to_client(data) for data in (changing, memoryview(changing)[100:200], floats, chunk)]
     changing[:] = bytes(1000)
@@ -244,7 +246,7 @@ def test_a_subclass_of_bytes_is_copied() -> None:
 
     odd = Odd(b"odd")
     before = sys.getrefcount(odd)
-    chunk = tw.Chunk(odd)
+    chunk = tw.transfer.Chunk(odd)
     assert (sys.getrefcount(odd), chunk.size) == (before, 3)
 
 
@@ -273,7 +275,7 @@ def test_a_file_is_opened_once_for_many_clients(tmp_path: Path) -> None:
     pair = Pair()
     other = pair.dial(client_id=8)
     run(pair.network, pair.server, other, seconds=1)
-    chunk = tw.Chunk(source)
+    chunk = tw.transfer.Chunk(source)
     assert (chunk.path, chunk.size) == (source, 200 * KIB)
     transfers = [pair.server.send_chunk(client, chunk) for client in pair.server.clients]
     if os.name != "nt":
@@ -320,7 +322,7 @@ def test_wrong_files_raise_os_error_with_errno(tmp_path: Path) -> None:
     assert (missing.value.errno, missing.value.filename) == (errno.ENOENT, str(tmp_path / "nothing"))
     if os.name != "nt":
         with pytest.raises(IsADirectoryError) as directory:
-            tw.Chunk(str(tmp_path))
+            tw.transfer.Chunk(str(tmp_path))
         assert directory.value.errno == errno.EISDIR
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="file") as taken:
@@ -331,7 +333,7 @@ def test_wrong_files_raise_os_error_with_errno(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", [None, 5, 1.5, [1, 2], {}])
 def test_what_is_neither_buffer_nor_path_raises_type_error(wrong: Any) -> None:
     with pytest.raises(TypeError, match=f"not {type(wrong).__name__}"):
-        tw.Chunk(wrong)
+        tw.transfer.Chunk(wrong)
     with pytest.raises(TypeError, match=f"not {type(wrong).__name__}"):
         Pair().to_client(wrong)
 
@@ -342,11 +344,13 @@ def test_wrong_arguments_raise_and_queue_nothing() -> None:
         pair.to_client(memoryview(bytes(100))[::2])
     with pytest.raises(ValueError, match=re.escape("label must be at most 64 bytes in UTF-8, not 66")):
         pair.to_client(b"", label="ä" * 33)
-    with pytest.raises(tw.MessageTooLargeError, match='chunk "big": .* at most 262144 bytes, not 262145'):
+    with pytest.raises(
+        tw.errors.MessageTooLargeError, match='chunk "big": .* at most 262144 bytes, not 262145'
+    ):
         pair.to_client(bytes(256 * KIB + 1), label="big", burst=True)
     with pytest.raises(TypeError):
         pair.server.send_chunk("nobody", b"")  # type: ignore[arg-type]
-    with pytest.raises(tw.ChannelError):
+    with pytest.raises(tw.errors.ChannelError):
         pair.client.send(Chat(0, "not for messages"), channel=1)
     run(pair.network, pair.server, pair.client, seconds=0.5)
     assert pair.server.stats(pair.handle).chunks.slices_sent == 0
@@ -358,7 +362,7 @@ def test_a_full_queue_is_told_as_for_messages(strict: bool) -> None:
     for _ in range(256):
         pair.to_client(b"x")
     if strict:
-        with pytest.raises(tw.ChannelFullError, match='chunk "more": 256 chunks wait'):
+        with pytest.raises(tw.errors.ChannelFullError, match='chunk "more": 256 chunks wait'):
             pair.to_client(b"x", label="more")
     else:
         full = pair.to_client(b"xyz", label="more")
@@ -371,9 +375,9 @@ def test_a_full_queue_is_told_as_for_messages(strict: bool) -> None:
 
 def test_without_a_channel_of_chunks_none_can_be_sent() -> None:
     _, server, client = connected_pair(make_protocol())
-    with pytest.raises(tw.ChannelError, match="no channel of chunks"):
+    with pytest.raises(tw.errors.ChannelError, match="no channel of chunks"):
         client.send_chunk(b"")
-    with pytest.raises(tw.ChannelError, match="no channel of chunks"):
+    with pytest.raises(tw.errors.ChannelError, match="no channel of chunks"):
         server.send_chunk(server.clients[0], b"")
 
 
@@ -519,7 +523,7 @@ def test_an_endpoint_counts_the_chunks_of_all_its_connections() -> None:
 
 @pytest.mark.parametrize("by", ["sender", "receiver"])
 def test_a_paused_transfer_stands_still_and_goes_on_with_the_rest(by: str) -> None:
-    pair = Pair(tw.Conditions(latency=0.03), congestion=tw.Congestion.fixed(1_000_000, 30_000))
+    pair = Pair(tw.Conditions(latency=0.03), congestion=tw.transfer.Congestion.fixed(1_000_000, 30_000))
     data = content(1, 4_000_000)
     transfer = pair.to_client(data, label="world")
     pair.until(lambda: transfer.fraction >= 0.5)
@@ -602,7 +606,7 @@ def test_a_file_that_was_damaged_is_sent_again(tmp_path: Path) -> None:
 
 def test_a_player_does_not_find_out_what_others_sent(tmp_path: Path) -> None:
     data = content(1, 500_000)
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("127.0.0.1:40000", PROTOCOL, network=network, chunk_directory=tmp_path)
     for client_id, again in ((1, False), (2, False), (2, True)):
         client = tw.Client.connect(server.address, PROTOCOL, network=network, client_id=client_id)
@@ -639,7 +643,9 @@ def test_the_receiver_may_cancel(at_server: bool) -> None:
     data = content(1, 4 * MIB)
     if at_server:
         transfer = pair.client.send_chunk(data, label="world")
-        incoming: Callable[[], list[tw.IncomingChunk]] = lambda: pair.server.incoming_chunks(pair.handle)  # noqa: E731
+        incoming: Callable[[], list[tw.transfer.IncomingChunk]] = partial(
+            pair.server.incoming_chunks, pair.handle
+        )
     else:
         transfer = pair.to_client(data, label="world")
         incoming = pair.client.incoming_chunks
@@ -663,7 +669,7 @@ def test_the_receiver_may_cancel(at_server: bool) -> None:
 
 def test_a_client_that_comes_back_gets_only_the_rest() -> None:
     pair = Pair(LOSSY)
-    chunk = tw.Chunk(content(1, 3 * MIB))
+    chunk = tw.transfer.Chunk(content(1, 3 * MIB))
     cut_off = pair.to_client(chunk, label="world")
     pair.until(lambda: any(incoming.fraction > 0.6 for incoming in pair.client.incoming_chunks()))
     gone = pair.handle
@@ -732,7 +738,7 @@ class Nothing:
 
 folder, source, how = sys.argv[1:]
 protocol = tw.Protocol(id=1, messages=[Nothing], channels=[tw.chunks()])
-network = tw.SimulatedNetwork(seed=1)
+network = tw.testing.SimulatedNetwork(seed=1)
 server = tw.Server("10.0.0.1:5", protocol, network=network)
 client = tw.Client.connect("10.0.0.1:5", protocol, network=network, chunk_directory=folder)
 run(network, server, client, seconds=1)
@@ -760,16 +766,16 @@ def test_a_process_goes_on_with_what_one_that_was_killed_received(tmp_path: Path
 
 
 def test_without_a_connection_nothing_can_be_sent() -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     client = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network)
     early = client.send_chunk(b"early")
     assert (early.over, early.error) == (True, "the connection is not up")
     strict = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network, strict=True)
-    with pytest.raises(tw.NotConnectedError):
+    with pytest.raises(tw.errors.NotConnectedError):
         strict.send_chunk("no such file: it is not even looked for")
     assert client.incoming_chunks() == []
     client.close()
-    with pytest.raises(tw.ClosedError):
+    with pytest.raises(tw.errors.ClosedError):
         client.send_chunk(b"late")
 
 
@@ -787,7 +793,7 @@ def test_transfers_are_over_when_their_endpoint_is(drop: bool) -> None:
     else:
         pair.server.close()
         pair.client.close()
-        with pytest.raises(tw.ClosedError):
+        with pytest.raises(tw.errors.ClosedError):
             pair.server.send_chunk(handle, b"")
         assert pair.client.incoming_chunks() == []
     assert transfer.error == "the connection ended before it was through"
@@ -854,7 +860,7 @@ def test_with_a_thread_chunks_go_while_the_game_is_busy() -> None:
 
 
 def test_a_fixed_rate_is_kept() -> None:
-    pair = Pair(tw.Conditions(latency=0.02), congestion=tw.Congestion.fixed(100_000, 5_000))
+    pair = Pair(tw.Conditions(latency=0.02), congestion=tw.transfer.Congestion.fixed(100_000, 5_000))
     transfer = pair.to_client(content(1, MIB))
     for _ in range(300):
         pair.tick()
@@ -865,14 +871,14 @@ def test_a_fixed_rate_is_kept() -> None:
 
 
 def test_the_adaptive_rate_has_a_bound_and_the_modes_hold_for_all_packets() -> None:
-    pair = Pair(congestion=tw.Congestion.adaptive(max_bytes_per_second=50_000))
+    pair = Pair(congestion=tw.transfer.Congestion.adaptive(max_bytes_per_second=50_000))
     transfer = pair.to_client(content(1, MIB))
     run(pair.network, pair.server, pair.client, seconds=2)
     before = transfer.bytes_done
     run(pair.network, pair.server, pair.client, seconds=5)
     assert transfer.bytes_done - before == pytest.approx(5 * 47_500, rel=0.1)
     assert pair.server.stats(pair.handle).bulk_rate <= 50_000
-    pair = Pair(congestion=tw.Congestion.good_bad(good_packets_per_second=20))
+    pair = Pair(congestion=tw.transfer.Congestion.good_bad(good_packets_per_second=20))
     transfer = pair.to_client(content(1, MIB))
     run(pair.network, pair.server, pair.client, seconds=5)
     assert 10 * SLICE < transfer.bytes_done <= 110 * SLICE
@@ -882,14 +888,14 @@ def test_the_rate_changes_while_chunks_go() -> None:
     pair = Pair()
     transfer = pair.to_client(content(1, 3_000_000))
     for rate in (100_000, 300_000):
-        assert pair.server.set_congestion(tw.Congestion.fixed(rate, 10_000), pair.handle)
+        assert pair.server.set_congestion(tw.transfer.Congestion.fixed(rate, 10_000), pair.handle)
         before = pair.server.stats(pair.handle).chunks.bytes_sent
         for _ in range(120):
             pair.tick()
         assert pair.server.stats(pair.handle).chunks.bytes_sent - before == pytest.approx(2 * rate, rel=0.25)
-    assert pair.server.set_congestion(tw.Congestion.adaptive())
+    assert pair.server.set_congestion(tw.transfer.Congestion.adaptive())
     pair.until(lambda: transfer.over)
-    pair.client.set_congestion(tw.Congestion.fixed(5000, 3000))
+    pair.client.set_congestion(tw.transfer.Congestion.fixed(5000, 3000))
     assert pair.client.stats().bulk_rate == 5000
     with pytest.raises(TypeError, match="Congestion"):
         pair.server.set_congestion(5)  # type: ignore[arg-type]
@@ -898,11 +904,14 @@ def test_the_rate_changes_while_chunks_go() -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: tw.Congestion.adaptive(max_bytes_per_second=1.0), "max_bytes_per_second"),
-        (lambda: tw.Congestion.adaptive(initial_bytes=0), "initial_bytes must be 1 to 4294967295, not 0"),
-        (lambda: tw.Congestion.fixed(-1.0, 5_000), "bytes_per_second"),
-        (lambda: tw.Congestion.good_bad(bad_rtt=-1.0), "bad_rtt"),
-        (lambda: tw.Congestion.good_bad(good_packets_per_second=0.0), "packets_per_second"),
+        (lambda: tw.transfer.Congestion.adaptive(max_bytes_per_second=1.0), "max_bytes_per_second"),
+        (
+            lambda: tw.transfer.Congestion.adaptive(initial_bytes=0),
+            "initial_bytes must be 1 to 4294967295, not 0",
+        ),
+        (lambda: tw.transfer.Congestion.fixed(-1.0, 5_000), "bytes_per_second"),
+        (lambda: tw.transfer.Congestion.good_bad(bad_rtt=-1.0), "bad_rtt"),
+        (lambda: tw.transfer.Congestion.good_bad(good_packets_per_second=0.0), "packets_per_second"),
     ],
 )
 def test_wrong_rates_are_named(make: Callable[[], object], sentence: str) -> None:
@@ -911,12 +920,14 @@ def test_wrong_rates_are_named(make: Callable[[], object], sentence: str) -> Non
 
 
 def test_congestion_shows_what_it_is() -> None:
-    assert repr(tw.Congestion.fixed(1000, 5000)) == "<Congestion fixed, 1000 bytes/s>"
-    assert repr(tw.Congestion.adaptive()) == "<Congestion adaptive, 4000 to 125000000 bytes/s>"
-    assert repr(tw.Congestion.good_bad()) == "<Congestion good_bad, 30 or 10 packets/s>"
+    assert repr(tw.transfer.Congestion.fixed(1000, 5000)) == "<Congestion fixed, 1000 bytes/s>"
+    assert repr(tw.transfer.Congestion.adaptive()) == "<Congestion adaptive, 4000 to 125000000 bytes/s>"
+    assert repr(tw.transfer.Congestion.good_bad()) == "<Congestion good_bad, 30 or 10 packets/s>"
 
 
 def test_the_example_in_the_docstring_is_right() -> None:
-    test = doctest.DocTestParser().get_doctest(tw.Chunk.__doc__ or "", {**vars(tw)}, "Chunk", None, None)
+    test = doctest.DocTestParser().get_doctest(
+        tw.transfer.Chunk.__doc__ or "", {**EVERY_NAME}, "Chunk", None, None
+    )
     assert test.examples
     assert doctest.DocTestRunner().run(test).failed == 0

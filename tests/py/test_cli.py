@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from tickwire import cli
+from tickwire import _cli as cli
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -29,7 +29,6 @@ def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
         "relay",
         "rendezvous",
         "replay",
-        "soak",
         "top",
     } == set(commands)
     for command in commands:
@@ -48,7 +47,7 @@ def test_an_argument_that_a_command_does_not_have_is_said_by_the_command(
 
 def test_only_the_command_that_is_asked_for_is_loaded() -> None:
     script = (
-        "import sys\nfrom tickwire import cli\n"
+        "import sys\nfrom tickwire import _cli as cli\n"
         "try:\n    cli.main(['inspect', '--help'])\nexcept SystemExit:\n    pass\n"
         "print(*(name for name in sys.modules if name.startswith('tickwire.')))"
     )
@@ -56,6 +55,6 @@ def test_only_the_command_that_is_asked_for_is_loaded() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
     )
     loaded = set(done.stdout.splitlines()[-1].split())
-    assert "tickwire.inspection" in loaded
-    others = ("capture", "demo", "doctor", "live", "meeting", "plots", "proxy", "soak")
+    assert "tickwire._inspection" in loaded
+    others = ("capture", "_demo", "_doctor", "live", "_meeting", "_plots", "_proxy")
     assert not loaded & {f"tickwire.{name}" for name in others}

@@ -44,26 +44,26 @@ class Everything:
     single: tw.f32
     double: tw.f64
     aim: Annotated[float, tw.quantized(-1, 1, 1 / 256)]
-    level: Annotated[float, tw.fixed(-100, 100, 8)]
+    level: Annotated[float, tw.fields.fixed(-100, 100, 8)]
     text: Annotated[str, tw.text(50)]
-    wide_text: Annotated[str, tw.wide_text(50)]
+    wide_text: Annotated[str, tw.fields.wide_text(50)]
     data: Annotated[bytes, tw.data(50)]
     yaw: Annotated[float, tw.angle(0, 360, 0.1)]
     flat: Annotated[tw.Vec2, tw.vec2(-10, 10, 0.01)]
     position: Annotated[tw.Vec3, tw.vec3(-2048, 2047, 1 / 512)]
-    facing: Annotated[tw.Vec3, tw.unit_vector()]
-    rotation: Annotated[tw.Quaternion, tw.quaternion()]
-    book: Annotated[tw.Quaternion, tw.signed_quaternion()]
-    placed: Annotated[tw.Transform, tw.transform(-100, 100, 0.125)]
+    facing: Annotated[tw.Vec3, tw.fields.unit_vector()]
+    rotation: Annotated[tw.fields.Quaternion, tw.fields.quaternion()]
+    book: Annotated[tw.fields.Quaternion, tw.fields.signed_quaternion()]
+    placed: Annotated[tw.fields.Transform, tw.fields.transform(-100, 100, 0.125)]
     buttons: Annotated[int, tw.flags("a", "b", "c", "d")]
-    target: Annotated[int, tw.network_id(1000)]
+    target: Annotated[int, tw.fields.network_id(1000)]
     mood: Mood
-    ammo: Annotated[int, tw.ranged(0, 100), tw.common(30)]
+    ammo: Annotated[int, tw.ranged(0, 100), tw.fields.common(30)]
     weapon: tw.u16 | None
     none: tw.u16 | None
     scores: Annotated[list[tw.u16], tw.up_to(20)]
     names: Annotated[list[Annotated[str, tw.text(9)]], tw.up_to(5)]
-    bag: Annotated[dict[int, Item], tw.sparse(64)]
+    bag: Annotated[dict[int, Item], tw.fields.sparse(64)]
     corner: Point
 
 
@@ -88,7 +88,7 @@ EVERYTHING = Everything(
     facing=(0.0, 0.0, 1.0),
     rotation=(0.0, 0.0, 0.0, 1.0),
     book=(0.0, 0.0, 1.0, 0.0),
-    placed=tw.Transform((1.0, 2.0, 3.0), (0.0, 0.0, 0.0, 1.0), (2.0, 2.0, 2.0)),
+    placed=tw.fields.Transform((1.0, 2.0, 3.0), (0.0, 0.0, 0.0, 1.0), (2.0, 2.0, 2.0)),
     buttons=0b1010,
     target=999,
     mood=Mood.ANGRY,
@@ -107,11 +107,11 @@ ALONE = tw.Protocol(1, [Everything])
 
 def world(
     messages: list[type], clients: int = 2, **settings: Any
-) -> tuple[tw.SimulatedNetwork, tw.Server, list[tw.Client]]:
+) -> tuple[tw.testing.SimulatedNetwork, tw.Server, list[tw.Client]]:
     """A server that takes `columns` as columns, and its clients, connected."""
     channels = settings.pop("channels", [tw.reliable_ordered(), tw.unreliable(), tw.latest(keys=9)])
     protocol = tw.Protocol(7, messages, channels)
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network, **settings)
     dialled = [tw.Client.connect("10.0.0.1:5", protocol, network=network) for _ in range(clients)]
     run(network, server, *dialled, seconds=0.5)
@@ -119,7 +119,7 @@ def world(
     return network, server, dialled
 
 
-def tick(network: tw.SimulatedNetwork, *endpoints: tw.Server | tw.Client) -> list[tw.Inbox]:
+def tick(network: tw.testing.SimulatedNetwork, *endpoints: tw.Server | tw.Client) -> list[tw.Inbox]:
     """What each endpoint receives after everything queued was sent."""
     for endpoint in endpoints:
         endpoint.flush()
@@ -128,7 +128,7 @@ def tick(network: tw.SimulatedNetwork, *endpoints: tw.Server | tw.Client) -> lis
 
 
 def moves(count: int) -> Any:
-    rows = np.zeros(count, tw.dtype(Move))
+    rows = np.zeros(count, tw.columns.dtype(Move))
     rows["tick"] = range(count)
     rows["buttons"] = 3
     rows["aim"] = 0.5
@@ -140,8 +140,8 @@ def moves(count: int) -> Any:
 
 def test_rows_have_the_bytes_of_objects_for_every_kind_of_field() -> None:
     encoded = ALONE.encode(EVERYTHING)
-    rows = tw.unpack(Everything, encoded, 1)
-    assert tw.pack(Everything, rows, arena=tw.arena(rows)) == encoded
+    rows = tw.columns.unpack(Everything, encoded, 1)
+    assert tw.columns.pack(Everything, rows, arena=tw.columns.arena(rows)) == encoded
     objects = [EVERYTHING, Everything(), EVERYTHING]
     assert rows["mood"][0] == 7
     assert (rows["weapon"]["value"][0], rows["weapon"]["present"][0]) == (7, True)
@@ -154,10 +154,10 @@ def test_rows_have_the_bytes_of_objects_for_every_kind_of_field() -> None:
         clients[0].send(message)
     _, inbox = tick(network, clients[0], server)
     arrived = inbox.columns(Everything)
-    bare = np.zeros(3, tw.dtype(Everything))
+    bare = np.zeros(3, tw.columns.dtype(Everything))
     for name in bare.dtype.names:
         bare[name] = arrived[name]
-    assert server.send_rows(server.clients[0], Everything, bare, arena=tw.arena(arrived)) == []
+    assert server.send_rows(server.clients[0], Everything, bare, arena=tw.columns.arena(arrived)) == []
     inbox, _ = tick(network, clients[0], server)
     assert [ALONE.encode(message) for message in inbox.messages] == [
         ALONE.encode(message) for message in objects
@@ -170,30 +170,32 @@ def test_each_kind_of_field_alone_has_the_bytes_of_objects(name: str) -> None:
     made = tw.message(type("Alone", (), {"__annotations__": annotations, "__module__": __name__}))
     protocol = tw.Protocol(1, [made])
     encoded = protocol.encode(made(getattr(EVERYTHING, name)))
-    rows = tw.unpack(made, encoded, 1)
-    assert tw.pack(made, rows, arena=tw.arena(rows)) == encoded
-    assert np.dtype(tw.dtype(made)).itemsize == rows.dtype.itemsize
+    rows = tw.columns.unpack(made, encoded, 1)
+    assert tw.columns.pack(made, rows, arena=tw.columns.arena(rows)) == encoded
+    assert np.dtype(tw.columns.dtype(made)).itemsize == rows.dtype.itemsize
 
 
 def test_many_rows_are_packed_one_behind_the_other() -> None:
     rows = moves(100)
-    assert len(tw.pack(Move, rows)) == 100 * (16 + 8 + 10) // 8
-    back = tw.unpack(Move, tw.pack(Move, rows), 100)
+    assert len(tw.columns.pack(Move, rows)) == 100 * (16 + 8 + 10) // 8
+    back = tw.columns.unpack(Move, tw.columns.pack(Move, rows), 100)
     assert (back == rows).all()
     assert not back.flags.writeable
-    assert tw.unpack(Move, b"", 0).shape == (0,)
-    assert tw.pack(Move, rows[:0]) == b""
-    assert (tw.unpack(Move, tw.pack(Move, rows[::3]), 34)["tick"] == range(0, 100, 3)).all(), "with gaps"
+    assert tw.columns.unpack(Move, b"", 0).shape == (0,)
+    assert tw.columns.pack(Move, rows[:0]) == b""
+    assert (
+        tw.columns.unpack(Move, tw.columns.pack(Move, rows[::3]), 34)["tick"] == range(0, 100, 3)
+    ).all(), "with gaps"
 
 
 def test_what_is_unpacked_is_refused_by_row() -> None:
-    packed = tw.pack(Chat, np.zeros(3, tw.dtype(Chat)))
-    with pytest.raises(tw.StreamError, match="row 3"):
-        tw.unpack(Chat, packed + b"\0", 3)
-    with pytest.raises(tw.StreamError, match="Chat, row 0"):
-        tw.unpack(Chat, packed, 400)
+    packed = tw.columns.pack(Chat, np.zeros(3, tw.columns.dtype(Chat)))
+    with pytest.raises(tw.errors.StreamError, match="row 3"):
+        tw.columns.unpack(Chat, packed + b"\0", 3)
+    with pytest.raises(tw.errors.StreamError, match="Chat, row 0"):
+        tw.columns.unpack(Chat, packed, 400)
     with pytest.raises(ValueError, match="count must be 0 to"):
-        tw.unpack(Chat, packed, -1)
+        tw.columns.unpack(Chat, packed, -1)
 
 
 def test_a_list_of_an_array_is_one_message() -> None:
@@ -202,15 +204,15 @@ def test_a_list_of_an_array_is_one_message() -> None:
         tick: tw.u16
         points: Annotated[list[Point], tw.up_to(200)]
 
-    points = np.zeros(100, tw.dtype(Point))
+    points = np.zeros(100, tw.columns.dtype(Point))
     points["x"] = range(100)
-    rows = np.zeros(1, tw.dtype(Snapshot))
+    rows = np.zeros(1, tw.columns.dtype(Snapshot))
     rows["points"] = (0, 100)
-    packed = tw.pack(Snapshot, rows, arena=points)
+    packed = tw.columns.pack(Snapshot, rows, arena=points)
     assert packed == tw.Protocol(1, [Snapshot]).encode(Snapshot(0, [Point(x, 0) for x in range(100)]))
-    back = tw.unpack(Snapshot, packed, 1)
+    back = tw.columns.unpack(Snapshot, packed, 1)
     offset, count = back["points"][0]
-    assert (np.frombuffer(tw.arena(back), tw.dtype(Point), count, offset) == points).all()
+    assert (np.frombuffer(tw.columns.arena(back), tw.columns.dtype(Point), count, offset) == points).all()
 
 
 def test_an_arena_is_bytes_or_what_lists_hold() -> None:
@@ -220,17 +222,22 @@ def test_an_arena_is_bytes_or_what_lists_hold() -> None:
         numbers: Annotated[list[tw.u16], tw.up_to(200)]
         places: Annotated[list[Annotated[tw.Vec2, tw.vec2(-8, 8, 1)]], tw.up_to(200)]
 
-    rows = np.zeros(1, tw.dtype(Snapshot))
+    rows = np.zeros(1, tw.columns.dtype(Snapshot))
     rows["points"] = (0, 2)
-    points = np.zeros(2, tw.dtype(Point))
+    points = np.zeros(2, tw.columns.dtype(Point))
     views = (points, points.tobytes(), points.view("u1"), points.view("V1"))
     for fine in (*views, np.zeros(9, "<u2"), np.ones((9, 2))):
-        assert tw.pack(Snapshot, rows, arena=fine)
-    for wrong in (np.zeros(9, "f4"), np.zeros(9, tw.dtype(Chat)), np.zeros(9, "i8"), np.zeros(9, ">u2")):
+        assert tw.columns.pack(Snapshot, rows, arena=fine)
+    for wrong in (
+        np.zeros(9, "f4"),
+        np.zeros(9, tw.columns.dtype(Chat)),
+        np.zeros(9, "i8"),
+        np.zeros(9, ">u2"),
+    ):
         with pytest.raises(TypeError, match="arena of Snapshot must be bytes, or what its lists hold: "):
-            tw.pack(Snapshot, rows, arena=wrong)
+            tw.columns.pack(Snapshot, rows, arena=wrong)
     with pytest.raises(TypeError, match="arena of Chat must be bytes, not of float64"):
-        tw.pack(Chat, np.zeros(1, tw.dtype(Chat)), arena=np.zeros(9))
+        tw.columns.pack(Chat, np.zeros(1, tw.columns.dtype(Chat)), arena=np.zeros(9))
 
 
 def test_sets_dicts_tuples_and_unions_are_rows_too() -> None:
@@ -243,25 +250,25 @@ def test_sets_dicts_tuples_and_unions_are_rows_too() -> None:
 
     message = Gathered({7, 3, 900}, {2: 20, 1: 10}, (5, -6), Chat(1, "hello"))
     packed = tw.Protocol(1, [Gathered]).encode(message)
-    rows = tw.unpack(Gathered, packed, 1)
+    rows = tw.columns.unpack(Gathered, packed, 1)
     offset, count = rows["numbers"][0]
-    assert np.frombuffer(tw.arena(rows), "<u2", count, offset).tolist() == [3, 7, 900]
+    assert np.frombuffer(tw.columns.arena(rows), "<u2", count, offset).tolist() == [3, 7, 900]
     assert rows["pair"][0].tolist() == (5, -6)
     offset, which = rows["what"][0]
     assert which == 1
-    assert tw.pack(Gathered, rows, arena=tw.arena(rows)) == packed
-    rows = np.zeros(1, tw.dtype(Gathered))
+    assert tw.columns.pack(Gathered, rows, arena=tw.columns.arena(rows)) == packed
+    rows = np.zeros(1, tw.columns.dtype(Gathered))
     rows["numbers"] = (0, 2)
     for numbers in ([2, 1], [1, 1]):
         with pytest.raises(
             tw.FieldError, match="Gathered.numbers of row 0 = .*: must be items in their order"
         ):
-            tw.pack(Gathered, rows, arena=np.array([*numbers, 0, 0], "<u2"))
+            tw.columns.pack(Gathered, rows, arena=np.array([*numbers, 0, 0], "<u2"))
     rows["numbers"] = (0, 5)
     with pytest.raises(
         tw.FieldError, match=r"= \(0, 5\): must be .* arena of 6 bytes, and 5 of these are 10"
     ):
-        tw.pack(Gathered, rows, arena=np.zeros(3, "<u2"))
+        tw.columns.pack(Gathered, rows, arena=np.zeros(3, "<u2"))
 
 
 # --- rows that are wrong ------------------------------------------------------------------------------------
@@ -281,7 +288,7 @@ def test_a_wrong_row_is_named_and_nothing_is_queued(spoil: dict[str, float], sai
     for name, value in spoil.items():
         rows[name][2] = value
     for send in (
-        lambda: tw.pack(Move, rows),
+        lambda: tw.columns.pack(Move, rows),
         lambda: server.send_rows(server.clients[0], Move, rows),
         lambda: server.broadcast_rows(Move, rows),
         lambda: server.send_columns([*server.clients, server.clients[0]], Move, rows),
@@ -293,32 +300,32 @@ def test_a_wrong_row_is_named_and_nothing_is_queued(spoil: dict[str, float], sai
 
 
 def test_a_cell_that_points_out_of_its_arena_is_named() -> None:
-    rows = np.zeros(2, tw.dtype(Chat))
+    rows = np.zeros(2, tw.columns.dtype(Chat))
     rows["text"][1] = (3, 4)
     with pytest.raises(tw.FieldError, match=r"Chat.text of row 1 = \(3, 4\): must be .* arena of 6"):
-        tw.pack(Chat, rows, arena=b"abcdef")
-    assert len(tw.pack(Chat, rows, arena=b"abcdefg")) > 0
+        tw.columns.pack(Chat, rows, arena=b"abcdef")
+    assert len(tw.columns.pack(Chat, rows, arena=b"abcdefg")) > 0
     rows["text"][1] = (0, 2)
     with pytest.raises(tw.FieldError, match="Chat.text of row 1"):
-        tw.pack(Chat, rows, arena=b"\xff\xfe")
-    rows = np.zeros(1, tw.dtype(Everything))
+        tw.columns.pack(Chat, rows, arena=b"\xff\xfe")
+    rows = np.zeros(1, tw.columns.dtype(Everything))
     rows["one"], rows["mood"] = 5, 1
     rows["rotation"] = rows["book"] = (0, 0, 0, 1)
     rows["facing"] = (0, 0, 1)
     rows["names"] = (0, 1)
     # The list is in the arena, and its text is not.
     with pytest.raises(tw.FieldError, match="Everything.names of row 0"):
-        tw.pack(Everything, rows, arena=np.array([[8, 1]], "<u4"))
+        tw.columns.pack(Everything, rows, arena=np.array([[8, 1]], "<u4"))
 
 
 @pytest.mark.parametrize(
     ("rows", "error", "said"),
     [
-        (np.zeros(2), TypeError, "rows must be of tickwire.dtype.Move."),
-        (np.zeros(2, [("tick", "<u2")]), TypeError, "rows must be of tickwire.dtype.Move."),
-        (np.zeros((2, 2), tw.dtype(Move)), ValueError, "1 dimension, a row for each message, not 2"),
-        (np.zeros(2, tw.dtype(Move))[0], ValueError, "not 0"),
-        (np.zeros(2, tw.dtype(Move).newbyteorder(">")), TypeError, "rows must be of"),
+        (np.zeros(2), TypeError, "rows must be of tickwire.columns.dtype.Move."),
+        (np.zeros(2, [("tick", "<u2")]), TypeError, "rows must be of tickwire.columns.dtype.Move."),
+        (np.zeros((2, 2), tw.columns.dtype(Move)), ValueError, "1 dimension, a row for each message, not 2"),
+        (np.zeros(2, tw.columns.dtype(Move))[0], ValueError, "not 0"),
+        (np.zeros(2, tw.columns.dtype(Move).newbyteorder(">")), TypeError, "rows must be of"),
         (memoryview(np.zeros(2, np.float32)), TypeError, "rows of Move must be bytes or of format"),
         (b"12345", ValueError, "rows of Move must be a whole number of 8 bytes, not 5"),
         ([1, 2], TypeError, "an array or a buffer, not list"),
@@ -327,7 +334,7 @@ def test_a_cell_that_points_out_of_its_arena_is_named() -> None:
 )
 def test_what_is_no_array_of_rows_is_refused(rows: Any, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
-        tw.pack(Move, rows)
+        tw.columns.pack(Move, rows)
 
 
 def test_only_declared_classes_with_fields_have_rows() -> None:
@@ -336,19 +343,19 @@ def test_only_declared_classes_with_fields_have_rows() -> None:
         pass
 
     with pytest.raises(TypeError, match="Nothing has no fields"):
-        tw.dtype(Nothing)
+        tw.columns.dtype(Nothing)
     for wrong in (Odd, int, 3):
         with pytest.raises(TypeError, match="has no rows: only classes made by @tickwire.message"):
-            tw.dtype(wrong)
+            tw.columns.dtype(wrong)
     with pytest.raises(ValueError, match="a copy has no arena"):
-        tw.arena(np.zeros(3))
+        tw.columns.arena(np.zeros(3))
 
 
 def test_rows_that_another_thread_writes_to_are_sent_as_some_mixture() -> None:
     """Whatever the other thread writes is checked; nothing else may be sent."""
     rows = moves(64)
-    packed = tw.pack(Move, rows)
-    values = set(tw.unpack(Move, packed, 64)["aim"].tolist())
+    packed = tw.columns.pack(Move, rows)
+    values = set(tw.columns.unpack(Move, packed, 64)["aim"].tolist())
     assert len(values) == 1
     stop = threading.Event()
 
@@ -362,11 +369,11 @@ def test_rows_that_another_thread_writes_to_are_sent_as_some_mixture() -> None:
     try:
         for _ in range(300):
             try:
-                packed = tw.pack(Move, rows)
+                packed = tw.columns.pack(Move, rows)
             except tw.FieldError as refused:
                 values.add(refused.value)
             else:
-                values.update(tw.unpack(Move, packed, 64)["aim"].tolist())
+                values.update(tw.columns.unpack(Move, packed, 64)["aim"].tolist())
     finally:
         stop.set()
         writer.join()
@@ -405,10 +412,10 @@ def test_a_class_comes_as_rows_of_all_clients_and_the_others_as_objects() -> Non
     assert [handle.slot for handle in handles if handle] == rows["slot"].tolist()
     assert [handle.number for handle in handles if handle] == rows["client"].tolist()
 
-    chats, arena = inbox.columns(Chat), tw.arena(inbox.columns(Chat))
+    chats, arena = inbox.columns(Chat), tw.columns.arena(inbox.columns(Chat))
     texts = {bytes(arena[at : at + length]).decode() for at, length in chats["text"]}
     assert texts == {"I am 0", "I am 1", "I am 2"}
-    assert tw.arena(chats[1:]) == arena
+    assert tw.columns.arena(chats[1:]) == arena
 
     del inbox, arena
     run(network, server, *clients, seconds=0.1)
@@ -418,7 +425,7 @@ def test_a_class_comes_as_rows_of_all_clients_and_the_others_as_objects() -> Non
 
 def test_a_client_takes_columns_too_and_forwards_them() -> None:
     protocol = make_protocol()
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network)
     client = tw.Client.connect("10.0.0.1:5", protocol, network=network, columns=[Move])
     run(network, server, client, seconds=0.5)
@@ -427,7 +434,7 @@ def test_a_client_takes_columns_too_and_forwards_them() -> None:
     rows = inbox.columns(Move)
     assert rows["tick"].tolist() == list(range(50))
     assert (rows["client"] == 0).all()
-    back = np.zeros(50, tw.dtype(Move))
+    back = np.zeros(50, tw.columns.dtype(Move))
     for name in back.dtype.names:
         back[name] = rows[name]
     assert client.send_rows(Move, back) == []
@@ -436,7 +443,7 @@ def test_a_client_takes_columns_too_and_forwards_them() -> None:
 
 
 def test_keys_and_gaps_are_columns_and_gaps_are_told() -> None:
-    channels = [tw.latest(keys=9), tw.redundant(copies=1)]
+    channels = [tw.latest(keys=9), tw.channels.redundant(copies=1)]
     network, server, (client,) = world([Move], clients=1, columns=[Move], channels=channels)
     rows = moves(3)
     assert client.send_rows(Move, rows, key=np.array([8, 2, 5], np.uint32)) == []
@@ -475,14 +482,14 @@ def test_our_columns_make_way_for_fields_of_their_names() -> None:
 
 def test_a_class_without_columns_and_wrong_columns_are_refused() -> None:
     protocol = make_protocol()
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
 
     def server(columns: list[Any]) -> tw.Server:
         return tw.Server("10.0.0.1:5", protocol, network=network, columns=columns)
 
     with pytest.raises(TypeError, match="only classes made by @tickwire.message"):
         server([Odd])
-    with pytest.raises(tw.UnregisteredMessageError, match="Point"):
+    with pytest.raises(tw.errors.UnregisteredMessageError, match="Point"):
         server([Point])
     with pytest.raises(ValueError, match="columns must be different classes, and .*Move.* appears twice"):
         server([Move, Chat, Move])
@@ -491,7 +498,7 @@ def test_a_class_without_columns_and_wrong_columns_are_refused() -> None:
 
 
 def test_payloads_are_no_rows_of_the_first_class() -> None:
-    channels = [tw.payload(), tw.reliable_ordered()]
+    channels = [tw.channels.payload(), tw.reliable_ordered()]
     network, server, (client,) = world([Move], clients=1, columns=[Move], channels=channels)
     client.send_payload(b"bits", 0, tag=1)
     _, inbox = tick(network, client, server)
@@ -500,7 +507,7 @@ def test_payloads_are_no_rows_of_the_first_class() -> None:
 
 
 def test_rows_of_those_who_are_not_admitted_are_dropped() -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     protocol = make_protocol()
     server = tw.Server(
         "10.0.0.1:5",
@@ -539,7 +546,7 @@ def test_rows_of_a_client_that_left_are_handed_over() -> None:
     assert inbox.columns(Move)["tick"].tolist() == list(range(5))
     assert inbox.columns(Move)["client"].tolist() == [number] * 5
     offset, length = inbox.columns(Chat)["text"][0]
-    assert bytes(tw.arena(inbox.columns(Chat))[offset : offset + length]) == b"bye"
+    assert bytes(tw.columns.arena(inbox.columns(Chat))[offset : offset + length]) == b"bye"
     assert server.client(number) is None
     assert other.connected
 
@@ -572,7 +579,7 @@ def test_clients_that_are_gone_are_skipped_and_told_and_the_rest_is_sent() -> No
     assert server.send_rows(handles[0], Move, moves(2)) == [0, 1]
     settings: dict[str, Any] = {"protocol": server.protocol, "network": network}
     assert tw.Client.connect("10.0.0.9:5", **settings).send_rows(Move, moves(1)) == [0]
-    with pytest.raises(tw.NotConnectedError):
+    with pytest.raises(tw.errors.NotConnectedError):
         tw.Client.connect("10.0.0.9:5", strict=True, **settings).send_rows(Move, moves(1))
     assert server.client(handles[0].number) is None
     assert stranger.clients == []
@@ -603,24 +610,24 @@ def test_arguments_that_make_no_sense_are_refused() -> None:
         server.send_columns(handles, Move, moves(3))
     with pytest.raises(TypeError, match="ClientHandles, or a buffer of uint64 like the client column"):
         server.send_columns([1, 2], Move, moves(2))
-    with pytest.raises(tw.ChannelError, match="not 9"):
+    with pytest.raises(tw.errors.ChannelError, match="not 9"):
         server.broadcast_rows(Move, moves(2), 9)
-    with pytest.raises(tw.ChannelError, match="not 9"):
+    with pytest.raises(tw.errors.ChannelError, match="not 9"):
         server.broadcast_rows(Move, moves(2), 2, key=9)
     with pytest.raises(ValueError, match="key must have 2 numbers, one for each row, not 3"):
         server.broadcast_rows(Move, moves(2), 2, key=np.zeros(3, np.uint32))
     with pytest.raises(TypeError, match="tag must be an int or a buffer of uint32"):
         server.broadcast_rows(Move, moves(2), tag=np.zeros(2))
-    with pytest.raises(tw.UnregisteredMessageError):
-        server.broadcast_rows(Point, np.zeros(1, tw.dtype(Point)))
+    with pytest.raises(tw.errors.UnregisteredMessageError):
+        server.broadcast_rows(Point, np.zeros(1, tw.columns.dtype(Point)))
 
 
 def test_a_row_that_is_too_large_is_refused_before_any_is_queued() -> None:
     channels = [tw.reliable_ordered(max_message_bytes=100)]
     network, server, (client, _) = world([Blob], channels=channels)
-    rows = np.zeros(2, tw.dtype(Blob))
+    rows = np.zeros(2, tw.columns.dtype(Blob))
     rows["data"] = [(0, 3), (0, 200)]
-    with pytest.raises(tw.MessageTooLargeError, match="row 1 of Blob"):
+    with pytest.raises(tw.errors.MessageTooLargeError, match="row 1 of Blob"):
         server.broadcast_rows(Blob, rows, arena=bytes(200))
     assert tick(network, server, client)[1].messages == []
 

@@ -14,7 +14,7 @@ import tickwire as tw
 from conftest import Chat, Move
 from test_columns import moves, tick, world
 
-DTYPE = tw.dtype(Move)
+DTYPE = tw.columns.dtype(Move)
 
 Send = Callable[[Any], list[Any]]
 
@@ -25,16 +25,16 @@ class Ranged:
 
     number: Annotated[int, tw.ranged(10, 20)]
     step: Annotated[float, tw.quantized(-1, 1, 1 / 256)]
-    place: Annotated[float, tw.fixed(-100, 100, 8)]
+    place: Annotated[float, tw.fields.fixed(-100, 100, 8)]
     yaw: Annotated[float, tw.angle(0, 360, 0.1)]
     position: Annotated[tw.Vec3, tw.vec3(-10, 10, 0.01)]
-    facing: Annotated[tw.Vec3, tw.unit_vector()]
-    turned: Annotated[tw.Quaternion, tw.quaternion()]
+    facing: Annotated[tw.Vec3, tw.fields.unit_vector()]
+    turned: Annotated[tw.fields.Quaternion, tw.fields.quaternion()]
 
 
 def ranged(count: int) -> Any:
     """Rows without a fault."""
-    rows = np.zeros(count, tw.dtype(Ranged))
+    rows = np.zeros(count, tw.columns.dtype(Ranged))
     rows["number"] = 10
     rows["facing"] = (0, 0, 1)
     rows["turned"] = (0, 0, 0, 1)
@@ -82,8 +82,12 @@ def writing(write: Callable[[], None]) -> Iterator[None]:
 # --- arrays that are none of the class's --------------------------------------------------------------------
 
 WRONG = {
-    "another type": (np.zeros(3), TypeError, "rows must be of tickwire.dtype.Move."),
-    "fewer fields": (np.zeros(3, [("tick", "<u2")]), TypeError, "rows must be of tickwire.dtype.Move."),
+    "another type": (np.zeros(3), TypeError, "rows must be of tickwire.columns.dtype.Move."),
+    "fewer fields": (
+        np.zeros(3, [("tick", "<u2")]),
+        TypeError,
+        "rows must be of tickwire.columns.dtype.Move.",
+    ),
     "other names": (np.zeros(3, [("a", "<u2"), ("b", "u1"), ("c", "<f4")]), TypeError, "rows must be of"),
     "objects": (np.array([Move(), Move(), Move()], object), TypeError, "rows must be of"),
     "the other byte order": (np.zeros(3, DTYPE.newbyteorder(">")), TypeError, "rows must be of"),
@@ -110,7 +114,7 @@ def test_rows_that_came_are_not_rows_to_send_as_they_are() -> None:
     network, server, (client, _) = world([Move, Chat], columns=[Move])
     client.send(Move(1, 2, 0.5))
     arrived = tick(network, client, server)[1].columns(Move)
-    with pytest.raises(TypeError, match="rows must be of tickwire.dtype.Move."):
+    with pytest.raises(TypeError, match="rows must be of tickwire.columns.dtype.Move."):
         server.broadcast_rows(Move, arrived)
 
 
@@ -150,21 +154,21 @@ def packed(rows: Any) -> Any:
 )
 def test_rows_may_lie_as_they_like(sends: dict[str, Send], lie: Callable[[Any], Any]) -> None:
     rows = moves(3)
-    assert tw.pack(Move, lie(rows)) == tw.pack(Move, rows)
+    assert tw.columns.pack(Move, lie(rows)) == tw.columns.pack(Move, rows)
     assert all(send(lie(rows)) == [] for send in sends.values())
 
 
 def test_an_arena_may_lie_as_it_likes_and_is_bytes() -> None:
-    rows = np.zeros(2, tw.dtype(Chat))
+    rows = np.zeros(2, tw.columns.dtype(Chat))
     rows["text"] = [(0, 3), (3, 2)]
-    expected = tw.pack(Chat, rows, arena=b"abcde")
+    expected = tw.columns.pack(Chat, rows, arena=b"abcde")
     spread = np.frombuffer(b"a-b-c-d-e-", np.uint8)[::2]
     assert not spread.flags.writeable
     for arena in (spread, bytearray(b"abcde"), memoryview(b"abcde"), np.frombuffer(b"abcde", "S1")):
-        assert tw.pack(Chat, rows, arena=arena) == expected
+        assert tw.columns.pack(Chat, rows, arena=arena) == expected
     for wrong in ("abcde", 5, [1, 2]):
         with pytest.raises(TypeError, match="bytes-like"):
-            tw.pack(Chat, rows, arena=wrong)
+            tw.columns.pack(Chat, rows, arena=wrong)
 
 
 def test_no_rows_are_nothing_to_send() -> None:
@@ -175,7 +179,7 @@ def test_no_rows_are_nothing_to_send() -> None:
         assert server.send_rows(server.clients[0], Move, nothing) == []
         assert server.broadcast_rows(Move, nothing) == []
         assert clients[0].send_rows(Move, nothing) == []
-        assert tw.pack(Move, nothing) == b""
+        assert tw.columns.pack(Move, nothing) == b""
     assert server.broadcast_rows(Move, moves(1), clients=[]) == []
     inboxes = tick(network, server, *clients)
     assert len(inboxes[0].columns(Move)) == 0
@@ -306,7 +310,7 @@ def test_numbers_that_are_none_are_refused(name: str) -> None:
 
 def test_an_arena_that_another_thread_writes_to_is_sent_as_some_mixture() -> None:
     """A letter of two bytes that is torn is refused, and no text is wrong."""
-    rows = np.zeros(1, tw.dtype(Chat))
+    rows = np.zeros(1, tw.columns.dtype(Chat))
     rows["text"] = (0, 200)
     arena = np.frombuffer(bytearray("é".encode() * 100), np.uint8)
 
@@ -318,7 +322,7 @@ def test_an_arena_that_another_thread_writes_to_is_sent_as_some_mixture() -> Non
     with writing(write):
         for _ in range(300):
             try:
-                data = tw.pack(Chat, rows, arena=arena)
+                data = tw.columns.pack(Chat, rows, arena=arena)
             except tw.FieldError as refused:
                 named.add(refused.field)
             else:
@@ -329,7 +333,7 @@ def test_an_arena_that_another_thread_writes_to_is_sent_as_some_mixture() -> Non
 
 
 def test_cells_that_another_thread_turns_out_of_the_arena_are_checked_as_they_were_copied() -> None:
-    rows = np.zeros(50, tw.dtype(Chat))
+    rows = np.zeros(50, tw.columns.dtype(Chat))
     rows["text"] = (0, 4)
 
     def write() -> None:
@@ -340,11 +344,11 @@ def test_cells_that_another_thread_turns_out_of_the_arena_are_checked_as_they_we
     with writing(write):
         for _ in range(300):
             try:
-                data = tw.pack(Chat, rows, arena=b"abcd")
+                data = tw.columns.pack(Chat, rows, arena=b"abcd")
             except tw.FieldError as refused:
                 bounds.add(refused.bound)
             else:
-                read = tw.unpack(Chat, data, 50)
+                read = tw.columns.unpack(Chat, data, 50)
                 assert set(read["text"][:, 1].tolist()) <= {3, 4}
     assert bounds <= {"an offset and bytes within the arena of 4"}
 
@@ -392,6 +396,6 @@ def test_memory_that_is_sent_from_cannot_be_taken_away_meanwhile() -> None:
 
     with writing(write):
         for _ in range(200):
-            assert len(tw.pack(Move, rows)) in (1000 * 34 // 8, 1001 * 34 // 8 + 1)
+            assert len(tw.columns.pack(Move, rows)) in (1000 * 34 // 8, 1001 * 34 // 8 + 1)
     rows.clear()
-    assert tw.pack(Move, rows) == b""
+    assert tw.columns.pack(Move, rows) == b""

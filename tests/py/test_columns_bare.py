@@ -36,23 +36,23 @@ class Unit:
     id: uuid.UUID
     bag: Annotated[set[tw.u8], tw.up_to(4)]
 
-row = struct.Struct(tw.row_format(Move))
+row = struct.Struct(tw.columns.row_format(Move))
 assert row.size == 16
 arena = b"annbob"
 rows = row.pack(1, 0.5, 0, 3) + row.pack(2, -0.5, 3, 3)
-packed = tw.pack(Move, rows, arena=arena)
-back = tw.unpack(Move, packed, 2)
-assert isinstance(back, tw.Rows) and back.format == tw.row_format(Move) and len(back) == 2
+packed = tw.columns.pack(Move, rows, arena=arena)
+back = tw.columns.unpack(Move, packed, 2)
+assert isinstance(back, tw.columns.Rows) and back.format == tw.columns.row_format(Move) and len(back) == 2
 assert memoryview(back).readonly and memoryview(back).format == back.format
 assert [move.name for move in back] == ["ann", "bob"] and back["name"] == ["ann", "bob"]
 first, second = row.iter_unpack(back)
 assert first[:2] == (1, 0.5) and second[:2] == (2, -0.5)
-found = tw.arena(back)
+found = tw.columns.arena(back)
 assert [bytes(found[at:at + n]) for _, _, at, n in (first, second)] == [b"ann", b"bob"]
-assert tw.pack(Move, back, arena=found) == packed
+assert tw.columns.pack(Move, back, arena=found) == packed
 
 protocol = tw.Protocol(1, [Move])
-network = tw.SimulatedNetwork()
+network = tw.testing.SimulatedNetwork()
 server = tw.Server("10.0.0.1:5", protocol, network=network, columns=[Move])
 client = tw.Client.connect("10.0.0.1:5", protocol, network=network)
 run(network, server, client, seconds=0.5)
@@ -60,7 +60,7 @@ assert client.send_rows(Move, bytearray(rows), arena=arena) == []
 client.flush()
 network.advance(1 / 60)
 arrived = server.receive().columns(Move)
-assert isinstance(arrived, tw.Rows) and len(arrived) == 2
+assert isinstance(arrived, tw.columns.Rows) and len(arrived) == 2
 head = struct.Struct(arrived.format)
 assert head.size == memoryview(arrived).itemsize
 rows_in = list(head.iter_unpack(arrived))
@@ -119,7 +119,7 @@ else:
     raise AssertionError("it has gaps")
 
 try:
-    tw.dtype(Move)
+    tw.columns.dtype(Move)
 except ImportError as error:
     assert "row_format" in str(error)
 else:

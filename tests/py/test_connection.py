@@ -22,10 +22,14 @@ def ends(*collected: Collected) -> list[list[tw.DisconnectReason]]:
 
 
 def test_both_sides_see_the_connection_come_up(protocol: tw.Protocol) -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network, max_clients=2)
     client = tw.Client.connect("10.0.0.1:5", protocol, network=network, client_id=77, user_data=b"ann")
-    assert (client.state, client.connected, client.slot) == (tw.ClientState.SENDING_REQUEST, False, None)
+    assert (client.state, client.connected, client.slot) == (
+        tw.connections.ClientState.SENDING_REQUEST,
+        False,
+        None,
+    )
     at_server, at_client = run(network, server, client, seconds=0.5)
     match at_server.events, at_client.events:
         case [tw.Connected(handle)], [tw.Connected(None)]:
@@ -34,7 +38,7 @@ def test_both_sides_see_the_connection_come_up(protocol: tw.Protocol) -> None:
             pytest.fail(f"{other}")
     assert (handle.id, handle.slot, handle.address) == (77, 0, client.address)
     assert handle.user_data == b"ann" + bytes(253)
-    assert (client.state, client.connected, client.slot) == (tw.ClientState.CONNECTED, True, 0)
+    assert (client.state, client.connected, client.slot) == (tw.connections.ClientState.CONNECTED, True, 0)
     assert client.server_address == server.address == tw.Address("10.0.0.1:5")
     assert (server.max_clients, server.protocol, client.protocol) == (2, protocol, protocol)
 
@@ -73,7 +77,7 @@ def test_unreliable_messages_arrive_at_most_once(protocol: tw.Protocol) -> None:
 
 
 def test_a_broadcast_reaches_all_but_one(protocol: tw.Protocol) -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network)
     clients = [tw.Client.connect("10.0.0.1:5", protocol, network=network) for _ in range(5)]
     run(network, server, *clients, seconds=0.5)
@@ -127,20 +131,20 @@ def test_a_silent_peer_times_out(protocol: tw.Protocol) -> None:
     assert ends(*run(network, server, seconds=11)) == [[REASON.TIMED_OUT]]
     network, server, client = connected_pair(protocol)
     assert ends(*run(network, client, seconds=11)) == [[REASON.TIMED_OUT]]
-    assert client.state is tw.ClientState.TIMED_OUT
+    assert client.state is tw.connections.ClientState.TIMED_OUT
 
 
 def test_a_full_server_says_so(protocol: tw.Protocol) -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network, max_clients=1)
     clients = [tw.Client.connect("10.0.0.1:5", protocol, network=network) for _ in range(2)]
     run(network, server, *clients, seconds=1)
     assert [client.disconnect_reason for client in clients] == [None, REASON.SERVER_FULL]
-    assert clients[1].state is tw.ClientState.DENIED
+    assert clients[1].state is tw.connections.ClientState.DENIED
 
 
 def test_nobody_answers_at_an_empty_address(protocol: tw.Protocol) -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     client = tw.Client.connect("10.0.0.1:5", protocol, network=network, timeout=3)
     assert ends(*run(network, client, seconds=4)) == [[REASON.REQUEST_TIMED_OUT]]
 
@@ -155,7 +159,7 @@ def test_nobody_answers_at_an_empty_address(protocol: tw.Protocol) -> None:
     ],
 )
 def test_different_protocols_are_a_mismatch_on_both_sides(protocol: tw.Protocol, other: tw.Protocol) -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     key = bytes(range(32))  # in development mode no connection comes up
     server = tw.Server("10.0.0.1:5", protocol, network=network, key=key)
     client = tw.Client.connect("10.0.0.1:5", other, network=network, key=key)
@@ -183,7 +187,7 @@ def test_calls_that_make_no_sense_are_named(protocol: tw.Protocol) -> None:
     network, server, client = connected_pair(protocol)
     handle = server.clients[0]
     for channel in (2, -1):
-        with pytest.raises(tw.ChannelError, match=f"channel must be 0 to 1, not {channel}"):
+        with pytest.raises(tw.errors.ChannelError, match=f"channel must be 0 to 1, not {channel}"):
             client.send(Move(), channel=channel)
         with pytest.raises(LookupError):
             server.broadcast(Move(), channel=channel)
@@ -196,10 +200,11 @@ def test_calls_that_make_no_sense_are_named(protocol: tw.Protocol) -> None:
     small = make_protocol(channels=[tw.reliable_ordered(max_message_bytes=100)])
     network, server, client = connected_pair(small)
     with pytest.raises(
-        tw.MessageTooLargeError, match=r"Blob on channel 0: .* at most 100 bytes, .*max_message_bytes, not"
+        tw.errors.MessageTooLargeError,
+        match=r"Blob on channel 0: .* at most 100 bytes, .*max_message_bytes, not",
     ):
         client.send(Blob(bytes(101)))
-    with pytest.raises(tw.MessageTooLargeError):
+    with pytest.raises(tw.errors.MessageTooLargeError):
         server.broadcast(Blob(bytes(101)))
     assert all(not got.messages for got in run(network, server, client, seconds=1))
     server.close()
@@ -211,12 +216,12 @@ def test_calls_that_make_no_sense_are_named(protocol: tw.Protocol) -> None:
         lambda: server.tick().__enter__(),
     ]
     for call in calls:
-        with pytest.raises(tw.ClosedError, match="is closed"):
+        with pytest.raises(tw.errors.ClosedError, match="is closed"):
             call()
 
 
 def test_sending_before_the_connection_is_up_is_named(protocol: tw.Protocol) -> None:
-    client = tw.Client.connect("10.0.0.1:5", protocol, network=tw.SimulatedNetwork())
+    client = tw.Client.connect("10.0.0.1:5", protocol, network=tw.testing.SimulatedNetwork())
     assert client.send(Move()) is tw.SendResult.NOT_CONNECTED
     stats = client.stats()
     assert (stats.rtt_ms, stats.packets_sent, len(stats.channels)) == (0, 0, 2)
@@ -264,19 +269,19 @@ def test_pumping_makes_no_tick() -> None:
     assert ticks == list(range(ticks[0], ticks[0] + 10))
 
 
-class Poison(tw.Message):
+class Poison(tw.messages.Message):
     """Raises when it reads a number that the game doesn't like."""
 
     number: int = 0
     error: type[Exception] = ValueError
 
-    def serialize(self, stream: tw.Stream) -> None:
+    def serialize(self, stream: tw.messages.Stream) -> None:
         self.number = stream.bits(self.number, 8)
         if stream.reading and self.number == 13:
             raise self.error("thirteen")
 
 
-def poisoned() -> tuple[tw.SimulatedNetwork, tw.Server, tw.Client]:
+def poisoned() -> tuple[tw.testing.SimulatedNetwork, tw.Server, tw.Client]:
     return connected_pair(tw.Protocol(1, [Poison]))
 
 
@@ -313,7 +318,9 @@ def test_a_raising_receive_in_a_tick_still_keeps_connections_alive(monkeypatch: 
     assert client.connected
 
 
-@pytest.mark.parametrize("error", [tw.StreamError, ValueError, AttributeError, MemoryError, RecursionError])
+@pytest.mark.parametrize(
+    "error", [tw.errors.StreamError, ValueError, AttributeError, MemoryError, RecursionError]
+)
 def test_whatever_a_serialize_raises_ends_the_peers_connection_only(
     error: type[Exception], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -330,7 +337,7 @@ def test_whatever_a_serialize_raises_ends_the_peers_connection_only(
     violation = [REASON.PROTOCOL_VIOLATION]
     assert ends(at_server, at_client, at_other) == [violation, violation, []]
     counted = {name: count for name, count in server.counters.items() if name.startswith("messages.")}
-    refused = error is tw.StreamError
+    refused = error is tw.errors.StreamError
     assert counted == {"messages.refused": int(refused), "messages.raised": int(not refused)}
     (line,) = [
         record
@@ -365,7 +372,7 @@ def test_a_client_leaves_a_server_whose_bytes_make_serialize_raise(
     assert record.getMessage() == f"the client at {client.address} of {server.address} {said}"
 
 
-class Pool(tw.MessageFactory):
+class Pool(tw.messages.MessageFactory):
     def __init__(self) -> None:
         self.made: list[Any] = []
         self.fail = False
@@ -379,7 +386,7 @@ class Pool(tw.MessageFactory):
 
 def test_a_factory_makes_the_objects(protocol: tw.Protocol) -> None:
     pool = Pool()
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network, factory=pool)
     client = tw.Client.connect("10.0.0.1:5", protocol, network=network)
     run(network, server, client, seconds=0.5)
@@ -399,7 +406,7 @@ def test_a_factory_makes_the_objects(protocol: tw.Protocol) -> None:
 
 
 def test_a_factory_may_call_the_endpoint_but_not_receive_again(protocol: tw.Protocol) -> None:
-    class Nosy(tw.MessageFactory):
+    class Nosy(tw.messages.MessageFactory):
         def create(self, cls: type[Any]) -> Any:
             assert len(server.clients) == 1
             server.broadcast(Move(99))
@@ -407,7 +414,7 @@ def test_a_factory_may_call_the_endpoint_but_not_receive_again(protocol: tw.Prot
                 server.receive()
             return super().create(cls)
 
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network, factory=Nosy())
     client = tw.Client.connect("10.0.0.1:5", protocol, network=network)
     run(network, server, client, seconds=0.5)
@@ -458,7 +465,9 @@ def test_conditions_can_change_and_differ_by_direction(protocol: tw.Protocol) ->
 
 
 def test_hundreds_of_clients_play_in_one_process(protocol: tw.Protocol) -> None:
-    network = tw.SimulatedNetwork(conditions=tw.Conditions(latency=0.03, jitter=0.01, loss=0.02), seed=1)
+    network = tw.testing.SimulatedNetwork(
+        conditions=tw.Conditions(latency=0.03, jitter=0.01, loss=0.02), seed=1
+    )
     server = tw.Server("10.0.0.1:5", protocol, network=network, max_clients=200)
     clients = [tw.Client.connect("10.0.0.1:5", protocol, network=network) for _ in range(200)]
     run(network, server, *clients, seconds=2, rate=20)

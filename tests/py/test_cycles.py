@@ -28,7 +28,7 @@ class Game:
     def __init__(self) -> None:
         self.held: list[Any] = [self]
 
-    def score(self, candidates: tw.Candidates) -> np.ndarray[Any, Any]:
+    def score(self, candidates: tw.columns.Candidates) -> np.ndarray[Any, Any]:
         return np.zeros(len(candidates.age), np.float32)
 
     def admit(self, _: list[Any]) -> list[Any]:
@@ -59,7 +59,7 @@ def played(game: Game) -> None:
 
 
 def kept_in_a_buffer(game: Game) -> None:
-    buffer = tw.SequenceBuffer(8)
+    buffer = tw.articles.SequenceBuffer(8)
     buffer.insert(0, game)
     game.held.append(buffer)
 

@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
 import pytest
-from tickwire.demo.display import Display, LiveTable, PlainLines, open_display
-from tickwire.demo.ledger import Received, Sent
-from tickwire.demo.loading import make_world
-from tickwire.demo.messages import Throw
-from tickwire.demo.options import Options
-from tickwire.demo.processes import Processes
-from tickwire.demo.referee import DRAIN_SECONDS, Match, Referee
-from tickwire.demo.report import ChannelCounts, Link, Load, Phase, Report
-from tickwire.demo.summary import Ends, Links, find_faults, summarize
-from tickwire.demo.world import COINS, HEAL, HIT, MAX_HEALTH, REACH, SIZE, SPEED, Placed, Taken, World
+from tickwire._demo.display import Display, LiveTable, PlainLines, open_display
+from tickwire._demo.ledger import Received, Sent
+from tickwire._demo.loading import make_world
+from tickwire._demo.messages import Throw
+from tickwire._demo.options import Options
+from tickwire._demo.processes import Processes
+from tickwire._demo.referee import DRAIN_SECONDS, Match, Referee
+from tickwire._demo.report import ChannelCounts, Link, Load, Phase, Report
+from tickwire._demo.summary import Ends, Links, find_faults, summarize
+from tickwire._demo.world import COINS, HEAL, HIT, MAX_HEALTH, REACH, SIZE, SPEED, Placed, Taken, World
 
 COMMAND = [sys.executable, "-m", "tickwire", "demo"]
 

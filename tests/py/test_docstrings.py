@@ -13,25 +13,11 @@ from pathlib import Path
 
 import pytest
 import tickwire as tw
+from public import MODULES
 from tickwire import _core, aio
 
 STUB = ast.parse(Path(tw.__file__).with_name("_core.pyi").read_text("utf-8"))
-MODULES = [
-    "tickwire",
-    "tickwire.aio",
-    "tickwire.articles",
-    "tickwire.testing",
-    "tickwire.errors",
-    "tickwire.connection",
-    "tickwire.fields",
-    "tickwire.past",
-    "tickwire.corrections",
-    "tickwire.capture",
-    "tickwire.live",
-    "tickwire.metrics",
-    "tickwire.plots",
-    "tickwire.doctor",
-]
+INNER = ["_plots", "_doctor"]
 Definition = ast.ClassDef | ast.FunctionDef
 
 
@@ -79,7 +65,7 @@ def test_help_says_what_the_stub_says() -> None:
     assert list(script["differences"]()) == []
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", ["tickwire", *(f"tickwire.{name}" for name in [*MODULES, *INNER])])
 def test_every_python_name_is_described(module: str) -> None:
     found = importlib.import_module(module)
     assert inspect.getdoc(found)
@@ -100,7 +86,7 @@ def undescribed(module: object) -> Iterator[str]:
                     yield f"{name}.{member}"
 
 
-@pytest.mark.parametrize("module", ["connection", "fields", "hooks"])
+@pytest.mark.parametrize("module", ["_connection", "_fields", "_hooks"])
 def test_the_text_of_an_alias_stands_below_it(module: str) -> None:
     found = importlib.import_module(f"tickwire.{module}")
     body = ast.parse(inspect.getsource(found)).body
@@ -165,7 +151,8 @@ def test_each_argument_has_a_line_in_help_and_in_editors(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [tw.loop, aio.loop, tw.ticks, aio.ticks, tw.Redialler, tw.Redialler.connect]
+    "function",
+    [tw.loop, aio.loop, tw.ticks, aio.ticks, tw.connections.Redialler, tw.connections.Redialler.connect],
 )
 def test_each_argument_of_the_python_functions_has_a_line(function: Callable[..., object]) -> None:
     text = " ".join((inspect.getdoc(function) or "").split())

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 import tickwire as tw
 from conftest import make_protocol
-from tickwire import cli
-from tickwire.doctor import Verdict, examine_machine, examine_way
-from tickwire.doctor import way as way_module
-from tickwire.doctor.machine import buffer, clock, extras, sleep, wall_clock
-from tickwire.doctor.way import path_mtu, refusal
+from tickwire import _cli as cli
+from tickwire._doctor import Verdict, examine_machine, examine_way
+from tickwire._doctor import way as way_module
+from tickwire._doctor.machine import buffer, clock, extras, sleep, wall_clock
+from tickwire._doctor.way import path_mtu, refusal
 
 
 @contextmanager
@@ -113,7 +113,7 @@ def test_without_a_protocol_nothing_is_asked_of_the_server(protocol: tw.Protocol
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows tells of closed ports otherwise")
 def test_a_closed_port_and_a_name_that_is_not_found_are_broken() -> None:
-    with tw.Socket("127.0.0.1:0") as socket:
+    with tw.articles.Socket("127.0.0.1:0") as socket:
         closed = socket.address
     found = {finding.subject: finding for finding in examine_way(str(closed))}
     assert found["port"].verdict is Verdict.BROKEN

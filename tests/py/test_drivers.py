@@ -22,7 +22,7 @@ class World:
     """A server and clients, and what each of them received."""
 
     def __init__(self, driver: str, stack: ExitStack) -> None:
-        self.network = tw.SimulatedNetwork() if driver == "simulated" else None
+        self.network = tw.testing.SimulatedNetwork() if driver == "simulated" else None
         self.driver: Any = "thread" if driver == "thread" else "polled"
         self.stack = stack
         self.collected: dict[tw.Server | tw.Client, Collected] = {}
@@ -132,7 +132,7 @@ def test_closing_is_told_to_the_other_side(world: World, protocol: tw.Protocol, 
     else:
         server.close()
         world.until(lambda: world.ends(client) == [REASON.SERVER_CLOSED])
-        with pytest.raises(tw.ClosedError):
+        with pytest.raises(tw.errors.ClosedError):
             server.flush()
     assert closing == "server" or client.disconnect_reason is REASON.CLOSED
 
@@ -157,7 +157,7 @@ def test_a_full_channel_says_so_at_the_call_and_queues_nothing(world: World) -> 
 
 
 def test_every_payloads_fate_is_told_once(world: World) -> None:
-    channels = [tw.payload(), tw.reliable_ordered()]
+    channels = [tw.channels.payload(), tw.reliable_ordered()]
     _, client = world.pair(make_protocol(channels=channels))
     for tag in range(100):
         client.send_payload(b"any", 0, tag=tag)
@@ -173,7 +173,7 @@ def test_every_payloads_fate_is_told_once(world: World) -> None:
 
 
 def test_a_priority_hook_decides_what_goes_first(world: World) -> None:
-    def highest_tag_first(candidates: tw.Candidates) -> Any:
+    def highest_tag_first(candidates: tw.columns.Candidates) -> Any:
         time.sleep(0.002)  # time for a thread to change what is scored
         return np.asarray(candidates.tag).astype(np.float32)
 
@@ -199,7 +199,7 @@ def test_an_admission_hook_refuses_newcomers(world: World, protocol: tw.Protocol
 
 
 def test_what_a_factory_raises_ends_the_peer_and_never_the_tick(world: World, protocol: tw.Protocol) -> None:
-    class Picky(tw.MessageFactory):
+    class Picky(tw.messages.MessageFactory):
         def create(self, cls: type[Any]) -> Any:
             if cls is Blob:
                 raise LookupError("no blobs today")

@@ -28,7 +28,7 @@ class Game:
     def __del__(self):
         try:
             self.server.receive()
-        except tw.ClosedError:
+        except tw.errors.ClosedError:
             print("closed")
 builtins.game = Game()
 """
@@ -38,7 +38,7 @@ entered = threading.Event()
 def admission(clients):
     entered.set()
     time.sleep(0.1)
-network = tw.SimulatedNetwork()
+network = tw.testing.SimulatedNetwork()
 server = tw.Server("10.0.0.1:4000", protocol, admission=admission, network=network)
 client = tw.Client.connect(server.address, protocol, network=network)
 def play():
@@ -58,7 +58,7 @@ entered = threading.Event()
 def work(caller: tw.ClientHandle) -> None:
     entered.set()
     time.sleep(0.1)
-network = tw.SimulatedNetwork()
+network = tw.testing.SimulatedNetwork()
 protocol = tw.Protocol(1, [Word], calls=[work])
 server = tw.Server("10.0.0.1:4000", protocol, network=network)
 client = tw.Client.connect(server.address, protocol, network=network)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("numpy")
-sys.path.append(str(Path(__file__).parents[1]))
 
 from explore import runner
 from explore.features import ALL

@@ -18,7 +18,7 @@ def dial(
     server: dict[str, Any], client: dict[str, Any], seconds: float, *, address: str = "10.0.0.1:5"
 ) -> list[tw.Disconnected]:
     """How a dial ends of which the server's game hears nothing."""
-    network = tw.SimulatedNetwork(seed=1)
+    network = tw.testing.SimulatedNetwork(seed=1)
     listens = tw.Server(address, network=network, **{"protocol": make_protocol(), **server})
     dials = tw.Client.connect(address, network=network, **{"protocol": make_protocol(), **client})
     at_server, at_client = run(network, listens, dials, seconds=seconds)
@@ -118,7 +118,7 @@ def test_development_names_the_messages_and_channels_that_differ(
 
 
 def test_production_names_no_message_that_differs() -> None:
-    network = tw.SimulatedNetwork(seed=1)
+    network = tw.testing.SimulatedNetwork(seed=1)
     server = tw.Server("10.0.0.1:5", make_protocol(), network=network, key=KEY)
     client = tw.Client.connect(server.address, make_protocol(messages=[Move]), network=network, key=KEY)
     run(network, server, client, seconds=1)
@@ -140,7 +140,7 @@ def test_behind_a_relay_of_its_own_machine_a_server_with_a_key_is_silent_too() -
 
 
 def test_a_client_with_a_backends_token_believes_no_explanation() -> None:
-    network = tw.SimulatedNetwork(seed=1)
+    network = tw.testing.SimulatedNetwork(seed=1)
     server = tw.Server("10.0.0.1:5", make_protocol(), network=network)
     token = tw.ConnectToken.generate(
         protocol=make_protocol(), key=KEY, client_id=1, servers=[server.address], timeout=2, now=network.unix
@@ -153,7 +153,7 @@ def test_a_client_with_a_backends_token_believes_no_explanation() -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
 @pytest.mark.parametrize("driver", ["polled", "thread"])
 def test_a_closed_port_is_reported_within_a_second(host: str, driver: Any) -> None:
-    with tw.Socket(f"{host}:0") as closed:
+    with tw.articles.Socket(f"{host}:0") as closed:
         address = closed.address
     with tw.Client.connect(address, make_protocol(), driver=driver) as client:
         passed = 0
@@ -172,7 +172,7 @@ def test_a_closed_port_is_reported_within_a_second(host: str, driver: Any) -> No
 
 def test_a_server_that_starts_a_little_later_is_found() -> None:
     protocol = make_protocol()
-    with tw.Socket("127.0.0.1:0") as closed:
+    with tw.articles.Socket("127.0.0.1:0") as closed:
         address = closed.address
     with tw.Client.connect(address, protocol) as client:
         server = None

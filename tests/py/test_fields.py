@@ -49,7 +49,7 @@ class Weapon:
 
 @tw.message
 class Member:
-    hp: Annotated[int, tw.ranged(0, 100), tw.common(100, 0)]
+    hp: Annotated[int, tw.ranged(0, 100), tw.fields.common(100, 0)]
     weapon: Weapon
     path: Annotated[list[Annotated[tw.Vec2, tw.vec2(-10, 10, 0.25)]], tw.up_to(4)]
 
@@ -96,7 +96,7 @@ DIRECTIONS = st.tuples(*[st.floats(-1, 1)] * 3).filter(lambda v: math.hypot(*v) 
 YAW = Annotated[float, tw.angle(0, 360, 0.1)]
 POSITION = Annotated[tw.Vec3, tw.vec3(-2048, 2047, 1 / 512)]
 NOTHING = Annotated[int, tw.ranged(1, 1)]
-POSE = Annotated[tw.Transform, tw.transform(-100, 100, 1 / 8)]
+POSE = Annotated[tw.fields.Transform, tw.fields.transform(-100, 100, 1 / 8)]
 
 
 @given(FINITE)
@@ -116,24 +116,33 @@ def test_a_position_is_within_half_a_step(position: tuple[float, float, float]) 
 
 @given(QUATERNIONS)
 def test_rotations_keep_their_stated_angle(rotation: tuple[float, ...]) -> None:
-    assert turn(rotation, through(Annotated[tw.Quaternion, tw.quaternion()], rotation)) < 0.56
-    assert turn(rotation, through(Annotated[tw.Quaternion, tw.quaternion(16)], rotation)) < 0.0045
-    assert turn(rotation, through(Annotated[tw.Quaternion, tw.signed_quaternion()], rotation)) < 0.84
+    assert turn(rotation, through(Annotated[tw.fields.Quaternion, tw.fields.quaternion()], rotation)) < 0.56
+    assert (
+        turn(rotation, through(Annotated[tw.fields.Quaternion, tw.fields.quaternion(16)], rotation)) < 0.0045
+    )
+    assert (
+        turn(rotation, through(Annotated[tw.fields.Quaternion, tw.fields.signed_quaternion()], rotation))
+        < 0.84
+    )
 
 
 @given(DIRECTIONS)
 def test_a_unit_vector_keeps_its_stated_angle(direction: tuple[float, float, float]) -> None:
-    read = through(Annotated[tw.Vec3, tw.unit_vector()], direction)
+    read = through(Annotated[tw.Vec3, tw.fields.unit_vector()], direction)
     length = math.hypot(*direction)
     apart = math.dist([c / length for c in direction], read)
     assert math.degrees(2 * math.asin(apart / 2)) < 0.07
     assert math.hypot(*read) == pytest.approx(1)
 
 
-@given(st.builds(tw.Transform, st.tuples(*[st.floats(-100, 100)] * 3), QUATERNIONS, st.tuples(*[FINITE] * 3)))
-def test_a_transform_keeps_its_parts(pose: tw.Transform) -> None:
+@given(
+    st.builds(
+        tw.fields.Transform, st.tuples(*[st.floats(-100, 100)] * 3), QUATERNIONS, st.tuples(*[FINITE] * 3)
+    )
+)
+def test_a_transform_keeps_its_parts(pose: tw.fields.Transform) -> None:
     read = through(POSE, pose)
-    assert isinstance(read, tw.Transform)
+    assert isinstance(read, tw.fields.Transform)
     assert all(abs(a - b) <= 1 / 16 for a, b in zip(read.translation, pose.translation, strict=True))
     assert turn(pose.rotation, read.rotation) < 0.56
     assert read.scale == pytest.approx(pose.scale, rel=1e-6)
@@ -141,11 +150,11 @@ def test_a_transform_keeps_its_parts(pose: tw.Transform) -> None:
 
 def test_what_a_transform_does_not_change_costs_a_flag() -> None:
     up = (0.0, 0.0, 0.0, 1.0)
-    assert bits(POSE, tw.Transform()) == 1
-    assert bits(POSE, tw.Transform((1, 2, 3))) == 1 + 3 * 11 + 2
-    assert bits(POSE, tw.Transform((1, 2, 3), up, (2, 2, 2))) == 1 + 3 * 11 + 1 + 2 + 32
+    assert bits(POSE, tw.fields.Transform()) == 1
+    assert bits(POSE, tw.fields.Transform((1, 2, 3))) == 1 + 3 * 11 + 2
+    assert bits(POSE, tw.fields.Transform((1, 2, 3), up, (2, 2, 2))) == 1 + 3 * 11 + 1 + 2 + 32
     assert bits(POSE, ((1, 2, 3), (0, 0, 1, 0), (2, 2, 1))) == 1 + 3 * 11 + 30 + 2 + 96
-    assert through(POSE, tw.Transform()) == tw.Transform()
+    assert through(POSE, tw.fields.Transform()) == tw.fields.Transform()
 
 
 MEMBERS = st.builds(
@@ -164,12 +173,12 @@ MEMBERS = st.builds(
         (Buttons, st.integers(0, 7).map(Buttons)),
         (Marks, st.integers(0, 511).map(Marks)),
         (Annotated[int, tw.flags("fire", "jump")], st.integers(0, 3)),
-        (Annotated[int, tw.network_id()], st.integers(0, 65_535)),
+        (Annotated[int, tw.fields.network_id()], st.integers(0, 65_535)),
         (tw.u16 | None, st.none() | st.integers(0, 65_535)),
         (Team | None, st.none() | st.sampled_from(Team)),
-        (Annotated[tw.u16, tw.common(7)], st.just(7) | st.integers(0, 65_535)),
-        (Annotated[bool, tw.common(True)], st.booleans()),
-        (Annotated[State, tw.common(State.IDLE, State.DEAD)], st.sampled_from(State)),
+        (Annotated[tw.u16, tw.fields.common(7)], st.just(7) | st.integers(0, 65_535)),
+        (Annotated[bool, tw.fields.common(True)], st.booleans()),
+        (Annotated[State, tw.fields.common(State.IDLE, State.DEAD)], st.sampled_from(State)),
         (Annotated[list[tw.u8], tw.up_to(5)], st.lists(st.integers(0, 255), max_size=5)),
         (Annotated[list[tw.u8 | None], tw.up_to(5)], st.lists(st.none() | st.integers(0, 255), max_size=5)),
         (
@@ -177,10 +186,13 @@ MEMBERS = st.builds(
             st.lists(st.text("ab", max_size=5), max_size=3),
         ),
         (
-            Annotated[dict[int, tw.u8], tw.sparse(20)],
+            Annotated[dict[int, tw.u8], tw.fields.sparse(20)],
             st.dictionaries(st.integers(0, 19), st.integers(0, 255)),
         ),
-        (Annotated[dict[int, Member], tw.sparse(9)], st.dictionaries(st.integers(0, 8), MEMBERS, max_size=3)),
+        (
+            Annotated[dict[int, Member], tw.fields.sparse(9)],
+            st.dictionaries(st.integers(0, 8), MEMBERS, max_size=3),
+        ),
         (Member, MEMBERS),
         (Annotated[list[Member], tw.up_to(3)] | None, st.none() | st.lists(MEMBERS, max_size=3)),
     ],
@@ -201,7 +213,7 @@ def test_any_bytes_are_a_message_or_refused(data: bytes) -> None:
     protocol = tw.Protocol(1, [Everything])
     try:
         message = protocol.decode(data)
-    except tw.StreamError:
+    except tw.errors.StreamError:
         return
     again = protocol.decode(protocol.encode(message))
     for name in ("state", "team", "buttons", "marks", "yaw", "target", "squad", "slots"):
@@ -211,15 +223,15 @@ def test_any_bytes_are_a_message_or_refused(data: bytes) -> None:
 @tw.message
 class Everything:
     state: State
-    team: Annotated[Team, tw.common(Team.BLUE)]
+    team: Annotated[Team, tw.fields.common(Team.BLUE)]
     buttons: Buttons
     marks: Marks
     yaw: YAW
     target: tw.u16 | None
     squad: Annotated[list[Member], tw.up_to(3)]
-    slots: Annotated[dict[int, tw.u8], tw.sparse(20)]
+    slots: Annotated[dict[int, tw.u8], tw.fields.sparse(20)]
     pose: POSE
-    facing: Annotated[tw.Vec3, tw.unit_vector()]
+    facing: Annotated[tw.Vec3, tw.fields.unit_vector()]
 
 
 @pytest.mark.parametrize(
@@ -227,21 +239,21 @@ class Everything:
     [
         (YAW, 12.0, 12),
         (POSITION, (0, 0, 0), 63),
-        (Annotated[tw.Quaternion, tw.quaternion()], (0, 0, 0, 1), 29),
-        (Annotated[tw.Quaternion, tw.signed_quaternion()], (0, 0, 0, 1), 49),
-        (Annotated[tw.Vec3, tw.unit_vector()], (0, 0, 1), 24),
+        (Annotated[tw.fields.Quaternion, tw.fields.quaternion()], (0, 0, 0, 1), 29),
+        (Annotated[tw.fields.Quaternion, tw.fields.signed_quaternion()], (0, 0, 0, 1), 49),
+        (Annotated[tw.Vec3, tw.fields.unit_vector()], (0, 0, 1), 24),
         (State, State.IDLE, 2),
         (Team, Team.RED, 1),
         (Buttons, Buttons.FIRE, 3),
         (tw.u16 | None, None, 1),
         (tw.u16 | None, 5, 17),
-        (Annotated[tw.u16, tw.common(7)], 7, 1),
-        (Annotated[tw.u16, tw.common(7)], 8, 17),
-        (Annotated[tw.u16, tw.common(7, 9)], 9, 2),
+        (Annotated[tw.u16, tw.fields.common(7)], 7, 1),
+        (Annotated[tw.u16, tw.fields.common(7)], 8, 17),
+        (Annotated[tw.u16, tw.fields.common(7, 9)], 9, 2),
         (Annotated[list[tw.u8], tw.up_to(5)], [1, 2], 3 + 16),
-        (Annotated[dict[int, tw.u8], tw.sparse(64)], {63: 1}, 7 + 6 + 8),
-        (Annotated[dict[int, tw.u8], tw.sparse(2)], {0: 1, 1: 1}, 2 + 16),
-        (Annotated[int, tw.network_id(100)], 5, 7),
+        (Annotated[dict[int, tw.u8], tw.fields.sparse(64)], {63: 1}, 7 + 6 + 8),
+        (Annotated[dict[int, tw.u8], tw.fields.sparse(2)], {0: 1, 1: 1}, 2 + 16),
+        (Annotated[int, tw.fields.network_id(100)], 5, 7),
     ],
     ids=str,
 )
@@ -262,26 +274,30 @@ NAN, INF = math.nan, math.inf
         (POSITION, (1, 2), "One.x = (1, 2): must be 3 numbers, and these are 2"),
         (POSITION, 5, "One.x = 5 (int): must be a tuple of 3 numbers"),
         (POSITION, (1, "a", 3), "One.x[1] = 'a' (str): must be a float"),
-        (Annotated[tw.Vec3, tw.unit_vector()], (0, 0, 0), "One.x = (0, 0, 0): must be of a length above 0"),
         (
-            Annotated[tw.Vec3, tw.unit_vector()],
+            Annotated[tw.Vec3, tw.fields.unit_vector()],
+            (0, 0, 0),
+            "One.x = (0, 0, 0): must be of a length above 0",
+        ),
+        (
+            Annotated[tw.Vec3, tw.fields.unit_vector()],
             (0, NAN, 0),
             "One.x = (0, nan, 0): must be a finite number, and NaN is not",
         ),
         (
-            Annotated[tw.Quaternion, tw.quaternion()],
+            Annotated[tw.fields.Quaternion, tw.fields.quaternion()],
             [0, 0, 0, 0],
             "One.x = [0, 0, 0, 0]: must be of a length above 0",
         ),
-        (POSE, tw.Transform((1, 2)), "One.x.translation = (1, 2): must be 3 numbers, and these are 2"),  # type: ignore[arg-type]
+        (POSE, tw.fields.Transform((1, 2)), "One.x.translation = (1, 2): must be 3 numbers, and these are 2"),  # type: ignore[arg-type]
         (POSE, (1, 2), "One.x = (1, 2) (tuple): must be a Transform"),
         (State, 0, "One.x = 0 (int): must be a State"),
         (Team, "red", "One.x = 'red' (str): must be a Team"),
         (Buttons, 1, "One.x = 1 (int): must be a Buttons"),
         (Annotated[int, tw.flags("a", "b")], 4, "One.x = 4: must be 0 to 3"),
-        (Annotated[int, tw.network_id(100)], 101, "One.x = 101: must be 0 to 100"),
+        (Annotated[int, tw.fields.network_id(100)], 101, "One.x = 101: must be 0 to 100"),
         (tw.u8 | None, 256, "One.x = 256: must be 0 to 255"),
-        (Annotated[tw.u8, tw.common(0)], 256, "One.x = 256: must be 0 to 255"),
+        (Annotated[tw.u8, tw.fields.common(0)], 256, "One.x = 256: must be 0 to 255"),
         (
             Annotated[list[tw.u8], tw.up_to(2)],
             [1, 2, 3],
@@ -289,10 +305,14 @@ NAN, INF = math.nan, math.inf
         ),
         (Annotated[list[tw.u8], tw.up_to(2)], [1, -2], "One.x[1] = -2: must be 0 to 255"),
         (Annotated[list[tw.u8], tw.up_to(2)], 5, "One.x = 5 (int): must be a list"),
-        (Annotated[dict[int, tw.u8], tw.sparse(4)], {4: 0}, "One.x (slot) = 4: must be 0 to 3"),
-        (Annotated[dict[int, tw.u8], tw.sparse(4)], {"a": 0}, "One.x (slot) = 'a' (str): must be an int"),
-        (Annotated[dict[int, tw.u8], tw.sparse(4)], {2: 300}, "One.x[2] = 300: must be 0 to 255"),
-        (Annotated[dict[int, tw.u8], tw.sparse(4)], [1], "One.x = [1] (list): must be a dict"),
+        (Annotated[dict[int, tw.u8], tw.fields.sparse(4)], {4: 0}, "One.x (slot) = 4: must be 0 to 3"),
+        (
+            Annotated[dict[int, tw.u8], tw.fields.sparse(4)],
+            {"a": 0},
+            "One.x (slot) = 'a' (str): must be an int",
+        ),
+        (Annotated[dict[int, tw.u8], tw.fields.sparse(4)], {2: 300}, "One.x[2] = 300: must be 0 to 255"),
+        (Annotated[dict[int, tw.u8], tw.fields.sparse(4)], [1], "One.x = [1] (list): must be a dict"),
         (Member, Weapon(), "must be a Member"),
         (Member, Member(5, Weapon(99)), "One.x.weapon.ammo = 99: must be 0 to 30"),
         (
@@ -313,10 +333,10 @@ def test_a_value_out_of_bounds_is_named_with_its_place(hint: Any, value: Any, co
         (list[tw.u8], TypeError, r"One.x: list\[.*\] must say how many items it has at most"),
         (dict[int, tw.u8], TypeError, r"One.x: dict\[.*\] must say how many entries it has at most"),
         (tuple[float, float], TypeError, r"One.x: tuple.* must say what its numbers are"),
-        (tw.Transform, TypeError, r"One.x: Transform must say which range"),
+        (tw.fields.Transform, TypeError, r"One.x: Transform must say which range"),
         (Annotated[list[int], tw.up_to(3)], TypeError, r"One.x\[\]: int must say how many bits"),
         (
-            Annotated[dict[str, tw.u8], tw.sparse(3)],
+            Annotated[dict[str, tw.u8], tw.fields.sparse(3)],
             TypeError,
             r"One.x: sparse\(3\) is for dict\[int, ...\], .*; dict\[str, .*\] takes tw.up_to\(3\)",
         ),
@@ -328,9 +348,9 @@ def test_a_value_out_of_bounds_is_named_with_its_place(hint: Any, value: Any, co
             TypeError,
             r"One.x: vec3\(0, 1, 0.5\) is for tuple, not",
         ),
-        (Annotated[tw.u8, tw.common(256)], ValueError, r"One.x: .*256: must be 0 to 255"),
-        (Annotated[tw.u8, tw.common(1, 1)], ValueError, r"One.x: .*one or two different values"),
-        (Annotated[str, tw.text(5), tw.common("")], ValueError, r"One.x: .*always take the same bits"),
+        (Annotated[tw.u8, tw.fields.common(256)], ValueError, r"One.x: .*256: must be 0 to 255"),
+        (Annotated[tw.u8, tw.fields.common(1, 1)], ValueError, r"One.x: .*one or two different values"),
+        (Annotated[str, tw.text(5), tw.fields.common("")], ValueError, r"One.x: .*always take the same bits"),
         (
             Annotated[list[Annotated[int, tw.ranged(1, 1)]], tw.up_to(3)],
             ValueError,
@@ -361,10 +381,10 @@ def test_parameters_are_checked_where_they_are_given() -> None:
     for call, complaint in [
         (lambda: tw.angle(0, 360, 0), "not 0 to 360 in steps of 0"),
         (lambda: tw.vec3(1, 0, 0.1), r"vec3\(1, 0, 0.1\): .* not 1 to 0"),
-        (lambda: tw.quaternion(17), r"quaternion\(17\): a component must take 4 to 16 bits, not 17"),
-        (lambda: tw.unit_vector(3), "a component must take 4 to 16 bits, not 3"),
+        (lambda: tw.fields.quaternion(17), r"quaternion\(17\): a component must take 4 to 16 bits, not 17"),
+        (lambda: tw.fields.unit_vector(3), "a component must take 4 to 16 bits, not 3"),
         (
-            lambda: tw.transform(1, 2, 0.5),
+            lambda: tw.fields.transform(1, 2, 0.5),
             "0 must be one of the steps, and is none of 1 to 2 in steps of 0.5",
         ),
         (lambda: tw.flags(), "flags must have 1 to 64 names, not 0"),
@@ -384,7 +404,7 @@ def test_a_message_cannot_hold_itself() -> None:
 
 def test_every_field_has_its_natural_default() -> None:
     assert Everything() == Everything(
-        State.DEAD, Team.BLUE, Buttons(0), Marks(0), 0.0, None, [], {}, tw.Transform(), (0.0, 0.0, 1.0)
+        State.DEAD, Team.BLUE, Buttons(0), Marks(0), 0.0, None, [], {}, tw.fields.Transform(), (0.0, 0.0, 1.0)
     )
     first, second = Everything(), Everything()
     assert first.squad is not second.squad
@@ -399,13 +419,13 @@ def test_vectors_are_taken_from_anything_with_an_order() -> None:
 
 
 def test_the_protocol_hash_knows_the_new_fields() -> None:
-    rotations = (tw.quaternion(), tw.quaternion(8), tw.signed_quaternion())
+    rotations = (tw.fields.quaternion(), tw.fields.quaternion(8), tw.fields.signed_quaternion())
     hints = [
         *(State, Team, Buttons, Marks, Member, Weapon, tw.u16 | None, tw.u16, YAW, POSITION, POSE),
-        *(Annotated[tw.u16, tw.common(n)] for n in (1, 2)),
+        *(Annotated[tw.u16, tw.fields.common(n)] for n in (1, 2)),
         *(Annotated[list[tw.u16], tw.up_to(n)] for n in (1, 2)),
-        *(Annotated[dict[int, tw.u16], tw.sparse(n)] for n in (1, 2)),
-        *(Annotated[tw.Quaternion, kind] for kind in rotations),
+        *(Annotated[dict[int, tw.u16], tw.fields.sparse(n)] for n in (1, 2)),
+        *(Annotated[tw.fields.Quaternion, kind] for kind in rotations),
     ]
     assert len({wrap(hint)[0].hash for hint in hints}) == len(hints)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-import tickwire as tw
 from tickwire import fields
 
 PAGE = (Path(__file__).parents[2] / "docs" / "fields.md").read_text("utf-8")
@@ -13,5 +13,4 @@ PAGE = (Path(__file__).parents[2] / "docs" / "fields.md").read_text("utf-8")
 def test_every_field_is_on_the_page() -> None:
     ranges = {"u16", "u32", "u64", "i16", "i32", "Vec2", "Vec3", "Quaternion", "Transform", "FieldType"}
     for name in fields.__all__:
-        assert name in tw.__all__
-        assert name in ranges or f"tw.{name}" in PAGE, name
+        assert name in ranges or re.search(rf"tw\.(fields\.)?{name}\b", PAGE), name

@@ -43,18 +43,18 @@ HINTS: dict[str, Any] = {
     "angle": Annotated[float, tw.angle(-180, 180, 0.25)],
     "vec2": Annotated[tw.Vec2, tw.vec2(-10, 10, 0.1)],
     "vec3": Annotated[tw.Vec3, tw.vec3(-2048, 2047, 1 / 512)],
-    "unit_vector": Annotated[tw.Vec3, tw.unit_vector()],
-    "unit_vector_8": Annotated[tw.Vec3, tw.unit_vector(8)],
-    "quaternion": Annotated[tw.Quaternion, tw.quaternion()],
-    "quaternion_16": Annotated[tw.Quaternion, tw.quaternion(16)],
-    "signed_quaternion": Annotated[tw.Quaternion, tw.signed_quaternion()],
-    "transform": Annotated[tw.Transform, tw.transform(-100, 100, 0.5)],
-    "common": Annotated[int, tw.ranged(0, 100), tw.common(100)],
-    "common_two": Annotated[int, tw.bits(8), tw.common(0, 255)],
+    "unit_vector": Annotated[tw.Vec3, tw.fields.unit_vector()],
+    "unit_vector_8": Annotated[tw.Vec3, tw.fields.unit_vector(8)],
+    "quaternion": Annotated[tw.fields.Quaternion, tw.fields.quaternion()],
+    "quaternion_16": Annotated[tw.fields.Quaternion, tw.fields.quaternion(16)],
+    "signed_quaternion": Annotated[tw.fields.Quaternion, tw.fields.signed_quaternion()],
+    "transform": Annotated[tw.fields.Transform, tw.fields.transform(-100, 100, 0.5)],
+    "common": Annotated[int, tw.ranged(0, 100), tw.fields.common(100)],
+    "common_two": Annotated[int, tw.bits(8), tw.fields.common(0, 255)],
     "optional": tw.u16 | None,
     "list": Annotated[list[Annotated[int, tw.bits(4)]], tw.up_to(5)],
     "texts": Annotated[list[Annotated[str, tw.text(10)]], tw.up_to(3)],
-    "sparse": Annotated[dict[int, tw.u8], tw.sparse(16)],
+    "sparse": Annotated[dict[int, tw.u8], tw.fields.sparse(16)],
     "nested": Weapon,
     "list_of_optional": Annotated[list[Weapon | None], tw.up_to(3)],
     "set": Annotated[set[Annotated[int, tw.bits(4)]], tw.up_to(5)],
@@ -84,12 +84,12 @@ def to_field(name: str) -> Callable[[Any], Any]:
         return frozenset if name == "set_of_texts" else set
     vectors = ("tuple", "vec", "unit_vector", "quaternion", "signed_quaternion")
     if name == "transform":
-        return lambda value: tw.Transform(*(tuple(part) for part in value))
+        return lambda value: tw.fields.Transform(*(tuple(part) for part in value))
     return tuple if name.startswith(vectors) else State if name == "enum" else lambda value: value
 
 
 def numbers(value: Any) -> list[float]:
-    if isinstance(value, (tuple, tw.Transform)):
+    if isinstance(value, (tuple, tw.fields.Transform)):
         parts = value if isinstance(value, tuple) else (value.translation, value.rotation, value.scale)
         return [number for part in parts for number in numbers(part)]
     return [value]
@@ -126,7 +126,7 @@ def test_a_field_is_written_and_read_as_pinned(field: dict[str, Any]) -> None:
 def test_what_the_standard_refuses_of_a_field_is_refused(field: dict[str, Any]) -> None:
     protocol, _ = probe(field)
     for case in field["refused"]:
-        with pytest.raises(tw.StreamError):
+        with pytest.raises(tw.errors.StreamError):
             print(case["why"], protocol.decode(bytes.fromhex(case["body"])))
 
 

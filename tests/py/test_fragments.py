@@ -33,7 +33,7 @@ class Note:
     number: tw.u32
 
 
-class Own(tw.Message):
+class Own(tw.messages.Message):
     """Bits, an align and bytes: where it begins matters."""
 
     max_bytes = 50_000
@@ -41,7 +41,7 @@ class Own(tw.Message):
     def __init__(self, number: int = 0, data: bytes = b"") -> None:
         self.number, self.data = number, data
 
-    def serialize(self, stream: tw.Stream) -> None:
+    def serialize(self, stream: tw.messages.Stream) -> None:
         self.number = stream.bits(self.number, 13)
         size = stream.ranged(len(self.data or b""), 0, 40_000)
         self.data = stream.bytes(self.data, size)
@@ -86,14 +86,14 @@ def test_large_messages_of_every_kind_arrive_as_they_were_sent(seed: int) -> Non
 
 
 def test_rows_larger_than_a_datagram_go_both_ways() -> None:
-    network = tw.SimulatedNetwork(conditions=BAD, seed=4)
+    network = tw.testing.SimulatedNetwork(conditions=BAD, seed=4)
     server = tw.Server("10.0.0.1:5", protocol(), network=network)
     client = tw.Client.connect("10.0.0.1:5", protocol(), network=network, columns=[Level])
     run(network, server, client, seconds=2)
     assert client.connected
-    points = np.zeros(3_500, tw.dtype(Point))
+    points = np.zeros(3_500, tw.columns.dtype(Point))
     points["x"] = range(3_500)
-    rows = np.zeros(3, tw.dtype(Level))
+    rows = np.zeros(3, tw.columns.dtype(Level))
     rows["number"] = [5, 6, 7]
     rows["points"] = [(0, 3_500), (10 * points.itemsize, 1_000), (0, 2)]
     assert server.broadcast_rows(Level, rows, arena=points) == []
@@ -104,19 +104,19 @@ def test_rows_larger_than_a_datagram_go_both_ways() -> None:
             pass
         with client.tick() as inbox:
             levels = inbox.columns(Level)
-            back = np.frombuffer(tw.arena(levels), np.uint8)
+            back = np.frombuffer(tw.columns.arena(levels), np.uint8)
             for number, (offset, count) in zip(levels["number"], levels["points"], strict=True):
-                mine = np.frombuffer(back, tw.dtype(Point), count, offset)
+                mine = np.frombuffer(back, tw.columns.dtype(Point), count, offset)
                 seen[int(number)] = mine["x"].tolist()
     assert seen == {5: list(range(3_500)), 6: list(range(10, 1_010)), 7: [0, 1]}
 
 
 def test_a_capture_with_large_messages_is_replayed(tmp_path: Path) -> None:
     path, keys = tmp_path / "a.pcapng", tmp_path / "a.keys"
-    network = tw.SimulatedNetwork(seed=6, conditions=BAD)
+    network = tw.testing.SimulatedNetwork(seed=6, conditions=BAD)
     key = tw.generate_key()
     told: list[Any] = []
-    with tw.Capture(path, keys=keys) as capture:
+    with tw.capture.Capture(path, keys=keys) as capture:
         server = tw.Server("127.0.0.1:40000", protocol(), key=key, network=network, capture=capture)
         client = tw.Client.connect(server.address, protocol(), key=key, network=network)
         for tick in range(400):

@@ -77,7 +77,7 @@ def test_a_change_says_what_was_before() -> None:
     scene.run()
     assert event.old["name"] == "Bob"
     match event:
-        case tw.GhostChanged(ghost, names):
+        case tw.world.GhostChanged(ghost, names):
             assert (ghost, names) == (event.ghost, ("health", "name", "ammo"))
 
 

@@ -11,15 +11,15 @@ import pytest
 import tickwire as tw
 from tickwire import testing
 from tickwire.capture import read_capture, read_keys
-from tickwire.capture.keys import opener
+from tickwire.capture._keys import opener
 
 
 @tw.ghost(capacity=64)
 class Tank:
     team: tw.u8 = 0
     position: Annotated[tw.Vec2, tw.vec2(-100, 100, 1 / 16)] = (0, 0)
-    plan: Annotated[int, tw.ranged(0, 1000), tw.when("team")] = 500
-    orders: Annotated[str, tw.text(24), tw.when("team")] = "none"
+    plan: Annotated[int, tw.ranged(0, 1000), tw.world.when("team")] = 500
+    orders: Annotated[str, tw.text(24), tw.world.when("team")] = "none"
     name: Annotated[str, tw.text(24), tw.initial] = ""
 
 
@@ -34,11 +34,11 @@ class Ship:
 
     team: tw.u8 = 0
     x: Annotated[float, tw.quantized(0, 1000, 0.5)] = 0
-    plan: Annotated[int, tw.ranged(0, 1000), tw.when("team")] = 500
-    orders: Annotated[str, tw.text(24), tw.when("team")] = "none"
-    ammo: Annotated[int, tw.ranged(0, 1000), tw.owner_only] = 501
-    log: Annotated[str, tw.text(24), tw.owner_only] = "empty"
-    aim: Annotated[int, tw.ranged(0, 1000), tw.except_owner] = 502
+    plan: Annotated[int, tw.ranged(0, 1000), tw.world.when("team")] = 500
+    orders: Annotated[str, tw.text(24), tw.world.when("team")] = "none"
+    ammo: Annotated[int, tw.ranged(0, 1000), tw.world.owner_only] = 501
+    log: Annotated[str, tw.text(24), tw.world.owner_only] = "empty"
+    aim: Annotated[int, tw.ranged(0, 1000), tw.world.except_owner] = 502
     name: Annotated[str, tw.text(24), tw.initial] = ""
 
 
@@ -73,11 +73,11 @@ class Scene:
         return self.clients[client].world.objects(self.class_)
 
 
-def by_team(clients: list[tw.ClientHandle], tanks: tw.GhostArrays) -> Any:
+def by_team(clients: list[tw.ClientHandle], tanks: tw.world.GhostArrays) -> Any:
     return np.array([client.id for client in clients])[:, None] == tanks["team"]
 
 
-def by_team_without_numpy(clients: list[tw.ClientHandle], tanks: tw.GhostArrays) -> Any:
+def by_team_without_numpy(clients: list[tw.ClientHandle], tanks: tw.world.GhostArrays) -> Any:
     return [bytes(int(team) == client.id for team in tanks["team"]) for client in clients]
 
 
@@ -124,7 +124,7 @@ def test_who_changes_sides_gets_the_rest_and_loses_no_more_than_news() -> None:
 def test_a_new_owner_gets_what_has_the_word_of_nothing() -> None:
     @tw.ghost
     class Gun:
-        rounds: Annotated[int, tw.ranged(0, 99), tw.owner_only] = 50
+        rounds: Annotated[int, tw.ranged(0, 99), tw.world.owner_only] = 50
 
     scene = Scene(Gun)
     gun = scene.world.spawn(Gun(rounds=0))
@@ -291,7 +291,7 @@ def test_a_capture_of_a_client_has_no_byte_of_what_isnt_for_it(class_: Any, tmp_
         protocol: tw.Protocol[Any] = tw.Protocol(1, [], ghosts=[class_])
         network = testing.SimulatedNetwork(seed=3, conditions=tw.Conditions(latency=0.03, loss=0.1))
         server = tw.Server("10.0.0.1:4000", protocol, network=network)
-        capture = tw.Capture(path, keys=keys)
+        capture = tw.capture.Capture(path, keys=keys)
         client = tw.Client.connect(server.address, protocol, client_id=0, network=network, capture=capture)
         while not (client.connected and server.clients):
             testing.run(network, server, client, seconds=1 / 30)
@@ -327,7 +327,9 @@ def test_a_capture_of_a_client_has_no_byte_of_what_isnt_for_it(class_: Any, tmp_
 
 def test_mistakes_are_named() -> None:
     scene = Scene()
-    with pytest.raises(tw.GhostError, match=r"Tank has the condition tw.when\('team'\), not 'side'"):
+    with pytest.raises(
+        tw.errors.GhostError, match=r"Tank has the condition tw.world.when\('team'\), not 'side'"
+    ):
         scene.world.condition(Tank, "side", by_team)
     with pytest.raises(TypeError, match="rows must be a buffer with a bool for each row"):
         scene.world.set_condition(scene.handles[0], Tank, "team", 3)  # type: ignore[arg-type]

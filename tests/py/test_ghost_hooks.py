@@ -67,12 +67,12 @@ def test_a_function_says_who_has_what() -> None:
         scene.world.spawn(Tank(health=health, team=health % 2))
     asked: list[Any] = []
 
-    def own_team(clients: list[tw.ClientHandle], tanks: tw.GhostArrays) -> Any:
+    def own_team(clients: list[tw.ClientHandle], tanks: tw.world.GhostArrays) -> Any:
         asked.append(([client.id for client in clients], len(tanks)))
         teams = [tank.team for tank in scene.world.objects(Tank)]
         return [bytes(int(team == client.id) for team in teams) for client in clients]
 
-    scene.world.relevancy(Tank, tw.Hook(own_team))
+    scene.world.relevancy(Tank, tw.world.Hook(own_team))
     scene.run()
     assert scene.seen() == [[0, 2], [1, 3]]
     assert asked[0] == ([0, 1], 4)
@@ -80,7 +80,7 @@ def test_a_function_says_who_has_what() -> None:
     scene.run()
     assert scene.seen() == [[2], [0, 1, 3]]
     count = len(asked)
-    scene.world.relevancy(Tank, tw.Always())
+    scene.world.relevancy(Tank, tw.world.Always())
     scene.run()
     assert (scene.seen(), len(asked)) == ([[0, 1, 2, 3]] * 2, count)
 
@@ -89,7 +89,7 @@ def test_a_function_says_who_has_what() -> None:
 def test_a_mask_doesnt_show_the_next_ghost_of_a_row(rule: str) -> None:
     scene = Scene()
     masks: list[Any] = [None]
-    chosen = tw.Chosen() if rule == "show" else tw.Hook(lambda *_: masks.pop() if masks else None)
+    chosen = tw.world.Chosen() if rule == "show" else tw.world.Hook(lambda *_: masks.pop() if masks else None)
     scene.world.relevancy(Tank, chosen)
     tank = scene.world.spawn(Tank(health=1))
     if rule == "show":
@@ -123,7 +123,7 @@ def test_one_buffer_for_all_clients_does_too() -> None:
     for health in range(3):
         scene.world.spawn(Tank(health=health))
     answer: list[Any] = [lines([1, 0, 0], [1, 1, 0])]
-    scene.world.relevancy(Tank, tw.Hook(lambda *_: answer[0]))
+    scene.world.relevancy(Tank, tw.world.Hook(lambda *_: answer[0]))
     scene.run()
     assert scene.seen() == [[0], [0, 1]]
     # None: as it was.
@@ -157,7 +157,7 @@ def test_a_wrong_mask_is_said_and_changes_nothing(answer: Any, kind: type[Except
     scene = Scene()
     tanks = [scene.world.spawn(Tank(health=health)) for health in range(2)]
     answers: list[Any] = [lines([1, 0], [1, 1])]
-    scene.world.relevancy(Tank, tw.Hook(lambda *_: answers[0]))
+    scene.world.relevancy(Tank, tw.world.Hook(lambda *_: answers[0]))
     scene.run()
     answers[0] = answer
     tanks[0].health = 50
@@ -182,9 +182,9 @@ def test_what_a_hook_raises_the_flush_raises_when_all_is_out() -> None:
     scene.run()
     for at in range(2):
         if at == 0:
-            scene.world.relevancy(Tank, tw.Hook(fails))
+            scene.world.relevancy(Tank, tw.world.Hook(fails))
         else:
-            scene.world.relevancy(Tank, tw.Always())
+            scene.world.relevancy(Tank, tw.world.Always())
             scene.world.priority(Tank, fails)
         tank.health -= 1
         with pytest.raises(LookupError, match="no idea"):
@@ -205,7 +205,7 @@ def test_weights_of_a_function_say_who_goes_first() -> None:
     scene.server.set_budget(3_000, 1_500)
     urgent = 59
 
-    def weights(arrays: tw.GhostArrays) -> array.array[float]:
+    def weights(arrays: tw.world.GhostArrays) -> array.array[float]:
         return array.array("f", [1000.0 if row == urgent else 1.0 for row in range(len(arrays))])
 
     scene.world.priority(Tank, weights)
@@ -240,7 +240,7 @@ def test_weights_of_a_function_say_who_goes_first() -> None:
 def test_wrong_hooks_are_refused_where_they_are_given() -> None:
     scene = Scene(clients=1)
     with pytest.raises(TypeError, match="Hook's function must be callable"):
-        scene.world.relevancy(Tank, tw.Hook(3))  # type: ignore[arg-type]
+        scene.world.relevancy(Tank, tw.world.Hook(3))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="hook must be callable or None, not int"):
         scene.world.priority(Tank, 3)  # type: ignore[arg-type]
 

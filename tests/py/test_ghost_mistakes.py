@@ -52,7 +52,7 @@ def server_and_clients(
             "Tank.health differs or is unknown to the server",
         ),
         (
-            tank_with(health=Annotated[int, tw.ranged(0, 100), tw.owner_only]),
+            tank_with(health=Annotated[int, tw.ranged(0, 100), tw.world.owner_only]),
             "Tank.health differs or is unknown to the server",
         ),
         (tank_with(fuel=tw.u8), "Tank has more properties at the server (3 there, 2 here)"),
@@ -73,20 +73,22 @@ def test_a_ghost_class_that_differs_is_named(theirs: type | None, said: str) -> 
 
 def test_a_function_for_a_ghost_class_is_refused() -> None:
     with pytest.raises(TypeError, match="Tank is a ghost, not a message: on.tw.GhostSpawned"):
-        tw.Handlers().on(Tank)
+        tw.messages.Handlers().on(Tank)
 
 
 def test_what_is_about_another_rule_is_refused() -> None:
     _, server, _ = server_and_clients()
     [handle] = server.clients
     world = server.world
-    with pytest.raises(tw.GhostError, match=r"look_from\(\) is for a class with the rule tw.Grid\(...\)"):
+    with pytest.raises(
+        tw.errors.GhostError, match=r"look_from\(\) is for a class with the rule tw.world.Grid\(...\)"
+    ):
         world.look_from(handle, Tank, [(0, 0)])
-    with pytest.raises(tw.GhostError, match=r"say world.relevancy\(Tank, tw.Chosen\(\)\) first"):
+    with pytest.raises(tw.errors.GhostError, match=r"say world.relevancy\(Tank, tw.world.Chosen\(\)\) first"):
         world.show(handle, Tank, b"\1")
-    world.relevancy(Tank, tw.Grid("at", radius=5))
+    world.relevancy(Tank, tw.world.Grid("at", radius=5))
     assert world.look_from(handle, Tank, [(0, 0)])
-    with pytest.raises(tw.GhostError):
+    with pytest.raises(tw.errors.GhostError):
         world.show(handle, Tank, b"\1")
 
 
@@ -111,9 +113,9 @@ def test_a_protocol_may_have_ghosts_alone() -> None:
     server.world.spawn(Tank(health=3))
     testing.run(network, server, client, seconds=0.3)
     assert [ghost.health for ghost in client.world.objects(Tank)] == [3]
-    with pytest.raises(tw.UnregisteredMessageError):
+    with pytest.raises(tw.errors.UnregisteredMessageError):
         client.send(Order("hi"))
-    with pytest.raises(tw.StreamError):
+    with pytest.raises(tw.errors.StreamError):
         server.protocol.decode(b"\0")
     with pytest.raises(ValueError, match="number of message types must be 1 to 65536, not 0"):
         tw.Protocol(1, [])
@@ -129,7 +131,7 @@ def test_a_long_line_has_ghosts_too() -> None:
     for step in range(900):
         tank.at = (step % 100, step % 7)
         [_, collected] = testing.run(network, server, client, seconds=1 / 60)
-        updates += sum(isinstance(event, tw.GhostChanged) for event in collected.ghosts)
+        updates += sum(isinstance(event, tw.world.GhostChanged) for event in collected.ghosts)
     tank.at = (7, 7)
     testing.run(network, server, client, seconds=20.0)
     assert client.world.objects(Tank)[0].at == (7, 7)

@@ -70,11 +70,11 @@ def test_a_number_means_a_ghost_of_this_tick_on_the_other_side() -> None:
 def test_what_a_client_is_not_to_have_has_no_number() -> None:
     scene = Scene(clients=2)
     first, second = scene.handles
-    scene.world.relevancy(Crate, tw.Owner())
+    scene.world.relevancy(Crate, tw.world.Owner())
     crate = scene.world.spawn(Crate(label="mine"), owner=first)
     assert scene.world.id_of(first, crate) is not None
     assert scene.world.id_of(second, crate) is None
-    scene.world.relevancy(Crate, tw.Chosen())
+    scene.world.relevancy(Crate, tw.world.Chosen())
     other = scene.world.spawn(Crate(label="chosen"))
     assert scene.world.id_of(first, other) is None
     scene.world.show(first, Crate, bytes([0, 1]))
@@ -88,7 +88,7 @@ def test_what_a_client_is_not_to_have_has_no_number() -> None:
 def test_what_a_grid_finds_far_away_is_taken_back() -> None:
     scene = Scene()
     [handle] = scene.handles
-    scene.world.relevancy(Crate, tw.Grid("at", radius=10))
+    scene.world.relevancy(Crate, tw.world.Grid("at", radius=10))
     scene.world.look_from(handle, Crate, [(0, 0)])
     near, far = scene.world.spawn(Crate(label="near")), scene.world.spawn(Crate(label="far", at=(90, 90)))
     numbers = [scene.world.id_of(handle, each) for each in (near, far)]
@@ -131,7 +131,7 @@ def test_numbers_of_nothing_are_nothing() -> None:
     assert scene.world.ghost_of(handle, Crate, (known + 0x100_0000) & 0xFFFF_FFFF) is None
     with pytest.raises(ValueError, match="number must be 0 to 4294967295, not -1"):
         world.ghost_of(Crate, -1)
-    with pytest.raises(tw.GhostError, match="one of the protocol's ghost classes"):
+    with pytest.raises(tw.errors.GhostError, match="one of the protocol's ghost classes"):
         world.ghost_of(Named, 0)
 
 

@@ -40,7 +40,7 @@ class Scene:
         testing.run(self.network, self.server, self.client, seconds=1 / 60)
         self.ticks += 1
 
-    def spawn(self, count: int) -> tw.GhostArrays:
+    def spawn(self, count: int) -> tw.world.GhostArrays:
         self.world.spawn_rows(Thing, count)
         things = self.world.arrays(Thing)
         things["number"] = np.arange(len(things))
@@ -124,7 +124,7 @@ def test_what_is_near_goes_before_what_is_far() -> None:
         distance = 400 * np.sqrt(rng.uniform(0, 1, len(things)))
         angle = rng.uniform(0, 2 * np.pi, len(things))
         things["place"] = np.stack([distance * np.cos(angle), distance * np.sin(angle)], axis=1)
-        scene.world.relevancy(Thing, tw.Grid("place", radius=400, far_weight=far_weight))
+        scene.world.relevancy(Thing, tw.world.Grid("place", radius=400, far_weight=far_weight))
         scene.world.look_from(scene.handle, Thing, [(0, 0)])
         ages = []
         for tick in range(600):
@@ -151,4 +151,4 @@ def test_mistakes_are_named() -> None:
         scene.world.set_must_know(Thing, 3)  # type: ignore[arg-type]
     for weight in (0.0, 1.5, float("nan")):
         with pytest.raises(ValueError, match="Thing: grid's far_weight must be above 0 and at most 1"):
-            scene.world.relevancy(Thing, tw.Grid("place", radius=9, far_weight=weight))
+            scene.world.relevancy(Thing, tw.world.Grid("place", radius=9, far_weight=weight))

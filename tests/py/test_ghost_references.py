@@ -56,7 +56,7 @@ class Scene:
 
     def choose(self, *classes: type) -> None:
         for class_ in classes:
-            self.world.relevancy(class_, tw.Chosen())
+            self.world.relevancy(class_, tw.world.Chosen())
 
     def show(self, *ghosts: Any) -> None:
         """The client has these of their classes, and no others."""
@@ -96,7 +96,7 @@ def test_it_is_none_until_its_ghost_comes_and_when_it_goes() -> None:
     scene.show(crate)
     spawned, linked = scene.run()
     assert isinstance(spawned, tw.GhostSpawned)
-    assert isinstance(linked, tw.GhostLinked)
+    assert isinstance(linked, tw.world.GhostLinked)
     assert (linked.ghost, linked.name, linked.target) == (seen, "crate", spawned.ghost)
     assert repr(linked).startswith("GhostLinked(ghost=Tank(")
     assert seen.crate is spawned.ghost
@@ -110,7 +110,7 @@ def test_it_is_none_until_its_ghost_comes_and_when_it_goes() -> None:
     assert seen.crate.label == "tools"
     scene.world.despawn(crate)
     assert not tank.crate
-    assert [type(event) for event in scene.run()] == [tw.GhostDespawned, tw.GhostLinked]
+    assert [type(event) for event in scene.run()] == [tw.GhostDespawned, tw.world.GhostLinked]
     assert not seen.crate
 
 
@@ -154,9 +154,9 @@ def test_over_a_bad_line_references_are_the_servers_or_none(seed: int) -> None:
             match event:
                 case tw.GhostSpawned(Tank() as ghost):
                     linked[ghost.health, "crate"] = ghost.crate
-                case tw.GhostChanged(Tank() as ghost, ("crate",)):
+                case tw.world.GhostChanged(Tank() as ghost, ("crate",)):
                     linked[ghost.health, "crate"] = ghost.crate
-                case tw.GhostLinked(ghost, "crate", target):
+                case tw.world.GhostLinked(ghost, "crate", target):
                     linked[ghost.health, "crate"] = target
                 case _:
                     pass
@@ -215,7 +215,7 @@ def test_columns_have_network_ids() -> None:
 def test_a_class_that_nothing_refers_to_has_none() -> None:
     protocol: tw.Protocol[Any] = tw.Protocol(1, [], ghosts=[Tree])
     server = tw.Server("10.0.0.1:4000", protocol, network=testing.SimulatedNetwork())
-    with pytest.raises(tw.GhostError, match=r'Tree has no network ids, .* as tw.Ref\["Tree"\]'):
+    with pytest.raises(tw.errors.GhostError, match=r'Tree has no network ids, .* as tw.Ref\["Tree"\]'):
         _ = server.world.arrays(Tree).network_ids
     assert "(id)" not in protocol.description
     assert PROTOCOL.description.count("i 4:(id) bits(32)") == 4
@@ -231,12 +231,12 @@ def test_what_may_not_stand_there_is_refused() -> None:
         scene.world.spawn(Tank(target=7))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"must be a ghost or None"):
         tank.anything = "tree"
-    with pytest.raises(tw.GhostError, match="a ghost of this world, not one that is in no world yet"):
+    with pytest.raises(tw.errors.GhostError, match="a ghost of this world, not one that is in no world yet"):
         tank.target = Tank()
-    with pytest.raises(tw.GhostError, match="a ghost of this world, not one of another world"):
+    with pytest.raises(tw.errors.GhostError, match="a ghost of this world, not one of another world"):
         tank.target = other.world.spawn(Tank)
     scene.world.despawn(crate)
-    with pytest.raises(tw.GhostError, match="a ghost of this world, not one that was despawned"):
+    with pytest.raises(tw.errors.GhostError, match="a ghost of this world, not one that was despawned"):
         tank.crate = crate
     assert (tank.target, tank.crate, tank.anything) == (None, None, None)
     # Classes derived from it will do.

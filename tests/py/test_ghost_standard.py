@@ -14,7 +14,7 @@ import tickwire as tw
 from ghost_standard import Class, Ghosts, Property, Word
 from lupa import lua52
 from tickwire.capture import dissector, read_capture, read_keys
-from tickwire.capture.keys import opener
+from tickwire.capture._keys import opener
 from tickwire.testing import run
 
 
@@ -32,7 +32,7 @@ class Tank:
     alive: bool = True
     stance: Stance = Stance.STAND
     name: Annotated[str, tw.text(12), tw.initial] = ""
-    ammo: Annotated[int, tw.ranged(0, 999), tw.owner_only] = 50
+    ammo: Annotated[int, tw.ranged(0, 999), tw.world.owner_only] = 50
     target: tw.Ref[Crate] = None
 
 
@@ -40,9 +40,9 @@ class Tank:
 class Crate:
     label: Annotated[str, tw.text(20)] = ""
     weight: tw.u16 = 0
-    secret: Annotated[int, tw.ranged(-3, 60), tw.when("trusted")] = 7
-    locked: Annotated[bool, tw.owner_only] = False
-    value: Annotated[int, tw.ranged(0, 500), tw.except_owner] = 0
+    secret: Annotated[int, tw.ranged(-3, 60), tw.world.when("trusted")] = 7
+    locked: Annotated[bool, tw.world.owner_only] = False
+    value: Annotated[int, tw.ranged(0, 500), tw.world.except_owner] = 0
 
 
 NUMBER = Word((1 << 32) - 1)
@@ -81,9 +81,9 @@ def captured(directory: Path, ghosts: list[type], conditions: tw.Conditions) -> 
     """A server and its client, connected over such a line, and the capture of what the client sees."""
     path, keys = directory / "client.pcapng", directory / "client.keys"
     protocol: tw.Protocol[Any] = tw.Protocol(1, [], ghosts=ghosts)
-    network, key = tw.SimulatedNetwork(seed=5, conditions=conditions), tw.generate_key()
+    network, key = tw.testing.SimulatedNetwork(seed=5, conditions=conditions), tw.generate_key()
     server = tw.Server("127.0.0.1:40000", protocol, key=key, network=network)
-    capture = tw.Capture(path, keys=keys)
+    capture = tw.capture.Capture(path, keys=keys)
     client = tw.Client.connect(server.address, protocol, key=key, network=network, capture=capture)
     while not (client.connected and server.clients):
         run(network, server, client, seconds=1 / 30)

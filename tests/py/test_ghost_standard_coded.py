@@ -26,13 +26,13 @@ class Stance(enum.Enum):
 @tw.ghost(capacity=2000, coded=True)
 class Cube:
     position: Annotated[tw.Vec3, tw.vec3(-500, 500, 1 / 64)] = (0, 0, 0)
-    turn: Annotated[tw.Quaternion, tw.quaternion(9)] = (0, 0, 0, 1)
+    turn: Annotated[tw.fields.Quaternion, tw.fields.quaternion(9)] = (0, 0, 0, 1)
     heading: Annotated[float, tw.angle(0, 360, 0.5)] = 0.0
     health: Annotated[int, tw.ranged(0, 100)] = 100
     alive: bool = True
     stance: Stance = Stance.STAND
     name: Annotated[str, tw.text(12), tw.initial] = ""
-    ammo: Annotated[int, tw.ranged(0, 999), tw.owner_only] = 50
+    ammo: Annotated[int, tw.ranged(0, 999), tw.world.owner_only] = 50
     label: Annotated[str, tw.text(20)] = ""
 
 
@@ -40,9 +40,9 @@ class Cube:
 class Crate:
     weight: tw.u16 = 0
     number: tw.u64 = 0
-    secret: Annotated[int, tw.ranged(-3, 60), tw.when("trusted")] = 7
-    value: Annotated[int, tw.ranged(0, 500), tw.except_owner] = 0
-    on: Annotated[tw.Ref[Door], tw.owner_only] = None
+    secret: Annotated[int, tw.ranged(-3, 60), tw.world.when("trusted")] = 7
+    value: Annotated[int, tw.ranged(0, 500), tw.world.except_owner] = 0
+    on: Annotated[tw.Ref[Door], tw.world.owner_only] = None
 
 
 @tw.ghost(capacity=100)
@@ -53,7 +53,7 @@ class Door:
 @tw.ghost(capacity=100, coded=True)
 class Ball:
     position: Annotated[tw.Vec3, tw.vec3(-500, 500, 1 / 64)] = (0, 0, 0)
-    turn: Annotated[tw.Quaternion, tw.quaternion(9)] = (0, 0, 0, 1)
+    turn: Annotated[tw.fields.Quaternion, tw.fields.quaternion(9)] = (0, 0, 0, 1)
     heading: Annotated[float, tw.angle(0, 360, 0.5)] = 0.0
     count: tw.u64 = 0
     steps: tw.u8 = 0

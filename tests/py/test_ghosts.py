@@ -46,8 +46,8 @@ class Tank:
     heading: Annotated[float, tw.angle(0, 360, 0.5)] = tw.default()
     health: Annotated[int, tw.ranged(0, 100)] = 100
     name: Annotated[str, tw.text(24), tw.initial] = ""
-    ammo: Annotated[int, tw.ranged(0, 999), tw.owner_only] = 50
-    noise: Annotated[int, tw.ranged(1, 9), tw.except_owner] = 5
+    ammo: Annotated[int, tw.ranged(0, 999), tw.world.owner_only] = 50
+    noise: Annotated[int, tw.ranged(1, 9), tw.world.except_owner] = 5
 
     def hurt(self, damage: int) -> bool:
         self.health = max(0, self.health - damage)
@@ -61,7 +61,7 @@ class Soldier(Tank):
     stance: Stance = tw.default()
     weapon: Weapon = tw.default()
     target: tw.u16 | None = None
-    place: Annotated[Place, tw.converted(Annotated[tw.Vec2, tw.vec2(0, 99, 1 / 16)], tuple, Place)] = (
+    place: Annotated[Place, tw.fields.converted(Annotated[tw.Vec2, tw.vec2(0, 99, 1 / 16)], tuple, Place)] = (
         tw.default()
     )
     bag: Annotated[list[tw.u8], tw.up_to(4)] = tw.default()
@@ -106,7 +106,7 @@ def test_what_is_spawned_changed_and_despawned_is_told_in_order() -> None:
     tank.health -= 10
     tank.position = (3, 4)
     [[changed]] = scene.run()
-    assert isinstance(changed, tw.GhostChanged)
+    assert isinstance(changed, tw.world.GhostChanged)
     assert (changed.ghost, changed.names) == (ghost, ("position", "health"))
     assert (ghost.position, ghost.health) == ((3, 4), 90)
     scene.world.despawn(tank)
@@ -199,10 +199,10 @@ def test_a_ghost_changes_hands() -> None:
     assert scene.world.owner(tank) is first
     scene.world.set_owner(tank, second)
     losing, getting = scene.run()
-    assert [(type(event), event.owned) for event in losing if isinstance(event, tw.GhostOwned)] == [
-        (tw.GhostOwned, False)
+    assert [(type(event), event.owned) for event in losing if isinstance(event, tw.world.GhostOwned)] == [
+        (tw.world.GhostOwned, False)
     ]
-    assert [event.owned for event in getting if isinstance(event, tw.GhostOwned)] == [True]
+    assert [event.owned for event in getting if isinstance(event, tw.world.GhostOwned)] == [True]
     assert [client.world.owns(client.world.objects(Tank)[0]) for client in scene.clients] == [False, True]
     assert scene.clients[1].world.objects(Tank)[0].ammo == 9
     scene.clients[1].close()
@@ -250,9 +250,9 @@ def test_a_ghost_may_spawn_in_the_place_of_one_that_ends() -> None:
 
     @tw.ghost(capacity=3)
     class Crate:
-        place: Annotated[Place, tw.converted(Annotated[tw.Vec2, tw.vec2(0, 99, 1)], tuple, spawning)] = (
-            tw.default()
-        )
+        place: Annotated[
+            Place, tw.fields.converted(Annotated[tw.Vec2, tw.vec2(0, 99, 1)], tuple, spawning)
+        ] = tw.default()
 
     network, server, client = testing.connected_pair(tw.Protocol(1, [Order], ghosts=[Crate]))
     crate = server.world.spawn(Crate)
@@ -278,9 +278,9 @@ def test_a_ghost_may_be_despawned_by_its_own_despawning() -> None:
 
     @tw.ghost(capacity=3)
     class Crate:
-        place: Annotated[Place, tw.converted(Annotated[tw.Vec2, tw.vec2(0, 99, 1)], tuple, despawning)] = (
-            tw.default()
-        )
+        place: Annotated[
+            Place, tw.fields.converted(Annotated[tw.Vec2, tw.vec2(0, 99, 1)], tuple, despawning)
+        ] = tw.default()
 
     network, server, client = testing.connected_pair(tw.Protocol(1, [Order], ghosts=[Crate]))
     crate = server.world.spawn(Crate)
@@ -365,7 +365,7 @@ def test_worlds_are_collected_with_their_endpoints() -> None:
     held, world = weakref.ref(scene.world.spawn(Tank)), scene.world
     del scene
     gc.collect()
-    with pytest.raises(tw.ClosedError):
+    with pytest.raises(tw.errors.ClosedError):
         world.spawn(Tank)
     # Who still has it has a plain object.
     tank.health = 3
@@ -461,7 +461,7 @@ def test_super_and_bases_work() -> None:
 
     assert Derived(health=1).words() == "health 1, ammo 3"
     assert isinstance(Derived(), Base)
-    assert issubclass(Derived, tw.Ghost)
+    assert issubclass(Derived, tw.world.Ghost)
 
 
 def test_other_ghosts_are_another_protocol() -> None:
@@ -480,7 +480,7 @@ def test_what_a_spawn_refuses_has_changed_nothing() -> None:
         scene.world.spawn(Tank(health=1000))
     for _ in range(4):
         scene.world.spawn(Soldier)
-    with pytest.raises(tw.GhostError, match="at most 4 ghosts"):
+    with pytest.raises(tw.errors.GhostError, match="at most 4 ghosts"):
         scene.world.spawn(Soldier)
     assert repr(scene.world) == "<World of 0 Tank, 4 Soldier>"
     scene.run()
@@ -509,7 +509,8 @@ def test_costs_sum_to_what_each_client_was_sent() -> None:
 
 def test_tools_know_of_ghosts() -> None:
     client = pytest.importorskip("prometheus_client")
-    from tickwire import inspection, metrics
+    from tickwire import _inspection as inspection
+    from tickwire import metrics
 
     scene = Scene()
     scene.world.spawn(Tank)
@@ -527,7 +528,7 @@ def test_tools_know_of_ghosts() -> None:
 
 
 def test_handlers_are_called_with_events_of_ghosts() -> None:
-    handlers, told = tw.Handlers(), []
+    handlers, told = tw.messages.Handlers(), []
 
     @handlers.on(tw.GhostSpawned)
     def appeared(event: tw.GhostSpawned) -> None:
@@ -545,7 +546,7 @@ def test_handlers_are_called_with_events_of_ghosts() -> None:
     scene.network.advance(1 / 60)
     [left] = handlers.dispatch(scene.clients[0].receive())
     assert told == ["Bob"]
-    assert isinstance(left, tw.GhostChanged)
+    assert isinstance(left, tw.world.GhostChanged)
 
 
 def test_a_message_finds_the_ghost_that_came_before_it() -> None:
@@ -598,7 +599,7 @@ def test_ghosts_go_over_sockets(driver: Any) -> None:
                 if ready():
                     return
 
-        until(lambda: any(isinstance(event, tw.GhostChanged) for event in told))
+        until(lambda: any(isinstance(event, tw.world.GhostChanged) for event in told))
         assert isinstance(told[0], tw.GhostSpawned)
         assert told[0].ghost.name == "Bob"
         server.world.despawn(tank)

@@ -23,7 +23,7 @@ class Wanderer:
     position: Annotated[tw.Vec2, tw.vec2(-1000, 1000, 1 / 64)] = tw.default()
     heading: Annotated[float, tw.angle(0, 360, 0.5)] = tw.default()
     mood: Annotated[int, tw.ranged(-3, 3)] = 0
-    pose: Annotated[tw.Quaternion, tw.quaternion(9)] = (0, 0, 0, 1)
+    pose: Annotated[tw.fields.Quaternion, tw.fields.quaternion(9)] = (0, 0, 0, 1)
     target: tw.u16 | None = None
     name: Annotated[str, tw.text(8)] = ""
 
@@ -127,7 +127,7 @@ def test_on_a_client_columns_are_read_only_and_change_in_place() -> None:
     view = arrays["mood"]
     with pytest.raises(ValueError, match="read-only"):
         view[0] = 3
-    with pytest.raises(tw.GhostError, match="can't be set on a client"):
+    with pytest.raises(tw.errors.GhostError, match="can't be set on a client"):
         arrays["mood"] = 3
     tank.mood = 2
     scene.run()
@@ -171,7 +171,7 @@ def test_a_wrong_value_is_named_and_costs_the_others_nothing() -> None:
 
 def test_a_grid_shows_what_is_near() -> None:
     scene = Scene()
-    scene.world.relevancy(Wanderer, tw.Grid("position", radius=100, leave_radius=120, linger=0))
+    scene.world.relevancy(Wanderer, tw.world.Grid("position", radius=100, leave_radius=120, linger=0))
     for mood, x in enumerate((0, 99, 101, 500), -1):
         scene.world.spawn(Wanderer(position=(x, 0), mood=mood))
     scene.run()
@@ -195,16 +195,16 @@ def test_a_grid_shows_what_is_near() -> None:
 
 def test_owners_and_the_chosen() -> None:
     scene = Scene(clients=2)
-    scene.world.relevancy(Wanderer, tw.Owner())
+    scene.world.relevancy(Wanderer, tw.world.Owner())
     for mood, handle in enumerate((*scene.handles, None)):
         scene.world.spawn(Wanderer(mood=mood), owner=handle)
     scene.run()
     assert [scene.seen(0), scene.seen(1)] == [{0}, {1}]
-    scene.world.relevancy(Wanderer, tw.Chosen())
+    scene.world.relevancy(Wanderer, tw.world.Chosen())
     scene.world.show(scene.handles[0], Wanderer, np.array([False, True, True]))
     scene.run()
     assert [scene.seen(0), scene.seen(1)] == [{1, 2}, set()]
-    scene.world.relevancy(Wanderer, tw.Always())
+    scene.world.relevancy(Wanderer, tw.world.Always())
     scene.run()
     assert [scene.seen(0), scene.seen(1)] == [{0, 1, 2}, {0, 1, 2}]
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import pytest
 import tickwire as tw
-from tickwire import inspection, testing
+from tickwire import _inspection as inspection
+from tickwire import testing
 
 
 @tw.message
@@ -21,10 +22,10 @@ def cubes(coded: bool, **settings: Any) -> type[Any]:
     @tw.ghost(coded=coded, **settings)
     class Cube:
         position: Annotated[tw.Vec3, tw.vec3(-100, 100, 1 / 512)] = (0, 0, 0)
-        turn: Annotated[tw.Quaternion, tw.quaternion(9)] = (0, 0, 0, 1)
+        turn: Annotated[tw.fields.Quaternion, tw.fields.quaternion(9)] = (0, 0, 0, 1)
         health: Annotated[int, tw.ranged(0, 100)] = 100
         name: Annotated[str, tw.text(24), tw.initial] = ""
-        ammo: Annotated[int, tw.ranged(0, 999), tw.owner_only] = 50
+        ammo: Annotated[int, tw.ranged(0, 999), tw.world.owner_only] = 50
         weapon: Weapon = tw.default()
         target: tw.u16 | None = None
         bag: Annotated[list[tw.u8], tw.up_to(4)] = tw.default()

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 import tickwire as tw
-from tickwire.testing import World
+from tickwire.testing import Simulation
 
 
 @tw.message
@@ -29,7 +29,7 @@ PROTOCOL: tw.Protocol[Chat | Move | Other] = tw.Protocol(1, [Chat, Move, Other])
 
 def test_each_class_has_its_function_on_both_sides() -> None:
     told: list[Any] = []
-    on_server, on_client = tw.Handlers(), tw.Handlers()
+    on_server, on_client = tw.messages.Handlers(), tw.messages.Handlers()
 
     @on_server.on(tw.Connected)
     def came(client: tw.ClientHandle, event: tw.Connected) -> None:
@@ -52,7 +52,7 @@ def test_each_class_has_its_function_on_both_sides() -> None:
     def up(event: tw.Connected) -> None:
         told.append(type(event))
 
-    with World(PROTOCOL) as world:
+    with Simulation(PROTOCOL) as world:
         server, client = world.server(), world.client()
         for _ in range(60):
             with server.tick() as inbox:
@@ -85,28 +85,28 @@ def test_each_class_has_its_function_on_both_sides() -> None:
 
 
 def test_a_client_that_dials_again_says_so() -> None:
-    world = World(PROTOCOL, seed=1)
+    world = Simulation(PROTOCOL, seed=1)
     server = world.server()
-    player = tw.Redialler.connect(server.address, world.protocol, network=world.network)
+    player = tw.connections.Redialler.connect(server.address, world.protocol, network=world.network)
     told: list[object] = []
-    handlers = tw.Handlers()
-    handlers.on(tw.Reconnecting)(told.append)
+    handlers = tw.messages.Handlers()
+    handlers.on(tw.connections.Reconnecting)(told.append)
     unhandled: list[object] = []
     world.at(1, lambda: world.restart(server))
     for _ in world.ticks(5):
         with player.tick() as inbox:
-            unhandled += tw.Handlers().dispatch(inbox)
+            unhandled += tw.messages.Handlers().dispatch(inbox)
             handlers.dispatch(inbox)
-    assert [type(event) for event in told] == [tw.Reconnecting]
-    assert [type(event) for event in unhandled] == [tw.Connected, tw.Reconnecting, tw.Connected]
+    assert [type(event) for event in told] == [tw.connections.Reconnecting]
+    assert [type(event) for event in unhandled] == [tw.Connected, tw.connections.Reconnecting, tw.Connected]
 
 
 def test_who_takes_his_old_place_has_left_before_he_comes() -> None:
     told: list[str] = []
-    handlers = tw.Handlers()
+    handlers = tw.messages.Handlers()
     handlers.on(tw.Connected)(lambda client, _: told.append(f"came {client.id}"))
     handlers.on(tw.Disconnected)(lambda client, _: told.append(f"left {client.id}"))
-    with World(PROTOCOL) as world:
+    with Simulation(PROTOCOL) as world:
         server = world.server()
         world.client(client_id=7)
         for tick in range(120):
@@ -128,7 +128,7 @@ def test_who_takes_his_old_place_has_left_before_he_comes() -> None:
 
 
 def test_what_is_no_class_or_taken_is_refused() -> None:
-    handlers = tw.Handlers()
+    handlers = tw.messages.Handlers()
     with pytest.raises(TypeError, match="on.. takes a message class"):
         handlers.on(Chat("x"))  # type: ignore[arg-type]
 

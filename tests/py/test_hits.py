@@ -143,7 +143,7 @@ def test_what_died_since_is_there_and_what_was_born_is_not() -> None:
 
 def test_what_a_client_was_not_shown_is_marked() -> None:
     scene = Scene()
-    scene.world.relevancy(Tank, tw.Chosen())
+    scene.world.relevancy(Tank, tw.world.Chosen())
     scene.world.spawn_rows(Tank, 3)
     scene.world.show(scene.player, Tank, np.array([True, False, True]))
     scene.run(0.3)
@@ -186,7 +186,7 @@ def test_claims_are_held_in_bounds_and_counted() -> None:
     judgements = scene.world.judgements
     assert judgements.too_old >= 1
     assert judgements.future >= 1
-    with pytest.raises(tw.GhostError, match="a rewound world is of one tick"):
+    with pytest.raises(tw.errors.GhostError, match="a rewound world is of one tick"):
         scene.world.rewind_to(now)._view.at(3)
 
 
@@ -196,13 +196,13 @@ def test_what_is_remembered_is_said_first() -> None:
     scene.world.spawn(Tank)
     scene.run(0.3)
     assert scene.world.past_bytes == 0
-    with pytest.raises(tw.GhostError, match="must remember something"):
+    with pytest.raises(tw.errors.GhostError, match="must remember something"):
         scene.world.rewind_to(3)
     for seconds, rate in ((-1, 60), (5, 60), (math.nan, 60), (1, 0), (1, math.inf)):
         with pytest.raises(ValueError, match="seconds must be 0 to 250 ticks"):
             scene.world.remember(seconds, rate=rate)
     scene.world.remember(1)
-    with pytest.raises(tw.GhostError, match="must remember something"):
+    with pytest.raises(tw.errors.GhostError, match="must remember something"):
         scene.world.rewind_to(3)
     scene.run(0.1)
     with scene.world.rewind_to(3) as past:
@@ -267,7 +267,7 @@ def test_judgements_say_what_was_seen_and_what_was(tmp_path: Path) -> None:
     with scene.world.rewind_to(now) as past:
         for number in range(10):
             past.judge(number)
-        with pytest.raises(tw.GhostError, match="objects of the world"):
+        with pytest.raises(tw.errors.GhostError, match="objects of the world"):
             past.judge(False, "nobody")
     assert [each.verdict for each in scene.world.judgements] == [7, 8, 9]
     assert scene.world.judgements.count == 11

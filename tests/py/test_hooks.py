@@ -18,13 +18,13 @@ from conftest import Chat, Move, make_protocol
 from tickwire.testing import connected_pair, run
 
 PROTOCOL = make_protocol(
-    channels=[tw.reliable_ordered(), tw.unreliable(), tw.latest(keys=100), tw.payload()],
+    channels=[tw.reliable_ordered(), tw.unreliable(), tw.latest(keys=100), tw.channels.payload()],
 )
 
 
-def a_pair(**hooks: Any) -> tuple[tw.SimulatedNetwork, tw.Server, tw.Client]:
+def a_pair(**hooks: Any) -> tuple[tw.testing.SimulatedNetwork, tw.Server, tw.Client]:
     """A connected pair whose server has these hooks."""
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, **hooks)
     client = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network)
     run(network, server, client, seconds=0.5)
@@ -35,7 +35,7 @@ def scores(values: Iterable[float]) -> array.array[float]:
     return array.array("f", values)
 
 
-def order_of_arrival(network: tw.SimulatedNetwork, client: tw.Client) -> list[int]:
+def order_of_arrival(network: tw.testing.SimulatedNetwork, client: tw.Client) -> list[int]:
     network.advance(0.1)
     return [message.tick for message in client.receive().messages]
 
@@ -44,9 +44,9 @@ def order_of_arrival(network: tw.SimulatedNetwork, client: tw.Client) -> list[in
 
 
 def test_a_higher_score_goes_first() -> None:
-    asked: list[tw.Candidates] = []
+    asked: list[tw.columns.Candidates] = []
 
-    def by_tag(candidates: tw.Candidates) -> array.array[float]:
+    def by_tag(candidates: tw.columns.Candidates) -> array.array[float]:
         asked.append(candidates)
         return scores(candidates.tag)
 
@@ -73,7 +73,7 @@ def test_candidates_are_columns_of_what_waits_and_has_no_order() -> None:
     seen: list[dict[str, list[Any]]] = []
     names = ["slot", "channel", "message_type", "age", "size", "key", "resends", "tag"]
 
-    def look(candidates: tw.Candidates) -> None:
+    def look(candidates: tw.columns.Candidates) -> None:
         columns = {name: getattr(candidates, name) for name in names}
         assert [column.format for column in columns.values()] == list("IBHfIIII")
         assert all(column.readonly and len(column) == len(candidates) for column in columns.values())
@@ -99,7 +99,7 @@ def test_candidates_are_columns_of_what_waits_and_has_no_order() -> None:
 
 
 def test_a_client_has_the_hook_too() -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", PROTOCOL, network=network)
     client = tw.Client.connect(
         "10.0.0.1:5", PROTOCOL, network=network, priority=lambda candidates: scores(candidates.tag)
@@ -112,7 +112,7 @@ def test_a_client_has_the_hook_too() -> None:
     assert [message.tick for _, message in server.receive().messages] == list(range(9, -1, -1))
 
 
-def raise_it(_: tw.Candidates) -> Any:
+def raise_it(_: tw.columns.Candidates) -> Any:
     raise KeyError("the hook's own")
 
 
@@ -134,7 +134,7 @@ def raise_it(_: tw.Candidates) -> Any:
     ],
 )
 def test_a_hook_s_mistake_reaches_the_caller_and_the_packets_go_out(
-    hook: Callable[[tw.Candidates], Any], error: type[Exception], said: str
+    hook: Callable[[tw.columns.Candidates], Any], error: type[Exception], said: str
 ) -> None:
     network, server, client = a_pair(priority=hook)
     for tick in range(5):
@@ -157,7 +157,7 @@ def test_a_hook_s_exception_leaves_the_with_block_chained_to_the_body_s() -> Non
 
 
 def test_a_hook_that_sends_gets_no_say() -> None:
-    def busy(candidates: tw.Candidates) -> array.array[float]:
+    def busy(candidates: tw.columns.Candidates) -> array.array[float]:
         by_tag = scores(candidates.tag)
         server.send(server.clients[0], Move(77, 0, 0.0), 1)
         return by_tag
@@ -171,7 +171,7 @@ def test_a_hook_that_sends_gets_no_say() -> None:
 
 
 def test_a_hook_that_flushes_is_told() -> None:
-    def again(_: tw.Candidates) -> None:
+    def again(_: tw.columns.Candidates) -> None:
         with pytest.raises(RuntimeError, match="while the priority hook runs"):
             server.flush()
 
@@ -184,9 +184,9 @@ def test_a_hook_that_flushes_is_told() -> None:
 def test_a_hook_that_closes_the_server_is_harmless() -> None:
     _, server, _ = a_pair(priority=lambda _: server.close())
     server.send(server.clients[0], Move(1, 0, 0.0), 1)
-    with pytest.raises(tw.ClosedError):
+    with pytest.raises(tw.errors.ClosedError):
         server.flush()
-    with pytest.raises(tw.ClosedError):
+    with pytest.raises(tw.errors.ClosedError):
         server.receive()
 
 
@@ -200,9 +200,9 @@ def test_candidates_that_are_kept_stay_as_they_were() -> None:
 
 
 def test_candidates_are_read_while_the_hook_runs() -> None:
-    kept: list[tw.Candidates] = []
+    kept: list[tw.columns.Candidates] = []
 
-    def keep(candidates: tw.Candidates) -> None:
+    def keep(candidates: tw.columns.Candidates) -> None:
         kept.append(candidates)
         assert candidates.tag.tolist() == [7]
 
@@ -215,7 +215,7 @@ def test_candidates_are_read_while_the_hook_runs() -> None:
 
 
 def test_a_column_read_after_something_was_sent_is_refused() -> None:
-    def busy(candidates: tw.Candidates) -> None:
+    def busy(candidates: tw.columns.Candidates) -> None:
         server.send(server.clients[0], Move(77, 0, 0.0), 1)
         with pytest.raises(RuntimeError, match="before anything is sent or received"):
             _ = candidates.tag
@@ -229,7 +229,7 @@ def test_a_column_read_after_something_was_sent_is_refused() -> None:
 def test_a_hook_s_exception_does_not_hide_that_receiving_failed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Broken(tw.MessageFactory):
+    class Broken(tw.messages.MessageFactory):
         def create(self, cls: type[Any]) -> Any:
             raise GeneratorExit(f"no more {cls.__name__}")
 
@@ -252,12 +252,12 @@ def test_a_server_and_a_game_that_is_its_hook_are_collected() -> None:
             self.server = tw.Server(
                 "10.0.0.1:5",
                 PROTOCOL,
-                network=tw.SimulatedNetwork(),
+                network=tw.testing.SimulatedNetwork(),
                 priority=self.score,
                 admission=self.admit,
             )
 
-        def score(self, _: tw.Candidates) -> None: ...
+        def score(self, _: tw.columns.Candidates) -> None: ...
 
         def admit(self, _: list[tw.ClientHandle]) -> None: ...
 
@@ -273,7 +273,7 @@ def test_a_hook_must_be_callable(name: str) -> None:
 
 
 def test_a_hook_may_look_at_its_server() -> None:
-    def look(candidates: tw.Candidates) -> array.array[float]:
+    def look(candidates: tw.columns.Candidates) -> array.array[float]:
         (player,) = server.clients
         assert player.slot == candidates.slot[0]
         return scores([server.stats(player).rtt_ms, server.channel_stats().queued[1]])
@@ -288,7 +288,9 @@ def test_a_hook_may_look_at_its_server() -> None:
 # --- admission ---
 
 
-def join(server: tw.Server, network: tw.SimulatedNetwork, *ids: int) -> tuple[list[tw.Client], list[Any]]:
+def join(
+    server: tw.Server, network: tw.testing.SimulatedNetwork, *ids: int
+) -> tuple[list[tw.Client], list[Any]]:
     """Clients of these ids that dial the server, and the events it saw meanwhile."""
     clients = [tw.Client.connect("10.0.0.1:5", PROTOCOL, client_id=id_, network=network) for id_ in ids]
     at_server, *_ = run(network, server, *clients, seconds=1)
@@ -303,7 +305,7 @@ def test_admission_refuses_before_the_game_hears_of_them(by: str) -> None:
         asked.extend(newcomers)
         return [new if by == "handle" else new.id for new in newcomers if new.id % 2]
 
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=admit)
     clients, events = join(server, network, 1, 2, 3, 4)
     assert sorted(new.id for new in asked) == [1, 2, 3, 4]
@@ -322,7 +324,7 @@ def test_admission_may_say_why(by: str) -> None:
         refused = [newcomer for newcomer in newcomers if newcomer.id in words]
         return {one if by == "handle" else one.id: words[one.id] for one in refused}
 
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=admit)
     clients = [tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network, client_id=n) for n in (7, 8, 9)]
     run(network, server, *clients, seconds=1)
@@ -333,14 +335,14 @@ def test_admission_may_say_why(by: str) -> None:
 
 
 def test_admission_may_answer_with_a_list_of_banned_ids() -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=lambda _: {7, 8, 9})
     _, events = join(server, network, 6, 7)
     assert [event.client.id for event in events] == [6]
 
 
 def test_what_the_refused_sent_is_dropped() -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=lambda newcomers: newcomers)
     client = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network)
     while not client.connected:
@@ -373,7 +375,7 @@ def refuse_badly(_: list[tw.ClientHandle]) -> Any:
 def test_without_a_proper_answer_nobody_gets_in(
     hook: Callable[..., Any], error: type[Exception], said: str
 ) -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=hook)
     client = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network)
     with pytest.raises(error, match=said):
@@ -385,7 +387,7 @@ def test_without_a_proper_answer_nobody_gets_in(
 
 
 def test_a_refused_player_s_place_is_free_at_once_and_the_goodbyes_are_few() -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     admit: list[bool] = []
     server = tw.Server(
         "10.0.0.1:5",

@@ -12,7 +12,7 @@ from tickwire.testing import run
 def test_columns_are_arrays_without_copying_and_arrays_are_scores() -> None:
     addresses = []
 
-    def by_tag(candidates: tw.Candidates) -> np.ndarray:
+    def by_tag(candidates: tw.columns.Candidates) -> np.ndarray:
         tags = np.asarray(candidates.tag)
         addresses.append({np.asarray(candidates.tag).ctypes.data, tags.ctypes.data})
         assert tags.dtype == np.uint32
@@ -20,7 +20,7 @@ def test_columns_are_arrays_without_copying_and_arrays_are_scores() -> None:
         assert not tags.flags.writeable
         return tags.astype(np.float32)
 
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", make_protocol(), network=network, priority=by_tag)
     client = tw.Client.connect("10.0.0.1:5", server.protocol, network=network)
     run(network, server, client, seconds=0.5)
@@ -33,7 +33,7 @@ def test_columns_are_arrays_without_copying_and_arrays_are_scores() -> None:
 
 
 def test_every_other_score_of_an_array_is_as_good_as_a_copy() -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server(
         "10.0.0.1:5",
         make_protocol(),
@@ -51,7 +51,7 @@ def test_every_other_score_of_an_array_is_as_good_as_a_copy() -> None:
 
 @pytest.mark.parametrize("dtype", ["f8", ">f4", "i4"])
 def test_scores_of_another_type_or_byte_order_are_refused(dtype: str) -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server(
         "10.0.0.1:5",
         make_protocol(),

@@ -35,7 +35,7 @@ def test_random_bytes_are_refused_or_what_the_model_writes_of_their_message(
     protocol = tw.Protocol(1, [shape.hint])
     try:
         value = protocol.decode(data)
-    except tw.StreamError:
+    except tw.errors.StreamError:
         return
     again = protocol.encode(value)
     # A float that is no number may be told by other bits.
@@ -50,10 +50,10 @@ def test_random_bytes_are_refused_or_what_the_model_writes_of_their_message(
 def test_a_message_cut_short_or_with_more_behind_it_is_refused(shape: Shape, data: st.DataObject) -> None:
     protocol = tw.Protocol(1, [shape.hint])
     encoded = protocol.encode(data.draw(shape.values))
-    with pytest.raises(tw.StreamError):
+    with pytest.raises(tw.errors.StreamError):
         protocol.decode(encoded + b"\0")
     for cut in range(len(encoded)):
-        with pytest.raises(tw.StreamError):
+        with pytest.raises(tw.errors.StreamError):
             protocol.decode(encoded[:cut])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tickwire import cli
+from tickwire import _cli as cli
 
 GAME = """
 from typing import Annotated
@@ -22,7 +22,7 @@ class Move:
 class Ping:
     pass
 
-class Odd(tw.Message):
+class Odd(tw.messages.Message):
     def serialize(self, stream):
         pass
 

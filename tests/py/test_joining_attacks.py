@@ -14,9 +14,11 @@ class RoughMatch(Match):
     """Over a network as given; hooks may raise."""
 
     def __init__(self, seed: int, loss: float, count: int = 2, **settings: Any) -> None:
-        made = tw.SimulatedNetwork(conditions=tw.Conditions(latency=0.08, jitter=0.05, loss=loss), seed=seed)
+        made = tw.testing.SimulatedNetwork(
+            conditions=tw.Conditions(latency=0.08, jitter=0.05, loss=loss), seed=seed
+        )
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tw, "SimulatedNetwork", lambda **_: made)
+            patch.setattr(tw.testing, "SimulatedNetwork", lambda **_: made)
             super().__init__(count, count + 2, **settings)
         self.raised: list[BaseException] = []
 
@@ -46,7 +48,7 @@ def test_worlds_that_nobody_asked_for_take_the_place_of_none() -> None:
                 for _ in range(6):
                     try:
                         liar.send_chunk(
-                            player, tw.Chunk(b"TWST\x01" + bytes(200)), label="tickwire.lockstep 3"
+                            player, tw.transfer.Chunk(b"TWST\x01" + bytes(200)), label="tickwire.lockstep 3"
                         )
                     except tw.TickwireError:
                         break

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import pytest
 import tickwire as tw
-from tickwire import lan
+from tickwire import _lan as lan
 
 
 @tw.message
@@ -33,8 +33,8 @@ def port() -> int:
 
 
 @pytest.fixture
-def host() -> Iterator[tw.Peer[Chat]]:
-    peer = tw.Peer.host(PROTOCOL, name="ann", bind="127.0.0.1:0")
+def host() -> Iterator[tw.peers.Peer[Chat]]:
+    peer = tw.peers.Peer.host(PROTOCOL, name="ann", bind="127.0.0.1:0")
     with peer.tick():
         pass
     yield peer
@@ -56,22 +56,24 @@ def query(protocol: tw.Protocol[Any] = PROTOCOL) -> bytes:
     return lan._QUERY_HEAD.pack(lan._QUERY, b"12345678", protocol.id).ljust(lan.QUERY_BYTES, b"\0")
 
 
-def test_a_game_is_found_until_it_is_not_announced_any_more(host: tw.Peer[Chat], port: int) -> None:
-    assert tw.find_lan(PROTOCOL, seconds=0.1, port=port) == []
-    with tw.LanAnnouncement(host, "Ann's game", max_players=4, port=port) as announcement:
-        games = tw.find_lan(PROTOCOL, seconds=0.2, port=port)
-        assert games == [tw.LanGame(host.address, "Ann's game", 1, 4, True)]
+def test_a_game_is_found_until_it_is_not_announced_any_more(host: tw.peers.Peer[Chat], port: int) -> None:
+    assert tw.peers.find_lan(PROTOCOL, seconds=0.1, port=port) == []
+    with tw.peers.LanAnnouncement(host, "Ann's game", max_players=4, port=port) as announcement:
+        games = tw.peers.find_lan(PROTOCOL, seconds=0.2, port=port)
+        assert games == [tw.peers.LanGame(host.address, "Ann's game", 1, 4, True)]
         assert announcement.title == "Ann's game"
         assert announcement.answers >= 1
-        assert [game.same_version for game in tw.find_lan(OTHER_VERSION, seconds=0.2, port=port)] == [False]
-        assert tw.find_lan(OTHER_GAME, seconds=0.2, port=port) == []
-    assert tw.find_lan(PROTOCOL, seconds=0.1, port=port) == []
+        assert [game.same_version for game in tw.peers.find_lan(OTHER_VERSION, seconds=0.2, port=port)] == [
+            False
+        ]
+        assert tw.peers.find_lan(OTHER_GAME, seconds=0.2, port=port) == []
+    assert tw.peers.find_lan(PROTOCOL, seconds=0.1, port=port) == []
     announcement.close()
 
 
 def test_closing_after_the_host_is_no_error(port: int) -> None:
-    peer = tw.Peer.host(PROTOCOL, bind="127.0.0.1:0")
-    announcement = tw.LanAnnouncement(peer, "Ann's game", port=port)
+    peer = tw.peers.Peer.host(PROTOCOL, bind="127.0.0.1:0")
+    announcement = tw.peers.LanAnnouncement(peer, "Ann's game", port=port)
     peer.close()
     ask(port, b"wakes its thread", 0.01)
     announcement._thread.join(5)
@@ -83,9 +85,9 @@ def test_closing_after_the_host_is_no_error(port: int) -> None:
 
 def test_several_hosts_of_one_machine_are_found_and_one_at_all_its_addresses_once(port: int) -> None:
     binds = ["127.0.0.1:0", "0.0.0.0:0"] + (["[::]:0"] if socket.has_ipv6 else [])
-    peers = [tw.Peer.host(PROTOCOL, bind=bind, key=bytes(32)) for bind in binds]
-    announced = [tw.LanAnnouncement(peer, f"game {i}", port=port) for i, peer in enumerate(peers)]
-    with tw.LanSearch(PROTOCOL, port=port) as search:
+    peers = [tw.peers.Peer.host(PROTOCOL, bind=bind, key=bytes(32)) for bind in binds]
+    announced = [tw.peers.LanAnnouncement(peer, f"game {i}", port=port) for i, peer in enumerate(peers)]
+    with tw.peers.LanSearch(PROTOCOL, port=port) as search:
         until = time.monotonic() + 5
         while len(search.poll()) < len(peers) and time.monotonic() < until:
             time.sleep(0.01)
@@ -99,15 +101,15 @@ def test_several_hosts_of_one_machine_are_found_and_one_at_all_its_addresses_onc
 
 def test_a_dedicated_server_is_found_too(port: int) -> None:
     protocol = tw.Protocol(0x1A4, [Chat])
-    with tw.Server("127.0.0.1:0", protocol) as server, tw.LanAnnouncement(server, "arena", port=port):
-        (game,) = tw.find_lan(protocol, seconds=0.2, port=port)
-        assert game == tw.LanGame(server.address, "arena", 0, 0, True)
+    with tw.Server("127.0.0.1:0", protocol) as server, tw.peers.LanAnnouncement(server, "arena", port=port):
+        (game,) = tw.peers.find_lan(protocol, seconds=0.2, port=port)
+        assert game == tw.peers.LanGame(server.address, "arena", 0, 0, True)
 
 
-def test_whoever_found_it_joins_it(host: tw.Peer[Chat], port: int) -> None:
-    with tw.LanAnnouncement(host, "Ann's game", port=port):
-        (game,) = tw.find_lan(PROTOCOL, seconds=0.2, port=port)
-    bob = tw.Peer.join(game.address, PROTOCOL, name="bob", bind="127.0.0.1:0")
+def test_whoever_found_it_joins_it(host: tw.peers.Peer[Chat], port: int) -> None:
+    with tw.peers.LanAnnouncement(host, "Ann's game", port=port):
+        (game,) = tw.peers.find_lan(PROTOCOL, seconds=0.2, port=port)
+    bob = tw.peers.Peer.join(game.address, PROTOCOL, name="bob", bind="127.0.0.1:0")
     until = time.monotonic() + 5
     while len(bob.players) < 2 and time.monotonic() < until:
         for peer in (host, bob):
@@ -118,10 +120,10 @@ def test_whoever_found_it_joins_it(host: tw.Peer[Chat], port: int) -> None:
 
 
 def test_no_answer_is_longer_than_its_question_and_only_questions_have_one(
-    host: tw.Peer[Chat], port: int
+    host: tw.peers.Peer[Chat], port: int
 ) -> None:
     title = "é" * 24
-    with tw.LanAnnouncement(host, title, port=port) as announcement:
+    with tw.peers.LanAnnouncement(host, title, port=port) as announcement:
         answer = ask(port, query())
         assert answer is not None
         assert len(answer) == len(query()) == lan.QUERY_BYTES
@@ -141,9 +143,9 @@ def test_no_answer_is_longer_than_its_question_and_only_questions_have_one(
         assert announcement.ignored == len(bad)
 
 
-def test_a_flood_of_questions_has_a_bounded_number_of_answers(host: tw.Peer[Chat], port: int) -> None:
+def test_a_flood_of_questions_has_a_bounded_number_of_answers(host: tw.peers.Peer[Chat], port: int) -> None:
     with (
-        tw.LanAnnouncement(host, "Ann's game", port=port) as announcement,
+        tw.peers.LanAnnouncement(host, "Ann's game", port=port) as announcement,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as flooder,
     ):
         begun = time.monotonic()
@@ -160,7 +162,7 @@ def test_a_search_takes_nothing_but_answers_to_its_own_question(
     port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (
-        tw.LanSearch(PROTOCOL, port=port) as search,
+        tw.peers.LanSearch(PROTOCOL, port=port) as search,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as liar,
     ):
         to = ("127.0.0.1", search._sockets[0].getsockname()[1])
@@ -221,12 +223,12 @@ def test_whoever_is_near_is(host: str) -> None:
 
 
 @pytest.mark.parametrize("title", ["\ud800", "a\nb", "", "x" * 49, "a\u202eb"])
-def test_a_title_that_no_list_can_show_is_named(host: tw.Peer[Chat], port: int, title: str) -> None:
+def test_a_title_that_no_list_can_show_is_named(host: tw.peers.Peer[Chat], port: int, title: str) -> None:
     with pytest.raises(ValueError, match="title must be 1 to 48 bytes in UTF-8 of printable"):
-        tw.LanAnnouncement(host, title, port=port)
+        tw.peers.LanAnnouncement(host, title, port=port)
 
 
-def test_games_are_found_with_more_than_a_thousand_open_files(host: tw.Peer[Chat], port: int) -> None:
+def test_games_are_found_with_more_than_a_thousand_open_files(host: tw.peers.Peer[Chat], port: int) -> None:
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 1200:
@@ -236,6 +238,6 @@ def test_games_are_found_with_more_than_a_thousand_open_files(host: tw.Peer[Chat
         stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         for _ in range(1050):
             stack.enter_context(open(os.devnull))
-        with tw.LanAnnouncement(host, "Ann's game", max_players=4, port=port):
-            games = tw.find_lan(PROTOCOL, seconds=0.2, port=port)
+        with tw.peers.LanAnnouncement(host, "Ann's game", max_players=4, port=port):
+            games = tw.peers.find_lan(PROTOCOL, seconds=0.2, port=port)
     assert [game.title for game in games] == ["Ann's game"]

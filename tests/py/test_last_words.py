@@ -11,7 +11,7 @@ import pytest
 import tickwire as tw
 from conftest import Chat, Move, make_protocol
 from tickwire import aio
-from tickwire.testing import World, connected_pair, run
+from tickwire.testing import Simulation, connected_pair, run
 
 REASON = tw.DisconnectReason
 LOSSY = tw.Conditions(latency=0.03, jitter=0.02, loss=0.3)
@@ -64,7 +64,7 @@ def test_the_log_has_the_words_escaped(protocol: tw.Protocol, caplog: pytest.Log
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_client_of_a_world_lingers_in_its_time(protocol: tw.Protocol, seed: int) -> None:
-    with World(protocol, seed=seed, conditions=LOSSY) as world:
+    with Simulation(protocol, seed=seed, conditions=LOSSY) as world:
         server, client = world.server(), world.client()
         world.run(3)
         client.send(Chat(1, "I resign"))
@@ -72,7 +72,7 @@ def test_a_client_of_a_world_lingers_in_its_time(protocol: tw.Protocol, seed: in
         assert not client.closed
         assert not client.connected
         for call in (client.send, lambda move: client.send(move, 1)):
-            with pytest.raises(tw.ClosedError):
+            with pytest.raises(tw.errors.ClosedError):
                 call(Move())
         heard = world.run(5)[server]
         assert client.closed
@@ -82,7 +82,7 @@ def test_a_client_of_a_world_lingers_in_its_time(protocol: tw.Protocol, seed: in
 
 
 def test_a_server_kicks_after_its_last_words(protocol: tw.Protocol) -> None:
-    with World(protocol, seed=3, conditions=LOSSY) as world:
+    with Simulation(protocol, seed=3, conditions=LOSSY) as world:
         server, client = world.server(), world.client()
         world.run(3)
         (handle,) = server.clients
@@ -104,7 +104,7 @@ def test_a_server_kicks_after_its_last_words(protocol: tw.Protocol) -> None:
 
 
 def test_a_server_of_a_world_closes_when_all_have_its_last_words(protocol: tw.Protocol) -> None:
-    with World(protocol, seed=4, conditions=LOSSY) as world:
+    with Simulation(protocol, seed=4, conditions=LOSSY) as world:
         server = world.server()
         clients = [world.client() for _ in range(5)]
         world.run(3)
@@ -145,7 +145,7 @@ def test_a_linger_ends_at_its_time_and_at_a_second_close(protocol: tw.Protocol) 
                 client.flush()
             network.advance(1 / 60)
         assert client.closed
-        with pytest.raises(tw.ClosedError):
+        with pytest.raises(tw.errors.ClosedError):
             client.flush()
 
 
@@ -161,7 +161,7 @@ def test_a_loop_of_steps_ends_a_linger_without_an_error(protocol: tw.Protocol) -
         server.pump()
         client.step()
     assert client.closed
-    with pytest.raises(tw.ClosedError):
+    with pytest.raises(tw.errors.ClosedError):
         client.step()
 
 
@@ -240,7 +240,7 @@ def when_it_lingers(client: tw.Client, then: object) -> threading.Thread:
         while time.monotonic() < deadline:
             try:
                 client.send(Move(), 1)
-            except tw.ClosedError:
+            except tw.errors.ClosedError:
                 break
         then()  # type: ignore[operator]
 

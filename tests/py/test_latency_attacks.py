@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import pytest
 import tickwire as tw
 from tickwire import aio
-from tickwire.testing import Conditions, SimulatedNetwork, World, connected_pair
+from tickwire.testing import Conditions, SimulatedNetwork, Simulation, connected_pair
 
 
 @tw.message
@@ -64,10 +64,10 @@ def test_requests_of_a_silent_server_time_out_and_make_room() -> None:
         requests = [client.request(double, number) for number in range(300)]
         refused = [request for request in requests if request.done]
         assert len(refused) == 44, "of 300 as many wait as may"
-        assert all(isinstance(request.error, tw.ChannelFullError) for request in refused)
+        assert all(isinstance(request.error, tw.errors.ChannelFullError) for request in refused)
         run(1.2)
         waited = [request for request in requests if request not in refused]
-        assert all(isinstance(request.error, tw.CallTimeoutError) for request in waited)
+        assert all(isinstance(request.error, tw.errors.CallTimeoutError) for request in waited)
     with server.tick():
         pass
     network.advance(0.1)
@@ -89,9 +89,9 @@ def test_memory_stays_as_it_is() -> None:
     server.world.judgements.most = 50
     (player,) = server.clients
     tank = server.world.spawn(Tank(), owner=player)
-    body = tw.Prediction(lambda state, move: state + move.x, 0.0, tolerance=1e9)
-    shown: tw.Predicted[int] = tw.Predicted(ticks=30)
-    open_: list[tw.Request[int]] = []
+    body = tw.predict.Prediction(lambda state, move: state + move.x, 0.0, tolerance=1e9)
+    shown: tw.predict.Predicted[int] = tw.predict.Predicted(ticks=30)
+    open_: list[tw.calls.Request[int]] = []
     used: list[int] = []
     tracemalloc.start()
     try:
@@ -129,7 +129,7 @@ def test_memory_stays_as_it_is() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_repeated_and_reordered_datagrams_run_nothing_twice(seed: int) -> None:
     conditions = Conditions(latency=0.02, duplicate=0.3, reorder=0.3, loss=0.1)
-    world = World(PROTOCOL, seed=seed, conditions=conditions)
+    world = Simulation(PROTOCOL, seed=seed, conditions=conditions)
     server, client = world.server(), world.client()
     numbers: list[int] = []
     server.implement(double, lambda _caller, number: numbers.append(number) or number)
@@ -177,7 +177,7 @@ def test_a_redialled_connection_has_its_own_calls_inputs_and_ghosts() -> None:
             protocol=PROTOCOL, key=key, client_id=3, servers=[server.address], timeout=2
         )
 
-    redial = tw.Redialler(PROTOCOL, token, network=network, seed=1)
+    redial = tw.connections.Redialler(PROTOCOL, token, network=network, seed=1)
 
     def run(seconds: float) -> None:
         for _ in range(round(seconds * 60)):
@@ -196,11 +196,11 @@ def test_a_redialled_connection_has_its_own_calls_inputs_and_ghosts() -> None:
     tank = first.world.owned(Tank)
     assert tank is not None
     network.set_conditions(Conditions(loss=1.0))
-    request: tw.Request[Any] = first.request(fire, tank)
+    request: tw.calls.Request[Any] = first.request(fire, tank)
     run(0.5)
     network.advance(1)
     run(3)
-    assert isinstance(request.error, tw.CallTimeoutError | tw.NotConnectedError)
+    assert isinstance(request.error, tw.errors.CallTimeoutError | tw.errors.NotConnectedError)
     network.set_conditions(Conditions())
     run(8)
     second = redial.client
@@ -209,7 +209,7 @@ def test_a_redialled_connection_has_its_own_calls_inputs_and_ghosts() -> None:
     assert mine is not None
     assert mine is not tank
     request = second.request(fire, mine)
-    with pytest.raises(tw.GhostError, match="another world"):
+    with pytest.raises(tw.errors.GhostError, match="another world"):
         second.request(fire, tank)
     run(0.5)
     assert request.result() is True
@@ -251,7 +251,7 @@ def test_a_request_is_awaited_while_a_driver_ticks() -> None:
 def test_calls_and_inputs_with_threads() -> None:
     server = tw.Server("127.0.0.1:0", PROTOCOL, driver="thread")
     client = tw.Client.connect(server.address, PROTOCOL, driver="thread")
-    request: tw.Request[int] | None = None
+    request: tw.calls.Request[int] | None = None
     moves = 0
     for _ in tw.ticks(120, duration=20):
         with server.tick():

@@ -7,9 +7,9 @@ from typing import Annotated, Any, NamedTuple
 
 import pytest
 import tickwire as tw
-from tickwire.past import Judgements
-from tickwire.requests import Request
-from tickwire.testing import Conditions, World, connected_pair
+from tickwire._past import Judgements
+from tickwire._requests import Request
+from tickwire.testing import Conditions, Simulation, connected_pair
 
 TOLD: list[Any] = []
 
@@ -54,8 +54,8 @@ def nothing_told() -> Iterator[None]:
     TOLD.clear()
 
 
-def connected(**settings: Any) -> tuple[World[Any], tw.Server[Any], tw.Client[Any]]:
-    world = World(PROTOCOL, seed=5)
+def connected(**settings: Any) -> tuple[Simulation[Any], tw.Server[Any], tw.Client[Any]]:
+    world = Simulation(PROTOCOL, seed=5)
     server, client = world.server(), world.client(**settings)
     world.run(1)
     assert client.connected
@@ -123,7 +123,7 @@ def test_clocks_inputs_and_views_say_that_they_are_closed() -> None:
     world.run(0.1)
     server.close()
     for attribute in ("tick", "input_tick", "error", "settled", "lead", "server_tick", "acked", "restarts"):
-        with pytest.raises(tw.ClosedError, match="client is closed"):
+        with pytest.raises(tw.errors.ClosedError, match="client is closed"):
             getattr(clock, attribute)
     for asked in (
         lambda: inputs.tick,
@@ -132,10 +132,10 @@ def test_clocks_inputs_and_views_say_that_they_are_closed() -> None:
         lambda: inputs.status(player),
         lambda: inputs.set_policy("none"),
     ):
-        with pytest.raises(tw.ClosedError, match="server is closed"):
+        with pytest.raises(tw.errors.ClosedError, match="server is closed"):
             asked()
     for refused in (lambda: client.send_input(Steer()), lambda: client.world.set_playout(delay=0.1)):
-        with pytest.raises(tw.ClosedError, match="client is closed"):
+        with pytest.raises(tw.errors.ClosedError, match="client is closed"):
             refused()
 
 
@@ -158,7 +158,7 @@ def test_the_own_avatar_is_found() -> None:
     second = client.world.owned(Tank)
     assert second is not None
     assert second.label == "second"
-    with pytest.raises(tw.GhostError, match="Steer must be one of the protocol's ghost classes"):
+    with pytest.raises(tw.errors.GhostError, match="Steer must be one of the protocol's ghost classes"):
         client.world.owned(Steer)
 
 
@@ -189,7 +189,7 @@ def test_a_pasts_objects_have_their_texts_and_cannot_be_set() -> None:
         assert gone is not None
         assert gone.label == "goes"
         assert past.ghost(late) is None
-        with pytest.raises(tw.GhostError, match=r"Tank\.x of row 0 can't be set in a view or a past"):
+        with pytest.raises(tw.errors.GhostError, match=r"Tank\.x of row 0 can't be set in a view or a past"):
             past.objects(Tank)[0].x = 3.0
     assert [tank.label for tank in server.world.objects(Tank)] == ["stays", "late"]
 
@@ -201,7 +201,7 @@ def test_methods_that_columns_would_never_call_are_refused() -> None:
     class Quiet(Loud):
         on_changed = None  # type: ignore[assignment]
 
-    world = World(PROTOCOL, seed=5)
+    world = Simulation(PROTOCOL, seed=5)
     world.server()
     with pytest.raises(
         ValueError, match=r"columns\[0\] must be a class without methods .* Loud has on_changed"
@@ -235,7 +235,7 @@ def test_both_sides_step_with_the_same_move() -> None:
         moves.append(move.x)
         return Body(body.x + move.x)
 
-    body = tw.Prediction(step, Body(), tolerance={"x": 1 / 128})
+    body = tw.predict.Prediction(step, Body(), tolerance={"x": 1 / 128})
     for frame in range(240):
         with server.tick():
             for _, move in server.inputs:
@@ -250,7 +250,7 @@ def test_both_sides_step_with_the_same_move() -> None:
 
 
 def test_what_is_predicted_is_bounded_and_all_of_a_tick_is_kept() -> None:
-    shown: tw.Predicted[str] = tw.Predicted(ticks=10)
+    shown: tw.predict.Predicted[str] = tw.predict.Predicted(ticks=10)
     shown.show(5, "left barrel")
     shown.show(5, "right barrel")
     assert (list(shown), len(shown)) == (["left barrel", "right barrel"], 2)
@@ -287,11 +287,13 @@ def test_what_is_predicted_is_bounded_and_all_of_a_tick_is_kept() -> None:
 )
 def test_predictions_say_what_is_wrong_with_them(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises((TypeError, ValueError), match=sentence):
-        tw.Prediction(lambda state, _move: state, **settings)
+        tw.predict.Prediction(lambda state, _move: state, **settings)
 
 
 def test_a_prediction_without_a_state_takes_no_ghost_for_one() -> None:
-    body: tw.Prediction[Any, Any] = tw.Prediction(lambda state, _move: state, tolerance={"x": 0.1})
+    body: tw.predict.Prediction[Any, Any] = tw.predict.Prediction(
+        lambda state, _move: state, tolerance={"x": 0.1}
+    )
     with pytest.raises(TypeError, match="state must be one of the game's own, and Tank is a ghost"):
         body.correct(1, Tank())
     body.correct(1, Body(3.0))

@@ -18,12 +18,14 @@ import pytest
 import tickwire as tw
 from conftest import Chat, make_protocol
 from textual.widgets import DataTable, Static
-from tickwire import cli
-from tickwire.live import StatsPort, Watcher, WatchError, table
-from tickwire.live.app import TopApp
-from tickwire.live.keys import read_key
-from tickwire.live.messages import PROTOCOL, Count, Queue, Row, Summary
-from tickwire.live.watcher import History
+from tickwire import _cli as cli
+from tickwire.errors import WatchError
+from tickwire.live import StatsPort, Watcher
+from tickwire.live import _table as table
+from tickwire.live._app import TopApp
+from tickwire.live._keys import read_key
+from tickwire.live._messages import PROTOCOL, Count, Queue, Row, Summary
+from tickwire.live._watcher import History
 
 PATIENCE = 20
 """The maximum of seconds that tests over sockets wait; they end as soon as they can."""
@@ -35,7 +37,7 @@ class Game:
     def __init__(self, key_file: Path, clients: int, **settings: int) -> None:
         self.now = 0.0
         self.protocol = make_protocol()
-        self.network = tw.SimulatedNetwork(seed=1, conditions=tw.Conditions(latency=0.02, loss=0.02))
+        self.network = tw.testing.SimulatedNetwork(seed=1, conditions=tw.Conditions(latency=0.02, loss=0.02))
         self.server = tw.Server("127.0.0.1:40000", self.protocol, network=self.network, max_clients=2000)
         self.clients = [
             tw.Client.connect(
@@ -156,7 +158,7 @@ def test_nothing_is_asked_of_the_server_while_nobody_watches(
     def asked(*_: object) -> None:
         raise AssertionError("it was asked")
 
-    monkeypatch.setattr("tickwire.live.port._row", asked)
+    monkeypatch.setattr("tickwire.live._port._row", asked)
     monkeypatch.setattr(StatsPort, "_summary", asked)
     for _ in range(100):
         playing.tick()
@@ -176,7 +178,7 @@ def test_the_wrong_key_sees_nothing_and_there_are_only_so_many_watchers(
 ) -> None:
     with game(tmp_path, watchers=1) as (playing, watcher):
         playing.until(watcher, 3)
-        monkeypatch.setattr("tickwire.live.watcher.TIMEOUT", 0.3)
+        monkeypatch.setattr("tickwire.live._watcher.TIMEOUT", 0.3)
         for key, complaint in (
             (tw.generate_key(), "no answer from .*: is a StatsPort open there .* is the key file the same?"),
             (read_key(tmp_path / "stats.key"), "has as many watchers as it takes"),
@@ -336,7 +338,7 @@ def test_what_is_wrong_is_said_in_a_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tickwire.live.watcher.TIMEOUT", 0.2)
+    monkeypatch.setattr("tickwire.live._watcher.TIMEOUT", 0.2)
     Path("good").write_text("ab" * 32)
     Path("wrong").write_text("hello")
     assert cli.main(["top", *arguments]) == 1
@@ -349,7 +351,7 @@ def test_what_is_wrong_is_said_in_a_sentence(
 def test_without_textual_the_error_says_what_to_install_and_once_works(tmp_path: Path) -> None:
     (tmp_path / "good").write_text("ab" * 32)
     script = (
-        "import sys; sys.modules['textual'] = None\nfrom tickwire import cli\n"
+        "import sys; sys.modules['textual'] = None\nfrom tickwire import _cli as cli\n"
         "sys.exit(cli.main(['top', '127.0.0.1:1', '--key-file', 'good']))"
     )
     done = subprocess.run(

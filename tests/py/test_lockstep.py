@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 import pytest
 import tickwire as tw
-from tickwire.cli import main
-from tickwire.lockstep import Desync, DesyncReport, Dropped, Excluded, PaceChanged, Turn
+from tickwire._cli import main
+from tickwire.lockstep import DesyncReport, Diverged, Dropped, Excluded, PaceChanged, Turn
 
 
 @tw.message
@@ -74,24 +74,24 @@ class Match:
     def __init__(
         self, count: int = 4, loss: float = 0.03, folder: Path | None = None, **settings: Any
     ) -> None:
-        self.network = tw.SimulatedNetwork(
+        self.network = tw.testing.SimulatedNetwork(
             conditions=tw.Conditions(latency=0.05, jitter=0.01, loss=loss), seed=3
         )
         protocol = tw.Protocol(7, [Cheer], peers=True)
         self.peers = [
-            tw.Peer.host(protocol, name="p0", players=count, bind="10.0.0.1:7", network=self.network)
+            tw.peers.Peer.host(protocol, name="p0", players=count, bind="10.0.0.1:7", network=self.network)
         ]
         for i in range(1, count):
             self.peers.append(
-                tw.Peer.join(
+                tw.peers.Peer.join(
                     "10.0.0.1:7", protocol, name=f"p{i}", bind=f"10.0.0.{i + 1}:7", network=self.network
                 )
             )
         self.games: dict[int, Game] = {}
-        self.locksteps: dict[int, tw.Lockstep] = {}
+        self.locksteps: dict[int, tw.lockstep.Lockstep] = {}
         self.crcs: dict[int, dict[int, int]] = {i: {} for i in range(count)}
         self.events: dict[int, list[Any]] = {i: [] for i in range(count)}
-        self.luck = tw.Random(5)
+        self.luck = tw.lockstep.Random(5)
         self.settings = settings
         self.folder = folder
         self.commanding = True
@@ -112,10 +112,10 @@ class Match:
     def tick(self, i: int, peer: Any) -> None:
         with peer.tick() as inbox:
             for event in inbox.events:
-                if isinstance(event, tw.Started):
+                if isinstance(event, tw.peers.Started):
                     game = self.games[i] = Game()
                     record = None if self.folder is None else self.folder / f"{i}.twrec"
-                    self.locksteps[i] = tw.Lockstep(
+                    self.locksteps[i] = tw.lockstep.Lockstep(
                         peer,
                         event,
                         COMMANDS,
@@ -189,7 +189,7 @@ def test_a_changed_value_is_reported_by_name_and_healed() -> None:
     match.games[1].units[6].luck ^= 1
     changed = match.locksteps[1].turn
     match.run(4)
-    (desync,) = (event for event in match.events[0] if isinstance(event, Desync))
+    (desync,) = (event for event in match.events[0] if isinstance(event, Diverged))
     assert (desync.turn, desync.right, desync.odd) == (changed + 1, {0, 2}, {1})
     (report,) = (event for event in match.events[0] if isinstance(event, DesyncReport))
     (difference,) = report.differences
@@ -208,7 +208,7 @@ def test_a_changed_value_is_reported_by_name_and_healed() -> None:
     for events in match.events.values():
         events.clear()
     match.run(5)
-    assert not any(isinstance(event, Desync) for events in match.events.values() for event in events)
+    assert not any(isinstance(event, Diverged) for events in match.events.values() for event in events)
     assert match.games[1].save() in (match.games[0].save(), match.games[2].save())
 
 
@@ -271,7 +271,7 @@ def test_a_recording_plays_again_from_any_snapshot(tmp_path: Path) -> None:
     match.run(20)
     for lockstep in match.locksteps.values():
         lockstep.close()
-    first, second = (tw.Recording.read(tmp_path / f"{i}.twrec") for i in range(2))
+    first, second = (tw.lockstep.Recording.read(tmp_path / f"{i}.twrec") for i in range(2))
     assert first.players == {0: "p0", 1: "p1"}
     assert (first.seed, first.about, first.damage) == (99, b"map 3", None)
     assert first.seconds == pytest.approx(len(first) * 0.099, rel=0.5)
@@ -289,7 +289,7 @@ def test_a_recording_plays_again_from_any_snapshot(tmp_path: Path) -> None:
         assert game.save() == match.games[0].save()
     found = first.first_difference(second)
     assert found is None or found.what == "end"
-    with pytest.raises(tw.RecordingError, match="commands must be the classes"):
+    with pytest.raises(tw.errors.RecordingError, match="commands must be the classes"):
         list(first.turns([Move]))
 
 
@@ -301,7 +301,7 @@ def test_what_differs_between_recordings_is_named(tmp_path: Path) -> None:
     match.run(3)
     for lockstep in match.locksteps.values():
         lockstep.close()
-    first, second = (tw.Recording.read(tmp_path / f"{i}.twrec") for i in range(2))
+    first, second = (tw.lockstep.Recording.read(tmp_path / f"{i}.twrec") for i in range(2))
     found = first.first_difference(second)
     assert found is not None
     assert (found.turn, found.what) == (changed, "world")
@@ -336,27 +336,27 @@ def test_recordings_that_are_cut_or_changed_are_refused_by_name(tmp_path: Path) 
     for lockstep in match.locksteps.values():
         lockstep.close()
     data = (tmp_path / "0.twrec").read_bytes()
-    with pytest.raises(tw.RecordingError, match="truncated: the record at byte"):
-        tw.Recording.from_bytes(data[:-3])
-    partial = tw.Recording.from_bytes(data[:-3], damaged=True)
-    assert len(partial) == len(tw.Recording.from_bytes(data)) - 1
+    with pytest.raises(tw.errors.RecordingError, match="truncated: the record at byte"):
+        tw.lockstep.Recording.from_bytes(data[:-3])
+    partial = tw.lockstep.Recording.from_bytes(data[:-3], damaged=True)
+    assert len(partial) == len(tw.lockstep.Recording.from_bytes(data)) - 1
     assert partial.damage is not None
     changed = bytearray(data)
     changed[len(data) // 2] ^= 4
-    with pytest.raises(tw.RecordingError, match="damaged|truncated|forged"):
-        tw.Recording.from_bytes(bytes(changed))
-    with pytest.raises(tw.RecordingError, match="not a recording"):
-        tw.Recording.from_bytes(b"GIF89a")
-    with pytest.raises(tw.RecordingError, match="without settings"):
-        tw.Recording.from_bytes(data[:6])
+    with pytest.raises(tw.errors.RecordingError, match="damaged|truncated|forged"):
+        tw.lockstep.Recording.from_bytes(bytes(changed))
+    with pytest.raises(tw.errors.RecordingError, match="not a recording"):
+        tw.lockstep.Recording.from_bytes(b"GIF89a")
+    with pytest.raises(tw.errors.RecordingError, match="without settings"):
+        tw.lockstep.Recording.from_bytes(data[:6])
 
 
 def test_random_is_the_same_everywhere() -> None:
-    random = tw.Random(42)
+    random = tw.lockstep.Random(42)
     assert [random.bits() for _ in range(2)] == [1546998764402558742, 6990951692964543102]
     state = random.state
     drawn = [random.below(6) for _ in range(5)] + [random.between(-3, 3), random.unit()]
-    again = tw.Random.from_state(state)
+    again = tw.lockstep.Random.from_state(state)
     assert drawn == [again.below(6) for _ in range(5)] + [again.between(-3, 3), again.unit()]
     random.state = state
     copy = random.copy()
@@ -366,35 +366,35 @@ def test_random_is_the_same_everywhere() -> None:
     assert sorted(items) == list(range(10))
     assert items != list(range(10))
     assert random.choice("x") == "x"
-    assert eval(repr(random), {"Random": tw.Random}).bits() == random.bits()
+    assert eval(repr(random), {"Random": tw.lockstep.Random}).bits() == random.bits()
 
 
 def test_random_fills_arrays() -> None:
     dice = np.zeros(6000, np.uint8)
-    tw.Random(1).fill(dice, 6)
+    tw.lockstep.Random(1).fill(dice, 6)
     assert np.bincount(dice, minlength=6).min() > 850
     assert dice.max() == 5
-    one = tw.Random(1)
+    one = tw.lockstep.Random(1)
     assert dice[:4].tolist() == [one.below(6) for _ in range(4)]
     floats = np.zeros((10, 3))
-    tw.Random(2).fill(floats)
-    two = tw.Random(2)
+    tw.lockstep.Random(2).fill(floats)
+    two = tw.lockstep.Random(2)
     assert floats.ravel().tolist() == [two.unit() for _ in range(30)]
     signed = np.zeros(100, np.int16)
-    tw.Random(3).fill(signed)
+    tw.lockstep.Random(3).fill(signed)
     assert signed.min() < 0 < signed.max()
 
 
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda: tw.Random(-1), "seed must be 0 to"),
-        (lambda: tw.Random(1).below(0), "bound must be 1 to"),
-        (lambda: tw.Random(1).between(3, 2), "high must be 3 to"),
-        (lambda: tw.Random(1).bits(65), "count must be 1 to 64"),
-        (lambda: tw.Random.from_state(b"short"), "state must be the 32 bytes"),
-        (lambda: tw.Random(1).fill(np.zeros(3, np.uint8), 257), "bound must be 1 to 256"),
-        (lambda: tw.Random(1).fill(np.zeros(3), 2), "bound must be left out"),
+        (lambda: tw.lockstep.Random(-1), "seed must be 0 to"),
+        (lambda: tw.lockstep.Random(1).below(0), "bound must be 1 to"),
+        (lambda: tw.lockstep.Random(1).between(3, 2), "high must be 3 to"),
+        (lambda: tw.lockstep.Random(1).bits(65), "count must be 1 to 64"),
+        (lambda: tw.lockstep.Random.from_state(b"short"), "state must be the 32 bytes"),
+        (lambda: tw.lockstep.Random(1).fill(np.zeros(3, np.uint8), 257), "bound must be 1 to 256"),
+        (lambda: tw.lockstep.Random(1).fill(np.zeros(3), 2), "bound must be left out"),
     ],
 )
 def test_mistakes_with_random_are_named(call: Any, error: str) -> None:
@@ -422,5 +422,5 @@ def test_mistakes_are_named() -> None:
         lockstep.set_speed(5)
     with pytest.raises(ValueError, match="state must be of a turn"):
         lockstep.load_state(struct.pack("<i", 10_000) + bytes(32))
-    with pytest.raises(tw.UnregisteredMessageError):
+    with pytest.raises(tw.errors.UnregisteredMessageError):
         lockstep.command(object())

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import numpy as np
 import pytest
 import tickwire as tw
-from tickwire.lockstep import Desync, DesyncReport, Healed, Joined, JoinRefused, Turn
-from tickwire.lockstep.reports import Objects
-from tickwire.lockstep.worlds import LABEL, Worlds
+from tickwire.lockstep import DesyncReport, Diverged, Healed, Joined, JoinRefused, Turn
+from tickwire.lockstep._reports import Objects
+from tickwire.lockstep._worlds import LABEL, Worlds
 
 
 @tw.message
@@ -72,18 +72,18 @@ class Match:
         self, count: int, places: int, *, folder: Path | None = None, ballast: int = 0, **settings: Any
     ):
         conditions = tw.Conditions(latency=0.08, jitter=0.02, loss=0.05)
-        self.network = tw.SimulatedNetwork(conditions=conditions, seed=3)
+        self.network = tw.testing.SimulatedNetwork(conditions=conditions, seed=3)
         chunks = [] if settings.pop("without_chunks", False) else [tw.chunks()]
         self.protocol = tw.Protocol(7, [Move], channels=[tw.reliable_ordered(), *chunks], peers=True)
         self.settings, self.folder, self.ballast = settings, folder, ballast
         self.peers: list[Any] = []
         self.games: dict[int, Game] = {}
-        self.locksteps: dict[int, tw.Lockstep] = {}
+        self.locksteps: dict[int, tw.lockstep.Lockstep] = {}
         self.crcs: dict[int, dict[int, int]] = {}
         self.events: dict[int, list[Any]] = {}
-        self.started: list[tw.Started] = []
-        self.luck = tw.Random(5)
-        host = tw.Peer.host(
+        self.started: list[tw.peers.Started] = []
+        self.luck = tw.lockstep.Random(5)
+        host = tw.peers.Peer.host(
             self.protocol,
             name="p0",
             players=places,
@@ -108,7 +108,9 @@ class Match:
     def join(self, contact: str = "10.0.0.1:7") -> int:
         i = len(self.peers)
         bind = f"10.0.0.{i + 1}:7"
-        return self.add(tw.Peer.join(contact, self.protocol, name=f"p{i}", bind=bind, network=self.network))
+        return self.add(
+            tw.peers.Peer.join(contact, self.protocol, name=f"p{i}", bind=bind, network=self.network)
+        )
 
     def run(self, seconds: float) -> None:
         for _ in range(round(seconds * 60)):
@@ -121,7 +123,7 @@ class Match:
         with peer.tick() as inbox:
             assert not inbox.chunks
             for event in inbox.events:
-                if isinstance(event, tw.Started):
+                if isinstance(event, tw.peers.Started):
                     self.started.append(event)
                     game = self.games[i] = Game(list(event.players), self.ballast)
                     hooks: Any = {"save": game.save, "load": game.load}
@@ -130,7 +132,7 @@ class Match:
                     if self.folder is not None:
                         hooks["record"] = self.folder / f"{i}.twrec"
                     settings = {key: it for key, it in self.settings.items() if key != "with_arrays"}
-                    self.locksteps[i] = tw.Lockstep(
+                    self.locksteps[i] = tw.lockstep.Lockstep(
                         peer, event, COMMANDS, objects=FIELDS, **(hooks | settings)
                     )
             if i not in self.locksteps:
@@ -170,7 +172,7 @@ def test_a_newcomer_joins_a_running_game_and_its_recording_plays(tmp_path: Path)
     for each in match.locksteps.values():
         each.close()
     # A whole recording and the newcomer's play to the same world.
-    whole, part = (tw.Recording.read(tmp_path / f"{i}.twrec") for i in (0, new))
+    whole, part = (tw.lockstep.Recording.read(tmp_path / f"{i}.twrec") for i in (0, new))
     assert whole.start is None
     assert part.start is not None
     for recording in (whole, part):
@@ -196,7 +198,7 @@ def test_worlds_that_nobody_asked_for_take_no_others_place() -> None:
             return (5, 0) if data == b"asked" else None
 
     core: Any = Core()
-    worlds = Worlds(core, core, tw.Random(1), None, lambda _: None)
+    worlds = Worlds(core, core, tw.lockstep.Random(1), None, lambda _: None)
     taken = worlds.take()
     assert taken is not None
     assert taken[0] == 5
@@ -206,13 +208,13 @@ def test_a_file_of_the_games_that_is_offered_as_a_world_stays(tmp_path: Path) ->
     match = Match(2, 3)
     match.run(1)
     bind = "10.0.0.3:7"
-    peer = tw.Peer.join(
+    peer = tw.peers.Peer.join(
         "10.0.0.1:7", match.protocol, name="p2", bind=bind, network=match.network, chunk_directory=tmp_path
     )
     new = match.add(peer)
     match.run(3)
     (to,) = [player for player in match.peers[1].players if player.number == 2]
-    map_of_the_game = tw.Chunk(b"a map" * 1000)
+    map_of_the_game = tw.transfer.Chunk(b"a map" * 1000)
     # Received once as what it is; then somebody offers the same bytes as a world.
     transfer = match.peers[1].send_chunk(to, map_of_the_game, label="map")
     for _ in range(120):
@@ -243,7 +245,7 @@ def test_a_world_waits_until_the_game_knows_to_whom_it_goes() -> None:
     class Stranger:
         time, players = 1.0, ()
 
-    worlds: Any = Worlds(Stranger(), Core(), tw.Random(1), lambda: b"", None)  # type: ignore[arg-type]
+    worlds: Any = Worlds(Stranger(), Core(), tw.lockstep.Random(1), lambda: b"", None)  # type: ignore[arg-type]
     worlds.serve()
     assert heads == []
 
@@ -299,7 +301,7 @@ def test_whoever_is_outvoted_is_healed() -> None:
     match.games[1].units[2].luck ^= 1
     match.run(8)
     for i in range(3):
-        assert [type(it) for it in match.events[i] if isinstance(it, Desync | Healed)] == [Desync, Healed]
+        assert [type(it) for it in match.events[i] if isinstance(it, Diverged | Healed)] == [Diverged, Healed]
     for crcs in match.crcs.values():
         crcs.clear()
     match.run(4)
@@ -397,8 +399,8 @@ def test_a_withheld_copy_names_who_withholds_it() -> None:
 def test_mistakes_with_joining_and_healing_are_named() -> None:
     match = Match(2, 3)
 
-    def make(**settings: Any) -> tw.Lockstep:
-        return tw.Lockstep(match.peers[0], match.started[0], COMMANDS, **settings)
+    def make(**settings: Any) -> tw.lockstep.Lockstep:
+        return tw.lockstep.Lockstep(match.peers[0], match.started[0], COMMANDS, **settings)
 
     for settings, error in (
         ({"heal": True}, "heal must be False if save or load isn't given, not True"),
@@ -435,15 +437,15 @@ def test_what_arrays_gives_is_named_when_it_is_no_array(given: Any, error: str) 
 
 @pytest.mark.parametrize("name", ["heal", "joining"])
 def test_a_world_needs_a_channel_of_chunks(name: str) -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     protocol = tw.Protocol(3, [Move], peers=True)
-    peer = tw.Peer.host(protocol, bind="10.0.0.1:7", network=network)
+    peer = tw.peers.Peer.host(protocol, bind="10.0.0.1:7", network=network)
     started = None
     assert peer.start(countdown=0)
     while started is None:
         network.advance(1 / 60)
         with peer.tick() as inbox:
-            started = next((event for event in inbox.events if isinstance(event, tw.Started)), None)
+            started = next((event for event in inbox.events if isinstance(event, tw.peers.Started)), None)
     settings: Any = {name: True, "save": bytes, "load": print}
     with pytest.raises(ValueError, match=f"{name} must be False if the protocol has no channel of chunks"):
-        tw.Lockstep(peer, started, COMMANDS, **settings)
+        tw.lockstep.Lockstep(peer, started, COMMANDS, **settings)

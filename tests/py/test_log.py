@@ -67,16 +67,16 @@ def test_connections_are_told_with_the_reason_they_ended(
 
 
 def test_a_protocol_violation_is_told_with_what_it_was(caplog: pytest.LogCaptureFixture) -> None:
-    class Strict(tw.Message):
+    class Strict(tw.messages.Message):
         n: int = 0
 
-        def serialize(self, stream: tw.Stream) -> None:
+        def serialize(self, stream: tw.messages.Stream) -> None:
             self.n = stream.ranged(self.n, 0, 1)
 
     # The same messages as far as the protocols' hashes know.
     lenient = type("Strict", (Odd,), {})
     server_side, client_side = make_protocol(messages=[Strict]), make_protocol(messages=[lenient])
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", server_side, network=network)
     client = tw.Client.connect("10.0.0.1:5", client_side, network=network)
     run(network, server, client, seconds=0.5)
@@ -96,7 +96,7 @@ def test_a_protocol_violation_is_told_with_what_it_was(caplog: pytest.LogCapture
 def test_a_flood_is_one_line_a_second_with_its_reasons(
     protocol: tw.Protocol, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with tw.Server("127.0.0.1:0", protocol) as server, tw.Socket("127.0.0.1:0") as stranger:
+    with tw.Server("127.0.0.1:0", protocol) as server, tw.articles.Socket("127.0.0.1:0") as stranger:
         for _ in range(30):
             stranger.send_many([(server.address, b"\x00junk")] * 40 + [(server.address, b"")] * 10)
             server.pump()
@@ -115,7 +115,7 @@ def test_a_flood_is_one_line_a_second_with_its_reasons(
 def test_lines_add_up_to_the_counters_and_come_at_most_once_a_second(
     protocol: tw.Protocol, caplog: pytest.LogCaptureFixture
 ) -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network, key=bytes(32))
     # Whose key is another's: each request is dropped.
     clients = [tw.Client.connect("10.0.0.1:5", protocol, network=network) for _ in range(5)]
@@ -221,7 +221,7 @@ def test_a_handler_may_use_the_endpoint(protocol: tw.Protocol) -> None:
 
 
 def test_an_interrupt_within_the_logger_reaches_the_game(protocol: tw.Protocol) -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network)
     client = tw.Client.connect("10.0.0.1:5", protocol, network=network)
 
@@ -245,7 +245,7 @@ import tickwire as tw
 {first}
 server = tw.Server("127.0.0.1:0", tw.Protocol(1, [tw.message(type("M", (), {{}}))]))
 start = time.monotonic()
-with tw.Socket("127.0.0.1:0") as stranger:
+with tw.articles.Socket("127.0.0.1:0") as stranger:
     for _ in tw.ticks(60, duration=2.5):
         stranger.send(server.address, b"\\0junk")
         server.pump()

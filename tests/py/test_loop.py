@@ -137,7 +137,7 @@ def test_a_loop_that_was_left_and_is_kept_swallows_no_interrupt(
     loop = tw.loop(server, FAST)
     for _ in loop:
         break
-    monkeypatch.setattr(sys.modules["tickwire.loop"], "MAX_WAIT", -1)
+    monkeypatch.setattr(sys.modules["tickwire._loop"], "MAX_WAIT", -1)
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0)
@@ -218,7 +218,7 @@ def test_health_is_told_while_it_ticks_and_when_it_hangs(
     protocol: tw.Protocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port = free_port()
-    monkeypatch.setattr("tickwire.health.SILENCE", 0.2)
+    monkeypatch.setattr("tickwire._health.SILENCE", 0.2)
     hung = ""
     for ticks, _ in enumerate(tw.loop(tw.Server("127.0.0.1:0", protocol), FAST, health=port)):
         answer = ask(port)
@@ -238,7 +238,7 @@ def test_health_is_told_while_it_ticks_and_when_it_hangs(
 def test_health_answers_one_who_says_nothing_only_so_long(
     protocol: tw.Protocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tickwire.health.TIMEOUT", 0.1)
+    monkeypatch.setattr("tickwire._health.TIMEOUT", 0.1)
     port = free_port()
     for _ in tw.loop(tw.Server("127.0.0.1:0", protocol), FAST, health=f"127.0.0.1:{port}"):
         with socket.create_connection(("127.0.0.1", port)):

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import pytest
 import tickwire as tw
-from tickwire import cli
+from tickwire import _cli as cli
 
 KEY = bytes(range(32))
 SERVER = "198.51.100.1:3478"
@@ -31,16 +31,16 @@ class Internet:
 
     def __init__(self, *, seed: int = 1, loss: float = 0.0) -> None:
         conditions = tw.Conditions(latency=0.03, jitter=0.005, loss=loss)
-        self.network = tw.SimulatedNetwork(conditions=conditions, seed=seed)
-        self.server = tw.RendezvousServer(SERVER, relay=RELAY, relay_key=KEY, network=self.network)
-        self.relay = tw.Relay(RELAY, key=KEY, network=self.network)
-        self.peers: list[tw.Peer[Chat]] = []
-        self.texts: dict[tw.Peer[Chat], list[str]] = {}
+        self.network = tw.testing.SimulatedNetwork(conditions=conditions, seed=seed)
+        self.server = tw.peers.RendezvousServer(SERVER, relay=RELAY, relay_key=KEY, network=self.network)
+        self.relay = tw.peers.Relay(RELAY, key=KEY, network=self.network)
+        self.peers: list[tw.peers.Peer[Chat]] = []
+        self.texts: dict[tw.peers.Peer[Chat], list[str]] = {}
         self.paths: list[tuple[str, str | None]] = []
         """The players that each peer heard of, and how it reaches them."""
 
     @staticmethod
-    def way(peer: tw.Peer[Chat], player: tw.Player) -> str | None:
+    def way(peer: tw.peers.Peer[Chat], player: tw.peers.Player) -> str | None:
         path = peer.path(player)
         return None if path is None else path.kind
 
@@ -51,8 +51,8 @@ class Internet:
         self.network.add_nat(f"203.0.113.{number}", [f"10.0.{number}.2"], kind=kind)
         return f"10.0.{number}.2:5000"
 
-    def host(self, kind: str | None, **settings: object) -> tw.Peer[Chat]:
-        peer = tw.Peer.host(
+    def host(self, kind: str | None, **settings: object) -> tw.peers.Peer[Chat]:
+        peer = tw.peers.Peer.host(
             PROTOCOL,
             name="ann",
             bind=self.place(kind),
@@ -62,11 +62,13 @@ class Internet:
         )
         return self.add(peer)
 
-    def join(self, kind: str | None, code: str) -> tw.Peer[Chat]:
+    def join(self, kind: str | None, code: str) -> tw.peers.Peer[Chat]:
         bind = self.place(kind)
-        return self.add(tw.Peer.join(code, PROTOCOL, bind=bind, network=self.network, rendezvous=SERVER))
+        return self.add(
+            tw.peers.Peer.join(code, PROTOCOL, bind=bind, network=self.network, rendezvous=SERVER)
+        )
 
-    def add(self, peer: tw.Peer[Chat]) -> tw.Peer[Chat]:
+    def add(self, peer: tw.peers.Peer[Chat]) -> tw.peers.Peer[Chat]:
         self.peers.append(peer)
         self.texts[peer] = []
         return peer
@@ -80,11 +82,11 @@ class Internet:
                 if not peer.closed:
                     with peer.tick() as inbox:
                         self.texts[peer] += [message.text for _, message in inbox.messages]
-                        joined = (it for it in inbox.events if isinstance(it, tw.PlayerJoined))
+                        joined = (it for it in inbox.events if isinstance(it, tw.peers.PlayerJoined))
                         self.paths += [(it.player.name, self.way(peer, it.player)) for it in joined]
 
 
-def code_of(peer: tw.Peer[Chat]) -> str:
+def code_of(peer: tw.peers.Peer[Chat]) -> str:
     assert peer.code is not None
     return peer.code
 
@@ -139,21 +141,21 @@ def test_a_wrong_code_ends_in_no_answer() -> None:
     net.host(None)
     stranger = net.join(None, "BCD-FGH")
     net.run(60)
-    assert stranger.ended is tw.LeaveReason.NO_ANSWER
+    assert stranger.ended is tw.peers.LeaveReason.NO_ANSWER
     counters = net.server.counters
     assert counters["unknown_code"] > 0
     assert counters["introduced"] == 0
 
 
 def test_over_loopback_threads_answer() -> None:
-    with tw.RendezvousServer(LOOPBACK) as server:
-        ann = tw.Peer.host(PROTOCOL, bind=LOOPBACK, rendezvous=server.address, title="Ann's game")
+    with tw.peers.RendezvousServer(LOOPBACK) as server:
+        ann = tw.peers.Peer.host(PROTOCOL, bind=LOOPBACK, rendezvous=server.address, title="Ann's game")
         peers = [ann]
         deadline = time.monotonic() + 20
         while len(ann.players) < 2:
             assert time.monotonic() < deadline
             if ann.code is not None and len(peers) == 1:
-                peers.append(tw.Peer.join(ann.code, PROTOCOL, bind=LOOPBACK, rendezvous=server.address))
+                peers.append(tw.peers.Peer.join(ann.code, PROTOCOL, bind=LOOPBACK, rendezvous=server.address))
             for peer in peers:
                 with peer.tick():
                     pass
@@ -167,19 +169,19 @@ def test_over_loopback_threads_answer() -> None:
 
 def test_arguments_are_checked() -> None:
     with pytest.raises(ValueError, match="relay and relay_key must be given together"):
-        tw.RendezvousServer(LOOPBACK, relay=RELAY)
+        tw.peers.RendezvousServer(LOOPBACK, relay=RELAY)
     with pytest.raises(ValueError, match="max_games must be"):
-        tw.RendezvousServer(LOOPBACK, max_games=0)
+        tw.peers.RendezvousServer(LOOPBACK, max_games=0)
     with pytest.raises(ValueError, match="key must be 32 bytes, not 3"):
-        tw.Relay(LOOPBACK, key=b"abc")
+        tw.peers.Relay(LOOPBACK, key=b"abc")
     with pytest.raises(ValueError, match="max_bytes_per_second must be"):
-        tw.Relay(LOOPBACK, key=KEY, max_bytes_per_second=5)
+        tw.peers.Relay(LOOPBACK, key=KEY, max_bytes_per_second=5)
     with pytest.raises(ValueError, match="code must be 6 letters of"):
-        tw.Peer.join("127.0.0.1:5", PROTOCOL, rendezvous=SERVER)
+        tw.peers.Peer.join("127.0.0.1:5", PROTOCOL, rendezvous=SERVER)
     with pytest.raises(ValueError, match="rendezvous must be an address"):
-        tw.Peer.host(PROTOCOL, rendezvous="0.0.0.0:5")
+        tw.peers.Peer.host(PROTOCOL, rendezvous="0.0.0.0:5")
     with pytest.raises(ValueError, match="title must be"):
-        tw.Peer.host(PROTOCOL, title="nobody sees it")
+        tw.peers.Peer.host(PROTOCOL, title="nobody sees it")
 
 
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,7 +204,7 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_numbers_for_prometheus() -> None:
     metrics = pytest.importorskip("tickwire.metrics")
-    with tw.RendezvousServer(LOOPBACK) as server, tw.Relay(LOOPBACK, key=KEY) as relay:
+    with tw.peers.RendezvousServer(LOOPBACK) as server, tw.peers.Relay(LOOPBACK, key=KEY) as relay:
         for service, name in ((server, "tickwire_rendezvous_games"), (relay, "tickwire_relay_channels")):
             families = list(metrics.MeetingCollector(service).collect())
             assert name in {family.name for family in families}

@@ -34,7 +34,9 @@ def first_words() -> bytes:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as place:
         place.bind(("127.0.0.1", 0))
         place.settimeout(0.01)
-        host = tw.Peer.host(PROTOCOL, bind="127.0.0.1:0", rendezvous=f"127.0.0.1:{place.getsockname()[1]}")
+        host = tw.peers.Peer.host(
+            PROTOCOL, bind="127.0.0.1:0", rendezvous=f"127.0.0.1:{place.getsockname()[1]}"
+        )
         while True:
             with host.tick():
                 pass
@@ -46,7 +48,7 @@ def first_words() -> bytes:
             return data
 
 
-def flood(service: tw.RendezvousServer | tw.Relay, datagrams: list[bytes]) -> tuple[int, int]:
+def flood(service: tw.peers.RendezvousServer | tw.peers.Relay, datagrams: list[bytes]) -> tuple[int, int]:
     """Sends datagrams from 20 sources as fast as it goes; gives the bytes sent, and those answered."""
     sent = answered = 0
     to = (service.address.host, service.address.port)
@@ -80,9 +82,11 @@ def test_a_flood_has_smaller_answers_and_leaves_the_memory_flat(kind: str) -> No
     changed = [
         bytes(byte if luck.random() > 0.02 else luck.randrange(256) for byte in register) for _ in range(100)
     ]
-    service: tw.RendezvousServer | tw.Relay
+    service: tw.peers.RendezvousServer | tw.peers.Relay
     service = (
-        tw.RendezvousServer("127.0.0.1:0") if kind == "rendezvous" else tw.Relay("127.0.0.1:0", key=bytes(32))
+        tw.peers.RendezvousServer("127.0.0.1:0")
+        if kind == "rendezvous"
+        else tw.peers.Relay("127.0.0.1:0", key=bytes(32))
     )
     with service:
         flood(service, junk)
@@ -97,8 +101,8 @@ def test_a_flood_has_smaller_answers_and_leaves_the_memory_flat(kind: str) -> No
         # Nobody who doesn't answer a cookie has anything kept.
         assert counters["games" if kind == "rendezvous" else "channels"] == 0
         # And it still does its work.
-        if isinstance(service, tw.RendezvousServer):
-            host = tw.Peer.host(PROTOCOL, bind="127.0.0.1:0", rendezvous=service.address)
+        if isinstance(service, tw.peers.RendezvousServer):
+            host = tw.peers.Peer.host(PROTOCOL, bind="127.0.0.1:0", rendezvous=service.address)
             until = time.monotonic() + 20
             while host.code is None:
                 assert time.monotonic() < until

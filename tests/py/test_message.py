@@ -57,7 +57,7 @@ def test_every_field_has_its_types_natural_default() -> None:
         around: Annotated[int, tw.ranged(-5, 5)]
         ratio: Annotated[float, tw.quantized(2, 3, 0.1)]
         name: Annotated[str, tw.text(8)]
-        wide: Annotated[str, tw.wide_text(8)]
+        wide: Annotated[str, tw.fields.wide_text(8)]
         blob: Annotated[bytes, tw.data(8)]
 
     assert dataclasses.astuple(Defaults()) == (0, 5, -9, 0, 2.0, "", "", b"")
@@ -145,21 +145,21 @@ def test_decorating_the_wrong_thing_is_refused() -> None:
     with pytest.raises(TypeError, match="Both: derive from Message"):
 
         @tw.message
-        class Both(tw.Message):
+        class Both(tw.messages.Message):
             x: u8
 
 
-class Odd(tw.Message):
+class Odd(tw.messages.Message):
     n: int = 0
     extra: int
 
-    def serialize(self, stream: tw.Stream) -> None:
+    def serialize(self, stream: tw.messages.Stream) -> None:
         self.n = stream.ranged(self.n, 0, 1000)
         if stream.flag(self.n > 500):
             self.extra = stream.bits(self.extra, 12)
 
 
-class Free(tw.Message):
+class Free(tw.messages.Message):
     pass
 
 

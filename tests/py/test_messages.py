@@ -81,13 +81,13 @@ class Foreign:
     n: tw.u8
 
 
-class Odd(tw.Message):
+class Odd(tw.messages.Message):
     """With a ``serialize`` of its own."""
 
     max_bytes = 16
     n: int = 0
 
-    def serialize(self, stream: tw.Stream) -> None:
+    def serialize(self, stream: tw.messages.Stream) -> None:
         self.n = stream.bits(self.n, 1)
 
 
@@ -120,7 +120,7 @@ class Scene:
             tw.reliable_ordered("events", send_queue=2, max_message_bytes=64),
             tw.unreliable("state"),
             tw.latest("where", keys=8),
-            tw.payload("raw", max_message_bytes=4),
+            tw.channels.payload("raw", max_message_bytes=4),
         ]
         self.channels = channels
         self.protocol = tw.Protocol(1, [Say, Move, Odd], channels)
@@ -147,7 +147,7 @@ class Scene:
         settings = {"protocol": self.protocol, "network": self.network, **settings}
         return tw.Client.connect("127.0.0.1:40000", **settings)
 
-    def worlds(self, *, strict: bool = False) -> tuple[tw.World, tw.ClientWorld, tw.ClientHandle]:
+    def worlds(self, *, strict: bool = False) -> tuple[tw.world.World, tw.world.ClientWorld, tw.ClientHandle]:
         """The worlds of a server and of its client, in which a Tank lives that is the client's."""
         protocol = tw.Protocol(1, [Say], ghosts=[Tank])
         self.server, self.client, handle = self.pair(protocol, strict=strict)
@@ -264,8 +264,8 @@ def test_messages_are_of_one_form() -> None:
 
 def test_every_error_of_ours_is_in_a_table() -> None:
     raised = {mistake.raised.partition(":")[0] for mistake in EVERY}
-    # ConnectFailedError says the reason of a disconnection; the others are bases.
-    assert set(errors.__all__) - {"ConnectFailedError", "TickwireError", "CallError"} <= raised
+    # The first two say why a connection failed; the others are bases.
+    assert set(errors.__all__) - {"ConnectFailedError", "WatchError", "TickwireError", "CallError"} <= raised
 
 
 def test_no_mistake_is_there_twice() -> None:

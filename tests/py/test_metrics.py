@@ -28,7 +28,7 @@ def scrape(registry: prometheus_client.CollectorRegistry) -> dict[tuple[str, tup
 
 
 def test_a_server_tells_what_it_counted_and_how_its_connections_are(protocol: tw.Protocol) -> None:
-    network = tw.SimulatedNetwork(seed=1, conditions=Conditions(latency=0.05, loss=0.05))
+    network = tw.testing.SimulatedNetwork(seed=1, conditions=Conditions(latency=0.05, loss=0.05))
     server = tw.Server("127.0.0.1:40000", protocol, network=network, max_clients=8)
     registry = prometheus_client.CollectorRegistry()
     registry.register(ServerCollector(server))
@@ -61,7 +61,7 @@ def test_a_server_tells_what_it_counted_and_how_its_connections_are(protocol: tw
 
 
 def test_a_scrape_on_another_thread_and_the_game_do_not_mind_each_other(protocol: tw.Protocol) -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("127.0.0.1:40000", protocol, network=network)
     registry = prometheus_client.CollectorRegistry()
     registry.register(ServerCollector(server, "arena"))

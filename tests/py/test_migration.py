@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 import pytest
 import tickwire as tw
-from tickwire.migration import LABEL, _read_note
-from tickwire.states import BadStateError, pack, unpack
+from tickwire._migration import LABEL, _read_note
+from tickwire._states import BadStateError, pack, unpack
 
 
 @tw.message
@@ -35,11 +35,11 @@ RATE = 60
 class Seat:
     """A player with its game: steps and what was added are the state."""
 
-    def __init__(self, peer: tw.Peer[Any], size: int = 64, **settings: Any) -> None:
+    def __init__(self, peer: tw.peers.Peer[Any], size: int = 64, **settings: Any) -> None:
         self.peer = peer
         self.state = np.zeros(size, np.uint32)
         self.loaded: list[int] = []
-        self.game = tw.Migrating(peer, save=lambda: self.state, load=self.load, **settings)
+        self.game = tw.peers.Migrating(peer, save=lambda: self.state, load=self.load, **settings)
         self.events: list[Any] = []
         self.heard: list[tuple[int, Any]] = []
         self.acted: list[float] = []
@@ -76,10 +76,10 @@ class Table:
     def __init__(
         self, count: int, seed: int = 1, timeout: int = 2, conditions: tw.Conditions = BAD, **settings: Any
     ) -> None:
-        self.network = tw.SimulatedNetwork(conditions=conditions, seed=seed)
+        self.network = tw.testing.SimulatedNetwork(conditions=conditions, seed=seed)
         self.timeout, self.settings = timeout, settings
         self.seats: list[Seat] = []
-        peer = tw.Peer.host(
+        peer = tw.peers.Peer.host(
             PROTOCOL, name="0", players=8, bind="10.0.0.1:7", network=self.network, timeout=timeout
         )
         self.seats.append(Seat(peer, **settings))
@@ -95,7 +95,7 @@ class Table:
     def join(self, contact: int = 1) -> Seat:
         number = len(self.seats)
         bind = f"10.0.0.{number + 1}:7"
-        peer = tw.Peer.join(
+        peer = tw.peers.Peer.join(
             f"10.0.0.{contact}:7",
             PROTOCOL,
             name=str(number),
@@ -125,7 +125,7 @@ class Table:
 def check_went_on(table: Table, gone: Seat, at: float, steps: int, within: float) -> tuple[float, float]:
     """Of a host that was gone after so many steps: when the game went on, with how old a state."""
     left = [seat for seat in table.seats if seat is not gone and not seat.peer.closed]
-    changes = [seat.of(tw.HostChanged) for seat in left]
+    changes = [seat.of(tw.peers.HostChanged) for seat in left]
     assert [len(each) for each in changes] == [1] * len(left), "one event each"
     hosts = {change.host.number for each in changes for change in each}
     assert len(hosts) == 1
@@ -137,7 +137,9 @@ def check_went_on(table: Table, gone: Seat, at: float, steps: int, within: float
     ages = [change.age for each in changes for change in each]
     assert all(age is not None for age in ages)
     # All say the same age, but for when each learns of it, and what the way takes.
-    heard = [next(now for now, what in seat.events if isinstance(what, tw.HostChanged)) for seat in left]
+    heard = [
+        next(now for now, what in seat.events if isinstance(what, tw.peers.HostChanged)) for seat in left
+    ]
     saved = [now - age for now, age in zip(heard, ages, strict=True)]
     assert max(saved) - min(saved) < 0.25
     assert len(host.loaded) == 1
@@ -162,7 +164,7 @@ def test_the_game_goes_on_whenever_the_host_dies(step: int) -> None:
     acted = len(old.acted)
     table.run(3)
     assert len(old.acted) == acted
-    assert old.of(tw.GameEnded)
+    assert old.of(tw.peers.GameEnded)
     assert begun > 0
 
 
@@ -205,7 +207,7 @@ def test_two_hosts_never_both_act(cut: str, seed: int) -> None:
     assert len(others) == (cut != "with another")
     if others:
         assert not old.game.is_host
-        assert old.of(tw.GameEnded)
+        assert old.of(tw.peers.GameEnded)
         assert max(old.acted) < min(at for at in others[0].acted if at > now)
     else:
         # Half of them with the player of the lowest number.
@@ -231,7 +233,7 @@ def test_who_comes_back_is_a_member() -> None:
     assert back.game.host is not None
     assert back.game.host.name == "1"
     assert not back.game.is_host
-    assert not back.of(tw.HostChanged)
+    assert not back.of(tw.peers.HostChanged)
     assert back.heard
     # And may be the host again.
     table.seats[1].peer.close()
@@ -256,11 +258,11 @@ def test_all_that_was_sent_is_in_the_state_or_reported_lost() -> None:
         (host,) = (seat for seat in table.seats[1:] if seat.game.is_host)
         total = str(int(host.state[1]))
         for number, seat in enumerate(table.seats[1:], 1):
-            (change,) = seat.of(tw.HostChanged)
+            (change,) = seat.of(tw.peers.HostChanged)
             assert {what.number for what in change.lost} <= {10**number}
             assert change.lost, "some were on their way"
         counted = sum(
-            10**number * (sent[seat] - len(seat.of(tw.HostChanged)[0].lost))
+            10**number * (sent[seat] - len(seat.of(tw.peers.HostChanged)[0].lost))
             for number, seat in enumerate(table.seats[1:], 1)
         )
         own = int(total) - counted
@@ -302,7 +304,7 @@ def test_a_forged_newer_state_is_refused() -> None:
     table.run(2)
     forger = table.seats[3]
     forged = pack(np.full(64, 7, np.uint32), {})
-    digest = tw.Chunk(forged).hash
+    digest = tw.transfer.Chunk(forged).hash
     table.seats[0].peer.close()
     say = forger.game._core.say
 
@@ -342,7 +344,7 @@ class Later:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.core, name)
 
-    def epoch(self, peer: tw.Peer[Any]) -> int:
+    def epoch(self, peer: tw.peers.Peer[Any]) -> int:
         return int(self.core.epoch(peer)) + self.more
 
 
@@ -357,7 +359,7 @@ def test_a_host_that_is_voted_for_once_more_goes_on(died: bool) -> None:
     assert host.game.is_host
     for seat in table.seats:
         seat.game._core = Later(seat.game._core)  # type: ignore[assignment]
-    changes = [len(seat.of(tw.HostChanged)) for seat in table.seats]
+    changes = [len(seat.of(tw.peers.HostChanged)) for seat in table.seats]
     others[0].sends = 3
     loaded, steps = list(host.loaded), int(host.state[0])
     for seat in table.seats:
@@ -367,7 +369,7 @@ def test_a_host_that_is_voted_for_once_more_goes_on(died: bool) -> None:
     table.run(1)
     assert host.loaded == loaded
     assert int(host.state[0]) == steps + round((1 + 0.1 * len(table.seats)) * RATE)
-    assert [len(seat.of(tw.HostChanged)) for seat in table.seats] == changes
+    assert [len(seat.of(tw.peers.HostChanged)) for seat in table.seats] == changes
     for seat in others:
         assert seat.game.host is not None
         assert host.peer.me is not None
@@ -438,10 +440,10 @@ def test_large_states_take_their_share_and_no_more() -> None:
 
 
 def test_a_state_above_the_bound_is_the_callers_mistake() -> None:
-    network = tw.SimulatedNetwork()
-    peer = tw.Peer.host(PROTOCOL, network=network, bind="10.0.0.1:7", timeout=2)
+    network = tw.testing.SimulatedNetwork()
+    peer = tw.peers.Peer.host(PROTOCOL, network=network, bind="10.0.0.1:7", timeout=2)
     seats = [Seat(peer, max_bytes=100)]
-    joiner = tw.Peer.join("10.0.0.1:7", PROTOCOL, network=network, bind="10.0.0.2:7", timeout=2)
+    joiner = tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, network=network, bind="10.0.0.2:7", timeout=2)
     seats.append(Seat(joiner, max_bytes=100))
 
     def play() -> None:
@@ -476,20 +478,20 @@ def test_what_save_and_load_raise_comes_out_and_loses_nothing() -> None:
             successor.game._load = working
     assert failures == 1
     assert successor.game.is_host, "with the state before"
-    assert len(successor.of(tw.PlayerLeft)) == 1
-    assert len(member.of(tw.HostChanged)) == 1
+    assert len(successor.of(tw.peers.PlayerLeft)) == 1
+    assert len(member.of(tw.peers.HostChanged)) == 1
 
 
 def test_other_settings_on_the_other_side_are_refused() -> None:
-    network = tw.SimulatedNetwork()
-    peer = tw.Peer.host(PROTOCOL, network=network, bind="10.0.0.1:7", timeout=2)
-    joiner = tw.Peer.join("10.0.0.1:7", PROTOCOL, network=network, bind="10.0.0.2:7", timeout=3)
+    network = tw.testing.SimulatedNetwork()
+    peer = tw.peers.Peer.host(PROTOCOL, network=network, bind="10.0.0.1:7", timeout=2)
+    joiner = tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, network=network, bind="10.0.0.2:7", timeout=3)
     seats = [Seat(peer), Seat(joiner)]
     for _ in range(240):
         network.advance(1 / 60)
         for seat in seats:
             seat.tick(network.now)
-    assert [event.reason for event in seats[0].of(tw.PlayerLeft)] == [tw.LeaveReason.VIOLATION]
+    assert [event.reason for event in seats[0].of(tw.peers.PlayerLeft)] == [tw.peers.LeaveReason.VIOLATION]
 
 
 def test_states_of_all_kinds_come_back() -> None:
@@ -534,11 +536,11 @@ def test_any_bytes_are_states_and_notes_or_refused() -> None:
 
 
 def test_wrong_arguments_are_named() -> None:
-    network = tw.SimulatedNetwork()
-    peer = tw.Peer.host(PROTOCOL, network=network, bind="10.0.0.1:7")
+    network = tw.testing.SimulatedNetwork()
+    peer = tw.peers.Peer.host(PROTOCOL, network=network, bind="10.0.0.1:7")
 
-    def make(**given: Any) -> tw.Migrating:
-        return tw.Migrating(peer, **{"save": lambda: b"", "load": lambda _: None, **given})
+    def make(**given: Any) -> tw.peers.Migrating:
+        return tw.peers.Migrating(peer, **{"save": lambda: b"", "load": lambda _: None, **given})
 
     for name, value, bound in (
         ("every", 0, "0.05 to 60"),
@@ -552,10 +554,12 @@ def test_wrong_arguments_are_named() -> None:
     with pytest.raises(TypeError, match="save must be callable, not int"):
         make(save=3)
     with pytest.raises(TypeError, match="peer must be a Peer, not int"):
-        tw.Migrating(3, save=bytes, load=bytes)  # type: ignore[arg-type]
+        tw.peers.Migrating(3, save=bytes, load=bytes)  # type: ignore[arg-type]
     plain = tw.Protocol(1, [Add], [tw.reliable_ordered()], peers=True)
     with pytest.raises(ValueError, match="a channel of chunks"):
-        tw.Migrating(tw.Peer.host(plain, network=network, bind="10.0.0.2:7"), save=bytes, load=bytes)
+        tw.peers.Migrating(
+            tw.peers.Peer.host(plain, network=network, bind="10.0.0.2:7"), save=bytes, load=bytes
+        )
     game = make()
     with pytest.raises(ValueError, match="peer must have no other game"):
         make()
@@ -578,7 +582,7 @@ def test_states_that_are_too_large_are_refused_and_the_game_goes_on_without() ->
     table.run(2)
     assert successor.game.is_host
     assert not successor.loaded
-    assert [change.age for change in member.of(tw.HostChanged)] == [None]
+    assert [change.age for change in member.of(tw.peers.HostChanged)] == [None]
 
 
 def test_notes_that_are_none_are_counted() -> None:
@@ -594,7 +598,7 @@ def test_notes_that_are_none_are_counted() -> None:
     assert host.game.counters["notes_malformed"] > 100
     assert host.game.is_host
     assert member.game.host == member.peer.players[0]
-    assert not member.of(tw.HostChanged)
+    assert not member.of(tw.peers.HostChanged)
     with pytest.raises(ValueError, match="note must be at most 512 bytes, not 513"):
         say(0, bytes(513))
 
@@ -609,4 +613,4 @@ def test_who_says_that_it_is_the_host_is_not_believed() -> None:
         table.step()
     assert member.game.host == member.peer.players[0]
     assert all(number == 0 for number, _ in member.heard)
-    assert not member.of(tw.HostChanged)
+    assert not member.of(tw.peers.HostChanged)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tickwire as tw
 from test_migration import Table
-from tickwire.migration import _read_note
-from tickwire.states import pack
+from tickwire._migration import _read_note
+from tickwire._states import pack
 
 
 def test_a_host_that_many_came_to_and_left_is_still_replaced() -> None:
@@ -86,4 +86,4 @@ def test_hosts_come_and_go_in_the_tick_in_which_others_join() -> None:
             left = [seat for seat in table.seats if not seat.peer.closed]
             assert len([seat for seat in left if seat.game.is_host]) == 1, seed
             assert len({seat.game.host and seat.game.host.number for seat in left}) == 1, seed
-            assert all(not seat.of(tw.GameEnded) for seat in left if seat is not newcomer), seed
+            assert all(not seat.of(tw.peers.GameEnded) for seat in left if seat is not newcomer), seed

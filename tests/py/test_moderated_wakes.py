@@ -138,7 +138,7 @@ def test_the_descriptor_goes_with_the_server(server: tw.Server) -> None:
     server.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(number)
-    with pytest.raises(tw.ClosedError):
+    with pytest.raises(tw.errors.ClosedError):
         server.fileno()
 
 

@@ -8,7 +8,9 @@ from conftest import Chat, Move, make_protocol
 from tickwire.testing import connected_pair, run
 
 
-def received(network: tw.SimulatedNetwork, server: tw.Server, client: tw.Client, seconds: float) -> list[int]:
+def received(
+    network: tw.testing.SimulatedNetwork, server: tw.Server, client: tw.Client, seconds: float
+) -> list[int]:
     """How many moves arrive at the server and at the client when each sends one a tick."""
     counts = [0, 0]
     for _ in range(round(seconds * 60)):
@@ -43,7 +45,7 @@ def test_a_script_silences_one_direction_for_a_while(protocol: tw.Protocol) -> N
 
 
 def test_the_rate_of_an_endpoint_bounds_what_it_sends(protocol: tw.Protocol) -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("127.0.0.1:40000", protocol, network=network)
     thin = tw.Conditions(rate=3000, queue=4000)
     client = tw.Client.connect(server.address, protocol, network=network, conditions=thin, seed=1)
@@ -62,7 +64,7 @@ def test_all_arrives_over_a_path_with_a_small_mtu_that_says_nothing() -> None:
     content = bytes(range(256)) * 300
 
     def transfer(**settings: int) -> tuple[list[bytes], list[bytes], int, dict[str, int]]:
-        network = tw.SimulatedNetwork(seed=1, conditions=narrow)
+        network = tw.testing.SimulatedNetwork(seed=1, conditions=narrow)
         server = tw.Server("[fd00::1]:5", protocol, network=network, chunk_memory=1 << 20, **settings)
         client = tw.Client.connect(server.address, protocol, network=network, **settings)
         run(network, server, client, seconds=1)
@@ -83,6 +85,6 @@ def test_all_arrives_over_a_path_with_a_small_mtu_that_says_nothing() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     with pytest.raises(ValueError, match="at must be 0 to 31622400 seconds, not -1"):
         network.schedule(-1, tw.Conditions())

@@ -31,23 +31,23 @@ class Other:
 PROTOCOL = tw.Protocol(7, [Chat], peers=True)
 BAD = tw.Conditions(latency=0.05, jitter=0.01, loss=0.05)
 
-Make = Callable[[tw.Peer[Chat], tw.Started], Any]
+Make = Callable[[tw.peers.Peer[Chat], tw.peers.Started], Any]
 
 
 class Match:
     """Peers who make their games at the start, each its own way."""
 
     def __init__(self, *makes: Make) -> None:
-        self.network = tw.SimulatedNetwork(conditions=BAD, seed=4)
-        self.peers: list[tw.Peer[Chat]] = []
+        self.network = tw.testing.SimulatedNetwork(conditions=BAD, seed=4)
+        self.peers: list[tw.peers.Peer[Chat]] = []
         self.games: dict[int, Any] = {}
         self.events: list[list[Any]] = [[] for _ in makes]
         for number in range(len(makes)):
             bind = f"10.0.0.{number + 1}:7"
             self.peers.append(
-                tw.Peer.join("10.0.0.1:7", PROTOCOL, name=f"p{number}", bind=bind, network=self.network)
+                tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, name=f"p{number}", bind=bind, network=self.network)
                 if number
-                else tw.Peer.host(PROTOCOL, name="p0", players=4, bind=bind, network=self.network)
+                else tw.peers.Peer.host(PROTOCOL, name="p0", players=4, bind=bind, network=self.network)
             )
             self.run(2)  # one after the other, so that numbers are in order
         self.makes = makes
@@ -60,14 +60,14 @@ class Match:
                 if not peer.closed:
                     self.tick(number, peer)
 
-    def tick(self, number: int, peer: tw.Peer[Chat]) -> None:
+    def tick(self, number: int, peer: tw.peers.Peer[Chat]) -> None:
         with peer.tick() as inbox:
             for event in inbox.events:
                 self.events[number].append(event)
-                if isinstance(event, tw.Started):
+                if isinstance(event, tw.peers.Started):
                     self.games[number] = self.makes[number](peer, event)
             game = self.games.get(number)
-            if isinstance(game, tw.Lockstep):
+            if isinstance(game, tw.lockstep.Lockstep):
                 for turn in game.turns():
                     game.check(turn)
             elif game is not None:
@@ -81,18 +81,18 @@ class Match:
 
 
 def lockstep(commands: type = Go, **settings: Any) -> Make:
-    return lambda peer, started: tw.Lockstep(peer, started, [commands], **settings)
+    return lambda peer, started: tw.lockstep.Lockstep(peer, started, [commands], **settings)
 
 
 def rollback(bits: int = 2, **settings: Any) -> Make:
     def nothing(_: object) -> None:
         pass
 
-    return lambda peer, _: tw.Rollback(peer, bits, save=int, load=nothing, check=int, **settings)
+    return lambda peer, _: tw.rollback.Rollback(peer, bits, save=int, load=nothing, check=int, **settings)
 
 
 def of_state(dtype: str, count: int = 8) -> Make:
-    return lambda peer, _: tw.Rollback(peer, 2, state={"x": np.zeros(count, dtype)})
+    return lambda peer, _: tw.rollback.Rollback(peer, 2, state={"x": np.zeros(count, dtype)})
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_settings_that_differ_are_named(
     lines = [record.message for record in caplog.records if "broke the rules" in record.message]
     assert 1 <= len(lines) <= 2
     assert all(sentence in line for line in lines)
-    assert any(match.of(number, tw.PlayerLeft) for number in (0, 1))
+    assert any(match.of(number, tw.peers.PlayerLeft) for number in (0, 1))
 
 
 def test_what_each_may_choose_is_no_difference(caplog: pytest.LogCaptureFixture) -> None:
@@ -132,7 +132,7 @@ def test_what_each_may_choose_is_no_difference(caplog: pytest.LogCaptureFixture)
         ]:
             match = Match(here, there)
             match.run(6)
-            assert not any(match.of(number, tw.PlayerLeft) for number in (0, 1))
+            assert not any(match.of(number, tw.peers.PlayerLeft) for number in (0, 1))
     assert not caplog.records
 
 
@@ -146,27 +146,27 @@ def test_long_after_a_player_left_the_others_still_play() -> None:
     assert min(turns) > 400
     assert match.games[0].players == match.games[1].players == {0, 1}
     assert [len(match.of(number, Dropped)) for number in (0, 1)] == [1, 1]
-    assert [event.reason for event in match.of(0, tw.PlayerLeft)] == [tw.LeaveReason.LEFT]
+    assert [event.reason for event in match.of(0, tw.peers.PlayerLeft)] == [tw.peers.LeaveReason.LEFT]
 
 
 def test_a_host_knows_itself_in_its_first_tick() -> None:
-    network = tw.SimulatedNetwork()
-    host = tw.Peer.host(PROTOCOL, name="ann", bind="10.0.0.1:7", network=network)
+    network = tw.testing.SimulatedNetwork()
+    host = tw.peers.Peer.host(PROTOCOL, name="ann", bind="10.0.0.1:7", network=network)
     with host.tick() as inbox:
         assert host.me is not None
         assert host.me.name == "ann"
         assert host.master is host.me
         assert host.players == [host.me]
-        assert [type(event) for event in inbox.events] == [tw.PlayerJoined]
+        assert [type(event) for event in inbox.events] == [tw.peers.PlayerJoined]
 
 
 def test_a_loop_ticks_a_peer_until_its_game_is_over() -> None:
-    network = tw.SimulatedNetwork(seed=1)
-    peer = tw.Peer.join("10.0.0.9:7", PROTOCOL, bind="10.0.0.1:7", network=network)
+    network = tw.testing.SimulatedNetwork(seed=1)
+    peer = tw.peers.Peer.join("10.0.0.9:7", PROTOCOL, bind="10.0.0.1:7", network=network)
     told = [event for inbox in tw.loop(peer) for event in inbox.events]
-    assert [type(event) for event in told] == [tw.GameEnded]
+    assert [type(event) for event in told] == [tw.peers.GameEnded]
     assert peer.closed
-    host = tw.Peer.host(PROTOCOL, bind="10.0.0.2:7", network=network)
+    host = tw.peers.Peer.host(PROTOCOL, bind="10.0.0.2:7", network=network)
     for inbox in tw.loop(host, 30, linger=0.5):
         assert inbox.events
         break
@@ -174,8 +174,8 @@ def test_a_loop_ticks_a_peer_until_its_game_is_over() -> None:
 
 
 def test_a_loop_says_what_it_takes() -> None:
-    network = tw.SimulatedNetwork()
-    peer = tw.Peer.host(PROTOCOL, bind="10.0.0.2:7", network=network)
+    network = tw.testing.SimulatedNetwork()
+    peer = tw.peers.Peer.host(PROTOCOL, bind="10.0.0.2:7", network=network)
     with pytest.raises(
         ValueError, match=r"^reason must be None with a Peer: its players learn a LeaveReason"
     ):
@@ -188,16 +188,16 @@ def test_a_loop_says_what_it_takes() -> None:
 def test_type_checkers_know_what_is_to_be_done() -> None:
     """Of a state that is saved for the game only frames are to be run: mypy reads this file."""
     state = array.array("i", [0])
-    given = tw.Rollback(None, 2, players=1, me=0, state=state)
+    given = tw.rollback.Rollback(None, 2, players=1, me=0, state=state)
     for advance in given.advance(1):
-        assert_type(advance, tw.Advance[int])
+        assert_type(advance, tw.rollback.Advance[int])
         state[0] += advance.inputs[0]
     assert state[0] == 1 or given.frame == 1
-    named = tw.Rollback(None, Go, players=1, me=0, save=int, load=print)
+    named = tw.rollback.Rollback(None, Go, players=1, me=0, save=int, load=print)
     for of_class in named.advance(Go(1)):
         assert_type(of_class.inputs, tuple[Go, ...])
-    manual = tw.Rollback(None, 2, players=1, me=0)
+    manual = tw.rollback.Rollback(None, 2, players=1, me=0)
     for request in manual.advance(1):
-        assert_type(request, tw.Save | tw.Load | tw.Advance[int])
-    for alone in tw.SyncTest(2, players=1, state=state).advance([1]):
-        assert_type(alone, tw.Advance[int])
+        assert_type(request, tw.rollback.Save | tw.rollback.Load | tw.rollback.Advance[int])
+    for alone in tw.rollback.SyncTest(2, players=1, state=state).advance([1]):
+        assert_type(alone, tw.rollback.Advance[int])

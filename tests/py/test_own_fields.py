@@ -33,7 +33,7 @@ class Vector:
     __hash__ = None  # type: ignore[assignment]
 
 
-tw.register(Vector, tw.Vec2, tuple, lambda numbers: Vector(*numbers))
+tw.fields.register(Vector, tw.Vec2, tuple, lambda numbers: Vector(*numbers))
 
 
 class Even:
@@ -127,7 +127,7 @@ def test_what_is_read_is_what_was_written(message: Everything) -> None:
 def test_any_bytes_are_a_message_or_refused(data: bytes) -> None:
     try:
         message = PROTOCOL.decode(data)
-    except tw.StreamError:
+    except tw.errors.StreamError:
         return
     again = PROTOCOL.encode(message)
     assert again == data[: len(again)]
@@ -163,7 +163,7 @@ def test_what_is_out_of_order_or_twice_is_refused() -> None:
     sorted_, free = tw.Protocol(1, [Sorted]), tw.Protocol(1, [Free])
     assert sorted_.decode(free.encode(Free([1, 2, 9]))) == Sorted({1, 2, 9})
     for numbers in ([2, 1], [1, 1], [1, 9, 2]):
-        with pytest.raises(tw.StreamError, match="in their order, each once"):
+        with pytest.raises(tw.errors.StreamError, match="in their order, each once"):
             sorted_.decode(free.encode(Free(numbers)))
 
 
@@ -184,7 +184,7 @@ def test_items_that_were_chosen_to_have_one_hash_are_refused() -> None:
     ):
         strict = protocol(hint)
         with pytest.raises(
-            tw.StreamError, match="more than 16 items of a set, or keys of a dict, have one hash"
+            tw.errors.StreamError, match="more than 16 items of a set, or keys of a dict, have one hash"
         ):
             strict.decode(free.encode(made(chosen)))
         assert len(strict.decode(free.encode(made(chosen[:16]))).x) == 16
@@ -193,7 +193,7 @@ def test_items_that_were_chosen_to_have_one_hash_are_refused() -> None:
     pairs = protocol(Annotated[list[tuple[tw.u128, bool]], tw.up_to(4000)])
     by_key = protocol(Annotated[dict[uuid.UUID, bool], tw.up_to(4000)])
     entries: Any = pairs.messages[0]
-    with pytest.raises(tw.StreamError, match="have one hash"):
+    with pytest.raises(tw.errors.StreamError, match="have one hash"):
         by_key.decode(pairs.encode(entries([(number, True) for number in chosen])))
     assert len(by_key.decode(pairs.encode(entries([(n, True) for n in range(100)]))).x) == 100
 
@@ -265,7 +265,7 @@ def test_items_that_are_the_same_on_the_wire_are_refused() -> None:
 
 ONE_TO_THREE = Annotated[int, tw.ranged(1, 3)]
 DECLARATIONS: list[tuple[Any, type[Exception], str]] = [
-    (Annotated[dict[str, tw.u8], tw.sparse(9)], TypeError, r"sparse\(9\) is for dict\[int, .* tw.up_to\(9\)"),
+    (Annotated[dict[str, tw.u8], tw.fields.sparse(9)], TypeError, r"sparse\(9\) is for dict.* tw.up_to\(9\)"),
     (Annotated[str, tw.up_to(9)], TypeError, r"up_to\(9\) is for lists, .*; str takes tw.text\(9\)"),
     (Annotated[bytes, tw.up_to(9)], TypeError, r"bytes takes tw.data\(9\)"),
     (tw.text(9), TypeError, r"write Annotated\[str, tw.text\(9\)\]"),
@@ -285,9 +285,9 @@ DECLARATIONS: list[tuple[Any, type[Exception], str]] = [
     (Annotated[Vector, tw.text(3)], TypeError, r"text\(3\) is for str, not for tuple"),
     (Annotated[uuid.UUID, tw.text(3)], TypeError, r"text\(3\) is for str, not for int"),
     (PlayerId, TypeError, r"int must say how many bits"),
-    (complex, TypeError, r"complex is not a type that a field can have: .* tw.converted"),
-    (Annotated[int, tw.converted(tw.u8, int, int), tw.u8], TypeError, r"contradict each other"),
-    (Annotated[Even, tw.converted(ONE_TO_THREE, id, Even)], TypeError, r"no natural default, .*1 is odd"),
+    (complex, TypeError, r"complex is not a type that .* tw.fields.converted"),
+    (Annotated[int, tw.fields.converted(tw.u8, int, int), tw.u8], TypeError, r"contradict each other"),
+    (Annotated[Even, tw.fields.converted(ONE_TO_THREE, id, Even)], TypeError, r"no natural default, .* odd"),
 ]  # fmt: skip
 
 
@@ -332,9 +332,9 @@ def test_what_can_be_registered_and_converted_is_said() -> None:
         (Chat, "anyway"),
     ]:
         with pytest.raises(TypeError, match=complaint):
-            tw.register(class_, tw.u8, nothing, nothing)  # type: ignore[arg-type]
+            tw.fields.register(class_, tw.u8, nothing, nothing)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"from_wire must be callable, not int"):
-        tw.converted(tw.u8, nothing, 7)  # type: ignore[arg-type]
+        tw.fields.converted(tw.u8, nothing, 7)  # type: ignore[arg-type]
 
 
 def test_frozen_messages_are_keys_and_can_be_ordered() -> None:
@@ -364,7 +364,7 @@ def test_the_natural_default_can_be_written() -> None:
 
 @tw.message
 class Fragile:
-    number: Annotated[Even, tw.converted(tw.u8, lambda even: even.number, Even)] = dataclasses.field(
+    number: Annotated[Even, tw.fields.converted(tw.u8, lambda even: even.number, Even)] = dataclasses.field(
         default_factory=lambda: Even(0)
     )
 
@@ -413,7 +413,7 @@ def test_a_from_wire_that_raises_ends_that_peer_and_not_the_tick(
 def test_a_to_wire_that_raises_is_a_field_error_at_the_call() -> None:
     @tw.message
     class Stubborn:
-        number: Annotated[Even, tw.converted(tw.u8, lambda even: even.number, Even)]
+        number: Annotated[Even, tw.fields.converted(tw.u8, lambda even: even.number, Even)]
 
     protocol = tw.Protocol(1, [Stubborn])
     broken = Stubborn(Even(0))
@@ -430,7 +430,7 @@ def test_what_ends_the_program_passes_to_wire(error: type[BaseException]) -> Non
 
     @tw.message
     class Stubborn:
-        numbers: Annotated[list[Annotated[Even, tw.converted(tw.u8, interrupted, Even)]], tw.up_to(2)]
+        numbers: Annotated[list[Annotated[Even, tw.fields.converted(tw.u8, interrupted, Even)]], tw.up_to(2)]
 
     with pytest.raises(error):
         tw.Protocol(1, [Stubborn]).encode(Stubborn([Even(0)]))

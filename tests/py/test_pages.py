@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
 
+import public
 import pytest
 import tickwire
 
@@ -179,9 +180,12 @@ def test_the_diagrams_of_the_pages_can_be_drawn() -> None:
 
 
 def test_each_public_name_is_on_one_page_of_the_reference() -> None:
-    topics = runpy.run_path(str(ROOT / "docs" / "topics.py"))["TOPICS"]
-    named = [name for _, names in topics.values() for name in names.split()]
-    assert sorted(named) == sorted(set(tickwire.__all__) - {"__version__"})
+    topics = runpy.run_path(str(ROOT / "docs" / "topics.py"))
+    assert topics["MODULES"].keys() == {"tickwire", *(f"tickwire.{name}" for name in public.MODULES)}
+    described = [name for names in topics["described"]().values() for name in names]
+    assert len(described) == len(set(described))
+    names = {*tickwire.__all__, *(name for each in public.MODULES.values() for name in each.__all__)}
+    assert {name.rpartition(".")[2] for name in described} == names
 
 
 def test_the_reference_takes_no_sentence_for_a_type(monkeypatch: pytest.MonkeyPatch) -> None:

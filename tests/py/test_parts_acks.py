@@ -18,10 +18,10 @@ class Pair:
 
     def __init__(self, conditions: tw.Conditions | None = None, seed: int = 1, **settings: Any) -> None:
         self.now = 0.0
-        self.ends = [tw.AckEndpoint(**settings), tw.AckEndpoint(**settings)]
-        self.links: list[tw.Link[bytes]] = [
-            tw.Link(conditions, seed=seed),
-            tw.Link(conditions, seed=seed + 1),
+        self.ends = [tw.articles.AckEndpoint(**settings), tw.articles.AckEndpoint(**settings)]
+        self.links: list[tw.testing.Link[bytes]] = [
+            tw.testing.Link(conditions, seed=seed),
+            tw.testing.Link(conditions, seed=seed + 1),
         ]
         self.sent: list[dict[int, bytes]] = [{}, {}]
         self.received: list[list[bytes]] = [[], []]
@@ -74,16 +74,16 @@ def test_every_packet_is_acked_or_lost_once(settings: dict[str, Any]) -> None:
 
 
 def test_bytes_are_those_of_the_standard() -> None:
-    endpoint = tw.AckEndpoint()
+    endpoint = tw.articles.AckEndpoint()
     assert endpoint.next_sequence == 0
     sequence, [datagram] = endpoint.send(0.0, b"hi")
     assert (sequence, datagram) == (0, b"\x3e\x00\x00\x01\x00\x00\x00\x00hi")
-    assert len(datagram) - len(b"hi") <= tw.AckEndpoint.MAX_OVERHEAD
+    assert len(datagram) - len(b"hi") <= tw.articles.AckEndpoint.MAX_OVERHEAD
     assert endpoint.next_sequence == 1
 
 
 def test_large_payloads_go_in_fragments_that_arrive_in_any_order() -> None:
-    a, b = tw.AckEndpoint("large"), tw.AckEndpoint("large")
+    a, b = tw.articles.AckEndpoint("large"), tw.articles.AckEndpoint("large")
     payload = random.Random(1).randbytes(256 * 1024)
     _, datagrams = a.send(0.0, payload)
     assert len(datagrams) == 256
@@ -94,7 +94,9 @@ def test_large_payloads_go_in_fragments_that_arrive_in_any_order() -> None:
     assert arrived[-1] == payload
 
 
-def exchange(a: tw.AckEndpoint, b: tw.AckEndpoint, **receiving: Any) -> tuple[int, bytes | None]:
+def exchange(
+    a: tw.articles.AckEndpoint, b: tw.articles.AckEndpoint, **receiving: Any
+) -> tuple[int, bytes | None]:
     """A packet of `a`, and an answer of `b` that carries its acks."""
     sequence, [datagram] = a.send(0.0, b"data")
     got = b.receive(0.01, datagram, **receiving)
@@ -104,7 +106,7 @@ def exchange(a: tw.AckEndpoint, b: tw.AckEndpoint, **receiving: Any) -> tuple[in
 
 
 def test_what_is_refused_is_not_acked() -> None:
-    a, b = tw.AckEndpoint(), tw.AckEndpoint()
+    a, b = tw.articles.AckEndpoint(), tw.articles.AckEndpoint()
     seen: list[bytes] = []
     refuse = lambda payload: seen.append(payload)  # noqa: E731
     first, got = exchange(a, b, accept=refuse)
@@ -116,7 +118,7 @@ def test_what_is_refused_is_not_acked() -> None:
 
 
 def test_what_accept_raises_passes_through_and_refuses() -> None:
-    a, b = tw.AckEndpoint(), tw.AckEndpoint()
+    a, b = tw.articles.AckEndpoint(), tw.articles.AckEndpoint()
 
     def fail(_: bytes) -> bool:
         raise RuntimeError("mine")
@@ -129,7 +131,7 @@ def test_what_accept_raises_passes_through_and_refuses() -> None:
 
 
 def test_a_copy_received_from_within_accept_counts_once() -> None:
-    a, b = tw.AckEndpoint(), tw.AckEndpoint()
+    a, b = tw.articles.AckEndpoint(), tw.articles.AckEndpoint()
     _, [datagram] = a.send(0.0, b"once")
     inner: list[bytes | None] = []
 
@@ -142,7 +144,7 @@ def test_a_copy_received_from_within_accept_counts_once() -> None:
 
 
 def test_in_order_only_drops_and_does_not_ack_what_is_late() -> None:
-    a, b = tw.AckEndpoint(), tw.AckEndpoint(in_order_only=True)
+    a, b = tw.articles.AckEndpoint(), tw.articles.AckEndpoint(in_order_only=True)
     (_, [first]), (_, [second]) = a.send(0.0, b"1"), a.send(0.0, b"2")
     assert (b.receive(0.0, second), b.receive(0.0, first)) == (b"2", None)
     assert b.counters["out_of_order"] == 1
@@ -171,7 +173,7 @@ def test_loss_by_round_trips_is_told_sooner_than_by_time() -> None:
 
 @given(st.lists(st.binary(max_size=60), max_size=30))
 def test_any_datagram_is_taken_or_dropped_under_a_name(datagrams: list[bytes]) -> None:
-    endpoint = tw.AckEndpoint()
+    endpoint = tw.articles.AckEndpoint()
     for datagram in datagrams:
         counted = sum(endpoint.counters.values())
         endpoint.receive(0.0, datagram)
@@ -198,12 +200,12 @@ def test_any_datagram_is_taken_or_dropped_under_a_name(datagrams: list[bytes]) -
 )
 def test_settings_out_of_bounds_are_named(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        tw.AckEndpoint(**settings)
+        tw.articles.AckEndpoint(**settings)
 
 
 def test_calls_that_make_no_sense_are_named() -> None:
-    endpoint = tw.AckEndpoint()
-    with pytest.raises(tw.MessageTooLargeError, match="must be at most 16384 bytes, not 16385"):
+    endpoint = tw.articles.AckEndpoint()
+    with pytest.raises(tw.errors.MessageTooLargeError, match="must be at most 16384 bytes, not 16385"):
         endpoint.send(0.0, bytes(16_385))
     assert (endpoint.next_sequence, endpoint.counters["too_large_to_send"]) == (0, 1)
     with pytest.raises(TypeError):

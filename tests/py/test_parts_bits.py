@@ -152,14 +152,14 @@ OPERATIONS: st.SearchStrategy[Operation] = st.one_of(
 
 @given(st.lists(OPERATIONS, max_size=20))
 def test_writes_the_models_bits_and_reads_the_values_back(operations: list[Operation]) -> None:
-    writer, measure, model = tw.BitWriter(), tw.BitMeasure(), Model()
+    writer, measure, model = tw.articles.BitWriter(), tw.articles.BitMeasure(), Model()
     for name, value, bounds in operations:
         for sink in (writer, measure, model):
             getattr(sink, name)(*value, *bounds)
     assert writer.to_bytes() == model.to_bytes()
     assert writer.bits_written == model.length
     assert measure.max_bits == model.length - model.padding + 7 * model.aligns
-    reader = tw.BitReader(writer.to_bytes())
+    reader = tw.articles.BitReader(writer.to_bytes())
     for name, value, bounds in operations:
         asked = (len(value[0]),) if name == "bytes" else bounds
         assert getattr(reader, name)(*asked) == (value[0] if value else None), name
@@ -169,12 +169,12 @@ def test_writes_the_models_bits_and_reads_the_values_back(operations: list[Opera
 
 @given(st.floats(-100, 100), st.sampled_from([0.001, 0.1, 1.0, 30.0]), st.integers(0, 7))
 def test_quantized_values_come_back_within_half_a_step(value: float, resolution: float, shift: int) -> None:
-    writer = tw.BitWriter()
+    writer = tw.articles.BitWriter()
     if shift:
         writer.bits(0, shift)
     writer.quantized(value, -100, 100, resolution)
     assert writer.bits_written - shift == math.ceil(200 / resolution).bit_length()
-    reader = tw.BitReader(writer.to_bytes())
+    reader = tw.articles.BitReader(writer.to_bytes())
     if shift:
         reader.bits(shift)
     assert reader.quantized(-100, 100, resolution) == pytest.approx(value, abs=resolution / 2 + 1e-4)
@@ -204,12 +204,12 @@ READS: list[tuple[str, tuple[Any, ...]]] = [
 def test_any_bytes_are_read_or_refused_for_good(
     data: bytes, reads: list[tuple[str, tuple[Any, ...]]]
 ) -> None:
-    reader = tw.BitReader(data)
+    reader = tw.articles.BitReader(data)
     refused = False
     for name, bounds in reads:
         try:
             getattr(reader, name)(*bounds)
-        except tw.StreamError:
+        except tw.errors.StreamError:
             refused |= name != "finish"
         else:
             assert not refused
@@ -219,17 +219,19 @@ def test_any_bytes_are_read_or_refused_for_good(
 
 def test_a_strict_end_is_the_zero_rest_of_the_last_byte() -> None:
     for data, left in [(b"\x01", 7), (b"\x81", 7), (b"\x01\x00", 15)]:
-        reader = tw.BitReader(data)
+        reader = tw.articles.BitReader(data)
         reader.flag()
         assert reader.bits_left == left
         if data == b"\x01":
             reader.finish()
         else:
-            with pytest.raises(tw.StreamError, match=f"finish: {left} bits are left after the last value"):
+            with pytest.raises(
+                tw.errors.StreamError, match=f"finish: {left} bits are left after the last value"
+            ):
                 reader.finish()
 
 
-@pytest.mark.parametrize("sink", [tw.BitWriter, tw.BitMeasure])
+@pytest.mark.parametrize("sink", [tw.articles.BitWriter, tw.articles.BitMeasure])
 @pytest.mark.parametrize(
     ("method", "arguments", "complaint"),
     [
@@ -261,7 +263,7 @@ def test_a_value_out_of_bounds_is_named_and_not_written(
     with pytest.raises(tw.FieldError, match=f"{sink.__name__}.{complaint}") as raised:
         getattr(taking, method)(*arguments)
     assert raised.value.field == method
-    assert (taking.bits_written if isinstance(taking, tw.BitWriter) else taking.max_bits) == 0
+    assert (taking.bits_written if isinstance(taking, tw.articles.BitWriter) else taking.max_bits) == 0
 
 
 @pytest.mark.parametrize(
@@ -283,19 +285,19 @@ def test_a_value_out_of_bounds_is_named_and_not_written(
 def test_a_bound_that_cannot_be_is_named(method: str, bounds: tuple[Any, ...], complaint: str) -> None:
     value = {"text": "", "wide_text": "", "data": b""}.get(method, 1)
     for call in (
-        lambda: getattr(tw.BitWriter(), method)(value, *bounds),
-        lambda: getattr(tw.BitMeasure(), method)(value, *bounds),
-        lambda: getattr(tw.BitReader(bytes(100)), method)(*bounds),
+        lambda: getattr(tw.articles.BitWriter(), method)(value, *bounds),
+        lambda: getattr(tw.articles.BitMeasure(), method)(value, *bounds),
+        lambda: getattr(tw.articles.BitReader(bytes(100)), method)(*bounds),
     ):
         with pytest.raises(ValueError, match=complaint):
             call()
 
 
 def test_writing_goes_on_after_a_look_at_the_bytes() -> None:
-    writer = tw.BitWriter()
+    writer = tw.articles.BitWriter()
     writer.bits(1, 1)
     assert writer.to_bytes() == b"\x01"
     writer.bits(1, 1)
     assert writer.to_bytes() == b"\x03"
     assert repr(writer) == "<BitWriter of 2 bits>"
-    assert repr(tw.BitReader(b"ab")) == "<BitReader with 16 of 16 bits left>"
+    assert repr(tw.articles.BitReader(b"ab")) == "<BitReader with 16 of 16 bits left>"

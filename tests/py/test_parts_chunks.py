@@ -19,10 +19,10 @@ class Pair:
 
     def __init__(self, conditions: tw.Conditions | None = None, seed: int = 1, **settings: Any) -> None:
         self.now = 0.0
-        self.sender = tw.ChunkSender(**settings)
-        self.receiver = tw.ChunkReceiver(max_slices=settings.get("max_slices", 256))
-        self.there: tw.Link[bytes] = tw.Link(conditions, seed=seed)
-        self.back: tw.Link[bytes] = tw.Link(conditions, seed=seed + 1)
+        self.sender = tw.articles.ChunkSender(**settings)
+        self.receiver = tw.articles.ChunkReceiver(max_slices=settings.get("max_slices", 256))
+        self.there: tw.testing.Link[bytes] = tw.testing.Link(conditions, seed=seed)
+        self.back: tw.testing.Link[bytes] = tw.testing.Link(conditions, seed=seed + 1)
         self.read: list[bytes] = []
         self.across: list[int] = []
 
@@ -68,11 +68,11 @@ def test_chunks_get_through_terrible_links_whole_and_in_order(seed: int) -> None
 
 
 def test_both_directions_share_a_socket() -> None:
-    with tw.Socket("127.0.0.1:0") as here, tw.Socket("127.0.0.1:0") as there:
+    with tw.articles.Socket("127.0.0.1:0") as here, tw.articles.Socket("127.0.0.1:0") as there:
         chunks = [random.Random(1).randbytes(100_000), random.Random(2).randbytes(60_000)]
         ends = [
-            (here, there.address, tw.ChunkSender(bytes_per_second=1e7), tw.ChunkReceiver()),
-            (there, here.address, tw.ChunkSender(bytes_per_second=1e7), tw.ChunkReceiver()),
+            (here, there.address, tw.articles.ChunkSender(bytes_per_second=1e7), tw.articles.ChunkReceiver()),
+            (there, here.address, tw.articles.ChunkSender(bytes_per_second=1e7), tw.articles.ChunkReceiver()),
         ]
         for (_, _, sender, _), chunk in zip(ends, chunks, strict=True):
             sender.send(chunk)
@@ -81,9 +81,9 @@ def test_both_directions_share_a_socket() -> None:
             for index, (socket, peer, sender, receiver) in enumerate(ends):
                 now = time.monotonic()
                 for data, _ in socket.receive_many():
-                    if tw.ChunkSender.is_ack(data):
+                    if tw.articles.ChunkSender.is_ack(data):
                         sender.receive(now, data)
-                    if tw.ChunkReceiver.is_slice(data):
+                    if tw.articles.ChunkReceiver.is_slice(data):
                         receiver.receive(now, data)
                 read[1 - index] = receiver.read() or read[1 - index]
                 ack = receiver.update(now)
@@ -96,13 +96,13 @@ def test_both_directions_share_a_socket() -> None:
 
 
 def test_the_bytes_are_those_of_the_article() -> None:
-    sender = tw.ChunkSender()
+    sender = tw.articles.ChunkSender()
     sender.send(bytes(1024) + b"hello")
     first, last = sender.update(0.0)
     # Kind 1 bit, chunk id 16, slice id 8, slice count less one 8; in the last slice byte count less one 10.
     assert (first[:5], len(first)) == ((1 << 25).to_bytes(5, "little"), 5 + 1024)
     assert last == (1 << 17 | 1 << 25 | 4 << 33).to_bytes(6, "little") + b"hello"
-    receiver = tw.ChunkReceiver()
+    receiver = tw.articles.ChunkReceiver()
     receiver.receive(0.0, last)
     receiver.receive(0.0, first)
     assert receiver.update(0.0) == (1 | 1 << 17 | 0b11 << 25).to_bytes(4, "little")
@@ -137,19 +137,19 @@ def test_progress_is_visible_at_both_ends() -> None:
 
 
 def test_an_initial_burst_is_for_small_chunks_only() -> None:
-    sender = tw.ChunkSender(max_slices=1024)
+    sender = tw.articles.ChunkSender(max_slices=1024)
     sender.send(bytes(262_144), burst=True)
     assert len(sender.update(0.0)) == 256
     assert sender.update(0.09) == []
     assert len(sender.update(0.11)) in (2, 3)
-    with pytest.raises(tw.MessageTooLargeError, match="at most 262144 bytes.*more would"):
+    with pytest.raises(tw.errors.MessageTooLargeError, match="at most 262144 bytes.*more would"):
         sender.send(bytes(262_145), burst=True)
     assert sender.send(bytes(262_145)) == 1
 
 
 def test_slices_wait_for_their_resend_delay_or_round_trips() -> None:
     def sends(rtt: float | None) -> list[int]:
-        sender = tw.ChunkSender()
+        sender = tw.articles.ChunkSender()
         sender.send(b"x")
         return [tick for tick in range(40) if sender.update(tick / 100, rtt=rtt)]
 
@@ -186,7 +186,7 @@ def test_acks_are_few_and_paid_for() -> None:
 
 @given(st.lists(st.binary(max_size=80), max_size=30))
 def test_any_datagram_is_taken_or_dropped_under_a_name(datagrams: list[bytes]) -> None:
-    sender, receiver = tw.ChunkSender(), tw.ChunkReceiver()
+    sender, receiver = tw.articles.ChunkSender(), tw.articles.ChunkReceiver()
     sender.send(bytes(5000))
     sender.update(0.0)
     for datagram in datagrams:
@@ -213,7 +213,7 @@ def test_any_datagram_is_taken_or_dropped_under_a_name(datagrams: list[bytes]) -
 )
 def test_settings_of_a_sender_out_of_bounds_are_named(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        tw.ChunkSender(**settings)
+        tw.articles.ChunkSender(**settings)
 
 
 @pytest.mark.parametrize(
@@ -226,17 +226,17 @@ def test_settings_of_a_sender_out_of_bounds_are_named(settings: dict[str, Any], 
 )
 def test_settings_of_a_receiver_out_of_bounds_are_named(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        tw.ChunkReceiver(**settings)
+        tw.articles.ChunkReceiver(**settings)
 
 
 def test_calls_that_make_no_sense_are_named() -> None:
-    sender, receiver = tw.ChunkSender(max_queued=1), tw.ChunkReceiver()
+    sender, receiver = tw.articles.ChunkSender(max_queued=1), tw.articles.ChunkReceiver()
     with pytest.raises(ValueError, match="the chunk must have at least 1 byte, not 0"):
         sender.send(b"")
-    with pytest.raises(tw.MessageTooLargeError, match="at most 262144 bytes, not 262145"):
+    with pytest.raises(tw.errors.MessageTooLargeError, match="at most 262144 bytes, not 262145"):
         sender.send(bytes(262_145))
     sender.send(b"x")
-    with pytest.raises(tw.ChannelFullError, match="1 chunks are waiting already"):
+    with pytest.raises(tw.errors.ChannelFullError, match="1 chunks are waiting already"):
         sender.send(b"x")
     with pytest.raises(ValueError, match="bytes_per_second must be .* not NaN"):
         sender.set_bytes_per_second(float("nan"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import tickwire as tw
-from tickwire import articles
+from public import EVERY_NAME
 
 PAGE = (Path(__file__).parents[2] / "docs" / "parts.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.M | re.S)
@@ -18,20 +18,19 @@ PARTS = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (\[`.*?) \|", PAGE, re.M
 def test_the_page_has_an_example_for_every_part() -> None:
     assert len(PARTS) >= 11
     code = "".join(BLOCKS)
-    shown = set(re.findall(r"\b(?:tw|articles)\.(\w+)", code))
+    shown = set(re.findall(r"\btw\.(?:articles\.|testing\.)?(\w+)", code))
     assert set(PARTS) - shown == {"sequence_less"}
 
 
 def test_the_module_of_the_parts_has_all_of_them() -> None:
-    games_too = {"Address", "ConnectToken"}
-    assert set(PARTS) - games_too <= set(articles.__all__)
-    assert all(getattr(articles, name) is getattr(tw, name) for name in articles.__all__)
+    games_too = {"Address", "ConnectToken", "Link"}
+    assert set(PARTS) - games_too <= set(tw.articles.__all__)
 
 
 @pytest.mark.parametrize("name", PARTS)
 def test_the_example_in_a_docstring_is_right(name: str) -> None:
-    text = getattr(tw, name).__doc__
-    test = doctest.DocTestParser().get_doctest(text, {**vars(tw)}, name, None, None)
+    text = EVERY_NAME[name].__doc__
+    test = doctest.DocTestParser().get_doctest(text, {**EVERY_NAME}, name, None, None)
     assert test.examples
     flags = doctest.IGNORE_EXCEPTION_DETAIL
     report: list[str] = []

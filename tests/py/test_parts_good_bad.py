@@ -10,7 +10,7 @@ import tickwire as tw
 TICK = 0.1
 
 
-def play(good_bad: tw.GoodBad, start: float, seconds: float, rtt: float) -> float:
+def play(good_bad: tw.articles.GoodBad, start: float, seconds: float, rtt: float) -> float:
     """Updates each tick up to, not including, the returned time."""
     for tick in range(round(seconds / TICK)):
         good_bad.update(start + tick * TICK, rtt)
@@ -18,7 +18,7 @@ def play(good_bad: tw.GoodBad, start: float, seconds: float, rtt: float) -> floa
 
 
 def test_a_trace_goes_through_all_rules_of_the_article() -> None:
-    good_bad = tw.GoodBad()
+    good_bad = tw.articles.GoodBad()
     assert (good_bad.mode, good_bad.packets_per_second, good_bad.recovery_time) == ("good", 30.0, 4.0)
     # 20 s of good mode halve the recovery time twice.
     now = play(good_bad, 0.0, 20, 0.1)
@@ -49,7 +49,7 @@ def test_a_trace_goes_through_all_rules_of_the_article() -> None:
 
 
 def test_every_number_can_be_set() -> None:
-    good_bad = tw.GoodBad(
+    good_bad = tw.articles.GoodBad(
         bad_rtt=0.08,
         good_packets_per_second=60,
         bad_packets_per_second=20,
@@ -89,11 +89,11 @@ def test_every_number_can_be_set() -> None:
 )
 def test_settings_out_of_bounds_are_named(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        tw.GoodBad(**settings)
+        tw.articles.GoodBad(**settings)
 
 
 def test_calls_that_make_no_sense_are_named() -> None:
-    good_bad = tw.GoodBad()
+    good_bad = tw.articles.GoodBad()
     with pytest.raises(ValueError, match="rtt must be 0 to 86400 seconds, not NaN"):
         good_bad.update(0.0, float("nan"))
     with pytest.raises(ValueError, match="now must be 0 to"):

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 import tickwire as tw
+from public import EVERY_NAME
 
 BAD = tw.Conditions(latency=0.05, jitter=0.02, loss=0.2, duplicate=0.2, reorder=0.1, reorder_delay=0.1)
 
 
-def history(link: tw.Link[int], count: int = 200) -> list[tuple[float, int]]:
+def history(link: tw.testing.Link[int], count: int = 200) -> list[tuple[float, int]]:
     for number in range(count):
         link.send(number / 100, number)
     arrived = []
@@ -24,11 +25,11 @@ def history(link: tw.Link[int], count: int = 200) -> list[tuple[float, int]]:
 
 
 def test_a_perfect_link_is_a_queue() -> None:
-    assert history(tw.Link()) == [(number / 100, number) for number in range(200)]
+    assert history(tw.testing.Link()) == [(number / 100, number) for number in range(200)]
 
 
 def test_nothing_comes_out_before_its_time() -> None:
-    link: tw.Link[str] = tw.Link(tw.Conditions(latency=0.05))
+    link: tw.testing.Link[str] = tw.testing.Link(tw.Conditions(latency=0.05))
     link.send(1.0, "a")
     assert (link.poll(1.049), link.next_delivery, len(link), bool(link)) == (None, 1.05, 1, True)
     assert (link.poll(1.05), link.next_delivery, len(link), bool(link)) == ("a", None, 0, True)
@@ -36,7 +37,7 @@ def test_nothing_comes_out_before_its_time() -> None:
 
 @pytest.mark.parametrize("start", [0.0, 1e3, 1.7e9 + 0.123456789, 5e9])
 def test_the_time_of_the_next_delivery_can_be_polled_at_whatever_the_clock(start: float) -> None:
-    link: tw.Link[int] = tw.Link(BAD, seed=3)
+    link: tw.testing.Link[int] = tw.testing.Link(BAD, seed=3)
     for number in range(100):
         link.send(start + number / 7, number)
     while (now := link.next_delivery) is not None:
@@ -44,9 +45,9 @@ def test_the_time_of_the_next_delivery_can_be_polled_at_whatever_the_clock(start
 
 
 def test_the_same_seed_gives_the_same_history_and_the_counters_add_up() -> None:
-    link: tw.Link[int] = tw.Link(BAD, seed=5)
+    link: tw.testing.Link[int] = tw.testing.Link(BAD, seed=5)
     first = history(link)
-    assert history(tw.Link(BAD, seed=5)) == first != history(tw.Link(BAD, seed=6))
+    assert history(tw.testing.Link(BAD, seed=5)) == first != history(tw.testing.Link(BAD, seed=6))
     counters = link.counters
     assert counters["sent"] == 200
     assert counters["lost"] > 0
@@ -55,7 +56,7 @@ def test_the_same_seed_gives_the_same_history_and_the_counters_add_up() -> None:
 
 
 def test_conditions_change_for_what_is_sent_later() -> None:
-    link: tw.Link[str] = tw.Link()
+    link: tw.testing.Link[str] = tw.testing.Link()
     link.send(0.0, "early")
     link.set_conditions(tw.Conditions(loss=1))
     link.send(0.0, "late")
@@ -63,7 +64,7 @@ def test_conditions_change_for_what_is_sent_later() -> None:
 
 
 def test_a_full_link_drops_and_counts() -> None:
-    link: tw.Link[int] = tw.Link(capacity=3)
+    link: tw.testing.Link[int] = tw.testing.Link(capacity=3)
     for number in range(5):
         link.send(0.0, number)
     assert (len(link), link.counters["overflowed"]) == (3, 2)
@@ -71,9 +72,9 @@ def test_a_full_link_drops_and_counts() -> None:
 
 def test_copies_are_the_same_object_and_cycles_are_collected() -> None:
     class Item:
-        link: tw.Link[Item]
+        link: tw.testing.Link[Item]
 
-    link: tw.Link[Item] = tw.Link(tw.Conditions(latency=1, duplicate=1))
+    link: tw.testing.Link[Item] = tw.testing.Link(tw.Conditions(latency=1, duplicate=1))
     item = Item()
     item.link = link
     link.send(0.0, item)
@@ -88,10 +89,10 @@ def test_copies_are_the_same_object_and_cycles_are_collected() -> None:
 
 def test_mistakes_are_named() -> None:
     with pytest.raises(ValueError, match="seed must be 0 to 18446744073709551615, not -1"):
-        tw.Link(seed=-1)
+        tw.testing.Link(seed=-1)
     with pytest.raises(ValueError, match="capacity must be 1 to 16777216, not 0"):
-        tw.Link(capacity=0)
-    link: tw.Link[int] = tw.Link()
+        tw.testing.Link(capacity=0)
+    link: tw.testing.Link[int] = tw.testing.Link()
     for now in (-1.0, float("nan"), float("inf"), 1e12):
         with pytest.raises(ValueError, match="now must be 0 to 6324480000 seconds, not"):
             link.send(now, 1)
@@ -106,8 +107,8 @@ def everything() -> tw.Conditions:
         random_walk=0.02,
         random_walk_time=0.3,
         loss=0.01,
-        bursts=tw.Bursts.mean(loss=0.02, length=4),
-        outages=tw.Outages(duration=0.2, fraction=0.02),
+        bursts=tw.testing.Bursts.mean(loss=0.02, length=4),
+        outages=tw.testing.Outages(duration=0.2, fraction=0.02),
         duplicate=0.03,
         reorder=0.04,
         reorder_delay=0.06,
@@ -118,7 +119,7 @@ def everything() -> tw.Conditions:
 
 
 def test_packets_wait_for_the_rate_and_a_full_queue_drops() -> None:
-    link: tw.Link[bytes] = tw.Link(tw.Conditions(rate=100_000, queue=3000))
+    link: tw.testing.Link[bytes] = tw.testing.Link(tw.Conditions(rate=100_000, queue=3000))
     for _ in range(5):
         link.send(0.0, bytes(972))
     assert (len(link), link.queued_bytes, link.counters["queue_dropped"]) == (3, 3000, 2)
@@ -130,7 +131,7 @@ def test_packets_wait_for_the_rate_and_a_full_queue_drops() -> None:
 
 
 def test_the_size_of_an_item_is_that_of_its_bytes_or_the_one_said() -> None:
-    link: tw.Link[object] = tw.Link(tw.Conditions(rate=1000, queue=100_000, overhead=0))
+    link: tw.testing.Link[object] = tw.testing.Link(tw.Conditions(rate=1000, queue=100_000, overhead=0))
     sizes = []
     for item, size in ((b"ab", None), (bytearray(3), None), ("text", None), ("text", 40), (b"ab", 50)):
         before = link.queued_bytes
@@ -142,7 +143,7 @@ def test_the_size_of_an_item_is_that_of_its_bytes_or_the_one_said() -> None:
 
 
 def test_a_script_changes_the_conditions_at_its_times() -> None:
-    link: tw.Link[int] = tw.Link(tw.Conditions(latency=0.02))
+    link: tw.testing.Link[int] = tw.testing.Link(tw.Conditions(latency=0.02))
     link.schedule(2.0, tw.Conditions(latency=0.05))
     link.schedule(1.0, tw.Conditions(loss=1))
     for tenth in range(30):
@@ -157,7 +158,7 @@ def test_a_script_changes_the_conditions_at_its_times() -> None:
 
 
 def test_every_loss_has_its_name() -> None:
-    link: tw.Link[int] = tw.Link(everything(), seed=1)
+    link: tw.testing.Link[int] = tw.testing.Link(everything(), seed=1)
     for number in range(20_000):
         link.send(number / 100, number, size=1252)
     while (now := link.next_delivery) is not None:
@@ -171,7 +172,7 @@ def test_every_loss_has_its_name() -> None:
 
 def test_conditions_are_values_that_print_as_they_are_made() -> None:
     conditions = everything()
-    names = {name: getattr(tw, name) for name in ("Conditions", "Bursts", "Outages")}
+    names = {name: EVERY_NAME[name] for name in ("Conditions", "Bursts", "Outages")}
     assert eval(repr(conditions), names) == conditions
     assert eval(repr(tw.Conditions()), names) == tw.Conditions()
     assert conditions.replace() == conditions
@@ -180,7 +181,7 @@ def test_conditions_are_values_that_print_as_they_are_made() -> None:
     assert faster.replace(rate=125_000, latency=0.05) == conditions
     with pytest.raises(TypeError, match="'ratee'"):
         conditions.replace(ratee=3)
-    assert tw.Bursts.mean(0.2, 4) == tw.Bursts(0.0625, 0.25, good_loss=0, bad_loss=1)
+    assert tw.testing.Bursts.mean(0.2, 4) == tw.testing.Bursts(0.0625, 0.25, good_loss=0, bad_loss=1)
 
 
 def test_presets_are_pairs_by_name() -> None:
@@ -218,15 +219,15 @@ def test_settings_out_of_bounds_are_named(settings: dict[str, Any], sentence: st
 
 def test_bursts_and_outages_out_of_bounds_are_named() -> None:
     with pytest.raises(ValueError, match="to_bad must be a probability, 0 to 1, not 2"):
-        tw.Bursts(2, 0.1)
+        tw.testing.Bursts(2, 0.1)
     with pytest.raises(ValueError, match="mean length of bursts must be 1 to 1e9 packets, not 0.5"):
-        tw.Bursts.mean(0.1, 0.5)
+        tw.testing.Bursts.mean(0.1, 0.5)
     with pytest.raises(ValueError, match="mean loss by bursts .* must be 0 to 0.8, not 0.9"):
-        tw.Bursts.mean(0.9, 4)
+        tw.testing.Bursts.mean(0.9, 4)
     with pytest.raises(ValueError, match="fraction of outages must be a probability, 0 to 1, not 1.5"):
-        tw.Outages(1, 1.5)
+        tw.testing.Outages(1, 1.5)
     with pytest.raises(ValueError, match="duration of outages must be 1µs to 3600s, not 0ns"):
-        tw.Outages(0, 0.5)
+        tw.testing.Outages(0, 0.5)
 
 
 def test_a_lost_item_may_call_the_link_when_it_goes() -> None:
@@ -235,7 +236,7 @@ def test_a_lost_item_may_call_the_link_when_it_goes() -> None:
             seen.append(len(link))
 
     seen: list[int] = []
-    link: tw.Link[Item] = tw.Link(tw.Conditions(rate=100, overhead=0, loss=1))
+    link: tw.testing.Link[Item] = tw.testing.Link(tw.Conditions(rate=100, overhead=0, loss=1))
     for _ in range(3):
         link.send(0.0, Item(), size=100)
     assert (len(link), seen) == (3, [])

@@ -16,15 +16,17 @@ SEQUENCE = st.integers(0, 65_535)
 @given(SEQUENCE, SEQUENCE)
 def test_comparison_is_the_wrapping_distance(a: int, b: int) -> None:
     distance = (a - b + 32_768) % 65_536 - 32_768
-    assert tw.sequence_distance(a, b) == distance
+    assert tw.articles.sequence_distance(a, b) == distance
     if abs(distance) != 32_768:
-        assert tw.sequence_greater(a, b) == (distance > 0)
+        assert tw.articles.sequence_greater(a, b) == (distance > 0)
     else:
-        assert tw.sequence_greater(a, b) == (a > b)
-    assert tw.sequence_less(a, b) == tw.sequence_greater(b, a)
+        assert tw.articles.sequence_greater(a, b) == (a > b)
+    assert tw.articles.sequence_less(a, b) == tw.articles.sequence_greater(b, a)
 
 
-@pytest.mark.parametrize("compare", [tw.sequence_greater, tw.sequence_less, tw.sequence_distance])
+@pytest.mark.parametrize(
+    "compare", [tw.articles.sequence_greater, tw.articles.sequence_less, tw.articles.sequence_distance]
+)
 def test_numbers_that_are_no_sequences_are_named(compare: object) -> None:
     assert callable(compare)
     with pytest.raises(ValueError, match="a must be 0 to 65535, not -1"):
@@ -38,11 +40,11 @@ def test_numbers_that_are_no_sequences_are_named(compare: object) -> None:
 @pytest.mark.parametrize("capacity", [0, -1, 3, 100, 1000, 32_767, 65_536, 2**70])
 def test_a_capacity_that_does_not_divide_the_sequences_is_named(capacity: int) -> None:
     with pytest.raises(ValueError, match=f"capacity must be a power of two, 1 to 32768, not {capacity}"):
-        tw.SequenceBuffer(capacity)
+        tw.articles.SequenceBuffer(capacity)
 
 
 def test_it_is_used_much_like_a_dict() -> None:
-    buffer: tw.SequenceBuffer[str] = tw.SequenceBuffer(16)
+    buffer: tw.articles.SequenceBuffer[str] = tw.articles.SequenceBuffer(16)
     assert (buffer.newest, len(buffer), list(buffer)) == (None, 0, [])
     assert buffer.insert(65_535, "a")
     assert buffer.insert(2, "b")
@@ -70,7 +72,7 @@ def test_it_is_used_much_like_a_dict() -> None:
 
 @pytest.mark.parametrize("sequence", [-1, 65_536, 2**70])
 def test_a_key_that_is_no_sequence_is_named(sequence: int) -> None:
-    buffer: tw.SequenceBuffer[int] = tw.SequenceBuffer(16)
+    buffer: tw.articles.SequenceBuffer[int] = tw.articles.SequenceBuffer(16)
     for call in (
         lambda: buffer.insert(sequence, 1),
         lambda: buffer.get(sequence),
@@ -89,7 +91,7 @@ def test_a_key_that_is_no_sequence_is_named(sequence: int) -> None:
     st.lists(st.tuples(st.sampled_from(["insert", "advance", "remove"]), st.integers(-40_000, 40_000))),
 )
 def test_it_holds_what_a_dict_of_endless_numbers_holds(capacity: int, steps: list[tuple[str, int]]) -> None:
-    buffer: tw.SequenceBuffer[int] = tw.SequenceBuffer(capacity)
+    buffer: tw.articles.SequenceBuffer[int] = tw.articles.SequenceBuffer(capacity)
     model: dict[int, int] = {}
     following = 65_536
     for action, step in steps:
@@ -118,7 +120,7 @@ def test_it_holds_what_a_dict_of_endless_numbers_holds(capacity: int, steps: lis
 class Node:
     """Comes back to its buffer when it goes."""
 
-    def __init__(self, buffer: tw.SequenceBuffer[Node], gone: list[int]) -> None:
+    def __init__(self, buffer: tw.articles.SequenceBuffer[Node], gone: list[int]) -> None:
         self.buffer = buffer
         self.gone = gone
 
@@ -128,7 +130,7 @@ class Node:
 
 def test_objects_may_use_the_buffer_while_they_go() -> None:
     gone: list[int] = []
-    buffer: tw.SequenceBuffer[Node] = tw.SequenceBuffer(4)
+    buffer: tw.articles.SequenceBuffer[Node] = tw.articles.SequenceBuffer(4)
     for sequence in range(4):
         buffer.insert(sequence, Node(buffer, gone))
     buffer.insert(3, Node(buffer, gone))
@@ -141,7 +143,7 @@ def test_objects_may_use_the_buffer_while_they_go() -> None:
 
 
 def test_cycles_through_a_buffer_are_collected() -> None:
-    buffer: tw.SequenceBuffer[object] = tw.SequenceBuffer(4)
+    buffer: tw.articles.SequenceBuffer[object] = tw.articles.SequenceBuffer(4)
     holder = {buffer}
     buffer.insert(0, holder)
     token = type("Token", (), {})()

@@ -13,15 +13,15 @@ import tickwire as tw
 
 
 @pytest.fixture
-def pair() -> Iterator[tuple[tw.Socket, tw.Socket]]:
-    with tw.Socket("127.0.0.1:0") as a, tw.Socket(("127.0.0.1", 0)) as b:
+def pair() -> Iterator[tuple[tw.articles.Socket, tw.articles.Socket]]:
+    with tw.articles.Socket("127.0.0.1:0") as a, tw.articles.Socket(("127.0.0.1", 0)) as b:
         yield a, b
 
 
-Pair = tuple[tw.Socket, tw.Socket]
+Pair = tuple[tw.articles.Socket, tw.articles.Socket]
 
 
-def receive_all(socket: tw.Socket, count: int, bound: int = 1500) -> list[bytes]:
+def receive_all(socket: tw.articles.Socket, count: int, bound: int = 1500) -> list[bytes]:
     got: list[bytes] = []
     while len(got) < count:
         assert socket.wait(5), f"only {len(got)} of {count} came"
@@ -54,10 +54,10 @@ def test_many_are_sent_and_received_within_a_bound(pair: Pair) -> None:
 
 
 def test_buffers_granted_are_read_back() -> None:
-    with tw.Socket("127.0.0.1:0", send_buffer=100_000, receive_buffer=200_000) as socket:
+    with tw.articles.Socket("127.0.0.1:0", send_buffer=100_000, receive_buffer=200_000) as socket:
         assert socket.send_buffer >= 100_000
         assert socket.receive_buffer >= 200_000
-    with tw.Socket("127.0.0.1:0") as socket:
+    with tw.articles.Socket("127.0.0.1:0") as socket:
         assert min(socket.send_buffer, socket.receive_buffer) > 0
 
 
@@ -69,7 +69,7 @@ def test_any_datagram_that_udp_carries_arrives_whole(pair: Pair) -> None:
 
 def test_a_datagram_above_the_longest_is_dropped_and_counted_and_never_cut(pair: Pair) -> None:
     a, _ = pair
-    with tw.Socket("127.0.0.1:0", max_datagram=100) as small:
+    with tw.articles.Socket("127.0.0.1:0", max_datagram=100) as small:
         assert small.max_datagram == 100
         a.send_many([(small.address, bytes(101)), (small.address, bytes(5000)), (small.address, bytes(100))])
         assert receive_all(small, 1) == [bytes(100)]
@@ -80,7 +80,7 @@ def test_a_datagram_above_the_longest_is_dropped_and_counted_and_never_cut(pair:
 
 def test_a_flood_of_what_is_dropped_is_bounded_too(pair: Pair) -> None:
     a, _ = pair
-    with tw.Socket("127.0.0.1:0", max_datagram=10) as small:
+    with tw.articles.Socket("127.0.0.1:0", max_datagram=10) as small:
         a.send_many([(small.address, bytes(11))] * 20 + [(small.address, b"good")])
         assert small.wait(5)
         assert small.receive_many(5) == []
@@ -119,7 +119,7 @@ def test_closing_ends_a_wait_and_every_call_says_so(pair: Pair) -> None:
     b.wait(5)
     b.receive()
     threading.Timer(0.02, b.close).start()
-    with pytest.raises(tw.ClosedError, match="the socket is closed"):
+    with pytest.raises(tw.errors.ClosedError, match="the socket is closed"):
         b.wait(5)
     calls: list[Callable[[], object]] = [
         b.receive,
@@ -131,7 +131,7 @@ def test_closing_ends_a_wait_and_every_call_says_so(pair: Pair) -> None:
         b.__enter__().receive,
     ]
     for call in calls:
-        with pytest.raises(tw.ClosedError, match="the socket is closed"):
+        with pytest.raises(tw.errors.ClosedError, match="the socket is closed"):
             call()
     b.close()
     assert (b.closed, b.counters["received"]) == (True, 1)
@@ -155,7 +155,7 @@ def test_closing_under_a_loop_that_sends_and_receives_ends_it_with_the_error(pai
     a.wait(5)
     b.close()
     thread.join(5)
-    assert ended == [tw.ClosedError]
+    assert ended == [tw.errors.ClosedError]
 
 
 def test_an_endpoint_closed_under_its_tick_ends_the_tick_quietly_and_the_next_with_the_error(
@@ -166,7 +166,7 @@ def test_an_endpoint_closed_under_its_tick_ends_the_tick_quietly_and_the_next_wi
     for endpoint in (server, client):
         with endpoint.tick():
             endpoint.close()
-        with pytest.raises(tw.ClosedError, match="is closed"), endpoint.tick():
+        with pytest.raises(tw.errors.ClosedError, match="is closed"), endpoint.tick():
             pass
 
 
@@ -188,12 +188,12 @@ def test_a_server_closed_by_another_thread_ends_its_loop_with_the_error(protocol
     assert ticked.wait(5)
     server.close()
     thread.join(5)
-    assert ended == [tw.ClosedError]
+    assert ended == [tw.errors.ClosedError]
 
 
 def test_a_closed_port_stalls_nothing(pair: Pair) -> None:
     a, b = pair
-    with tw.Socket("127.0.0.1:0") as gone:
+    with tw.articles.Socket("127.0.0.1:0") as gone:
         nobody = gone.address
     for number in range(20):
         a.send(nobody, b"anyone?")
@@ -211,7 +211,7 @@ def test_it_works_with_select(pair: Pair) -> None:
 
 def test_an_address_in_use_is_an_oserror_with_its_errno(pair: Pair) -> None:
     with pytest.raises(OSError, match=str(pair[0].address)) as raised:
-        tw.Socket(pair[0].address)
+        tw.articles.Socket(pair[0].address)
     assert raised.value.errno == errno.EADDRINUSE
 
 
@@ -219,9 +219,9 @@ def test_mistakes_are_named(pair: Pair) -> None:
     a, b = pair
     for setting in ("send_buffer", "receive_buffer"):
         with pytest.raises(ValueError, match=f"{setting} must be 1 to 1073741824, not 0"):
-            tw.Socket("127.0.0.1:0", **{setting: 0})
+            tw.articles.Socket("127.0.0.1:0", **{setting: 0})
     with pytest.raises(ValueError, match="max_datagram must be 1 to 65507, not 65508"):
-        tw.Socket("127.0.0.1:0", max_datagram=65_508)
+        tw.articles.Socket("127.0.0.1:0", max_datagram=65_508)
     with pytest.raises(ValueError, match="bound must be 1 to 1048576, not 0"):
         a.receive_many(0)
     for timeout in (-1.0, float("nan")):

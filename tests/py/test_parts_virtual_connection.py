@@ -14,19 +14,23 @@ A, B, C = (tw.Address(f"10.0.0.{number}:5") for number in (1, 2, 3))
 ID = 0x7469636B
 
 
-def pair(**settings: Any) -> tuple[tw.VirtualConnection, tw.VirtualConnection]:
+def pair(**settings: Any) -> tuple[tw.articles.VirtualConnection, tw.articles.VirtualConnection]:
     return (
-        tw.VirtualConnection.connect(0.0, B, protocol_id=ID, **settings),
-        tw.VirtualConnection.listen(protocol_id=ID, **settings),
+        tw.articles.VirtualConnection.connect(0.0, B, protocol_id=ID, **settings),
+        tw.articles.VirtualConnection.listen(protocol_id=ID, **settings),
     )
 
 
 def play(
-    a: tw.VirtualConnection, b: tw.VirtualConnection, start: float, seconds: float, say: bool = False
+    a: tw.articles.VirtualConnection,
+    b: tw.articles.VirtualConnection,
+    start: float,
+    seconds: float,
+    say: bool = False,
 ) -> tuple[list[bytes], list[bytes]]:
     """Ticks both ends over links in virtual time; returns what each received."""
     conditions = tw.Conditions(latency=0.03, loss=0.1)
-    to_b, to_a = tw.Link[bytes](conditions, seed=1), tw.Link[bytes](conditions, seed=2)
+    to_b, to_a = tw.testing.Link[bytes](conditions, seed=1), tw.testing.Link[bytes](conditions, seed=2)
     at_a: list[bytes] = []
     at_b: list[bytes] = []
     for tick in range(round(seconds * 60)):
@@ -45,9 +49,9 @@ def play(
 
 
 def test_two_peers_talk_over_sockets_in_ten_lines() -> None:
-    with tw.Socket("127.0.0.1:0") as here, tw.Socket("127.0.0.1:0") as there:
-        a = tw.VirtualConnection.connect(time.monotonic(), there.address, protocol_id=ID)
-        b = tw.VirtualConnection.listen(protocol_id=ID)
+    with tw.articles.Socket("127.0.0.1:0") as here, tw.articles.Socket("127.0.0.1:0") as there:
+        a = tw.articles.VirtualConnection.connect(time.monotonic(), there.address, protocol_id=ID)
+        b = tw.articles.VirtualConnection.listen(protocol_id=ID)
         heard: list[bytes | None] = []
         here.send_many(a.send(time.monotonic(), b"hello")[1])
         for _ in tw.ticks(100, duration=10):
@@ -65,7 +69,7 @@ def test_two_peers_talk_over_sockets_in_ten_lines() -> None:
 def test_the_bytes_are_an_id_a_checksum_and_a_packet_of_reliable() -> None:
     a, _ = pair()
     _, [(to, datagram)] = a.send(0.0, b"hi")
-    packet = tw.AckEndpoint().send(0.0, b"hi")[1][0]
+    packet = tw.articles.AckEndpoint().send(0.0, b"hi")[1][0]
     assert (to, datagram) == (B, struct.pack("<II", ID, zlib.crc32(packet)) + packet)
 
 
@@ -83,7 +87,7 @@ def test_they_connect_talk_and_time_out_and_the_listener_listens_again() -> None
     assert (a.update(20.0), b.update(20.0)) == ([], [])
     assert (a.events(), b.events()) == ([("timed_out", B)], [("timed_out", A)])
     assert (a.state, b.state, b.peer) == ("ended", "listening", None)
-    c = tw.VirtualConnection.connect(21.0, B, protocol_id=ID)
+    c = tw.articles.VirtualConnection.connect(21.0, B, protocol_id=ID)
     assert b.receive(21.0, C, c.send(21.0, b"next")[1][0][1]) == b"next"
     assert b.peer == C
 
@@ -93,18 +97,18 @@ def test_silence_is_filled_and_nobody_is_an_answer_too() -> None:
     play(a, b, 0.0, 5)
     assert (a.state, b.state) == ("connected", "connected")
     assert a.counters["packets.sent"] == pytest.approx(100, abs=60)
-    alone = tw.VirtualConnection.connect(0.0, B, protocol_id=ID, timeout=1.0)
+    alone = tw.articles.VirtualConnection.connect(0.0, B, protocol_id=ID, timeout=1.0)
     alone.update(0.5)
     alone.update(1.5)
     assert alone.events() == [("no_answer", B)]
-    with pytest.raises(tw.NotConnectedError, match="no peer"):
+    with pytest.raises(tw.errors.NotConnectedError, match="no peer"):
         alone.send(2.0, b"hello?")
 
 
 def test_strangers_are_dropped_under_a_name() -> None:
     a, b = pair()
     _, [(_, good)] = a.send(0.0, b"hi")
-    other = tw.VirtualConnection.connect(0.0, B, protocol_id=ID + 1).send(0.0, b"hi")[1][0][1]
+    other = tw.articles.VirtualConnection.connect(0.0, B, protocol_id=ID + 1).send(0.0, b"hi")[1][0][1]
     for datagram in (b"", good[:8], other, good[:-1] + b"?"):
         assert b.receive(0.0, C, datagram) is None
     assert b.state == "listening"
@@ -119,11 +123,11 @@ def test_a_listener_answers_no_more_than_it_got_until_the_peer_has_acked() -> No
     a, b = pair()
     _, [(_, first)] = a.send(0.0, b"0123456789")
     b.receive(0.0, A, first)
-    with pytest.raises(tw.NotConnectedError, match="until the peer has acked a packet"):
+    with pytest.raises(tw.errors.NotConnectedError, match="until the peer has acked a packet"):
         b.send(0.0, bytes(11))
     _, answers = b.send(0.0, b"ok")
     assert [len(datagram) <= len(first) for _, datagram in answers] == [True]
-    with pytest.raises(tw.NotConnectedError, match="must wait"):
+    with pytest.raises(tw.errors.NotConnectedError, match="must wait"):
         b.send(0.0, b"")
     assert b.update(1.0) == []
     a.receive(0.1, B, answers[0][1])
@@ -142,13 +146,13 @@ def test_mistakes_are_named() -> None:
     ]:
         arguments: dict[str, Any] = {"protocol_id": ID, **settings}
         with pytest.raises(ValueError, match=complaint):
-            tw.VirtualConnection.listen(**arguments)
+            tw.articles.VirtualConnection.listen(**arguments)
         with pytest.raises(ValueError, match=complaint):
-            tw.VirtualConnection.connect(0.0, B, **arguments)
+            tw.articles.VirtualConnection.connect(0.0, B, **arguments)
     a, b = pair()
-    with pytest.raises(tw.NotConnectedError, match="no peer"):
+    with pytest.raises(tw.errors.NotConnectedError, match="no peer"):
         b.send(0.0, b"")
-    with pytest.raises(tw.MessageTooLargeError, match="must be at most 262144 bytes, not 262145"):
+    with pytest.raises(tw.errors.MessageTooLargeError, match="must be at most 262144 bytes, not 262145"):
         a.send(0.0, bytes(262_145))
     with pytest.raises(ValueError, match="now must be 0 to"):
         a.update(-1.0)

@@ -23,14 +23,14 @@ class Game:
     """Peers on one simulated network, each at an address of its own, and their events."""
 
     def __init__(self, seed: int = 1, conditions: tw.Conditions | None = None, **settings: Any) -> None:
-        self.network = tw.SimulatedNetwork(conditions=conditions or BAD, seed=seed)
-        self.peers: list[tw.Peer[Chat]] = []
-        self.events: list[list[tw.PeerEvent]] = []
+        self.network = tw.testing.SimulatedNetwork(conditions=conditions or BAD, seed=seed)
+        self.peers: list[tw.peers.Peer[Chat]] = []
+        self.events: list[list[tw.peers.PeerEvent]] = []
         self.messages: list[list[tuple[int, str]]] = []
         self.known: list[set[int]] = []
-        self.add(lambda **given: tw.Peer.host(PROTOCOL, **given, **settings))
+        self.add(lambda **given: tw.peers.Peer.host(PROTOCOL, **given, **settings))
 
-    def add(self, make: Callable[..., tw.Peer[Chat]]) -> int:
+    def add(self, make: Callable[..., tw.peers.Peer[Chat]]) -> int:
         number = len(self.peers)
         bind = f"10.0.0.{number + 1}:7"
         self.peers.append(make(name=f"peer {number}", bind=bind, network=self.network))
@@ -41,7 +41,7 @@ class Game:
 
     def join(self, contact: int = 0, protocol: tw.Protocol[Chat] = PROTOCOL, **given: Any) -> int:
         address = f"10.0.0.{contact + 1}:7"
-        return self.add(lambda **more: tw.Peer.join(address, protocol, **more, **given))
+        return self.add(lambda **more: tw.peers.Peer.join(address, protocol, **more, **given))
 
     def run(self, seconds: float, paused: set[int] | None = None) -> None:
         for _ in range(round(seconds * 60)):
@@ -50,14 +50,14 @@ class Game:
                 if not peer.closed and number not in (paused or ()):
                     self.tick(number, peer)
 
-    def tick(self, number: int, peer: tw.Peer[Chat]) -> None:
+    def tick(self, number: int, peer: tw.peers.Peer[Chat]) -> None:
         known = self.known[number]
         with peer.tick() as inbox:
             for event in inbox.events:
                 self.events[number].append(event)
-                if isinstance(event, tw.PlayerJoined):
+                if isinstance(event, tw.peers.PlayerJoined):
                     known.add(event.player.number)
-                if isinstance(event, tw.PlayerLeft):
+                if isinstance(event, tw.peers.PlayerLeft):
                     known.remove(event.player.number)
             for player, message in inbox.messages:
                 assert player.number in known, "nobody says anything before it is known or after its end"
@@ -130,7 +130,7 @@ def test_all_start_within_milliseconds(seed: int) -> None:
     assert game.peers[0].start(countdown=1.5, seed=99)
     assert not game.peers[0].start()
     game.run(4)
-    starts = [start for number in range(4) for start in game.of(number, tw.Started)]
+    starts = [start for number in range(4) for start in game.of(number, tw.peers.Started)]
     assert [start.seed for start in starts] == [99] * 4
     # The peers of one network share its clock.
     moments = [start.at for start in starts]
@@ -145,12 +145,14 @@ def test_who_comes_late_is_refused_or_told_of_the_start() -> None:
         late = game.join()
         game.run(3)
         if late_joining:
-            assert [start.seed for start in game.of(late, tw.Started)] == [5]
-            assert abs(game.of(late, tw.Started)[0].at - game.of(0, tw.Started)[0].at) < 0.05
+            assert [start.seed for start in game.of(late, tw.peers.Started)] == [5]
+            assert abs(game.of(late, tw.peers.Started)[0].at - game.of(0, tw.peers.Started)[0].at) < 0.05
         else:
-            assert game.peers[late].ended is tw.LeaveReason.STARTED
-            assert [event.reason for event in game.of(late, tw.GameEnded)] == [tw.LeaveReason.STARTED]
-            assert [type(event) for event in game.events[late]] == [tw.GameEnded]
+            assert game.peers[late].ended is tw.peers.LeaveReason.STARTED
+            assert [event.reason for event in game.of(late, tw.peers.GameEnded)] == [
+                tw.peers.LeaveReason.STARTED
+            ]
+            assert [type(event) for event in game.events[late]] == [tw.peers.GameEnded]
 
 
 def test_a_full_game_says_so() -> None:
@@ -160,7 +162,7 @@ def test_a_full_game_says_so() -> None:
     second = game.join()
     game.run(3)
     assert game.peers[first].ended is None
-    assert game.peers[second].ended is tw.LeaveReason.FULL
+    assert game.peers[second].ended is tw.peers.LeaveReason.FULL
     assert len(game.names(0)) == 2
 
 
@@ -169,8 +171,8 @@ def test_nobody_answers_and_another_protocol() -> None:
     alone = game.join(contact=7, timeout=2)
     other = game.join(protocol=tw.Protocol(0x9A3, [Chat], [tw.reliable_ordered()], peers=True))
     game.run(8)
-    assert game.peers[alone].ended is tw.LeaveReason.NO_ANSWER
-    assert game.peers[other].ended is tw.LeaveReason.MISMATCH
+    assert game.peers[alone].ended is tw.peers.LeaveReason.NO_ANSWER
+    assert game.peers[other].ended is tw.peers.LeaveReason.MISMATCH
     assert game.names(0) == ["peer 0"]
 
 
@@ -180,7 +182,7 @@ def test_a_key_keeps_strangers_out() -> None:
     friend, stranger = game.join(key=key), game.join(timeout=2)
     game.run(8)
     assert game.peers[friend].me is not None
-    assert game.peers[stranger].ended is tw.LeaveReason.NO_ANSWER
+    assert game.peers[stranger].ended is tw.peers.LeaveReason.NO_ANSWER
     assert len(game.names(0)) == 2
 
 
@@ -189,9 +191,9 @@ def test_leaving_and_coming_again() -> None:
     game.peers[1].close()
     game.run(1)
     for number in (0, 2):
-        assert [event.reason for event in game.of(number, tw.PlayerLeft)] == [tw.LeaveReason.LEFT]
+        assert [event.reason for event in game.of(number, tw.peers.PlayerLeft)] == [tw.peers.LeaveReason.LEFT]
         assert len(game.names(number)) == 2
-    gone = game.of(0, tw.PlayerLeft)[0].player
+    gone = game.of(0, tw.peers.PlayerLeft)[0].player
     assert game.peers[0].send(gone, Chat("are you there?")) is tw.SendResult.GONE
     again = game.join()
     game.run(3)
@@ -208,9 +210,11 @@ def test_the_master_sends_someone_away() -> None:
     assert not game.peers[number].kick(game.peers[number].players[0])
     assert game.peers[0].kick(victim)
     game.run(2)
-    assert game.peers[number].ended is tw.LeaveReason.KICKED
+    assert game.peers[number].ended is tw.peers.LeaveReason.KICKED
     for other in {0, 1, 2} - {number}:
-        assert [event.reason for event in game.of(other, tw.PlayerLeft)] == [tw.LeaveReason.KICKED]
+        assert [event.reason for event in game.of(other, tw.peers.PlayerLeft)] == [
+            tw.peers.LeaveReason.KICKED
+        ]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -222,24 +226,24 @@ def test_a_master_that_falls_silent_is_replaced(seed: int) -> None:
     changed = None
     for _ in range(600):
         game.run(1 / 60, paused={0})
-        if all(game.of(number, tw.MasterChanged) for number in (1, 2, 3)):
+        if all(game.of(number, tw.peers.MasterChanged) for number in (1, 2, 3)):
             changed = game.network.now - began
             break
     assert changed is not None
     assert changed < 3 + 1, "within the timeout and a second"
     game.run(3, paused={0})
     for number in (1, 2, 3):
-        assert len(game.of(number, tw.MasterChanged)) == 1
-        assert [event.reason for event in game.of(number, tw.PlayerLeft)] == [tw.LeaveReason.LOST]
+        assert len(game.of(number, tw.peers.MasterChanged)) == 1
+        assert [event.reason for event in game.of(number, tw.peers.PlayerLeft)] == [tw.peers.LeaveReason.LOST]
         assert len(game.names(number)) == 3
         assert game.peers[number].master is not None
         assert game.peers[number].master.number == min(player.number for player in game.peers[number].players)
-    assert len({len(game.of(number, tw.Started)) for number in (1, 2, 3)}) == 1
+    assert len({len(game.of(number, tw.peers.Started)) for number in (1, 2, 3)}) == 1
     # The old one finds out that it is alone.
     game.run(5)
-    assert game.peers[0].ended is tw.LeaveReason.MINORITY
+    assert game.peers[0].ended is tw.peers.LeaveReason.MINORITY
     # And the new one lets others in.
-    if not game.of(1, tw.Started):
+    if not game.of(1, tw.peers.Started):
         late = game.join(contact=2)
         game.run(3)
         assert len(game.names(late)) == 4
@@ -270,22 +274,22 @@ def test_chunks_go_between_players() -> None:
 
 
 def test_mistakes_name_what_is_wrong() -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     plain = tw.Protocol(1, [Chat])
     with pytest.raises(ValueError, match="peers=True"):
-        tw.Peer.host(plain, network=network)
+        tw.peers.Peer.host(plain, network=network)
     with pytest.raises(ValueError, match="players must be 1 to 16, not 17"):
-        tw.Peer.host(PROTOCOL, players=17, network=network)
+        tw.peers.Peer.host(PROTOCOL, players=17, network=network)
     with pytest.raises(ValueError, match="name must be 0 to 32 bytes"):
-        tw.Peer.host(PROTOCOL, name="n" * 33, network=network)
+        tw.peers.Peer.host(PROTOCOL, name="n" * 33, network=network)
     with pytest.raises(ValueError, match="timeout must be 1 to 60, not 0"):
-        tw.Peer.host(PROTOCOL, timeout=0, network=network)
+        tw.peers.Peer.host(PROTOCOL, timeout=0, network=network)
     with pytest.raises(ValueError, match="address must be where a player can be reached"):
-        tw.Peer.join("10.0.0.1:0", PROTOCOL, network=network)
+        tw.peers.Peer.join("10.0.0.1:0", PROTOCOL, network=network)
     with pytest.raises(TypeError, match="unexpected keyword argument 'wrong'"):
-        tw.Peer.host(PROTOCOL, wrong=1, network=network)  # type: ignore[call-arg]
+        tw.peers.Peer.host(PROTOCOL, wrong=1, network=network)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="countdown must be 0 to 60"):
-        tw.Peer.host(PROTOCOL, network=network).start(countdown=61)
+        tw.peers.Peer.host(PROTOCOL, network=network).start(countdown=61)
 
 
 def test_a_protocol_without_peers_has_the_bytes_it_had() -> None:
@@ -297,13 +301,15 @@ def test_a_protocol_without_peers_has_the_bytes_it_had() -> None:
 
 
 def test_a_peer_may_be_played_over_real_sockets() -> None:
-    host = tw.Peer.host(PROTOCOL, name="ann", bind="127.0.0.1:0")
-    other = tw.Peer.join(host.address, PROTOCOL, name="bob", bind="127.0.0.1:0")
+    host = tw.peers.Peer.host(PROTOCOL, name="ann", bind="127.0.0.1:0")
+    other = tw.peers.Peer.join(host.address, PROTOCOL, name="bob", bind="127.0.0.1:0")
     names: list[str] = []
     for _ in range(2000):
         for peer in (host, other):
             with peer.tick() as inbox:
-                names += [event.player.name for event in inbox.events if isinstance(event, tw.PlayerJoined)]
+                names += [
+                    event.player.name for event in inbox.events if isinstance(event, tw.peers.PlayerJoined)
+                ]
         if len(names) == 4:
             break
     host.close()
@@ -346,8 +352,8 @@ def test_nothing_comes_after_the_end_of_the_game() -> None:
                 game.tick(other, game.peers[other])
             with victim.tick() as inbox:
                 what = [what for _, what in inbox]
-            if any(isinstance(each, tw.GameEnded) for each in what):
-                assert isinstance(what[-1], tw.GameEnded), seed
+            if any(isinstance(each, tw.peers.GameEnded) for each in what):
+                assert isinstance(what[-1], tw.peers.GameEnded), seed
                 break
         else:
             raise AssertionError("it was not kicked")

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import tickwire as tw
 from tickwire import _core
-from tickwire.lockstep import Dropped, Lockstep, Recording, RecordingError, Turn
+from tickwire.errors import RecordingError
+from tickwire.lockstep import Dropped, Lockstep, Recording, Turn
 
 
 @tw.message
@@ -31,10 +32,12 @@ BAD = tw.Conditions(latency=0.05, jitter=0.01, loss=0.05)
 class Match:
     """Peers on one simulated network, each of which makes its part of the game when it hears of the start."""
 
-    def __init__(self, make: Callable[[tw.Peer[Chat], tw.Started], Any], count: int = 4, **host: Any) -> None:
-        self.network = tw.SimulatedNetwork(conditions=BAD, seed=1)
+    def __init__(
+        self, make: Callable[[tw.peers.Peer[Chat], tw.peers.Started], Any], count: int = 4, **host: Any
+    ) -> None:
+        self.network = tw.testing.SimulatedNetwork(conditions=BAD, seed=1)
         self.make = make
-        self.peers: list[tw.Peer[Chat]] = []
+        self.peers: list[tw.peers.Peer[Chat]] = []
         self.games: dict[int, Any] = {}
         self.events: list[list[Any]] = []
         self.silent: set[int] = set()
@@ -51,9 +54,9 @@ class Match:
             "network": self.network,
         }
         if number == 0:
-            self.peers.append(tw.Peer.host(PROTOCOL, timeout=3, **given, **self.host))
+            self.peers.append(tw.peers.Peer.host(PROTOCOL, timeout=3, **given, **self.host))
         else:
-            self.peers.append(tw.Peer.join("10.0.0.1:7", PROTOCOL, timeout=3, **given))
+            self.peers.append(tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, timeout=3, **given))
         self.events.append([])
 
     def run(self, frames: int) -> None:
@@ -66,7 +69,7 @@ class Match:
                 with peer.tick() as inbox:
                     for event in inbox.events:
                         self.events[number].append(event)
-                        if isinstance(event, tw.Started):
+                        if isinstance(event, tw.peers.Started):
                             self.games[number] = self.make(peer, event)
                     if number in self.games and peer.ended is None:
                         self.play(self.games[number])
@@ -75,21 +78,21 @@ class Match:
         if isinstance(game, Lockstep):
             for turn in game.turns():
                 game.check(turn)
-        elif isinstance(game, tw.Rollback):
+        elif isinstance(game, tw.rollback.Rollback):
             for _ in game.advance(self.frame // 7 % 16):
                 pass
 
     def violations(self) -> list[Any]:
-        reason = tw.LeaveReason.VIOLATION
+        reason = tw.peers.LeaveReason.VIOLATION
         return [event for told in self.events for event in told if getattr(event, "reason", None) is reason]
 
 
-def lockstep(peer: tw.Peer[Chat], started: tw.Started) -> Lockstep:
+def lockstep(peer: tw.peers.Peer[Chat], started: tw.peers.Started) -> Lockstep:
     return Lockstep(peer, started, [Move])
 
 
-def rollback(peer: tw.Peer[Chat], _: tw.Started) -> tw.Rollback[int]:
-    return tw.Rollback(peer, 4, state=np.zeros(2, "i4"))
+def rollback(peer: tw.peers.Peer[Chat], _: tw.peers.Started) -> tw.rollback.Rollback[int]:
+    return tw.rollback.Rollback(peer, 4, state=np.zeros(2, "i4"))
 
 
 def progress(game: Any) -> int:
@@ -99,7 +102,7 @@ def progress(game: Any) -> int:
 @pytest.mark.parametrize("make", [lockstep, rollback])
 @pytest.mark.parametrize(("leaver", "later"), [(2, 24), (0, 18), (0, 20), (2, 30), (3, 26)])
 def test_who_leaves_around_the_start_breaks_nothing(
-    make: Callable[[tw.Peer[Chat], tw.Started], Any], leaver: int, later: int
+    make: Callable[[tw.peers.Peer[Chat], tw.peers.Started], Any], leaver: int, later: int
 ) -> None:
     match = Match(make)
     match.run(180)
@@ -110,7 +113,10 @@ def test_who_leaves_around_the_start_breaks_nothing(
     stay = [number for number in range(4) if number != leaver]
     assert not match.violations()
     begun = {
-        event.players for number in stay for event in match.events[number] if isinstance(event, tw.Started)
+        event.players
+        for number in stay
+        for event in match.events[number]
+        if isinstance(event, tw.peers.Started)
     }
     assert begun == {(0, 1, 2, 3)}
     assert all(match.peers[number].ended is None for number in stay)
@@ -129,22 +135,24 @@ def test_who_is_still_joining_at_the_start_comes_too_late() -> None:
         match.peers[0].start(countdown=0.5)
         match.run(300)
         assert not match.violations()
-        starts = {event.players for told in match.events for event in told if isinstance(event, tw.Started)}
+        starts = {
+            event.players for told in match.events for event in told if isinstance(event, tw.peers.Started)
+        }
         assert len(starts) == 1, later
         is_in = 2 in match.games
         assert is_in == (len(starts.pop()) == 3)
         ended = match.peers[2].ended
-        assert ended is (None if is_in else tw.LeaveReason.STARTED)
+        assert ended is (None if is_in else tw.peers.LeaveReason.STARTED)
         ends.append(ended)
         turns = [progress(game) for game in match.games.values()]
         assert min(turns) > 100, (later, turns)
-    assert set(ends) == {None, tw.LeaveReason.STARTED}, "both happen"
+    assert set(ends) == {None, tw.peers.LeaveReason.STARTED}, "both happen"
 
 
 def test_who_joins_late_is_told_that_it_has_no_part() -> None:
     found = []
 
-    def make(peer: tw.Peer[Chat], started: tw.Started) -> Any:
+    def make(peer: tw.peers.Peer[Chat], started: tw.peers.Started) -> Any:
         assert peer.me is not None
         if peer.me.number < 2:
             return lockstep(peer, started)
@@ -171,7 +179,7 @@ def test_who_joins_late_is_told_that_it_has_no_part() -> None:
 def test_players_with_other_windows_play(ours: tuple[int, int], theirs: tuple[int, int], late: int) -> None:
     states = [array("i", [0]), array("i", [0])]
     games: list[Any] = [
-        tw.Rollback(None, 4, players=2, me=me, window=window, delay=delay, state=states[me])
+        tw.rollback.Rollback(None, 4, players=2, me=me, window=window, delay=delay, state=states[me])
         for me, (window, delay) in enumerate((ours, theirs))
     ]
     way: list[tuple[int, int, bytes]] = []
@@ -196,9 +204,9 @@ def test_states_of_objects_are_no_bytes() -> None:
     ]
     for state in objects:
         with pytest.raises(TypeError, match=r"state.* must be an array of numbers, not of Python objects"):
-            tw.Rollback(None, 2, players=1, me=0, state=state)
+            tw.rollback.Rollback(None, 2, players=1, me=0, state=state)
         with pytest.raises(TypeError, match="not of Python objects"):
-            tw.SyncTest(2, players=1, state=state)
+            tw.rollback.SyncTest(2, players=1, state=state)
 
 
 def test_what_a_save_or_load_raises_loses_nothing() -> None:
@@ -218,8 +226,8 @@ def test_what_a_save_or_load_raises_loses_nothing() -> None:
         world.update(saved)
 
     games: list[Any] = [
-        tw.Rollback(None, 4, players=2, me=0, save=save, load=load),
-        tw.Rollback(None, 4, players=2, me=1),
+        tw.rollback.Rollback(None, 4, players=2, me=0, save=save, load=load),
+        tw.rollback.Rollback(None, 4, players=2, me=1),
     ]
     raised = []
     for frame in range(60):
@@ -228,7 +236,7 @@ def test_what_a_save_or_load_raises_loses_nothing() -> None:
         for me, game in enumerate(games):
             if me == 1:
                 for request in game.advance(frame // 3 % 16, now=now):
-                    if isinstance(request, tw.Save):
+                    if isinstance(request, tw.rollback.Save):
                         request.state = 0
             else:
                 requests = iter(game.advance(3, now=now))
@@ -240,7 +248,7 @@ def test_what_a_save_or_load_raises_loses_nothing() -> None:
                         continue
                     if request is None:
                         break
-                    assert isinstance(request, tw.Advance)
+                    assert isinstance(request, tw.rollback.Advance)
                     world["x"] = (world["x"] * 31 + sum(request.inputs)) % 65_521
             if frame % 4 == 0 and (payload := game.fill(1 - me, now=now)) is not None:
                 payloads.append((1 - me, payload))
@@ -264,7 +272,7 @@ def test_wrong_numbers_are_named(kind: str, name: str) -> None:
         "Spectator": {"players": 2},
         "SyncTest": {"players": 2},
     }
-    call = getattr(tw, kind)
+    call = getattr(tw.rollback, kind)
     first = () if kind == "SyncTest" else (None,)
     values: list[Any] = ["x", 1.5, [], True]
     for value in values:
@@ -289,7 +297,7 @@ def test_other_wrong_arguments_of_rollback_are_named() -> None:
     for given, kind, sentence in cases:
         inputs = given.pop("inputs", 2)
         with pytest.raises(kind, match=sentence):
-            tw.Rollback(None, inputs, **{"players": 1, "me": 0, **given})
+            tw.rollback.Rollback(None, inputs, **{"players": 1, "me": 0, **given})
 
 
 def test_wrong_arguments_of_lockstep_are_named(tmp_path: Path) -> None:
@@ -353,7 +361,7 @@ def test_forged_recordings_are_read_or_refused() -> None:
     with pytest.raises(RecordingError, match="forged"):
         Recording.from_bytes(forged(turn(0), _core.recording_snapshot(0, bytes(32), b"")))
     for number in (-99, -1, 1, 99):
-        other = Turn(number, 3, 2, 100, False, frozenset(), frozenset(), [], tw.Random(1))
+        other = Turn(number, 3, 2, 100, False, frozenset(), frozenset(), [], tw.lockstep.Random(1))
         state = other.random.state
         with pytest.raises(ValueError, match=f"turn must be one of the recording's 1, not {number}"):
             recording.check(other, [], {})
@@ -390,7 +398,7 @@ def test_who_is_frozen_for_long_breaks_no_match() -> None:
     match.run(60 * 20)
     match.silent = set()
     match.run(60 * 14)
-    assert match.peers[0].ended is tw.LeaveReason.MINORITY
+    assert match.peers[0].ended is tw.peers.LeaveReason.MINORITY
     assert [match.peers[number].ended for number in (1, 2, 3)] == [None] * 3
     assert not match.violations()
     assert min(match.games[number].turn for number in (1, 2, 3)) > 280

@@ -31,12 +31,12 @@ def resident() -> int:
     return int(line.split()[1]) * 1024
 
 
-def peers_of(count: int, **settings: Any) -> tuple[tw.SimulatedNetwork, list[tw.Peer[Chat]]]:
-    network = tw.SimulatedNetwork(conditions=BAD, seed=3)
-    peers = [tw.Peer.host(PROTOCOL, name="0", bind="10.0.0.1:7", network=network, **settings)]
+def peers_of(count: int, **settings: Any) -> tuple[tw.testing.SimulatedNetwork, list[tw.peers.Peer[Chat]]]:
+    network = tw.testing.SimulatedNetwork(conditions=BAD, seed=3)
+    peers = [tw.peers.Peer.host(PROTOCOL, name="0", bind="10.0.0.1:7", network=network, **settings)]
     for number in range(1, count):
         bind = f"10.0.0.{number + 1}:7"
-        peers.append(tw.Peer.join("10.0.0.1:7", PROTOCOL, name=str(number), bind=bind, network=network))
+        peers.append(tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, name=str(number), bind=bind, network=network))
         for _ in range(120):
             network.advance(1 / 60)
             for peer in peers:
@@ -51,8 +51,8 @@ def test_memory_stays_what_it_was_at_250_ticks_a_second() -> None:
     network, peers = peers_of(3)
     states = [np.zeros(32, np.int64) for _ in peers]
 
-    def game_of(number: int) -> tw.Migrating:
-        return tw.Migrating(peers[number], save=lambda: states[number], load=lambda _: None, every=0.1)
+    def game_of(number: int) -> tw.peers.Migrating:
+        return tw.peers.Migrating(peers[number], save=lambda: states[number], load=lambda _: None, every=0.1)
 
     games = [game_of(number) for number in range(3)]
     heard = 0
@@ -88,7 +88,7 @@ def test_memory_stays_what_it_was_at_250_ticks_a_second() -> None:
 def test_what_a_step_or_a_hook_raises_ends_no_game() -> None:
     calls = {"priority": 0, "step": 0}
 
-    def priority(_: tw.Candidates) -> Any:
+    def priority(_: tw.columns.Candidates) -> Any:
         calls["priority"] += 1
         raise RuntimeError("a hook")
 
@@ -96,15 +96,16 @@ def test_what_a_step_or_a_hook_raises_ends_no_game() -> None:
     for peer in peers:
         assert not peer.closed
     peers[0].start(countdown=0.1)
-    started: dict[int, tw.Started] = {}
+    started: dict[int, tw.peers.Started] = {}
     for _ in range(60):
         network.advance(1 / 60)
         for number, peer in enumerate(peers):
             with peer.tick() as inbox:
-                started.update((number, it) for it in inbox.events if isinstance(it, tw.Started))
+                started.update((number, it) for it in inbox.events if isinstance(it, tw.peers.Started))
     states = [np.zeros(2, np.int64) for _ in peers]
     games = [
-        tw.Rollback(peer, 4, state=state, check_every=8) for peer, state in zip(peers, states, strict=True)
+        tw.rollback.Rollback(peer, 4, state=state, check_every=8)
+        for peer, state in zip(peers, states, strict=True)
     ]
     raised = {RuntimeError: 0, ZeroDivisionError: 0}
     events: list[Any] = []
@@ -117,7 +118,7 @@ def test_what_a_step_or_a_hook_raises_ends_no_game() -> None:
 
     def play(number: int, requests: Any) -> None:
         for request in requests:
-            assert isinstance(request, tw.Advance)
+            assert isinstance(request, tw.rollback.Advance)
             try:
                 step(number, request.inputs)
             except ZeroDivisionError:
@@ -147,7 +148,7 @@ def test_what_a_step_or_a_hook_raises_ends_no_game() -> None:
         for number, (peer, game) in enumerate(zip(peers, games, strict=True)):
             with peer.tick():
                 for request in game.advance(0):
-                    assert isinstance(request, tw.Advance)
+                    assert isinstance(request, tw.rollback.Advance)
                     states[number] += request.inputs
     assert all(game.frame > 600 for game in games)
     assert all(game.stats["compared"] > 50 for game in games)

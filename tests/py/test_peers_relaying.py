@@ -29,14 +29,14 @@ class Table:
     def __init__(
         self, count: int, *blocked: tuple[int, int], relaying: dict[int, bool] | None = None, seed: int = 1
     ) -> None:
-        self.network = tw.SimulatedNetwork(conditions=BAD, seed=seed)
+        self.network = tw.testing.SimulatedNetwork(conditions=BAD, seed=seed)
         for a, b in blocked:
             lost = tw.Conditions(loss=1.0)
             for one, other in ((a, b), (b, a)):
                 self.network.set_conditions(lost, sender=self.at(one), receiver=self.at(other))
-        self.peers: list[tw.Peer[Chat]] = []
+        self.peers: list[tw.peers.Peer[Chat]] = []
         self.heard: list[list[tuple[str, object]]] = []
-        self.events: list[list[tw.PeerEvent]] = []
+        self.events: list[list[tw.peers.PeerEvent]] = []
         for number in range(count):
             given: dict[str, Any] = {
                 "name": f"p{number}",
@@ -45,16 +45,16 @@ class Table:
                 "relaying": (relaying or {}).get(number, True),
             }
             if number == 0:
-                self.add(tw.Peer.host(PROTOCOL, players=8, late_joining=True, **given))
+                self.add(tw.peers.Peer.host(PROTOCOL, players=8, late_joining=True, **given))
             else:
-                self.add(tw.Peer.join(self.at(0), PROTOCOL, **given))
+                self.add(tw.peers.Peer.join(self.at(0), PROTOCOL, **given))
                 self.until(lambda: self.peers[-1].me is not None or self.peers[-1].ended is not None)
 
     @staticmethod
     def at(number: int) -> str:
         return f"10.0.0.{number + 1}:7777"
 
-    def add(self, peer: tw.Peer[Chat]) -> None:
+    def add(self, peer: tw.peers.Peer[Chat]) -> None:
         self.peers.append(peer)
         self.heard.append([])
         self.events.append([])
@@ -103,21 +103,21 @@ def test_two_who_do_not_reach_each_other_play_by_way_of_a_third() -> None:
 def test_it_takes_the_patience_for_the_own_address_and_no_more() -> None:
     table = Table(2)
     table.network.set_conditions(tw.Conditions(loss=1.0), sender=table.at(1), receiver=table.at(2))
-    joined = tw.Peer.join(table.at(0), PROTOCOL, name="p2", bind=table.at(2), network=table.network)
+    joined = tw.peers.Peer.join(table.at(0), PROTOCOL, name="p2", bind=table.at(2), network=table.network)
     table.add(joined)
     assert 1.5 < table.until(lambda: joined.me is not None) < 3
 
 
 def test_a_host_that_does_not_want_it_refuses_them() -> None:
     table = Table(3, (1, 2), relaying={0: False})
-    assert table.peers[2].ended is tw.LeaveReason.UNREACHABLE
+    assert table.peers[2].ended is tw.peers.LeaveReason.UNREACHABLE
     assert len(table.peers[0].players) == 2
     assert "carrying.carried" not in table.peers[0].counters
 
 
 def test_nobody_is_reached_by_way_of_others_who_does_not_want_it() -> None:
     table = Table(3, (1, 2), relaying={1: False})
-    assert table.peers[2].ended is tw.LeaveReason.UNREACHABLE
+    assert table.peers[2].ended is tw.peers.LeaveReason.UNREACHABLE
 
 
 def test_when_who_carries_is_gone_another_one_does() -> None:
@@ -136,7 +136,7 @@ def test_when_who_carries_is_gone_another_one_does() -> None:
         table.peers[1].broadcast(Chat("still here"))
         table.run(1)
         assert ("p1", Chat("still here")) in table.heard[2]
-        lost = [event for event in table.events[2] if isinstance(event, tw.PlayerLeft)]
+        lost = [event for event in table.events[2] if isinstance(event, tw.peers.PlayerLeft)]
         assert [event.player.name for event in lost] == ["p0"]
 
 
@@ -161,7 +161,7 @@ def test_chunks_go_by_a_third_at_a_bounded_rate() -> None:
 
 def test_a_game_in_lockstep_runs_over_it() -> None:
     table = Table(4, (1, 2), (1, 3))
-    locksteps: dict[int, tw.Lockstep] = {}
+    locksteps: dict[int, tw.lockstep.Lockstep] = {}
     worlds: list[list[int]] = [[0, 0, 0, 0] for _ in table.peers]
     crcs: list[dict[int, int]] = [{} for _ in table.peers]
 
@@ -171,8 +171,8 @@ def test_a_game_in_lockstep_runs_over_it() -> None:
             for number, peer in enumerate(table.peers):
                 with peer.tick() as inbox:
                     for event in inbox.events:
-                        if isinstance(event, tw.Started):
-                            locksteps[number] = tw.Lockstep(peer, event, [Move])
+                        if isinstance(event, tw.peers.Started):
+                            locksteps[number] = tw.lockstep.Lockstep(peer, event, [Move])
                     if (lockstep := locksteps.get(number)) is None:
                         continue
                     if round(table.network.now * 60) % 20 == 0:
@@ -195,13 +195,13 @@ def test_a_game_in_lockstep_runs_over_it() -> None:
 
 
 def test_two_symmetric_nats_need_no_relay_where_a_player_reaches_both() -> None:
-    network = tw.SimulatedNetwork(conditions=BAD, seed=4)
-    server = tw.RendezvousServer("198.51.100.1:3478", network=network)
+    network = tw.testing.SimulatedNetwork(conditions=BAD, seed=4)
+    server = tw.peers.RendezvousServer("198.51.100.1:3478", network=network)
     for number in (1, 2):
         network.add_nat(f"203.0.113.{number}", [f"10.0.{number}.2"], kind="symmetric")
     binds = ["198.51.100.9:5000", "10.0.1.2:5000", "10.0.2.2:5000"]
     given: dict[str, Any] = {"network": network, "rendezvous": "198.51.100.1:3478"}
-    peers = [tw.Peer.host(PROTOCOL, bind=binds[0], **given)]
+    peers = [tw.peers.Peer.host(PROTOCOL, bind=binds[0], **given)]
 
     def run(until: Any) -> None:
         begun = network.now
@@ -215,7 +215,7 @@ def test_two_symmetric_nats_need_no_relay_where_a_player_reaches_both() -> None:
 
     run(lambda: peers[0].code is not None)
     for bind in binds[1:]:
-        peers.append(tw.Peer.join(str(peers[0].code), PROTOCOL, bind=bind, **given))
+        peers.append(tw.peers.Peer.join(str(peers[0].code), PROTOCOL, bind=bind, **given))
         run(lambda: peers[-1].me is not None)
     paths = [peers[2].path(player) for player in peers[2].players]
     assert [path and path.kind for path in paths] == ["direct", "relayed", None]
@@ -227,7 +227,7 @@ def test_two_symmetric_nats_need_no_relay_where_a_player_reaches_both() -> None:
 @pytest.mark.parametrize("relaying", [1, None, "yes"])
 def test_a_setting_is_true_or_false(relaying: Any) -> None:
     with pytest.raises(TypeError, match="relaying must be True or False"):
-        tw.Peer.host(PROTOCOL, relaying=relaying, network=tw.SimulatedNetwork())
+        tw.peers.Peer.host(PROTOCOL, relaying=relaying, network=tw.testing.SimulatedNetwork())
 
 
 def test_whoever_asks_a_player_that_reaches_the_master_by_way_of_a_third_gets_in() -> None:
@@ -236,7 +236,7 @@ def test_whoever_asks_a_player_that_reaches_the_master_by_way_of_a_third_gets_in
     table.run(3)
     assert table.peers[1].is_master
     assert table.path(2, 1) == ("relayed", "p3")
-    joined = tw.Peer.join(table.at(2), PROTOCOL, name="p4", bind=table.at(4), network=table.network)
+    joined = tw.peers.Peer.join(table.at(2), PROTOCOL, name="p4", bind=table.at(4), network=table.network)
     table.add(joined)
     table.until(lambda: joined.me is not None or joined.ended is not None, 60)
     assert joined.ended is None

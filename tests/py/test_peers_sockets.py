@@ -23,12 +23,12 @@ class Chat:
 PROTOCOL = tw.Protocol(0x9A4, [Chat], [tw.reliable_ordered(), tw.chunks()], peers=True)
 
 
-def host(**given: Any) -> tw.Peer[Chat]:
-    return tw.Peer.host(PROTOCOL, name="ann", bind="127.0.0.1:0", **given)
+def host(**given: Any) -> tw.peers.Peer[Chat]:
+    return tw.peers.Peer.host(PROTOCOL, name="ann", bind="127.0.0.1:0", **given)
 
 
-def join(peer: tw.Peer[Chat], name: str = "bob", **given: Any) -> tw.Peer[Chat]:
-    return tw.Peer.join(peer.address, PROTOCOL, name=name, bind="127.0.0.1:0", **given)
+def join(peer: tw.peers.Peer[Chat], name: str = "bob", **given: Any) -> tw.peers.Peer[Chat]:
+    return tw.peers.Peer.join(peer.address, PROTOCOL, name=name, bind="127.0.0.1:0", **given)
 
 
 def until(done: Callable[[], bool], each: Callable[[], object]) -> None:
@@ -43,17 +43,17 @@ def test_peers_play_on_asyncio() -> None:
         heard: list[str] = []
         async with aio.Driver(host()) as ann, aio.Driver(join(ann.endpoint)) as bob:
 
-            async def listen(driver: aio.Driver[tw.Peer[Chat]], answer: str) -> None:
+            async def listen(driver: aio.Driver[tw.peers.Peer[Chat]], answer: str) -> None:
                 async for inbox in driver:
                     for event in inbox.events:
-                        if isinstance(event, tw.PlayerJoined) and event.player != driver.endpoint.me:
+                        if isinstance(event, tw.peers.PlayerJoined) and event.player != driver.endpoint.me:
                             path = driver.endpoint.path(event.player)
                             assert path is not None
                             assert path.kind == "direct"
                             driver.endpoint.broadcast(Chat(answer))
                     heard.extend(message.text for _, message in inbox.messages)
 
-            async def talk(driver: aio.Driver[tw.Peer[Chat]]) -> None:
+            async def talk(driver: aio.Driver[tw.peers.Peer[Chat]]) -> None:
                 async for inbox in driver.ticks(200):
                     heard.extend(message.text for _, message in inbox.messages)
                     if len(driver.endpoint.players) == 2 and "of ann" in heard:
@@ -79,7 +79,7 @@ def test_a_peer_on_asyncio_ends_with_its_game() -> None:
     async def play() -> list[object]:
         async with aio.Driver(host()) as ann:
             other = tw.Protocol(0x9A5, [Chat], peers=True)
-            stranger = tw.Peer.join(ann.endpoint.address, other, bind="127.0.0.1:0")
+            stranger = tw.peers.Peer.join(ann.endpoint.address, other, bind="127.0.0.1:0")
             with pytest.raises(TypeError, match="a peer has no connection to wait for"):
                 await ann.connected()
             async with aio.Driver(stranger) as driver:
@@ -90,7 +90,7 @@ def test_a_peer_on_asyncio_ends_with_its_game() -> None:
             return list(found)
 
     (ended,) = asyncio.run(asyncio.wait_for(play(), PATIENCE))
-    assert isinstance(ended, tw.GameEnded)
+    assert isinstance(ended, tw.peers.GameEnded)
 
 
 def test_a_peer_with_a_thread_needs_no_driver() -> None:
@@ -106,10 +106,10 @@ def test_a_peer_with_a_thread_needs_no_driver() -> None:
 def test_threads_keep_a_game_while_python_is_busy(threads: tuple[bool, bool]) -> None:
     kinds = ["thread" if each else "polled" for each in threads]
     with host(driver=kinds[0], timeout=1) as ann, join(ann, driver=kinds[1], timeout=1) as bob:
-        events: dict[tw.Peer[Chat], list[Any]] = {ann: [], bob: []}
+        events: dict[tw.peers.Peer[Chat], list[Any]] = {ann: [], bob: []}
         chunks: list[bytes] = []
 
-        def tick(*peers: tw.Peer[Chat]) -> None:
+        def tick(*peers: tw.peers.Peer[Chat]) -> None:
             for peer in peers or (ann, bob):
                 with peer.tick() as inbox:
                     events[peer] += inbox.events
@@ -130,29 +130,35 @@ def test_threads_keep_a_game_while_python_is_busy(threads: tuple[bool, bool]) ->
             tick(*others) if others else time.sleep(0.01)
         for _ in range(20):
             tick()
-        assert not [event for peer in events for event in events[peer] if isinstance(event, tw.PlayerLeft)]
+        assert not [
+            event for peer in events for event in events[peer] if isinstance(event, tw.peers.PlayerLeft)
+        ]
         assert ann.start(countdown=0.05, seed=4)
-        until(lambda: all(any(isinstance(e, tw.Started) for e in each) for each in events.values()), tick)
+        until(
+            lambda: all(any(isinstance(e, tw.peers.Started) for e in each) for each in events.values()), tick
+        )
 
 
 def test_with_threads_the_game_goes_on_with_another_host() -> None:
     states = {name: np.zeros(4, np.int64) for name in ("ann", "bob", "cid")}
 
-    def game_of(peer: tw.Peer[Chat], name: str) -> tw.Migrating:
+    def game_of(peer: tw.peers.Peer[Chat], name: str) -> tw.peers.Migrating:
         def load(state: Any) -> None:
             states[name] = state
 
-        return tw.Migrating(peer, save=lambda: states[name], load=load, every=0.05)
+        return tw.peers.Migrating(peer, save=lambda: states[name], load=load, every=0.05)
 
     ann = host(driver="thread")
     games = {"ann": game_of(ann, "ann")}
-    changes: list[tw.HostChanged] = []
+    changes: list[tw.peers.HostChanged] = []
 
     def tick() -> None:
         for name, game in games.items():
             if not game.peer.closed:
                 with game.peer.tick() as inbox:
-                    changes.extend(what for _, what in game.read(inbox) if isinstance(what, tw.HostChanged))
+                    changes.extend(
+                        what for _, what in game.read(inbox) if isinstance(what, tw.peers.HostChanged)
+                    )
                 if game.is_host:
                     states[name] += 1
         time.sleep(0.002)
@@ -174,16 +180,16 @@ def test_a_rollback_game_is_watched_over_real_sockets() -> None:
     ann = host(players=3)
     bob, cid = join(ann), join(ann, "cid")
     peers = (ann, bob, cid)
-    started: dict[tw.Peer[Chat], tw.Started] = {}
+    started: dict[tw.peers.Peer[Chat], tw.peers.Started] = {}
     ended: list[Any] = []
 
     def tick() -> None:
         for peer in peers:
             with peer.tick() as inbox:
                 for event in inbox.events:
-                    if isinstance(event, tw.Started):
+                    if isinstance(event, tw.peers.Started):
                         started[peer] = event
-                    if isinstance(event, tw.PlayerLeft | tw.GameEnded):
+                    if isinstance(event, tw.peers.PlayerLeft | tw.peers.GameEnded):
                         ended.append(event)
         time.sleep(0.001)
 
@@ -195,10 +201,10 @@ def test_a_rollback_game_is_watched_over_real_sockets() -> None:
     playing = [player.number for player in ann.players if player.name != "cid"]
     states = [np.zeros(3, np.int64) for _ in peers]
     games = [
-        tw.Rollback(peer, 4, players=playing, state=state)
+        tw.rollback.Rollback(peer, 4, players=playing, state=state)
         for peer, state in zip(peers[:2], states, strict=False)
     ]
-    watcher = tw.Spectator(cid, 4, players=playing)
+    watcher = tw.rollback.Spectator(cid, 4, players=playing)
 
     def step(state: Any, inputs: Any) -> None:
         state[:2] += inputs[:2]
@@ -209,7 +215,7 @@ def test_a_rollback_game_is_watched_over_real_sockets() -> None:
     def play() -> None:
         for number, game in enumerate(games):
             for request in game.advance((game.frame * (3 + number)) % 16):
-                if isinstance(request, tw.Advance):
+                if isinstance(request, tw.rollback.Advance):
                     step(states[number], request.inputs)
                     if number == 0:
                         history[request.frame] = states[0].tolist()

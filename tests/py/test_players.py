@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import tickwire as tw
 from conftest import Chat, Move, make_protocol
-from tickwire.testing import World, connected_pair, run
+from tickwire.testing import Simulation, connected_pair, run
 
 REASON = tw.DisconnectReason
 RESULT = tw.SendResult
-MOVE = struct.pack(tw.row_format(Move), 1, 2, 0.5)
+MOVE = struct.pack(tw.columns.row_format(Move), 1, 2, 0.5)
 
 
 def test_results_are_true_when_the_message_was_queued_and_else_say_why() -> None:
@@ -31,7 +31,7 @@ def test_a_result_is_made_once(protocol: tw.Protocol) -> None:
 
 
 def test_all_that_names_a_player_who_is_gone_is_harmless() -> None:
-    channels = [tw.reliable_ordered(), tw.payload(), tw.chunks()]
+    channels = [tw.reliable_ordered(), tw.channels.payload(), tw.chunks()]
     network, server, client = connected_pair(tw.Protocol(1, [Move], channels))
     (gone,) = server.clients
     run(network, server, client, seconds=1)
@@ -62,7 +62,7 @@ def test_mistakes_go_on_raising_for_players_who_are_gone(protocol: tw.Protocol) 
     run(network, server, seconds=0.1)
     with pytest.raises(tw.FieldError):
         server.send(gone, Move(-1))
-    with pytest.raises(tw.ChannelError):
+    with pytest.raises(tw.errors.ChannelError):
         server.send(gone, Move(), 9)
     with pytest.raises(TypeError):
         server.send(gone, "hello")
@@ -71,9 +71,9 @@ def test_mistakes_go_on_raising_for_players_who_are_gone(protocol: tw.Protocol) 
 
 
 def test_strict_endpoints_raise_for_what_players_do(protocol: tw.Protocol) -> None:
-    with World(protocol) as world:
+    with Simulation(protocol) as world:
         server, client = world.server(strict=True), world.client(strict=True)
-        with pytest.raises(tw.NotConnectedError):
+        with pytest.raises(tw.errors.NotConnectedError):
             client.send(Move())
         world.run(1)
         (handle,) = server.clients
@@ -86,7 +86,7 @@ def test_strict_endpoints_raise_for_what_players_do(protocol: tw.Protocol) -> No
             lambda: server.send_rows(handle, Move, MOVE),
         ]
         for call in calls:
-            with pytest.raises(tw.StaleClientError, match="the client is not connected any more"):
+            with pytest.raises(tw.errors.StaleClientError, match="the client is not connected any more"):
                 call()
         assert server.stats(handle).packets_received > 0
 
@@ -128,9 +128,9 @@ def test_players_who_come_talk_and_leave_at_any_moment_are_told_of_in_order(
     stall: int, columns: bool
 ) -> None:
     pytest.importorskip("numpy")
-    channels = [tw.reliable_ordered(), tw.latest(keys=2), tw.payload(), tw.chunks()]
+    channels = [tw.reliable_ordered(), tw.latest(keys=2), tw.channels.payload(), tw.chunks()]
     protocol = tw.Protocol(1, [Move, Chat], channels)
-    with World(protocol, seed=stall) as world:
+    with Simulation(protocol, seed=stall) as world:
         settings: dict[str, Any] = {"columns": [Chat]} if columns else {}
         server = world.server(chunk_memory=10_000, **settings)
         journal = Journal(server)
@@ -175,7 +175,7 @@ def test_players_who_come_talk_and_leave_at_any_moment_are_told_of_in_order(
 
 
 def test_a_client_is_told_of_its_connection_apart_from_all_else(protocol: tw.Protocol) -> None:
-    with World(protocol) as world:
+    with Simulation(protocol) as world:
         server, client = world.server(), world.client()
         told: list[list[str]] = []
         for tick in world.ticks(2):
@@ -197,7 +197,7 @@ def test_a_client_is_told_of_its_connection_apart_from_all_else(protocol: tw.Pro
 def test_a_player_who_stalls_is_dropped_counted_and_told(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("WARNING", "tickwire")
     protocol = make_protocol(channels=[tw.reliable_ordered(send_queue=8), tw.unreliable()])
-    with World(protocol) as world:
+    with Simulation(protocol) as world:
         server, client, other = world.server(stalled_timeout=1.5), world.client(), world.client()
         world.run(1)
         handle = next(each for each in server.clients if each.id == 1)
@@ -223,7 +223,7 @@ def test_a_player_who_stalls_is_dropped_counted_and_told(caplog: pytest.LogCaptu
 
 def test_a_player_who_comes_back_in_time_stays() -> None:
     protocol = make_protocol(channels=[tw.reliable_ordered(send_queue=8), tw.unreliable()])
-    with World(protocol) as world:
+    with Simulation(protocol) as world:
         server, client = world.server(stalled_timeout=1.5), world.client()
         world.run(1)
         (handle,) = server.clients
@@ -238,7 +238,7 @@ def test_a_player_who_comes_back_in_time_stays() -> None:
 
 def test_nobody_is_dropped_without_the_setting() -> None:
     protocol = make_protocol(channels=[tw.reliable_ordered(send_queue=8), tw.unreliable()])
-    with World(protocol) as world:
+    with Simulation(protocol) as world:
         server, client = world.server(stalled_timeout=None), world.client()
         world.run(1)
         (handle,) = server.clients
@@ -253,7 +253,7 @@ def test_nobody_is_dropped_without_the_setting() -> None:
 
 def test_a_stranger_whose_protocol_differs_is_not_shown(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("WARNING", "tickwire")
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     asked: list[Any] = []
     key = bytes(range(32))  # in development mode no connection comes up
     server = tw.Server("10.0.0.1:5", make_protocol(), network=network, key=key, admission=asked.append)

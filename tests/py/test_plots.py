@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import subprocess
@@ -12,9 +11,9 @@ from pathlib import Path
 import pytest
 import tickwire as tw
 from conftest import Chat
-from tickwire import cli
+from tickwire import _cli as cli
+from tickwire._plots import series_of
 from tickwire.capture import read_capture
-from tickwire.plots import read_soak, series_of
 from tickwire.testing import Conditions, run
 
 
@@ -23,7 +22,7 @@ def captured(tmp_path: Path, protocol: tw.Protocol, monkeypatch: pytest.MonkeyPa
     """A server that captured ten seconds with two clients, a fifth of whose packets was lost in the second
     half."""
     monkeypatch.chdir(tmp_path)
-    network = tw.SimulatedNetwork(seed=2, conditions=Conditions(latency=0.02))
+    network = tw.testing.SimulatedNetwork(seed=2, conditions=Conditions(latency=0.02))
     server = tw.Server("127.0.0.1:40000", protocol, network=network, capture="a.pcapng")
     network.schedule(5, Conditions(latency=0.02, loss=0.2), receiver=server.address)
     clients = [tw.Client.connect(server.address, protocol, network=network) for _ in range(2)]
@@ -90,8 +89,8 @@ def test_what_is_wrong_is_said_in_a_sentence(
     arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("text").write_text("hello, this is text")
-    tw.Capture("empty.pcapng").close()
-    with tw.Capture("long.pcapng") as long:
+    tw.capture.Capture("empty.pcapng").close()
+    with tw.capture.Capture("long.pcapng") as long:
         for seconds in (0, 2_000_000):
             long.write(seconds * 10**9, "127.0.0.1:1", "127.0.0.1:2", b"", outgoing=True)
     assert cli.main(["plot", *arguments]) == 1
@@ -101,52 +100,10 @@ def test_what_is_wrong_is_said_in_a_sentence(
     assert error.count("\n") == 1
 
 
-SOAK = {
-    "seed": "1", "scenarios": 3, "kinds": {"game": 2, "slow": 1}, "virtual_hours": 1.07, "wall_seconds": 1.5,
-    "megabytes": 28.4, "attempts": 2, "connected": 2, "datagrams": 12669, "sent": 9421, "received": 6184,
-    "chunks": 136, "full": 0, "events": {"partition": 2}, "ends": {}, "failure": None,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "failure", [None, {"scenario": 1, "failure": "7 came twice", "again": "tickwire soak"}]
-)
-def test_a_soak_is_drawn_from_the_last_line_it_printed(
-    tmp_path: Path, failure: object, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "soak.txt"
-    path.write_text("3 scenarios, 1.07 virtual hours\n" + json.dumps({**SOAK, "failure": failure}) + "\n")
-    soak = read_soak(path)
-    assert soak is not None
-    assert soak.title == "soak of seed 1: 3 scenarios, 1.07 virtual hours"
-    assert soak.groups["in all"]["datagrams"] == 12669
-    assert soak.groups["scenarios"] == {"game": 2, "slow": 1}
-    assert soak.failure == (None if failure is None else "7 came twice")
-    assert cli.main(["plot", str(path)]) == 0
-    assert capsys.readouterr().out == f"{tmp_path / 'soak.png'}\n"
-    assert (tmp_path / "soak.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
-
-
-@pytest.mark.parametrize("text", ["", "{}", "[]\n1\n", '{"seed": 1, "failure": 3}', "hello"])
-def test_what_is_no_soak_is_taken_for_none(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "soak.txt"
-    path.write_text(text)
-    assert read_soak(path) is None
-
-
-def test_a_real_soak_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("tickwire.soak.report", reason="there is no tickwire soak")
-    assert cli.main(["soak", "--seed", "plot", "--hours", "0.001", "--json"]) == 0
-    path = tmp_path / "soak.txt"
-    path.write_text(capsys.readouterr().out)
-    assert read_soak(path) is not None
-    assert cli.main(["plot", str(path)]) == 0
-
-
 def test_without_matplotlib_the_error_says_what_to_install(tmp_path: Path) -> None:
     script = (
         "import sys; sys.modules['matplotlib'] = None\n"
-        "from tickwire import cli\nsys.exit(cli.main(['plot', 'a']))"
+        "from tickwire import _cli as cli\nsys.exit(cli.main(['plot', 'a']))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False

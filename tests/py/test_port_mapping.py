@@ -121,15 +121,15 @@ def gateway() -> Iterator[Gateway]:
 
 
 @pytest.fixture
-def peer() -> Iterator[tw.Peer[Chat]]:
-    peer = tw.Peer.host(PROTOCOL, bind="127.0.0.1:0")
+def peer() -> Iterator[tw.peers.Peer[Chat]]:
+    peer = tw.peers.Peer.host(PROTOCOL, bind="127.0.0.1:0")
     yield peer
     peer.close()
 
 
-def test_a_port_is_the_hosts_until_it_is_closed(gateway: Gateway, peer: tw.Peer[Chat]) -> None:
+def test_a_port_is_the_hosts_until_it_is_closed(gateway: Gateway, peer: tw.peers.Peer[Chat]) -> None:
     port = peer.address.port
-    with tw.PortMapping(peer, lease=600, gateway=gateway.url) as mapping:
+    with tw.peers.PortMapping(peer, lease=600, gateway=gateway.url) as mapping:
         until(lambda: mapping.state != "asking")
         assert (mapping.state, mapping.error) == ("mapped", None)
         assert mapping.address == tw.Address(f"203.0.113.7:{port}")
@@ -141,30 +141,32 @@ def test_a_port_is_the_hosts_until_it_is_closed(gateway: Gateway, peer: tw.Peer[
 
 
 def test_it_is_asked_for_again_before_its_lease_is_over(
-    gateway: Gateway, peer: tw.Peer[Chat], monkeypatch: pytest.MonkeyPatch
+    gateway: Gateway, peer: tw.peers.Peer[Chat], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tickwire.port_mapping._MIN_LEASE", 0)
-    with tw.PortMapping(peer, lease=0, gateway=gateway.url) as mapping:
+    monkeypatch.setattr("tickwire._port_mapping._MIN_LEASE", 0)
+    with tw.peers.PortMapping(peer, lease=0, gateway=gateway.url) as mapping:
         until(lambda: gateway.asked >= 3)
         assert mapping.state == "mapped"
         assert len(gateway.ports) == 1
 
 
 def test_another_port_is_taken_where_ours_is_and_one_for_good_where_there_is_no_other(
-    gateway: Gateway, peer: tw.Peer[Chat]
+    gateway: Gateway, peer: tw.peers.Peer[Chat]
 ) -> None:
     port = peer.address.port
     gateway.taken, gateway.only_for_good = {port, port + 1}, True
-    with tw.PortMapping(peer, gateway=gateway.url) as mapping:
+    with tw.peers.PortMapping(peer, gateway=gateway.url) as mapping:
         until(lambda: mapping.state != "asking")
         assert mapping.address == tw.Address(f"203.0.113.7:{port + 2}")
         assert gateway.ports == {port + 2: ("127.0.0.1", port, 0)}
     assert gateway.ports == {}
 
 
-def test_a_nat_that_gives_nothing_is_a_value_and_no_exception(gateway: Gateway, peer: tw.Peer[Chat]) -> None:
+def test_a_nat_that_gives_nothing_is_a_value_and_no_exception(
+    gateway: Gateway, peer: tw.peers.Peer[Chat]
+) -> None:
     gateway.broken = True
-    with tw.PortMapping(peer, gateway=gateway.url) as mapping:
+    with tw.peers.PortMapping(peer, gateway=gateway.url) as mapping:
         until(lambda: mapping.state != "asking")
         assert (mapping.state, mapping.address) == ("failed", None)
         assert mapping.error
@@ -173,27 +175,27 @@ def test_a_nat_that_gives_nothing_is_a_value_and_no_exception(gateway: Gateway, 
 
 @pytest.mark.parametrize("outside", ["", "0.0.0.0", "::1", "no address"])
 def test_a_port_of_a_nat_without_a_public_address_is_given_back(
-    gateway: Gateway, peer: tw.Peer[Chat], outside: str
+    gateway: Gateway, peer: tw.peers.Peer[Chat], outside: str
 ) -> None:
     gateway.outside = outside
-    with tw.PortMapping(peer, gateway=gateway.url) as mapping:
+    with tw.peers.PortMapping(peer, gateway=gateway.url) as mapping:
         until(lambda: mapping.state != "asking")
         assert (mapping.state, mapping.address) == ("failed", None)
         assert mapping.error
     assert gateway.ports == {}
 
 
-def test_wrong_hosts_and_gateways_are_named(peer: tw.Peer[Chat]) -> None:
+def test_wrong_hosts_and_gateways_are_named(peer: tw.peers.Peer[Chat]) -> None:
     with pytest.raises(TypeError, match="gateway must be a str or None, not int"):
-        tw.PortMapping(peer, gateway=3)  # type: ignore[arg-type]
-    other = tw.Peer.host(PROTOCOL, bind="[::1]:0")
+        tw.peers.PortMapping(peer, gateway=3)  # type: ignore[arg-type]
+    other = tw.peers.Peer.host(PROTOCOL, bind="[::1]:0")
     with pytest.raises(ValueError, match=r"host must be bound to IPv4: UPnP gives no port to \[::1\]:\d+"):
-        tw.PortMapping(other)
+        tw.peers.PortMapping(other)
     other.close()
 
 
 def test_a_port_is_given_back_though_the_nat_does_not_know_its_own_address(
-    gateway: Gateway, peer: tw.Peer[Chat], monkeypatch: pytest.MonkeyPatch
+    gateway: Gateway, peer: tw.peers.Peer[Chat], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = gateway.answer
 
@@ -202,24 +204,24 @@ def test_a_port_is_given_back_though_the_nat_does_not_know_its_own_address(
 
     monkeypatch.setattr(gateway, "answer", without_address)
     gateway.only_for_good = True
-    with tw.PortMapping(peer, gateway=gateway.url) as mapping:
+    with tw.peers.PortMapping(peer, gateway=gateway.url) as mapping:
         until(lambda: mapping.state != "asking")
         assert mapping.state == "failed"
         assert gateway.ports
     assert gateway.ports == {}
 
 
-def test_nor_is_one_that_is_not_there(gateway: Gateway, peer: tw.Peer[Chat]) -> None:
+def test_nor_is_one_that_is_not_there(gateway: Gateway, peer: tw.peers.Peer[Chat]) -> None:
     gateway.server.shutdown()
     gateway.server.server_close()
-    with tw.PortMapping(peer, gateway=gateway.url) as mapping:
+    with tw.peers.PortMapping(peer, gateway=gateway.url) as mapping:
         until(lambda: mapping.state != "asking")
         assert mapping.state == "failed"
         assert mapping.error
 
 
-def test_it_ends_with_its_host(gateway: Gateway, peer: tw.Peer[Chat]) -> None:
-    mapping = tw.PortMapping(peer, gateway=gateway.url)
+def test_it_ends_with_its_host(gateway: Gateway, peer: tw.peers.Peer[Chat]) -> None:
+    mapping = tw.peers.PortMapping(peer, gateway=gateway.url)
     until(lambda: mapping.state == "mapped")
     peer.close()
     mapping.close()
@@ -227,8 +229,8 @@ def test_it_ends_with_its_host(gateway: Gateway, peer: tw.Peer[Chat]) -> None:
 
 
 def test_without_the_extra_the_error_says_what_to_install(
-    peer: tw.Peer[Chat], monkeypatch: pytest.MonkeyPatch
+    peer: tw.peers.Peer[Chat], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "miniupnpc", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install tickwire\[upnp\]"):
-        tw.PortMapping(peer)
+        tw.peers.PortMapping(peer)

@@ -30,8 +30,8 @@ def step(body: Body, push: float) -> Body:
     return body
 
 
-def predicted(**settings: Any) -> tw.Prediction[Body, float]:
-    return tw.Prediction(step, Body(), tolerance={"x": 0.01, "v": 0.01}, **settings)
+def predicted(**settings: Any) -> tw.predict.Prediction[Body, float]:
+    return tw.predict.Prediction(step, Body(), tolerance={"x": 0.01, "v": 0.01}, **settings)
 
 
 def test_a_state_as_predicted_is_no_correction() -> None:
@@ -99,14 +99,14 @@ def test_steps_that_raise_or_return_nonsense_lose_nothing() -> None:
             raise KeyError("weapon")
         return {2.0: None, 3.0: Body(x=math.nan)}.get(push, step(body, push))
 
-    mine = tw.Prediction(fails, Body(), tolerance={"x": 0.01})
+    mine = tw.predict.Prediction(fails, Body(), tolerance={"x": 0.01})
     mine.run(range(1), 0.5)
     for push, sentence in [
         (1.0, "step of tick 1 raised KeyError: 'weapon'"),
         (2.0, "step of tick 1 must return a state, Body, not NoneType"),
         (3.0, "step of tick 1 must return finite numbers, not x = nan"),
     ]:
-        with pytest.raises(tw.PredictionError, match=sentence):
+        with pytest.raises(tw.errors.PredictionError, match=sentence):
             mine.run(range(1, 2), push)
         assert mine.state == Body(x=0.5, v=0.5)
         assert mine.tick == 0
@@ -116,17 +116,17 @@ def test_steps_that_raise_or_return_nonsense_lose_nothing() -> None:
 
 
 def test_plain_numbers_tuples_angles_and_arrays() -> None:
-    number = tw.Prediction(lambda x, move: x + move, 0.0, tolerance=0.1)
+    number = tw.predict.Prediction(lambda x, move: x + move, 0.0, tolerance=0.1)
     number.run(range(5), 1.0)
     assert number.state == 5.0
     assert number.correct(2, 7.0)
     assert number.state == 9.0
-    place = tw.Prediction(lambda p, m: (p[0] + m, p[1]), (0.0, 0.0), tolerance=0.1)
+    place = tw.predict.Prediction(lambda p, m: (p[0] + m, p[1]), (0.0, 0.0), tolerance=0.1)
     place.run(range(5), 1.0)
     assert not place.correct(2, (3.0, 0.05))
     assert place.correct(3, (4.0, 1.0))
     assert place.state == (5.0, 1.0)
-    heading = tw.Prediction(
+    heading = tw.predict.Prediction(
         lambda a, m: {"a": (a["a"] + m) % 360}, {"a": 358.0}, tolerance={"a": 1}, wraps={"a": 360}
     )
     heading.run(range(1), 1.5)
@@ -140,7 +140,7 @@ def test_plain_numbers_tuples_angles_and_arrays() -> None:
         rows["x"] += rows["v"]
         return rows
 
-    many = tw.Prediction(move_all, rows, tolerance={"x": 0.01})
+    many = tw.predict.Prediction(move_all, rows, tolerance={"x": 0.01})
     many.run(range(8), numpy.ones(64))
     truth = numpy.zeros(64, dtype=rows.dtype)
     truth["x"], truth["v"] = 6.0, 3.0
@@ -153,7 +153,7 @@ def test_plain_numbers_tuples_angles_and_arrays() -> None:
 
 
 def test_spawns_are_matched_and_refused_effects_taken_back() -> None:
-    shots: tw.Predicted[str] = tw.Predicted(ticks=10)
+    shots: tw.predict.Predicted[str] = tw.predict.Predicted(ticks=10)
     shots.show(100, "first")
     shots.show(104, "second")
     assert list(shots) == ["first", "second"]
@@ -165,7 +165,7 @@ def test_spawns_are_matched_and_refused_effects_taken_back() -> None:
     assert len(shots) == 0
     assert shots.take_back(None) == []
     with pytest.raises(ValueError, match="ticks must be 1 to 10000, not 0"):
-        tw.Predicted(0)
+        tw.predict.Predicted(0)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_spawns_are_matched_and_refused_effects_taken_back() -> None:
 )
 def test_wrong_settings_name_themselves(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        tw.Prediction(step, Body(), **settings)
+        tw.predict.Prediction(step, Body(), **settings)
 
 
 def test_without_loss_nothing_is_corrected_and_with_loss_nothing_jumps() -> None:
@@ -199,11 +199,11 @@ def test_a_truth_that_is_no_number_is_refused_and_changes_nothing() -> None:
         return state + move
 
     for ticks in (range(10), range(0)):
-        mine = tw.Prediction(step, 0.0, tolerance=0.1)
+        mine = tw.predict.Prediction(step, 0.0, tolerance=0.1)
         mine.run(ticks, 1.0)
         before = mine.state
         for bad in (float("nan"), float("inf")):
-            with pytest.raises(tw.PredictionError, match="tick 5"):
+            with pytest.raises(tw.errors.PredictionError, match="tick 5"):
                 mine.correct(5, bad)
         assert (mine.state, mine.corrections) == (before, 0)
 
@@ -211,7 +211,7 @@ def test_a_truth_that_is_no_number_is_refused_and_changes_nothing() -> None:
 @pytest.mark.parametrize("circle", [0, -360, float("nan"), float("inf")])
 def test_circles_are_above_0(circle: float) -> None:
     with pytest.raises(ValueError, match="wraps of heading must be above 0"):
-        tw.Prediction(max, 0.0, tolerance=1.0, wraps={"heading": circle})
+        tw.predict.Prediction(max, 0.0, tolerance=1.0, wraps={"heading": circle})
 
 
 @tw.ghost
@@ -240,7 +240,7 @@ def test_an_avatar_that_rests_on_the_server_is_corrected_for_as_long() -> None:
     network, server, client = connected_pair(protocol, seed=1)
     network.set_conditions(tw.Conditions(latency=0.05))
     server.world.spawn(Avatar(), owner=server.clients[0])
-    mine = tw.Prediction(pushed, Body(), tolerance={"x": 0.5})
+    mine = tw.predict.Prediction(pushed, Body(), tolerance={"x": 0.5})
     for _ in range(900):
         with server.tick():
             pass

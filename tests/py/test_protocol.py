@@ -35,9 +35,9 @@ class Every:
     huge: Annotated[int, tw.ranged(-(2**100), 2**100)]
     only: Annotated[int, tw.ranged(5, 5)]
     steps: Annotated[float, tw.quantized(-1, 1, 0.01)]
-    fixed: Annotated[float, tw.fixed(-100, 100, 8)]
+    fixed: Annotated[float, tw.fields.fixed(-100, 100, 8)]
     text: Annotated[str, tw.text(40)]
-    wide: Annotated[str, tw.wide_text(20)]
+    wide: Annotated[str, tw.fields.wide_text(20)]
     data: Annotated[bytes, tw.data(30)]
 
 
@@ -106,7 +106,7 @@ def test_a_class_with_its_own_serialize_makes_a_round_trip(n: int, extra: int) -
 def test_random_bytes_are_a_message_or_refused(data: bytes) -> None:
     try:
         message = every.decode(data)
-    except tw.StreamError:
+    except tw.errors.StreamError:
         return
     every.encode(message)
 
@@ -116,11 +116,11 @@ def test_altered_bytes_are_a_message_or_refused(message: Every, data: st.DataObj
     encoded = bytearray(every.encode(message))
     bit = data.draw(st.integers(0, len(encoded) * 8 - 1))
     encoded[bit // 8] ^= 1 << bit % 8
-    with contextlib.suppress(tw.StreamError):
+    with contextlib.suppress(tw.errors.StreamError):
         every.decode(bytes(encoded))
-    with pytest.raises(tw.StreamError):
+    with pytest.raises(tw.errors.StreamError):
         every.decode(bytes(encoded[: len(encoded) // 2]))
-    with pytest.raises(tw.StreamError):
+    with pytest.raises(tw.errors.StreamError):
         every.decode(every.encode(message) + b"\0")
 
 
@@ -189,15 +189,17 @@ def test_an_error_has_its_parts() -> None:
 
 def test_a_class_that_is_not_in_the_protocol_is_named(protocol: tw.Protocol) -> None:
     for stranger in (object(), None, type("SubMove", (Move,), {})()):
-        with pytest.raises(tw.UnregisteredMessageError, match=r"is not among .* \(Move, Chat, Blob, Odd\)"):
+        with pytest.raises(
+            tw.errors.UnregisteredMessageError, match=r"is not among .* \(Move, Chat, Blob, Odd\)"
+        ):
             protocol.encode(stranger)
 
 
-class Growing(tw.Message):
+class Growing(tw.messages.Message):
     max_bytes = 8
     count: int = 0
 
-    def serialize(self, stream: tw.Stream) -> None:
+    def serialize(self, stream: tw.messages.Stream) -> None:
         self.count = stream.bits(self.count, 8)
         for _ in range(self.count):
             stream.bits(1, 8)
@@ -207,7 +209,7 @@ def test_an_own_message_may_not_outgrow_its_bound() -> None:
     protocol = tw.Protocol(1, [Growing])
     assert protocol.decode(protocol.encode(Growing(count=7))).count == 7
     with pytest.raises(
-        tw.MessageTooLargeError, match="Growing must take at most 8 bytes, its max_bytes, not 9"
+        tw.errors.MessageTooLargeError, match="Growing must take at most 8 bytes, its max_bytes, not 9"
     ):
         protocol.encode(Growing(count=8))
 
@@ -221,24 +223,26 @@ def test_a_missing_attribute_is_named_on_sending(protocol: tw.Protocol) -> None:
         protocol.encode(move)
 
 
-class Greedy(tw.Message):
+class Greedy(tw.messages.Message):
     """Reads in another way than it writes."""
 
-    def serialize(self, stream: tw.Stream) -> None:
+    def serialize(self, stream: tw.messages.Stream) -> None:
         self.n = stream.bits(1, 4 if stream.reading else 8)
 
 
-class Keeping(tw.Message):
-    kept: tw.Stream | None = None
+class Keeping(tw.messages.Message):
+    kept: tw.messages.Stream | None = None
 
-    def serialize(self, stream: tw.Stream) -> None:
+    def serialize(self, stream: tw.messages.Stream) -> None:
         Keeping.kept = stream
         stream.bits(1, 1)
 
 
 def test_bits_left_unread_are_refused() -> None:
     protocol = tw.Protocol(1, [Greedy])
-    with pytest.raises(tw.StreamError, match="Greedy: serialize\\(\\) leaves bits of the message unread"):
+    with pytest.raises(
+        tw.errors.StreamError, match="Greedy: serialize\\(\\) leaves bits of the message unread"
+    ):
         protocol.decode(protocol.encode(Greedy()))
 
 
@@ -249,10 +253,10 @@ def test_a_stream_lives_only_while_serialize_runs() -> None:
         Keeping.kept.bits(1, 1)
 
 
-class Everywhere(tw.Message):
+class Everywhere(tw.messages.Message):
     """Every method of a stream."""
 
-    def serialize(self, stream: tw.Stream) -> None:
+    def serialize(self, stream: tw.messages.Stream) -> None:
         assert [stream.writing, stream.reading, stream.measuring].count(True) == 1
         self.flag = stream.flag(self.flag)
         self.bits = stream.bits(self.bits, 64)
@@ -305,9 +309,9 @@ def test_a_stream_has_every_primitive() -> None:
         (lambda: tw.quantized(1, -1, 0.1), "quantized"),
         (lambda: tw.quantized(0, 1, 0), "resolution must be above 0"),
         (lambda: tw.quantized(0, math.nan, 0.1), "NaN"),
-        (lambda: tw.fixed(0, 1, 65), "fraction_bits must be 0 to 64, not 65"),
+        (lambda: tw.fields.fixed(0, 1, 65), "fraction_bits must be 0 to 64, not 65"),
         (lambda: tw.text(70_000), "max_bytes must be 0 to 65535, not 70000"),
-        (lambda: tw.wide_text(-1), "max_units must be 0 to 65535, not -1"),
+        (lambda: tw.fields.wide_text(-1), "max_units must be 0 to 65535, not -1"),
         (lambda: tw.data(2**200), "max_bytes must be 0 to 65535"),
         (lambda: tw.reliable_ordered(send_queue=0), "send_queue must be 1 to 16384, not 0"),
         (lambda: tw.reliable_ordered(receive_window=-1), "receive_window must be"),
@@ -319,7 +323,7 @@ def test_a_stream_has_every_primitive() -> None:
         (lambda: tw.Conditions(loss=1.5), "loss"),
         (lambda: tw.Conditions(latency=-1), "latency must be 0 to"),
         (lambda: tw.Conditions(latency=0.01, jitter=0.02), "jitter"),
-        (lambda: tw.SimulatedNetwork().advance(-1), "seconds must be 0 to"),
+        (lambda: tw.testing.SimulatedNetwork().advance(-1), "seconds must be 0 to"),
     ],
 )
 def test_a_setting_out_of_its_bounds_is_named(make: Any, complaint: str) -> None:
@@ -333,8 +337,8 @@ def test_a_setting_out_of_its_bounds_is_named(make: Any, complaint: str) -> None
         ([Move, int], r"messages\[1\]: <class 'int'> is neither made by @tickwire.message nor derived"),
         ([Move, 5], r"messages\[1\]: 5 is not a class"),
         ([Move, Move], "messages must be different classes, and Move appears twice"),
-        ([tw.Message], r"messages\[0\]: .*Message'> must define serialize\(self, stream\)"),
-        ([type("Silent", (tw.Message,), {})], "must define serialize"),
+        ([tw.messages.Message], r"messages\[0\]: .*Message'> must define serialize\(self, stream\)"),
+        ([type("Silent", (tw.messages.Message,), {})], "must define serialize"),
         ([type("SubMove", (Move,), {})], "is neither made by @tickwire.message"),
     ],
 )
@@ -363,7 +367,7 @@ def test_a_protocol_needs_no_messages_beside_layers() -> None:
 
 
 def test_inputs_alone_reach_the_server() -> None:
-    network = tw.SimulatedNetwork(seed=1)
+    network = tw.testing.SimulatedNetwork(seed=1)
     protocol: tw.Protocol[Any] = tw.Protocol(1, inputs=Move, tick_rate=60)
     server = tw.Server("10.0.0.1:7", protocol, network=network)
     client = tw.Client.connect("10.0.0.1:7", protocol, network=network)

@@ -18,10 +18,11 @@ from pathlib import Path
 
 import pytest
 import tickwire as tw
-from tickwire import cli
-from tickwire.proxy import options as proxy_options
-from tickwire.proxy import units
-from tickwire.proxy.display import LOSSES, LiveLine, summary
+from public import EVERY_NAME
+from tickwire import _cli as cli
+from tickwire._proxy import options as proxy_options
+from tickwire._proxy import units
+from tickwire._proxy.display import LOSSES, LiveLine, summary
 
 PAGE = (Path(__file__).parents[2] / "docs" / "proxy.md").read_text("utf-8")
 LOOPBACK = "127.0.0.1:0"
@@ -34,7 +35,7 @@ def wait_for(done: Callable[[], bool]) -> None:
         assert time.monotonic() < deadline, "not in time"
 
 
-def receive(socket: tw.Socket) -> tuple[bytes, tw.Address]:
+def receive(socket: tw.articles.Socket) -> tuple[bytes, tw.Address]:
     assert socket.wait(PATIENCE)
     received = socket.receive()
     assert received is not None
@@ -45,8 +46,8 @@ def receive(socket: tw.Socket) -> tuple[bytes, tw.Address]:
 
 
 def test_the_servers_answers_find_their_clients() -> None:
-    clients = [tw.Socket(LOOPBACK) for _ in range(8)]
-    with tw.Socket(LOOPBACK) as server, tw.Proxy(LOOPBACK, to=server.address) as proxy:
+    clients = [tw.articles.Socket(LOOPBACK) for _ in range(8)]
+    with tw.articles.Socket(LOOPBACK) as server, tw.testing.Proxy(LOOPBACK, to=server.address) as proxy:
         assert proxy.to == server.address
         for number, client in enumerate(clients):
             assert client.send(proxy.address, bytes([number]) * 300)
@@ -69,9 +70,9 @@ def test_the_servers_answers_find_their_clients() -> None:
 def test_the_conditions_are_those_of_the_direction_and_change_at_once() -> None:
     late, lost = tw.Conditions(latency=0.03), tw.Conditions(loss=1)
     with (
-        tw.Socket(LOOPBACK) as server,
-        tw.Socket(LOOPBACK) as client,
-        tw.Proxy(LOOPBACK, to=server.address, up=late, down=lost) as proxy,
+        tw.articles.Socket(LOOPBACK) as server,
+        tw.articles.Socket(LOOPBACK) as client,
+        tw.testing.Proxy(LOOPBACK, to=server.address, up=late, down=lost) as proxy,
     ):
         start = time.monotonic()
         assert client.send(proxy.address, b"up")
@@ -95,9 +96,9 @@ def test_a_rate_and_its_queue_are_kept() -> None:
     # Two seconds for each datagram of 972 bytes and headers, and room for three.
     narrow = tw.Conditions(rate=500, queue=3000)
     with (
-        tw.Socket(LOOPBACK) as server,
-        tw.Socket(LOOPBACK) as client,
-        tw.Proxy(LOOPBACK, to=server.address, up=narrow) as proxy,
+        tw.articles.Socket(LOOPBACK) as server,
+        tw.articles.Socket(LOOPBACK) as client,
+        tw.testing.Proxy(LOOPBACK, to=server.address, up=narrow) as proxy,
     ):
         for _ in range(8):
             assert client.send(proxy.address, bytes(972))
@@ -110,11 +111,13 @@ def test_a_rate_and_its_queue_are_kept() -> None:
 
 
 def test_clients_and_memory_are_bounded() -> None:
-    clients = [tw.Socket(LOOPBACK) for _ in range(5)]
+    clients = [tw.articles.Socket(LOOPBACK) for _ in range(5)]
     slow = tw.Conditions(latency=10)
     with (
-        tw.Socket(LOOPBACK) as server,
-        tw.Proxy(LOOPBACK, to=server.address, conditions=slow, max_clients=2, max_bytes=131_072) as proxy,
+        tw.articles.Socket(LOOPBACK) as server,
+        tw.testing.Proxy(
+            LOOPBACK, to=server.address, conditions=slow, max_clients=2, max_bytes=131_072
+        ) as proxy,
     ):
         for client in clients:
             assert client.send(proxy.address, b"me")
@@ -127,22 +130,22 @@ def test_clients_and_memory_are_bounded() -> None:
 
 
 def test_a_server_that_is_not_there_ends_nothing() -> None:
-    with tw.Socket(LOOPBACK) as server:
+    with tw.articles.Socket(LOOPBACK) as server:
         closed = server.address
-    with tw.Socket(LOOPBACK) as client, tw.Proxy(LOOPBACK, to=closed) as proxy:
+    with tw.articles.Socket(LOOPBACK) as client, tw.testing.Proxy(LOOPBACK, to=closed) as proxy:
         for count in range(1, 6):
             assert client.send(proxy.address, b"anyone?")
             wait_for(lambda count=count: proxy.counters["up.received"] == count)
-        with tw.Socket(closed) as server:
+        with tw.articles.Socket(closed) as server:
             assert client.send(proxy.address, b"again")
             assert receive(server)[0] == b"again"
 
 
 def test_the_thread_goes_on_while_python_is_busy() -> None:
     with (
-        tw.Socket(LOOPBACK) as server,
-        tw.Socket(LOOPBACK) as client,
-        tw.Proxy(LOOPBACK, to=server.address) as proxy,
+        tw.articles.Socket(LOOPBACK) as server,
+        tw.articles.Socket(LOOPBACK) as client,
+        tw.testing.Proxy(LOOPBACK, to=server.address) as proxy,
     ):
         interval = sys.getswitchinterval()
         sys.setswitchinterval(100.0)
@@ -158,8 +161,8 @@ def test_the_thread_goes_on_while_python_is_busy() -> None:
 
 
 def test_a_proxy_left_by_an_exception_is_closed_keeps_its_counts_and_frees_its_port() -> None:
-    with tw.Socket(LOOPBACK) as server, tw.Socket(LOOPBACK) as client:
-        proxy = tw.Proxy(LOOPBACK, to=server.address)
+    with tw.articles.Socket(LOOPBACK) as server, tw.articles.Socket(LOOPBACK) as client:
+        proxy = tw.testing.Proxy(LOOPBACK, to=server.address)
 
         def use_it() -> None:
             with proxy:
@@ -174,20 +177,20 @@ def test_a_proxy_left_by_an_exception_is_closed_keeps_its_counts_and_frees_its_p
         assert proxy.counters["up.forwarded"] == 1
         assert repr(proxy) == f"<Proxy at {proxy.address} to {server.address}, closed>"
         proxy.close()
-        with pytest.raises(tw.ClosedError, match="the proxy is closed"):
+        with pytest.raises(tw.errors.ClosedError, match="the proxy is closed"):
             proxy.set_conditions(tw.Conditions())
-        tw.Socket(proxy.address).close()
+        tw.articles.Socket(proxy.address).close()
 
 
 def test_a_forgotten_proxy_ends_too() -> None:
-    address = tw.Proxy(LOOPBACK, to="127.0.0.1:9").address
+    address = tw.testing.Proxy(LOOPBACK, to="127.0.0.1:9").address
     gc.collect()
-    tw.Socket(address).close()
+    tw.articles.Socket(address).close()
 
 
 @pytest.mark.parametrize("end", ["", "raise SystemExit", "kept.append(kept); gc.disable()"])
 def test_an_open_proxy_does_not_hold_the_interpreter_up(end: str) -> None:
-    code = f"import gc, tickwire as tw\nkept = [tw.Proxy('{LOOPBACK}', to='127.0.0.1:9')]\n{end}\n"
+    code = f"import gc, tickwire as tw\nkept = [tw.testing.Proxy('{LOOPBACK}', to='127.0.0.1:9')]\n{end}\n"
     done = subprocess.run([sys.executable, "-c", code], timeout=PATIENCE, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
@@ -196,7 +199,7 @@ def test_an_open_proxy_does_not_hold_the_interpreter_up(end: str) -> None:
 def test_a_forks_child_does_not_wait_for_the_thread_it_has_not() -> None:
     code = f"""
 import os, tickwire as tw
-proxy = tw.Proxy("{LOOPBACK}", to="127.0.0.1:9")
+proxy = tw.testing.Proxy("{LOOPBACK}", to="127.0.0.1:9")
 if (child := os.fork()) == 0:
     assert proxy.closed
 else:
@@ -211,7 +214,7 @@ else:
 def test_mistakes_are_named() -> None:
     def refused(match: str, listen: str = LOOPBACK, to: str = "127.0.0.1:9", **settings: float) -> None:
         with pytest.raises(ValueError, match=match):
-            tw.Proxy(listen, to=to, **settings)  # type: ignore[arg-type]
+            tw.testing.Proxy(listen, to=to, **settings)  # type: ignore[arg-type]
 
     refused("seed must be 0 to 18446744073709551615, not -1", seed=-1)
     refused("max_clients must be 1 to 65536, not 0", max_clients=0)
@@ -219,9 +222,9 @@ def test_mistakes_are_named() -> None:
     refused("idle_timeout must be 1 to 86400 seconds, not 0.5", idle_timeout=0.5)
     refused("idle_timeout must be 1 to 86400 seconds, not NaN", idle_timeout=float("nan"))
     refused("to must have a port to send to, not 127.0.0.1:0", to=LOOPBACK)
-    with tw.Socket(LOOPBACK) as taken:
+    with tw.articles.Socket(LOOPBACK) as taken:
         with pytest.raises(OSError, match=str(taken.address)):
-            tw.Proxy(taken.address, to="127.0.0.1:9")
+            tw.testing.Proxy(taken.address, to="127.0.0.1:9")
         address = str(taken.address)
     refused(f"to must be another address than the proxy's own, not {address}", listen=address, to=address)
 
@@ -312,8 +315,8 @@ def test_options_become_conditions() -> None:
         random_walk=0.02,
         random_walk_time=2.0,
         loss=0.02,
-        bursts=tw.Bursts.mean(0.05, 5),
-        outages=tw.Outages(2.0, 0.01),
+        bursts=tw.testing.Bursts.mean(0.05, 5),
+        outages=tw.testing.Outages(2.0, 0.01),
         duplicate=0.01,
         reorder=0.01,
         reorder_delay=0.03,
@@ -396,7 +399,7 @@ def test_json_is_one_line_and_all_there_is_on_standard_output(capsys: pytest.Cap
 
 
 def test_a_port_in_use_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with tw.Socket(LOOPBACK) as taken:
+    with tw.articles.Socket(LOOPBACK) as taken:
         assert cli.main(["proxy", str(taken.address), "--to", "127.0.0.1:9"]) == 1
         assert str(taken.address) in capsys.readouterr().err
 
@@ -404,7 +407,7 @@ def test_a_port_in_use_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.skipif(os.name != "posix", reason="signals of its own")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_it_cleanly_with_its_summary(number: int) -> None:
-    with tw.Socket(LOOPBACK) as server, tw.Socket(LOOPBACK) as client:
+    with tw.articles.Socket(LOOPBACK) as server, tw.articles.Socket(LOOPBACK) as client:
         command = [sys.executable, "-m", "tickwire", "proxy", LOOPBACK, "--to", str(server.address)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
@@ -434,7 +437,7 @@ def test_the_live_line_shows_rates_since_it_was_last_refreshed(monkeypatch: pyte
 
 
 def test_the_summary_and_the_losses_name_counts_that_exist() -> None:
-    with tw.Proxy(LOOPBACK, to="127.0.0.1:9") as proxy:
+    with tw.testing.Proxy(LOOPBACK, to="127.0.0.1:9") as proxy:
         counters = proxy.counters
     assert {f"{direction}.{name}" for name in LOSSES for direction in ("up", "down")} <= counters.keys()
     counted = {**counters, "up.lost": 5, "down.queue_dropped": 1234, "clients.refused": 2}
@@ -445,15 +448,15 @@ def test_the_summary_and_the_losses_name_counts_that_exist() -> None:
 
 
 def test_the_example_in_the_docstring_is_right() -> None:
-    assert tw.Proxy.__doc__ is not None
-    test = doctest.DocTestParser().get_doctest(tw.Proxy.__doc__, {**vars(tw)}, "Proxy", None, None)
+    assert tw.testing.Proxy.__doc__ is not None
+    test = doctest.DocTestParser().get_doctest(tw.testing.Proxy.__doc__, {**EVERY_NAME}, "Proxy", None, None)
     report: list[str] = []
     assert test.examples
     assert doctest.DocTestRunner().run(test, out=report.append).failed == 0, "".join(report)
 
 
 def test_the_page_names_every_count_and_every_option() -> None:
-    with tw.Proxy(LOOPBACK, to="127.0.0.1:9") as proxy:
+    with tw.testing.Proxy(LOOPBACK, to="127.0.0.1:9") as proxy:
         counters = proxy.counters
     names = {name.removeprefix("up.").removeprefix("down.") for name in counters}
     assert [name for name in sorted(names) if f"`{name}`" not in PAGE] == []

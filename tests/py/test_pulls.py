@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import tickwire as tw
 from conftest import Chat, make_protocol
-from tickwire import pulls as wire
-from tickwire.pulls import (
+from tickwire import _pulls as wire
+from tickwire._pulls import (
     MAX_ASKED,
     MAX_REQUESTS,
     MAX_SERVED,
@@ -21,9 +21,9 @@ from tickwire.pulls import (
     PullCancel,
     PullRequest,
 )
-from tickwire.testing import World
+from tickwire.testing import Simulation
 
-SLOW = {"congestion": tw.Congestion.fixed(1_000_000, 20_000)}
+SLOW = {"congestion": tw.transfer.Congestion.fixed(1_000_000, 20_000)}
 FOREST, HARBOUR = bytes(range(256)) * 400, b"harbour" * 20_000
 
 
@@ -38,26 +38,26 @@ class Game:
 
     def __init__(
         self,
-        allow: tw.PullHook | None = None,
+        allow: tw.transfer.PullHook | None = None,
         *,
         loss: float = 0.0,
         seed: int = 1,
         server: dict[str, Any] | None = None,
-        make: Callable[[World, tw.Server], Any] | None = None,
+        make: Callable[[Simulation, tw.Server], Any] | None = None,
         **client: Any,
     ) -> None:
         conditions = tw.Conditions(latency=0.03, jitter=0.01, loss=loss)
-        self.world = World(game(), seed=seed, conditions=conditions)
+        self.world = Simulation(game(), seed=seed, conditions=conditions)
         self.server = self.world.server(**(server or {}))
-        self.catalogue = tw.Catalogue(self.server, allow=allow)
+        self.catalogue = tw.transfer.Catalogue(self.server, allow=allow)
         self.catalogue.offer("maps/forest.bin", FOREST)
         self.catalogue.offer("maps/harbour.bin", HARBOUR)
         self.player = make(self.world, self.server) if make else self.world.client(**client)
-        self.puller = tw.Puller(self.player)
-        self.ended: list[tw.Pull] = []
+        self.puller = tw.transfer.Puller(self.player)
+        self.ended: list[tw.transfer.Pull] = []
         self.left: list[Any] = []  # what the game sees, on either side
 
-    def run(self, seconds: float, each: Callable[[], object] = lambda: None) -> list[tw.Pull]:
+    def run(self, seconds: float, each: Callable[[], object] = lambda: None) -> list[tw.transfer.Pull]:
         before = len(self.ended)
         ends: tuple[Any, ...] = (self.server, self.player)
         for _ in range(round(seconds * 60)):
@@ -80,7 +80,7 @@ class Game:
 class Rude(Game):
     """A client that sends made-up requests."""
 
-    def run(self, seconds: float, each: Callable[[], object] = lambda: None) -> list[tw.Pull]:
+    def run(self, seconds: float, each: Callable[[], object] = lambda: None) -> list[tw.transfer.Pull]:
         self.answers: list[PullAnswer] = getattr(self, "answers", [])
         for _ in range(round(seconds * 60)):
             with self.server.tick() as inbox:
@@ -131,12 +131,12 @@ def test_requests_dont_move_calls_behind_messages(serves: bool) -> None:
     def order(_caller: tw.ClientHandle, number: tw.u8) -> None:
         told.append(number)
 
-    world = World(game(calls=[order]), seed=1)
+    world = Simulation(game(calls=[order]), seed=1)
     server = world.server()
-    catalogue = tw.Catalogue(server)
+    catalogue = tw.transfer.Catalogue(server)
     first, second = world.client(), world.client()
     world.run(1)
-    puller = tw.Puller(first)
+    puller = tw.transfer.Puller(first)
     puller.pull("maps/forest.bin"), puller.pull("maps/harbour.bin")
     second.call(order, 1)
     second.send(Chat(2, "after the call"))
@@ -162,7 +162,7 @@ def test_the_game_sees_its_own_messages_and_chunks_only() -> None:
     game.player.send(Chat(2, "to you"))
     game.run(3)
     messages = [item for item in game.left if isinstance(item, Chat | tuple)]
-    chunks = [item for item in game.left if isinstance(item, tw.ReceivedChunk)]
+    chunks = [item for item in game.left if isinstance(item, tw.transfer.ReceivedChunk)]
     assert sorted(messages, key=repr) == [(player, Chat(2, "to you")), Chat(1, "to you")]
     assert [bytes(chunk) for chunk in chunks] == [b"pushed"]
     assert len(game.left) == 3
@@ -179,15 +179,15 @@ def test_each_error_has_a_name_and_a_sentence() -> None:
     game.run(3)
     assert {name: pull.error for name, pull in found.items()} == {
         "maps/forest.bin": None,
-        "maps/harbour.bin": tw.PullError.REFUSED,
-        "no": tw.PullError.UNKNOWN,
-        "huge": tw.PullError.FAILED,
+        "maps/harbour.bin": tw.transfer.PullError.REFUSED,
+        "no": tw.transfer.PullError.UNKNOWN,
+        "huge": tw.transfer.PullError.FAILED,
     }
-    assert (by_hash.error, by_hash.detail) == (tw.PullError.REFUSED, "for members")
+    assert (by_hash.error, by_hash.detail) == (tw.transfer.PullError.REFUSED, "for members")
     assert found["maps/harbour.bin"].detail == "for members"
     assert found["no"].detail is None
     assert "takes no chunk of this size" in (found["huge"].detail or "")
-    assert str(tw.PullError.UNKNOWN) == "the server offers nothing of this name or hash"
+    assert str(tw.transfer.PullError.UNKNOWN) == "the server offers nothing of this name or hash"
     counters = game.catalogue.counters
     assert {name: count for name, count in counters.items() if count} == {
         "sent": 1,
@@ -204,8 +204,8 @@ def test_pulls_end_with_the_connection() -> None:
     forest = game.puller.pull("maps/forest.bin")
     game.server.close()
     assert game.run(1) == [forest]
-    assert forest.error is tw.PullError.DISCONNECTED
-    assert game.puller.pull("maps/harbour.bin").error is tw.PullError.DISCONNECTED
+    assert forest.error is tw.transfer.PullError.DISCONNECTED
+    assert game.puller.pull("maps/harbour.bin").error is tw.transfer.PullError.DISCONNECTED
 
 
 def test_pulls_are_cancelled_and_refused_after_the_client_was_closed() -> None:
@@ -215,13 +215,13 @@ def test_pulls_are_cancelled_and_refused_after_the_client_was_closed() -> None:
     game.run(0.1)
     game.player.close()
     assert forest.cancel()
-    assert forest.error is tw.PullError.CANCELLED
-    assert game.puller.pull("maps/harbour.bin").error is tw.PullError.DISCONNECTED
+    assert forest.error is tw.transfer.PullError.CANCELLED
+    assert game.puller.pull("maps/harbour.bin").error is tw.transfer.PullError.DISCONNECTED
 
 
 def test_pulls_of_a_redialler_are_asked_for_again() -> None:
-    def make(world: World, server: tw.Server) -> tw.Redialler[Any]:
-        return tw.Redialler.connect(server.address, world.protocol, network=world.network, seed=1)
+    def make(world: Simulation, server: tw.Server) -> tw.connections.Redialler[Any]:
+        return tw.connections.Redialler.connect(server.address, world.protocol, network=world.network, seed=1)
 
     game = Game(make=make, server=SLOW)
     game.catalogue.offer("world", bytes(3_000_000))
@@ -231,7 +231,7 @@ def test_pulls_of_a_redialler_are_asked_for_again() -> None:
         game.run(0.1)
     game.server.disconnect(game.server.clients[0])  # as an end that is meant: it stays so
     game.run(0.5)
-    assert world.error is tw.PullError.DISCONNECTED
+    assert world.error is tw.transfer.PullError.DISCONNECTED
 
     game = Game(make=make, server=SLOW)
     game.catalogue.offer("world", bytes(3_000_000))
@@ -240,7 +240,7 @@ def test_pulls_of_a_redialler_are_asked_for_again() -> None:
     while world.fraction < 0.3:
         game.run(0.1)
     game.server = game.world.restart(game.server)
-    game.catalogue = tw.Catalogue(game.server)
+    game.catalogue = tw.transfer.Catalogue(game.server)
     assert game.run(0.2) == []
     assert not world.over
     game.catalogue.offer("world", bytes(3_000_000))
@@ -252,8 +252,8 @@ def test_pulls_of_a_redialler_are_asked_for_again() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_restarted_server_may_offer_another_content(seed: int) -> None:
-    def make(world: World, server: tw.Server) -> tw.Redialler[Any]:
-        return tw.Redialler.connect(server.address, world.protocol, network=world.network, seed=1)
+    def make(world: Simulation, server: tw.Server) -> tw.connections.Redialler[Any]:
+        return tw.connections.Redialler.connect(server.address, world.protocol, network=world.network, seed=1)
 
     game = Game(make=make, server=SLOW, loss=0.35, seed=seed)
     game.catalogue.offer("world", bytes(3_000_000))
@@ -262,7 +262,7 @@ def test_a_restarted_server_may_offer_another_content(seed: int) -> None:
     while world.hash is None:
         game.run(0.1)
     game.server = game.world.restart(game.server)
-    game.catalogue = tw.Catalogue(game.server)
+    game.catalogue = tw.transfer.Catalogue(game.server)
     game.catalogue.offer("world", b"new")
     game.run(20)
     assert world.chunk is not None, world.error
@@ -306,7 +306,7 @@ def test_a_pull_is_paused_and_resumed_and_cancelled() -> None:
     assert not world.cancel()
     assert not world.pause()
     assert game.run(1) == [world]
-    assert world.error is tw.PullError.CANCELLED
+    assert world.error is tw.transfer.PullError.CANCELLED
     assert game.left == []
     assert game.catalogue.counters["cancelled"] == 1
     again = game.puller.pull("world")
@@ -339,7 +339,7 @@ def test_pulls_and_cancels_at_every_moment_leave_nothing_behind() -> None:
     game = Game(loss=0.1)
     for number in range(20):
         game.catalogue.offer(f"{number}", bytes(20_000 + number))
-    asked: list[tw.Pull] = []
+    asked: list[tw.transfer.Pull] = []
     for frame in range(300):
         asked.append(game.puller.pull(f"{frame * 7 % 20}"))
         if frame % 2:
@@ -347,7 +347,7 @@ def test_pulls_and_cancels_at_every_moment_leave_nothing_behind() -> None:
         game.run(1 / 60)
     game.run(20)
     assert all(pull.over for pull in asked)
-    assert {pull.error for pull in asked} == {None, tw.PullError.CANCELLED}
+    assert {pull.error for pull in asked} == {None, tw.transfer.PullError.CANCELLED}
     assert game.puller.open == []
     assert not game.puller._asked
     assert game.left == []
@@ -385,7 +385,7 @@ def test_what_was_cancelled_at_any_tick_reaches_nobody(
             assert again.chunk is not None, (ticks, again.error)
             content = again.chunk.path.read_bytes() if again.chunk.path else bytes(again.chunk)
             assert content == expected, ticks
-            assert (cancelled.error is tw.PullError.CANCELLED) is not was_over
+            assert (cancelled.error is tw.transfer.PullError.CANCELLED) is not was_over
     game.run(10)
     assert game.left == []
     assert game.catalogue.counters["dropped"] == 0
@@ -418,7 +418,7 @@ def test_a_cancel_for_which_there_is_no_room_is_sent_later(strict: bool) -> None
     try:
         while game.player.send(PullCancel(60_000)):
             pass
-    except tw.ChannelFullError:
+    except tw.errors.ChannelFullError:
         pass
     assert all(pull.cancel() for pull in worlds)
     harbour = game.puller.pull("maps/harbour.bin")
@@ -439,12 +439,12 @@ def test_a_name_is_given_another_content_or_withdrawn() -> None:
     game.run(1)
     assert forest.chunk is not None
     assert bytes(forest.chunk) == b"new"
-    assert gone.error is tw.PullError.UNKNOWN
+    assert gone.error is tw.transfer.PullError.UNKNOWN
     assert game.catalogue.withdraw("maps/forest.bin")
     assert not game.catalogue.withdraw("maps/forest.bin")
     assert game.catalogue.names == ["maps/harbour.bin"]
     assert game.puller.pull("maps/forest.bin") is not forest
-    assert [pull.error for pull in game.run(1)] == [tw.PullError.UNKNOWN]
+    assert [pull.error for pull in game.run(1)] == [tw.transfer.PullError.UNKNOWN]
 
 
 def test_a_file_is_offered_and_told_when_it_changed(tmp_path: Path) -> None:
@@ -457,7 +457,7 @@ def test_a_file_is_offered_and_told_when_it_changed(tmp_path: Path) -> None:
         game.run(0.1)
     path.write_bytes(b"short")
     game.run(5)
-    assert world.error is tw.PullError.FAILED
+    assert world.error is tw.transfer.PullError.FAILED
     assert world.detail == "the server can't read it any more", "where it lies there is for the log"
     assert game.left == []
 
@@ -466,7 +466,7 @@ def test_a_hooks_sentence_may_have_a_nul() -> None:
     game = Game(lambda _, __: "not\0now")
     pull = game.puller.pull("maps/forest.bin")
     game.run(1)
-    assert (pull.error, pull.detail) == (tw.PullError.REFUSED, "not now")
+    assert (pull.error, pull.detail) == (tw.transfer.PullError.REFUSED, "not now")
 
 
 # --- servers that don't answer ---------------------------------------------------------------------------
@@ -488,8 +488,11 @@ def test_pulls_of_a_server_without_a_catalogue_end() -> None:
     game.run(9)
     assert not any(pull.over for pull in pulls)
     game.run(12)
-    assert {pull.error for pull in pulls} == {tw.PullError.UNANSWERED}
-    assert str(tw.PullError.UNANSWERED) == "the server did not answer in time: perhaps it has no Catalogue"
+    assert {pull.error for pull in pulls} == {tw.transfer.PullError.UNANSWERED}
+    assert (
+        str(tw.transfer.PullError.UNANSWERED)
+        == "the server did not answer in time: perhaps it has no Catalogue"
+    )
     assert len(game.ended) == len(pulls) + len(cancelled)
     assert game.puller.open == []
     assert not game.puller._asked
@@ -503,13 +506,13 @@ def test_pulls_of_a_server_without_a_catalogue_end() -> None:
 
 def test_a_pull_that_is_answered_too_late_reaches_nobody() -> None:
     game = Mute()
-    game.puller = tw.Puller(game.player, timeout=2)
+    game.puller = tw.transfer.Puller(game.player, timeout=2)
     game.run(1)
     late = game.puller.pull("maps/forest.bin")
     game.run(1.9)
     assert not late.over
     game.run(0.2)
-    assert late.error is tw.PullError.UNANSWERED
+    assert late.error is tw.transfer.PullError.UNANSWERED
     game.serves = True
     game.server.send_chunk(game.server.clients[0], FOREST, label="0:maps/forest.bin")
     again = game.puller.pull("maps/forest.bin")
@@ -520,7 +523,7 @@ def test_a_pull_that_is_answered_too_late_reaches_nobody() -> None:
 
 def test_one_unanswered_request_ends_that_pull_only() -> None:
     game = Game()
-    game.puller = tw.Puller(game.player, timeout=3)
+    game.puller = tw.transfer.Puller(game.player, timeout=3)
     game.run(0.5)
     dropped = game.puller.pull("maps/forest.bin")
     for _ in range(6):  # in which the server misses it
@@ -537,13 +540,13 @@ def test_one_unanswered_request_ends_that_pull_only() -> None:
     assert fine.done
     assert not dropped.over
     assert game.run(20) == [dropped]
-    assert dropped.error is tw.PullError.UNANSWERED
+    assert dropped.error is tw.transfer.PullError.UNANSWERED
     assert not slow.over, "it comes, and may take its time"
 
 
 def test_pulls_wait_for_ever_where_that_is_asked_for() -> None:
     game = Mute()
-    game.puller = tw.Puller(game.player, timeout=None)
+    game.puller = tw.transfer.Puller(game.player, timeout=None)
     forest = game.puller.pull("maps/forest.bin")
     game.run(60)
     assert not forest.over
@@ -558,7 +561,7 @@ def test_a_failure_of_which_the_server_says_nothing_ends_the_pull() -> None:
     game.run(9)
     assert not forest.over
     game.run(3)
-    assert forest.error is tw.PullError.FAILED
+    assert forest.error is tw.transfer.PullError.FAILED
     assert forest.detail
     assert game.left == []
 
@@ -575,7 +578,7 @@ def test_a_failure_of_which_the_server_says_nothing_ends_the_pull() -> None:
 )
 def test_wrong_timeouts_are_named(timeout: Any, error: type[Exception], sentence: str) -> None:
     with pytest.raises(error, match=f"^{re.escape(sentence)}$"):
-        tw.Puller(Game().player, timeout=timeout)
+        tw.transfer.Puller(Game().player, timeout=timeout)
 
 
 # --- mistakes --------------------------------------------------------------------------------------------
@@ -600,8 +603,8 @@ def test_wrong_names_are_refused_where_they_are_given(name: str, sentence: str) 
 
 def test_other_mistakes_raise() -> None:
     game = Game()
-    plain = World(make_protocol())
-    for make in (lambda: tw.Catalogue(plain.server()), lambda: tw.Puller(plain.client())):
+    plain = Simulation(make_protocol())
+    for make in (lambda: tw.transfer.Catalogue(plain.server()), lambda: tw.transfer.Puller(plain.client())):
         with pytest.raises(ValueError, match=r"the protocol has no pulls: .*chunks\(pulls=True\)"):
             make()
     with pytest.raises(TypeError, match="name must be a str, not int"):
@@ -609,13 +612,13 @@ def test_other_mistakes_raise() -> None:
     with pytest.raises(ValueError, match="a hash must be 32 bytes, not 3"):
         game.puller.pull(b"abc")
     with pytest.raises(TypeError, match="allow must be callable, or None, not int"):
-        tw.Catalogue(game.server, allow=3)  # type: ignore[arg-type]
+        tw.transfer.Catalogue(game.server, allow=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="max_names must be 1 to 1000000, not 0"):
-        tw.Catalogue(game.server, max_names=0)
+        tw.transfer.Catalogue(game.server, max_names=0)
     with pytest.raises(FileNotFoundError):
         game.catalogue.offer("maps/forest.bin", "no/such/file")
     assert "maps/forest.bin" in game.catalogue.names, "what was there stays"
-    full = tw.Catalogue(game.server, max_names=2)
+    full = tw.transfer.Catalogue(game.server, max_names=2)
     full.offer("a", b"")
     full.offer("b", b"")
     full.offer("a", b"again")
@@ -626,11 +629,15 @@ def test_other_mistakes_raise() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "sentence"),
     [
-        (lambda _: tw.Catalogue("x"), TypeError, "server must be a Server, not str"),
-        (lambda game: tw.Catalogue(game.player), TypeError, "server must be a Server, not Client"),
-        (lambda _: tw.Puller(None), TypeError, "client must be a Client or a Redialler, not NoneType"),
+        (lambda _: tw.transfer.Catalogue("x"), TypeError, "server must be a Server, not str"),
+        (lambda game: tw.transfer.Catalogue(game.player), TypeError, "server must be a Server, not Client"),
         (
-            lambda game: tw.Puller(game.server),
+            lambda _: tw.transfer.Puller(None),
+            TypeError,
+            "client must be a Client or a Redialler, not NoneType",
+        ),
+        (
+            lambda game: tw.transfer.Puller(game.server),
             TypeError,
             "client must be a Client or a Redialler, not Server",
         ),
@@ -638,22 +645,22 @@ def test_other_mistakes_raise() -> None:
         (lambda game: game.puller.take(None), TypeError, "inbox must be an Inbox, not NoneType"),
         (lambda game: game.puller.take([]), TypeError, "inbox must be an Inbox, not list"),
         (
-            lambda game: tw.Catalogue(game.server, max_names="3"),
+            lambda game: tw.transfer.Catalogue(game.server, max_names="3"),
             TypeError,
             "max_names must be an int, 1 to 1000000, not str",
         ),
         (
-            lambda game: tw.Catalogue(game.server, max_names=1.5),
+            lambda game: tw.transfer.Catalogue(game.server, max_names=1.5),
             TypeError,
             "max_names must be an int, 1 to 1000000, not float",
         ),
         (
-            lambda game: tw.Catalogue(game.server, max_names=True),
+            lambda game: tw.transfer.Catalogue(game.server, max_names=True),
             TypeError,
             "max_names must be an int, 1 to 1000000, not bool",
         ),
         (
-            lambda game: tw.Catalogue(game.server, max_names=-1),
+            lambda game: tw.transfer.Catalogue(game.server, max_names=-1),
             ValueError,
             "max_names must be 1 to 1000000, not -1",
         ),
@@ -693,7 +700,7 @@ def test_what_the_hook_raises_is_told_after_all_others_were_served() -> None:
     with pytest.raises(KeyError, match="forest"):
         game.run(1)
     game.run(3)
-    assert broken.error is tw.PullError.REFUSED
+    assert broken.error is tw.transfer.PullError.REFUSED
     assert fine.done
 
 
@@ -709,10 +716,10 @@ def test_a_protocol_made_of_another_ones_parts_is_the_same() -> None:
 def test_more_pulls_than_may_wait_are_over_at_once() -> None:
     game = Game()
     pulls = [game.puller.pull(f"{number}") for number in range(MAX_WAITING + 3)]
-    assert [pull.error for pull in pulls[-4:]] == [None, *[tw.PullError.TOO_MANY] * 3]
+    assert [pull.error for pull in pulls[-4:]] == [None, *[tw.transfer.PullError.TOO_MANY] * 3]
     assert game.run(0) == []
     game.run(60)
-    assert {pull.error for pull in pulls[:MAX_WAITING]} == {tw.PullError.UNKNOWN}
+    assert {pull.error for pull in pulls[:MAX_WAITING]} == {tw.transfer.PullError.UNKNOWN}
     assert game.ended[:3] == pulls[-3:]
     assert len(game.ended) == len(pulls)
 
@@ -850,7 +857,7 @@ def test_a_server_that_sends_another_content_fails_the_pull() -> None:
             assert inbox.chunks == []
         with game.server.tick():
             pass
-    assert (pull.error, pull.detail) == (tw.PullError.FAILED, "the server sent another content")
+    assert (pull.error, pull.detail) == (tw.transfer.PullError.FAILED, "the server sent another content")
 
 
 def test_a_server_that_answers_nonsense_harms_nothing() -> None:

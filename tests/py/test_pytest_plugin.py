@@ -30,14 +30,14 @@ def test_a_world_is_closed_after_its_test(pytester: pytest.Pytester) -> None:
         """
     kept = []
 
-    def test_one(tickwire_world):
-        world = tickwire_world(protocol)
+    def test_one(tickwire_simulation):
+        world = tickwire_simulation(protocol)
         kept.append(world.server())
         world.client()
         world.run(1)
         assert len(kept[0].clients) == 1
         assert world.seed == 7
-        assert tickwire_world(protocol, seed=3).seed == 3
+        assert tickwire_simulation(protocol, seed=3).seed == 3
 
     def test_two():
         assert kept[0].closed
@@ -51,8 +51,8 @@ def test_a_failure_names_its_seed(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
-    def test_one(tickwire_world):
-        world = tickwire_world(protocol, seed=12)
+    def test_one(tickwire_simulation):
+        world = tickwire_simulation(protocol, seed=12)
         world.run(1.5)
         assert False
     """,
@@ -69,7 +69,7 @@ def test_those_who_do_not_use_it_notice_nothing(pytester: pytest.Pytester) -> No
     import sys
 
     def test_one():
-        assert "tickwire.testing.world" not in sys.modules
+        assert "tickwire.testing._simulation" not in sys.modules
         assert "numpy" not in sys.modules
         # From 3.14 on pytest's debugger imports it.
         assert "asyncio" not in sys.modules or sys.version_info >= (3, 14)

@@ -38,7 +38,7 @@ def step(state: Any, inputs: Sequence[int]) -> None:
 
 
 def table(
-    games: list[tw.Rollback[Any]],
+    games: list[tw.rollback.Rollback[Any]],
     run: Callable[[int, Any], None],
     frames: int,
     give: Callable[[random.Random], Any],
@@ -70,10 +70,10 @@ def fresh(players: int) -> Any:
 
 def test_arrays_are_saved_and_loaded_without_being_asked_for() -> None:
     states = [fresh(3) for _ in range(3)]
-    games = [tw.Rollback(None, 6, players=3, me=me, state=states[me]) for me in range(3)]
+    games = [tw.rollback.Rollback(None, 6, players=3, me=me, state=states[me]) for me in range(3)]
 
     def run(me: int, request: Any) -> None:
-        assert not isinstance(request, (tw.Save, tw.Load))
+        assert not isinstance(request, (tw.rollback.Save, tw.rollback.Load))
         assert set(request.status) <= {"given", "guessed"}
         assert request.status[me] == "given"
         step(states[me], request.inputs)
@@ -98,20 +98,20 @@ def test_all_ways_to_save_come_to_the_same() -> None:
 
     def run(me: int, request: Any) -> None:
         match request:
-            case tw.Save():
+            case tw.rollback.Save():
                 request.state = copy.copy(states[me])
                 if request.checked:
                     request.checksum = states[me]
-            case tw.Load():
+            case tw.rollback.Load():
                 states[me] = copy.copy(request.state)
             case _:
                 for stick in request.inputs:
                     states[me]["a"] = (states[me]["a"] * 31 + stick.x) & 0xFFFFFF
                     states[me]["b"] += stick.fire
 
-    games: list[tw.Rollback[Any]] = [
-        tw.Rollback(None, Stick, players=2, me=0),
-        tw.Rollback(
+    games: list[tw.rollback.Rollback[Any]] = [
+        tw.rollback.Rollback(None, Stick, players=2, me=0),
+        tw.rollback.Rollback(
             None,
             Stick,
             players=2,
@@ -128,7 +128,9 @@ def test_all_ways_to_save_come_to_the_same() -> None:
 
 def test_a_step_that_differs_is_reported_with_its_field() -> None:
     states = [fresh(2) for _ in range(2)]
-    games = [tw.Rollback(None, 6, players=2, me=me, state=states[me], check_every=8) for me in range(2)]
+    games = [
+        tw.rollback.Rollback(None, 6, players=2, me=me, state=states[me], check_every=8) for me in range(2)
+    ]
 
     def run(me: int, request: Any) -> None:
         step(states[me], request.inputs)
@@ -138,7 +140,7 @@ def test_a_step_that_differs_is_reported_with_its_field() -> None:
     table(games, run, 300, lambda rng: rng.randrange(64))
     for me, game in enumerate(games):
         (event,) = game.events()
-        assert isinstance(event, tw.Desync)
+        assert isinstance(event, tw.rollback.Desync)
         assert event.player == 1 - me
         assert 201 <= event.frame < 240
         assert event.last_equal is not None
@@ -148,15 +150,15 @@ def test_a_step_that_differs_is_reported_with_its_field() -> None:
 
 def test_who_leaves_is_out_and_the_game_goes_on() -> None:
     states = [fresh(2) for _ in range(2)]
-    games = [tw.Rollback(None, 6, players=2, me=me, state=states[me]) for me in range(2)]
+    games = [tw.rollback.Rollback(None, 6, players=2, me=me, state=states[me]) for me in range(2)]
     table(games, lambda me, request: step(states[me], request.inputs), 100, lambda rng: rng.randrange(64))
     games[0].note_left(1)
     seen = [request for _ in range(20) for request in games[0].advance(1)]
     (event,) = games[0].events()
-    assert isinstance(event, tw.PlayerOut)
+    assert isinstance(event, tw.rollback.PlayerOut)
     assert event.player == 1
     last = seen[-1]
-    assert isinstance(last, tw.Advance)
+    assert isinstance(last, tw.rollback.Advance)
     assert last.status == ("given", "left")
     assert last.inputs[1] == 0
     assert games[0].players == (0,)
@@ -165,7 +167,7 @@ def test_who_leaves_is_out_and_the_game_goes_on() -> None:
 
 def test_a_full_window_waits_and_says_for_whom() -> None:
     state = fresh(2)
-    game = tw.Rollback(None, 6, players=2, me=0, state=state, window=4)
+    game = tw.rollback.Rollback(None, 6, players=2, me=0, state=state, window=4)
     frames = [len(list(game.advance(frame))) for frame in range(10)]
     assert frames == [1] * 4 + [0] * 6
     assert game.waiting_for == (1,)
@@ -177,12 +179,12 @@ def test_a_full_window_waits_and_says_for_whom() -> None:
 
 def test_a_spectator_sees_what_is_confirmed() -> None:
     state, seen = fresh(1), fresh(1)
-    game = tw.Rollback(None, 6, players=1, me=0, state=state)
-    spectator = tw.Spectator(None, 6, players=1)
+    game = tw.rollback.Rollback(None, 6, players=1, me=0, state=state)
+    spectator = tw.rollback.Spectator(None, 6, players=1)
     for frame in range(200):
         now = frame / 60
         for request in game.advance(frame % 60, now=now):
-            assert isinstance(request, tw.Advance)
+            assert isinstance(request, tw.rollback.Advance)
             step(state, request.inputs)
         if (asked := spectator.fill(0, now=now)) is not None:
             assert game.read(15, asked, now=now) is None
@@ -199,19 +201,19 @@ def test_a_spectator_sees_what_is_confirmed() -> None:
 
 def test_the_sync_test_names_frame_and_field() -> None:
     state = {"bodies": fresh(2), "clock": array("i", [0])}
-    test = tw.SyncTest(6, state=state)
+    test = tw.rollback.SyncTest(6, state=state)
 
     def play(frames: int, wrong: Callable[[], None]) -> None:
         for frame in range(frames):
             for request in test.advance([frame % 64, 63 - frame % 64]):
-                assert isinstance(request, tw.Advance)
+                assert isinstance(request, tw.rollback.Advance)
                 step(state["bodies"], request.inputs)
                 state["clock"][0] += 1
                 wrong()
 
     play(50, lambda: None)
     rng = random.Random(1)
-    with pytest.raises(tw.SyncTestError, match=r"bodies\.health\[1\] differs") as caught:
+    with pytest.raises(tw.errors.SyncTestError, match=r"bodies\.health\[1\] differs") as caught:
         play(50, lambda: state["bodies"]["health"].__setitem__(1, rng.randrange(1000)))
     assert caught.value.fields == ["bodies.health[1]"]
     assert 43 <= caught.value.frame <= 51
@@ -224,32 +226,36 @@ def test_the_sync_test_compares_objects_name_by_name() -> None:
         world.clear()
         world.update(saved)
 
-    test = tw.SyncTest(4, save=lambda: dict(world), load=load)
+    test = tw.rollback.SyncTest(4, save=lambda: dict(world), load=load)
     calls = 0
 
     def play() -> None:
         nonlocal calls
         for request in test.advance([1, 2]):
-            assert isinstance(request, tw.Advance)
+            assert isinstance(request, tw.rollback.Advance)
             calls += 1
             world["a"] += request.inputs[0]
             world["b"] += calls
 
-    with pytest.raises(tw.SyncTestError, match="frame 1 .*: b differs"):
+    with pytest.raises(tw.errors.SyncTestError, match="frame 1 .*: b differs"):
         play()
 
 
 def test_over_peers_all_agree_and_lies_end_connections() -> None:
     for players in (2, 4, 8):
-        network = tw.SimulatedNetwork(conditions=tw.Conditions(latency=0.04, jitter=0.01, loss=0.05), seed=3)
+        network = tw.testing.SimulatedNetwork(
+            conditions=tw.Conditions(latency=0.04, jitter=0.01, loss=0.05), seed=3
+        )
         protocol = tw.Protocol(7, [Word], peers=True)
-        host = tw.Peer.host(protocol, name="0", players=players, bind="10.0.0.1:7", network=network)
+        host = tw.peers.Peer.host(protocol, name="0", players=players, bind="10.0.0.1:7", network=network)
         peers = [host]
         for number in range(1, players):
             bind = f"10.0.0.{number + 1}:7"
-            peers.append(tw.Peer.join("10.0.0.1:7", protocol, name=str(number), bind=bind, network=network))
+            peers.append(
+                tw.peers.Peer.join("10.0.0.1:7", protocol, name=str(number), bind=bind, network=network)
+            )
         states = [fresh(players) for _ in peers]
-        games: list[tw.Rollback[int] | None] = [None] * players
+        games: list[tw.rollback.Rollback[int] | None] = [None] * players
         rng = random.Random(2)
         for frame in range(700):
             network.advance(1 / 60)
@@ -258,12 +264,12 @@ def test_over_peers_all_agree_and_lies_end_connections() -> None:
                 host.start(countdown=0.5)
             for place, peer in enumerate(peers):
                 with peer.tick() as inbox:
-                    if any(isinstance(event, tw.Started) for event in inbox.events):
-                        games[place] = tw.Rollback(peer, 6, delay=3, state=states[place])
+                    if any(isinstance(event, tw.peers.Started) for event in inbox.events):
+                        games[place] = tw.rollback.Rollback(peer, 6, delay=3, state=states[place])
                     game = games[place]
                     if game is not None:
                         for request in game.advance(rng.randrange(64)):
-                            assert isinstance(request, tw.Advance)
+                            assert isinstance(request, tw.rollback.Advance)
                             step(states[place], request.inputs)
         for game in games:
             assert game is not None
@@ -292,13 +298,13 @@ def test_over_peers_all_agree_and_lies_end_connections() -> None:
     ],
 )
 def test_what_is_wrong_is_named(inputs: Any, settings: dict[str, Any], sentence: str) -> None:
-    make: Any = tw.Rollback
+    make: Any = tw.rollback.Rollback
     with pytest.raises((ValueError, TypeError), match=sentence):
         make(None, inputs, **({"players": 2, "me": 0} | settings))
 
 
 def test_a_wrong_call_is_named_and_loses_nothing() -> None:
-    game: tw.Rollback[Any] = tw.Rollback(None, 4, players=2, me=0)
+    game: tw.rollback.Rollback[Any] = tw.rollback.Rollback(None, 4, players=2, me=0)
     with pytest.raises(ValueError, match="input must be 0 to 15, not 16"):
         game.advance(16)
     with pytest.raises(TypeError, match="input must be an int, not str"):
@@ -307,7 +313,7 @@ def test_a_wrong_call_is_named_and_loses_nothing() -> None:
     with pytest.raises(RuntimeError, match="must be run through to its end"):
         game.advance(1)
     (save, advance) = requests
-    assert (type(save), type(advance)) == (tw.Save, tw.Advance)
+    assert (type(save), type(advance)) == (tw.rollback.Save, tw.rollback.Advance)
     checked: Any = save
     with pytest.raises(TypeError, match="checksum must be an int, float, str, bytes or a buffer"):
         checked.checksum = object()
@@ -322,15 +328,15 @@ def test_what_a_save_held_may_look_at_it_when_it_goes() -> None:
     """No lock is held while a state's own code runs."""
 
     class Looking:
-        def __init__(self, request: tw.Save) -> None:
+        def __init__(self, request: tw.rollback.Save) -> None:
             self.request = request
 
         def __del__(self) -> None:
             seen.append(self.request.state)
 
     seen: list[object] = []
-    game = tw.Rollback(None, 2, players=1, me=0)
-    request = next(request for request in game.advance(0) if isinstance(request, tw.Save))
+    game = tw.rollback.Rollback(None, 2, players=1, me=0)
+    request = next(request for request in game.advance(0) if isinstance(request, tw.rollback.Save))
     request.state = Looking(request)
     request.state = 7
     assert seen == [7]
@@ -345,10 +351,10 @@ def test_a_state_that_a_newer_one_replaces_may_look_at_its_sync_test() -> None:
             frames.append(test.frame)
 
     frames: list[int] = []
-    test = tw.SyncTest(4, players=1, back=2)
+    test = tw.rollback.SyncTest(4, players=1, back=2)
     for _ in range(8):
         for request in test.advance([1]):
-            if isinstance(request, tw.Save):
+            if isinstance(request, tw.rollback.Save):
                 request.state = Looking()
     assert len(frames) > 8
 
@@ -356,7 +362,7 @@ def test_a_state_that_a_newer_one_replaces_may_look_at_its_sync_test() -> None:
 def test_a_game_that_holds_its_rollback_is_collected() -> None:
     class Game:
         def __init__(self) -> None:
-            self.rollback = tw.Rollback(None, 2, players=1, me=0, save=self.save, load=self.load)
+            self.rollback = tw.rollback.Rollback(None, 2, players=1, me=0, save=self.save, load=self.load)
 
         def save(self) -> Game:
             return self

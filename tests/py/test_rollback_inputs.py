@@ -26,7 +26,7 @@ class Stick:
 @tw.message
 class Pad:
     buttons: tw.u8 = 0
-    stick: Annotated[Stick, tw.converted(tw.u8, lambda stick: stick.value, Stick)] = dataclasses.field(
+    stick: Annotated[Stick, tw.fields.converted(tw.u8, lambda stick: stick.value, Stick)] = dataclasses.field(
         default_factory=lambda: Stick(0)
     )
 
@@ -45,7 +45,7 @@ def calls() -> Any:
 def take(requests: Any) -> list[Any]:
     taken = []
     for request in requests:
-        if isinstance(request, tw.Save):
+        if isinstance(request, tw.rollback.Save):
             request.state = 1
         taken.append(request)
     return taken
@@ -69,7 +69,7 @@ def test_inputs_of_a_game_may_ask_that_game() -> None:
     seen: list[int] = []
 
     def play() -> None:
-        one, other = (tw.Rollback(None, Pad, players=2, me=me) for me in (0, 1))
+        one, other = (tw.rollback.Rollback(None, Pad, players=2, me=me) for me in (0, 1))
         games = (one, other)
         pads = [Pad(number) for number in range(40)]
         CALLS.extend([lambda: seen.append(one.frame), lambda: one.stats, lambda: repr(other)])
@@ -87,8 +87,8 @@ def test_inputs_of_a_game_may_ask_that_game() -> None:
 
 def test_inputs_of_a_watched_game_and_of_a_test_may_ask() -> None:
     def play() -> None:
-        test = tw.SyncTest(Pad, players=2, back=3)
-        watched = tw.Spectator(None, Pad, players=2)
+        test = tw.rollback.SyncTest(Pad, players=2, back=3)
+        watched = tw.rollback.Spectator(None, Pad, players=2)
         CALLS.extend([lambda: repr(test), lambda: watched.frame])
         pads = [Pad(number) for number in range(40)]
         for frame in range(30):
@@ -99,7 +99,7 @@ def test_inputs_of_a_watched_game_and_of_a_test_may_ask() -> None:
 
 
 def test_an_input_that_cannot_be_made_is_made_later() -> None:
-    game = tw.Rollback(None, Pad, players=1, me=0)
+    game = tw.rollback.Rollback(None, Pad, players=1, me=0)
 
     def fail() -> None:
         raise RuntimeError("not now")
@@ -110,7 +110,7 @@ def test_an_input_that_cannot_be_made_is_made_later() -> None:
     with pytest.raises(RuntimeError, match="not now"):
         take(requests)
     MAKING.clear()
-    advances = [request for request in requests if isinstance(request, tw.Advance)]
+    advances = [request for request in requests if isinstance(request, tw.rollback.Advance)]
     assert [(it.frame, it.again) for it in advances] == [(0, False)]
 
 
@@ -118,17 +118,17 @@ def test_an_input_that_cannot_be_made_is_made_later() -> None:
 class Words:
     text: Annotated[str, tw.text(8)] = ""
     data: Annotated[bytes, tw.data(8)] = b""
-    weapon: Annotated[int, tw.bits(8), tw.common(5)] = 5
+    weapon: Annotated[int, tw.bits(8), tw.fields.common(5)] = 5
 
 
 @tw.message
 class Still:
-    step: Annotated[int, tw.bits(8), tw.common(0)] = 0
+    step: Annotated[int, tw.bits(8), tw.fields.common(0)] = 0
 
 
 def test_a_player_without_an_input_has_an_object_of_zero_bits() -> None:
-    one = tw.Rollback(None, Words, players=2, me=0)
-    (advance,) = (it for it in take(one.advance(Words("a"), now=0.0)) if isinstance(it, tw.Advance))
+    one = tw.rollback.Rollback(None, Words, players=2, me=0)
+    (advance,) = (it for it in take(one.advance(Words("a"), now=0.0)) if isinstance(it, tw.rollback.Advance))
     assert advance.inputs[1] == Words("", b"", 0)
     with pytest.raises(ValueError, match="inputs must be a class whose fields can all be zero bits.*Still"):
-        tw.Rollback(None, Still, players=2, me=0)
+        tw.rollback.Rollback(None, Still, players=2, me=0)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 import tickwire as tw
 from conftest import Chat, Move, make_protocol
-from tickwire.testing import Conditions, World
+from tickwire.testing import Conditions, Simulation
 
 np = pytest.importorskip("numpy")
 
@@ -32,15 +32,15 @@ def game(**latest: Any) -> tw.Protocol:
     return make_protocol(messages=[Score, Chat, Move], channels=channels)
 
 
-def world(seed: int = 1, **latest: Any) -> World:
-    return World(game(**latest), seed=seed, conditions=Conditions(latency=0.02, jitter=0.01, loss=0.05))
+def world(seed: int = 1, **latest: Any) -> Simulation:
+    return Simulation(game(**latest), seed=seed, conditions=Conditions(latency=0.02, jitter=0.01, loss=0.05))
 
 
 def handle(server: tw.Server, client: tw.Client) -> tw.ClientHandle:
     return next(known for known in server.clients if known.slot == client.slot)
 
 
-def texts(world: World, client: tw.Client, seconds: float = 1) -> list[str]:
+def texts(world: Simulation, client: tw.Client, seconds: float = 1) -> list[str]:
     return [message.text for message in world.run(seconds)[client].messages]
 
 
@@ -141,7 +141,7 @@ def test_rooms_of_columns() -> None:
         w.run(1)
         room = server.room()
         room.add(handle(server, other))
-        rows = np.zeros(3, tw.dtype(Move))
+        rows = np.zeros(3, tw.columns.dtype(Move))
         rows["tick"] = [1, 2, 3]
         assert room.broadcast_rows(Move, rows) == []
         ticks = []
@@ -153,7 +153,7 @@ def test_rooms_of_columns() -> None:
 
 def test_a_full_channel_is_told_of() -> None:
     channels = [tw.reliable_ordered("chat", send_queue=16)]
-    with World(make_protocol(channels=channels), seed=1) as w:
+    with Simulation(make_protocol(channels=channels), seed=1) as w:
         server, _ = w.server(), w.client()
         w.run(1)
         room = server.room()
@@ -188,15 +188,15 @@ def test_mistakes_with_rooms() -> None:
         assert other.clients[0] not in room
         with pytest.raises(TypeError):
             tw.Room(w)  # type: ignore[arg-type]
-        with pytest.raises(tw.UnregisteredMessageError):
+        with pytest.raises(tw.errors.UnregisteredMessageError):
             room.broadcast("text")
-        with pytest.raises(tw.ChannelError):
+        with pytest.raises(tw.errors.ChannelError):
             room.broadcast(Chat(1, ""), 9)
         client = server.clients[0]
         server.close()
-        with pytest.raises(tw.ClosedError):
+        with pytest.raises(tw.errors.ClosedError):
             room.broadcast(Chat(1, ""))
-        with pytest.raises(tw.ClosedError):
+        with pytest.raises(tw.errors.ClosedError):
             room.add(client)
 
 
@@ -285,7 +285,7 @@ def test_forgetting() -> None:
 def test_retained_columns() -> None:
     with world() as w:
         server = w.server()
-        rows = np.zeros(4, tw.dtype(Move))
+        rows = np.zeros(4, tw.columns.dtype(Move))
         rows["tick"] = [10, 11, 12, 13]
         keys = np.array([3, 1, 2, 3], np.uint32)
         server.broadcast_rows(Move, rows, SCORES, key=keys)
@@ -304,13 +304,15 @@ def test_retained_columns() -> None:
 def test_it_is_bounded_by_keys_and_bytes() -> None:
     with world(retain_bytes=100) as w:
         server = w.server()
-        with pytest.raises(tw.ChannelError, match="key"):
+        with pytest.raises(tw.errors.ChannelError, match="key"):
             server.broadcast(Score("", 0), SCORES, key=100)
         for again in range(10):
             server.broadcast(Score("x" * 20, again), SCORES, key=0)
         for key in range(1, 4):
             server.broadcast(Score("x" * 20, 9), SCORES, key=key)
-        with pytest.raises(tw.MessageTooLargeError, match="retain_bytes of channel 1 must be at least"):
+        with pytest.raises(
+            tw.errors.MessageTooLargeError, match="retain_bytes of channel 1 must be at least"
+        ):
             server.broadcast(Score("x" * 20, 9), SCORES, key=4)
         assert server.forget(SCORES) == 4
         server.broadcast(Score("x" * 20, 9), SCORES, key=4)

@@ -134,7 +134,7 @@ def test_labels_of_strangers_stay_within_the_folder(tmp_path: Path) -> None:
 
 
 def test_a_file_is_known_again_when_it_is_sent_again() -> None:
-    one, same, other = (filedrop.client_id(tw.Chunk(data)) for data in (b"a", b"a", b"b"))
+    one, same, other = (filedrop.client_id(tw.transfer.Chunk(data)) for data in (b"a", b"a", b"b"))
     assert one == same != other
 
 

@@ -9,8 +9,8 @@ from tickwire.samples.campfire import PROTOCOL, RATE, Camp
 
 
 def test_the_fire_burns_on_whoever_leaves() -> None:
-    network = tw.SimulatedNetwork(conditions=tw.Conditions(latency=0.04, loss=0.05), seed=2)
-    host = tw.Peer.host(PROTOCOL, name="0", players=8, bind="10.0.0.1:7", network=network, timeout=2)
+    network = tw.testing.SimulatedNetwork(conditions=tw.Conditions(latency=0.04, loss=0.05), seed=2)
+    host = tw.peers.Peer.host(PROTOCOL, name="0", players=8, bind="10.0.0.1:7", network=network, timeout=2)
     camps = [Camp(host)]
     brought = [0] * 4
 
@@ -25,7 +25,9 @@ def test_the_fire_burns_on_whoever_leaves() -> None:
 
     for number in range(1, 4):
         bind = f"10.0.0.{number + 1}:7"
-        peer = tw.Peer.join("10.0.0.1:7", PROTOCOL, name=str(number), bind=bind, network=network, timeout=2)
+        peer = tw.peers.Peer.join(
+            "10.0.0.1:7", PROTOCOL, name=str(number), bind=bind, network=network, timeout=2
+        )
         camps.append(Camp(peer))
         play(1)
     for leaver in range(3):
@@ -51,7 +53,7 @@ def test_it_says_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         sample.main(["--join", "nowhere"])
     assert "argument --join: 'nowhere' is not a name and a port" in capsys.readouterr().err
-    with tw.Peer.host(PROTOCOL, name="ann", bind="127.0.0.1:0") as taken:
+    with tw.peers.Peer.host(PROTOCOL, name="ann", bind="127.0.0.1:0") as taken:
         assert sample.main(["--host", str(taken.address), "--seconds", "0.2"]) == 1
     assert "can't open a game: " in capsys.readouterr().err
 

@@ -10,11 +10,13 @@ from tickwire.samples import duel as sample
 from tickwire.samples.duel import FIELDS, HEALTH, INPUT_BITS, PROTOCOL, WINS, Bot, Duel
 
 
-def fighters(seed: int = 5) -> tuple[tw.SimulatedNetwork, list[Duel]]:
+def fighters(seed: int = 5) -> tuple[tw.testing.SimulatedNetwork, list[Duel]]:
     """Two players over a bad network."""
-    network = tw.SimulatedNetwork(conditions=tw.Conditions(latency=0.04, jitter=0.02, loss=0.05), seed=seed)
-    host = tw.Peer.host(PROTOCOL, name="a", players=2, bind="10.0.0.1:7", network=network)
-    guest = tw.Peer.join("10.0.0.1:7", PROTOCOL, name="b", bind="10.0.0.2:7", network=network)
+    network = tw.testing.SimulatedNetwork(
+        conditions=tw.Conditions(latency=0.04, jitter=0.02, loss=0.05), seed=seed
+    )
+    host = tw.peers.Peer.host(PROTOCOL, name="a", players=2, bind="10.0.0.1:7", network=network)
+    guest = tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, name="b", bind="10.0.0.2:7", network=network)
     return network, [Duel(host), Duel(guest)]
 
 
@@ -57,10 +59,10 @@ def test_who_stays_is_told_that_the_other_left() -> None:
 def test_the_step_gives_the_same_each_time() -> None:
     state = array("i", bytes(4 * 2 * FIELDS))
     sample.begin(state)
-    test = tw.SyncTest(INPUT_BITS, state=state)
+    test = tw.rollback.SyncTest(INPUT_BITS, state=state)
     for frame in range(600):
         for request in test.advance([frame * 7 % 32, frame * 11 % 32]):
-            assert isinstance(request, tw.Advance)
+            assert isinstance(request, tw.rollback.Advance)
             sample.step(state, request.inputs)
 
 
@@ -74,12 +76,12 @@ def test_it_says_what_is_wrong_with_a_command(capsys: pytest.CaptureFixture[str]
 
 
 def test_a_duel_that_ends_before_it_begins_says_why() -> None:
-    network = tw.SimulatedNetwork()
-    guest = tw.Peer.join("10.0.0.1:7", PROTOCOL, name="b", bind="10.0.0.2:7", network=network)
+    network = tw.testing.SimulatedNetwork()
+    guest = tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, name="b", bind="10.0.0.2:7", network=network)
     duel = Duel(guest)
     for _ in range(60 * 7):
         duel.tick(0)
         network.advance(1 / 60)
         if duel.over:
             break
-    assert duel.ended is tw.LeaveReason.NO_ANSWER
+    assert duel.ended is tw.peers.LeaveReason.NO_ANSWER

@@ -31,7 +31,7 @@ def sending(file: Path, address: tw.Address) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def carried(proxy: tw.Proxy) -> int:
+def carried(proxy: tw.testing.Proxy) -> int:
     """Bytes that went to the server."""
     return proxy.counters["up.forwarded_bytes"]
 
@@ -45,7 +45,7 @@ def test_a_receiver_that_was_killed_takes_only_the_rest(
     size = file.stat().st_size
     with (
         serving("filedrop", "--folder", str(folder)) as (address, receiver),
-        tw.Proxy("127.0.0.1:0", to=address, up=tw.Conditions(rate=1_500_000)) as slow,
+        tw.testing.Proxy("127.0.0.1:0", to=address, up=tw.Conditions(rate=1_500_000)) as slow,
         sending(file, slow.address) as sender,
     ):
         for _ in tw.ticks(100, PATIENCE):
@@ -60,7 +60,7 @@ def test_a_receiver_that_was_killed_takes_only_the_rest(
     assert not (folder / "world.bin").exists()
     with (
         serving("filedrop", "--folder", str(folder)) as (address, _),
-        tw.Proxy("127.0.0.1:0", to=address) as fast,
+        tw.testing.Proxy("127.0.0.1:0", to=address) as fast,
     ):
         assert filedrop.main(["send", str(file), str(fast.address)]) == 0
         assert 0.2 * size < carried(fast) < 0.6 * size

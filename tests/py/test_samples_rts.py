@@ -26,7 +26,7 @@ from tickwire.samples.rts.rules import FIELDS, MOVING, Battlefield, Thing
 
 
 def turn(*commands: tuple[int, Command], number: int = 1, left: frozenset[int] = frozenset()) -> Turn:
-    return Turn(number, 3, 2, 100, False, frozenset({0, 1}), left, list(commands), tw.Random(number))
+    return Turn(number, 3, 2, 100, False, frozenset({0, 1}), left, list(commands), tw.lockstep.Random(number))
 
 
 def test_bots_play_one_match_and_it_plays_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,7 +43,7 @@ def test_bots_play_one_match_and_it_plays_again(tmp_path: Path, capsys: pytest.C
     assert host is not None
     assert world.save() == host.save()
     # From a snapshot as from the beginning.
-    recording = tw.Recording.read(path)
+    recording = tw.lockstep.Recording.read(path)
     start = recording.seek(700)
     assert start is not None
     assert start.turn == 600
@@ -62,10 +62,10 @@ def test_bots_play_one_match_and_it_plays_again(tmp_path: Path, capsys: pytest.C
 
 def test_a_player_joins_the_running_match_by_its_code(tmp_path: Path) -> None:
     conditions = tw.Conditions(latency=0.06, jitter=0.02, loss=0.03)
-    network = tw.SimulatedNetwork(conditions=conditions, seed=2)
-    rendezvous = tw.RendezvousServer("10.0.9.9:9", network=network)
+    network = tw.testing.SimulatedNetwork(conditions=conditions, seed=2)
+    rendezvous = tw.peers.RendezvousServer("10.0.9.9:9", network=network)
     common: dict[str, Any] = {"network": network, "rendezvous": "10.0.9.9:9"}
-    host = tw.Peer.host(
+    host = tw.peers.Peer.host(
         PROTOCOL, name="host", players=4, late_joining=True, bind="10.0.0.1:7", title="rts", **common
     )
     players = [Player(host, bot=True)]
@@ -79,7 +79,7 @@ def test_a_player_joins_the_running_match_by_its_code(tmp_path: Path) -> None:
 
     def join(number: int, **settings: Any) -> Player:
         assert host.code is not None
-        peer = tw.Peer.join(
+        peer = tw.peers.Peer.join(
             host.code, PROTOCOL, name=f"bot {number}", bind=f"10.0.0.{number + 1}:7", **common
         )
         players.append(Player(peer, bot=True, **settings))

@@ -317,7 +317,7 @@ def test_real_sockets_used_and_closed_by_several_threads() -> None:
                         while time.monotonic() < deadline:
                             endpoint.receive()
                             time.sleep(0)
-                    except tw.ClosedError:
+                    except tw.errors.ClosedError:
                         return
                     raise AssertionError("its close was never noticed")
 

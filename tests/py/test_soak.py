@@ -8,17 +8,19 @@ from random import Random
 from typing import Any
 
 import pytest
+import soak
 import tickwire as tw
 from conftest import Blob, Chat, Move
-from tickwire import cli, soak
-from tickwire.soak.ghosts import Picture, Walker, Walkers
-from tickwire.soak.model import FLOWS, Violation
-from tickwire.soak.scenario import draw
-from tickwire.testing import Conditions, World, connected_pair, run
+from soak import plot
+from soak.__main__ import main
+from soak.ghosts import Picture, Walker, Walkers
+from soak.model import FLOWS, Violation
+from soak.scenario import draw
+from tickwire.testing import Conditions, Simulation, connected_pair, run
 
 
 def test_ten_minutes_break_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["soak", "--seed", "test", "--hours", "0.17", "--json"]) == 0
+    assert main(["--seed", "test", "--hours", "0.17", "--json"]) == 0
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert summary["failure"] is None
     assert summary["virtual_hours"] >= 0.17
@@ -78,7 +80,7 @@ def test_what_a_client_is_told_of_a_world_is_held_to_the_model(spoil: Any, sente
 def test_several_processes_do_the_same_as_one(capsys: pytest.CaptureFixture[str]) -> None:
     summaries = []
     for jobs in ("1", "2"):
-        assert cli.main(["soak", "--seed", "jobs", "--hours", "0.1", "--jobs", jobs, "--json"]) == 0
+        assert main(["--seed", "jobs", "--hours", "0.1", "--jobs", jobs, "--json"]) == 0
         summary = json.loads(capsys.readouterr().out.splitlines()[-1])
         summaries.append(
             {name: summary[name] for name in ("scenarios", "sent", "received", "datagrams", "ends")}
@@ -94,14 +96,14 @@ def test_the_channels_of_a_game_are_taken(
         "@tw.message\n"
         "class Hit:\n"
         "    hard: bool\n"
-        "channels = [tw.redundant(max_message_bytes=64), tw.latest(keys=3), tw.chunks()]\n"
+        "channels = [tw.channels.redundant(max_message_bytes=64), tw.latest(keys=3), tw.chunks()]\n"
         "protocol = tw.Protocol(1, [Hit], channels)\n"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    assert cli.main(["soak", "soaked:protocol", "--hours", "0.2"]) == 0
+    assert main(["soaked:protocol", "--hours", "0.2"]) == 0
     with pytest.raises(SystemExit):
-        cli.main(["soak", "soaked:nothing"])
+        main(["soaked:nothing"])
     assert "soaked has no nothing" in capsys.readouterr().err
 
 
@@ -109,13 +111,13 @@ def test_a_failure_names_the_command_that_repeats_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(FLOWS["reliable_ordered"], "_has", lambda *_: 1 / 0)
-    assert cli.main(["soak", "--seed", "a b", "--hours", "5", "--json"]) == 1
+    assert main(["--seed", "a b", "--hours", "5", "--json"]) == 1
     out = capsys.readouterr().out
     failure = json.loads(out.splitlines()[-1])["failure"]
     assert "ZeroDivisionError" in failure["failure"]
-    assert failure["again"] == f"tickwire soak --seed 'a b' --only {failure['scenario']}"
+    assert failure["again"] == f"PYTHONPATH=tests python -m soak --seed 'a b' --only {failure['scenario']}"
     assert failure["again"] in out
-    assert cli.main(["soak", "--seed", "a b", "--only", str(failure["scenario"])]) == 1
+    assert main(["--seed", "a b", "--only", str(failure["scenario"])]) == 1
 
 
 def test_an_interrupt_tells_what_was_done(
@@ -126,8 +128,8 @@ def test_an_interrupt_tells_what_was_done(
             raise KeyboardInterrupt
         return soak.Result(index, "game", hours=0.01 * len(seed), chunks=0 if protocol else 1)
 
-    monkeypatch.setattr("tickwire.soak.report.play_scenario", play)
-    assert cli.main(["soak", "--seed", "x", "--hours", "100", "--json"]) == 130
+    monkeypatch.setattr("soak.report.play_scenario", play)
+    assert main(["--seed", "x", "--hours", "100", "--json"]) == 130
     out = capsys.readouterr().out.splitlines()
     assert out[-2] == "interrupted"
     assert json.loads(out[-1])["scenarios"] == 2
@@ -138,7 +140,7 @@ def test_options_out_of_their_bounds_are_named(
     options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        cli.main(["soak", *options])
+        main([*options])
     assert f"{options[0]} must be" in capsys.readouterr().err
 
 
@@ -199,8 +201,8 @@ def chunked() -> tw.Protocol:
 
 def test_chunks_move_though_acks_could_take_every_packet() -> None:
     # In bad mode a packet a tick may go, and an ack or a keep-alive took it each time.
-    settings = {"congestion": tw.Congestion.good_bad()}
-    with World(chunked(), rate=2, conditions=Conditions(latency=0.3)) as world:
+    settings = {"congestion": tw.transfer.Congestion.good_bad()}
+    with Simulation(chunked(), rate=2, conditions=Conditions(latency=0.3)) as world:
         server = world.server(**settings)
         client = world.client(**settings)
         world.run(30)
@@ -213,7 +215,7 @@ def test_chunks_move_though_acks_could_take_every_packet() -> None:
 def test_chunks_begin_once_messages_that_filled_the_link_are_over() -> None:
     # What the first slices were allowed was spent while there was no room for them, and
     # messages owed it then, at the least rate, for hours.
-    with World(chunked(), rate=50, conditions=Conditions(latency=0.35)) as world:
+    with Simulation(chunked(), rate=50, conditions=Conditions(latency=0.35)) as world:
         server = world.server()
         client = world.client()
         world.run(3)
@@ -231,8 +233,8 @@ def test_chunks_begin_once_messages_that_filled_the_link_are_over() -> None:
 
 def test_chunks_move_though_what_is_said_of_them_could_take_every_packet() -> None:
     # As above, with so long a round trip that offers and answers were said again each tick.
-    settings = {"congestion": tw.Congestion.good_bad()}
-    with World(chunked(), rate=0.65, conditions=Conditions(latency=0.75)) as world:
+    settings = {"congestion": tw.transfer.Congestion.good_bad()}
+    with Simulation(chunked(), rate=0.65, conditions=Conditions(latency=0.75)) as world:
         server = world.server(chunk_memory=2**20, **settings)
         client = world.client(timeout=30, **settings)
         world.run(60)
@@ -240,3 +242,31 @@ def test_chunks_move_though_what_is_said_of_them_could_take_every_packet() -> No
         transfers += [client.send_chunk(bytes(3000)), server.send_chunk(server.clients[0], bytes(3000))]
         world.run(400)
         assert all(transfer.done for transfer in transfers)
+
+
+# --- drawing it -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("failure", [None, {"scenario": 1, "failure": "7 came twice", "again": "make soak"}])
+def test_a_soak_is_drawn_from_the_last_line_it_printed(
+    tmp_path: Path, failure: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    assert main(["--seed", "plot", "--hours", "0.001", "--json"]) == 0
+    *head, line = capsys.readouterr().out.splitlines()
+    path = tmp_path / "soak.txt"
+    path.write_text("\n".join([*head, json.dumps({**json.loads(line), "failure": failure})]) + "\n")
+    printed = plot.read_soak(path)
+    assert printed is not None
+    assert printed.title.startswith("soak of seed plot: 1 scenarios, ")
+    assert printed.groups["in all"]["datagrams"] > 0
+    assert printed.failure == (None if failure is None else "7 came twice")
+    plot.draw(printed, tmp_path / "soak.png")
+    assert (tmp_path / "soak.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]\n1\n", '{"seed": 1, "failure": 3}', "hello"])
+def test_what_is_no_soak_is_taken_for_none(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "soak.txt"
+    path.write_text(text)
+    assert plot.read_soak(path) is None

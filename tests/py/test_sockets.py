@@ -104,7 +104,7 @@ def test_a_token_that_expired_says_so(protocol: tw.Protocol) -> None:
     with tw.Client(protocol, token) as client:
         tick_until(lambda: client.disconnect_reason is not None, client)
         assert client.disconnect_reason is tw.DisconnectReason.TOKEN_EXPIRED
-        assert client.state is tw.ClientState.TOKEN_EXPIRED
+        assert client.state is tw.connections.ClientState.TOKEN_EXPIRED
 
 
 def test_noise_from_strangers_is_counted_and_never_answered(protocol: tw.Protocol) -> None:
@@ -180,7 +180,7 @@ def test_an_address_in_use_is_an_oserror_with_its_errno(protocol: tw.Protocol) -
         with pytest.raises(OSError, match=str(server.address)) as raised:
             tw.Server(server.address, protocol)
         assert raised.value.errno == errno.EADDRINUSE
-        network = tw.SimulatedNetwork()
+        network = tw.testing.SimulatedNetwork()
         kept = tw.Server("10.0.0.1:5", protocol, network=network)
         with pytest.raises(OSError, match="10.0.0.1:5") as raised:
             tw.Server("10.0.0.1:5", protocol, network=network)

@@ -68,7 +68,7 @@ def threads_are(count: int) -> bool:
 def test_the_driver_is_one_of_two_and_none_of_a_simulated_network(protocol: tw.Protocol) -> None:
     with pytest.raises(ValueError, match="driver must be 'polled' or 'thread', not 'threads'"):
         tw.Server("127.0.0.1:0", protocol, driver="threads")
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     with pytest.raises(ValueError, match="driver must be 'polled' on a simulated network"):
         tw.Server("10.0.0.1:5", protocol, driver="thread", network=network)
     with pytest.raises(ValueError, match="driver must be"):
@@ -88,7 +88,7 @@ def test_a_game_that_stalls_keeps_its_connections(protocol: tw.Protocol) -> None
         while time.monotonic() - before < 1.5:
             time.sleep(0.05)
         assert client.connected
-        assert client.state is tw.ClientState.CONNECTED
+        assert client.state is tw.connections.ClientState.CONNECTED
         assert client.receive().messages == [Chat(1, "before")]
         assert len(server.clients) == 1
 
@@ -178,7 +178,7 @@ def test_closing_ends_the_thread_and_frees_the_port(protocol: tw.Protocol) -> No
         client.close()
         assert threads_are(before)
         for call in (server.receive, server.flush, server.pump, server.step, client.receive):
-            with pytest.raises(tw.ClosedError):
+            with pytest.raises(tw.errors.ClosedError):
                 call()
 
 
@@ -195,7 +195,7 @@ def test_endpoints_that_are_dropped_or_in_cycles_end_their_threads(protocol: tw.
     client = tw.Client.connect(server.address, protocol, driver="thread")
     wait_until(lambda: len(server.clients) == 1, server)
 
-    class Pool(tw.MessageFactory):
+    class Pool(tw.messages.MessageFactory):
         pass
 
     pool = Pool()

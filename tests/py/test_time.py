@@ -247,7 +247,7 @@ def test_time_goes_on_after_pauses_of_either_side() -> None:
 
 
 def test_a_client_that_comes_back_has_a_new_clock() -> None:
-    with testing.World(PROTOCOL, seed=1) as world:
+    with testing.Simulation(PROTOCOL, seed=1) as world:
         server = world.server()
         client = world.client(server)
         world.run(3)
@@ -332,8 +332,8 @@ def test_frames_locked_to_the_ticks_give_one_input_each(frames: float, line: str
 @tw.message
 class Pad:
     x: Annotated[int, tw.ranged(-1, 1)]
-    jump: tw.press = False
-    turns: tw.press = False
+    jump: tw.fields.press = False
+    turns: tw.fields.press = False
 
 
 @tw.ghost
@@ -363,7 +363,7 @@ def test_each_press_runs_in_one_tick(frames: int, line: str) -> None:
     jumps, rows, turns = [0], [0], [0]
     body = JumperBody()
     ghost: Jumper | None = None
-    mine = tw.Prediction(run_pad, JumperBody(), tolerance={"x": 0.5, "jumps": 0.5})
+    mine = tw.predict.Prediction(run_pad, JumperBody(), tolerance={"x": 0.5, "jumps": 0.5})
 
     def serve() -> None:
         nonlocal ghost
@@ -408,4 +408,4 @@ def test_a_press_is_a_bool_on_the_wire() -> None:
 
         return tw.Protocol(1, [Chat], inputs=Keys, tick_rate=60).hash
 
-    assert hash_of(tw.press) == hash_of(bool)
+    assert hash_of(tw.fields.press) == hash_of(bool)

@@ -112,9 +112,11 @@ with client.tick() as box:
 Chat("x").text = "y"  # error
 Chat()  # error
 P.encode(Other(1))  # error
+tw.Lockstop  # error
+tw.world.Gird  # error
 print(P.decode(b"").y)  # error
 
-handlers = tw.Handlers()
+handlers = tw.messages.Handlers()
 
 
 @handlers.on(Chat)

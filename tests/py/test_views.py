@@ -15,21 +15,23 @@ from shown import Shown
 class Tank:
     position: Annotated[tw.Vec2, tw.vec2(-2000, 2000, 1 / 256)] = (0, 0)
     heading: Annotated[float, tw.angle(0, 360, 1 / 64)] = 0.0
-    pose: Annotated[tw.Quaternion, tw.quaternion(12)] = (0, 0, 0, 1)
+    pose: Annotated[tw.fields.Quaternion, tw.fields.quaternion(12)] = (0, 0, 0, 1)
     health: Annotated[int, tw.ranged(0, 100)] = 100
     name: Annotated[str, tw.text(24), tw.initial] = ""
 
 
 @tw.ghost
 class Plane:
-    position: Annotated[tw.Vec2, tw.vec2(-2000, 2000, 1 / 256), tw.hermite("velocity")] = (0, 0)
+    position: Annotated[tw.Vec2, tw.vec2(-2000, 2000, 1 / 256), tw.world.hermite("velocity")] = (0, 0)
     velocity: Annotated[tw.Vec2, tw.vec2(-300, 300, 1 / 256)] = (0, 0)
-    gear: Annotated[int, tw.ranged(0, 9), tw.linear] = 0
+    gear: Annotated[int, tw.ranged(0, 9), tw.world.linear] = 0
 
 
 @tw.ghost
 class Ship:
-    position: Annotated[tw.Vec2, tw.vec2(-2000, 2000, 1 / 256), tw.threshold(0.5, velocity="velocity")] = (
+    position: Annotated[
+        tw.Vec2, tw.vec2(-2000, 2000, 1 / 256), tw.world.threshold(0.5, velocity="velocity")
+    ] = (
         0,
         0,
     )
@@ -74,7 +76,7 @@ def test_a_view_is_between_two_states() -> None:
     arrays = view.at(base + 4.5).arrays(Tank)
     assert arrays["position"][arrays.rows].tolist() == [[4.5, -4.5]]
     assert mine.position == (19, -19), "the world itself stays as it is"
-    with pytest.raises(tw.GhostError, match="can't be set in a view"):
+    with pytest.raises(tw.errors.GhostError, match="can't be set in a view"):
         view.ghost(mine).position = (1, 1)  # type: ignore[union-attr]
 
 
@@ -314,41 +316,41 @@ def test_dead_reckoning_sends_what_clients_can_not_know() -> None:
 
 
 def test_rules_are_declared_with_properties() -> None:
-    with pytest.raises(ValueError, match=r"^Wrong\.health: tw.slerp must be of a quaternion$"):
+    with pytest.raises(ValueError, match=r"^Wrong\.health: tw.world.slerp must be of a quaternion$"):
 
         @tw.ghost
         class Wrong:
-            health: Annotated[int, tw.ranged(0, 9), tw.slerp] = 0
+            health: Annotated[int, tw.ranged(0, 9), tw.world.slerp] = 0
 
     with pytest.raises(ValueError, match=r"Lost\.place: there is no property .speed."):
 
         @tw.ghost
         class Lost:
-            place: Annotated[float, tw.f32, tw.hermite("speed")] = 0  # type: ignore[valid-type]
+            place: Annotated[float, tw.f32, tw.world.hermite("speed")] = 0  # type: ignore[valid-type]
 
     with pytest.raises(TypeError, match=r"Both\.place: .* contradict each other"):
 
         @tw.ghost
         class Both:
-            place: Annotated[tw.f32, tw.step, tw.linear] = 0
+            place: Annotated[tw.f32, tw.world.step, tw.world.linear] = 0
 
     with pytest.raises(TypeError, match=r"the properties of ghosts"):
 
         @tw.message
         class No:
-            place: Annotated[tw.f32, tw.step] = 0
+            place: Annotated[tw.f32, tw.world.step] = 0
 
     for wrong in (-1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match="distance must be"):
-            tw.threshold(wrong, velocity="velocity")
+            tw.world.threshold(wrong, velocity="velocity")
     with pytest.raises(ValueError, match="rate must be a number of ticks a second above 0, not 0"):
-        tw.hermite("velocity", rate=0)
+        tw.world.hermite("velocity", rate=0)
     with pytest.raises(TypeError, match="velocity must be the name of a property"):
-        tw.hermite(3)  # type: ignore[arg-type]
+        tw.world.hermite(3)  # type: ignore[arg-type]
 
     @tw.ghost
     class Compass:
-        needle: Annotated[tw.f32, tw.angular(-180, 180)] = 0
+        needle: Annotated[tw.f32, tw.world.angular(-180, 180)] = 0
 
     @tw.ghost
     class Better(Compass):
@@ -373,15 +375,15 @@ def test_views_refuse_what_is_no_tick_or_class() -> None:
         x: tw.u8 = 0
 
     for call in (view.arrays, view.objects, view.shown):
-        with pytest.raises(tw.GhostError, match="not among the protocol's ghosts"):
+        with pytest.raises(tw.errors.GhostError, match="not among the protocol's ghosts"):
             call(Stranger)
-    with pytest.raises(tw.GhostError, match="in no world yet"):
+    with pytest.raises(tw.errors.GhostError, match="in no world yet"):
         view.ghost(Tank())
-    with pytest.raises(tw.GhostError, match="another world"):
+    with pytest.raises(tw.errors.GhostError, match="another world"):
         view.ghost(scene.world.objects(Tank)[0])
     for bad in ({"delay": -1.0}, {"delay": math.nan}, {"extrapolation": 11.0}, {"rate": 0.0}):
         with pytest.raises(ValueError, match="must be"):
             scene.client.world.set_playout(**bad)
     scene.client.close()
-    with pytest.raises(tw.ClosedError):
+    with pytest.raises(tw.errors.ClosedError):
         scene.client.world.view()

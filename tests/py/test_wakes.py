@@ -20,7 +20,9 @@ def wake(endpoint: tw.Server | tw.Client) -> int:
 
 
 @contextmanager
-def connected(network: tw.SimulatedNetwork, channel: tw.Channel) -> Iterator[tuple[tw.Server, tw.Client]]:
+def connected(
+    network: tw.testing.SimulatedNetwork, channel: tw.channels.Channel
+) -> Iterator[tuple[tw.Server, tw.Client]]:
     """A server and its client on a virtual network."""
     protocol = make_protocol(channels=[channel])
     with (
@@ -36,7 +38,7 @@ def connected(network: tw.SimulatedNetwork, channel: tw.Channel) -> Iterator[tup
 
 @pytest.mark.parametrize("steps", [True, False])
 def test_acks_wait_for_messages_where_wakes_are_more_frequent_than_ticks(steps: bool) -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     with connected(network, tw.unreliable()) as (server, client):
         sent, acked = client.counters["packets.sent"], server.counters["packets.acked"]
         came = 0
@@ -61,7 +63,7 @@ def test_acks_wait_for_messages_where_wakes_are_more_frequent_than_ticks(steps: 
 
 
 def test_who_says_nothing_acks_no_more_often_than_acks_are_due() -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     with connected(network, tw.unreliable()) as (server, client):
         sent, acked = client.counters["packets.sent"], server.counters["packets.acked"]
         for _ in range(240):
@@ -77,7 +79,7 @@ def test_who_says_nothing_acks_no_more_often_than_acks_are_due() -> None:
 
 @pytest.mark.parametrize("late", [0.01, 0.03])
 def test_a_flush_sends_the_ack_that_a_wake_put_off_once_it_is_due(late: float) -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     with connected(network, tw.unreliable()) as (server, client):
         for _ in range(20):
             client.send(Chat(1, "up"), 0)
@@ -95,7 +97,7 @@ def test_a_flush_sends_the_ack_that_a_wake_put_off_once_it_is_due(late: float) -
 
 
 def test_the_lists_of_an_inbox_stay_the_same() -> None:
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     with connected(network, tw.unreliable()) as (server, client):
         server.send(server.clients[0], Chat(1, "down"), 0)
         server.flush()
@@ -138,7 +140,7 @@ def test_a_wake_asks_the_system_once() -> None:
 @pytest.mark.parametrize("latency", [0.0005, 0.03])
 def test_who_wakes_acks_reliable_messages_before_they_go_again(latency: float) -> None:
     """Acks that tell how long the newest packet waited don't say how long those before it did."""
-    network = tw.SimulatedNetwork(conditions=tw.Conditions(latency=latency))
+    network = tw.testing.SimulatedNetwork(conditions=tw.Conditions(latency=latency))
     with connected(network, tw.reliable_ordered()) as (server, client):
         came = 0
         for milli in range(2000):
@@ -158,7 +160,7 @@ def test_who_wakes_acks_reliable_messages_before_they_go_again(latency: float) -
 def test_a_full_window_moves_on_as_soon_where_the_receiver_wakes() -> None:
     came = []
     for wakes in (False, True):
-        network = tw.SimulatedNetwork(conditions=tw.Conditions(latency=0.005))
+        network = tw.testing.SimulatedNetwork(conditions=tw.Conditions(latency=0.005))
         with connected(network, tw.reliable_ordered(receive_window=16)) as (server, client):
             network.advance(0.1)
             count = 0

@@ -22,7 +22,7 @@ def bare(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", BARE + code], capture_output=True, text=True, timeout=60)
 
 
-@pytest.mark.parametrize("module", ["", ".aio", ".testing", ".cli", ".capture", ".live", ".demo", ".soak"])
+@pytest.mark.parametrize("module", ["", ".aio", ".testing", "._cli", ".capture", ".live", "._demo"])
 def test_it_is_imported_without_any_other_package(module: str) -> None:
     done = bare(f"import tickwire{module}")
     assert done.returncode == 0, done.stderr
@@ -31,7 +31,7 @@ def test_it_is_imported_without_any_other_package(module: str) -> None:
 @pytest.mark.parametrize(
     ("code", "extra"),
     [
-        ("from tickwire.cli import main; sys.exit(main(['plot', 'nothing.pcapng']))", "[plots]"),
+        ("from tickwire._cli import main; sys.exit(main(['plot', 'nothing.pcapng']))", "[plots]"),
         (
             "from tickwire.samples.chat.__main__ import main; sys.exit(main(['join', '127.0.0.1:1']))",
             "[samples]",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tickwire import cli
-from tickwire.doctor.commands import lines
-from tickwire.doctor.findings import Finding, Verdict
+from tickwire import _cli as cli
+from tickwire._doctor.commands import lines
+from tickwire._doctor.findings import Finding, Verdict
 
 WIDTH = 80
 HELPS = [(), *((name,) for name in cli.COMMANDS), *(("capture", name) for name in ("run", "open", "replay"))]

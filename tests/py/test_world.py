@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import tickwire as tw
 from conftest import Chat, Move, make_protocol
-from tickwire.testing import Conditions, World
+from tickwire.testing import Conditions, Simulation
 
 BAD = Conditions(latency=0.05, jitter=0.02, loss=0.05, duplicate=0.02, reorder=0.02)
 
@@ -18,9 +18,9 @@ BAD = Conditions(latency=0.05, jitter=0.02, loss=0.05, duplicate=0.02, reorder=0
 TRANSCRIPT = "9bc8f36c9bd43ab8a1708a0e7d19b90e7a3de6c31a9fd3c2d542ba5b9ae5fe1b"
 
 
-def play(seed: int) -> World:
+def play(seed: int) -> Simulation:
     """Ten seconds of eight players; one moves, one hangs, one is kicked, and the server restarts."""
-    world = World(make_protocol(), seed=seed, conditions=BAD)
+    world = Simulation(make_protocol(), seed=seed, conditions=BAD)
     server = world.server()
     players = [world.client() for _ in range(8)]
     world.at(2, lambda: world.move(players[0], "10.9.9.9:5000"))
@@ -66,7 +66,7 @@ def test_all_who_came_back_play_on_the_restarted_server() -> None:
 
 
 def test_a_player_who_moves_times_out_and_comes_back_with_a_new_token() -> None:
-    with World(make_protocol(), conditions=BAD) as world:
+    with Simulation(make_protocol(), conditions=BAD) as world:
         server = world.server()
         client = world.client()
         world.run(1)
@@ -84,7 +84,7 @@ def test_a_player_who_moves_times_out_and_comes_back_with_a_new_token() -> None:
 
 @pytest.mark.parametrize("kind", ["full-cone", "restricted", "port-restricted", "symmetric"])
 def test_players_behind_a_nat_play_until_it_restarts(kind: str) -> None:
-    with World(make_protocol(), conditions=BAD) as world:
+    with Simulation(make_protocol(), conditions=BAD) as world:
         server = world.server()
         world.network.add_nat("203.0.113.1", ["192.168.0.2", "192.168.0.3"], kind=kind, lifetime=30)  # type: ignore[arg-type]
         players = [world.client(at=f"192.168.0.{n}:5000") for n in (2, 3)]
@@ -101,7 +101,7 @@ def test_players_behind_a_nat_play_until_it_restarts(kind: str) -> None:
 
 
 def test_a_short_partition_is_survived_and_a_long_one_is_not() -> None:
-    with World(make_protocol()) as world:
+    with Simulation(make_protocol()) as world:
         server = world.server()
         near, far = world.client(), world.client()
         world.run(1)
@@ -120,7 +120,7 @@ def test_a_short_partition_is_survived_and_a_long_one_is_not() -> None:
 
 def test_a_crash_tells_nobody_and_a_restart_tells_all() -> None:
     for crash, reason in [(False, "SERVER_CLOSED"), (True, "TIMED_OUT")]:
-        with World(make_protocol()) as world:
+        with Simulation(make_protocol()) as world:
             server = world.server(max_clients=5)
             client = world.client()
             world.run(1)
@@ -132,7 +132,7 @@ def test_a_crash_tells_nobody_and_a_restart_tells_all() -> None:
 
 
 def test_a_game_that_hangs_sends_nothing_and_gets_all_later() -> None:
-    with World(make_protocol()) as world:
+    with Simulation(make_protocol()) as world:
         server, client = world.server(), world.client()
         world.run(1)
         world.stall(client, 5)
@@ -145,7 +145,7 @@ def test_a_game_that_hangs_sends_nothing_and_gets_all_later() -> None:
 
 def test_a_script_runs_in_the_order_of_its_times() -> None:
     ran: list[tuple[str, float]] = []
-    with World(make_protocol(), rate=10) as world:
+    with Simulation(make_protocol(), rate=10) as world:
         for at, name in [(0.5, "c"), (0.2, "a"), (0.2, "b"), (0.01, "first"), (99, "never")]:
             world.at(at, lambda name=name: ran.append((name, round(world.now, 3))))
         world.run(1)
@@ -154,8 +154,8 @@ def test_a_script_runs_in_the_order_of_its_times() -> None:
 
 def test_mistakes_are_named() -> None:
     with pytest.raises(ValueError, match="rate must be 0.01 to 10000 ticks a second, not 0"):
-        World(make_protocol(), rate=0)
-    world = World(make_protocol())
+        Simulation(make_protocol(), rate=0)
+    world = Simulation(make_protocol())
     network = world.network
     with pytest.raises(ValueError, match="there is no server to dial"):
         world.client()

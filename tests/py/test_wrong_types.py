@@ -16,6 +16,7 @@ from typing import Annotated, Any, NamedTuple
 
 import pytest
 import tickwire as tw
+from public import EVERY_NAME
 from tickwire import aio, testing
 
 STUB = ast.parse(Path(tw.__file__).with_name("_core.pyi").read_text("utf-8"))
@@ -34,7 +35,7 @@ class Spot:
 @tw.ghost
 class Tank:
     x: Annotated[int, tw.ranged(0, 100)] = 0
-    plan: Annotated[int, tw.ranged(0, 100), tw.when("team")] = 0
+    plan: Annotated[int, tw.ranged(0, 100), tw.world.when("team")] = 0
 
 
 @tw.call(tw.to_all)
@@ -52,7 +53,7 @@ PROTOCOL = tw.Protocol(
     [
         tw.reliable_ordered("events"),
         tw.latest("where", keys=8, retain=True),
-        tw.payload("raw", max_message_bytes=4),
+        tw.channels.payload("raw", max_message_bytes=4),
         tw.chunks("files"),
     ],
     ghosts=[Tank],
@@ -164,7 +165,7 @@ VALID: dict[str, Any] = {
     "class_": Spot,
     "rows": b"\0\0",
     "conditions": tw.Conditions(),
-    "congestion": tw.Congestion.adaptive(),
+    "congestion": tw.transfer.Congestion.adaptive(),
     "low": 0,
     "high": 100,
     "min": 0,
@@ -184,7 +185,7 @@ VALID: dict[str, Any] = {
     "default": None,
     "object": None,
     "integer_bits": 8,
-    "rule": tw.Always(),
+    "rule": tw.world.Always(),
     "places": [(0.0, 0.0)],
     "weights": b"",
     "ghost": Tank,
@@ -220,9 +221,9 @@ class Stage:
         self.folder = folder
         self.network, self.server, self.client = testing.connected_pair(PROTOCOL)
         self.handle = self.server.clients[0]
-        network = tw.SimulatedNetwork()
-        self.peer = tw.Peer.host(PEERS, network=network)
-        self.other = tw.Peer.join(self.peer.address, PEERS, network=network)
+        network = tw.testing.SimulatedNetwork()
+        self.peer = tw.peers.Peer.host(PEERS, network=network)
+        self.other = tw.peers.Peer.join(self.peer.address, PEERS, network=network)
         while len(self.peer.players) < 2:
             network.advance(1 / 60)
             with self.peer.tick(), self.other.tick():
@@ -240,26 +241,28 @@ class Stage:
             "Inbox": self.client.receive,
             "Address": lambda: tw.Address("127.0.0.1:1"),
             "Protocol": lambda: PROTOCOL,
-            "Schema": lambda: tw.Schema("Name", [("text", tw.text(8))]),
-            "Capture": lambda: tw.Capture(self.folder / "kept"),
-            "Socket": lambda: tw.Socket("127.0.0.1:0"),
-            "SequenceBuffer": lambda: tw.SequenceBuffer(16),
-            "VirtualConnection": lambda: tw.VirtualConnection.connect(0.0, "127.0.0.1:1", protocol_id=1),
+            "Schema": lambda: tw.messages.Schema("Name", [("text", tw.text(8))]),
+            "Capture": lambda: tw.capture.Capture(self.folder / "kept"),
+            "Socket": lambda: tw.articles.Socket("127.0.0.1:0"),
+            "SequenceBuffer": lambda: tw.articles.SequenceBuffer(16),
+            "VirtualConnection": lambda: tw.articles.VirtualConnection.connect(
+                0.0, "127.0.0.1:1", protocol_id=1
+            ),
             "SimulatedNetwork": lambda: self.network,
-            "Proxy": lambda: tw.Proxy("127.0.0.1:0", to="127.0.0.1:1"),
-            "BitReader": lambda: tw.BitReader(bytes(64)),
+            "Proxy": lambda: tw.testing.Proxy("127.0.0.1:0", to="127.0.0.1:1"),
+            "BitReader": lambda: tw.articles.BitReader(bytes(64)),
             "World": lambda: self.server.world,
             "ClientWorld": lambda: self.client.world,
             "Peer": lambda: self.peer,
-            "Rollback": lambda: tw.Rollback(None, 8, players=2, me=0),
-            "Spectator": lambda: tw.Spectator(None, 8, players=2),
-            "SyncTest": lambda: tw.SyncTest(8),
-            "Random": lambda: tw.Random(1),
+            "Rollback": lambda: tw.rollback.Rollback(None, 8, players=2, me=0),
+            "Spectator": lambda: tw.rollback.Spectator(None, 8, players=2),
+            "SyncTest": lambda: tw.rollback.SyncTest(8),
+            "Random": lambda: tw.lockstep.Random(1),
             "Inputs": lambda: self.server.inputs,
             "WorldView": lambda: self.client.world.view(),
             "GhostArrays": lambda: self.server.world.arrays(Tank),
         }
-        return made.get(name, getattr(tw, name))()
+        return made.get(name, EVERY_NAME.get(name))()
 
     def valid(self, place: Place) -> Any:
         """A value that a parameter takes."""
@@ -315,23 +318,23 @@ class Stage:
             written(lambda stream: getattr(stream, place.function)(*positional, **named))
             return
         if not place.owner:
-            function = getattr(tw, place.function)
+            function = EVERY_NAME[place.function]
         elif place.function == "__new__":
-            function = getattr(tw, place.owner)
+            function = EVERY_NAME[place.owner]
         else:
-            class_ = getattr(tw, place.owner)
+            class_ = EVERY_NAME[place.owner]
             static = isinstance(inspect.getattr_static(class_, place.function), staticmethod)
             function = getattr(class_ if static else self.owner(place.owner), place.function)
         function(*positional, **named)
 
 
-def written(call: Callable[[tw.Stream], object]) -> None:
+def written(call: Callable[[tw.messages.Stream], object]) -> None:
     """Calls something on a stream, which there is only while an object is written."""
 
-    class Own(tw.Message):
+    class Own(tw.messages.Message):
         max_bytes = 64
 
-        def serialize(self, stream: tw.Stream) -> None:
+        def serialize(self, stream: tw.messages.Stream) -> None:
             call(stream)
 
     tw.Protocol(1, [Own]).encode(Own())
@@ -390,7 +393,7 @@ CASES = [
 @pytest.mark.parametrize("place", dict.fromkeys(CASES), ids=str)
 def test_a_wrong_argument_is_named(place: Place, tmp_path: Path) -> None:
     for wrong in wrong_for(place):
-        with pytest.raises((TypeError, ValueError, tw.GhostError)) as raised:
+        with pytest.raises((TypeError, ValueError, tw.errors.GhostError)) as raised:
             Stage(tmp_path).call(place, wrong)
         assert is_named(place, says(raised.value)), f"{wrong!r}: {says(raised.value)}"
 
@@ -423,7 +426,7 @@ FRONT = {
 )
 def test_what_most_games_call_names_it_in_the_sentence_itself(place: Place, tmp_path: Path) -> None:
     for wrong in wrong_for(place):
-        with pytest.raises((TypeError, ValueError, tw.GhostError)) as raised:
+        with pytest.raises((TypeError, ValueError, tw.errors.GhostError)) as raised:
             Stage(tmp_path).call(place, wrong)
         assert re.search(rf"\b{place.name}\b", str(raised.value)), f"{wrong!r}: {raised.value}"
 
@@ -437,7 +440,7 @@ async def endpoint_loop(endpoint: Any, **settings: Any) -> None:
 
 
 def server() -> tw.Server:
-    return tw.Server("127.0.0.1:0", PROTOCOL, network=tw.SimulatedNetwork())
+    return tw.Server("127.0.0.1:0", PROTOCOL, network=tw.testing.SimulatedNetwork())
 
 
 PYTHON: dict[str, Callable[[Any], object]] = {
@@ -455,9 +458,9 @@ PYTHON: dict[str, Callable[[Any], object]] = {
     "rate of ticks": lambda wrong: tw.ticks(wrong),
     "duration of ticks": lambda wrong: tw.ticks(60, wrong),
     "address of resolve": lambda wrong: tw.resolve(wrong),
-    "account of client_id": lambda wrong: tw.client_id(wrong),
-    "inbox of Handlers.dispatch": lambda wrong: tw.Handlers().dispatch(wrong),
-    "token of Redialler": lambda wrong: tw.Redialler(PROTOCOL, wrong),
+    "account of client_id": lambda wrong: tw.tokens.client_id(wrong),
+    "inbox of Handlers.dispatch": lambda wrong: tw.messages.Handlers().dispatch(wrong),
+    "token of Redialler": lambda wrong: tw.connections.Redialler(PROTOCOL, wrong),
     "address of Redialler.connect": lambda wrong: redialler(address=wrong),
     "protocol of Redialler.connect": lambda wrong: redialler(protocol=wrong),
     **{
@@ -473,32 +476,32 @@ PYTHON: dict[str, Callable[[Any], object]] = {
             "mtu",
         )
     },
-    "protocol of World": lambda wrong: testing.World(wrong),
-    "seed of World": lambda wrong: testing.World(PROTOCOL, seed=wrong),
-    "conditions of World": lambda wrong: testing.World(PROTOCOL, conditions=wrong),
-    "rate of World": lambda wrong: testing.World(PROTOCOL, rate=wrong),
-    "seconds of World.run": lambda wrong: testing.World(PROTOCOL).run(wrong),
-    "seconds of World.at": lambda wrong: testing.World(PROTOCOL).at(wrong, print),
-    "action of World.at": lambda wrong: testing.World(PROTOCOL).at(1, wrong),
+    "protocol of Simulation": lambda wrong: testing.Simulation(wrong),
+    "seed of Simulation": lambda wrong: testing.Simulation(PROTOCOL, seed=wrong),
+    "conditions of Simulation": lambda wrong: testing.Simulation(PROTOCOL, conditions=wrong),
+    "rate of Simulation": lambda wrong: testing.Simulation(PROTOCOL, rate=wrong),
+    "seconds of Simulation.run": lambda wrong: testing.Simulation(PROTOCOL).run(wrong),
+    "seconds of Simulation.at": lambda wrong: testing.Simulation(PROTOCOL).at(wrong, print),
+    "action of Simulation.at": lambda wrong: testing.Simulation(PROTOCOL).at(1, wrong),
     "network of run": lambda wrong: testing.run(wrong, seconds=1),
-    "seconds of run": lambda wrong: testing.run(tw.SimulatedNetwork(), seconds=wrong),
-    "rate of run": lambda wrong: testing.run(tw.SimulatedNetwork(), seconds=1, rate=wrong),
+    "seconds of run": lambda wrong: testing.run(tw.testing.SimulatedNetwork(), seconds=wrong),
+    "rate of run": lambda wrong: testing.run(tw.testing.SimulatedNetwork(), seconds=1, rate=wrong),
     "protocol of connected_pair": lambda wrong: testing.connected_pair(wrong),
     "conditions of connected_pair": lambda wrong: testing.connected_pair(PROTOCOL, conditions=wrong),
     "seed of connected_pair": lambda wrong: testing.connected_pair(PROTOCOL, seed=wrong),
 }
 
 
-def redialler(**settings: Any) -> tw.Redialler:
-    return tw.Redialler.connect(**{"address": "127.0.0.1:1", "protocol": PROTOCOL, **settings})
+def redialler(**settings: Any) -> tw.connections.Redialler:
+    return tw.connections.Redialler.connect(**{"address": "127.0.0.1:1", "protocol": PROTOCOL, **settings})
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("what", PYTHON)
 @pytest.mark.parametrize("wrong", [Thing(), [], uuid.UUID], ids=["thing", "list", "class"])
 def test_a_wrong_argument_of_the_python_modules_is_named(what: str, wrong: object) -> None:
-    if callable(wrong) and what in {"token of Redialler", "action of World.at"}:
+    if callable(wrong) and what in {"token of Redialler", "action of Simulation.at"}:
         return
-    with pytest.raises((TypeError, ValueError, tw.GhostError)) as raised:
+    with pytest.raises((TypeError, ValueError, tw.errors.GhostError)) as raised:
         PYTHON[what](wrong)
     assert re.search(rf"\b{what.split()[0]}\b", says(raised.value)), says(raised.value)

@@ -17,7 +17,7 @@ from tickwire.testing import connected_pair, run
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors/yojimbo.json").read_text("utf-8"))
 
 
-class Numbers(tw.Message):
+class Numbers(tw.messages.Message):
     """The vectors' first type, in the names that its C++ has."""
 
     seq: int
@@ -29,7 +29,7 @@ class Numbers(tw.Message):
     q: int
     u: int
 
-    def serialize(self, stream: tw.Stream) -> None:
+    def serialize(self, stream: tw.messages.Stream) -> None:
         self.seq = stream.serialize_bits(self.seq, 16)
         self.a = stream.serialize_int(self.a, -1000, 1000)
         self.flag = stream.serialize_bool(self.flag)
@@ -65,10 +65,10 @@ class Blob:
     seq: tw.u16
 
 
-class OwnBlob(tw.BlockMessage):
+class OwnBlob(tw.messages.BlockMessage):
     seq: int = 0
 
-    def serialize(self, stream: tw.Stream) -> None:
+    def serialize(self, stream: tw.messages.Stream) -> None:
         self.seq = stream.serialize_uint16(self.seq)
 
 
@@ -99,13 +99,13 @@ def test_own_code_reads_and_writes_what_the_recorded_packets_hold() -> None:
     bits = int.from_bytes(bytes.fromhex(packet), "little") >> (2 + 1 + 1 + 1 + 8 + 16)
     encoded = protocol.encode(Numbers.filled(12345))
     assert bits == int.from_bytes(encoded, "little")
-    with pytest.raises(tw.StreamError):
+    with pytest.raises(tw.errors.StreamError):
         protocol.decode(encoded[:5])
 
 
 def test_every_call_has_its_name_in_cpp() -> None:
-    class Every(tw.Message):
-        def serialize(self, stream: tw.Stream) -> None:
+    class Every(tw.messages.Message):
+        def serialize(self, stream: tw.messages.Stream) -> None:
             self.a = stream.serialize_int64(self.a, -(10**12), 10**12)
             self.b = stream.serialize_int128(self.b, -(2**100), 2**100)
             self.c = stream.serialize_uint8(self.c)
@@ -241,7 +241,7 @@ def test_what_a_peer_said_before_it_left_is_read() -> None:
 
 def ended_by(theirs: tw.Protocol, ours: tw.Protocol, message: Any) -> tw.DisconnectReason:
     """Why a server of `ours` ends the connection of a client of `theirs` that sends this."""
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("127.0.0.1:40000", ours, network=network)
     client = tw.Client.connect(server.address, theirs, network=network)
     run(network, server, client, seconds=1)
@@ -254,13 +254,13 @@ def ended_by(theirs: tw.Protocol, ours: tw.Protocol, message: Any) -> tw.Disconn
     return event.reason
 
 
-class Long(tw.Message):
-    def serialize(self, stream: tw.Stream) -> None:
+class Long(tw.messages.Message):
+    def serialize(self, stream: tw.messages.Stream) -> None:
         self.n = stream.serialize_int(self.n, 0, 1_000_000)
 
 
-class Short(tw.Message):
-    def serialize(self, stream: tw.Stream) -> None:
+class Short(tw.messages.Message):
+    def serialize(self, stream: tw.messages.Stream) -> None:
         self.n = stream.serialize_int(self.n, 0, 2)
         stream.serialize_align()
 
@@ -294,7 +294,7 @@ def test_with_the_hash_folded_in_sides_that_differ_do_not_connect() -> None:
     assert ours.id == same.id != theirs.id
     assert ours.id ^ ours.hash == 0x11223344556677
     assert make_protocol().id == 0x11223344556677
-    network = tw.SimulatedNetwork()
+    network = tw.testing.SimulatedNetwork()
     server = tw.Server("127.0.0.1:40000", ours, network=network)
     clients = [
         tw.Client.connect(server.address, protocol, network=network, timeout=2) for protocol in (same, theirs)
@@ -304,12 +304,12 @@ def test_with_the_hash_folded_in_sides_that_differ_do_not_connect() -> None:
     assert clients[1].disconnect_reason is tw.DisconnectReason.REFUSED
 
 
-@pytest.mark.parametrize("error", [LookupError, tw.StreamError, KeyboardInterrupt])
+@pytest.mark.parametrize("error", [LookupError, tw.errors.StreamError, KeyboardInterrupt])
 def test_own_code_that_raises_ends_the_connection(
     error: type[BaseException], caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Mistaken(tw.Message):
-        def serialize(self, stream: tw.Stream) -> None:
+    class Mistaken(tw.messages.Message):
+        def serialize(self, stream: tw.messages.Stream) -> None:
             self.n = stream.serialize_bits(self.n, 8)
             if stream.reading and self.n == 2:
                 raise error("a mistake")
@@ -329,7 +329,7 @@ def test_own_code_that_raises_ends_the_connection(
     assert at_server.messages == [], "a packet is read whole or not at all"
     said = {
         LookupError: "Mistaken: LookupError: a mistake",
-        tw.StreamError: "a mistake",
+        tw.errors.StreamError: "a mistake",
         KeyboardInterrupt: "KeyboardInterrupt: a mistake",
     }[error]
     (line,) = [
@@ -387,11 +387,13 @@ def test_mistakes_are_named() -> None:
     network, server, client = connected_pair(make_protocol())
     with pytest.raises(tw.FieldError, match=r"Blob\.block = b'' \(bytes\): must be bytes, at least one"):
         client.send(Blob(1))
-    with pytest.raises(tw.FieldTypeError, match=r"OwnBlob\.block = 'text' \(str\): must be bytes"):
+    with pytest.raises(tw.errors.FieldTypeError, match=r"OwnBlob\.block = 'text' \(str\): must be bytes"):
         client.send(OwnBlob(seq=1, block="text"))
-    with pytest.raises(tw.MessageTooLargeError, match="the block must be 1 to 262144 bytes, not 262145"):
+    with pytest.raises(
+        tw.errors.MessageTooLargeError, match="the block must be 1 to 262144 bytes, not 262145"
+    ):
         client.send(Blob(1, block=bytes(262_145)))
-    with pytest.raises(tw.MessageTooLargeError, match="the block must be 1 to 4096 bytes, not 4097"):
+    with pytest.raises(tw.errors.MessageTooLargeError, match="the block must be 1 to 4096 bytes, not 4097"):
         client.send(Blob(1, block=bytes(4_097)), channel=1)
     with pytest.raises(ValueError, match="columns must be classes without a block, and .*Blob"):
         tw.Server("127.0.0.1:40001", make_protocol(), network=network, columns=[Blob])
@@ -399,7 +401,7 @@ def test_mistakes_are_named() -> None:
     assert server.clients
     disabled = make_protocol(channels=[tw.reliable_ordered(disable_blocks=True)])
     _, _, other = connected_pair(disabled)
-    with pytest.raises(tw.ChannelError, match="the channel takes no blocks"):
+    with pytest.raises(tw.errors.ChannelError, match="the channel takes no blocks"):
         other.send(Blob(1, block=b"x"))
     assert repr(OwnBlob(seq=7, block=b"abc")) == "OwnBlob(seq=7, block=<3 bytes>)"
     assert repr(Blob(7, block=b"abc")) == "Blob(seq=7)"
@@ -409,16 +411,16 @@ class Vec:
     def __init__(self, x: int = 0) -> None:
         self.x = x
 
-    def serialize(self, stream: tw.Stream) -> None:
+    def serialize(self, stream: tw.messages.Stream) -> None:
         self.x = stream.serialize_int(self.x, -100, 100)
 
 
 def test_an_object_within_is_made_when_it_is_read() -> None:
-    class Shot(tw.Message):
+    class Shot(tw.messages.Message):
         place: Vec
         target: Vec
 
-        def serialize(self, stream: tw.Stream) -> None:
+        def serialize(self, stream: tw.messages.Stream) -> None:
             self.place = stream.serialize_object(self.place, Vec)
             self.target = stream.serialize_object(self.target or Vec())
 
@@ -430,10 +432,10 @@ def test_an_object_within_is_made_when_it_is_read() -> None:
 
 
 def test_an_object_that_nobody_made_is_named() -> None:
-    class Shot(tw.Message):
+    class Shot(tw.messages.Message):
         place: Vec
 
-        def serialize(self, stream: tw.Stream) -> None:
+        def serialize(self, stream: tw.messages.Stream) -> None:
             self.place = stream.serialize_object(self.place)
 
     protocol = make_protocol(messages=[Shot])
@@ -448,10 +450,10 @@ def test_an_object_that_nobody_made_is_named() -> None:
 def test_wide_fixed_point_numbers_are_exact(integer_bits: int, fraction_bits: int) -> None:
     low, high = -(2 ** (integer_bits - 1)), 2 ** (integer_bits - 1) - 1
 
-    class Wide(tw.Message):
+    class Wide(tw.messages.Message):
         value: Fraction
 
-        def serialize(self, stream: tw.Stream) -> None:
+        def serialize(self, stream: tw.messages.Stream) -> None:
             self.value = stream.serialize_fixed(self.value, integer_bits, fraction_bits, low, high)
 
     protocol = make_protocol(messages=[Wide])
@@ -474,19 +476,19 @@ def test_wide_fixed_point_numbers_are_exact(integer_bits: int, fraction_bits: in
 
 
 def test_fixed_point_numbers_of_53_bits_are_floats() -> None:
-    writer = tw.BitWriter()
+    writer = tw.articles.BitWriter()
     writer.fixed(-1.5, -(2**20), 2**20, 32)
     writer.fixed(1.5, -(2**21), 2**21 + 1, 32)
-    reader = tw.BitReader(writer.to_bytes())
+    reader = tw.articles.BitReader(writer.to_bytes())
     values = [reader.fixed(-(2**20), 2**20, 32), reader.fixed(-(2**21), 2**21 + 1, 32)]
     assert values == [-1.5, Fraction(3, 2)]
     assert [type(value) for value in values] == [float, Fraction]
 
 
-class Single(tw.Message):
+class Single(tw.messages.Message):
     value: float = 0.0
 
-    def serialize(self, stream: tw.Stream) -> None:
+    def serialize(self, stream: tw.messages.Stream) -> None:
         self.value = stream.serialize_float(self.value)
 
 

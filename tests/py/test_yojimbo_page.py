@@ -10,7 +10,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "yojimbo.md").read_text("utf-8")
 
 
 def test_every_call_is_on_the_page() -> None:
-    calls = [name for name in dir(tw.Stream) if name.startswith("serialize_")]
+    calls = [name for name in dir(tw.messages.Stream) if name.startswith("serialize_")]
     assert len(calls) > 15
     for name in calls:
         assert f"{name}" in PAGE, name

@@ -89,7 +89,7 @@ class Visits:
                 client.send_input(filled(self.protocol.inputs))
             for call in self.protocol.calls:
                 words = [WORDS.get(kind) for kind in list(plain_types(call.function).values())[1:]]
-                if isinstance(call, tw.ServerCall) and None not in words:
+                if isinstance(call, tw.calls.ServerCall) and None not in words:
                     client.call(call, *words)
 
     @property

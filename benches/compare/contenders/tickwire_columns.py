@@ -30,7 +30,7 @@ class Columns(End):
     outgoing: type
 
     def rows(self, data: bytes, count: int) -> Any:
-        dtype = tw.dtype(self.outgoing)
+        dtype = tw.columns.dtype(self.outgoing)
         return numpy.frombuffer(data[: dtype.itemsize].ljust(dtype.itemsize, b"\0") * count, dtype)
 
     def read(self, rows: Any) -> int:

@@ -36,7 +36,7 @@ class Blob:
     field: Annotated[bytes, tw.data(256)]
 
 
-def channels() -> list[tw.Channel]:
+def channels() -> list[tw.channels.Channel]:
     return [
         tw.unreliable(send_queue=4096, receive_queue=8192),
         tw.reliable_ordered(send_queue=4096, receive_window=4096, resend_time=None),

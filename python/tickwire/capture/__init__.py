@@ -1,21 +1,22 @@
-"""Tools for captures: decrypt, read, replay, and show them in Wireshark.
+"""Captures of a game's packets: make, decrypt, read and replay them, and show them in Wireshark.
 
-A capture is made by a :class:`tickwire.Capture`, the ``capture`` argument of servers and clients.
+A capture is made by a :class:`Capture`, the ``capture`` argument of servers and clients.
 """
 
-from tickwire.capture.keys import DEVELOPMENT_KEY, EndpointKeys, KeysError, read_keys
-from tickwire.capture.opening import Opened, open_capture
-from tickwire.capture.pcapng import CaptureError, Datagram, read_capture
-from tickwire.capture.replay import Replay
-from tickwire.capture.wireshark import dissector
+from tickwire._core import Capture, PacketOpener
+from tickwire.capture._keys import DEVELOPMENT_KEY, EndpointKeys, read_keys
+from tickwire.capture._opening import Opened, open_capture
+from tickwire.capture._pcapng import Datagram, read_capture
+from tickwire.capture._replay import Replay
+from tickwire.capture._wireshark import dissector
 
 __all__ = [
     "DEVELOPMENT_KEY",
-    "CaptureError",
+    "Capture",
     "Datagram",
     "EndpointKeys",
-    "KeysError",
     "Opened",
+    "PacketOpener",
     "Replay",
     "dissector",
     "open_capture",

@@ -3,7 +3,7 @@
 ``tickwire top`` shows it in a terminal.
 """
 
-from tickwire.live.port import StatsPort
-from tickwire.live.watcher import Watched, Watcher, WatchError
+from tickwire.live._port import StatsPort
+from tickwire.live._watcher import Watched, Watcher
 
-__all__ = ["StatsPort", "WatchError", "Watched", "Watcher"]
+__all__ = ["StatsPort", "Watched", "Watcher"]

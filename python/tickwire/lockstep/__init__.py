@@ -1,15 +1,16 @@
 """Lockstep: all players run the same commands in the same turns, so that only commands travel.
 
-:class:`Lockstep` plays on a :class:`tickwire.Peer`; :class:`Recording` plays a match again. See
+:class:`Lockstep` plays on a :class:`tickwire.peers.Peer`; :class:`Recording` plays a match again. See
 ``docs/lockstep.md``.
 """
 
-from tickwire.lockstep.game import Lockstep
-from tickwire.lockstep.recording import Recording, RecordingDifference, RecordingError, Snapshot
-from tickwire.lockstep.reports import (
-    Desync,
+from tickwire._core import Random
+from tickwire.lockstep._game import Lockstep
+from tickwire.lockstep._recording import Recording, RecordingDifference, Snapshot
+from tickwire.lockstep._reports import (
     DesyncReport,
     Difference,
+    Diverged,
     Dropped,
     Excluded,
     Healed,
@@ -18,12 +19,12 @@ from tickwire.lockstep.reports import (
     LockstepEvent,
     PaceChanged,
 )
-from tickwire.lockstep.turns import Turn, WaitingFor
+from tickwire.lockstep._turns import Turn, WaitingFor
 
 __all__ = [
-    "Desync",
     "DesyncReport",
     "Difference",
+    "Diverged",
     "Dropped",
     "Excluded",
     "Healed",
@@ -32,9 +33,9 @@ __all__ = [
     "Lockstep",
     "LockstepEvent",
     "PaceChanged",
+    "Random",
     "Recording",
     "RecordingDifference",
-    "RecordingError",
     "Snapshot",
     "Turn",
     "WaitingFor",

@@ -11,7 +11,6 @@ from contextlib import ExitStack
 import numpy as np
 
 import tickwire as tw
-from tickwire.arguments import Parser
 from tickwire.samples import command
 
 RATE = 20
@@ -44,9 +43,9 @@ PROTOCOL: tw.Protocol[Said] = tw.Protocol(
 class Camp:
     """One player's side of it. What it shows is in ``seen`` on all sides, the world on the host's alone."""
 
-    def __init__(self, peer: tw.Peer[Said]) -> None:
+    def __init__(self, peer: tw.peers.Peer[Said]) -> None:
         self.peer = peer
-        self.game = tw.Migrating(peer, save=self._save, load=self._load, every=0.5)
+        self.game = tw.peers.Migrating(peer, save=self._save, load=self._load, every=0.5)
         self.heat, self.seconds = FULL, 0.0
         self.logs = np.zeros(16, np.uint32)
         self.seen, self.news, self.over = Fire(FULL, 0, 0), "looking for the fire", False
@@ -68,17 +67,17 @@ class Camp:
                         self.logs[player.number] += 1
                     case Fire():
                         self.seen = what
-                    case tw.HostChanged(host, age, lost):
+                    case tw.peers.HostChanged(host, age, lost):
                         late = "" if age is None else f", as it was {age:.1f} s before"
                         self.news = f"{host.name} keeps the fire now{late}"
                         for message in lost:
                             self.game.send(message)
-                    case tw.PlayerJoined(player):
+                    case tw.peers.PlayerJoined(player):
                         self.news = f"{player.name} sits down"
-                    case tw.PlayerLeft(player):
+                    case tw.peers.PlayerLeft(player):
                         self.news = f"{player.name} is gone"
                         self.logs[player.number] = 0
-                    case tw.GameEnded(reason):
+                    case tw.peers.GameEnded(reason):
                         self.news, self.over = f"over: {reason}", True
                     case _:
                         pass
@@ -111,10 +110,10 @@ def play(parsed: argparse.Namespace) -> None:
         with command.opening_game():
             if parsed.join is None:
                 name = parsed.name or "host"
-                peer = tw.Peer.host(PROTOCOL, name=name, players=8, bind=parsed.host, timeout=2)
+                peer = tw.peers.Peer.host(PROTOCOL, name=name, players=8, bind=parsed.host, timeout=2)
             else:
                 name = parsed.name or f"guest {random.randrange(100)}"
-                peer = tw.Peer.join(parsed.join, PROTOCOL, name=name, timeout=2)
+                peer = tw.peers.Peer.join(parsed.join, PROTOCOL, name=name, timeout=2)
         camp = Camp(stack.enter_context(peer))
         for tick in tw.ticks(RATE, duration=parsed.seconds):
             camp.tick(random.random() < 1 / (RATE * max(1, len(peer.players))))
@@ -127,7 +126,7 @@ def play(parsed: argparse.Namespace) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     text = "A fire that players keep: stop the one who hosts it, and another one goes on."
-    parser = Parser(prog="python -m tickwire.samples.campfire", description=text)
+    parser = command.Parser(prog="python -m tickwire.samples.campfire", description=text)
     join = "the address of any player who is there: sit down at that player's fire"
     command.add_peer_options(parser, "light a fire, and let others join there", join)
     parser.add_argument("--name", metavar="NAME", help="what the others call you")

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 import tickwire as tw
-from tickwire.arguments import Parser
+from tickwire._arguments import Parser as Parser
 
 DEFAULT = tw.Address("127.0.0.1:40000")
 """Where servers listen, and clients look for them."""
@@ -184,15 +184,15 @@ def dial(parsed: argparse.Namespace, protocol: tw.Protocol, **settings: Any) -> 
             yield client
 
 
-def open_proxy(parsed: argparse.Namespace) -> tw.Proxy:
+def open_proxy(parsed: argparse.Namespace) -> tw.testing.Proxy:
     """The network that the options ask for: a proxy in front of the server, with bad conditions both ways."""
     up, down = conditions(parsed.network)
     listen = "[::1]:0" if parsed.address.is_ipv6 else "127.0.0.1:0"
-    return tw.Proxy(listen, to=parsed.address, up=up, down=down)
+    return tw.testing.Proxy(listen, to=parsed.address, up=up, down=down)
 
 
 def dial_through(
-    proxy: tw.Proxy, parsed: argparse.Namespace, protocol: tw.Protocol, **settings: Any
+    proxy: tw.testing.Proxy, parsed: argparse.Namespace, protocol: tw.Protocol, **settings: Any
 ) -> tw.Client:
     """A client of the server behind the proxy. It is not connected yet."""
     if parsed.key is None:

@@ -19,7 +19,6 @@ from time import perf_counter
 from typing import Annotated, Any
 
 import tickwire as tw
-from tickwire.arguments import Parser
 from tickwire.samples import command
 
 # pygame greets on standard output unless told not to.
@@ -64,7 +63,7 @@ class Crowd:
         numpy = command.extra("numpy")
         self._numpy, self._server = numpy, server
         self._random = numpy.random.default_rng(seed)
-        server.world.relevancy(Wanderer, tw.Grid("position", radius=SIGHT))
+        server.world.relevancy(Wanderer, tw.world.Grid("position", radius=SIGHT))
         server.world.spawn_rows(Wanderer, count)
         self._wanderers = server.world.arrays(Wanderer)
         self._wanderers["position"] = self._random.uniform(-FIELD, FIELD, (count, 2))
@@ -225,7 +224,7 @@ class Window:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     prog = "python -m tickwire.samples.crowd"
-    parser = Parser(
+    parser = command.Parser(
         prog=prog, description="Thousands of wanderers, of which everybody sees those that are near."
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")

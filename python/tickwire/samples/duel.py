@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 import tickwire as tw
-from tickwire.arguments import Parser
 from tickwire.samples import command
 
 # pygame greets on standard output unless told not to.
@@ -79,13 +78,13 @@ def in_reach(state: array[int]) -> bool:
 class Duel:
     """One player's side of the fight."""
 
-    def __init__(self, peer: tw.Peer[Taunt]) -> None:
+    def __init__(self, peer: tw.peers.Peer[Taunt]) -> None:
         self.peer = peer
         self.state = array("i", bytes(4 * 2 * FIELDS))
         begin(self.state)
-        self.rollback: tw.Rollback[int] | None = None
+        self.rollback: tw.rollback.Rollback[int] | None = None
         self.me, self.over, self.news = 0, False, "waiting for the other player"
-        self.ended: tw.LeaveReason | None = None
+        self.ended: tw.peers.LeaveReason | None = None
 
     def tick(self, pressed: int) -> None:
         """Runs one frame with this player's input."""
@@ -97,19 +96,19 @@ class Duel:
             if self.rollback is None:
                 return
             for request in self.rollback.advance(pressed):
-                assert isinstance(request, tw.Advance)  # the library saves and loads the states
+                assert isinstance(request, tw.rollback.Advance)  # the library saves and loads the states
                 step(self.state, request.inputs)
             for what in self.rollback.events():
                 self.news = str(what)
-                self.over |= isinstance(what, tw.PlayerOut)
+                self.over |= isinstance(what, tw.rollback.PlayerOut)
 
     def _hear(self, event: object) -> None:
-        if isinstance(event, tw.PlayerJoined) and self.peer.is_master and len(self.peer.players) == 2:
+        if isinstance(event, tw.peers.PlayerJoined) and self.peer.is_master and len(self.peer.players) == 2:
             self.peer.start(countdown=1.0)
-        elif isinstance(event, tw.Started):
-            self.rollback = tw.Rollback(self.peer, INPUT_BITS, state=self.state, rate=RATE)
+        elif isinstance(event, tw.peers.Started):
+            self.rollback = tw.rollback.Rollback(self.peer, INPUT_BITS, state=self.state, rate=RATE)
             self.me, self.news = (self.peer.me.number if self.peer.me else 0), "fight!"
-        elif isinstance(event, tw.GameEnded):
+        elif isinstance(event, tw.peers.GameEnded):
             self.ended, self.over = event.reason, True
 
     @property
@@ -142,12 +141,12 @@ def play(parsed: argparse.Namespace) -> None:
     with ExitStack() as stack:
         with command.opening_game():
             if parsed.join is None:
-                peer = tw.Peer.host(PROTOCOL, name="host", players=2, bind=parsed.host)
+                peer = tw.peers.Peer.host(PROTOCOL, name="host", players=2, bind=parsed.host)
             else:
-                peer = tw.Peer.join(parsed.join, PROTOCOL, name="guest")
+                peer = tw.peers.Peer.join(parsed.join, PROTOCOL, name="guest")
         duel, bot = Duel(stack.enter_context(peer)), None
         if parsed.bot:
-            other = tw.Peer.join(f"127.0.0.1:{peer.address.port}", PROTOCOL, name="bot")
+            other = tw.peers.Peer.join(f"127.0.0.1:{peer.address.port}", PROTOCOL, name="bot")
             bot = Bot(Duel(stack.enter_context(other)))
         pygame.font.init()
         screen = pygame.display.set_mode((WIDTH, HEIGHT))
@@ -188,7 +187,7 @@ def play(parsed: argparse.Namespace) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     text = "Two fighters. Arrows move and jump, X punches, C blocks, T taunts."
-    parser = Parser(prog="python -m tickwire.samples.duel", description=text)
+    parser = command.Parser(prog="python -m tickwire.samples.duel", description=text)
     command.add_peer_options(parser, "wait for the other player there", "the other player's address")
     parser.add_argument("--bot", action="store_true", help="fight a bot, in this program")
     parser.set_defaults(run=play)

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Sequence
 
 import tickwire as tw
-from tickwire.arguments import Parser
 from tickwire.samples import command
 
 
@@ -73,7 +72,7 @@ def ping(parsed: argparse.Namespace) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     prog = "python -m tickwire.samples.echo"
-    parser = Parser(prog=prog, description="A server that sends back what it gets.")
+    parser = command.Parser(prog=prog, description="A server that sends back what it gets.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     server = commands.add_parser("serve", help="send back what comes")
     command.add_server_options(server)

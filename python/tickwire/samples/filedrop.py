@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Annotated
 
 import tickwire as tw
-from tickwire.arguments import Parser
 from tickwire.samples import command
 
 MAX_NAME = 64  # the bytes that a chunk's label takes
@@ -89,11 +88,11 @@ def send(parsed: argparse.Namespace) -> None:
     command.extra("rich")
     name = parsed.file.name
     try:
-        chunk = tw.Chunk(parsed.file)
+        chunk = tw.transfer.Chunk(parsed.file)
     except OSError as error:
         text = f"can't read {parsed.file}: {error.strerror}; name a file that you may read"
         raise command.SampleError(text) from None
-    transfer: tw.Transfer | None = None
+    transfer: tw.transfer.Transfer | None = None
     saved: list[Saved] = []
     # A thread sends as fast as the link carries it, also between ticks.
     settings = {"driver": "thread", "client_id": client_id(chunk)}
@@ -120,7 +119,7 @@ def send(parsed: argparse.Namespace) -> None:
     print(f"The server has it, as {safe_name(saved[0].name)}.")
 
 
-def client_id(chunk: tw.Chunk) -> int:
+def client_id(chunk: tw.transfer.Chunk) -> int:
     """The same for the same file from the same machine: the server keeps partial files under it."""
     # By its name: some machines, containers above all, have no other number that stays.
     machine = socket.gethostname().encode()
@@ -132,7 +131,7 @@ def _label(name: str) -> str:
 
 
 @contextlib.contextmanager
-def _progress(name: str) -> Iterator[Callable[[tw.Transfer], None]]:
+def _progress(name: str) -> Iterator[Callable[[tw.transfer.Transfer], None]]:
     """Makes a progress bar: returns a function that shows a transfer's progress."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
@@ -145,7 +144,7 @@ def _progress(name: str) -> Iterator[Callable[[tw.Transfer], None]]:
     with Progress(*columns) as progress:
         task = progress.add_task(name, total=None, rate="connecting")
 
-        def show(transfer: tw.Transfer) -> None:
+        def show(transfer: tw.transfer.Transfer) -> None:
             rate = f"{transfer.rate * 8 / 1e6:.1f} Mbit/s" if transfer.rate else ""
             progress.update(task, completed=transfer.bytes_done, total=transfer.size, rate=rate)
 
@@ -155,7 +154,7 @@ def _progress(name: str) -> Iterator[Callable[[tw.Transfer], None]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     prog = "python -m tickwire.samples.filedrop"
-    parser = Parser(prog=prog, description="Sends files to a folder elsewhere.")
+    parser = command.Parser(prog=prog, description="Sends files to a folder elsewhere.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     server = commands.add_parser("serve", help="take files into a folder")
     command.add_server_options(server)

@@ -8,23 +8,25 @@ For a server and a client, :func:`connected_pair` and :func:`run`::
         at_server, at_client = run(network, server, client, seconds=1)
         assert [message for _, message in at_server.messages] == [Chat("ann", "hello")]
 
-For many endpoints, with scripts, restarts and reconnecting players, use :class:`World`: see
+For many endpoints, with scripts, restarts and reconnecting players, use :class:`Simulation`: see
 ``docs/testing.md``.
 """
 
 from __future__ import annotations
 
-from tickwire._core import Bursts, Conditions, Outages, SimulatedNetwork
-from tickwire.testing.pair import Collected, connected_pair, run
-from tickwire.testing.world import World
+from tickwire._core import Bursts, Conditions, Link, Outages, Proxy, SimulatedNetwork
+from tickwire.testing._pair import Collected, connected_pair, run
+from tickwire.testing._simulation import Simulation
 
 __all__ = [
     "Bursts",
     "Collected",
     "Conditions",
+    "Link",
     "Outages",
+    "Proxy",
     "SimulatedNetwork",
-    "World",
+    "Simulation",
     "connected_pair",
     "run",
 ]

@@ -53,7 +53,7 @@ fn with_rows<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Schema>> {
     }
 }
 
-/// The NumPy type of rows of a message class: ``numpy.zeros(n, tickwire.dtype(Move))`` are n rows.
+/// The NumPy type of rows of a message class: ``numpy.zeros(n, tickwire.columns.dtype(Move))`` are n rows.
 ///
 /// Raises:
 ///     ImportError: NumPy is not installed; :func:`row_format` does without.

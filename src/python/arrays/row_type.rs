@@ -75,7 +75,9 @@ fn once<'py>(
         return Ok(dtype.bind(py).clone());
     }
     let dtype = numpy(py, "dtype")?.ok_or_else(|| {
-        PyImportError::new_err("NumPy is not installed: pip install numpy, or use tickwire.row_format")
+        PyImportError::new_err(
+            "NumPy is not installed: pip install numpy, or use tickwire.columns.row_format",
+        )
     })?;
     // Two threads may both make it; the first one's is shared.
     let dtype = dtype.call1((spec()?,))?.unbind();

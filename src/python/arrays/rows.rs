@@ -26,7 +26,7 @@ use crate::wire::Node;
 /// ``rows[0].hp`` is one row's field and ``rows["hp"]`` the field of all rows: a memoryview without a copy for
 /// numbers, else a list. ``for row in rows`` iterates over the rows. Fields of your own types have their wire
 /// values. The buffer has the format of :func:`row_format`.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.columns")]
 pub(crate) struct Rows {
     pub(super) received: Arc<Received>,
     schema: Py<Schema>,
@@ -114,7 +114,7 @@ impl Rows {
     ) -> PyResult<Bound<'py, PyAny>> {
         static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let class = CLASS
-            .get_or_try_init(py, || py.import("tickwire.rows")?.getattr("Row").map(Bound::unbind))?
+            .get_or_try_init(py, || py.import("tickwire._rows")?.getattr("Row").map(Bound::unbind))?
             .bind(py);
         let values = PyDict::new(py);
         for (name, which) in columns {
@@ -258,7 +258,7 @@ impl Rows {
 }
 
 /// One column of numbers, for the buffer protocol.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire._core")]
 struct Numbers {
     received: Arc<Received>,
     offset: usize,

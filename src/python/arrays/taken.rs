@@ -25,7 +25,7 @@ pub(super) fn take(
         let expected = schema.get().rows.dtype(py, core)?;
         if !dtype.is(&expected) && !dtype.eq(&expected)? {
             return Err(PyTypeError::new_err(format!(
-                "rows must be of tickwire.dtype({name}), which is {expected}, not of {dtype}"
+                "rows must be of tickwire.columns.dtype({name}), which is {expected}, not of {dtype}"
             )));
         }
         let raw = Raw::get(rows, ffi::PyBUF_STRIDED_RO)?;

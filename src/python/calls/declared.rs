@@ -1,4 +1,4 @@
-//! The calls of a protocol, as `tickwire.calls` declared them, looked up once.
+//! The calls of a protocol, as `tickwire._calls` declared them, looked up once.
 //!
 //! Promises: their classes follow the protocol's messages, each once, so a protocol made of another's messages and
 //! calls is the same.
@@ -62,7 +62,7 @@ pub(in crate::python) struct Declared {
 pub(in crate::python) enum Role {
     /// The game's own.
     Message,
-    /// A request or an answer of `tickwire.pulls`.
+    /// A request or an answer of `tickwire._pulls`.
     Pull,
     /// A call, by index.
     Call(u16),
@@ -103,7 +103,7 @@ pub(in crate::python) fn with_calls<'py>(
     let mut made = Calls::default();
     let mut classes: Vec<_> = pulls.into_iter().map(|class| (class, Role::Pull)).collect();
     if !calls.is_empty() {
-        let module = py.import("tickwire.calls")?;
+        let module = py.import("tickwire._calls")?;
         let base = module.getattr("Call")?;
         for (place, call) in (0_u16..).zip(calls) {
             if !call.is_instance(&base)? {

@@ -4,13 +4,13 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-/// `tickwire.requests.Request`.
+/// `tickwire._requests.Request`.
 pub(super) fn request_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CLASS.import(py, "tickwire.requests", "Request")
+    CLASS.import(py, "tickwire._requests", "Request")
 }
 
-/// Why a request has no value, under the names of `tickwire.requests.Outcome`.
+/// Why a request has no value, under the names of `tickwire._requests.Outcome`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Failed,
@@ -21,7 +21,7 @@ pub(super) enum Outcome {
 impl Outcome {
     pub(super) fn to_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-        CLASS.import(py, "tickwire.requests", "Outcome")?.getattr(match self {
+        CLASS.import(py, "tickwire._requests", "Outcome")?.getattr(match self {
             Outcome::Failed => "FAILED",
             Outcome::Refused => "REFUSED",
             Outcome::Gone => "GONE",

@@ -34,7 +34,7 @@ const HASHED_ATTACHED: usize = 64 * 1024;
 ///     >>> chunk = Chunk(b"the world" * 1000)
 ///     >>> chunk.size, chunk.hash.hex()[:8]
 ///     (9000, 'd3a4bd2a')
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.transfer")]
 #[derive(Clone, Debug)]
 pub(crate) struct Chunk {
     pub(super) hash: ContentHash,

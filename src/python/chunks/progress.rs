@@ -28,7 +28,7 @@ pub(super) fn short_hash(hash: &ContentHash) -> String {
 }
 
 /// A chunk that the peer is sending: its state at the time of the call.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.transfer")]
 pub(crate) struct IncomingChunk {
     peer: PeerHandle,
     client: Option<Py<ClientHandle>>,

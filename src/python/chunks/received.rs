@@ -17,7 +17,7 @@ use crate::transport::chunks::{Offer, Stored};
 ///
 /// Raises:
 ///     BufferError: its buffer was asked for, but it is in a file.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.transfer")]
 #[derive(Debug)]
 pub(crate) struct ReceivedChunk {
     client: Option<Py<PyAny>>,

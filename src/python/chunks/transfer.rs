@@ -133,7 +133,7 @@ impl Status {
 
 /// A chunk being sent to the peer. Its attributes are updated by its endpoint's ticks; reading them never
 /// blocks. It doesn't keep its endpoint alive, and dropping it doesn't cancel the transfer.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.transfer")]
 pub(crate) struct Transfer {
     peer: PeerHandle,
     client: Option<Py<ClientHandle>>,

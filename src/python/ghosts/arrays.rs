@@ -29,7 +29,7 @@ use crate::wire::{Column, Node};
 /// on a server, and the next flush finds what changed; on a client it is read-only. A row belongs to one
 /// ghost as long as that lives, so views stay valid; a view made before the world grew has only the rows of
 /// that time. Cells of rows without a ghost have no meaning, and may be written to.
-#[pyclass(frozen, mapping, module = "tickwire")]
+#[pyclass(frozen, mapping, module = "tickwire.world")]
 pub(crate) struct GhostArrays(pub(super) Arc<GhostRows>);
 
 #[pymethods]

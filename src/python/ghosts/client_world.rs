@@ -18,7 +18,7 @@ use crate::python::state::State;
 
 /// The ghosts that a server shows to a client, as objects and as columns. Only the server changes
 /// them. It is :attr:`Client.world`.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct ClientWorld {
     population: Arc<Population>,
     view: Py<WorldView>,

@@ -18,7 +18,7 @@ pub(crate) struct GhostSpawned {
 }
 
 /// Properties of a ghost have changed.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct GhostChanged {
     /// The ghost, with its new values.
     #[pyo3(get)]
@@ -33,7 +33,7 @@ pub(crate) struct GhostChanged {
 }
 
 /// This client has become the owner of a ghost that it had already, or is no longer its owner.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct GhostOwned {
     /// The ghost.
     #[pyo3(get)]
@@ -44,7 +44,7 @@ pub(crate) struct GhostOwned {
 }
 
 /// A ghost has come that a reference to it waited for, or one is gone that a reference is to.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct GhostLinked {
     /// The ghost with the reference.
     #[pyo3(get)]

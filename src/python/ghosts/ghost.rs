@@ -13,7 +13,7 @@ use crate::python::errors::GhostError;
 use crate::python::lock;
 
 /// The base of the classes that :func:`tickwire.ghost` makes.
-#[pyclass(frozen, subclass, weakref, module = "tickwire")]
+#[pyclass(frozen, subclass, weakref, module = "tickwire.world")]
 pub(crate) struct Ghost {
     life: Mutex<Life>,
 }

@@ -131,7 +131,7 @@ impl Drop for Memory {
 }
 
 /// The cells of a column from the first row on, for the buffer protocol.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire._core")]
 pub(super) struct Cells {
     memory: Arc<Memory>,
     writable: bool,

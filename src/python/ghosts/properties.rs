@@ -31,7 +31,7 @@ pub(super) const NUMBER_NAME: &str = "(id)";
 ///
 /// Raises:
 ///     TypeError, ValueError: naming class, property, value and bound.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire._core")]
 #[derive(Debug)]
 pub(crate) struct Properties {
     name: String,
@@ -85,7 +85,7 @@ impl Properties {
             let known = chosen.get_or_insert_with(|| said.to_owned());
             if known != said {
                 return Err(PyValueError::new_err(format!(
-                    "{name}.{field}: tw.when must have one name in a class, '{known}', not '{said}' too: declare a second class \
+                    "{name}.{field}: tw.world.when must have one name in a class, '{known}', not '{said}' too: declare a second class \
                      for that"
                 )));
             }
@@ -388,7 +388,9 @@ fn with_rules(class: GhostClass, said: &HashMap<String, RuleSpec>) -> Result<Gho
             _ => Rule::Step,
         };
         let rule = if matches!(rule, Rule::Step) && said[name].0 == "angular" {
-            return Err(format!("{name}: tw.angular must be of one number, on a circle of finite length"));
+            return Err(format!(
+                "{name}: tw.world.angular must be of one number, on a circle of finite length"
+            ));
         } else {
             rule
         };
@@ -409,7 +411,7 @@ fn condition_of(name: &str) -> PyResult<Condition> {
 }
 
 /// How the objects of a ghost class reach a property: a plain value until they are spawned, then a cell of the world.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire._core")]
 #[derive(Debug)]
 pub(crate) struct Property {
     properties: Py<Properties>,

@@ -15,13 +15,13 @@ use crate::replication::{GridConfig, Relevancy};
 const CELLS: f64 = 1.0 / 4.0;
 const LEAVES: f64 = 1.125;
 
-/// Reads a rule, one of the classes of `tickwire.ghost`, and a `Hook`'s function.
+/// Reads a rule, one of the classes of `tickwire._ghost`, and a `Hook`'s function.
 pub(super) fn rule(
     properties: &Properties,
     given: &Bound<'_, PyAny>,
 ) -> PyResult<(Relevancy, Option<Py<PyAny>>)> {
     let py = given.py();
-    let module = py.import("tickwire.ghost")?;
+    let module = py.import("tickwire._ghost")?;
     let is = |name: &str| -> PyResult<bool> { given.is_instance(&module.getattr(name)?) };
     if is("Always")? {
         return Ok((Relevancy::Always, None));
@@ -41,7 +41,7 @@ pub(super) fn rule(
         let shown = given.repr()?;
         let hint = if given.is_instance_of::<PyType>() { ": make an object of it" } else { "" };
         return Err(PyTypeError::new_err(format!(
-            "rule must be tw.Always(), tw.Owner(), tw.Grid(...), tw.Chosen() or tw.Hook(...), not {shown}{hint}"
+            "rule must be tw.world.Always(), tw.world.Owner(), tw.world.Grid(...), tw.world.Chosen() or tw.world.Hook(...), not {shown}{hint}"
         )));
     }
     let name: String = given.getattr(intern!(py, "property"))?.extract()?;

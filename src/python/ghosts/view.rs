@@ -44,7 +44,7 @@ pub(super) struct Playing {
 ///
 /// Between two states of a ghost, each property is shown by its rule. A ghost appears in its first tick and
 /// disappears in its last. Columns belong to the view, and the next view changes them in place.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct WorldView {
     /// The view's own rows, and those of its world.
     population: Arc<Population>,

@@ -38,7 +38,7 @@ const DEFAULT_RATE: f64 = 60.0;
 
 /// A server's ghosts: objects that are spawned here appear at its clients. It is
 /// :attr:`Server.world`.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct World {
     pub(in crate::python) population: Arc<Population>,
     /// Weak: the server owns this.
@@ -300,7 +300,7 @@ impl World {
     ) -> PyResult<bool> {
         let rows = self.population.rows_of(class_)?;
         let places = places.map_or_else(|| Ok(Vec::new()), relevancy::places)?;
-        self.check_rule(rows, "look_from", "tw.Grid(...)", |rule| matches!(rule, Relevancy::Grid(_)))?;
+        self.check_rule(rows, "look_from", "tw.world.Grid(...)", |rule| matches!(rule, Relevancy::Grid(_)))?;
         let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
         let client = PeerHandle::from_number(client);
         self.with(|state| core::look_from(state, client, rows.index, places))?;
@@ -323,7 +323,7 @@ impl World {
     ) -> PyResult<bool> {
         let class = self.population.rows_of(class_)?;
         let mask = relevancy::mask(rows)?;
-        self.check_rule(class, "show", "tw.Chosen()", |rule| rule == Relevancy::Mask)?;
+        self.check_rule(class, "show", "tw.world.Chosen()", |rule| rule == Relevancy::Mask)?;
         let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
         self.with(|state| core::show(state, PeerHandle::from_number(client), class.index, mask))?;
         Ok(true)
@@ -463,7 +463,7 @@ impl World {
         self.with(core::server_tick)
     }
 
-    /// The world as a client saw it: a :class:`tickwire.past.Past`, for a ``with`` statement.
+    /// The world as a client saw it: a :class:`tickwire.predict.Past`, for a ``with`` statement.
     ///
     /// Args:
     ///     client: the client whose view it is; :meth:`WorldView.shown` says which ghosts it was shown.
@@ -500,13 +500,13 @@ impl World {
         Self::past(slf, None, Some(tick))
     }
 
-    /// The judgements, the newest last: a :class:`tickwire.past.Judgements`.
+    /// The judgements, the newest last: a :class:`tickwire.predict.Judgements`.
     #[getter]
     fn judgements<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if let Some(made) = self.judgements.get() {
             return Ok(made.bind(py).clone());
         }
-        let made = py.import("tickwire.past")?.getattr("Judgements")?.call0()?;
+        let made = py.import("tickwire._past")?.getattr("Judgements")?.call0()?;
         Ok(self.judgements.get_or_init(|| made.unbind()).bind(py).clone())
     }
 
@@ -602,11 +602,11 @@ impl World {
         match rows.properties.get().chosen() {
             Some(chosen) if chosen == name => Ok(()),
             Some(chosen) => Err(GhostError::new_err(format!(
-                "{} has the condition tw.when('{chosen}'), not '{name}'",
+                "{} has the condition tw.world.when('{chosen}'), not '{name}'",
                 rows.name()
             ))),
             None => Err(GhostError::new_err(format!(
-                "{} has no property with a condition tw.when('{name}'): declare one",
+                "{} has no property with a condition tw.world.when('{name}'): declare one",
                 rows.name()
             ))),
         }
@@ -670,7 +670,7 @@ impl World {
             () if claimed < tick => "too old",
             () => "",
         };
-        let past = py.import("tickwire.past")?.getattr("Past")?;
+        let past = py.import("tickwire._past")?.getattr("Past")?;
         past.call1((slf, view, client, claimed, newest, clamped))
     }
 

@@ -45,9 +45,9 @@ pub(super) fn turn_tuple<'py>(py: Python<'py>, turn: &StartedTurn) -> PyResult<B
         .into_pyobject(py)
 }
 
-/// The machine under :class:`tickwire.Lockstep`, which is pleasanter to use. Players are numbers 0 to 15,
+/// The machine under :class:`tickwire.lockstep.Lockstep`, which is pleasanter to use. Players are numbers 0 to 15,
 /// sets of them masks with a bit each; times are seconds.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire._core")]
 #[derive(Debug)]
 pub(crate) struct LockstepCore {
     core: Arc<Mutex<Lockstep>>,

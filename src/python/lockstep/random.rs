@@ -28,7 +28,7 @@ use crate::python::lock;
 ///     0
 ///     >>> random.between(1, 6)
 ///     3
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.lockstep")]
 #[derive(Debug)]
 pub(crate) struct Random {
     core: Mutex<SharedRandom>,

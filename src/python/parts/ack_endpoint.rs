@@ -66,7 +66,7 @@ const MAX_UNREPORTED: usize = 32_768;
 ///     [b'']
 ///     >>> a.acked(), a.lost(0.1), a.stats.rtt_ms
 ///     ([0], [], 100.0)
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
 pub(crate) struct AckEndpoint {
     state: Mutex<AckEndpointState>,
@@ -276,7 +276,7 @@ pub(super) fn loss_bound(after: f64, after_rtts: Option<f64>, not_before: f64) -
 /// the standard profile). Loss and bandwidth are those of the last seconds, or in the standard profile of the
 /// older half of the windows (by default the packets sent 128 to 256 ago), as reliable 1.0 has it. ``jitter_ms``
 /// is smoothed as in RFC 3550.
-#[pyclass(frozen, get_all, module = "tickwire")]
+#[pyclass(frozen, get_all, module = "tickwire.articles")]
 #[derive(Debug)]
 pub(crate) struct PacketStats {
     /// Round trip time, smoothed.

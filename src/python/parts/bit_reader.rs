@@ -24,7 +24,7 @@ use crate::wire;
 ///     >>> reader.bits(1)
 ///     Traceback (most recent call last):
 ///     tickwire.errors.StreamError: BitReader: bits: the read needs 1 bits and 0 are left
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
 pub(crate) struct BitReader {
     stream: Stream,

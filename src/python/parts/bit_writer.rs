@@ -12,7 +12,7 @@ use crate::wire::{self, MAX_LENGTH, ValueError};
 macro_rules! taking_class {
     ($(#[$meta:meta])* $Class:ident over $new:expr; $($own:tt)*) => {
         $(#[$meta])*
-        #[pyclass(frozen, module = "tickwire")]
+        #[pyclass(frozen, module = "tickwire.articles")]
         #[derive(Debug)]
         pub(crate) struct $Class(Stream);
 

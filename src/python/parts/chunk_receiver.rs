@@ -40,7 +40,7 @@ use crate::store::Packets;
 ///     ...     receiver.receive(0.05, packet)
 ///     >>> receiver.read() == bytes(3000)
 ///     True
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
 pub(crate) struct ChunkReceiver {
     core: Mutex<slices::ChunkReceiver>,

@@ -49,7 +49,7 @@ pub(super) const MAX_SECONDS: f64 = 60.0;
 ///     1800
 ///     >>> sender.receive(0.1, receiver.update(0.05))
 ///     0
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
 pub(crate) struct ChunkSender {
     core: Mutex<slices::ChunkSender>,
@@ -230,7 +230,7 @@ impl ChunkSender {
 }
 
 /// How far a chunk is: acked, at the sender; received, at the receiver.
-#[pyclass(frozen, get_all, module = "tickwire")]
+#[pyclass(frozen, get_all, module = "tickwire.articles")]
 #[derive(Debug)]
 pub(crate) struct ChunkProgress {
     /// Bytes that are across.

@@ -39,7 +39,7 @@ const MAX_SECONDS: f64 = 86_400.0;
 ///     ('bad', 10.0, 8.0)
 ///     >>> mode.update(2.0, 0.1), mode.update(10.0, 0.1)
 ///     ('bad', 'good')
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
 pub(crate) struct GoodBad {
     core: Mutex<good_bad::GoodBad>,

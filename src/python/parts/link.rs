@@ -37,7 +37,7 @@ const MAX_ITEM: usize = 1 << 40;
 ///     >>> link.send(0.0, b"hello")
 ///     >>> link.poll(0.04), link.next_delivery, link.poll(0.05)
 ///     (None, 0.05, b'hello')
-#[pyclass(frozen, generic, module = "tickwire")]
+#[pyclass(frozen, generic, module = "tickwire.testing")]
 pub(crate) struct Link {
     core: Mutex<link::Link<Item>>,
     lost: Arc<Lost>,

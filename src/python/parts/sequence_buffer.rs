@@ -36,7 +36,7 @@ use crate::store::sequence::greater;
 ///     ('b', False, [65535, 0], 0)
 ///     >>> buffer.insert(300, "c"), buffer.insert(0, "too old")
 ///     (True, False)
-#[pyclass(frozen, generic, module = "tickwire")]
+#[pyclass(frozen, generic, module = "tickwire.articles")]
 #[derive(Debug)]
 pub(crate) struct SequenceBuffer {
     capacity: usize,

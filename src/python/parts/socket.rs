@@ -56,7 +56,7 @@ const WAIT_SLICE: f64 = 0.1;
 ///     ...     data, source = b.receive()
 ///     >>> data, source == a.address
 ///     (b'hello', True)
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
 pub(crate) struct Socket {
     address: Address,

@@ -53,7 +53,7 @@ type Outgoing = Vec<(Address, Py<PyBytes>)>;
 ///     [None]
 ///     >>> a.acked(), a.state
 ///     ([0], 'connected')
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
 pub(crate) struct VirtualConnection {
     core: Mutex<articles::VirtualConnection>,

@@ -15,7 +15,7 @@ use crate::python::lock;
 
 /// A player of a game without a server, as one :class:`Peer` knows it: the same object in every event and
 /// list. A later player with the same number is another object.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Debug)]
 pub(crate) struct Player {
     /// Tells the peers of a process apart.
@@ -90,7 +90,7 @@ impl Player {
 
 /// A player has joined the game. A peer that joins gets this event for itself, too, and for all players
 /// who are in the game already.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Debug)]
 pub(crate) struct PlayerJoined {
     /// The new player.
@@ -115,7 +115,7 @@ impl PlayerJoined {
 }
 
 /// A player has left the game.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Debug)]
 pub(crate) struct PlayerLeft {
     /// The player who left.
@@ -147,7 +147,7 @@ impl PlayerLeft {
 }
 
 /// Another player has become the master, as the former one is gone.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Debug)]
 pub(crate) struct MasterChanged {
     /// The new one.
@@ -172,7 +172,7 @@ impl MasterChanged {
 }
 
 /// The game begins: in the first tick after the countdown; for a late player, as soon as it has joined.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Started {
     /// 64 random bits: the same on all peers.
@@ -205,7 +205,7 @@ impl Started {
 }
 
 /// This peer has left the game, or never got in: its last event.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GameEnded {
     pub(super) reason: LeaveReason,
@@ -229,7 +229,7 @@ impl GameEnded {
     }
 }
 
-/// The name of a reason in `tickwire.connection.LeaveReason`.
+/// The name of a reason in `tickwire._connection.LeaveReason`.
 fn reason_name(reason: LeaveReason) -> &'static str {
     match reason {
         LeaveReason::Left => "LEFT",
@@ -248,5 +248,5 @@ fn reason_name(reason: LeaveReason) -> &'static str {
 
 pub(super) fn reason_to_python(py: Python<'_>, reason: LeaveReason) -> PyResult<Bound<'_, PyAny>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CLASS.import(py, "tickwire.connection", "LeaveReason")?.getattr(reason_name(reason))
+    CLASS.import(py, "tickwire._connection", "LeaveReason")?.getattr(reason_name(reason))
 }

@@ -45,7 +45,7 @@ const MAX_COUNTDOWN: f64 = 60.0;
 ///
 /// Every player is connected to every other. One of them, at first the host, is the master, which lets others
 /// in and starts the game. When it is gone, the players elect a new one by themselves.
-#[pyclass(frozen, generic, module = "tickwire")]
+#[pyclass(frozen, generic, module = "tickwire.peers")]
 pub(crate) struct Peer {
     /// Tells the peers of a process apart.
     id: u64,

@@ -10,7 +10,7 @@ use crate::driver::Driver;
 use crate::rendezvous::{PathKind, member_of};
 
 /// How a player is reached: :meth:`Peer.path`.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Debug)]
 pub(crate) struct PlayerPath {
     pub(super) kind: PathKind,

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 /// A player is out of a rollback game, from the same frame on in every player's game.
-#[pyclass(frozen, get_all, eq, module = "tickwire")]
+#[pyclass(frozen, get_all, eq, module = "tickwire.rollback")]
 #[derive(PartialEq)]
 pub(crate) struct PlayerOut {
     /// The player's index.
@@ -20,7 +20,7 @@ impl PlayerOut {
 }
 
 /// The state of another player differs: some step of the game isn't deterministic.
-#[pyclass(frozen, get_all, eq, module = "tickwire")]
+#[pyclass(frozen, get_all, eq, module = "tickwire.rollback")]
 #[derive(PartialEq)]
 pub(crate) struct Desync {
     /// The other player's index.
@@ -43,7 +43,7 @@ impl Desync {
 }
 
 /// A spectator lacks frames that are no longer kept: it needs a newer state, and a new start.
-#[pyclass(frozen, get_all, eq, module = "tickwire")]
+#[pyclass(frozen, get_all, eq, module = "tickwire.rollback")]
 #[derive(PartialEq)]
 pub(crate) struct SpectatorLost {
     /// The spectator's index.

@@ -12,7 +12,7 @@ use crate::python::lock;
 use crate::rollback::{MAX_FIELDS, hash};
 
 /// A request to copy the game's state: set ``state`` to the copy.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.rollback")]
 pub(crate) struct Save {
     /// The frame that runs next on this state.
     #[pyo3(get)]
@@ -128,7 +128,7 @@ impl Save {
 }
 
 /// A request to go back to a saved state.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire.rollback")]
 pub(crate) struct Load {
     /// The frame that runs next on this state.
     #[pyo3(get)]
@@ -146,7 +146,7 @@ impl Load {
 }
 
 /// A request to run one frame of the game.
-#[pyclass(frozen, generic, module = "tickwire")]
+#[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct Advance {
     /// The frame's number, from 0 on.
     #[pyo3(get)]

@@ -56,7 +56,7 @@ use crate::wire::BitWriter;
 /// Raises:
 ///     ValueError: naming the argument, its value and its bound.
 ///     TypeError: naming the argument.
-#[pyclass(frozen, generic, module = "tickwire")]
+#[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct Rollback {
     kind: InputKind,
     states: StateKind,
@@ -528,7 +528,7 @@ impl Rollback {
 }
 
 /// What one call of advance() gives.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire._core")]
 pub(crate) struct Requests(Py<Rollback>);
 
 #[pymethods]

@@ -34,7 +34,7 @@ use crate::wire::BitWriter;
 /// Raises:
 ///     ValueError: naming the argument, its value and its bound.
 ///     TypeError: naming the argument.
-#[pyclass(frozen, generic, module = "tickwire")]
+#[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct SyncTest {
     kind: InputKind,
     states: StateKind,
@@ -236,7 +236,7 @@ impl SyncTest {
 }
 
 /// What one call of advance() gives.
-#[pyclass(frozen, module = "tickwire")]
+#[pyclass(frozen, module = "tickwire._core")]
 pub(crate) struct TestSteps(Py<SyncTest>);
 
 #[pymethods]

@@ -32,7 +32,7 @@ use crate::wire::BitWriter;
 /// Raises:
 ///     ValueError: naming the argument, its value and its bound.
 ///     TypeError: naming the argument.
-#[pyclass(frozen, generic, module = "tickwire")]
+#[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct Spectator {
     kind: InputKind,
     players: Vec<usize>,

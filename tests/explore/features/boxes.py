@@ -21,7 +21,7 @@ class Prize:
 
 @tw.ghost(capacity=8)
 class Box:
-    prize: Annotated[Prize, tw.converted(tw.u32, lambda prize: prize.number, Prize)] = Prize(0)
+    prize: Annotated[Prize, tw.fields.converted(tw.u32, lambda prize: prize.number, Prize)] = Prize(0)
 
 
 class Boxes(Feature):

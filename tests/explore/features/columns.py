@@ -35,7 +35,7 @@ class Columns(Feature):
     def act(self) -> None:
         links = [link for link in self.game.links.values() if self.rng.random() < 0.3]
         if links:
-            rows = np.zeros(len(links), tw.dtype(Down))
+            rows = np.zeros(len(links), tw.columns.dtype(Down))
             rows["number"] = [numbered(link, "down", "rows") for link in links]
             failed = self.game.server.send_columns([link.handle for link in links], Down, rows, "rows")
             for index, link in enumerate(links):

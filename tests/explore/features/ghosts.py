@@ -3,7 +3,7 @@
 from typing import Any
 
 import tickwire as tw
-from tickwire.soak.ghosts import MOST, Picture, Walker, Walkers
+from soak.ghosts import MOST, Picture, Walker, Walkers
 
 from explore.game import Feature, Player, Violation
 

@@ -11,7 +11,7 @@ from explore.game import Feature, Link, Player, Violation
 @tw.ghost(capacity=8)
 class Secret:
     number: Annotated[tw.u32, tw.initial] = 0
-    plan: Annotated[tw.u32, tw.when("team")] = 0
+    plan: Annotated[tw.u32, tw.world.when("team")] = 0
 
 
 class Hidden(Feature):
@@ -22,7 +22,7 @@ class Hidden(Feature):
         self.alive: list[Any] = []
         self.has_hook = self.rng.random() < 0.5
         self.due: set[Any] = set()
-        rule = tw.Hook(self.choose) if self.has_hook else tw.Chosen()
+        rule = tw.world.Hook(self.choose) if self.has_hook else tw.world.Chosen()
         self.game.world.relevancy(Secret, rule)
 
     def joined(self, link: Link) -> None:

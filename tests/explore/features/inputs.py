@@ -7,7 +7,7 @@ import tickwire as tw
 
 from explore.game import Feature, Player, Violation
 
-PRESS: Any = getattr(tw, "press", bool)
+PRESS: Any = tw.fields.press
 """The field of a press, which reaches the server once in however many frames and ticks."""
 
 

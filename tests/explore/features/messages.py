@@ -19,7 +19,7 @@ class Numbered:
 
 class Messages(Feature):
     messages = (Numbered,)
-    channels = tuple(getattr(tw, kind)(name) for kind, name in zip(KINDS, NAMES, strict=True))
+    channels = tuple(getattr(tw.channels, kind)(name) for kind, name in zip(KINDS, NAMES, strict=True))
 
     def send(self, link: Link, way: str, send: Any) -> None:
         while self.rng.random() < 0.4:

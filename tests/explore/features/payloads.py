@@ -9,7 +9,7 @@ from explore.game import Feature, Link, Player
 
 
 class Payloads(Feature):
-    channels = (tw.payload("bytes"),)
+    channels = (tw.channels.payload("bytes"),)
 
     def send(self, link: Link, way: str, send: Any) -> None:
         if self.rng.random() < 0.3:

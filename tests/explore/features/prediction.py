@@ -41,7 +41,9 @@ class Avatars(Feature):
 
     def send(self, player: Player, keys: Keys) -> range:
         """In place of the plain ``send_input``."""
-        mine = player.link.note("prediction", lambda: tw.Prediction(step, Body(), tolerance={"x": 0.02}))
+        mine = player.link.note(
+            "prediction", lambda: tw.predict.Prediction(step, Body(), tolerance={"x": 0.02})
+        )
         before = mine.corrections
         ticks: range = mine.advance(player.client, keys, player.client.world.owned(Avatar))
         mine.seen(1 / player.rate)

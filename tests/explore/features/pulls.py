@@ -11,7 +11,7 @@ class Pulls(Feature):
     channels = (tw.chunks("chunks", pulls=True),)
 
     def setup(self) -> None:
-        self.catalogue = tw.Catalogue(self.game.server)
+        self.catalogue = tw.transfer.Catalogue(self.game.server)
         self.contents = {f"map {size}": self.rng.randbytes(size) for size in (1, 2000, 30_000)}
         for name, content in self.contents.items():
             self.catalogue.offer(name, content)
@@ -20,12 +20,12 @@ class Pulls(Feature):
         self.catalogue.serve(inbox)
 
     def frame(self, player: Player, inbox: Any) -> None:
-        puller = player.notes.setdefault("puller", None) or tw.Puller(player.client)
+        puller = player.notes.setdefault("puller", None) or tw.transfer.Puller(player.client)
         player.notes["puller"] = puller
         for pull in puller.take(inbox):
-            if pull.error is not tw.PullError.DISCONNECTED:
+            if pull.error is not tw.transfer.PullError.DISCONNECTED:
                 wanted = self.contents.get(pull.name)
-                if (wanted is None) != (pull.error is tw.PullError.UNKNOWN) or (
+                if (wanted is None) != (pull.error is tw.transfer.PullError.UNKNOWN) or (
                     wanted is not None and bytes(pull.chunk or b"") != wanted
                 ):
                     raise Violation(f"pull: {pull.name} at {player} ended with {pull.error}")

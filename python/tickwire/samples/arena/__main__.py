@@ -10,7 +10,6 @@ from contextlib import ExitStack, closing
 from itertools import islice
 
 import tickwire as tw
-from tickwire.arguments import Parser
 from tickwire.samples import command
 from tickwire.samples.arena.messages import MAX_PLAYERS, PROTOCOL
 from tickwire.samples.arena.player import Bot, Player
@@ -84,7 +83,7 @@ def show(parsed: argparse.Namespace, stack: ExitStack) -> tuple[Player, Callable
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     prog = "python -m tickwire.samples.arena"
-    parser = Parser(prog=prog, description="Players shoot at each other over a bad network.")
+    parser = command.Parser(prog=prog, description="Players shoot at each other over a bad network.")
     arguments = command.add_game(parser, arguments, host, join, MAX_PLAYERS)
     return command.run(parser, arguments)
 

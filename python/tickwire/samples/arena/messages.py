@@ -41,8 +41,8 @@ class Avatar:
     deaths: tw.u16 = 0
     slot: Annotated[Slot, tw.initial] = 0
     name: Annotated[Name, tw.initial] = ""
-    rewinds: Annotated[int, tw.u16, tw.owner_only] = 0  # shots that were judged by what it saw
-    rewound: Annotated[int, tw.ranged(0, 1000), tw.owner_only] = 0  # ms by which the last went back
+    rewinds: Annotated[int, tw.u16, tw.world.owner_only] = 0  # shots that were judged by what it saw
+    rewound: Annotated[int, tw.ranged(0, 1000), tw.world.owner_only] = 0  # ms by which the last went back
 
 
 @tw.ghost(capacity=256)

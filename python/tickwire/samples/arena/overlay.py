@@ -23,12 +23,16 @@ class Overlay:
         self._font = pygame.font.Font(None, 20)
         self._rtts: deque[float] = deque(maxlen=HISTORY)
 
-    def note(self, stats: tw.ConnectionStats) -> None:
+    def note(self, stats: tw.connections.ConnectionStats) -> None:
         """Adds a point to the curve; call it a few times a second."""
         self._rtts.append(stats.rtt_ms)
 
     def draw(
-        self, surface: pygame.Surface, network: str, stats: tw.ConnectionStats | None, player: Player
+        self,
+        surface: pygame.Surface,
+        network: str,
+        stats: tw.connections.ConnectionStats | None,
+        player: Player,
     ) -> None:
         """Draws the overlay."""
         texts = lines(network, stats, player)
@@ -51,7 +55,7 @@ class Overlay:
         surface.blit(label, (left, top + height + 2))
 
 
-def lines(network: str, stats: tw.ConnectionStats | None, player: Player) -> list[str]:
+def lines(network: str, stats: tw.connections.ConnectionStats | None, player: Player) -> list[str]:
     """The overlay's text."""
     first = f"network: {network} (N: the next)"
     if stats is None or player.body is None or player.avatar is None:

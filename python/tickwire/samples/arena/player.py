@@ -42,7 +42,7 @@ class Player:
     def __init__(self, client: tw.Client, name: str = "") -> None:
         self.client, self.name = client, name
         self.avatar: Avatar | None = None  # our own, as it last arrived
-        self.body: tw.Prediction[Body, Move] | None = None
+        self.body: tw.predict.Prediction[Body, Move] | None = None
         self.spot: Spot | None = None  # where we are shown
         self.aim = 0.0
         self.shots: list[Shot] = []  # what was fired in the last tick
@@ -51,7 +51,7 @@ class Player:
         self.predicts, self.interpolates, self.rewinds = True, True, True
         self.view = client.world.view()
         self._ready = [0] * len(rules.WEAPONS)
-        self.fired: tw.Predicted[Rocket] = tw.Predicted(ticks=20)
+        self.fired: tw.predict.Predicted[Rocket] = tw.predict.Predicted(ticks=20)
         self._flying: dict[Rocket, Rocket] = {}
         client.implement(shot, self._see_shot)
         client.implement(killed, self._hear)
@@ -79,7 +79,9 @@ class Player:
         match change:
             case tw.GhostSpawned(Avatar() as avatar) if self.client.world.owns(avatar):
                 self.avatar, body = avatar, Body(avatar.position, avatar.alive)
-                self.body = tw.Prediction(step, body, tolerance={"position": 1 / 8, "alive": 0}, snap=400)
+                self.body = tw.predict.Prediction(
+                    step, body, tolerance={"position": 1 / 8, "alive": 0}, snap=400
+                )
             case tw.GhostSpawned(Rocket() as rocket) if self._is_mine(rocket):
                 if (shown := self.fired.confirm(rocket.fired_at)) is not None:
                     self._flying[rocket] = shown  # goes on where it was shown, ahead of the real one
@@ -93,7 +95,7 @@ class Player:
     def _is_mine(self, ghost: Avatar | Rocket) -> bool:
         return ghost.slot == self.client.slot
 
-    def _play(self, avatar: Avatar, body: tw.Prediction[Body, Move], controls: Controls) -> None:
+    def _play(self, avatar: Avatar, body: tw.predict.Prediction[Body, Move], controls: Controls) -> None:
         (x, y), self.aim, weapon = controls
         now = self.client.clock.input_tick or 0
         fires = weapon if not avatar.alive or now >= self._ready[weapon] else 0

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import tickwire as tw
-from tickwire.past import Past
 from tickwire.samples.arena import rules
 from tickwire.samples.arena.messages import Avatar, Move, Rocket, join, killed, shot
 from tickwire.samples.arena.player import step
@@ -80,14 +79,14 @@ class Arena:
                 self._blast(guest, end, rules.PULSE, past)
         self._server.call_all(shot, avatar.slot, weapon, avatar.position, end)
 
-    def _targets(self, guest: Guest, past: Past | None) -> Iterator[tuple[Guest, Spot]]:
+    def _targets(self, guest: Guest, past: tw.predict.Past | None) -> Iterator[tuple[Guest, Spot]]:
         """The others, and where they are to be hit."""
         for other in self._guests.values():
             then = other.avatar if past is None else past.ghost(other.avatar)
             if other is not guest and other.avatar.alive and then is not None and then.alive:
                 yield other, then.position
 
-    def _shoot(self, guest: Guest, past: Past) -> Spot:
+    def _shoot(self, guest: Guest, past: tw.predict.Past) -> Spot:
         avatar, hit = guest.avatar, None
         end = free(avatar.position, avatar.aim)
         for other, spot in self._targets(guest, past):
@@ -99,7 +98,7 @@ class Arena:
             self._hurt(guest, hit, rules.RIFLE, rules.WEAPONS[rules.RIFLE].damage)
         return along(avatar.position, avatar.aim, end)
 
-    def _blast(self, guest: Guest, middle: Spot, weapon: int, past: Past | None) -> None:
+    def _blast(self, guest: Guest, middle: Spot, weapon: int, past: tw.predict.Past | None) -> None:
         """Hurts all around, the more the nearer."""
         kind = rules.WEAPONS[weapon]
         for other, spot in self._targets(guest, past):

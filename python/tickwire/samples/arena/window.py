@@ -55,7 +55,7 @@ class Window:
         SampleError: there is no display.
     """
 
-    def __init__(self, player: Player, proxy: tw.Proxy, network: str) -> None:
+    def __init__(self, player: Player, proxy: tw.testing.Proxy, network: str) -> None:
         self._player = player
         self._proxy = proxy
         self._network = network

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 
 import tickwire as tw
-from tickwire.arguments import Parser
 from tickwire.samples import command
 from tickwire.samples.chat.room import MAX_PEOPLE, PROTOCOL, Room
 
@@ -40,7 +39,7 @@ def join(parsed: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
-    parser = Parser(prog="python -m tickwire.samples.chat", description="A chat in the terminal.")
+    parser = command.Parser(prog="python -m tickwire.samples.chat", description="A chat in the terminal.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     server = commands.add_parser("serve", help="open a room")
     command.add_server_options(server)

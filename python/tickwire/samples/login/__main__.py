@@ -14,7 +14,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import tickwire as tw
-from tickwire.arguments import Parser
 from tickwire.samples import command
 from tickwire.samples.login import game
 
@@ -135,7 +134,7 @@ def _backend(text: str) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
     prog = "python -m tickwire.samples.login"
-    parser = Parser(prog=prog, description="A login backend, a game server behind it, and a player.")
+    parser = command.Parser(prog=prog, description="A login backend, a game server behind it, and a player.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     key = commands.add_parser("key", help="make a key for backend and server")

@@ -22,7 +22,9 @@ class Backend:
         passwords: of the accounts, by name.
     """
 
-    def __init__(self, key: bytes, servers: Sequence[tw.AddressLike], passwords: Mapping[str, str]) -> None:
+    def __init__(
+        self, key: bytes, servers: Sequence[tw.connections.AddressLike], passwords: Mapping[str, str]
+    ) -> None:
         self._key = key
         self._servers = servers
         self._hashes = {name: generate_password_hash(password) for name, password in passwords.items()}

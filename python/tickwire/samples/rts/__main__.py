@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import tickwire as tw
-from tickwire.arguments import Parser
 from tickwire.samples import command
 from tickwire.samples.rts.messages import COMMANDS, MAX_PLAYERS, PROTOCOL
 from tickwire.samples.rts.play import add_play
@@ -22,12 +21,12 @@ FRAMES = 60
 def match(minutes: float, seed: int, record: Path | None = None, players: int = MAX_PLAYERS) -> list[Player]:
     """Plays a match of bots on a bad virtual network, as fast as the machine can."""
     conditions = tw.Conditions(latency=0.06, jitter=0.02, loss=0.03)
-    network = tw.SimulatedNetwork(conditions=conditions, seed=seed)
-    host = tw.Peer.host(PROTOCOL, name="bot 0", players=players, bind="10.0.0.1:7", network=network)
+    network = tw.testing.SimulatedNetwork(conditions=conditions, seed=seed)
+    host = tw.peers.Peer.host(PROTOCOL, name="bot 0", players=players, bind="10.0.0.1:7", network=network)
     found = [Player(host, bot=True, record=record)]
     for i in range(1, players):
         address = f"10.0.0.{i + 1}:7"
-        peer = tw.Peer.join("10.0.0.1:7", PROTOCOL, name=f"bot {i}", bind=address, network=network)
+        peer = tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, name=f"bot {i}", bind=address, network=network)
         found.append(Player(peer, bot=True))
 
     def run(seconds: float) -> None:
@@ -46,7 +45,7 @@ def match(minutes: float, seed: int, record: Path | None = None, players: int = 
 
 def replay(path: Path) -> tuple[Battlefield, int, int]:
     """Plays a recorded match again: returns the final world, the number of turns, and how many differ."""
-    recording = tw.Recording.read(path)
+    recording = tw.lockstep.Recording.read(path)
     world, differ = Battlefield(recording.players, recording.seed), 0
     if recording.start is not None:
         # Of a player who joined the running match.
@@ -59,7 +58,7 @@ def replay(path: Path) -> tuple[Battlefield, int, int]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
-    parser = Parser(prog="python -m tickwire.samples.rts", description="A strategy game in lockstep.")
+    parser = command.Parser(prog="python -m tickwire.samples.rts", description="A strategy game in lockstep.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
     headless = commands.add_parser("headless", help="four bots on a bad virtual network")
     headless.add_argument("--minutes", type=float, default=5.0, help="the length of the match (default: 5)")

@@ -21,7 +21,7 @@ class Bot:
 
     def __init__(self, player: int, seed: int) -> None:
         self.player = player
-        self.luck = tw.Random(seed)
+        self.luck = tw.lockstep.Random(seed)
 
     def think(self, world: Battlefield) -> Iterator[Command]:
         """The bot's commands now; ask about once a second."""

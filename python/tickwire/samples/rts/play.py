@@ -59,7 +59,7 @@ class Lobby:
 
     def __init__(
         self,
-        host: tw.Peer,
+        host: tw.peers.Peer,
         people: int,
         dial: tw.Address,
         rendezvous: tw.Address | None = None,
@@ -77,7 +77,9 @@ class Lobby:
             where = self._dial if self._rendezvous is None else self._host.code
             if not self.bots and where is not None:
                 for number in range(1, self._seats - present + 1):
-                    peer = tw.Peer.join(where, PROTOCOL, name=f"bot {number}", rendezvous=self._rendezvous)
+                    peer = tw.peers.Peer.join(
+                        where, PROTOCOL, name=f"bot {number}", rendezvous=self._rendezvous
+                    )
                     self.bots.append(Player(peer, bot=True))
             if present >= self._seats:
                 self._host.start(countdown=COUNTDOWN)
@@ -124,7 +126,7 @@ def play(parsed: argparse.Namespace) -> None:
             print(f"turn {player.lockstep.turn}, {len(player.world.alive)} players at the end")
 
 
-def _open(parsed: argparse.Namespace, stack: ExitStack) -> tuple[tw.Peer, Lobby | None]:
+def _open(parsed: argparse.Namespace, stack: ExitStack) -> tuple[tw.peers.Peer, Lobby | None]:
     if parsed.join is not None and parsed.rendezvous is None and ":" not in parsed.join:
         text = "give an address such as 192.0.2.7:40000, or with a code --rendezvous"
         raise command.SampleError(f"{parsed.join!r} has no port: {text}")
@@ -132,9 +134,9 @@ def _open(parsed: argparse.Namespace, stack: ExitStack) -> tuple[tw.Peer, Lobby 
         rendezvous = None if parsed.rendezvous is None else tw.resolve(parsed.rendezvous).result()[0]
         if parsed.join is not None:
             where = parsed.join if rendezvous is not None else tw.resolve(parsed.join).result()[0]
-            return tw.Peer.join(where, PROTOCOL, name=parsed.name, rendezvous=rendezvous), None
+            return tw.peers.Peer.join(where, PROTOCOL, name=parsed.name, rendezvous=rendezvous), None
         bind = tw.Address(parsed.host or ("0.0.0.0:0" if rendezvous else "127.0.0.1:0"))
-        host = tw.Peer.host(
+        host = tw.peers.Peer.host(
             PROTOCOL,
             name=parsed.name,
             players=MAX_PLAYERS,

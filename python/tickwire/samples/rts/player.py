@@ -19,10 +19,10 @@ SNAPSHOT_EVERY = 600
 class Player:
     """A player, perhaps a bot. Call :meth:`tick` once a frame."""
 
-    def __init__(self, peer: tw.Peer, *, bot: bool = False, record: Path | None = None) -> None:
+    def __init__(self, peer: tw.peers.Peer, *, bot: bool = False, record: Path | None = None) -> None:
         self.peer = peer
         self.world: Battlefield | None = None
-        self.lockstep: tw.Lockstep | None = None
+        self.lockstep: tw.lockstep.Lockstep | None = None
         self.events: list[LockstepEvent] = []
         self._is_bot, self._record = bot, record
         self._bot: Bot | None = None
@@ -30,23 +30,23 @@ class Player:
         """The newest turn's CRC."""
         self.paused = False
         """Whether the game was paused in the newest turn."""
-        self.ended: tw.GameEnded | None = None
+        self.ended: tw.peers.GameEnded | None = None
         """Why this player has left the game."""
 
     def tick(self) -> None:
         """Receives, runs the turns that are due, and sends."""
         with self.peer.tick() as inbox:
             for event in inbox.events:
-                if isinstance(event, tw.Started):
+                if isinstance(event, tw.peers.Started):
                     self._start(event)
-                elif isinstance(event, tw.GameEnded):
+                elif isinstance(event, tw.peers.GameEnded):
                     self.ended = event
             if self.lockstep is not None and self.world is not None:
                 self._play(self.lockstep, self.world)
 
-    def _start(self, started: tw.Started) -> None:
+    def _start(self, started: tw.peers.Started) -> None:
         world = self.world = Battlefield(started.players, started.seed)
-        self.lockstep = tw.Lockstep(
+        self.lockstep = tw.lockstep.Lockstep(
             self.peer,
             started,
             COMMANDS,
@@ -61,7 +61,7 @@ class Player:
         if self._is_bot and me is not None:
             self._bot = Bot(me.number, started.seed + me.number)
 
-    def _play(self, lockstep: tw.Lockstep, world: Battlefield) -> None:
+    def _play(self, lockstep: tw.lockstep.Lockstep, world: Battlefield) -> None:
         for turn in lockstep.turns():
             world.step(turn)
             self.paused = turn.paused

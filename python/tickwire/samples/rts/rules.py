@@ -79,7 +79,7 @@ class Battlefield:
         self.purses = {player: Purse(player) for player in sorted(players)}
         self.things: dict[int, Thing] = {}
         self.next_id = 1
-        luck = tw.Random(seed)
+        luck = tw.lockstep.Random(seed)
         for number in range(MINES):
             place = (SIZE // 4 * (1 + number % 4) - SIZE // 8, SIZE // 2 * (number // 4) + SIZE // 4)
             x, y = (each + luck.between(-200, 200) for each in place)
@@ -221,7 +221,7 @@ class Battlefield:
                 self.purses[worker.owner].gold += worker.left
                 worker.left, worker.order = 0, GATHERING
 
-    def _fight(self, soldier: Thing, steps: int, random: tw.Random) -> None:
+    def _fight(self, soldier: Thing, steps: int, random: tw.lockstep.Random) -> None:
         enemy = self.things.get(soldier.target)
         if enemy is None:
             soldier.order = IDLE

@@ -1,0 +1,371 @@
+"""Calls: functions that the other side runs, declared by their parameters as messages are by their fields.
+
+A function made a call by :func:`call` becomes a message class of its parameters, which comes after the
+protocol's messages. A request is a call that waits for what the function returns.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import enum
+import functools
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, Concatenate, Final, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
+
+from tickwire._checks import check_number
+from tickwire._core import ClientHandle, FieldType, Schema
+from tickwire._fields import u16, u32
+from tickwire._message import declared_type, default_of, unwrapped
+from tickwire._requests import Outcome, Request
+
+__all__ = ["ClientCall", "Direction", "Request", "ServerCall", "call", "to_all", "to_client", "to_server"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_R_co = TypeVar("_R_co", covariant=True)
+
+DEFAULT_RATE = 120.0
+DEFAULT_BURST = 240.0
+DEFAULT_TIMEOUT = 10.0
+MAX_TIMEOUT = 86_400.0
+MAX_BURST = 1e6
+
+# The field that has the number of a request. Read by the native core.
+NUMBER = "tickwire_request"
+
+# The attribute in which a class of ghosts has its program.
+PROPERTIES = "__tickwire_properties__"
+
+
+class Direction(enum.Enum):
+    """The side that runs a call."""
+
+    TO_SERVER = "to_server"
+    TO_CLIENT = "to_client"
+    TO_ALL = "to_all"
+
+
+to_server: Final = Direction.TO_SERVER
+"""Clients call it, and the server runs it."""
+to_client: Final = Direction.TO_CLIENT
+"""The server calls it, and the client runs it that is named."""
+to_all: Final = Direction.TO_ALL
+"""The server calls it, for one client, for some, or for all of them."""
+
+
+class Call(Generic[_P, _R_co]):
+    """A function that the other side runs. Calling it here runs it here, as a plain function."""
+
+    def __init__(self, function: Callable[..., _R_co], direction: Direction, declared: Declared) -> None:
+        self.function = function
+        """The function itself, as it was declared."""
+        self.direction = direction
+        """Who runs it."""
+        self._declared = declared
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> _R_co:
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<{self.direction.value} call {self.function.__qualname__}>"
+
+
+class ServerCall(Call[_P, _R_co]):
+    """A call that clients make and the server runs: see :func:`call`."""
+
+
+class ClientCall(Call[_P, _R_co]):
+    """A call that the server makes and clients run: see :func:`call`."""
+
+
+class _ToServer(Protocol):
+    def __call__(self, function: Callable[Concatenate[ClientHandle, _P], _R], /) -> ServerCall[_P, _R]: ...
+
+
+class _ToClient(Protocol):
+    def __call__(self, function: Callable[_P, _R], /) -> ClientCall[_P, _R]: ...
+
+
+@overload
+def call(
+    direction: Literal[Direction.TO_SERVER],
+    /,
+    *,
+    channel: int | str | None = None,
+    rate: float = DEFAULT_RATE,
+    burst: float | None = None,
+    owned: bool = True,
+    abuse: Literal["drop", "disconnect"] = "drop",
+    timeout: float = DEFAULT_TIMEOUT,
+) -> _ToServer: ...
+@overload
+def call(
+    direction: Literal[Direction.TO_CLIENT, Direction.TO_ALL],
+    /,
+    *,
+    channel: int | str | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> _ToClient: ...
+def call(
+    direction: Direction,
+    /,
+    *,
+    channel: int | str | None = None,
+    rate: float | None = None,
+    burst: float | None = None,
+    owned: bool | None = None,
+    abuse: Literal["drop", "disconnect"] | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> Any:
+    """Makes a function a call: the other side runs it, with the arguments given here.
+
+    Its parameters are annotated as the fields of messages are, or with a class of ghosts. A function
+    that the server runs takes the caller first, a :class:`ClientHandle`, which Tickwire adds. Its
+    return annotation is the type of a request's reply; a function that returns ``None`` has no reply.
+
+    ::
+
+        @tw.call(tw.to_server, channel="orders")
+        def fire(caller: tw.ClientHandle, tank: Tank, at: Place) -> None: ...
+
+        client.call(fire, tank, at=(3, 4))
+
+    Args:
+        direction (Direction): :data:`to_server`, :data:`to_client` or :data:`to_all`.
+        channel (int | str | None, default None): the channel it goes on, by number or name; None: the first.
+            Replies go on the same one.
+        rate (float, default 120.0): how many of these calls a second the server takes of a client.
+        burst (float | None, default None): how many at once; None: those of two seconds, 1 to 1,000,000.
+        owned (bool, default True): whether only the owner of the ghost may call, where the first argument is
+            one. Others are counted as ``calls.refused``.
+        abuse (Literal["drop", "disconnect"], default "drop"): what becomes of a client that calls more often
+            than ``rate``, or on another's ghost: the call is dropped and counted, or its connection ends too,
+            with :attr:`DisconnectReason.PROTOCOL_VIOLATION`.
+        timeout (float, default 10.0): seconds, above 0 to 86,400, after which a request without a reply
+            fails.
+
+    Raises:
+        TypeError, ValueError: naming the function, the parameter and what is wrong with it.
+    """
+    if not isinstance(direction, Direction):
+        kind = direction.__name__ if inspect.isfunction(direction) else repr(direction)
+        raise TypeError(f"@tw.call must say who runs it, as @tw.call(tw.to_server), not {kind}")
+    if direction is not Direction.TO_SERVER:
+        given = {"rate": rate, "burst": burst, "owned": owned, "abuse": abuse}
+        for name, value in given.items():
+            if value is not None:
+                raise TypeError(
+                    f"{name} is for calls to the server, and this is {direction.value}: leave it out"
+                )
+    rate = DEFAULT_RATE if rate is None else rate
+    check_number("rate", rate)
+    burst = min(max(2 * rate, 1.0), MAX_BURST) if burst is None else burst
+    check_number("burst", burst)
+    if abuse not in (None, "drop", "disconnect"):
+        raise ValueError(f"abuse must be 'drop' or 'disconnect', not {abuse!r}")
+    check_number("timeout", timeout)
+    if not 0 < timeout <= MAX_TIMEOUT:
+        raise ValueError(f"timeout must be above 0 to {MAX_TIMEOUT:g} seconds, not {timeout!r}")
+    if channel is not None and (isinstance(channel, bool) or not isinstance(channel, int | str)):
+        raise TypeError(f"channel must be an int or a str, not {type(channel).__name__}")
+    names = sys._getframe(1).f_locals
+    kind = ServerCall if direction is Direction.TO_SERVER else ClientCall
+    said = {
+        "channel": channel,
+        "rate": float(rate),
+        "burst": float(burst),
+        "owned": owned is not False,
+        "disconnects": abuse == "disconnect",
+        "timeout": float(timeout),
+    }
+
+    def make(function: Callable[..., Any]) -> Any:
+        return kind(function, direction, _declare(function, direction, names, said))
+
+    return make
+
+
+def check_function(function: object) -> None:
+    """Refuses objects that can't run a call."""
+    if not callable(function):
+        raise TypeError(f"function must be callable, not {type(function).__name__}")
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        name = getattr(function, "__name__", "it")
+        raise TypeError(f"function must be a plain one, and {name} is a coroutine function or a generator")
+
+
+@dataclasses.dataclass(frozen=True)
+class Declared:
+    """The parts of a call that the native core reads when a protocol is made."""
+
+    message: type
+    """The class of its arguments."""
+    reply: type | None
+    """The class of its reply."""
+    positional: tuple[str, ...]
+    """Parameters in the order in which the function takes them."""
+    keywords: tuple[str, ...]
+    """Those that it takes by keyword only."""
+    ghosts: tuple[tuple[str, type, bool], ...]
+    """Parameters that are ghosts, with their classes, and whether None may stand for them."""
+    owned: bool
+    """Only who owns the first parameter, a ghost, may call."""
+    rate: float
+    burst: float
+    disconnects: bool
+    timeout: float
+
+
+def _declare(
+    function: Callable[..., Any], direction: Direction, names: dict[str, Any], said: dict[str, Any]
+) -> Declared:
+    name = _function_name(function)
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())
+    hints = _hints(function, name, names)
+    if direction is Direction.TO_SERVER:
+        first = parameters.pop(0) if parameters else None
+        if first is None or hints.get(first.name) is not ClientHandle or first.kind is first.KEYWORD_ONLY:
+            raise TypeError(
+                f"{name}: its first parameter must be who calls, as caller: tw.ClientHandle, "
+                f"not {first.name if first else 'missing'}"
+            )
+    for parameter in parameters:
+        _check_parameter(name, parameter, hints)
+    if "return" not in hints:
+        raise TypeError(f"{name} must say what it returns, as -> None, or -> bool for requests")
+    said = dict(said)
+    channel = said.pop("channel")
+    ghosts = [
+        (each.name, found, _is_optional(hints[each.name]))
+        for each in parameters
+        if (found := _ghost(hints[each.name])) is not None
+    ]
+    returns = hints["return"]
+    replies = returns is not None and returns is not types.NoneType
+    if replies and _ghost(returns) is not None:
+        raise TypeError(
+            f"{name} must return what a field can hold, and {returns.__name__} is a class of ghosts"
+        )
+    numbers: dict[str, Any] = {name: u32 | None if optional else u32 for name, _, optional in ghosts}
+    fields: list[_Field] = [(NUMBER, u16 | None, None)] if replies else []
+    for parameter in parameters:
+        fields.append((parameter.name, numbers.get(parameter.name, hints[parameter.name]), parameter))
+    owned = said["owned"] and bool(ghosts) and parameters[0].name == ghosts[0][0]
+    return Declared(
+        message=_made(function, name, fields, channel),
+        reply=_made(function, f"{name}_reply", [("request", u16, None), ("value", returns, None)], channel)
+        if replies
+        else None,
+        positional=tuple(each.name for each in parameters if each.kind is not each.KEYWORD_ONLY),
+        keywords=tuple(each.name for each in parameters if each.kind is each.KEYWORD_ONLY),
+        ghosts=tuple(ghosts),
+        **{**said, "owned": owned},
+    )
+
+
+def _function_name(function: Any) -> str:
+    """The name of a function that can be a call."""
+    if isinstance(function, Call):
+        raise TypeError(f"{function.function.__name__} is a call already: one function is one call")
+    if not inspect.isfunction(function):
+        raise TypeError(f"@tw.call goes on a function, not on {function!r}")
+    if function.__name__ == "<lambda>":
+        raise TypeError("@tw.call goes on a function with a name and annotations, not on a lambda")
+    name = function.__name__
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"{name} must be a plain function, not a coroutine function: a tick waits for nobody")
+    if inspect.isgeneratorfunction(function):
+        raise TypeError(f"{name} must be a plain function, not a generator: nobody would run it")
+    return name
+
+
+def _hints(function: Any, name: str, names: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function, localns=names, include_extras=True)
+    except NameError as error:
+        raise TypeError(f"{name}: {error} in an annotation: it must be a name of the module") from error
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name}: an annotation is no type: {error}") from error
+
+
+def _check_parameter(name: str, parameter: inspect.Parameter, hints: dict[str, Any]) -> None:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        star = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
+        raise TypeError(f"{name} must name its parameters, and can't have {star}{parameter.name}")
+    if parameter.kind is parameter.POSITIONAL_ONLY:
+        raise TypeError(f"{name}.{parameter.name} must have a name that callers can say: leave the / out")
+    if parameter.name not in hints:
+        raise TypeError(f"{name}.{parameter.name} must be annotated with what it can hold, as a field is")
+    if parameter.name == NUMBER:
+        raise TypeError(f"{name}.{NUMBER} is the library's own name: call it something else")
+    if hints[parameter.name] is ClientHandle:
+        raise TypeError(
+            f"{name}.{parameter.name} can't be a ClientHandle: the server gives one, as the first argument "
+            "of calls to it"
+        )
+
+
+def _ghost(hint: Any) -> type | None:
+    """The ghost class in an annotation, with or without None."""
+    plain, _ = unwrapped(hint)
+    if typing.get_origin(plain) in (typing.Union, types.UnionType):
+        held = [each for each in typing.get_args(plain) if each is not types.NoneType]
+        plain = unwrapped(held[0])[0] if len(held) == 1 else None
+    return plain if isinstance(plain, type) and PROPERTIES in plain.__dict__ else None
+
+
+def _is_optional(hint: Any) -> bool:
+    return types.NoneType in typing.get_args(unwrapped(hint)[0])
+
+
+_Field = tuple[str, Any, inspect.Parameter | None]
+
+
+def _made(function: Any, name: str, fields: list[_Field], channel: int | str | None) -> type:
+    """A message class with these fields, whose constructor has the function's signature."""
+    members: dict[str, Any] = {"__module__": function.__module__, "__doc__": f"The arguments of {name}()."}
+    bare = type(name, (), {})
+    compiled: list[tuple[str, FieldType]] = []
+    for field, hint, parameter in fields:
+        compiled.append((field, declared_type(bare, f"{name}.{field}", hint)))
+        if field == NUMBER:
+            members[field] = dataclasses.field(default=None, init=False, repr=False)
+        elif parameter is not None:
+            members[field] = _dataclass_field(parameter)
+    members["__annotations__"] = {field: Any for field, _, _ in fields}
+    members["__qualname__"] = name
+    members = {key: value for key, value in members.items() if value is not dataclasses.MISSING}
+    made: Any = dataclasses.dataclass(slots=True)(type(name, (), members))
+    made.__init__.__qualname__ = name  # what Python says of wrong arguments names the function
+    if channel is not None:
+        made.__tickwire_channel__ = channel
+    made.__tickwire_call__ = True
+    schema = Schema(name, compiled)
+    made.__tickwire_schema__ = schema
+    by_name = dict(compiled)
+    defaults = {each.name: default_of(each, by_name[each.name]) for each in dataclasses.fields(made)}
+    schema.check(types.SimpleNamespace(**defaults))
+    checked: type = made
+    return checked
+
+
+def _dataclass_field(parameter: inspect.Parameter) -> Any:
+    keyword = parameter.kind is parameter.KEYWORD_ONLY
+    if parameter.default is parameter.empty:
+        return dataclasses.field(kw_only=True) if keyword else dataclasses.MISSING
+    factory = functools.partial(copy.copy, parameter.default)
+    mutable = type(parameter.default).__hash__ is None
+    if mutable:
+        return dataclasses.field(default_factory=factory, kw_only=keyword)
+    return dataclasses.field(default=parameter.default, kw_only=keyword)
+
+
+UNANSWERED = _made(call, "tickwire_unanswered", [("request", u16, None), ("why", Outcome, None)], None)
+"""Tells the other side why a request of it gets no value. Goes behind the calls of a protocol."""

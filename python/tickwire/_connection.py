@@ -1,0 +1,157 @@
+"""The states of connections, the reasons for their ends, and the events of a tick."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+from tickwire._core import (
+    Address,
+    Connected,
+    Disconnected,
+    GameEnded,
+    MasterChanged,
+    PlayerJoined,
+    PlayerLeft,
+    Started,
+)
+
+__all__ = [
+    "AddressLike",
+    "ClientState",
+    "DisconnectReason",
+    "Event",
+    "LeaveReason",
+    "PeerEvent",
+    "Reconnecting",
+    "SendResult",
+]
+
+AddressLike: TypeAlias = Address | str | tuple[str, int]
+"""Where an address is expected: an :class:`Address`, its text, or ``(host, port)`` with a numeric host."""
+
+
+Event: TypeAlias = Connected | Disconnected
+"""What ``inbox.events`` holds; on a :class:`tickwire.connections.Redialler` also :class:`Reconnecting`."""
+
+
+PeerEvent: TypeAlias = PlayerJoined | PlayerLeft | MasterChanged | Started | GameEnded
+"""What ``inbox.events`` holds on a :class:`tickwire.peers.Peer`."""
+
+
+class DisconnectReason(enum.Enum):
+    """Why a connection ended. ``str(reason)`` is a sentence."""
+
+    CLOSED = "closed by this side"
+    KICKED = "the server ended the connection"
+    SERVER_CLOSED = "the server closed"
+    PEER_DISCONNECTED = "the other side disconnected"
+    TIMED_OUT = "nothing was heard from the other side for too long"
+    REPLACED = "the same client connected once more and took this connection's place"
+    STALLED = "a reliable channel to this player stayed full for too long: it acked or read nothing any more"
+    SERVER_FULL = "the server is full"
+    REQUEST_TIMED_OUT = (
+        "no server answered the connection request: it is down, or has another key or protocol id, "
+        "or the token was used"
+    )
+    REFUSED = "the server refused the connection request, and says why as it is in development mode"
+    UNREACHABLE = "no program listens at the server's address: the server is down, or the address is wrong"
+    RESPONSE_TIMED_OUT = "the server did not confirm the connection"
+    TOKEN_EXPIRED = "the connect token expired before a connection was made"
+    PROTOCOL_MISMATCH = "protocol mismatch: the two sides declare different messages or channels"
+    PROTOCOL_VIOLATION = "protocol violation: one of the two sides sent what the protocol does not allow"
+
+    READ_PACKET_FAILED = (
+        "read packet failed: a packet of the other side can't be read; the two sides may have different "
+        "channels or messages (yojimbo)"
+    )
+    FAILED_TO_SERIALIZE = (
+        "failed to serialize: a message of the other side can't be read; the two sides may have different "
+        "messages (yojimbo)"
+    )
+    DESYNC = (
+        "desync: the other side sent a message or block that can't belong where it says; the two sides may "
+        "have different queue or block sizes (yojimbo)"
+    )
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class LeaveReason(enum.Enum):
+    """Why a player isn't in a game of peers any more, or never got in. ``str(reason)`` is a sentence."""
+
+    LEFT = "the player left"
+    LOST = "nothing was heard from the player for too long"
+    KICKED = "the master sent the player away"
+    UNREACHABLE = "the player and another one don't reach each other"
+    VIOLATION = "the player sent what the protocol does not allow"
+    MINORITY = (
+        "half of the players or more are gone at once: the game goes on where the others are, if it does"
+    )
+    FULL = "all places of the game are taken"
+    STARTED = "the game has begun, and takes nobody in any more"
+    MISMATCH = "the two sides declare different messages or channels, or have another protocol id or key"
+    NO_ANSWER = "nobody answers at the address, or the peer that answered is gone"
+    CLOSED = "closed by this side"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class SendResult(enum.Enum):
+    """The result of ``send``: true if the message was queued, else the reason why not. ``str(result)`` is a
+    sentence.
+    """
+
+    SENT = "the message was queued"
+    GONE = "the client is gone: its Disconnected event comes, or came"
+    FULL = (
+        "the channel is full: the other side doesn't ack or read what it was sent, or this tick has sent "
+        "more than send_queue allows"
+    )
+    NOT_CONNECTED = (
+        "the connection is not up: its Connected event hasn't come, or its Disconnected event has; "
+        "or a game of peers has no host now"
+    )
+    HIDDEN = "the client isn't to have a ghost that the call names"
+
+    def __bool__(self) -> bool:
+        return self is SendResult.SENT
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class ClientState(enum.Enum):
+    """The state of a client's connection; the values are netcode's numbers."""
+
+    TOKEN_EXPIRED = -6
+    INVALID_TOKEN = -5
+    TIMED_OUT = -4
+    RESPONSE_TIMED_OUT = -3
+    REQUEST_TIMED_OUT = -2
+    DENIED = -1
+    DISCONNECTED = 0
+    SENDING_REQUEST = 1
+    SENDING_RESPONSE = 2
+    CONNECTED = 3
+
+
+@dataclass(frozen=True)
+class Reconnecting:
+    """A :class:`tickwire.connections.Redialler` has no connection and will dial again."""
+
+    attempt: int
+    """The number of the next attempt, from 1, since the last lasting connection."""
+    delay: float
+    """Seconds until then."""
+    reason: DisconnectReason
+    """Why the connection, or the last attempt, ended."""
+    detail: str | None = None
+    """The server's text, as :attr:`Disconnected.detail`."""
+    error: Exception | None = None
+    """The exception that prevented the attempt, from the token callback or :class:`Client`; else None."""
+    client: ClassVar[None] = None
+    """None, as in all events on a client's side."""

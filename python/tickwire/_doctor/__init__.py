@@ -1,0 +1,8 @@
+"""``tickwire doctor``: examines whether this machine, and the path to a server, are fit for Tickwire, and
+says what to change."""
+
+from tickwire._doctor.findings import Finding, Verdict
+from tickwire._doctor.machine import examine_machine
+from tickwire._doctor.way import examine_way
+
+__all__ = ["Finding", "Verdict", "examine_machine", "examine_way"]

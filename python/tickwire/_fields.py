@@ -1,0 +1,477 @@
+"""How the fields of a message are declared.
+
+Aliases for the plain types, so that a type checker sees ``int`` and Tickwire sees a width::
+
+    hits: tw.u16
+
+Functions for types with a range, used in ``Annotated``::
+
+    health: Annotated[int, tw.ranged(0, 100)]
+    aim: Annotated[float, tw.quantized(-1, 1, 1 / 256)]
+
+And Python's own types::
+
+    state: State  # an enum.Enum
+    target: tw.u16 | None
+    weapon: Weapon  # another message
+    squad: Annotated[list[Member], tw.up_to(8)]
+
+``docs/fields.md`` lists them all, with their bits.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+import uuid
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
+
+from tickwire._core import (
+    FieldType,
+    angle,
+    bits,
+    boolean,
+    data,
+    fixed,
+    flags,
+    float32,
+    float64,
+    network_id,
+    pressed,
+    quantized,
+    quaternion,
+    ranged,
+    raw,
+    signed_quaternion,
+    text,
+    transform,
+    uint128,
+    unit_vector,
+    vec2,
+    vec3,
+    wide_text,
+)
+
+__all__ = [
+    "FieldType",
+    "Quaternion",
+    "Transform",
+    "Vec2",
+    "Vec3",
+    "angle",
+    "angular",
+    "bits",
+    "common",
+    "converted",
+    "data",
+    "default",
+    "except_owner",
+    "f32",
+    "f64",
+    "fixed",
+    "flags",
+    "hermite",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "initial",
+    "linear",
+    "network_id",
+    "owner_only",
+    "press",
+    "quantized",
+    "quaternion",
+    "ranged",
+    "raw",
+    "register",
+    "signed_quaternion",
+    "slerp",
+    "sparse",
+    "step",
+    "text",
+    "threshold",
+    "transform",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "u128",
+    "unit_vector",
+    "up_to",
+    "vec2",
+    "vec3",
+    "when",
+    "wide_text",
+]
+
+u8: TypeAlias = Annotated[int, bits(8)]
+"""An integer from 0, in 8 bits."""
+u16: TypeAlias = Annotated[int, bits(16)]
+"""An integer from 0, in 16 bits."""
+u32: TypeAlias = Annotated[int, bits(32)]
+"""An integer from 0, in 32 bits."""
+u64: TypeAlias = Annotated[int, bits(64)]
+"""An integer from 0, in 64 bits."""
+u128: TypeAlias = Annotated[int, uint128()]
+"""An integer from 0, in 128 bits."""
+
+i8: TypeAlias = Annotated[int, ranged(-(2**7), 2**7 - 1)]
+"""A signed integer, in 8 bits."""
+i16: TypeAlias = Annotated[int, ranged(-(2**15), 2**15 - 1)]
+"""A signed integer, in 16 bits."""
+i32: TypeAlias = Annotated[int, ranged(-(2**31), 2**31 - 1)]
+"""A signed integer, in 32 bits."""
+i64: TypeAlias = Annotated[int, ranged(-(2**63), 2**63 - 1)]
+"""A signed integer, in 64 bits."""
+
+f32: TypeAlias = Annotated[float, float32()]
+"""A float in single precision, 32 bits."""
+f64: TypeAlias = Annotated[float, float64()]
+"""A float in double precision, 64 bits: what a plain ``float`` is too."""
+
+press: TypeAlias = Annotated[bool, pressed()]
+"""A key press in an input, in 1 bit: a bool that the server reads as true in one tick only.
+
+A press in a frame without a tick goes into the next input. Neither a frame of several ticks nor a missing
+input repeats it."""
+
+Vec2: TypeAlias = tuple[float, float]
+"""x, y; :func:`vec2` gives the range."""
+Vec3: TypeAlias = tuple[float, float, float]
+"""x, y, z; :func:`vec3` gives the range, or it is a :func:`unit_vector`."""
+Quaternion: TypeAlias = tuple[float, float, float, float]
+"""x, y, z, w; :func:`quaternion` or :func:`signed_quaternion` gives the precision."""
+
+
+class Transform(NamedTuple):
+    """A translation, a rotation and a scale along each axis."""
+
+    translation: Vec3 = (0.0, 0.0, 0.0)
+    rotation: Quaternion = (0.0, 0.0, 0.0, 1.0)
+    scale: Vec3 = (1.0, 1.0, 1.0)
+
+
+class Bound:
+    """A bound in ``Annotated``, for a list, a dict or a field, besides its type."""
+
+    def __init__(self, name: str, *arguments: Any) -> None:
+        self.name = name
+        self.arguments = arguments
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(map(repr, self.arguments))})"
+
+
+def up_to(most: int, /) -> Bound:
+    """The most items that a list, tuple, set or dict may have: ``Annotated[list[tw.u8], tw.up_to(16)]``."""
+    return Bound("up_to", most)
+
+
+def sparse(slots: int, /) -> Bound:
+    """The number of slots of a sparse array; a dict holds the occupied ones.
+
+    ``Annotated[dict[int, Item], tw.fields.sparse(64)]``
+    """
+    return Bound("sparse", slots)
+
+
+def common(value: Any, other: Any = None, /) -> Bound:
+    """The field's most frequent value, sent in 1 bit, or its two most frequent values, in 2 bits each.
+
+    ``Annotated[tw.u16, tw.fields.common(0)]``. Other values take 1 bit more. The first is also the field's
+    default.
+    """
+    return Bound("common", value) if other is None else Bound("common", value, other)
+
+
+class _Natural:
+    def __repr__(self) -> str:
+        return "tickwire.default()"
+
+
+NATURAL: Final = _Natural()
+
+
+def default() -> Any:
+    """Gives a field its type's natural default: ``stance: Stance = tw.default()``.
+
+    A field without a default has it anyway, but type checkers don't know that and require the argument.
+    """
+    return NATURAL
+
+
+class Condition(Bound):
+    """The clients that get a property of a ghost, for ``Annotated``. These are :data:`initial`,
+    :data:`owner_only` and :data:`except_owner`.
+    """
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+initial: Final = Condition("initial")
+"""The property comes with the ghost's creation, and what changes later is not sent."""
+owner_only: Final = Condition("owner_only")
+"""Only the client that owns the ghost is sent the property."""
+except_owner: Final = Condition("except_owner")
+"""All clients but the one that owns the ghost are sent the property."""
+
+
+class When(Condition):
+    """A condition that the game decides itself. Made by :func:`when`."""
+
+    def __init__(self, condition: str) -> None:
+        super().__init__("when", condition)
+        self.condition = condition
+
+    def __repr__(self) -> str:
+        return f"when({self.condition!r})"
+
+
+def when(name: str, /) -> When:
+    """The property is sent only to clients that a mask chooses for each ghost. :meth:`World.condition` sets a
+    function that returns the masks, called once a flush for all ghosts of the class;
+    :meth:`World.set_condition` sets the mask of one client.
+
+    A class has one such condition, for any number of its properties; others of them may have ``owner_only``
+    or ``except_owner``.
+
+    Args:
+        name: what the game calls the condition, as ``"team"``.
+
+    Raises:
+        TypeError, ValueError: it is no text, or an empty one.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"when() takes the name of a condition, not {type(name).__name__}")
+    if not name:
+        raise ValueError("when() takes the name of a condition, not an empty one")
+    return When(name)
+
+
+class ShownAs(Bound):
+    """How a property of a ghost is shown between two of its states, for ``Annotated``. Except for
+    :func:`threshold`, it doesn't affect what is sent. These are :data:`step`, :data:`linear`,
+    :data:`slerp`, :data:`angular`, and what :func:`hermite` and :func:`threshold` give.
+    """
+
+    def __init__(
+        self, name: str, velocity: str | None = None, numbers: tuple[float, float] = (0.0, 0.0)
+    ) -> None:
+        super().__init__(name, *(() if velocity is None else (velocity,)))
+        self.velocity = velocity
+        self.numbers = numbers
+
+    def __repr__(self) -> str:
+        return super().__repr__() if self.arguments else self.name
+
+
+class Angular(ShownAs):
+    """:data:`angular`, which may be called."""
+
+    def __call__(self, lo: float, hi: float, /) -> ShownAs:
+        """The same, of a plain number on a circle from ``lo`` to ``hi``, which is ``lo`` again."""
+        return ShownAs("angular", numbers=(_number("lo", lo), _number("hi", hi)))
+
+
+step: Final = ShownAs("step")
+"""The property is as it was until the tick of its next state. Integers, bools, enumerations and all that has
+parts are without saying so."""
+linear: Final = ShownAs("linear")
+"""The property moves on a line to its next state. Numbers and vectors do without saying so; an integer is
+rounded."""
+slerp: Final = ShownAs("slerp")
+"""The property turns to its next state the shortest way, at constant speed. Quaternions do without saying
+so."""
+angular: Final = Angular("angular")
+"""The property turns to its next state the shorter way round. A :func:`angle` does without saying so; of
+a plain number say its circle: ``tw.world.angular(-180, 180)``."""
+
+
+def hermite(velocity: str, /, *, rate: float = 60.0) -> ShownAs:
+    """The property moves to its next state on the cubic that has the velocities of both.
+
+    Args:
+        velocity: the name of the property that is its velocity, in units a second.
+        rate: ticks a second of the server.
+
+    Raises:
+        TypeError, ValueError: ``velocity`` is no name, or ``rate`` no number above 0.
+    """
+    return ShownAs("hermite", _name(velocity), (_rate(rate), 0.0))
+
+
+def threshold(distance: float, /, *, velocity: str, rate: float = 60.0) -> ShownAs:
+    """Dead reckoning: the property goes on with its velocity, and is sent, with that, only when it is further
+    than a distance from where that leads.
+
+    Args:
+        distance: by how much what clients show may be off, in the property's units.
+        velocity: the name of the property that is its velocity, in units a second.
+        rate: ticks a second of the server.
+
+    Raises:
+        TypeError, ValueError: ``velocity`` is no name, or a number is out of its bounds.
+    """
+    distance = _number("distance", distance)
+    if not distance >= 0.0:
+        raise ValueError(f"distance must be at least 0, not {distance}")
+    return ShownAs("threshold", _name(velocity), (_rate(rate), distance))
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+    if not -sys.float_info.max <= value <= sys.float_info.max:
+        raise ValueError(f"{name} must be a finite number, not {value}")
+    return float(value)
+
+
+def _rate(value: Any) -> float:
+    rate = _number("rate", value)
+    if rate <= 0.0:
+        raise ValueError(f"rate must be a number of ticks a second above 0, not {value}")
+    return rate
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"velocity must be the name of a property, not {value!r}")
+    return value
+
+
+_V = TypeVar("_V")
+
+
+class Converter:
+    """A conversion to a type of the game's own, for ``Annotated``. Made by :func:`converted`."""
+
+    def __init__(self, wire: Any, to_wire: Callable[[Any], Any], from_wire: Callable[[Any], Any]) -> None:
+        for name, function in (("to_wire", to_wire), ("from_wire", from_wire)):
+            if not callable(function):
+                raise TypeError(f"{name} must be callable, not {type(function).__name__}")
+        self.wire = wire
+        self.to_wire = to_wire
+        self.from_wire = from_wire
+
+    def __repr__(self) -> str:
+        return f"converted({self.wire})"
+
+
+def converted(wire: Any, to_wire: Callable[[Any], Any], from_wire: Callable[[Any], Any], /) -> Converter:
+    """Sends a type of your own: ``to_wire`` converts it to the type of a field annotated with ``wire``,
+    ``from_wire`` back.
+
+    ``Annotated[Money, tw.fields.converted(tw.u32, lambda money: money.cents, Money)]``. If ``to_wire``
+    raises, the call that sends raises :class:`FieldError`. ``from_wire`` gets any value that ``wire`` can
+    hold, as the peer chooses: if it raises, that peer's connection ends, as with a class's own ``serialize``.
+    """
+    return Converter(wire, to_wire, from_wire)
+
+
+REGISTERED: dict[type, Converter] = {}
+
+
+def register(
+    class_: type[_V], wire: Any, to_wire: Callable[[_V], Any], from_wire: Callable[[Any], _V], /
+) -> None:
+    """Like :func:`converted`, for all fields of a class.
+
+    ``tw.fields.register(Vector2, tw.Vec2, tuple, Vector2)``: if ``wire`` has no bound, as here, each field
+    must give one, as in ``Annotated[Vector2, tw.vec2(-100, 100, 1 / 64)]``; otherwise ``Vector2`` alone is
+    enough.
+
+    Raises:
+        TypeError: it is not a class, or fields support it already.
+    """
+    if not isinstance(class_, type):
+        raise TypeError(f"register() takes a class, not {class_!r}")
+    if class_ in BARE or class_ in MUST_SAY or hasattr(class_, "__tickwire_schema__"):
+        raise TypeError(f"{class_.__name__} is a type that fields have anyway")
+    REGISTERED[class_] = Converter(wire, to_wire, from_wire)
+
+
+def place_of_declaration() -> str:
+    """Which class and field the caller is declaring, as ``Chat.text: ``; else nothing. For errors."""
+    frame = sys._getframe(1)
+    code = frame.f_code
+    in_class = "__module__" in frame.f_locals and "__qualname__" in frame.f_locals
+    if not in_class and code.co_name != "__annotate__":
+        return ""
+    name = code.co_qualname.removesuffix(".__annotate__").rpartition(".")[2]
+    before = None
+    for instruction in dis.get_instructions(code):
+        # An annotation is stored under the field's name once it is known.
+        if instruction.offset > frame.f_lasti and instruction.opname == "STORE_SUBSCR":
+            return f"{name}.{before}: " if isinstance(before, str) else f"{name}: "
+        before = instruction.argval
+    return f"{name}: "
+
+
+# The meaning of bare annotations. The types left out have no bound that fits every game.
+BARE: dict[type, FieldType] = {bool: boolean(), float: float64()}
+# How many numbers the tuples of these have.
+NUMBERS = {"vec2": 2, "vec3": 3, "unit_vector": 3, "quaternion": 4}
+_PROPERTIES = "the properties of ghosts (@tickwire.ghost)"
+BOUNDED = {
+    "Ref": _PROPERTIES,
+    "up_to": "lists, tuples, sets and dicts",
+    "sparse": "dict[int, ...], whose keys are slots",
+    "initial": _PROPERTIES,
+    "owner_only": _PROPERTIES,
+    "except_owner": _PROPERTIES,
+    "when": _PROPERTIES,
+    "step": _PROPERTIES,
+    "linear": _PROPERTIES,
+    "slerp": _PROPERTIES,
+    "angular": _PROPERTIES,
+    "hermite": _PROPERTIES,
+    "threshold": _PROPERTIES,
+}
+MUST_SAY: dict[type, str] = {
+    int: "how many bits (tw.u16, tw.bits(12)) or which range (tw.ranged(0, 100))",
+    str: "how long it may be (tw.text(200), tw.fields.wide_text(100))",
+    bytes: "how long it may be (tw.data(200))",
+    tuple: "what its numbers are (tw.vec2, tw.vec3, tw.fields.unit_vector, tw.fields.quaternion), or have a "
+    "field for each part (tuple[tw.f32, tw.f32])",
+    Transform: "which range its translations have (tw.fields.transform(-100, 100, 1 / 64))",
+    list: "how many items it has at most, as Annotated[list[...], tw.up_to(16)]",
+    set: "how many items it has at most, as Annotated[set[...], tw.up_to(16)]",
+    frozenset: "how many items it has at most, as Annotated[frozenset[...], tw.up_to(16)]",
+    dict: "how many entries it has at most, as Annotated[dict[...], tw.up_to(16)], or how many slots, as "
+    "Annotated[dict[int, ...], tw.fields.sparse(64)]",
+}
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def _microseconds(at: datetime) -> int:
+    if at.utcoffset() is None:
+        raise ValueError("a datetime must be aware, as datetime.now(timezone.utc) is")
+    return (at - _EPOCH) // _MICROSECOND
+
+
+def _ordinal(day: date) -> int:
+    if isinstance(day, datetime):
+        raise TypeError("a datetime is not a date: take its date()")
+    return day.toordinal()
+
+
+def _range_of_datetimes() -> FieldType:
+    bounds = (edge.replace(tzinfo=UTC) for edge in (datetime.min, datetime.max))
+    return ranged(*map(_microseconds, bounds))
+
+
+register(uuid.UUID, u128, lambda value: value.int, lambda number: uuid.UUID(int=number))
+register(
+    datetime,
+    Annotated[int, _range_of_datetimes()],
+    _microseconds,
+    lambda number: _EPOCH + timedelta(microseconds=number),
+)
+register(timedelta, i64, lambda value: value // _MICROSECOND, lambda number: timedelta(microseconds=number))
+register(date, Annotated[int, ranged(date.min.toordinal(), date.max.toordinal())], _ordinal, date.fromordinal)

@@ -1,0 +1,253 @@
+"""Ghost classes: objects of the server's world that appear in every client.
+
+A class declared with :func:`ghost` has properties, declared like the fields of messages. Its objects are
+plain until :meth:`World.spawn` makes them live: then a property is a cell of the world's columns, and what is
+assigned to it goes out with the next flush.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+import types
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple, TypeVar, dataclass_transform, overload
+
+from tickwire._core import ClientHandle, FieldType, Ghost, GhostArrays, Properties, Property
+from tickwire._fields import NATURAL, Condition, ShownAs, When, initial
+from tickwire._message import check_bases, default_of, own_fields, rebind_class_cell, resolve_hints, unwrapped
+from tickwire._references import Reference, checked, number_type, quote_later
+
+__all__ = ["DEFAULT_CAPACITY", "Always", "Chosen", "Grid", "Hook", "Owner", "ghost"]
+
+_T = TypeVar("_T")
+
+DEFAULT_CAPACITY = 65_536
+"""How many ghosts of a class there may be at a time, where the class doesn't say. It is also the most."""
+
+# The attribute in which a class has its program. Read by the native core.
+PROPERTIES = "__tickwire_properties__"
+
+
+@overload
+@dataclass_transform(field_specifiers=(dataclasses.field,), eq_default=False)
+def ghost(cls: type[_T], /) -> type[_T]: ...
+
+
+@overload
+@dataclass_transform(field_specifiers=(dataclasses.field,), eq_default=False)
+def ghost(
+    *, capacity: int = DEFAULT_CAPACITY, coded: bool = False, kw_only: bool = False
+) -> Callable[[type[_T]], type[_T]]: ...
+
+
+def ghost(
+    cls: type[_T] | None = None,
+    /,
+    *,
+    capacity: int = DEFAULT_CAPACITY,
+    coded: bool = False,
+    kw_only: bool = False,
+) -> Any:
+    """Makes a class one of ghosts by its annotated properties, in order.
+
+    They are declared like the fields of messages, and may also say which clients get them:
+    ``Annotated[int, tw.ranged(0, 999), tw.world.owner_only]``. The class gets a constructor and a repr as a
+    dataclass has. Two ghosts are equal only if they are the same. Objects have no other attributes, unless
+    ``__slots__`` names them: those are this side's own and go nowhere.
+
+    ``capacity`` is how many there may be at a time, 1 to 65,536; memory is taken as they come.
+    ``coded`` makes them take about a third fewer bytes, for several times the server's CPU time: each update
+    is written by how likely it is, with the range coder of LZMA (Pavlov 1999). A class that derives from it
+    says it again.
+
+    Raises:
+        TypeError, ValueError: naming the class, the property and what is wrong with it.
+    """
+    names = sys._getframe(1).f_locals
+    if cls is None:
+        return lambda cls: _declared(cls, names, capacity, coded, kw_only)
+    return _declared(cls, names, capacity, coded, kw_only)
+
+
+def _declared(cls: type[_T], names: dict[str, Any], capacity: int, coded: bool, kw_only: bool) -> type[_T]:
+    if not isinstance(cls, type):
+        raise TypeError(f"@tickwire.ghost goes on a class, not on {cls!r}")
+    if any("__tickwire_schema__" in base.__dict__ for base in cls.__mro__):
+        raise TypeError(f"{cls.__name__} is a message: what is sent is either that or a ghost")
+    if not isinstance(coded, bool):
+        raise TypeError(f"{cls.__name__}: coded must be True or False, not {coded!r}")
+    quote_later(cls, names)
+    hints = resolve_hints(cls, names)
+    declared = inspect.get_annotations(cls)
+    rules = {name: _rule(f"{cls.__name__}.{name}", hints[name]) for name in declared}
+    conditions = {name: _condition(f"{cls.__name__}.{name}", hints[name]) for name in declared}
+    own_references = _references(cls, hints, declared)
+    plain = {name: _without_conditions(hint) for name, hint in hints.items()}
+    plain.update((name, Annotated[int, number_type()]) for name in own_references)
+    own = own_fields(cls, plain)
+    original = cls
+    cls = dataclasses.dataclass(eq=False, kw_only=kw_only)(cls)
+    made = _with_base(cls)
+
+    inherited: dict[str, tuple[FieldType, str]] = {}
+    said: dict[str, tuple[str, str | None, float, float]] = {}
+    references: dict[str, type | str] = {}
+    for base in reversed(made.__mro__[1:]):
+        properties = base.__dict__.get(PROPERTIES)
+        if properties is not None:
+            inherited.update({name: (field_type, only) for name, field_type, only in properties.fields})
+            said.update(properties.rules)
+            references.update(properties.references)
+    fields = list(dataclasses.fields(made))  # type: ignore[arg-type]
+    by_name = {**inherited, **{name: (field_type, conditions[name]) for name, field_type in own.items()}}
+    check_bases(cls, fields, by_name, "ghost")
+    said = {name: rule for name, rule in said.items() if name not in own}
+    said.update((name, rule) for name, rule in rules.items() if rule is not None)
+    references = {name: target for name, target in references.items() if name not in own}
+    for name, target in own_references.items():
+        references[name] = checked(f"{cls.__name__}.{name}", target, original, made)
+    declarations = [(field.name, *by_name[field.name]) for field in fields]
+    properties = Properties(cls.__name__, declarations, capacity, said, coded, references)
+    setattr(made, PROPERTIES, properties)
+    for place, field in enumerate(fields):
+        setattr(made, field.name, Property(properties, place))
+    defaults = {field.name: default_of(field, by_name[field.name][0]) for field in fields}
+    properties.set_defaults(types.SimpleNamespace(**defaults))
+    return made
+
+
+def _condition(where: str, hint: Any) -> str:
+    """The name of the condition in an annotation; empty if it has none."""
+    found = [extra for extra in unwrapped(hint)[1] if isinstance(extra, Condition)]
+    if len(found) > 1:
+        masks = [extra for extra in found if isinstance(extra, When)]
+        hint = (
+            f": the mask of {masks[0]} can say what owners get"
+            if len(masks) == 1 and initial not in found
+            else ""
+        )
+        raise TypeError(f"{where}: {' and '.join(map(str, found))} contradict each other; give one{hint}")
+    if not found:
+        return ""
+    return f"when:{found[0].condition}" if isinstance(found[0], When) else found[0].name
+
+
+def _references(cls: type, hints: dict[str, Any], declared: dict[str, Any]) -> dict[str, type | str]:
+    """What the class's own references are to, by name. Those without a default get None."""
+    references: dict[str, type | str] = {}
+    for name in declared:
+        plain, metadata = unwrapped(hints[name])
+        found = [extra for extra in metadata if isinstance(extra, Reference)]
+        if not found:
+            continue
+        others = [extra for extra in metadata if not isinstance(extra, (Reference, Condition, ShownAs))]
+        if len(found) > 1 or others or plain is not object:
+            marks = [mark for extra in found + others for mark in unwrapped(extra)[1] or (extra,)]
+            shown = " and ".join(map(str, marks))
+            raise TypeError(f"{cls.__name__}.{name}: {shown} contradict each other; give one")
+        references[name] = found[0].target
+        given = cls.__dict__.get(name, NATURAL)
+        if given is NATURAL:
+            setattr(cls, name, None)
+        elif isinstance(given, dataclasses.Field) and given.default is NATURAL:
+            given.default = None
+    return references
+
+
+def _rule(where: str, hint: Any) -> tuple[str, str | None, float, float] | None:
+    """The display rule in an annotation: its name, its velocity's name, and two numbers."""
+    found = [extra for extra in unwrapped(hint)[1] if isinstance(extra, ShownAs)]
+    if len(found) > 1:
+        raise TypeError(f"{where}: {' and '.join(map(repr, found))} contradict each other; give one")
+    return (found[0].name, found[0].velocity, *found[0].numbers) if found else None
+
+
+def _without_conditions(hint: Any) -> Any:
+    plain, metadata = unwrapped(hint)
+    rest = tuple(extra for extra in metadata if not isinstance(extra, (Condition, ShownAs)))
+    if len(rest) == len(metadata):
+        return hint
+    return Annotated[(plain, *rest)] if rest else plain
+
+
+def _with_base(cls: type[_T]) -> type[_T]:
+    """The class again, derived from the native base that has its values."""
+    left_out = {"__dict__", "__weakref__", *(field.name for field in dataclasses.fields(cls))}  # type: ignore[arg-type]
+    members = {name: value for name, value in vars(cls).items() if name not in left_out}
+    slots = members.setdefault("__slots__", ())
+    for name in (slots,) if isinstance(slots, str) else slots:
+        # Left by the slots of the first class; the second class gets its own.
+        members.pop(name, None)
+    bases = tuple(base for base in cls.__bases__ if base is not object)
+    if not any(issubclass(base, Ghost) for base in bases):
+        bases += (Ghost,)
+    metaclass: Any = type(cls)
+    members.setdefault("__reduce__", _reduce)
+    made: type[_T] = metaclass(cls.__name__, bases, members)
+    rebind_class_cell(cls, made)
+    return made
+
+
+def _reduce(ghost: Any) -> tuple[Any, ...]:
+    """How a ghost is copied and pickled: as a plain object with its values."""
+    values = {field.name: getattr(ghost, field.name) for field in dataclasses.fields(ghost)}
+    return _plain, (type(ghost), values)
+
+
+def _plain(cls: type[_T], values: dict[str, Any]) -> _T:
+    ghost = cls.__new__(cls)
+    for name, value in values.items():
+        setattr(ghost, name, value)
+    return ghost
+
+
+class Always(NamedTuple):
+    """All clients have all ghosts of the class: the default."""
+
+
+class Owner(NamedTuple):
+    """Only the client that owns a ghost has it."""
+
+
+class Chosen(NamedTuple):
+    """A client has the ghosts that the game says: :meth:`World.show`."""
+
+
+class Hook(NamedTuple):
+    """A client has the ghosts that a function chooses, once a flush for all clients.
+
+    It is called with the clients, by slot, and the class's :class:`GhostArrays`. It returns a buffer of bool
+    of the shape (clients, rows) (``numpy.zeros((len(clients), len(tanks)), bool)``), or a list with a buffer
+    for each client. With None the last masks stay, and ghosts that spawned after them aren't sent. If it
+    raises, or returns anything else, the last masks stay too, and the flush raises once everything is sent.
+    """
+
+    function: Callable[[list[ClientHandle], GhostArrays], Any]
+    """Whom to ask."""
+
+
+class Grid(NamedTuple):
+    """A client has the ghosts nearby, and its own.
+
+    Near is within ``radius`` of what it looks from: its own ghosts of the class, or what
+    :meth:`World.look_from` says.
+    """
+
+    property: str
+    """The property that says where a ghost is, a vector."""
+    radius: float
+    """How far a client sees."""
+    cell: float | None = None
+    """The width of the grid's cells, on which only the time that it takes depends. None: a quarter of the
+    radius."""
+    leave_radius: float | None = None
+    """How far away a ghost that the client has may be and stay, so that one at the edge doesn't come and go.
+    None: an eighth more than the radius."""
+    linger: int = 2
+    """How many flushes one stays that is further away."""
+    far_weight: float = 0.25
+    """When not everything that is due has room, a ghost's priority is multiplied by this at the radius, by 1
+    where the client looks from, and by a number between them in between. Above 0; 1: nearness doesn't
+    matter."""

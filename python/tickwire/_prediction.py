@@ -1,0 +1,469 @@
+"""A client's own objects, ahead of the server: predicted by the game's step, corrected by the server's
+state.
+
+The method is the move list of Gambetta, "Fast-Paced Multiplayer", part 2, and of Glazer and Madhav,
+"Multiplayer Game Programming", chapter 8; what is seen is smoothed by an offset that decays, as in Fiedler,
+"State Synchronization".
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+from tickwire._checks import check_number, check_within
+from tickwire._core import Client, Ghost
+from tickwire._redial import Redialler
+from tickwire.errors import PredictionError
+
+__all__ = ["Predicted", "Prediction"]
+
+MAX_PREDICTED = 1024
+"""Things that a :class:`Predicted` keeps."""
+
+_S = TypeVar("_S")
+_M = TypeVar("_M")
+_T = TypeVar("_T")
+
+
+class Prediction(Generic[_S, _M]):
+    """A state that runs ahead of the server by the game's step, and is replayed if the server's state
+    differs.
+
+    States may be objects with attributes, mappings, NumPy arrays with fields, or with one number as the
+    tolerance, plain numbers, tuples and arrays. ``step`` gets a copy, and may change it.
+
+    Args:
+        step: gives the state a tick later, from a state and a move. The same that the server runs.
+        state: the first one; None: the first one that :meth:`correct` is given, which is no ghost then.
+        tolerance: how far each property may be from the server's before it is corrected, by name: of a
+            vector (a tuple or a list) the length of the difference, of an array the largest of its numbers'
+            differences; what is no number must be equal. Properties without one are the client's own affair.
+            Not below the step of a ghost's property.
+        max_replay: ticks that are replayed at most, 1 to 1,024. Where more are open, the newest are, and
+            ``capped`` counts it.
+        smoothing: seconds in which half of a correction has become visible; 0: at once.
+        snap: corrections above this many tolerances are visible at once, such as those of a teleport.
+        wraps: the full circle of properties that are angles, by name.
+
+    Raises:
+        TypeError, ValueError: naming the argument, its value and its bound.
+    """
+
+    def __init__(
+        self,
+        step: Callable[[_S, _M], _S],
+        state: _S | None = None,
+        *,
+        tolerance: Mapping[str, float] | float,
+        max_replay: int = 64,
+        smoothing: float = 0.1,
+        snap: float = math.inf,
+        wraps: Mapping[str, float] | None = None,
+    ) -> None:
+        check_number("snap", snap)
+        check_within("max_replay", max_replay, 1, 1024, int)
+        check_within("smoothing", smoothing, 0, 60)
+        if not callable(step):
+            raise TypeError(f"step must be callable, as step(state, move), not {type(step).__name__}")
+        if not snap > 0:
+            raise ValueError(f"snap must be above 0, not {snap}")
+        self._tolerance: dict[str | None, float] = {}
+        if isinstance(tolerance, Mapping):
+            self._tolerance.update(tolerance.items())
+        else:
+            self._tolerance[None] = tolerance
+        if state is not None:
+            _check_tolerance(state, self._tolerance)
+        for name, most in self._tolerance.items():
+            check_number(f"tolerance of {name or 'the state'}", most)
+            if not 0 <= most < math.inf:
+                raise ValueError(f"tolerance of {name or 'the state'} must be 0 or more, not {most}")
+        for name, circle in (wraps or {}).items():
+            if not 0 < circle < math.inf:
+                raise ValueError(f"wraps of {name} must be above 0, a full circle, not {circle}")
+        self._names = [name for name in self._tolerance if name is not None]
+        self._plain: type | None = None
+        self._step = step
+        self._max_replay, self._smoothing, self._snap = max_replay, smoothing, snap
+        self._wraps = dict(wraps or {})
+        self._moves: dict[int, _M] = {}
+        # The compared values of each predicted tick: the properties that have a tolerance.
+        self._states: dict[int, tuple[Any, ...]] = {}
+        self._offsets: dict[str | None, Any] = {}
+        self._checked = -1
+        self.state: _S | None = state
+        """The predicted state, of :attr:`tick`; None before there is one."""
+        self.tick: int | None = None
+        """The newest tick that was predicted; None before."""
+        self.corrections = 0
+        """How often the server saw it otherwise."""
+        self.replayed = 0
+        """Ticks that were run again for that."""
+        self.capped = 0
+        """How often more ticks were open than are replayed."""
+        self.error = 0.0
+        """The largest difference of the last comparison, in tolerances."""
+
+    def advance(self, client: Client[Any] | Redialler[Any], move: _M, ghost: object | None = None) -> range:
+        """One tick of a client: sends the move, predicts it, and compares with the client's own ghost if any.
+        It predicts with the move as the server reads it: its numbers are rounded to its fields, and only the
+        first of several ticks has its presses.
+
+        Gives the ticks that the move is for, which may be none: see :meth:`Client.send_input`.
+
+        Raises:
+            PredictionError: the step raised, or returned what is no state. The move is sent then, and kept.
+        """
+        ticks, moves = client._send_input(move)  # type: ignore[union-attr]
+        if ghost is not None and (tick := client.tick_of(ghost)) is not None:
+            self.correct(tick, ghost)
+        self._run(zip(ticks, moves, strict=True), client.clock.delay)
+        return ticks
+
+    def run(self, ticks: Iterable[int], move: _M, *, delay: int = 0) -> None:
+        """Keeps a move for these ticks, and predicts up to the newest of them less ``delay``.
+
+        Raises:
+            PredictionError: the step raised, or returned what is no state. Moves and states are kept, and the
+                ticks are run with the next call.
+        """
+        self._run(((tick, move) for tick in ticks), delay)
+
+    def _run(self, moves: Iterable[tuple[int, _M]], delay: int) -> None:
+        oldest = newest = None
+        for tick, move in moves:
+            self._moves[tick] = move
+            oldest, newest = tick if oldest is None else oldest, tick
+        if newest is None or oldest is None or self.state is None:
+            return
+        first = oldest - delay if self.tick is None else self.tick + 1
+        for tick in range(max(first, newest - delay - self._max_replay), newest - delay + 1):
+            if tick in self._moves:
+                self.state = self._stepped(self.state, tick)
+            self._states[tick], self.tick = self._read(self.state), tick
+        # Ticks that the server never confirms are bounded too.
+        while len(self._states) > 4 * self._max_replay:
+            del self._states[next(iter(self._states))]
+        while len(self._moves) > 4 * self._max_replay + 64:
+            del self._moves[next(iter(self._moves))]
+
+    def correct(self, tick: int, truth: object) -> bool:
+        """Compares with the server's state of a tick, and replays the moves since if it differs; true then.
+
+        Args:
+            tick: of the server, as :meth:`Client.tick_of` gives it.
+            truth: a state, or a ghost that has the properties of the tolerance.
+
+        Raises:
+            PredictionError: the step raised, or returned what is no state, or the truth has a number that is
+                not finite. All is as before then.
+        """
+        if tick <= self._checked:
+            return False
+        if self.state is None:
+            _check_tolerance(truth, self._tolerance)
+        said = self._adopted(truth)
+        for name in self._tolerance:
+            if not _is_finite(_get(said, name)):
+                raise PredictionError(
+                    f"truth of tick {tick} must be finite, not {name or 'state'} = {_get(said, name)}"
+                )
+        if self.state is None or self.tick is None or tick > self.tick:
+            # Nothing was predicted for that tick: it is the newest that is known.
+            self._corrected(said, tick, said if self.state is None else self.state)
+            return False
+        predicted = self._states.get(tick)
+        if predicted is not None:
+            self.error = self._difference(predicted, self._read(said))
+            if self.error <= 1.0:
+                self._forget(tick)
+                return False
+        elif self._states and tick < next(iter(self._states)):
+            # Older than all that is kept: a newer one will come.
+            return False
+        state, first = said, tick + 1
+        if self.tick - tick > self._max_replay:
+            first = self.tick - self._max_replay + 1
+        state = copy.copy(state)
+        replayed, step, moves, read = {}, self._step, self._moves, self._read
+        each = first
+        try:
+            for each in range(first, self.tick + 1):
+                if each in moves:
+                    state = step(state, moves[each])
+                replayed[each] = read(state)
+        except Exception as error:
+            raise PredictionError(f"step of tick {each} raised {type(error).__name__}: {error}") from error
+        self._check(state, said, self.tick)
+        self.corrections += 1
+        self.replayed += len(replayed)
+        self.capped += first > tick + 1
+        before, newest = self.state, self.tick
+        self._states = replayed
+        self._corrected(state, newest, before)
+        self._forget(tick)
+        return True
+
+    def seen(self, dt: float = 0.0) -> Any:
+        """The state as it is to be shown: corrections become visible little by little.
+
+        Args:
+            dt: seconds since the last call.
+        """
+        if self.state is None:
+            return None
+        if dt > 0 and self._offsets:
+            keep = 0.5 ** (dt / self._smoothing) if self._smoothing else 0.0
+            self._offsets = {name: _scaled(offset, keep) for name, offset in self._offsets.items()}
+        shown = self.state
+        for name, offset in self._offsets.items():
+            shown = _with(shown, name, _sum(_get(shown, name), offset))
+        return shown
+
+    def reset(self, state: _S | None = None) -> None:
+        """Starts again, as after a respawn or a reconnect."""
+        self._moves.clear()
+        self._states.clear()
+        self._offsets.clear()
+        self.state, self.tick, self._checked = state, None, -1
+
+    def _stepped(self, state: _S, tick: int) -> _S:
+        try:
+            after = self._step(copy.copy(state), self._moves[tick])
+        except Exception as error:
+            raise PredictionError(f"step of tick {tick} raised {type(error).__name__}: {error}") from error
+        self._check(after, state, tick)
+        return after
+
+    def _check(self, after: Any, state: Any, tick: int) -> None:
+        """Refuses values that are no state like that one."""
+        if type(after) is not type(state) and not (_is_number(after) and _is_number(state)):
+            want, got = type(state).__name__, type(after).__name__
+            raise PredictionError(f"step of tick {tick} must return a state, {want}, not {got}")
+        for name in self._tolerance:
+            value = _get(after, name)
+            if not _is_finite(value):
+                raise PredictionError(
+                    f"step of tick {tick} must return finite numbers, not {name or 'state'} = {value}"
+                )
+
+    def _read(self, state: Any) -> tuple[Any, ...]:
+        """A copy of the compared values of a state, which later changes to the state don't affect."""
+        if type(state) is self._plain:
+            return tuple([getattr(state, name) for name in self._names])
+        read = tuple([_get(state, name) for name in self._tolerance])
+        if any(hasattr(value, "dtype") for value in read):
+            return tuple([copy.copy(value) for value in read])
+        if not isinstance(state, Mapping) and None not in self._tolerance:
+            # Attributes alone, none of them an array.
+            self._plain = type(state)
+        return read
+
+    def _adopted(self, truth: Any) -> _S:
+        """A state with the server's values, and the local ones for everything else."""
+        if None in self._tolerance or (self.state is None and not self._tolerance):
+            return copy.copy(truth)  # type: ignore[no-any-return]
+        if self.state is None or type(truth) is type(self.state):
+            adopted: _S = copy.copy(truth)
+            return adopted
+        state: Any = self.state
+        for name in self._tolerance:
+            state = _with(state, name, _get(truth, name))
+        return state  # type: ignore[no-any-return]
+
+    def _corrected(self, state: _S, tick: int, before: _S) -> None:
+        for name, most in self._tolerance.items():
+            now = _get(state, name)
+            if not _is_numeric(now):
+                continue
+            offset = _wrapped(_less(_get(before, name), now), self._wraps.get(name or ""))
+            if name in self._offsets:
+                offset = _sum(offset, self._offsets[name])
+            if not self._smoothing or _size(offset) > self._snap * most:
+                offset = _scaled(offset, 0.0)
+            self._offsets[name] = offset
+        self.state, self.tick = state, tick
+        self._states[tick] = self._read(state)
+
+    def _difference(self, predicted: tuple[Any, ...], said: tuple[Any, ...]) -> float:
+        worst = 0.0
+        for (name, most), mine, its in zip(self._tolerance.items(), predicted, said, strict=True):
+            if not _is_numeric(its):
+                worst = max(worst, 0.0 if mine == its else math.inf)
+                continue
+            off = _size(_wrapped(_less(mine, its), self._wraps.get(name or "")))
+            worst = max(worst, off / most if most else (math.inf if off else 0.0))
+        return worst
+
+    def _forget(self, tick: int) -> None:
+        """Drops everything before a tick that was compared."""
+        self._checked = tick
+        for kept in (self._states, self._moves):
+            for old in [each for each in kept if each < tick]:
+                del kept[old]
+
+
+class Predicted(Generic[_T]):
+    """Things shown before the server knows of them: spawns that are matched with the real ones, and effects
+    (tells) that are taken back where the server refuses.
+
+    At most 1,024 things are kept: of a game that never calls :meth:`take_back`, the oldest are refused.
+
+    Args:
+        ticks: how many ticks after its own the server has to confirm a thing.
+
+    Raises:
+        TypeError, ValueError: naming the argument, its value and its bound.
+    """
+
+    def __init__(self, ticks: int = 60) -> None:
+        check_within("ticks", ticks, 1, 10_000, int)
+        self._ticks = ticks
+        # By key, those of the same key in their order.
+        self._open: dict[Hashable, deque[tuple[int, _T]]] = {}
+        self._count = 0
+        self.refused = 0
+        """How many were never confirmed."""
+
+    def show(self, tick: int, thing: _T, key: Hashable = None) -> None:
+        """Records something that is shown from a tick on. ``key``: the name of the real one; None: the
+        tick. Several of one key are confirmed in the order in which they were shown."""
+        self._open.setdefault(tick if key is None else key, deque()).append((tick, thing))
+        self._count += 1
+        if self._count > MAX_PREDICTED:
+            self._take(next(iter(self._open)))
+            self.refused += 1
+
+    def confirm(self, key: Hashable) -> _T | None:
+        """Returns what was shown under this key, so that the real thing can take its place; None if
+        nothing was."""
+        return self._take(key) if key in self._open else None
+
+    def _take(self, key: Hashable) -> _T:
+        """The oldest of a key, which is no longer open."""
+        things = self._open[key]
+        _, thing = things.popleft()
+        if not things:
+            del self._open[key]
+        self._count -= 1
+        return thing
+
+    def take_back(self, server_tick: int | None) -> list[_T]:
+        """Returns things that the server didn't confirm in time, by :attr:`Clock.server_tick`: stop
+        showing them."""
+        if server_tick is None:
+            return []
+        late = [
+            key
+            for key, things in self._open.items()
+            for tick, _ in things
+            if server_tick - tick > self._ticks
+        ]
+        self.refused += len(late)
+        return [self._take(key) for key in late]
+
+    def __iter__(self) -> Iterator[_T]:
+        return iter([thing for things in self._open.values() for _, thing in things])
+
+    def __len__(self) -> int:
+        return self._count
+
+
+def _check_tolerance(state: object, tolerance: Mapping[str | None, float]) -> None:
+    """Refuses a tolerance that isn't for such states."""
+    kind = type(state).__name__
+    if isinstance(state, Ghost):
+        raise TypeError(
+            f"state must be one of the game's own, and {kind} is a ghost, which only the server changes: "
+            "give Prediction(step, state, ...) one that step can change"
+        )
+    for name in tolerance:
+        if name is None and not _is_numeric(state):
+            raise TypeError(
+                "tolerance must be by name, as tolerance={'position': 0.1}, for a state that is no number, "
+                f"tuple or array but {kind}"
+            )
+        try:
+            _get(state, name)
+        except (AttributeError, KeyError, ValueError):
+            raise ValueError(f"tolerance of {name!r} must be of a property of the state, {kind}") from None
+
+
+def _get(state: Any, name: str | None) -> Any:
+    if name is None:
+        return state
+    if name in getattr(state, "__dict__", ()):
+        return state.__dict__[name]
+    if isinstance(state, Mapping) or getattr(getattr(state, "dtype", None), "names", None):
+        return state[name]
+    return getattr(state, name)
+
+
+def _with(state: Any, name: str | None, value: Any) -> Any:
+    if name is None:
+        return value
+    if hasattr(state, "_replace"):
+        return state._replace(**{name: value})
+    if dataclasses.is_dataclass(state) and not isinstance(state, type):
+        return dataclasses.replace(state, **{name: value})
+    state = copy.copy(state)
+    if isinstance(state, Mapping) or hasattr(state, "dtype"):
+        state[name] = value
+    else:
+        setattr(state, name, value)
+    return state
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_numeric(value: Any) -> bool:
+    if hasattr(value, "dtype"):
+        return bool(value.dtype.kind in "iuf")
+    return _is_number(value) or (isinstance(value, (tuple, list)) and all(map(_is_number, value)))
+
+
+def _is_finite(value: Any) -> bool:
+    if hasattr(value, "dtype"):
+        # Not a number is not equal to itself, and infinity less itself is none.
+        return value.dtype.kind != "f" or not bool((value - value != 0).any())
+    parts = value if isinstance(value, (tuple, list)) else (value,)
+    return all(math.isfinite(part) for part in parts if _is_number(part))
+
+
+def _each(value: Any, other: Any, change: Callable[[Any, Any], Any]) -> Any:
+    if isinstance(value, (tuple, list)):
+        return tuple(change(a, b) for a, b in zip(value, other, strict=True))
+    return change(value, other)
+
+
+def _less(value: Any, other: Any) -> Any:
+    return _each(value, other, lambda a, b: a - b)
+
+
+def _sum(value: Any, other: Any) -> Any:
+    return _each(value, other, lambda a, b: a + b)
+
+
+def _scaled(value: Any, by: float) -> Any:
+    return _each(value, value, lambda a, _: a * by)
+
+
+def _wrapped(value: Any, circle: float | None) -> Any:
+    if circle is None:
+        return value
+    return _each(value, value, lambda a, _: (a + circle / 2) % circle - circle / 2)
+
+
+def _size(value: Any) -> float:
+    if isinstance(value, (tuple, list)):
+        return math.hypot(*value)
+    if hasattr(value, "dtype"):
+        return float(abs(value).max()) if value.size else 0.0
+    return abs(float(value))

@@ -1,0 +1,29 @@
+"""The Wireshark dissector: Lua, generated from the tables in :mod:`tickwire.capture._layout` and a
+protocol."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from tickwire._core import Protocol
+from tickwire.capture import _layout as layout
+from tickwire.capture._description import protocol_table
+from tickwire.capture._lua_source import lua
+
+__all__ = ["dissector"]
+
+PARTS = ("bits", "fields", "ghosts", "connection", "packets", "wireshark")
+"""Each file uses those before it; only the last one knows Wireshark."""
+
+
+def dissector(protocol: Protocol | None = None) -> str:
+    """A Lua script for Wireshark's plugins. With a protocol, it decodes messages field by field.
+
+    Example:
+        >>> "tickwire_opened" in dissector()
+        True
+    """
+    folder = resources.files("tickwire.capture").joinpath("lua")
+    source = "".join(folder.joinpath(f"{part}.lua").read_text("utf-8") for part in PARTS)
+    table = None if protocol is None else protocol_table(protocol.description)
+    return source.replace("--[[LAYOUT]]", lua(layout.table())).replace("--[[PROTOCOL]]", lua(table))

@@ -1,0 +1,32 @@
+"""Many messages at once, through the buffer protocol: rows, and columns for NumPy.
+
+See ``docs/columns.md``.
+"""
+
+from tickwire._core import (
+    Candidates,
+    ChannelSnapshot,
+    Notifications,
+    PacketNotifications,
+    Rows,
+    arena,
+    dtype,
+    pack,
+    row_format,
+    unpack,
+)
+from tickwire._hooks import PriorityHook
+
+__all__ = [
+    "Candidates",
+    "ChannelSnapshot",
+    "Notifications",
+    "PacketNotifications",
+    "PriorityHook",
+    "Rows",
+    "arena",
+    "dtype",
+    "pack",
+    "row_format",
+    "unpack",
+]

@@ -1,0 +1,23 @@
+"""Connections: their addresses, how they start, end and come back, and their statistics."""
+
+from tickwire._connection import AddressLike, ClientState, DisconnectReason, Event, Reconnecting, SendResult
+from tickwire._core import Address, ChannelStats, Connected, ConnectionStats, Disconnected, Tick
+from tickwire._redial import Redialler
+from tickwire._resolve import resolve
+
+__all__ = [
+    "Address",
+    "AddressLike",
+    "ChannelStats",
+    "ClientState",
+    "Connected",
+    "ConnectionStats",
+    "DisconnectReason",
+    "Disconnected",
+    "Event",
+    "Reconnecting",
+    "Redialler",
+    "SendResult",
+    "Tick",
+    "resolve",
+]

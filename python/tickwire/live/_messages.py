@@ -1,0 +1,90 @@
+"""A stats port's messages: its own small protocol, over Tickwire itself."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import tickwire as tw
+
+MAX_CHANNELS = 64
+"""As many as a protocol has."""
+
+MAX_COUNTERS = 400
+"""Names of counts that are not 0."""
+
+MAX_SLOTS = 65_536
+
+
+@tw.message
+class Named:
+    """A channel of the watched server."""
+
+    kind: Annotated[str, tw.text(32)]
+    name: Annotated[str, tw.text(64)]
+
+
+@tw.message
+class Count:
+    """One of the server's counters."""
+
+    name: Annotated[str, tw.text(64)]
+    value: tw.u64
+
+
+@tw.message
+class Summary:
+    """The watched server as a whole."""
+
+    address: Annotated[str, tw.text(64)]
+    version: Annotated[str, tw.text(32)]
+    protocol: Annotated[str, tw.text(64)]
+    clients: tw.u32
+    max_clients: tw.u32
+    uptime: tw.f64
+    """Seconds since the stats port began."""
+    channels: Annotated[list[Named], tw.up_to(MAX_CHANNELS)]
+    counters: Annotated[list[Count], tw.up_to(MAX_COUNTERS)]
+
+
+@tw.message
+class Queue:
+    """A channel of a client."""
+
+    queued: tw.u32
+    sent: tw.u64
+    resent: tw.u64
+    received: tw.u64
+
+
+@tw.message
+class Row:
+    """A client, in the words of :class:`tickwire.connections.ConnectionStats`."""
+
+    present: bool
+    """False: the slot's client is gone, and the rest is empty."""
+    number: tw.u64
+    """Tells the clients of a slot apart."""
+    client_id: tw.u64
+    address: Annotated[str, tw.text(64)]
+    rtt_ms: tw.f32
+    jitter_ms: tw.f32
+    loss_percent: tw.f32
+    loss_received_percent: tw.f32
+    sent_kbps: tw.f32
+    received_kbps: tw.f32
+    channels: Annotated[list[Queue], tw.up_to(MAX_CHANNELS)]
+
+
+PROTOCOL = tw.Protocol(
+    id=0x7469636B_73746174,
+    messages=[Summary, Row],
+    channels=[
+        tw.latest("summary", keys=1, max_message_bytes=60_000),
+        tw.latest("clients", keys=MAX_SLOTS, max_message_bytes=8_192),
+    ],
+)
+"""Each slot of the watched server is a key: a watcher that is slow gets the newest of each, and nothing
+piles up."""
+
+SUMMARY, CLIENTS = 0, 1
+"""Its channels."""

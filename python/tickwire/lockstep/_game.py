@@ -1,0 +1,455 @@
+"""The match itself."""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tickwire._checks import check_within
+from tickwire._core import LockstepCore, Peer, Random, Started
+from tickwire.lockstep._recording import Recorder, must_be_bytes, saved
+from tickwire.lockstep._reports import (
+    DesyncReport,
+    Diverged,
+    Dropped,
+    Excluded,
+    Healed,
+    Joined,
+    JoinRefused,
+    LockstepEvent,
+    Objects,
+    PaceChanged,
+)
+from tickwire.lockstep._turns import Commands, Turn, WaitingFor, members
+from tickwire.lockstep._worlds import REFUSALS, Worlds
+
+MAX_TURNS = 8
+"""How many turns :meth:`Lockstep.turns` returns at once by default."""
+MAX_CATCH_UP = 32
+"""The same for one who joins."""
+
+# Seconds after the start: more than any hitch, less than a game waits for a missing player.
+MAX_LATE = 5.0
+MAX_KEPT_TURNS = 128
+"""How many turns can run again after :meth:`Lockstep.load_state`."""
+
+
+class Lockstep:
+    """A match in lockstep on a :class:`tickwire.peers.Peer`.
+
+    Args:
+        peer: its players take part. Make the match after :class:`tickwire.peers.Started`, on all peers.
+        started: that event, with the seed and the time of the first turn.
+        commands: the classes of commands, made by :func:`tickwire.message`; the same list on all peers.
+        objects: by class, the names of the fields that :meth:`check` compares besides the ``id``; the
+            same on all peers.
+        step: seconds of a sub-turn; the same on all peers.
+        steps: sub-turns in a turn, 1 to 16; the same on all peers.
+        delay: a command of turn x runs in turn x + ``delay``, 1 to 16; the same on all peers.
+        adapt: whether both grow and shrink with the network; never below the values given here.
+        max_steps, max_delay: their upper bounds; 6 by default.
+        resend: seconds without an ack after which data is sent again; by default a turn.
+        log_turns: how many turns of the world's values are kept, 8 to 256.
+        drop_after: seconds after which a player that is waited for is voted out; None: never.
+        drop_odd: whether a player whose world differs from the majority's is voted out.
+        record: a file for the recording of the match.
+        about: bytes of the game's own for that file: the map, options.
+        save: returns the world as bytes, after a turn: for :meth:`state` and the recording's snapshots.
+        load: restores the world from such bytes.
+        snapshot_every: turns between two snapshots in the recording; 0: none.
+        joining: whether newcomers are let in while the game runs: they load the world of ``save``, which goes
+            to them as a chunk. None: where ``save`` and ``load`` are given. The same on all peers.
+        heal: whether a player whose world differs from that of more than half of the players is sent
+            theirs, by ``save`` and ``load``. The same on all peers.
+        arrays: gives arrays of numbers by name, which :meth:`check` compares element by element beside
+            ``objects``. On all peers or on none.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound; or the game started more than 5 s ago, and
+            there is no ``load`` by which one who joins late could take part.
+    """
+
+    def __init__(
+        self,
+        peer: Peer[Any],
+        started: Started,
+        commands: Sequence[type],
+        *,
+        objects: Mapping[Any, Sequence[str]] | None = None,
+        step: float = 0.033,
+        steps: int = 3,
+        delay: int = 2,
+        adapt: bool = True,
+        max_steps: int | None = None,
+        max_delay: int | None = None,
+        resend: float | None = None,
+        log_turns: int = 32,
+        drop_after: float | None = None,
+        drop_odd: bool = False,
+        record: str | Path | None = None,
+        about: bytes = b"",
+        save: Callable[[], bytes] | None = None,
+        load: Callable[[bytes], None] | None = None,
+        snapshot_every: int = 0,
+        joining: bool | None = None,
+        heal: bool = False,
+        arrays: Callable[[], Mapping[str, Any]] | None = None,
+    ) -> None:
+        for name, value, kind in (("peer", peer, Peer), ("started", started, Started)):
+            if not isinstance(value, kind):
+                raise TypeError(f"{name} must be a {kind.__name__}, not {type(value).__name__}")
+        if drop_after is not None:
+            check_within("drop_after", drop_after, 0, 3600)
+        check_within("snapshot_every", snapshot_every, 0, 1_000_000, int)
+        for name, given in (("save", save), ("load", load), ("arrays", arrays)):
+            if given is not None and not callable(given):
+                raise TypeError(f"{name} must be callable or None, not {type(given).__name__}")
+        must_be_bytes("about", about)
+        if not isinstance(drop_odd, bool):
+            raise TypeError(f"drop_odd must be True or False, not {type(drop_odd).__name__}")
+        if not isinstance(heal, bool) or not isinstance(joining, bool | None):
+            name, it = ("heal", heal) if not isinstance(heal, bool) else ("joining", joining)
+            raise TypeError(f"{name} must be True or False, not {type(it).__name__}")
+        for name, wanted in (("joining", joining), ("heal", heal)):
+            if wanted and (save is None or load is None):
+                raise ValueError(f"{name} must be False if save or load isn't given, not True")
+            if wanted and all(channel.kind != "chunks" for channel in peer.protocol.channels):
+                raise ValueError(
+                    f"{name} must be False if the protocol has no channel of chunks, on which the world "
+                    "is sent, not True: add tw.chunks() to its channels"
+                )
+        if objects is not None and not isinstance(objects, Mapping):
+            raise TypeError(f"objects must be a mapping of classes to names, not {type(objects).__name__}")
+        if record is not None and not isinstance(record, str | Path):
+            raise TypeError(f"record must be a str or a Path, not {type(record).__name__}")
+        me, master = peer.me, peer.master
+        if me is None or master is None:
+            raise ValueError("peer must be in a game that has started")
+        # Who was there at the start makes its lockstep then; one with the number of somebody who left comes
+        # later.
+        is_late = peer.time - started.at > MAX_LATE or me.number not in started.players
+        if is_late and load is None:
+            if me.number not in started.players:
+                raise ValueError(
+                    "peer must be of a player who was there at the start, "
+                    f"not of player {me.number}, who came later: give load to join the running game"
+                )
+            seconds = f"{peer.time - started.at:.1f} s"
+            raise ValueError(
+                f"started.at must be at most {MAX_LATE:g} s ago, not {seconds}: a player who joins after the "
+                "start needs the others' world; give save and load, or host with late_joining=False"
+            )
+        self._me = me.number
+        self._peer = peer
+        self._commands = Commands(commands)
+        self._objects = Objects(objects or {}, arrays)
+        here = {player.number: player.name for player in peer.players}
+        # Some may have left by now, but all must begin with the same players.
+        self._names = {number: here.get(number, "") for number in started.players}
+        mask = sum(1 << number for number in self._names)
+        self._core = LockstepCore(
+            me.number,
+            mask,
+            # All must agree on who decides the pace, and a new master may be known to some only.
+            min(started.players),
+            start=peer.time if is_late else started.at,
+            step=step,
+            steps=steps,
+            delay=delay,
+            adapt=adapt,
+            max_steps=max_steps,
+            max_delay=max_delay,
+            resend=resend,
+            log_turns=log_turns,
+            joins=is_late,
+            admits=joining if joining is not None else save is not None and load is not None,
+            heals=heal,
+        )
+        self._random = Random(started.seed)
+        self._drop_after = drop_after
+        self._drop_odd = drop_odd
+        self._save = save
+        self._load = load
+        self._snapshot_every = snapshot_every
+        self._kept: deque[Any] = deque(maxlen=MAX_KEPT_TURNS)
+        self._again: deque[Any] = deque()
+        self._is_healed = False
+        self._is_late = is_late
+        self._events: deque[LockstepEvent] = deque(maxlen=1000)
+        names = "\0".join(f"{number}={name}" for number, name in sorted(self._names.items()))
+        hash_ = self._commands.protocol.hash
+        about_it = (started.seed, hash_, round(step * 1e6), mask, names.encode(), about)
+        self._recorder = Recorder(record, about_it)
+        self._worlds = Worlds(peer, self._core, self._random, save, load)
+        commands_mark = self._commands.protocol.hash % 0xFFFF + 1
+        self._core.attach(peer, commands_mark, self._objects.mark)
+
+    def command(self, command: Any) -> None:
+        """Gives a command. It runs in a turn to come, here as at all others. While :attr:`joining`, it waits
+        until this player takes part.
+
+        Raises:
+            FieldError, UnregisteredMessageError: it can't be coded.
+            MessageTooLargeError: it has more than 480 bytes.
+            ChannelFullError: 4,096 commands wait.
+        """
+        self._core.command(self._commands.protocol.encode(command))
+
+    def turns(self, most: int = MAX_TURNS) -> Iterator[Turn]:
+        """The turns to run now: normally none or one, up to ``most`` to catch up."""
+        if self._peer.closed:
+            return
+        now = self._peer.time
+        master = self._peer.master
+        if master is not None:
+            self._core.set_master(master.number)
+        if not self._again:
+            self._worlds.serve()
+            self._take_world()
+        while self._again:
+            yield self._commands.turn(self._again.popleft(), self._random, again=True)
+        if self._is_healed:
+            self._is_healed = False
+            self._core.note_healed()
+            self._recorder.flush()
+            if self._save is not None:
+                self._recorder.snapshot(self.turn, self._random.state, saved(self._save))
+        for _ in range(max(most, MAX_CATCH_UP) if self._core.joining else most):
+            it = self._core.poll_turn(now)
+            if it is None:
+                break
+            self._recorder.note(it)
+            self._kept.append(it)
+            yield self._commands.turn(it, self._random)
+        waiting = self._core.waiting
+        if waiting and self._drop_after is not None and now - waiting[2] > self._drop_after:
+            for player in members(waiting[1]):
+                self._core.vote(now, player, True)
+
+    def _take_world(self) -> None:
+        """Loads a world that another player sent: to join, or to be healed."""
+        loaded = self._worlds.take()
+        if loaded is None:
+            return
+        turn, load = loaded
+        if self._core.joining:
+            state = load()
+            if state is not None:
+                self._kept.clear()
+                self._recorder.begin_with(turn, *state)
+            return
+        if turn > self.turn:
+            # It ran ahead of this player.
+            self._worlds.keep()
+            return
+        later = [it for it in self._kept if it[0] > turn]
+        state = None
+        try:
+            state = load() if len(later) == self.turn - turn else None
+        finally:
+            if state is None:
+                self._core.heal_again(self._peer.time)
+        if state is None:
+            return
+        self._again = deque(later)
+        self._is_healed = True
+
+    def check(self, turn: Turn, objects: Iterable[Any] = ()) -> int | None:
+        """Compares the world after a turn with everybody else's: call it once for each turn that ran.
+
+        Draws once from the shared generator.
+
+        Args:
+            objects: all objects that matter, in any order, of the classes of ``objects``.
+
+        Returns:
+            the CRC over them, all players' commands and the draw; None for a turn that ran again.
+
+        Raises:
+            ValueError: two objects of a class have the same id, the turn isn't the newest, or there are more
+                than 60,000 objects or 1,048,576 values.
+            TypeError: a field's value isn't an integer of 64 bits, float, str, bytes or None. For a tuple,
+                name properties of its parts.
+        """
+        if not isinstance(turn, Turn):
+            raise TypeError(f"turn must be a Turn, not {type(turn).__name__}")
+        draw = self._random.bits(16)
+        if turn.again:
+            return None
+        crc = self._core.check(
+            self._peer.time, turn.number, draw, self._objects.rows(objects), self._objects.all_arrays()
+        )
+        self._recorder.flush((crc, draw))
+        every = self._snapshot_every
+        if self._recorder.is_open and self._save is not None and every and turn.number % every == 0:
+            self._recorder.snapshot(turn.number, self._random.state, saved(self._save))
+        return crc
+
+    def events(self) -> list[LockstepEvent]:
+        """The events since the last call."""
+        while (event := self._core.poll_event()) is not None:
+            kind, *values = event
+            if kind == "dropped":
+                self._events.append(Dropped(*values))
+            elif kind == "joined":
+                self._events.append(Joined(*values))
+            elif kind == "refused":
+                self._events.append(JoinRefused(REFUSALS[values[0]]))
+            elif kind == "healed":
+                self._events.append(Healed(*values))
+            elif kind == "excluded":
+                self._events.append(Excluded())
+            elif kind == "pace":
+                self._events.append(PaceChanged(*values))
+            elif kind == "desync":
+                turn, right, odd = values
+                self._events.append(Diverged(turn, members(right), members(odd)))
+                if self._drop_odd and right >> self._me & 1:
+                    for player in members(odd):
+                        self.vote(player)
+            elif kind == "report":
+                turn, player, found = values
+                differences = [self._objects.difference(*it) for it in found]
+                self._events.append(DesyncReport(turn, player, differences))
+        taken = list(self._events)
+        self._events.clear()
+        return taken
+
+    @property
+    def waiting(self) -> WaitingFor | None:
+        """The players that a due turn waits for; None while turns start in time."""
+        waiting = self._core.waiting
+        if waiting is None:
+            return None
+        turn, players, since = waiting
+        return WaitingFor(turn, members(players), max(0.0, self._peer.time - since))
+
+    @property
+    def joining(self) -> bool:
+        """Whether this player came while the game runs and doesn't take part yet: :meth:`turns` gives what
+        the others have run, once their world is here.
+        """
+        if self._is_late and not self._core.joining and self._me in self._core.players:
+            self._is_late = False
+        return self._is_late
+
+    def ask_again(self) -> None:
+        """Asks once more to be let in, after :class:`JoinRefused`."""
+        self._core.ask_again(self._peer.time)
+
+    @property
+    def turn(self) -> int:
+        """The number of the newest turn that started."""
+        return self._core.turn
+
+    @property
+    def progress(self) -> float:
+        """The share of the newest turn's time that is over, 0 to 1: show the world between its states before
+        and after that turn.
+        """
+        length = self._core.length
+        return min(1.0, max(0.0, 1 - (self._core.due - self._peer.time) / length)) if length else 1.0
+
+    @property
+    def pace(self) -> tuple[int, int]:
+        """Sub-turns in a turn, and turns between giving a command and running it."""
+        return self._core.pace
+
+    @property
+    def players(self) -> frozenset[int]:
+        """Numbers of the players in the newest turn."""
+        return frozenset(self._core.players)
+
+    @property
+    def random(self) -> Random:
+        """The shared generator: draw from it only where all players do."""
+        return self._random
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counters by name: turns, stalls and their microseconds, payloads, bytes, drops."""
+        return {**self._core.counters, "bad_commands": self._commands.bad}
+
+    def pause(self) -> None:
+        """Pauses the game for all, from a later turn on. Turns go on without steps; commands still run."""
+        self._core.pause(True)
+
+    def resume(self) -> None:
+        """Resumes the game for all, from a later turn on."""
+        self._core.pause(False)
+
+    def set_speed(self, percent: int) -> None:
+        """Sets the game's speed for all, 10 to 640 percent in steps of 10.
+
+        Raises:
+            ValueError: it is out of its bounds.
+        """
+        check_within("percent", percent, 10, 640, int)
+        self._core.set_speed(round(percent / 10))
+
+    def vote(self, player: int, out: bool = True) -> None:
+        """Votes a player out, or takes the vote back. When more than half of the others vote so, the game
+        goes on without that player.
+
+        Raises:
+            ValueError: no other player has this number.
+        """
+        if (
+            not isinstance(player, int)
+            or player == self._me
+            or player not in {*self._names, *self._core.players}
+        ):
+            raise ValueError(f"player must be the number of another player, not {player!r}")
+        self._core.vote(self._peer.time, player, out)
+
+    def state(self) -> bytes:
+        """The world after the newest turn, for :meth:`load_state` of a player whose world differs. Send it as
+        a chunk.
+
+        Raises:
+            ValueError: there is no ``save``.
+        """
+        if self._save is None:
+            raise ValueError("save must be given for state()")
+        return struct.pack("<i", self.turn) + self._random.state + saved(self._save)
+
+    def load_state(self, state: bytes) -> None:
+        """Takes another player's world; :meth:`turns` returns the turns since then once more, and checks
+        start again.
+
+        Raises:
+            ValueError: there is no ``load``, or the state is of a turn that isn't kept any more or didn't run
+            here.
+        """
+        if self._load is None:
+            raise ValueError("load must be given for load_state()")
+        must_be_bytes("state", state)
+        if len(state) < 36:
+            raise ValueError(f"state must be at least 36 bytes, not {len(state)}")
+        (turn,) = struct.unpack_from("<i", state)
+        later = [it for it in self._kept if it[0] > turn]
+        if turn > self.turn or len(later) != self.turn - turn:
+            raise ValueError(
+                f"state must be of a turn {self.turn - len(self._kept)} to {self.turn}, not {turn}"
+            )
+        self._load(state[36:])
+        self._random.state = state[4:36]
+        self._again = deque(later)
+        self.compare_again()
+
+    def compare_again(self) -> None:
+        """Compares worlds again, after a :class:`Diverged`: players in the right call it too."""
+        self._core.resume(self.turn)
+
+    def close(self) -> None:
+        """Ends the recording."""
+        self._recorder.close()
+
+    def __enter__(self) -> Lockstep:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

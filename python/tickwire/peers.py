@@ -1,0 +1,43 @@
+"""Games without a server of their own: peers that find each other, on the LAN, by a code, or through a relay.
+
+See ``docs/peers.md``, ``docs/nat.md`` and ``docs/migration.md``.
+"""
+
+from tickwire._connection import LeaveReason, PeerEvent
+from tickwire._core import (
+    GameEnded,
+    MasterChanged,
+    Peer,
+    Player,
+    PlayerJoined,
+    PlayerLeft,
+    PlayerPath,
+    Relay,
+    RendezvousServer,
+    Started,
+)
+from tickwire._lan import LanAnnouncement, LanGame, LanSearch, find_lan
+from tickwire._migration import HostChanged, Migrating
+from tickwire._port_mapping import PortMapping
+
+__all__ = [
+    "GameEnded",
+    "HostChanged",
+    "LanAnnouncement",
+    "LanGame",
+    "LanSearch",
+    "LeaveReason",
+    "MasterChanged",
+    "Migrating",
+    "Peer",
+    "PeerEvent",
+    "Player",
+    "PlayerJoined",
+    "PlayerLeft",
+    "PlayerPath",
+    "PortMapping",
+    "Relay",
+    "RendezvousServer",
+    "Started",
+    "find_lan",
+]

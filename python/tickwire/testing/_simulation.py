@@ -1,0 +1,271 @@
+"""A virtual internet with a game on it: servers, clients, a script, one loop."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, overload
+
+from tickwire._checks import check_number, check_seconds
+from tickwire._connection import AddressLike, Event
+from tickwire._core import (
+    Address,
+    Client,
+    ClientHandle,
+    Conditions,
+    Inbox,
+    Protocol,
+    Server,
+    SimulatedNetwork,
+)
+from tickwire.testing._pair import Collected
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    _P = TypeVar("_P", default=Any)
+else:
+    from typing import TypeVar
+
+    _P = TypeVar("_P")
+_E = TypeVar("_E", bound=Server[Any] | Client[Any])
+_Received: TypeAlias = Inbox[
+    tuple[ClientHandle, _P], tuple[ClientHandle, _P | Event], tuple[ClientHandle, int, _P]
+]
+
+SERVER_ADDRESS = "10.0.0.1:40000"
+
+
+class Simulation(Generic[_P]):
+    """Servers and clients of one protocol on a :class:`SimulatedNetwork`, all ticked by one loop.
+
+    Everything follows from the seed and the calls: the same test produces the same bytes
+    (``sim.network.transcript``). Use ``sim.network`` for conditions, partitions and NAT.
+
+    Args:
+        protocol: shared by all of them.
+        seed: 0 to 2**64 - 1.
+        conditions: of all links; None: perfect links.
+        rate: ticks a second, of all endpoints.
+
+    Example:
+        >>> with Simulation(protocol, seed=1) as sim:
+        ...     server = sim.server()
+        ...     players = [sim.client() for _ in range(8)]
+        ...     received = sim.run(1)
+        ...     len(server.clients), received[server].events[0].client.id
+        (8, 1)
+    """
+
+    def __init__(
+        self,
+        protocol: Protocol[_P],
+        *,
+        seed: int = 0,
+        conditions: Conditions | None = None,
+        rate: float = 60.0,
+    ) -> None:
+        if not isinstance(protocol, Protocol):
+            raise TypeError(f"protocol must be a Protocol, not {type(protocol).__name__}")
+        check_number("rate", rate)
+        if not 0.01 <= rate <= 10_000:
+            raise ValueError(f"rate must be 0.01 to 10000 ticks a second, not {rate}")
+        self.protocol = protocol
+        self.seed = seed
+        self.rate = rate
+        self.network = SimulatedNetwork(seed=seed, conditions=conditions)
+        self._settings: dict[Server | Client, dict[str, Any]] = {}
+        self._places: dict[Server | Client, Address] = {}
+        self._inboxes: dict[Server | Client, Inbox[Any]] = {}
+        self._stalled: dict[Server | Client, float] = {}
+        self._script: list[tuple[float, int, Callable[[], object]]] = []
+        self._scheduled = 0
+        self._players = 0
+
+    # --- who is there ------------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> float:
+        """Virtual seconds since the start."""
+        return self.network.now
+
+    @property
+    def servers(self) -> list[Server[_P]]:
+        """The ones that are not closed, in order of creation."""
+        return [endpoint for endpoint in self._open() if isinstance(endpoint, Server)]
+
+    @property
+    def clients(self) -> list[Client[_P]]:
+        """The ones that are not closed, in order of creation."""
+        return [endpoint for endpoint in self._open() if isinstance(endpoint, Client)]
+
+    def server(self, address: AddressLike = SERVER_ADDRESS, **settings: Any) -> Server[_P]:
+        """Makes a server. The settings are those of :class:`tickwire.Server`."""
+        settings = {"address": address, **settings}
+        server = Server(protocol=self.protocol, network=self.network, **settings)
+        return self._add(server, server.address, settings)
+
+    def client(
+        self, server: Server | AddressLike | None = None, *, at: AddressLike | None = None, **settings: Any
+    ) -> Client[_P]:
+        """Makes a client that dials a server with a token of its own.
+
+        Args:
+            server: None: the first one of the simulation.
+            at: its address; None: an unused IP address. Behind a NAT, its inner address.
+            settings: those of :meth:`tickwire.Client.connect`; ``client_id`` counts from 1 unless given.
+        """
+        if server is None:
+            if not self.servers:
+                raise ValueError("there is no server to dial: make one first, or give its address")
+            server = self.servers[0]
+        self._players += 1
+        number = self._players
+        settings = {
+            "address": server.address if isinstance(server, Server) else server,
+            "bind": f"10.{1 + number // 65_536}.{number // 256 % 256}.{number % 256}:0" if at is None else at,
+            "client_id": number,
+            **settings,
+        }
+        client = Client.connect(protocol=self.protocol, network=self.network, **settings)
+        return self._add(client, client.address, settings)
+
+    def where(self, endpoint: Server | Client) -> Address:
+        """The current address of an endpoint; behind a NAT, its inner address."""
+        return self._known(endpoint)
+
+    # --- what happens to them ----------------------------------------------------------------------------
+
+    def move(self, endpoint: Server | Client, to: AddressLike) -> Address:
+        """Gives an endpoint another address, as when a phone leaves the Wi-Fi. Its connections don't
+        survive that: netcode binds them to addresses, so both sides time out. Port 0 picks a free one.
+        """
+        self._places[endpoint] = self.network.move_host(self._known(endpoint), to)
+        return self._places[endpoint]
+
+    def reconnect(self, client: Client[_P], **changes: Any) -> Client[_P]:
+        """Replaces a client by a new one with a new token for the same player, at the same address; the old
+        one is closed. Parts of chunks that it has are not resent.
+
+        Args:
+            changes: settings to change.
+        """
+        self._known(client)
+        client.close()
+        settings = {**self._settings[client], "bind": self._places[client], "resume": client, **changes}
+        self._forget(client)
+        new = Client.connect(protocol=self.protocol, network=self.network, **settings)
+        del settings["resume"]
+        return self._add(new, new.address, settings)
+
+    def restart(self, server: Server[_P], *, crash: bool = False, **changes: Any) -> Server[_P]:
+        """Replaces a server by a new one at the same address.
+
+        Args:
+            crash: close without a goodbye; otherwise clients see ``SERVER_CLOSED``.
+            changes: settings to change.
+        """
+        place, settings = self._known(server), {**self._settings[server], **changes}
+        if crash:
+            self.network.unplug(place)
+        server.close()
+        self._forget(server)
+        return self.server(**{**settings, "address": place})
+
+    def stall(self, endpoint: Server | Client, seconds: float) -> None:
+        """Lets an endpoint's game hang: it doesn't tick for this many seconds."""
+        self._known(endpoint)
+        check_seconds("seconds", seconds)
+        self._stalled[endpoint] = self.now + seconds
+
+    def at(self, seconds: float, action: Callable[[], object]) -> None:
+        """Calls a function before the first tick at or after ``seconds`` of virtual time. Calls due at the
+        same time run in the order of these calls.
+        """
+        check_seconds("seconds", seconds)
+        if not callable(action):
+            raise TypeError(f"action must be callable, not {type(action).__name__}")
+        heapq.heappush(self._script, (seconds, self._scheduled, action))
+        self._scheduled += 1
+
+    # --- the loop ----------------------------------------------------------------------------------------
+
+    def ticks(self, seconds: float) -> Iterator[int]:
+        """Advances the time. In each tick all endpoints receive, the body of the loop runs (see
+        :meth:`inbox`), and all endpoints send.
+        """
+        check_seconds("seconds", seconds)
+        for tick in range(round(seconds * self.rate)):
+            while self._script and self._script[0][0] <= self.now:
+                heapq.heappop(self._script)[2]()
+            awake = [endpoint for endpoint in self._open() if self._stalled.get(endpoint, 0) <= self.now]
+            self._inboxes = {endpoint: endpoint.receive() for endpoint in awake}
+            yield tick
+            for endpoint in awake:
+                if not endpoint.closed:
+                    endpoint.flush()
+            self.network.advance(1 / self.rate)
+
+    @overload
+    def inbox(self, endpoint: Server[_P]) -> _Received[_P]: ...
+
+    @overload
+    def inbox(self, endpoint: Client[_P]) -> Inbox[_P, _P | Event, tuple[int, _P]]: ...
+
+    def inbox(self, endpoint: Server[_P] | Client[_P]) -> Inbox[Any]:
+        """An endpoint's inbox of this tick."""
+        self._known(endpoint)
+        if endpoint not in self._inboxes:
+            if endpoint.closed:
+                raise ValueError(f"{endpoint!r} was closed before this tick, and receives nothing any more")
+            self._inboxes[endpoint] = endpoint.receive()
+        return self._inboxes[endpoint]
+
+    def run(self, seconds: float) -> dict[Server | Client, Collected]:
+        """Like :meth:`ticks` without a body. Returns everything that each endpoint received."""
+        collected: dict[Server | Client, Collected] = {}
+        for _ in self.ticks(seconds):
+            for endpoint, inbox in self._inboxes.items():
+                collected.setdefault(endpoint, Collected()).take(inbox)
+        for stalled in self._open():
+            collected.setdefault(stalled, Collected())
+        return collected
+
+    def close(self) -> None:
+        """Closes all endpoints."""
+        for endpoint in self._open():
+            endpoint.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Simulation of seed {self.seed} at {self.now:.3f} seconds>"
+
+    def _known(self, endpoint: Server | Client) -> Address:
+        """Its address, if it is one of this simulation's."""
+        place = self._places.get(endpoint)
+        if place is None:
+            raise ValueError(
+                f"{endpoint!r} must be an endpoint of this simulation, made by its server() or client() and "
+                "not replaced by reconnect() or restart()"
+            )
+        return place
+
+    def _open(self) -> list[Server | Client]:
+        return [endpoint for endpoint in self._settings if not endpoint.closed]
+
+    def _add(self, endpoint: _E, place: Address, settings: dict[str, Any]) -> _E:
+        self._settings[endpoint] = settings
+        self._places[endpoint] = place
+        return endpoint
+
+    def _forget(self, endpoint: Server | Client) -> None:
+        for kept in (self._settings, self._places, self._inboxes, self._stalled):
+            kept.pop(endpoint, None)

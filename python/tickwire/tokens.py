@@ -1,0 +1,17 @@
+"""Connect tokens: who may connect to a server that has a key of its own.
+
+See ``docs/security.md``.
+"""
+
+from tickwire._accounts import client_id
+from tickwire._core import ConnectToken, generate_key
+from tickwire._hooks import AdmissionHook
+from tickwire._redial import TokenSource
+
+__all__ = [
+    "AdmissionHook",
+    "ConnectToken",
+    "TokenSource",
+    "client_id",
+    "generate_key",
+]

@@ -1,0 +1,64 @@
+"""Ghosts: the server's world in every client.
+
+The server's side is a :class:`World`, the client's a :class:`ClientWorld`, and a :class:`WorldView` shows
+the world between two of its states. Annotations of a property say which clients get it (:data:`owner_only`)
+and how it is shown (:data:`linear`). A rule says which ghosts a client gets (:class:`Grid`). See
+``docs/ghosts.md``.
+"""
+
+from tickwire._core import (
+    ClientWorld,
+    Ghost,
+    GhostArrays,
+    GhostChanged,
+    GhostDespawned,
+    GhostLinked,
+    GhostOwned,
+    GhostSpawned,
+    World,
+    WorldView,
+)
+from tickwire._fields import (
+    angular,
+    except_owner,
+    hermite,
+    initial,
+    linear,
+    owner_only,
+    slerp,
+    step,
+    threshold,
+    when,
+)
+from tickwire._ghost import Always, Chosen, Grid, Hook, Owner, ghost
+from tickwire._references import Ref
+
+__all__ = [
+    "Always",
+    "Chosen",
+    "ClientWorld",
+    "Ghost",
+    "GhostArrays",
+    "GhostChanged",
+    "GhostDespawned",
+    "GhostLinked",
+    "GhostOwned",
+    "GhostSpawned",
+    "Grid",
+    "Hook",
+    "Owner",
+    "Ref",
+    "World",
+    "WorldView",
+    "angular",
+    "except_owner",
+    "ghost",
+    "hermite",
+    "initial",
+    "linear",
+    "owner_only",
+    "slerp",
+    "step",
+    "threshold",
+    "when",
+]
