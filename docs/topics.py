@@ -16,6 +16,7 @@ MODULES = {
     "tickwire.calls": "Calls",
     "tickwire.transfer": "Transfers",
     "tickwire.columns": "Columns",
+    "tickwire.yojimbo": "Yojimbo",
     "tickwire.peers": "Peers",
     "tickwire.lockstep": "Lockstep",
     "tickwire.rollback": "Rollback",

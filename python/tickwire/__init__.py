@@ -97,6 +97,7 @@ if _typing.TYPE_CHECKING:
     from tickwire import tokens as tokens
     from tickwire import transfer as transfer
     from tickwire import world as world
+    from tickwire import yojimbo as yojimbo
 
 # Imported when they are first used. `metrics` isn't among them, as it needs another package.
 _MODULES = (
@@ -118,6 +119,7 @@ _MODULES = (
     "tokens",
     "transfer",
     "world",
+    "yojimbo",
 )
 
 _logging.getLogger("tickwire").addHandler(_log.UnconfiguredLog())

@@ -40,6 +40,7 @@ from tickwire._hooks import AdmissionHook, PriorityHook
 from tickwire._message import MessageFactory
 from tickwire._past import Judgements, Past
 from tickwire._rows import Row
+from tickwire.yojimbo import Profile
 
 __all__ = [
     "AckEndpoint",
@@ -777,10 +778,6 @@ def reliable_ordered(
     early_copies: int = 1,
     strict: bool = False,
     weight: int = 1,
-    max_messages_per_packet: int | None = None,
-    max_block_size: int | None = None,
-    block_fragment_size: int | None = None,
-    disable_blocks: bool = False,
 ) -> Channel:
     """Every message exactly once, in order.
 
@@ -796,13 +793,6 @@ def reliable_ordered(
             tick apart, while the budget has room; 1 to 8.
         strict (bool, default False): whether it is served before all channels that are not strict.
         weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
-        max_messages_per_packet (int | None, default None): ``framing="yojimbo"`` only, equal on both sides; None:
-            256.
-        max_block_size (int | None, default None): ``framing="yojimbo"`` only, in bytes, equal on both sides;
-            None: 262,144.
-        block_fragment_size (int | None, default None): ``framing="yojimbo"`` only, in bytes, equal on both sides;
-            None: 1,024.
-        disable_blocks (bool, default False): ``framing="yojimbo"`` only: the channel takes no blocks.
     """
 
 def reliable_unordered(
@@ -841,9 +831,6 @@ def unreliable(
     max_message_bytes: int = 65536,
     strict: bool = False,
     weight: int = 1,
-    max_messages_per_packet: int | None = None,
-    max_block_size: int | None = None,
-    disable_blocks: bool = False,
 ) -> Channel:
     """Each message at most once, in any order, never resent. Messages that don't fit a tick's budget are dropped.
 
@@ -855,11 +842,6 @@ def unreliable(
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         strict (bool, default False): whether it is served before all channels that are not strict.
         weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
-        max_messages_per_packet (int | None, default None): ``framing="yojimbo"`` only, equal on both sides; None:
-            256.
-        max_block_size (int | None, default None): ``framing="yojimbo"`` only, in bytes, equal on both sides;
-            None: 262,144.
-        disable_blocks (bool, default False): ``framing="yojimbo"`` only: the channel takes no blocks.
     """
 
 def sequenced(
@@ -1081,12 +1063,8 @@ class Protocol(Generic[_P]):
         tick_rate (int | None, default None): ticks a second that the server makes, 1 to 1,000; needed for ``inputs`` and
             for :attr:`Client.clock`.
         peers (bool, default False): for games without a server, as :class:`Peer` plays them.
-        framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
-            talk to that C++ library (``docs/yojimbo.md``).
-        fold_hash (bool, default False): yojimbo only: mix :attr:`hash` into :attr:`id`, so that sides with
-            different protocols don't connect.
-        max_packet_size (int | None, default None): yojimbo only: in bytes, equal on both sides; None: 8,192.
-        packet_fragment_size (int | None, default None): yojimbo only: in bytes, equal on both sides; None: 1,024.
+        yojimbo (Profile | None, default None): to talk to that C++ library: a :class:`tickwire.yojimbo.Profile`
+            (``docs/yojimbo.md``).
 
     Raises:
         TypeError, ValueError: naming the class or argument, its value and its bound.
@@ -1103,10 +1081,7 @@ class Protocol(Generic[_P]):
         inputs: type | None = None,
         tick_rate: int | None = None,
         peers: bool = False,
-        framing: Literal["native", "yojimbo"] = "native",
-        fold_hash: bool = False,
-        max_packet_size: int | None = None,
-        packet_fragment_size: int | None = None,
+        yojimbo: Profile | None = None,
     ) -> Protocol[_P]: ...
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
@@ -2568,8 +2543,7 @@ class Server(Generic[_P]):
         capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
             path of a new one. If writing fails, it is logged and the game goes on.
         mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
-            For paths that silently lose larger ones. Each side sets its own. With ``framing="yojimbo"`` the
-            protocol's ``packet_fragment_size`` bounds them instead.
+            For paths that silently lose larger ones. Each side sets its own.
         packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
             or lost; otherwise no such records are kept.
 
@@ -3205,8 +3179,7 @@ class Client(Generic[_P]):
         capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
             path of a new one. If writing fails, it is logged and the game goes on.
         mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
-            For paths that silently lose larger ones. Each side sets its own. With ``framing="yojimbo"`` the
-            protocol's ``packet_fragment_size`` bounds them instead.
+            For paths that silently lose larger ones. Each side sets its own.
         ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
             the client makes instead of those, by class.
         packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
@@ -3326,8 +3299,7 @@ class Client(Generic[_P]):
             capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
                 the path of a new one. If writing fails, it is logged and the game goes on.
             mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
-                1,280. For paths that silently lose larger ones. Each side sets its own. With
-                ``framing="yojimbo"`` the protocol's ``packet_fragment_size`` bounds them instead.
+                1,280. For paths that silently lose larger ones. Each side sets its own.
             ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
                 the client makes instead of those, by class.
             packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
@@ -3786,8 +3758,7 @@ class Peer(Generic[_P]):
             capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
                 the path of a new one. If writing fails, it is logged and the game goes on.
             mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
-                1,280. For paths that silently lose larger ones. Each side sets its own. With
-                ``framing="yojimbo"`` the protocol's ``packet_fragment_size`` bounds them instead.
+                1,280. For paths that silently lose larger ones. Each side sets its own.
             packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
                 delivered or lost; otherwise no such records are kept.
             strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`
@@ -3873,8 +3844,7 @@ class Peer(Generic[_P]):
             capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
                 the path of a new one. If writing fails, it is logged and the game goes on.
             mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
-                1,280. For paths that silently lose larger ones. Each side sets its own. With
-                ``framing="yojimbo"`` the protocol's ``packet_fragment_size`` bounds them instead.
+                1,280. For paths that silently lose larger ones. Each side sets its own.
             packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
                 delivered or lost; otherwise no such records are kept.
             strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`

@@ -98,7 +98,7 @@ def message(
     number, looked up in each protocol that the class is given to.
 
     With ``@message(block=True)`` its objects have one more attribute, ``block``: bytes that go beside the
-    fields, as a block message of the C++ library yojimbo (``framing="yojimbo"``; see ``docs/yojimbo.md``).
+    fields, as a block message of the C++ library yojimbo (``yojimbo=``; see ``docs/yojimbo.md``).
 
     Raises:
         TypeError, ValueError: naming the class, the field and what is wrong with it.
@@ -525,7 +525,7 @@ class Message:
 class BlockMessage(Message):
     """Base of messages that write themselves and have a block: a block message of the C++ library yojimbo.
 
-    For ``framing="yojimbo"``; see ``docs/yojimbo.md``.
+    For protocols with ``yojimbo=``; see ``docs/yojimbo.md``.
     """
 
     __tickwire_block__: ClassVar[bool] = True

@@ -77,8 +77,7 @@ mod tests {
 
     use super::*;
     use crate::transport::{
-        Body, ChannelConfig, ChannelKind, CongestionConfig, Framing, MessageType, YojimboChannel,
-        YojimboConfig,
+        Body, ChannelConfig, ChannelKind, CongestionConfig, Framing, MessageType, YojimboConfig,
     };
     use crate::wire::{Kind, Schema};
 
@@ -95,10 +94,8 @@ mod tests {
                 same(&ConnectionConfig { congestion, ..ConnectionConfig::default() }, &protocol);
             }
         }
-        let yojimbo =
-            ChannelConfig { yojimbo: Some(YojimboChannel::default()), ..ChannelConfig::reliable_ordered() };
         let framing = Framing::Yojimbo(YojimboConfig::default());
-        same(&ConnectionConfig::default(), &protocol(vec![yojimbo], framing));
+        same(&ConnectionConfig::default(), &protocol(vec![ChannelConfig::reliable_ordered()], framing));
     }
 
     fn protocol(channels: Vec<ChannelConfig>, framing: Framing) -> Arc<Protocol> {

@@ -8,7 +8,7 @@ use super::errors::value_error;
 use super::fields::within;
 use super::protocol::seconds;
 use crate::transport::protocol::MAX_EARLY_COPIES;
-use crate::transport::{ChannelConfig, ChannelKind, Resend, Share, YojimboChannel};
+use crate::transport::{ChannelConfig, ChannelKind, Resend, Share};
 
 /// The settings of one channel, as made by :func:`reliable_ordered`, :func:`unreliable` and so on.
 ///
@@ -118,55 +118,14 @@ struct Common<'a> {
     weight: i128,
 }
 
-/// The settings that yojimbo's framing adds.
-#[derive(Default)]
-struct Yojimbo {
-    max_messages_per_packet: Option<i128>,
-    max_block_size: Option<i128>,
-    block_fragment_size: Option<i128>,
-    disable_blocks: bool,
-}
-
-impl Yojimbo {
-    /// None if no setting was given.
-    fn settings(self) -> PyResult<Option<YojimboChannel>> {
-        let Yojimbo { max_messages_per_packet, max_block_size, block_fragment_size, disable_blocks } = self;
-        let said = max_messages_per_packet.or(max_block_size).or(block_fragment_size).is_some();
-        if !said && !disable_blocks {
-            return Ok(None);
-        }
-        let usual = YojimboChannel::default();
-        let size = |name, given: Option<i128>, usual| given.map_or(Ok(usual), |given| count(name, given));
-        Ok(Some(YojimboChannel {
-            max_messages_per_packet: size(
-                "max_messages_per_packet",
-                max_messages_per_packet,
-                usual.max_messages_per_packet,
-            )?,
-            max_block_bytes: size("max_block_size", max_block_size, usual.max_block_bytes)?,
-            block_fragment_bytes: size(
-                "block_fragment_size",
-                block_fragment_size,
-                usual.block_fragment_bytes,
-            )?,
-            blocks: !disable_blocks,
-        }))
-    }
-}
-
 impl Common<'_> {
     fn open(self, kind: ChannelKind) -> PyResult<Channel> {
-        self.open_with(kind, Yojimbo::default())
-    }
-
-    fn open_with(self, kind: ChannelKind, yojimbo: Yojimbo) -> PyResult<Channel> {
         let config = ChannelConfig {
             name: self.name.to_owned(),
             kind,
             send_queue: count("send_queue", self.send_queue)?,
             max_message_bytes: count("max_message_bytes", self.max_message_bytes)?,
             share: Share { strict: self.strict, weight: within("weight", self.weight, 0, u32::MAX)? },
-            yojimbo: yojimbo.settings()?,
         };
         config.validate().map_err(value_error)?;
         Ok(config.into())
@@ -206,22 +165,12 @@ fn resend(resend_time: Option<f64>, early_copies: i128) -> PyResult<Resend> {
 ///         tick apart, while the budget has room; 1 to 8.
 ///     strict (bool, default False): whether it is served before all channels that are not strict.
 ///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
-///     max_messages_per_packet (int | None, default None): ``framing="yojimbo"`` only, equal on both sides; None:
-///         256.
-///     max_block_size (int | None, default None): ``framing="yojimbo"`` only, in bytes, equal on both sides;
-///         None: 262,144.
-///     block_fragment_size (int | None, default None): ``framing="yojimbo"`` only, in bytes, equal on both sides;
-///         None: 1,024.
-///     disable_blocks (bool, default False): ``framing="yojimbo"`` only: the channel takes no blocks.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
                     max_message_bytes = 65_536, resend_time = None, early_copies = 1, strict = false,
-                    weight = 1, max_messages_per_packet = None, max_block_size = None,
-                    block_fragment_size = None, disable_blocks = false))]
+                    weight = 1))]
 #[pyo3(text_signature = "(name='', *, send_queue=1024, receive_window=1024, receive_bytes=1048576, \
-                         max_message_bytes=65536, resend_time=None, early_copies=1, strict=False, weight=1, \
-                         max_messages_per_packet=None, max_block_size=None, block_fragment_size=None, \
-                         disable_blocks=False)")]
+                         max_message_bytes=65536, resend_time=None, early_copies=1, strict=False, weight=1)")]
 #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn reliable_ordered(
     name: &str,
@@ -233,19 +182,14 @@ pub(crate) fn reliable_ordered(
     #[pyo3(from_py_with = int::early_copies)] early_copies: i128,
     #[pyo3(from_py_with = truth::strict)] strict: bool,
     #[pyo3(from_py_with = int::weight)] weight: i128,
-    #[pyo3(from_py_with = optional_int::max_messages_per_packet)] max_messages_per_packet: Option<i128>,
-    #[pyo3(from_py_with = optional_int::max_block_size)] max_block_size: Option<i128>,
-    #[pyo3(from_py_with = optional_int::block_fragment_size)] block_fragment_size: Option<i128>,
-    #[pyo3(from_py_with = truth::disable_blocks)] disable_blocks: bool,
 ) -> PyResult<Channel> {
-    let yojimbo = Yojimbo { max_messages_per_packet, max_block_size, block_fragment_size, disable_blocks };
     let kind = ChannelKind::Reliable {
         ordered: true,
         receive_window: count("receive_window", receive_window)?,
         receive_bytes: count("receive_bytes", receive_bytes)?,
         resend: resend(resend_time, early_copies)?,
     };
-    Common { name, send_queue, max_message_bytes, strict, weight }.open_with(kind, yojimbo)
+    Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
 /// Every message exactly once, as soon as it arrives: a lost one does not hold up those after it.
@@ -299,15 +243,9 @@ pub(crate) fn reliable_unordered(
 ///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
 ///     strict (bool, default False): whether it is served before all channels that are not strict.
 ///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
-///     max_messages_per_packet (int | None, default None): ``framing="yojimbo"`` only, equal on both sides; None:
-///         256.
-///     max_block_size (int | None, default None): ``framing="yojimbo"`` only, in bytes, equal on both sides;
-///         None: 262,144.
-///     disable_blocks (bool, default False): ``framing="yojimbo"`` only: the channel takes no blocks.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
-                    strict = false, weight = 1, max_messages_per_packet = None, max_block_size = None,
-                    disable_blocks = false))]
+                    strict = false, weight = 1))]
 #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn unreliable(
     name: &str,
@@ -316,14 +254,9 @@ pub(crate) fn unreliable(
     #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
     #[pyo3(from_py_with = truth::strict)] strict: bool,
     #[pyo3(from_py_with = int::weight)] weight: i128,
-    #[pyo3(from_py_with = optional_int::max_messages_per_packet)] max_messages_per_packet: Option<i128>,
-    #[pyo3(from_py_with = optional_int::max_block_size)] max_block_size: Option<i128>,
-    #[pyo3(from_py_with = truth::disable_blocks)] disable_blocks: bool,
 ) -> PyResult<Channel> {
-    let yojimbo =
-        Yojimbo { max_messages_per_packet, max_block_size, disable_blocks, block_fragment_size: None };
     let kind = ChannelKind::Unreliable { receive_queue: count("receive_queue", receive_queue)? };
-    Common { name, send_queue, max_message_bytes, strict, weight }.open_with(kind, yojimbo)
+    Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
 /// Like :func:`unreliable`, but a message older than one already received is dropped on arrival.

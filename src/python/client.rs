@@ -89,8 +89,7 @@ const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 ///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
 ///         path of a new one. If writing fails, it is logged and the game goes on.
 ///     mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
-///         For paths that silently lose larger ones. Each side sets its own. With ``framing="yojimbo"`` the
-///         protocol's ``packet_fragment_size`` bounds them instead.
+///         For paths that silently lose larger ones. Each side sets its own.
 ///     ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
 ///         the client makes instead of those, by class.
 ///     packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
@@ -183,8 +182,7 @@ impl Client {
     ///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
     ///         the path of a new one. If writing fails, it is logged and the game goes on.
     ///     mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
-    ///         1,280. For paths that silently lose larger ones. Each side sets its own. With
-    ///         ``framing="yojimbo"`` the protocol's ``packet_fragment_size`` bounds them instead.
+    ///         1,280. For paths that silently lose larger ones. Each side sets its own.
     ///     ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
     ///         the client makes instead of those, by class.
     ///     packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as

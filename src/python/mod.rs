@@ -59,6 +59,7 @@ mod stream;
 mod time;
 mod token;
 mod value;
+mod yojimbo;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

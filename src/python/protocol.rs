@@ -11,18 +11,19 @@ use pyo3::types::{PyBytes, PyString, PyType};
 
 use super::arguments::{argument, optional_int, truth};
 use super::calls::{Calls, with_calls};
-use super::channel::{Channel, count};
+use super::channel::Channel;
 use super::codec::Class;
 use super::errors::{ChannelError, StreamError, UnregisteredMessageError, value_error};
 use super::events::ClientHandle;
 use super::fields::bounded;
 use super::ghosts::{Properties, References};
 use super::time;
+use super::yojimbo;
 use crate::netcode::Spoken;
 use crate::replication::Classes;
 use crate::time::Duration;
 use crate::transport::protocol::MAX_CHANNELS;
-use crate::transport::{self, ChannelConfig, ChannelKind, Framing, Message, Share, YojimboConfig};
+use crate::transport::{self, ChannelConfig, ChannelKind, Framing, Message, Share};
 
 /// The channel's name in `tickwire._pulls`.
 const PULL_CHANNEL: &str = "tickwire.pulls";
@@ -58,12 +59,8 @@ pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
 ///     tick_rate (int | None, default None): ticks a second that the server makes, 1 to 1,000; needed for ``inputs`` and
 ///         for :attr:`Client.clock`.
 ///     peers (bool, default False): for games without a server, as :class:`Peer` plays them.
-///     framing (Literal['native', 'yojimbo'], default 'native'): how packets look: ``"native"``, or ``"yojimbo"`` to
-///         talk to that C++ library (``docs/yojimbo.md``).
-///     fold_hash (bool, default False): yojimbo only: mix :attr:`hash` into :attr:`id`, so that sides with
-///         different protocols don't connect.
-///     max_packet_size (int | None, default None): yojimbo only: in bytes, equal on both sides; None: 8,192.
-///     packet_fragment_size (int | None, default None): yojimbo only: in bytes, equal on both sides; None: 1,024.
+///     yojimbo (Profile | None, default None): to talk to that C++ library: a :class:`tickwire.yojimbo.Profile`
+///         (``docs/yojimbo.md``).
 ///
 /// Raises:
 ///     TypeError, ValueError: naming the class or argument, its value and its bound.
@@ -92,12 +89,10 @@ pub(crate) struct Protocol {
 impl Protocol {
     #[new]
     #[pyo3(signature = (id, messages = None, channels = None, *, ghosts = None, calls = None, inputs = None, tick_rate = None,
-                        peers = false, framing = "native", fold_hash = false, max_packet_size = None,
-                        packet_fragment_size = None))]
+                        peers = false, yojimbo = None))]
     #[pyo3(
         text_signature = "(id, messages=(), channels=..., *, ghosts=(), calls=(), inputs=None, tick_rate=None, \
-                             peers=False, framing='native', fold_hash=False, max_packet_size=None, \
-                             packet_fragment_size=None)"
+                             peers=False, yojimbo=None)"
     )]
     #[allow(clippy::too_many_arguments)] // Settings, most by keyword.
     fn new(
@@ -110,10 +105,7 @@ impl Protocol {
         inputs: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = optional_int::tick_rate)] tick_rate: Option<i128>,
         #[pyo3(from_py_with = truth::peers)] peers: bool,
-        framing: &str,
-        #[pyo3(from_py_with = truth::fold_hash)] fold_hash: bool,
-        #[pyo3(from_py_with = optional_int::max_packet_size)] max_packet_size: Option<i128>,
-        #[pyo3(from_py_with = optional_int::packet_fragment_size)] packet_fragment_size: Option<i128>,
+        yojimbo: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let id = bounded("id", id, u64::MIN, u64::MAX)?;
         if let Some(class) = messages.filter(|messages| messages.is_instance_of::<PyType>()) {
@@ -154,42 +146,21 @@ impl Protocol {
             return Err(PyValueError::new_err(sentence));
         }
         let configs = channels.iter().map(|channel| channel.get().config.clone()).collect();
-        let framing = match framing {
-            "native" => {
-                let block = classes.iter().find(|class| class.has_block());
-                if let Some(class) = block {
-                    let sentence = format!(
-                        "{} has a block, which only framing='yojimbo' carries: give that, or declare it without",
-                        class.name()
-                    );
-                    return Err(PyTypeError::new_err(sentence));
-                }
-                if fold_hash || max_packet_size.is_some() || packet_fragment_size.is_some() {
-                    return Err(PyValueError::new_err(
-                        "fold_hash, max_packet_size and packet_fragment_size are for framing='yojimbo': give that, or leave \
-                         them out",
-                    ));
-                }
-                Framing::Native
+        let mut blocks = (0..=u16::MAX).zip(&classes).filter(|(_, class)| class.has_block());
+        let (framing, fold_hash) = match (yojimbo, blocks.next()) {
+            (None, Some((_, class))) => {
+                let sentence = format!(
+                    "{} has a block, which only yojimbo carries: give yojimbo=tickwire.yojimbo.Profile(), or declare it \
+                     without",
+                    class.name()
+                );
+                return Err(PyTypeError::new_err(sentence));
             }
-            "yojimbo" => {
-                let standard = YojimboConfig::default();
-                let size =
-                    |name, given: Option<i128>, usual| given.map_or(Ok(usual), |size| count(name, size));
-                let blocks = (0..=u16::MAX).zip(&classes).filter(|(_, class)| class.has_block());
-                Framing::Yojimbo(YojimboConfig {
-                    max_packet_bytes: size("max_packet_size", max_packet_size, standard.max_packet_bytes)?,
-                    packet_fragment_bytes: size(
-                        "packet_fragment_size",
-                        packet_fragment_size,
-                        standard.packet_fragment_bytes,
-                    )?,
-                    block_types: blocks.map(|(number, _)| number).collect(),
-                })
-            }
-            other => {
-                let sentence = format!("framing must be 'native' or 'yojimbo', not '{other}'");
-                return Err(PyValueError::new_err(sentence));
+            (None, None) => (Framing::Native, false),
+            (Some(profile), first) => {
+                let numbers = first.into_iter().chain(blocks).map(|(number, _)| number).collect();
+                let (config, fold_hash) = yojimbo::read(profile, numbers)?;
+                (Framing::Yojimbo(config), fold_hash)
             }
         };
         let types: Vec<_> = classes.iter().map(Class::message_type).collect();

@@ -174,7 +174,7 @@ def test_who_leaves_while_its_messages_are_read_loses_none() -> None:
                 leaver.close()
                 wait_until(lambda: not server.clients)
 
-    protocol = tw.Protocol(1, [Slow], framing="yojimbo", channels=[tw.reliable_ordered()])
+    protocol = tw.Protocol(1, [Slow], yojimbo=tw.yojimbo.Profile(), channels=[tw.reliable_ordered()])
     heard = Heard()
     with tw.Server("127.0.0.1:0", protocol, driver="thread") as server:
         leaver = dial(server, protocol, 7)

@@ -319,11 +319,12 @@ class Level:
 
 
 def test_it_shows_the_packets_of_yojimbos_framing_too(tmp_path: Path) -> None:
+    few = tw.yojimbo.ChannelSettings(max_messages_per_packet=4, max_block_size=500)
     spoken = tw.Protocol(
         id=7,
         messages=[Everything, Level, Odd],
-        channels=[tw.reliable_ordered(), tw.unreliable(max_messages_per_packet=4, max_block_size=500)],
-        framing="yojimbo",
+        channels=[tw.reliable_ordered(), tw.unreliable()],
+        yojimbo=tw.yojimbo.Profile(channels=[tw.yojimbo.ChannelSettings(), few]),
     )
     network = tw.testing.SimulatedNetwork(seed=9, conditions=Conditions(latency=0.02, loss=0.05))
     with tw.capture.Capture(tmp_path / "a.pcapng") as capture:

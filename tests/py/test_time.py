@@ -55,7 +55,7 @@ def test_protocols_say_what_their_time_is() -> None:
         ({"inputs": Move}, "tick_rate must be given with inputs"),
         ({"tick_rate": 0}, "tick_rate must be 1 to 1000, not 0"),
         ({"tick_rate": 60, "inputs": 3}, "inputs: 3 is not a class"),
-        ({"tick_rate": 60, "framing": "yojimbo"}, "yojimbo"),
+        ({"tick_rate": 60, "yojimbo": tw.yojimbo.Profile()}, "yojimbo has no"),
     ],
 )
 def test_wrong_settings_name_themselves(settings: dict[str, Any], sentence: str) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import pytest
 import tickwire as tw
+from tickwire.yojimbo import ChannelSettings, Profile
 from tickwire.testing import connected_pair, run
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors/yojimbo.json").read_text("utf-8"))
@@ -72,12 +73,16 @@ class OwnBlob(tw.messages.BlockMessage):
         self.seq = stream.serialize_uint16(self.seq)
 
 
+NO_BLOCKS = Profile(channels=[ChannelSettings(disable_blocks=True)])
+SMALL_BLOCKS = (ChannelSettings(), ChannelSettings(max_block_size=4096))
+
+
 def make_protocol(**changes: Any) -> tw.Protocol:
     settings: dict[str, Any] = {
         "id": 0x11223344556677,
         "messages": [Numbers, Text, Blob, OwnBlob],
-        "channels": [tw.reliable_ordered(), tw.unreliable(max_block_size=4096)],
-        "framing": "yojimbo",
+        "channels": [tw.reliable_ordered(), tw.unreliable()],
+        "yojimbo": Profile() if "channels" in changes else Profile(channels=SMALL_BLOCKS),
     }
     return tw.Protocol(**{**settings, **changes})
 
@@ -279,18 +284,19 @@ def test_each_mismatch_has_its_reason() -> None:
     named = {reason.READ_PACKET_FAILED, reason.FAILED_TO_SERIALIZE, reason.DESYNC}
     assert ended_by(one, three, lambda n: Text(n, "some text")) in named
     # Blocks where there are none.
-    no_blocks = make_protocol(messages=[Blob], channels=[tw.reliable_ordered(disable_blocks=True)])
+    no_blocks = make_protocol(messages=[Blob], channels=[tw.reliable_ordered()], yojimbo=NO_BLOCKS)
     blocks = make_protocol(messages=[Blob], channels=[tw.reliable_ordered()])
     assert ended_by(blocks, no_blocks, lambda n: Blob(n, block=b"x" * 2000)) is reason.READ_PACKET_FAILED
     # Smaller fragments: those in the middle are too short, or the last one comes out as another.
-    small = make_protocol(messages=[Blob], channels=[tw.reliable_ordered(block_fragment_size=1000)])
+    smaller = Profile(channels=[ChannelSettings(block_fragment_size=1000)])
+    small = make_protocol(messages=[Blob], channels=[tw.reliable_ordered()], yojimbo=smaller)
     assert ended_by(small, blocks, lambda n: Blob(n, block=b"x" * 2500)) in named
 
 
 def test_with_the_hash_folded_in_sides_that_differ_do_not_connect() -> None:
-    ours = make_protocol(fold_hash=True)
-    same = make_protocol(fold_hash=True)
-    theirs = make_protocol(fold_hash=True, channels=[tw.reliable_ordered(), tw.unreliable()])
+    ours = make_protocol(yojimbo=Profile(fold_hash=True, channels=SMALL_BLOCKS))
+    same = make_protocol(yojimbo=Profile(fold_hash=True, channels=SMALL_BLOCKS))
+    theirs = make_protocol(yojimbo=Profile(fold_hash=True))
     assert ours.id == same.id != theirs.id
     assert ours.id ^ ours.hash == 0x11223344556677
     assert make_protocol().id == 0x11223344556677
@@ -356,28 +362,25 @@ def test_a_server_that_does_not_read_loses_nobody() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    for framing in ("native", "other"):
-        with pytest.raises((TypeError, ValueError)) as error:
-            make_protocol(framing=framing)
-        sentence = {
-            "native": "Blob has a block, which only framing='yojimbo' carries: give that, "
-            "or declare it without",
-            "other": "framing must be 'native' or 'yojimbo', not 'other'",
-        }
-        assert str(error.value) == sentence[framing]
-    kinds = "channel 1 is latest; framing='yojimbo' has only reliable_ordered and unreliable"
+    with pytest.raises(TypeError, match=r"Blob has a block, which only yojimbo carries: give yojimbo=tickwire"):
+        make_protocol(yojimbo=None)
+    with pytest.raises(TypeError, match="yojimbo must be a Profile or None, not str"):
+        make_protocol(yojimbo="yes")
+    with pytest.raises(TypeError, match="channels must be a list of ChannelSettings, not Channel"):
+        make_protocol(yojimbo=Profile(channels=[tw.unreliable()]))  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="max_packet_size must be an int, not str"):
+        make_protocol(yojimbo=Profile(max_packet_size="1"))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="yojimbo has settings for 2 channels, and the protocol has 1"):
+        make_protocol(channels=[tw.reliable_ordered()], yojimbo=Profile(channels=SMALL_BLOCKS))
+    kinds = "channel 1 is latest; yojimbo has only reliable_ordered and unreliable"
     with pytest.raises(ValueError, match=kinds):
         make_protocol(channels=[tw.reliable_ordered(), tw.latest()])
     with pytest.raises(ValueError, match="channel 0 is chunks"):
         make_protocol(channels=[tw.chunks()])
-    with pytest.raises(ValueError, match="channel 0 has max_messages_per_packet.*framing='yojimbo'"):
-        make_protocol(framing="native", messages=[Text], channels=[tw.unreliable(max_messages_per_packet=4)])
-    with pytest.raises(ValueError, match="fold_hash, max_packet_size.*framing='yojimbo'"):
-        make_protocol(framing="native", messages=[Text], channels=None, fold_hash=True)
     with pytest.raises(ValueError, match="block_fragment_size must be 1 to 8128, not 8129"):
-        make_protocol(channels=[tw.reliable_ordered(block_fragment_size=8129)])
+        make_protocol(yojimbo=Profile(channels=[ChannelSettings(block_fragment_size=8129)]))
     with pytest.raises(ValueError, match="packet_fragment_size must be 128 to 1186, not 1187"):
-        make_protocol(packet_fragment_size=1187)
+        make_protocol(yojimbo=Profile(packet_fragment_size=1187))
     with pytest.raises(TypeError, match=r"Twice\.block is what block=True adds"):
 
         @tw.message(block=True)
@@ -399,7 +402,7 @@ def test_mistakes_are_named() -> None:
         tw.Server("127.0.0.1:40001", make_protocol(), network=network, columns=[Blob])
     assert client.stats().channels[0].queued == 0
     assert server.clients
-    disabled = make_protocol(channels=[tw.reliable_ordered(disable_blocks=True)])
+    disabled = make_protocol(channels=[tw.reliable_ordered()], yojimbo=NO_BLOCKS)
     _, _, other = connected_pair(disabled)
     with pytest.raises(tw.errors.ChannelError, match="the channel takes no blocks"):
         other.send(Blob(1, block=b"x"))
@@ -509,12 +512,12 @@ def test_every_pattern_of_a_single_comes_through(bits: int) -> None:
 
 
 def test_channels_without_blocks_fit_small_packets() -> None:
-    channels = [tw.reliable_ordered(disable_blocks=True), tw.unreliable()]
-    protocol = make_protocol(messages=[Text], channels=channels, max_packet_size=300)
+    profile = Profile(max_packet_size=300, channels=NO_BLOCKS.channels)
+    protocol = make_protocol(messages=[Text], yojimbo=profile)
     network, server, client = connected_pair(protocol)
     for seq in range(20):
         client.send(Text(seq, "x" * 60, b"y" * 32), channel=seq % 2)
     at_server, _ = run(network, server, client, seconds=1)
     assert sorted(message.seq for _, message in at_server.messages) == list(range(20))
     with pytest.raises(ValueError, match="block_fragment_size must be 1 to 236, not 1024"):
-        make_protocol(max_packet_size=300)
+        make_protocol(yojimbo=Profile(max_packet_size=300))

@@ -16,7 +16,7 @@ use tickwire::time::{Duration, Instant, UnixSeconds};
 use tickwire::transport::chunks::{Assembly, BytesSource, ChunkEvent, MemorySink, Offer, Rejection};
 use tickwire::transport::{
     Body, ChannelConfig, ChannelKind, ConnectionConfig, Framing, MessageType, Protocol, SendOptions,
-    YojimboChannel, YojimboConfig,
+    YojimboConfig,
 };
 use tickwire::wire::{Kind, Schema};
 
@@ -89,10 +89,8 @@ fn yojimbo() -> Arc<Protocol> {
         MessageType { name: "Number".into(), body: Body::Declared(schema) },
         MessageType { name: "Own".into(), body: Body::Opaque { max_bytes: 64 } },
     ];
-    let channel =
-        ChannelConfig { yojimbo: Some(YojimboChannel::default()), ..ChannelConfig::reliable_ordered() };
     let framing = Framing::Yojimbo(YojimboConfig::default());
-    Arc::new(Protocol::with_framing(types, vec![channel], framing).unwrap())
+    Arc::new(Protocol::with_framing(types, vec![ChannelConfig::reliable_ordered()], framing).unwrap())
 }
 
 fn unix(now: Instant) -> UnixSeconds {

@@ -29,10 +29,14 @@ fn protocol_of(max_packet_bytes: usize) -> Arc<Protocol> {
         declared("Blob", vec![bits]),
     ];
     let block_fragment_bytes = (max_packet_bytes - 64).min(1024);
-    let yojimbo = Some(YojimboChannel { block_fragment_bytes, ..Default::default() });
-    let channel = |channel| ChannelConfig { yojimbo, ..channel };
-    let channels = vec![channel(ChannelConfig::reliable_ordered()), channel(ChannelConfig::unreliable())];
-    let config = YojimboConfig { max_packet_bytes, block_types: vec![BLOB], ..Default::default() };
+    let settings = YojimboChannel { block_fragment_bytes, ..Default::default() };
+    let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()];
+    let config = YojimboConfig {
+        max_packet_bytes,
+        block_types: vec![BLOB],
+        channels: vec![settings, settings],
+        ..Default::default()
+    };
     Arc::new(Protocol::with_framing(types, channels, Framing::Yojimbo(config)).unwrap())
 }
 

@@ -35,9 +35,9 @@ fn declared(name: &str) -> MessageType {
 }
 
 fn protocol_of(settings: YojimboChannel, types: Vec<MessageType>) -> Arc<Protocol> {
-    let channel = |channel| ChannelConfig { yojimbo: Some(settings), ..channel };
-    let channels = vec![channel(ChannelConfig::reliable_ordered()), channel(ChannelConfig::unreliable())];
-    let config = YojimboConfig { block_types: vec![BLOB], ..Default::default() };
+    let channels = vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()];
+    let config =
+        YojimboConfig { block_types: vec![BLOB], channels: vec![settings, settings], ..Default::default() };
     Arc::new(Protocol::with_framing(types, channels, Framing::Yojimbo(config)).unwrap())
 }
 
@@ -427,20 +427,19 @@ fn a_callers_mistake_is_told_at_the_call() {
 
 #[test]
 fn settings_are_checked_and_other_channels_refused_by_name() {
-    let with = |channel: ChannelConfig| {
-        let framing = Framing::Yojimbo(YojimboConfig::default());
+    let with = |channel: ChannelConfig, channels: Vec<YojimboChannel>| {
+        let framing = Framing::Yojimbo(YojimboConfig { channels, ..Default::default() });
         Protocol::with_framing(vec![declared("Number")], vec![channel], framing).map(|_| ()).unwrap_err()
     };
-    let sequenced = with(ChannelConfig::new(ChannelKind::Sequenced { receive_queue: 4 }));
+    let sequenced = with(ChannelConfig::new(ChannelKind::Sequenced { receive_queue: 4 }), vec![]);
     assert_eq!(sequenced, FramingError::Kind { channel: 0, kind: "sequenced" });
-    assert!(sequenced.to_string().starts_with("channel 0 is sequenced; framing='yojimbo' has only"));
+    assert!(sequenced.to_string().starts_with("channel 0 is sequenced; yojimbo has only"));
     let setting = |settings, sentence: &str| {
-        let channel = ChannelConfig { yojimbo: Some(settings), ..ChannelConfig::reliable_ordered() };
-        assert_eq!(with(channel.clone()).to_string(), sentence);
-        let native = Protocol::with_framing(vec![declared("N")], vec![channel], Framing::Native);
-        assert_eq!(native.map(|_| ()), Err(FramingError::YojimboChannel { channel: 0 }));
+        assert_eq!(with(ChannelConfig::reliable_ordered(), vec![settings]).to_string(), sentence);
     };
     let settings = YojimboChannel::default();
+    let two = with(ChannelConfig::reliable_ordered(), vec![settings; 2]);
+    assert_eq!(two.to_string(), "yojimbo has settings for 2 channels, and the protocol has 1");
     setting(
         YojimboChannel { max_messages_per_packet: 0, ..settings },
         "max_messages_per_packet must be 1 to 16384, not 0",
@@ -455,8 +454,8 @@ fn settings_are_checked_and_other_channels_refused_by_name() {
 #[test]
 fn the_hash_tells_apart_what_must_agree() {
     let hash = |settings, config| {
-        let channel = ChannelConfig { yojimbo: Some(settings), ..ChannelConfig::unreliable() };
-        Protocol::with_framing(vec![declared("Number")], vec![channel], Framing::Yojimbo(config))
+        let framing = Framing::Yojimbo(YojimboConfig { channels: vec![settings], ..config });
+        Protocol::with_framing(vec![declared("Number")], vec![ChannelConfig::unreliable()], framing)
             .unwrap()
             .hash()
     };

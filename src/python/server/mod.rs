@@ -132,8 +132,7 @@ fn extract_stalled_timeout(seconds: f64) -> PyResult<Duration> {
 ///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
 ///         path of a new one. If writing fails, it is logged and the game goes on.
 ///     mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
-///         For paths that silently lose larger ones. Each side sets its own. With ``framing="yojimbo"`` the
-///         protocol's ``packet_fragment_size`` bounds them instead.
+///         For paths that silently lose larger ones. Each side sets its own.
 ///     packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
 ///         or lost; otherwise no such records are kept.
 ///

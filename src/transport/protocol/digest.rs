@@ -126,7 +126,10 @@ impl Protocol {
 
     /// The lines of the canonical text that channels have.
     fn channel_lines(&self) -> impl Iterator<Item = String> {
-        self.channels.iter().map(|channel| describe_channel(channel, &self.framing))
+        self.channels
+            .iter()
+            .enumerate()
+            .map(|(number, channel)| describe_channel(number, channel, &self.framing))
     }
 }
 

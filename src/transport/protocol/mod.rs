@@ -240,8 +240,6 @@ pub struct ChannelConfig {
     pub max_message_bytes: usize,
     /// Its part of what may be sent. A local choice.
     pub share: Share,
-    /// Settings for yojimbo's framing; None for its defaults. Part of the protocol hash.
-    pub yojimbo: Option<YojimboChannel>,
 }
 
 impl ChannelConfig {
@@ -253,7 +251,6 @@ impl ChannelConfig {
             send_queue: 1024,
             max_message_bytes: 65_536,
             share: Share::default(),
-            yojimbo: None,
         }
     }
 
@@ -431,14 +428,8 @@ impl Protocol {
         framing: Framing,
     ) -> Result<Self, FramingError> {
         let mut protocol = Self::new(messages, channels)?;
-        match &framing {
-            Framing::Native => {
-                if let Some(channel) = protocol.channels.iter().position(|channel| channel.yojimbo.is_some())
-                {
-                    return Err(FramingError::YojimboChannel { channel });
-                }
-            }
-            Framing::Yojimbo(config) => config.settle(&mut protocol.channels)?,
+        if let Framing::Yojimbo(config) = &framing {
+            config.settle(&mut protocol.channels)?;
         }
         let yojimbo = matches!(framing, Framing::Yojimbo(_));
         let opaque = |message: &MessageType| matches!(message.body, Body::Opaque { .. });
@@ -581,7 +572,7 @@ impl Protocol {
 
     /// A channel's settings for yojimbo's framing.
     pub(crate) fn yojimbo_channel(&self, channel: usize) -> YojimboChannel {
-        self.channels.get(channel).and_then(|channel| channel.yojimbo).unwrap_or_default()
+        self.yojimbo().map(|config| config.channel(channel)).unwrap_or_default()
     }
 
     /// Checks that a channel allows a message of this many bytes.
@@ -761,16 +752,19 @@ fn describe(
         };
     }
     text += layers;
-    channels.iter().for_each(|channel| text += &describe_channel(channel, framing));
+    channels
+        .iter()
+        .enumerate()
+        .for_each(|(number, channel)| text += &describe_channel(number, channel, framing));
     text
 }
 
 /// Its line of the text.
-fn describe_channel(channel: &ChannelConfig, framing: &Framing) -> String {
+fn describe_channel(number: usize, channel: &ChannelConfig, framing: &Framing) -> String {
     let mut text = format!("channel {}", channel.kind.name());
-    if let Framing::Yojimbo(_) = framing {
+    if let Framing::Yojimbo(config) = framing {
         let YojimboChannel { max_messages_per_packet, max_block_bytes, block_fragment_bytes, blocks } =
-            channel.yojimbo.unwrap_or_default();
+            config.channel(number);
         let blocks = u8::from(blocks);
         text += &format!(" {max_messages_per_packet} {max_block_bytes} {block_fragment_bytes} {blocks}\n");
         return text;

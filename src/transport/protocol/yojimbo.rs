@@ -31,7 +31,7 @@ pub enum Framing {
     Yojimbo(YojimboConfig),
 }
 
-/// The settings of yojimbo's framing that concern all channels. All must be the same on both sides.
+/// The settings of yojimbo's framing. All must be the same on both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct YojimboConfig {
     /// Largest connection packet (yojimbo's `maxPacketSize`).
@@ -40,11 +40,18 @@ pub struct YojimboConfig {
     pub packet_fragment_bytes: usize,
     /// The message types that carry a block.
     pub block_types: Vec<u16>,
+    /// Settings of the first channels; the others have the defaults.
+    pub channels: Vec<YojimboChannel>,
 }
 
 impl Default for YojimboConfig {
     fn default() -> Self {
-        YojimboConfig { max_packet_bytes: 8192, packet_fragment_bytes: 1024, block_types: Vec::new() }
+        YojimboConfig {
+            max_packet_bytes: 8192,
+            packet_fragment_bytes: 1024,
+            block_types: Vec::new(),
+            channels: Vec::new(),
+        }
     }
 }
 
@@ -115,17 +122,26 @@ impl YojimboConfig {
         check("packet_fragment_size", self.packet_fragment_bytes, smallest, most_fragment)?;
         let most = self.packet_fragment_bytes * MAX_FRAGMENTS;
         check("max_packet_size", self.max_packet_bytes, smallest, most)?;
+        if self.channels.len() > channels.len() {
+            let (given, most) = (self.channels.len(), channels.len());
+            return Err(FramingError::YojimboChannels { given, most });
+        }
         for (number, channel) in channels.iter_mut().enumerate() {
             let kind = channel.kind;
             if !matches!(kind, ChannelKind::Reliable { ordered: true, .. } | ChannelKind::Unreliable { .. }) {
                 return Err(FramingError::Kind { channel: number, kind: kind.name() });
             }
-            let settings = channel.yojimbo.get_or_insert_default();
+            let settings = self.channel(number);
             let cuts = settings.blocks && matches!(kind, ChannelKind::Reliable { .. });
             settings.validate(self.max_packet_bytes, cuts)?;
             channel.max_message_bytes = channel.max_message_bytes.min(self.max_message_bytes());
         }
         Ok(())
+    }
+
+    /// The settings of a channel.
+    pub(crate) fn channel(&self, number: usize) -> YojimboChannel {
+        self.channels.get(number).copied().unwrap_or_default()
     }
 
     /// The room in a packet for a message, with its block or a fragment of it.
@@ -171,8 +187,8 @@ pub enum FramingError {
         /// The layer that they belong to.
         layer: &'static str,
     },
-    /// A channel has settings that only yojimbo's framing has.
-    YojimboChannel { channel: usize },
+    /// There are settings for more channels than the protocol has.
+    YojimboChannels { given: usize, most: usize },
 }
 
 impl From<ProtocolError> for FramingError {
@@ -185,18 +201,15 @@ impl fmt::Display for FramingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FramingError::Setting(error) => error.fmt(f),
-            FramingError::Kind { channel, kind } => write!(
-                f,
-                "channel {channel} is {kind}; framing='yojimbo' has only reliable_ordered and unreliable"
-            ),
-            FramingError::System { layer } => {
-                write!(f, "framing='yojimbo' has no {layer}: its other side would not know their messages")
+            FramingError::Kind { channel, kind } => {
+                write!(f, "channel {channel} is {kind}; yojimbo has only reliable_ordered and unreliable")
             }
-            FramingError::YojimboChannel { channel } => write!(
-                f,
-                "channel {channel} has max_messages_per_packet, max_block_size, block_fragment_size or \
-                 disable_blocks, which are for framing='yojimbo'"
-            ),
+            FramingError::System { layer } => {
+                write!(f, "yojimbo has no {layer}: its other side would not know their messages")
+            }
+            FramingError::YojimboChannels { given, most } => {
+                write!(f, "yojimbo has settings for {given} channels, and the protocol has {most}")
+            }
         }
     }
 }

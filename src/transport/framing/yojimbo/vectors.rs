@@ -34,29 +34,29 @@ fn protocol(config: &str) -> Arc<Protocol> {
         declared("Blob", &[sequence]),
     ];
     let settings = YojimboChannel::default();
-    let reliable = |settings| ChannelConfig { yojimbo: Some(settings), ..ChannelConfig::reliable_ordered() };
-    let channels = match config {
-        "two" => {
-            let unreliable = YojimboChannel { max_block_bytes: 4096, ..settings };
+    let reliable = ChannelConfig::reliable_ordered;
+    let (kinds, channels) = match config {
+        "two" => (
+            vec![reliable(), ChannelConfig::unreliable()],
+            vec![settings, YojimboChannel { max_block_bytes: 4096, ..settings }],
+        ),
+        "one" => (vec![reliable()], vec![YojimboChannel { max_block_bytes: 1024, ..settings }]),
+        _ => (
+            vec![reliable(), reliable(), reliable()],
             vec![
-                reliable(settings),
-                ChannelConfig { yojimbo: Some(unreliable), ..ChannelConfig::unreliable() },
-            ]
-        }
-        "one" => vec![reliable(YojimboChannel { max_block_bytes: 1024, ..settings })],
-        _ => vec![
-            reliable(YojimboChannel {
-                max_messages_per_packet: 4,
-                max_block_bytes: 2500,
-                block_fragment_bytes: 1000,
-                blocks: true,
-            }),
-            reliable(settings),
-            reliable(YojimboChannel { blocks: false, ..settings }),
-        ],
+                YojimboChannel {
+                    max_messages_per_packet: 4,
+                    max_block_bytes: 2500,
+                    block_fragment_bytes: 1000,
+                    blocks: true,
+                },
+                settings,
+                YojimboChannel { blocks: false, ..settings },
+            ],
+        ),
     };
-    let framing = Framing::Yojimbo(YojimboConfig { block_types: vec![2], ..Default::default() });
-    Arc::new(Protocol::with_framing(types, channels, framing).unwrap())
+    let framing = Framing::Yojimbo(YojimboConfig { block_types: vec![2], channels, ..Default::default() });
+    Arc::new(Protocol::with_framing(types, kinds, framing).unwrap())
 }
 
 fn number(json: &Json) -> u64 {
@@ -304,8 +304,8 @@ fn refuses_what_yojimbo_calls_failed_to_serialize() {
     let many = YojimboChannel { max_messages_per_packet: 5, ..Default::default() };
     let schema = Schema::new([("number", Kind::Bits { bits: 1 })]).unwrap();
     let types = vec![MessageType { name: "N".into(), body: Body::Declared(schema) }];
-    let channels = vec![ChannelConfig { yojimbo: Some(many), ..ChannelConfig::reliable_ordered() }];
-    let framing = Framing::Yojimbo(YojimboConfig::default());
+    let channels = vec![ChannelConfig::reliable_ordered()];
+    let framing = Framing::Yojimbo(YojimboConfig { channels: vec![many], ..Default::default() });
     let protocol = Protocol::with_framing(types, channels, framing).unwrap();
     let bytes = packet(&[(1, 1), (0, 1), (1, 1), (5, 3), (0, 64), (0, 64)]);
     let mut found = Vec::new();

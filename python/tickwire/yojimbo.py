@@ -1,0 +1,41 @@
+"""The settings of a protocol that talks to the C++ library yojimbo.
+
+A protocol made with ``yojimbo=tickwire.yojimbo.Profile()`` speaks its packets: ``docs/yojimbo.md``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["ChannelSettings", "Profile"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChannelSettings:
+    """What both sides must set alike for a channel. :class:`Profile` checks it as part of a protocol."""
+
+    max_messages_per_packet: int = 256
+    """Most messages in a packet, 1 to 16,384."""
+    max_block_size: int = 262_144
+    """Bytes of the largest block, 1 to 67,108,864."""
+    block_fragment_size: int = 1024
+    """Bytes of a block in each packet."""
+    disable_blocks: bool = False
+    """Whether the channel takes no blocks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """What both sides must set alike, besides messages and channels. :class:`tickwire.Protocol` raises TypeError or
+    ValueError for a setting out of its bounds.
+    """
+
+    channels: Sequence[ChannelSettings] = ()
+    """Settings of the first channels; the others have the defaults."""
+    max_packet_size: int = 8192
+    """Bytes of the largest packet, 128 to 262,144."""
+    packet_fragment_size: int = 1024
+    """Bytes of each datagram of a larger packet, 128 to 1,186."""
+    fold_hash: bool = False
+    """Whether to mix :attr:`tickwire.Protocol.hash` into the protocol's id, so that sides with different protocols don't
+    connect. Both sides must be Tickwire's.
+    """
