@@ -54,6 +54,7 @@ ENDS = [
     ("arrival", "arrival"),
 ]
 """How the sender wakes, and the receiver."""
+ENDS_OF_NOTES = [("ticks", "ticks"), ("thread", "ticks"), ("thread", "thread"), ("arrival", "arrival")]
 
 
 # --- the line --------------------------------------------------------------------------------------------
@@ -324,7 +325,7 @@ def transfer(
 
 def delivery(words: list[str]) -> list[dict[str, Any]]:
     rows = []
-    for sender, receiver in [("ticks", "ticks"), ("thread", "ticks"), ("thread", "thread"), ("arrival", "arrival")]:
+    for sender, receiver in ENDS_OF_NOTES:
         case = f"100 ms, 5 % loss, {sender} to {receiver}"
         if not wanted(case, words):
             continue

@@ -25,8 +25,9 @@ class ChannelSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """What both sides must set alike, besides messages and channels. :class:`tickwire.Protocol` raises TypeError or
-    ValueError for a setting out of its bounds.
+    """What both sides must set alike, besides messages and channels.
+
+    :class:`tickwire.Protocol` raises TypeError or ValueError for a setting out of its bounds.
     """
 
     channels: Sequence[ChannelSettings] = ()
@@ -36,6 +37,7 @@ class Profile:
     packet_fragment_size: int = 1024
     """Bytes of each datagram of a larger packet, 128 to 1,186."""
     fold_hash: bool = False
-    """Whether to mix :attr:`tickwire.Protocol.hash` into the protocol's id, so that sides with different protocols don't
-    connect. Both sides must be Tickwire's.
+    """Whether to mix :attr:`tickwire.Protocol.hash` into the protocol's id.
+
+    Sides with different protocols don't connect then. Both must be Tickwire's.
     """

@@ -119,7 +119,9 @@ class Own(tw.messages.Message):
 
 def test_messages_that_only_python_reads_wake_as_well(run: Any) -> None:
     async def main() -> list[Any]:
-        protocol = tw.Protocol(1, [Own], [tw.reliable_ordered(), tw.unreliable()], yojimbo=tw.yojimbo.Profile())
+        protocol = tw.Protocol(
+            1, [Own], [tw.reliable_ordered(), tw.unreliable()], yojimbo=tw.yojimbo.Profile()
+        )
         async with pair(protocol) as (server, client):
             answers: list[Any] = []
             echoing = asyncio.create_task(echo(server))

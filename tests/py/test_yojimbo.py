@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 import pytest
 import tickwire as tw
-from tickwire.yojimbo import ChannelSettings, Profile
 from tickwire.testing import connected_pair, run
+from tickwire.yojimbo import ChannelSettings, Profile
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors/yojimbo.json").read_text("utf-8"))
 
@@ -362,7 +362,9 @@ def test_a_server_that_does_not_read_loses_nobody() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(TypeError, match=r"Blob has a block, which only yojimbo carries: give yojimbo=tickwire"):
+    with pytest.raises(
+        TypeError, match=r"Blob has a block, which only yojimbo carries: give yojimbo=tickwire"
+    ):
         make_protocol(yojimbo=None)
     with pytest.raises(TypeError, match="yojimbo must be a Profile or None, not str"):
         make_protocol(yojimbo="yes")
