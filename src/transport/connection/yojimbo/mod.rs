@@ -12,7 +12,7 @@
 mod send;
 
 use super::conversation::Conversation;
-use super::framing::Framing;
+use super::framing::{Framing, GRAIN};
 use super::scratch::FragmentCounts;
 use super::{Connection, End};
 use crate::store::Packets;
@@ -147,7 +147,7 @@ impl Framing for Yojimbo {
 
     fn next_between(&self, parts: &mut Conversation, now: Instant) -> Instant {
         let keep_alive = parts.outbound.keep_alive_at(Duration::ZERO).unwrap_or(now);
-        keep_alive.max(parts.ledger.next_number_at()).max(now + Duration::from_millis(1))
+        keep_alive.max(parts.ledger.next_number_at()).max(now + GRAIN)
     }
 
     fn next_deadline(&self, parts: &Conversation) -> Instant {
