@@ -36,7 +36,7 @@ from tickwire._core import (
     tuple_of,
     union_of,
 )
-from tickwire.fields import BARE, BOUNDED, MUST_SAY, NATURAL, NUMBERS, REGISTERED, Bound, Condition, Converter
+from tickwire.fields import BARE, BOUNDED, MUST_SAY, NATURAL, NUMBERS, Bound, Condition, Converter, converter
 
 __all__ = ["BlockMessage", "Message", "MessageFactory", "message"]
 
@@ -289,7 +289,7 @@ def _bounded_type(
     said = found[0] if found else None
     if isinstance(said, Converter):
         return _converted_type(cls, where, plain, said, said.wire)
-    registered = REGISTERED.get(plain) if isinstance(plain, type) else None
+    registered = converter(plain) if isinstance(plain, type) else None
     if registered:
         extras = (*found, *bounds.values())
         bounds.clear()

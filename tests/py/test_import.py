@@ -7,7 +7,7 @@ import sys
 
 import tickwire as tw
 
-OTHERS = "asyncio concurrent.futures hashlib http numpy selectors socket ssl subprocess"
+OTHERS = "asyncio concurrent.futures datetime hashlib http numpy selectors socket ssl subprocess uuid"
 OWN = "accounts aio health lan lockstep migration past port_mapping prediction pulls"
 NOT_FOR_A_CLIENT = [*OTHERS.split(), *(f"tickwire.{name}" for name in OWN.split())]
 
