@@ -55,7 +55,7 @@ pictures: $(VENV)/.wheel $(VENV)/.dev
 	$(BIN)/python docs/pictures.py
 
 bench: $(VENV)/.wheel $(VENV)/.dev
-	cargo bench --bench endpoint --bench gaps --bench netcode --bench transport --bench wire
+	cargo bench --features criterion --bench endpoint --bench gaps --bench netcode --bench transport --bench wire
 	cargo bench --manifest-path benches/compare/Cargo.toml --target-dir target --bench renet
 	$(BIN)/python benches/py/run.py
 

@@ -2528,7 +2528,7 @@ class Server(Generic[_P]):
         chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger chunks
             are refused.
         chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-            as far as they arrived; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+            by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
         congestion (Congestion | None, default None): how fast chunks may be sent; None:
             :meth:`Congestion.adaptive`.
         driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
@@ -3161,7 +3161,7 @@ class Client(Generic[_P]):
         chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger chunks
             are refused.
         chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-            as far as they arrived; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+            by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
         resume (Client | None, default None): a client whose connection is over. When the server sends the same
             contents again, the parts that client received of unfinished chunks are not resent. Not needed with a
             ``chunk_directory``.
@@ -3279,7 +3279,7 @@ class Client(Generic[_P]):
             chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
                 chunks are refused.
             chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-                as far as they arrived; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+                by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
             resume (Client | None, default None): a client whose connection is over. When the server sends the
                 same contents again, the parts that client received of unfinished chunks are not resent. Not
                 needed with a ``chunk_directory``.
@@ -3741,7 +3741,7 @@ class Peer(Generic[_P]):
             chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
                 chunks are refused.
             chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-                as far as they arrived; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+                by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
             congestion (Congestion | None, default None): how fast chunks may be sent; None:
                 :meth:`Congestion.adaptive`.
             driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
@@ -3827,7 +3827,7 @@ class Peer(Generic[_P]):
             chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
                 chunks are refused.
             chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-                as far as they arrived; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+                by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
             congestion (Congestion | None, default None): how fast chunks may be sent; None:
                 :meth:`Congestion.adaptive`.
             driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written

@@ -23,9 +23,8 @@ from __future__ import annotations
 
 import dis
 import sys
-import uuid
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from importlib import import_module
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from tickwire._core import (
@@ -394,6 +393,14 @@ def register(
     REGISTERED[class_] = Converter(wire, to_wire, from_wire)
 
 
+def converter(class_: type) -> Converter | None:
+    """The converter of a class that was registered, or of one of Python's own."""
+    if (registered := REGISTERED.get(class_)) is None and class_.__module__ in ("datetime", "uuid"):
+        own: dict[type, Converter] = import_module("tickwire._converters").CONVERTERS
+        return own.get(class_)
+    return registered
+
+
 def place_of_declaration() -> str:
     """Which class and field the caller is declaring, as ``Chat.text: ``; else nothing. For errors."""
     frame = sys._getframe(1)
@@ -444,34 +451,3 @@ MUST_SAY: dict[type, str] = {
     dict: "how many entries it has at most, as Annotated[dict[...], tw.up_to(16)], or how many slots, as "
     "Annotated[dict[int, ...], tw.fields.sparse(64)]",
 }
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-
-
-def _microseconds(at: datetime) -> int:
-    if at.utcoffset() is None:
-        raise ValueError("a datetime must be aware, as datetime.now(timezone.utc) is")
-    return (at - _EPOCH) // _MICROSECOND
-
-
-def _ordinal(day: date) -> int:
-    if isinstance(day, datetime):
-        raise TypeError("a datetime is not a date: take its date()")
-    return day.toordinal()
-
-
-def _range_of_datetimes() -> FieldType:
-    bounds = (edge.replace(tzinfo=UTC) for edge in (datetime.min, datetime.max))
-    return ranged(*map(_microseconds, bounds))
-
-
-register(uuid.UUID, u128, lambda value: value.int, lambda number: uuid.UUID(int=number))
-register(
-    datetime,
-    Annotated[int, _range_of_datetimes()],
-    _microseconds,
-    lambda number: _EPOCH + timedelta(microseconds=number),
-)
-register(timedelta, i64, lambda value: value // _MICROSECOND, lambda number: timedelta(microseconds=number))
-register(date, Annotated[int, ranged(date.min.toordinal(), date.max.toordinal())], _ordinal, date.fromordinal)

@@ -42,10 +42,10 @@ from tickwire._fields import (
     MUST_SAY,
     NATURAL,
     NUMBERS,
-    REGISTERED,
     Bound,
     Condition,
     Converter,
+    converter,
 )
 
 __all__ = ["BlockMessage", "Message", "MessageFactory", "message"]
@@ -299,7 +299,7 @@ def _bounded_type(
     said = found[0] if found else None
     if isinstance(said, Converter):
         return _converted_type(cls, where, plain, said, said.wire)
-    registered = REGISTERED.get(plain) if isinstance(plain, type) else None
+    registered = converter(plain) if isinstance(plain, type) else None
     if registered:
         extras = (*found, *bounds.values())
         bounds.clear()

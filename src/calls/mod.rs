@@ -4,8 +4,8 @@
 //! Promises: bounded memory per peer, whatever it sends, and only the caller's clock. Refuses to know which function
 //! is called or what it returns: both are numbers here.
 
-mod bucket;
+mod rate;
 mod requests;
 
-pub use bucket::{Bucket, Rate, RateError};
+pub use rate::{Rate, RateError};
 pub use requests::{MAX_REQUESTS, Requests};

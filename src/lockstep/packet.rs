@@ -18,6 +18,7 @@ use super::config::TurnNumber;
 use super::entry::TurnEntry;
 use super::fault::Fault;
 use super::joining::JoinWord;
+use crate::store::sequence::nearest_of;
 use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 
 /// The maximum of entries in a payload, and in a run of copies.
@@ -267,5 +268,5 @@ impl Payload {
 
 /// The turn with these low bits that is nearest to `turn`.
 pub(super) fn near(low: u8, turn: TurnNumber) -> TurnNumber {
-    turn.wrapping_add(TurnNumber::from(low.wrapping_sub(turn as u8) as i8))
+    nearest_of(low.into(), 8, turn.into()) as TurnNumber
 }

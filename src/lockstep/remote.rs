@@ -3,7 +3,8 @@
 use super::config::{MAX_PLAYERS, TurnNumber, WINDOW};
 use super::entry::TurnEntry;
 use super::packet::{DepartureWord, LogQuery, LogReply, MARGIN_MS, UNKNOWN};
-use crate::time::Instant;
+use crate::store::Bucket;
+use crate::time::{Duration, Instant};
 
 /// The share of a new margin in the mean.
 const MARGIN_GAIN: f64 = 0.1;
@@ -43,14 +44,13 @@ pub struct RemotePlayer {
     pub question: Option<(u16, LogQuery)>,
     /// Its answer, until it is used.
     pub answer: Option<(u16, LogReply)>,
-    /// The payloads it may send now: a token bucket.
-    tokens: f64,
-    filled: Instant,
+    /// The payloads it may send now.
+    payloads: Bucket,
 }
 
-/// A player's payloads a second, and its burst.
-const PAYLOADS_A_SECOND: f64 = 250.0;
-const PAYLOADS_AT_ONCE: f64 = 250.0;
+/// A player may send 250 payloads a second, and as many at once.
+const PAYLOAD_COST: Duration = Duration::from_millis(4);
+const BURST: Duration = Duration::from_secs(1);
 
 impl RemotePlayer {
     pub(super) fn new() -> Self {
@@ -68,8 +68,7 @@ impl RemotePlayer {
             departures: [None; MAX_PLAYERS],
             question: None,
             answer: None,
-            tokens: PAYLOADS_AT_ONCE,
-            filled: Instant::ZERO,
+            payloads: Bucket::default(),
         }
     }
 
@@ -115,12 +114,7 @@ impl RemotePlayer {
 
     /// Takes a token for a payload; false if there is none.
     pub(super) fn take_token(&mut self, now: Instant) -> bool {
-        let more = (now - self.filled).as_secs_f64() * PAYLOADS_A_SECOND;
-        self.tokens = (self.tokens + more).min(PAYLOADS_AT_ONCE);
-        self.filled = self.filled.max(now);
-        let may = self.tokens >= 1.0;
-        self.tokens -= f64::from(u8::from(may));
-        may
+        self.payloads.take(now, PAYLOAD_COST, BURST)
     }
 }
 

@@ -20,15 +20,15 @@ use super::crypto::{Key, Tag};
 use super::drops::DropReason;
 use super::explanation::{Refusal, hash_in, nonce_of};
 use super::half_open::{HalfOpen, HalfOpenTable};
-use super::keyed_hash::KeyedHash;
 use super::packet::{self, Body, Header, Kind, Request};
 use super::private_token::{PrivateToken, token_tag};
 use super::slots::{ClientHandle, Slots};
-use super::source_limit::SourceLimit;
 use super::token_error::TokenError;
 use super::token_history::TokenHistory;
 use crate::rng::Entropy;
 use crate::store::Datagrams;
+use crate::store::keyed_hash::KeyedHash;
+use crate::store::source_limit::SourceLimit;
 use crate::time::{Duration, Instant, UnixSeconds};
 
 /// Challenge and denied packets have sequences from here on, so that they never meet a connection's, which start at 0
@@ -41,6 +41,17 @@ const GLOBAL_SEQUENCE_SPREAD: u64 = 1 << 62;
 
 /// A token that expired longer ago than these seconds didn't do so because two clocks differ.
 const PLAUSIBLE_CLOCK_DIFFERENCE: u64 = 5 * 60;
+
+/// The price of a request that this server decrypts: a source regains 32 a second, which are three clients with bad tokens,
+/// sending ten a second each.
+///
+/// A source that sends valid tokens is never slowed, because its charge is refunded, however many clients share its IP.
+/// A source can be forged: somebody who sends garbage in a client's name drains that client's bucket. Then only 32 requests
+/// a second of either get through, which delays the client and may keep it out. Connected clients are not affected.
+const REQUEST_COST: Duration = Duration::from_nanos(1_000_000_000 / 32);
+
+/// Requests of a source that may come at once.
+const REQUESTS_AT_ONCE: u32 = 64;
 
 /// Requests of one client closer than this are not refunded by the [`SourceLimit`]: honest clients leave 100 ms.
 const MIN_REQUEST_INTERVAL: Duration = Duration::from_millis(50);
@@ -87,7 +98,7 @@ impl Admission {
             global_sequence: GLOBAL_SEQUENCE_START + u64::from_le_bytes(spread) % GLOBAL_SEQUENCE_SPREAD,
             half_open: HalfOpenTable::new(config.half_open_capacity, hash.clone()),
             history: TokenHistory::new(config.token_history_capacity, hash.clone()),
-            source_limit: SourceLimit::new(hash),
+            source_limit: SourceLimit::new(hash, REQUEST_COST, REQUESTS_AT_ONCE),
             config,
         }
     }

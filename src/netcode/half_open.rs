@@ -14,7 +14,7 @@ use core::net::SocketAddr;
 
 use super::crypto::{Key, Tag};
 use super::drops::DropReason;
-use super::keyed_hash::{KeyedHash, KeyedMap};
+use crate::store::keyed_hash::{KeyedHash, KeyedMap};
 use crate::time::{Duration, Instant};
 
 /// The standard's timeout of a client that waits for an answer, which most tokens have.

@@ -12,12 +12,12 @@ use super::USER_DATA_BYTES;
 use super::admission::Admission;
 use super::config::{ConfigError, ServerConfig};
 use super::drops::{Counters, DropReason};
-use super::keyed_hash::KeyedHash;
 use super::leaving::{Farewell, Leaver, LeavingList};
 use super::packet::{self, Body, Header, Kind, REQUEST_PREFIX};
 use super::sealer::{SEND_INTERVAL, Sealer, SendError, check_payload};
 use super::slots::{ClientHandle, Connection, Slots};
 use crate::rng::Entropy;
+use crate::store::keyed_hash::KeyedHash;
 use crate::store::{Datagrams, Timers};
 use crate::time::{Duration, Instant, UnixSeconds};
 

@@ -8,9 +8,9 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeSet, BinaryHeap};
 
 use super::crypto::Key;
-use super::keyed_hash::{KeyedHash, KeyedMap};
 use super::replay::ReplayWindow;
 use super::sealer::Sealer;
+use crate::store::keyed_hash::{KeyedHash, KeyedMap};
 use crate::time::{Duration, Instant};
 
 /// Names one connection of a client, and never another in the same slot.

@@ -17,7 +17,7 @@ use core::net::{IpAddr, SocketAddr};
 use super::crypto::Tag;
 use super::drops::DropReason;
 use super::half_open::MAX_SILENCE;
-use super::keyed_hash::{KeyedHash, KeyedMap};
+use crate::store::keyed_hash::{KeyedHash, KeyedMap};
 use crate::time::UnixSeconds;
 
 struct Entry {

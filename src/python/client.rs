@@ -71,7 +71,7 @@ const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 ///     chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger chunks
 ///         are refused.
 ///     chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-///         as far as they arrived; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+///         by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
 ///     resume (Client | None, default None): a client whose connection is over. When the server sends the same
 ///         contents again, the parts that client received of unfinished chunks are not resent. Not needed with a
 ///         ``chunk_directory``.
@@ -162,7 +162,7 @@ impl Client {
     ///     chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
     ///         chunks are refused.
     ///     chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-    ///         as far as they arrived; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+    ///         by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
     ///     resume (Client | None, default None): a client whose connection is over. When the server sends the
     ///         same contents again, the parts that client received of unfinished chunks are not resent. Not
     ///         needed with a ``chunk_directory``.

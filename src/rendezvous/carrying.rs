@@ -111,7 +111,7 @@ pub fn member_of(address: SocketAddr) -> Option<(u8, u32)> {
 
 impl Default for MemberRelay {
     fn default() -> Self {
-        let bucket = ByteBucket::new(MAX_RATE, Instant::ZERO);
+        let bucket = ByteBucket::new(MAX_RATE);
         MemberRelay {
             me: None,
             neighbours: Vec::new(),
@@ -206,7 +206,7 @@ impl MemberRelay {
         let place = match self.buckets.iter().position(|(player, _)| *player == sender) {
             Some(place) => place,
             None => {
-                self.buckets.push((sender, ByteBucket::new(MAX_RATE_OF_ONE, now)));
+                self.buckets.push((sender, ByteBucket::new(MAX_RATE_OF_ONE)));
                 self.buckets.len() - 1
             }
         };

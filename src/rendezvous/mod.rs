@@ -42,7 +42,6 @@ mod probe;
 pub mod relay;
 mod secrets;
 pub mod server;
-mod source_limit;
 
 pub use bytes::MAGIC;
 pub use carrying::{CARRIED_HEAD, CarriedHere, MemberRelay, Neighbour, member_address, member_of};

@@ -4,7 +4,7 @@
 
 use core::net::SocketAddr;
 
-use sha2::{Digest, Sha256};
+use ring::hmac::{Context, HMAC_SHA256, Key};
 
 use super::bytes::write_address;
 use crate::rng::Entropy;
@@ -19,18 +19,13 @@ pub(super) type ShortTag = [u8; TAG_BYTES];
 /// How long a cookie is issued; it stays valid as long again.
 const COOKIE_EPOCH: Duration = Duration::from_secs(60);
 
-/// HMAC-SHA256 of the concatenated parts, under a key of at most 64 bytes.
+/// HMAC-SHA256 of the concatenated parts.
 pub(super) fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
-    let mut block = [0; 64];
-    block[..key.len()].copy_from_slice(key);
-    let pad = |byte: u8| block.map(|key| key ^ byte);
-    let mut inner = Sha256::new();
-    inner.update(pad(0x36));
-    parts.iter().for_each(|part| inner.update(part));
-    let mut outer = Sha256::new();
-    outer.update(pad(0x5C));
-    outer.update(inner.finalize());
-    outer.finalize().into()
+    let mut context = Context::with_key(&Key::new(HMAC_SHA256, key));
+    parts.iter().for_each(|part| context.update(part));
+    let mut tag = [0; 32];
+    tag.copy_from_slice(context.sign().as_ref());
+    tag
 }
 
 /// The first bytes of an HMAC.

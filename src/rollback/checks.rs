@@ -147,7 +147,7 @@ impl CheckHistory {
     /// The check's frame, from the low 8 bits of its number.
     pub(super) fn frame_of(&self, low: u64) -> Option<u32> {
         let around = self.newest.unwrap_or(0).checked_div(self.every)?;
-        u32::try_from(super::config::near(low, 8, around)).ok()?.checked_mul(self.every)
+        u32::try_from(crate::store::sequence::nearest_of(low, 8, around.into())).ok()?.checked_mul(self.every)
     }
 
     pub(super) fn low_of(&self, frame: u32) -> u64 {

@@ -113,27 +113,10 @@ pub(super) fn indices(mask: u16) -> impl Iterator<Item = usize> {
     (0..MAX_PLAYERS).filter(move |index| mask >> index & 1 == 1)
 }
 
-/// The number nearest to `around` with these low bits.
-pub(super) fn near(low: u64, bits: u32, around: u32) -> i64 {
-    let span = 1i64 << bits;
-    let difference = (low.cast_signed() - i64::from(around)).rem_euclid(span);
-    i64::from(around) + if difference >= span / 2 { difference - span } else { difference }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::wire::Kind;
-
-    #[test]
-    fn low_bits_give_the_nearest_number() {
-        for around in [0u32, 1, 5, 4095, 4096, 70_000, u32::MAX - 3] {
-            for offset in -2048i64..2048 {
-                let number = i64::from(around) + offset;
-                assert_eq!(near((number & 0xFFF).cast_unsigned(), 12, around), number);
-            }
-        }
-    }
 
     #[test]
     fn an_input_of_zero_bits_is_complete() {

@@ -11,10 +11,11 @@
 
 use super::checks::MAX_FIELDS;
 use super::coding;
-use super::config::{MAX_AHEAD, MAX_DELAY, MAX_PLAYERS, MAX_WINDOW, indices, near};
+use super::config::{MAX_AHEAD, MAX_DELAY, MAX_PLAYERS, MAX_WINDOW, indices};
 use super::fault::Fault;
 use super::game::{GameEvent, Rollback};
 use super::peer::{DETAIL_COPIES, EarlyCheck, Suspicion};
+use crate::store::sequence::nearest_of;
 use crate::time::{Duration, Instant};
 use crate::wire::{BitReader, BitSink, BitWriter};
 
@@ -80,7 +81,7 @@ impl Rollback {
         reader: &mut BitReader<'_>,
     ) -> Result<bool, Fault> {
         let own = self.logs[usize::from(self.config.me)].next();
-        let acked = near(reader.bits(FRAME_BITS)?, FRAME_BITS, own);
+        let acked = nearest_of(reader.bits(FRAME_BITS)?, FRAME_BITS, own.into());
         if acked > i64::from(own) {
             return Err(Fault::ForgedAck);
         }
@@ -118,7 +119,7 @@ impl Rollback {
         reader: &mut BitReader<'_>,
     ) -> Result<bool, Fault> {
         let next = self.logs[player].next();
-        let start = near(reader.bits(FRAME_BITS)?, FRAME_BITS, next);
+        let start = nearest_of(reader.bits(FRAME_BITS)?, FRAME_BITS, next.into());
         if start > i64::from(next) && is_theirs {
             return Err(Fault::Gap);
         }
@@ -243,7 +244,7 @@ impl Rollback {
         self.leaving.reports[player].gone |= gone;
         for leaver in indices(told) {
             let next = self.logs[leaver].next();
-            let have = near(reader.bits(FRAME_BITS)?, FRAME_BITS, next);
+            let have = nearest_of(reader.bits(FRAME_BITS)?, FRAME_BITS, next.into());
             let (settled, asks) = (reader.bool()?, reader.bool()?);
             let is_me = leaver == usize::from(self.config.me);
             let is_gone_here = self.leaving.gone >> leaver & 1 == 1;

@@ -5,11 +5,12 @@
 //! for each player 0, or 1 and 12 low bits of its first frame out, and its inputs.
 
 use super::coding;
-use super::config::{Config, MAX_BEHIND, MAX_PLAYERS, RING, indices, near};
+use super::config::{Config, MAX_BEHIND, MAX_PLAYERS, RING, indices};
 use super::fault::Fault;
 use super::game::{GameEvent, Rollback, Status};
 use super::input_log::{GameInput, HeldInput, InputLog};
 use super::peer::Watcher;
+use crate::store::sequence::nearest_of;
 use crate::time::{Duration, Instant};
 use crate::wire::{BitReader, BitSink, BitWriter};
 
@@ -228,7 +229,7 @@ impl Spectator {
             self.is_lost |= self.source == Some(player);
             return Ok(());
         }
-        let start = near(reader.bits(FRAME_BITS)?, FRAME_BITS, self.next);
+        let start = nearest_of(reader.bits(FRAME_BITS)?, FRAME_BITS, self.next.into());
         let count = reader.bits(7)? as u32;
         if start > i64::from(self.next) {
             return Err(Fault::Gap);
@@ -246,7 +247,7 @@ impl Spectator {
         let shape = self.config.input.clone();
         for player in indices(self.config.players) {
             if reader.bool()? {
-                let frame = near(reader.bits(FRAME_BITS)?, FRAME_BITS, start);
+                let frame = nearest_of(reader.bits(FRAME_BITS)?, FRAME_BITS, start.into());
                 let was_before = reader.bool()?;
                 let frame = if was_before { start } else { u32::try_from(frame).unwrap_or(0).max(start) };
                 left_at[player] = left_at[player].min(frame);

@@ -1,22 +1,26 @@
 //! Fixed-capacity containers that know nothing of networks: sequence arithmetic, the sequence buffer and set, bit sets,
-//! maps by id, many short lists, short slices and byte strings, timers of slots, prefetching, and the batch of datagrams
-//! that every sender writes to.
+//! maps by id, maps with a secret hash, many short lists, short slices and byte strings, token buckets, timers of slots,
+//! prefetching, and the batch of datagrams that every sender writes to.
 
 pub mod bit_set;
+mod bucket;
 pub(crate) mod counters;
 pub mod datagrams;
 mod id_map;
 mod inline_slice;
+pub(crate) mod keyed_hash;
 pub mod lists;
 mod prefetch;
 pub mod sequence;
 pub mod sequence_buffer;
 pub mod sequence_set;
 pub mod small_bytes;
+pub(crate) mod source_limit;
 mod timers;
 mod window;
 
 pub use bit_set::{BitSet, ones};
+pub use bucket::Bucket;
 pub use datagrams::{Datagrams, Packets};
 pub(crate) use id_map::IdMap;
 pub(crate) use inline_slice::InlineSlice;

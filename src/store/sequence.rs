@@ -18,6 +18,13 @@ pub const fn distance(a: u16, b: u16) -> i32 {
     a.wrapping_sub(b) as i16 as i32
 }
 
+/// The number with these low bits, of which there are 1 to 63, that is nearest to a known one. Of two, it is the smaller.
+pub const fn nearest_of(low: u64, bits: u32, known: i64) -> i64 {
+    // The difference, sign-extended from its low bits.
+    let difference = low.cast_signed().wrapping_sub(known) << (64 - bits) >> (64 - bits);
+    known.wrapping_add(difference)
+}
+
 /// The number with these low bits that is nearest to a known one; None if that exceeds 32 bits.
 pub const fn nearest(low: u16, known: u32) -> Option<u32> {
     known.checked_add_signed(distance(low, known as u16))
@@ -34,6 +41,16 @@ mod tests {
         assert_eq!(nearest(7, 9), Some(7));
         assert_eq!(nearest(65_535, 3), None, "before the first");
         assert_eq!(nearest(2, u32::MAX), None, "after the last");
+    }
+
+    #[test]
+    fn low_bits_give_the_nearest_number() {
+        for known in [-1, 0, 1, 5, 4095, 4096, 70_000, i64::from(u32::MAX) - 3] {
+            for offset in -2048..2048 {
+                let number = known + offset;
+                assert_eq!(nearest_of((number & 0xFFF).cast_unsigned(), 12, known), number);
+            }
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::input_buffer::{InputBuffer, InputState, MissingPolicy};
 use super::packet::{InputHeader, MAX_BUSY, MAX_CHANGED, MAX_ECHOES, MAX_HELD, Report};
-use crate::store::sequence::nearest;
+use crate::store::sequence::{nearest, nearest_of};
 use crate::time::Instant;
 
 /// The server's time when a report is made.
@@ -164,10 +164,7 @@ impl Referee {
 
 /// The view with these low 24 bits that is nearest to a tick.
 fn nearest_view(low: u32, tick: u32) -> u64 {
-    let to = u64::from(tick) << 8;
-    // The difference, as a number of 24 bits with a sign.
-    let ahead = i64::from((low.wrapping_sub(to as u32) << 8).cast_signed() >> 8);
-    to.checked_add_signed(ahead).unwrap_or(0)
+    nearest_of(low.into(), 24, i64::from(tick) << 8).try_into().unwrap_or(0)
 }
 
 #[cfg(test)]

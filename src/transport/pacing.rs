@@ -57,13 +57,12 @@ impl Default for BudgetConfig {
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     config: RateConfig,
-    level: f64,
-    filled_at: Option<Instant>,
+    pacer: Pacer,
 }
 
 impl Budget {
     pub(crate) fn new(config: RateConfig) -> Self {
-        Budget { config, level: config.burst_bytes, filled_at: None }
+        Budget { config, pacer: Pacer { credit: config.burst_bytes, filled_at: None } }
     }
 
     pub(crate) fn config(&self) -> RateConfig {
@@ -73,40 +72,36 @@ impl Budget {
     /// Changes the numbers, from now on.
     pub(crate) fn reconfigure(&mut self, config: RateConfig) {
         self.config = config;
-        self.level = self.level.min(config.burst_bytes);
+        self.pacer.credit = self.pacer.credit.min(config.burst_bytes);
     }
 
     /// Brings the level up to date.
     pub(crate) fn refill(&mut self, now: Instant) {
-        let idle = self.filled_at.map_or(Duration::ZERO, |filled| now - filled);
-        self.level += self.config.bytes_per_second * idle.as_secs_f64();
-        self.level = self.level.min(self.config.burst_bytes);
-        self.filled_at = Some(now);
+        self.pacer.refill(now, self.config.bytes_per_second, self.config.burst_bytes);
     }
 
     /// Whether another packet may go. The last one may overdraw, so that a packet larger than the burst goes at all.
     pub(crate) fn allows(&self) -> bool {
-        self.level > 0.0
+        self.pacer.allows()
     }
 
     /// Bytes that may go now; below 0 when the last packet overdrew.
     pub(crate) fn level(&self) -> f64 {
-        self.level
+        self.pacer.credit
     }
 
     pub(crate) fn spend(&mut self, bytes: usize) {
-        self.level -= bytes as f64;
+        self.pacer.spend(bytes as f64);
     }
 
     /// Cancels debt beyond a burst: for owners who can't keep others from spending.
     pub(crate) fn clear_debt(&mut self) {
-        self.level = self.level.max(-self.config.burst_bytes);
+        self.pacer.credit = self.pacer.credit.max(-self.config.burst_bytes);
     }
 
     /// When another packet may go.
     pub(crate) fn next(&self) -> Instant {
-        let wait = Duration::try_from_secs_f64(-self.level.min(0.0) / self.config.bytes_per_second);
-        self.filled_at.map_or(Instant::ZERO, |filled| filled + wait.unwrap_or(Duration::MAX))
+        self.pacer.next(self.config.bytes_per_second)
     }
 }
 

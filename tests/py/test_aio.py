@@ -309,7 +309,7 @@ def test_an_idle_connection_wakes_only_for_keep_alives(protocol: tw.Protocol) ->
             await asyncio.sleep(0.3)
             before = [driver.wakes for driver in drivers]
             packets = [driver.endpoint.counters["socket.sent"] for driver in drivers]
-            await asyncio.sleep(2)
+            await asyncio.sleep(1)
             for driver in drivers:
                 driver._check()  # an error of its own would have stopped it
             # The server's shows how many clients it has, the client's whether it is connected.
@@ -323,8 +323,8 @@ def test_an_idle_connection_wakes_only_for_keep_alives(protocol: tw.Protocol) ->
 
     wakes, sent = asyncio.run(main())
     # Ten keep-alives a second each way: one wake to send each of ours, one to read each of theirs.
-    assert all(10 <= count <= 26 for count in sent), (sent, ends)
-    assert all(count <= 2 * 21 + 6 for count in wakes), wakes
+    assert all(5 <= count <= 13 for count in sent), (sent, ends)
+    assert all(count <= 2 * 11 + 3 for count in wakes), wakes
 
 
 def test_slices_and_resends_go_out_without_a_tick(run: Any) -> None:

@@ -452,6 +452,28 @@ def test_a_full_directory_refuses_by_name_and_has_room_when_the_game_deletes(tmp
     assert pair.at_client.chunk_failures == [("4", full)]
 
 
+def test_a_file_that_others_left_no_room_for_is_resumed_when_there_is(tmp_path: Path) -> None:
+    settings = {
+        "chunk_directory": tmp_path,
+        "chunk_file_limit": 500 * KIB,
+        "chunk_directory_limit": 600 * KIB,
+    }
+    pair = Pair(**settings)
+    other = pair.dial(client_id=8)
+    run(pair.network, pair.server, other, seconds=0.5)
+    data, others = content(1, 400 * KIB), content(2, 300 * KIB)
+    long, short = pair.client.send_chunk(data), other.send_chunk(others)
+    run(pair.network, pair.server, pair.client, other, seconds=5)
+    assert (long.error, short.error) == ("the receiver's directory for chunks is full", None)
+    (tmp_path / hashlib.sha256(others).hexdigest()).unlink()
+    # A new server counts the directory at once.
+    pair = Pair(**settings)
+    again = pair.client.send_chunk(data)
+    pair.until(lambda: again.over)
+    assert again.done
+    assert pair.client.stats().chunks.bytes_sent < 200 * KIB, "only the rest is sent"
+
+
 def test_files_under_way_from_one_peer_take_no_more_than_the_largest_may(tmp_path: Path) -> None:
     settings = {"chunk_directory": tmp_path, "chunk_file_limit": 500 * KIB}
     pair = Pair(LOSSY, client=settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-OTHERS = "asyncio concurrent.futures hashlib http numpy selectors socket ssl subprocess"
+OTHERS = "asyncio concurrent.futures datetime hashlib http numpy selectors socket ssl subprocess uuid"
 OWN = "_accounts aio _health _lan lockstep _migration _past peers _port_mapping predict _prediction _pulls"
 NOT_FOR_A_CLIENT = [*OTHERS.split(), *(f"tickwire.{name}" for name in OWN.split())]
 

@@ -21,7 +21,8 @@ PREAMBLE = """
 
 def run(pytester: pytest.Pytester, tests: str, *options: str) -> pytest.RunResult:
     pytester.makepyfile(PREAMBLE + tests)
-    return pytester.runpytest_subprocess("-Werror", *options, timeout=60)
+    # Importing Hypothesis takes longer than the rest of such a pytest.
+    return pytester.runpytest_subprocess("-Werror", "-p", "no:hypothesispytest", *options, timeout=60)
 
 
 def test_a_world_is_closed_after_its_test(pytester: pytest.Pytester) -> None:

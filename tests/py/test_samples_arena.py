@@ -390,11 +390,11 @@ def test_who_hosts_plays_and_others_join() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_port:
         any_port.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{any_port.getsockname()[1]}"
-    host = [*COMMAND, "--host", "--headless", "--bots", "1", "--listen", address, "--seconds", "8"]
+    host = [*COMMAND, "--host", "--headless", "--bots", "1", "--listen", address, "--seconds", "6"]
     with subprocess.Popen(host, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as hosting:
         assert hosting.stdout is not None
         assert address in hosting.stdout.readline()
-        joined = run("join", address, "--headless", "--name", "ann", "--seconds", "4", "--network", "none")
+        joined = run("join", address, "--headless", "--name", "ann", "--seconds", "2", "--network", "none")
         assert (joined.returncode, joined.stderr) == (0, "")
         assert joined.stdout in ("2 players at the end\n", "3 players at the end\n")
         rest, errors = hosting.communicate(timeout=60)

@@ -136,13 +136,13 @@ import os, socket, sys
 flood = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 flood.connect((sys.argv[1], int(sys.argv[2])))
 noise = [os.urandom(length) for length in (1, 17, 18, 100, 400, 1200)] * 10
-for _ in range(10**6 // len(noise)):
+for _ in range(200_000 // len(noise)):
     for datagram in noise:
         flood.send(datagram)
 """
 
 
-def test_a_million_stray_datagrams_cost_each_tick_its_bound_and_stop_no_game(protocol: tw.Protocol) -> None:
+def test_stray_datagrams_cost_each_tick_its_bound_and_stop_no_game(protocol: tw.Protocol) -> None:
     with (
         tw.Server("127.0.0.1:0", protocol) as server,
         tw.Client.connect(server.address, protocol) as client,
@@ -171,7 +171,7 @@ def test_a_million_stray_datagrams_cost_each_tick_its_bound_and_stop_no_game(pro
         counters = server.counters
         strays = counters["socket.received"] - before + counters["socket.kernel_drops"]
         if sys.platform == "linux":
-            assert strays >= 999_960
+            assert strays >= 199_980
         assert counters["netcode.unknown_source"] > 0
 
 

@@ -12,7 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("rng", &[]),
     ("store", &["time", "limits", "rng"]),
     ("wire", &["store", "time", "limits", "rng"]),
-    ("calls", &["time"]),
+    ("calls", &["store", "time"]),
     ("mesh", &["time"]),
     ("netcode", &["wire", "store", "time", "limits", "rng"]),
     ("transport", &["wire", "store", "time", "limits", "rng", "exact"]),

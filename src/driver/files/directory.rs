@@ -1,45 +1,27 @@
 //! The directory that received chunks go to.
 //!
-//! Promises: all its chunk files together take no more than the limit, unfinished ones as much as arrived of them; an
-//! unfinished file is resumed when the same peer offers the same content, even in another process; a complete file is
-//! not received again. Refuses what doesn't fit even after unused partial files were removed, the oldest first. A chunk
-//! that fit when it was offered fails if others fill the directory meanwhile. Where files have no holes, an unfinished file
-//! takes its full size with its first slice.
+//! Promises: all its chunk files together take no more than the limit, unfinished ones the blocks of the disk that
+//! arrived slices touch; an unfinished file is resumed when the same peer offers the same content, even in another
+//! process; a complete file is not received again. Refuses what doesn't fit even after unused partial files were removed,
+//! the oldest first. If others fill the directory after a chunk was accepted, the chunk fails, and what arrived of it may be
+//! resumed. Where files have no holes, an unfinished file takes its full size with its first slice.
 
-use std::fs::Metadata;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime};
 
 use super::kept::{KeptFile, KnownFiles, Print};
 use super::part::{Found, NewPart, PartFile, part_paths};
-use super::room::{MAX_FILES, Room, Tally, lock};
+use super::room::{Room, Space, lock};
 use crate::endpoint::ChunkStore;
 use crate::transport::chunks::{Assembly, Offer, Rejection};
-
-/// Places among them that clearing up leaves free.
-const SPARE_FILES: usize = 1024;
-
-/// The minimum interval between scans of a full directory: an offer that doesn't fit may be repeated a thousand times
-/// a second.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// An endpoint spends at most one part in this many of its time on scanning a full directory.
-const LOOK_SHARE: u32 = 50;
-
-/// A partial file: its modification time, path and size.
-type Leftover = (SystemTime, PathBuf, u64);
 
 /// A directory that received chunks go to, each into a file named by its hash in hex digits.
 #[derive(Debug)]
 pub struct DirectoryStore {
     directory: PathBuf,
     max_bytes: u64,
-    /// The totals at the last scan, with all changes since.
-    tally: Arc<Mutex<Tally>>,
-    /// When the next scan is allowed.
-    look_after: Option<Instant>,
+    space: Arc<Mutex<Space>>,
     known: KnownFiles,
     /// A client must not find out that another one sent a content.
     is_per_client: bool,
@@ -54,16 +36,15 @@ impl DirectoryStore {
     /// The system's, with errno.
     pub fn new(directory: PathBuf, max_bytes: u64, max_total_bytes: u64) -> io::Result<Self> {
         std::fs::create_dir_all(&directory)?;
-        let store = DirectoryStore {
+        let max_bytes = max_bytes.min(max_total_bytes);
+        let space = Space::new(directory.clone(), max_bytes, max_total_bytes)?;
+        Ok(DirectoryStore {
             directory,
-            max_bytes: max_bytes.min(max_total_bytes),
-            tally: Arc::new(Mutex::new(Tally { max_bytes: max_total_bytes, ..Tally::default() })),
-            look_after: None,
+            max_bytes,
+            space: Arc::new(Mutex::new(space)),
             known: KnownFiles::default(),
             is_per_client: false,
-        };
-        *lock(&store.tally) = store.count()?.0;
-        Ok(store)
+        })
     }
 
     /// For clients that must not learn of each other: a complete file is only reused for the clients that sent it,
@@ -86,75 +67,19 @@ impl DirectoryStore {
         Some(Assembly::whole(offer, Box::new(file), known == Some(true)))
     }
 
-    /// Whether there is room for this many bytes, after looking for some.
-    fn make_room(&mut self, bytes: u64) -> bool {
-        let fits = |store: &Self| lock(&store.tally).fits(1, bytes);
-        if fits(self) {
-            return true;
-        }
-        let began = Instant::now();
-        if self.look_after.is_some_and(|after| began < after) {
-            return false;
-        }
-        let looked = self.clear();
-        let took = began.elapsed();
-        self.look_after = Some(began + LOOK_EVERY.max(took * LOOK_SHARE));
-        looked.is_ok() && fits(self)
-    }
-
-    /// Removes unused partial files, the oldest first, until the largest allowed file fits, and a few more, so that
-    /// one peer's leftovers don't make all others wait for the next scan.
-    fn clear(&mut self) -> io::Result<()> {
-        let (mut tally, mut parts) = self.count()?;
-        parts.sort();
-        for (_, path, length) in parts {
-            if tally.files < MAX_FILES - SPARE_FILES && tally.fits(1, self.max_bytes) {
-                break;
-            }
-            if PartFile::remove_unused(&path) {
-                tally.without(length);
-            }
-        }
-        *lock(&self.tally) = tally;
-        Ok(())
-    }
-
-    /// Scans the directory: its totals, notes of partial files included, and its partial files.
-    fn count(&self) -> io::Result<(Tally, Vec<Leftover>)> {
-        let max_bytes = lock(&self.tally).max_bytes;
-        let (mut tally, mut parts) = (Tally { max_bytes, ..Tally::default() }, Vec::new());
-        for entry in std::fs::read_dir(&self.directory)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            let Some(kind) = name.to_str().and_then(kind_of) else { continue };
-            // One that vanishes meanwhile doesn't count.
-            let Some(file) = entry.metadata().ok().filter(Metadata::is_file) else { continue };
-            let bytes = if kind == FileKind::Part { written_bytes(&file) } else { file.len() };
-            tally.files += 1;
-            tally.bytes = tally.bytes.saturating_add(bytes);
-            if kind == FileKind::Part {
-                let changed = file.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                parts.push((changed, entry.path(), bytes));
-            }
-        }
-        Ok((tally, parts))
-    }
-
     /// The partial file to resume, or a new one.
-    fn part(&mut self, client_id: u64, offer: &Offer) -> Result<Assembly, Rejection> {
+    fn part(&self, client_id: u64, offer: &Offer) -> Result<Assembly, Rejection> {
         let whole = self.directory.join(hex(&offer.hash));
         let key = (offer.hash, client_id);
-        let (tally, known) = (&self.tally, &self.known);
-        let room = || Room { tally: tally.clone(), bytes: offer.size, known: known.clone(), key };
+        let room = Room { space: self.space.clone(), bytes: offer.size, known: self.known.clone(), key };
         for path in part_paths(&whole, client_id) {
-            match PartFile::reopen(&path, &whole, offer, room()) {
+            match PartFile::reopen(&path, &whole, offer, room.clone()) {
                 Found::Part(part, there) => return Ok(Assembly::resumed(offer, part, there)),
                 Found::Other => {}
                 Found::Nothing => break,
             }
         }
-        let room = room();
-        if !self.make_room(offer.size) {
+        if !lock(&self.space).make_room(1, offer.size) {
             return Err(Rejection::NoRoom);
         }
         let part = NewPart { whole, client_id, offer: offer.clone(), room, file: None };
@@ -175,38 +100,14 @@ impl ChunkStore for DirectoryStore {
     }
 }
 
-/// The role of a file in a directory of chunks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FileKind {
-    Whole,
-    Part,
-}
-
-/// The role of a file with this name; None for other files.
-fn kind_of(name: &str) -> Option<FileKind> {
-    let (hash, rest) = name.split_at_checked(64)?;
-    let digits = hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    match rest {
-        _ if !digits => None,
-        "" => Some(FileKind::Whole),
-        _ => (rest.starts_with('.') && rest.ends_with(".part")).then_some(FileKind::Part),
-    }
-}
-
-/// Bytes of a partial file without its holes.
-fn written_bytes(file: &Metadata) -> u64 {
-    #[cfg(unix)]
-    return file.len().min(512 * std::os::unix::fs::MetadataExt::blocks(file));
-    #[cfg(not(unix))]
-    file.len()
-}
-
 fn hex(hash: &[u8]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant, SystemTime};
+
     use sha2::{Digest, Sha256};
 
     use super::*;
@@ -462,29 +363,94 @@ mod tests {
         std::fs::write(directory.0.join("not-a-chunk"), [0; 5000]).unwrap();
         let limited = || DirectoryStore::new(directory.0.clone(), 1000, 3100).unwrap();
         let open = |store: &mut DirectoryStore, content: &[u8]| {
-            store.look_after = None;
+            lock(&store.space).look_after = None;
             store.open(0, &offer(content))
         };
         let [first, second, third, more] = [1, 2, 3, 4].map(|seed| content(seed, 1000));
         let mut store = limited();
-        let first = receive(&mut store, &first);
+        receive(&mut store, &first);
         let mut under_way = open(&mut store, &second).unwrap();
         put(&mut under_way, &offer(&second), &second, 0..1);
-        let path = receive(&mut store, &third);
+        receive(&mut store, &third);
         assert_eq!(open(&mut store, &more).unwrap_err(), Rejection::NoRoom);
         assert_eq!(open(&mut limited(), &[0; 100]).unwrap_err(), Rejection::NoRoom, "another one counts too");
         under_way.discard();
-        drop(open(&mut store, &more).unwrap());
-        // The game took them.
-        [path, first].iter().for_each(|path| std::fs::remove_file(path).unwrap());
-        // All fit now, but two others fill the directory before the rest of this one comes.
-        let mut late = open(&mut store, &second).unwrap();
-        put(&mut late, &offer(&second), &second, 0..1);
-        let [third, more] = [&third, &more].map(|content| receive(&mut store, content));
-        let rest = offer(&second).slice(1);
-        let rest = &second[rest.start as usize..];
-        assert_eq!(late.handle(&offer(&second), 1, rest).unwrap(), Slice::NoRoom);
-        assert!(third.exists() && more.exists());
+        open(&mut store, &more).unwrap();
+    }
+
+    /// The outcomes of some slices of a content.
+    fn outcomes(
+        assembly: &mut Assembly,
+        content: &[u8],
+        slices: impl IntoIterator<Item = u32>,
+    ) -> Vec<Slice> {
+        let offer = offer(content);
+        let slices = slices.into_iter().map(|index| {
+            let place = offer.slice(index);
+            assembly.handle(&offer, index, &content[place.start as usize..place.end as usize]).unwrap()
+        });
+        slices.collect()
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_slice_takes_all_blocks_that_it_starts() {
+        let directory = TestDirectory::new("blocks");
+        let limit = (96 << 10) + 100;
+        let mut store = DirectoryStore::new(directory.0.clone(), 64 << 10, limit).unwrap();
+        let [first, second, third] = [1, 2, 3].map(|seed| content(seed, 64 << 10));
+        let [mut sparse, mut other, mut rest] =
+            [&first, &second, &third].map(|content| store.open(7, &offer(content)).unwrap());
+        // A slice of each block: 8 KiB that take 64 KiB of the disk.
+        put(&mut sparse, &offer(&first), &first, (0..128).step_by(8));
+        let fits = outcomes(&mut other, &second, (4..128).step_by(8));
+        assert_eq!(fits, [[Slice::New; 8], [Slice::NoRoom; 8]].concat());
+        let disk: u64 = std::fs::read_dir(&directory.0)
+            .unwrap()
+            .map(|entry| 512 * std::os::unix::fs::MetadataExt::blocks(&entry.unwrap().metadata().unwrap()))
+            .sum();
+        assert!(disk <= limit + 2 * (8 << 10), "{disk} bytes with the notes");
+        // The rest of a started block takes nothing, and a resumed file frees what it took.
+        assert_eq!(outcomes(&mut other, &second, 0..4), [Slice::New; 4]);
+        drop(other);
+        let mut resumed = store.open(7, &offer(&second)).unwrap();
+        assert_eq!(outcomes(&mut rest, &third, 0..1), [Slice::NoRoom]);
+        assert_eq!(outcomes(&mut resumed, &second, 5..8), [Slice::New; 3]);
+        resumed.discard();
+        assert_eq!(outcomes(&mut rest, &third, 0..50), [Slice::New; 50]);
+    }
+
+    #[test]
+    fn unused_parts_make_room_for_a_slice() {
+        let directory = TestDirectory::new("slice");
+        let mut store = DirectoryStore::new(directory.0.clone(), 40_000, 45_000).unwrap();
+        let [unused, used, late] = [1, 2, 3].map(|seed| content(seed, 30_000));
+        let mut assemblies = [&unused, &used, &late].map(|content| store.open(0, &offer(content)).unwrap());
+        put(&mut assemblies[0], &offer(&unused), &unused, 0..30);
+        put(&mut assemblies[1], &offer(&used), &used, 0..30);
+        let [unused_part, mut used_part, mut late_part] = assemblies;
+        drop(unused_part);
+        assert_eq!(outcomes(&mut late_part, &late, 0..30), [Slice::New; 30]);
+        let kept = [&unused, &used, &late]
+            .map(|content| directory.names().iter().any(|name| name.starts_with(&hex(&offer(content).hash))));
+        assert_eq!(kept, [false, true, true]);
+        assert_eq!(outcomes(&mut used_part, &used, 32..40), [Slice::NoRoom; 8], "files in use stay");
+    }
+
+    #[test]
+    fn where_files_have_no_holes_a_file_has_its_room_with_its_first_slice() {
+        let directory = TestDirectory::new("no-holes");
+        let mut store = DirectoryStore::new(directory.0.clone(), 10_000, 15_000).unwrap();
+        lock(&store.space).has_holes = false;
+        let [first, second] = [1, 2].map(|seed| content(seed, 10_000));
+        let [mut early, mut late] = [&first, &second].map(|content| store.open(0, &offer(content)).unwrap());
+        assert_eq!(outcomes(&mut early, &first, 0..1), [Slice::New]);
+        assert_eq!(outcomes(&mut late, &second, 0..1), [Slice::NoRoom]);
+        // Another process adds a file, and a scan finds it.
+        std::fs::write(directory.0.join("0".repeat(64)), [0; 10_000]).unwrap();
+        lock(&store.space).look_after = None;
+        assert_eq!(store.open(0, &offer(&[0; 9000])).unwrap_err(), Rejection::NoRoom);
+        assert_eq!(outcomes(&mut early, &first, 1..20), [Slice::New; 19]);
     }
 
     #[test]
@@ -577,9 +543,9 @@ mod tests {
         let path = receive(&mut store, &content(1, 1000));
         assert_eq!(store.open(0, &offer(&[0])).unwrap_err(), Rejection::NoRoom);
         std::fs::remove_file(path).unwrap();
-        store.look_after = Some(Instant::now() + Duration::from_secs(1000));
+        lock(&store.space).look_after = Some(Instant::now() + Duration::from_secs(1000));
         assert_eq!(store.open(0, &offer(&[0])).unwrap_err(), Rejection::NoRoom);
-        store.look_after = None;
+        lock(&store.space).look_after = None;
         assert!(store.open(0, &offer(&[0])).is_ok());
     }
 }

@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::failed;
-use super::room::Room;
+use super::room::{Room, remove};
 use crate::store::BitSet;
 use crate::transport::chunks::{Offer, Sink, StorageError, Stored};
 
@@ -25,6 +25,9 @@ const HEAD_BYTES: usize = MARK.len() + 8 + 2;
 
 /// Parts of the same content for the same peer.
 const MAX_PARTS: usize = 1024;
+
+/// Bytes that a disk allocates together: a slice in the middle of a hole takes all of them.
+const BLOCK_BYTES: u64 = 4096;
 
 /// After this many new slices the note is updated: that many may be lost when a process is killed.
 const NOTED_EVERY: u32 = 256;
@@ -46,7 +49,7 @@ pub(super) struct PartFile {
     stays: bool,
     /// It was renamed or removed.
     over: bool,
-    /// Bytes that arrived, for which the room is taken.
+    /// Bytes of the room that it takes: all blocks with a received slice.
     taken: u64,
     room: Room,
 }
@@ -64,13 +67,16 @@ pub(super) struct NewPart {
 impl NewPart {
     fn file(&mut self) -> io::Result<&mut PartFile> {
         let NewPart { whole, client_id, offer, room, file } = self;
-        if file.is_none() {
-            let paths = part_paths(whole, *client_id);
-            let created = paths.map(|path| PartFile::create(&path, whole, offer, room).transpose());
-            let taken = || io::Error::new(ErrorKind::AlreadyExists, "all names for its parts are taken");
-            *file = Some(Box::new(created.flatten().next().unwrap_or_else(|| Err(taken()))?));
+        match file {
+            Some(file) => Ok(file),
+            none @ None => {
+                let paths = part_paths(whole, *client_id);
+                let created = paths.map(|path| PartFile::create(&path, whole, offer, room).transpose());
+                let taken = || io::Error::new(ErrorKind::AlreadyExists, "all names for its parts are taken");
+                let part = created.flatten().next().unwrap_or_else(|| Err(taken()))?;
+                Ok(none.insert(Box::new(part)))
+            }
         }
-        file.as_deref_mut().ok_or_else(|| ErrorKind::NotFound.into())
     }
 }
 
@@ -102,10 +108,7 @@ impl PartFile {
             Ok(()) => true,
         };
         let bits = vec![0; offer.slices().div_ceil(8) as usize];
-        if let Err(full) = room.take_file() {
-            remove(&file, path);
-            return Err(full);
-        }
+        room.take_file();
         let mut part = Self::new(file, path, whole, offer, bits, room.clone());
         part.stays = locked;
         // On an error, remove the file.
@@ -127,19 +130,17 @@ impl PartFile {
             return Found::Other;
         }
         let Some(bits) = read_note(&file, offer) else { return Found::Other };
-        let (mut there, mut taken) = (BitSet::new(offer.slices() as usize), 0);
+        let mut there = BitSet::new(offer.slices() as usize);
         for index in 0..8 * bits.len() {
             if bits[index / 8] >> (index % 8) & 1 == 1 {
                 if index >= there.bound() {
                     return Found::Other;
                 }
                 there.insert(index);
-                let place = offer.slice(index as u32);
-                taken += place.end - place.start;
             }
         }
         let mut part = Self::new(file, path, whole, offer, bits, room);
-        part.taken = taken;
+        part.taken = blocks(0..part.size, part.size).filter(|block| part.has_any(block)).map(length).sum();
         Found::Part(Box::new(part), there)
     }
 
@@ -162,10 +163,17 @@ impl PartFile {
         }
     }
 
-    /// Removes an unused partial file; false if it is in use or can't be removed.
-    pub(super) fn remove_unused(path: &Path) -> bool {
-        let Ok(file) = OpenOptions::new().write(true).open(path) else { return false };
-        file.try_lock().is_ok() && remove(&file, path)
+    /// Whether a slice of this block has arrived.
+    fn has_any(&self, block: &Range<u64>) -> bool {
+        let slice = u64::from(self.slice_bytes);
+        let mut slices = block.start / slice..block.end.div_ceil(slice);
+        slices.any(|index| self.bits[(index / 8) as usize] >> (index % 8) & 1 == 1)
+    }
+
+    /// Bytes of the room that a new slice takes: the blocks that it starts.
+    fn needs(&self, offset: u64, bytes: usize) -> u64 {
+        let started = blocks(offset..offset + bytes as u64, self.size);
+        started.filter(|block| !self.has_any(block)).map(length).sum()
     }
 
     /// Where the bits are.
@@ -181,8 +189,9 @@ impl PartFile {
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.room.take(bytes.len() as u64)?;
-        self.taken += bytes.len() as u64;
+        let needs = self.needs(offset, bytes.len());
+        self.room.take(needs);
+        self.taken += needs;
         self.file.seek(SeekFrom::Start(offset))?;
         self.file.write_all(bytes)?;
         let index = (offset / u64::from(self.slice_bytes)) as usize;
@@ -230,15 +239,19 @@ fn read_note(mut file: &File, offer: &Offer) -> Option<Vec<u8>> {
     (found == head(offer)).then_some(bits)
 }
 
-/// Removes a locked partial file, its note first, so that a process that has it open finds none.
-fn remove(file: &File, path: &Path) -> bool {
-    let _emptied = file.set_len(0);
-    std::fs::remove_file(path).is_ok()
+/// The blocks of a file of this size that a range of it lies in, the last one cut off at the file's end.
+fn blocks(range: Range<u64>, size: u64) -> impl Iterator<Item = Range<u64>> {
+    let numbers = range.start / BLOCK_BYTES..range.end.div_ceil(BLOCK_BYTES);
+    numbers.map(move |number| number * BLOCK_BYTES..((number + 1) * BLOCK_BYTES).min(size))
+}
+
+fn length(block: Range<u64>) -> u64 {
+    block.end - block.start
 }
 
 impl Sink for PartFile {
-    fn has_room(&self, bytes: usize) -> bool {
-        self.room.has_room(false, bytes)
+    fn make_room(&self, offset: u64, bytes: usize) -> bool {
+        self.room.make_room(false, self.needs(offset, bytes))
     }
 
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StorageError> {
@@ -264,8 +277,11 @@ impl Sink for PartFile {
 }
 
 impl Sink for NewPart {
-    fn has_room(&self, bytes: usize) -> bool {
-        self.room.has_room(self.file.is_none(), bytes)
+    fn make_room(&self, offset: u64, bytes: usize) -> bool {
+        if let Some(file) = &self.file {
+            return file.make_room(offset, bytes);
+        }
+        self.room.make_room(true, blocks(offset..offset + bytes as u64, self.offer.size).map(length).sum())
     }
 
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StorageError> {

@@ -36,9 +36,10 @@ use super::links::Links;
 use super::peers::{Peer, Peers};
 use super::stalled::DEFAULT_STALLED_TIMEOUT;
 use super::stats::{ConnectionCounters, FinalStats};
-use crate::netcode::{self, ConnectToken, WordHasher};
+use crate::netcode::{self, ConnectToken};
 use crate::rng::{Entropy, Rng};
 use crate::store::Packets;
+use crate::store::keyed_hash::WordHasher;
 use crate::time::{Duration, Instant, UnixSeconds};
 use crate::transport::chunks::ChunkCounters;
 use crate::transport::{

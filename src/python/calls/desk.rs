@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use super::counts::{CallCounts, count};
 use super::declared::{Declared, Role};
 use super::objects::request_class;
-use crate::calls::{Bucket, Requests};
+use crate::calls::Requests;
 use crate::endpoint::{DisconnectReason, PeerHandle};
 use crate::python::errors::{NotConnectedError, StaleClientError};
 use crate::python::ghosts::Population;
@@ -22,6 +22,7 @@ use crate::python::lock;
 use crate::python::protocol::Protocol;
 use crate::python::shared::Shared;
 use crate::python::state::State;
+use crate::store::Bucket;
 use crate::time::Instant;
 
 /// A received call that hasn't run yet.
@@ -90,7 +91,7 @@ pub(in crate::python) struct Desk {
     /// Whether a call is running.
     pub(super) running: AtomicBool,
     /// The rate limits of clients that have called.
-    limits: Mutex<HashMap<PeerHandle, Vec<Option<Bucket>>>>,
+    limits: Mutex<HashMap<PeerHandle, Vec<Bucket>>>,
     pub(super) requests: Mutex<Pending>,
     pub(super) counts: Arc<CallCounts>,
     pub(super) state: Weak<Shared<State>>,
@@ -142,10 +143,9 @@ impl Desk {
         let mut limits = lock(&self.limits);
         let buckets = limits.entry(peer).or_default();
         if buckets.is_empty() {
-            buckets.resize(self.protocol.get().calls.declared.len(), None);
+            buckets.resize(self.protocol.get().calls.declared.len(), Bucket::default());
         }
-        let bucket = buckets[usize::from(place)].get_or_insert_with(|| Bucket::new(&declared.rate, now));
-        if bucket.take(&declared.rate, now) {
+        if declared.rate.take(&mut buckets[usize::from(place)], now) {
             return Admission::Taken;
         }
         drop(limits);

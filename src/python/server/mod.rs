@@ -117,7 +117,7 @@ fn extract_stalled_timeout(seconds: f64) -> PyResult<Duration> {
 ///     chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger chunks
 ///         are refused.
 ///     chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-///         as far as they arrived; None: eight times ``chunk_file_limit``. Chunks that don't fit are refused.
+///         by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
 ///     congestion (Congestion | None, default None): how fast chunks may be sent; None:
 ///         :meth:`Congestion.adaptive`.
 ///     driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when

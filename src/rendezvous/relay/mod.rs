@@ -16,11 +16,11 @@ pub(super) use packets::RelayPacket;
 pub use token::{RelayKey, RelayTerms, RelayToken};
 
 use super::secrets::Secrets;
-use super::source_limit::source;
 use crate::limits::MAX_DATAGRAM;
 use crate::rng::Entropy;
-use crate::store::Datagrams;
 use crate::store::counters::counters;
+use crate::store::source_limit::source;
+use crate::store::{Bucket, Datagrams};
 use crate::time::{Duration, Instant, UnixSeconds};
 
 /// The default maximum of channels.
@@ -77,26 +77,21 @@ counters! {
     }
 }
 
-/// A byte budget that refills with time, up to half a second's worth.
+/// A byte rate, with bursts of half a second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ByteBucket {
     per_second: u64,
-    full_at: Instant,
+    bucket: Bucket,
 }
 
 impl ByteBucket {
-    pub(super) fn new(per_second: u64, now: Instant) -> Self {
-        ByteBucket { per_second, full_at: now }
+    pub(super) fn new(per_second: u64) -> Self {
+        ByteBucket { per_second, bucket: Bucket::default() }
     }
 
     pub(super) fn take(&mut self, now: Instant, bytes: usize) -> bool {
         let nanos = (bytes as u128 * 1_000_000_000 / u128::from(self.per_second.max(1))) as u64;
-        let full_at = self.full_at.max(now) + Duration::from_nanos(nanos);
-        let allowed = full_at - now <= Duration::from_millis(500);
-        if allowed {
-            self.full_at = full_at;
-        }
-        allowed
+        self.bucket.take(now, Duration::from_nanos(nanos), Duration::from_millis(500))
     }
 }
 
@@ -124,7 +119,7 @@ impl RelayServer {
     pub fn new(config: RelayServerConfig, entropy: &mut dyn Entropy) -> Self {
         RelayServer {
             secrets: Secrets::new(entropy),
-            total: ByteBucket::new(config.max_bytes_per_second, Instant::ZERO),
+            total: ByteBucket::new(config.max_bytes_per_second),
             config,
             channels: BTreeMap::new(),
             sources: BTreeMap::new(),
@@ -176,7 +171,7 @@ impl RelayServer {
         if !self.channels.contains_key(&terms.channel) && self.channels.len() >= self.config.max_channels {
             return self.counters.full += 1;
         }
-        let bucket = ByteBucket::new(terms.bytes_per_second.into(), now);
+        let bucket = ByteBucket::new(terms.bytes_per_second.into());
         let new = Channel { sides: [None; 2], bucket, used: now };
         let before = self.channels.get(&terms.channel).and_then(|it| it.sides[usize::from(terms.side)]);
         if before.map(source) != Some(source(from)) {

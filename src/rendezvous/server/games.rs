@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::rendezvous::code::LobbyCode;
 use crate::rendezvous::messages::{GameInfo, ListedGame, Sighting};
-use crate::rendezvous::source_limit::source;
+use crate::store::source_limit::source;
 use crate::time::{Duration, Instant};
 
 /// A game that isn't registered again for this long expires: three times a host's interval.

@@ -19,10 +19,11 @@ pub use games::GAME_LIFETIME;
 use super::messages::{Answer, Asked, GAMES_A_PAGE, Introduction, LobbyRefusal, Request, read_observe};
 use super::relay::{RelayKey, RelayTerms, RelayToken};
 use super::secrets::Secrets;
-use super::source_limit::AskLimit;
 use crate::rng::Entropy;
 use crate::store::Datagrams;
 use crate::store::counters::counters;
+use crate::store::keyed_hash::KeyedHash;
+use crate::store::source_limit::SourceLimit;
 use crate::time::{Duration, Instant, UnixSeconds};
 use games::{Game, Games, NoPlace};
 
@@ -108,8 +109,8 @@ pub struct RendezvousServer {
     config: RendezvousServerConfig,
     secrets: Secrets,
     games: Games,
-    asks: AskLimit,
-    guesses: AskLimit,
+    asks: SourceLimit,
+    guesses: SourceLimit,
     counters: RendezvousCounters,
 }
 
@@ -117,9 +118,11 @@ impl RendezvousServer {
     /// A server without games.
     pub fn new(config: RendezvousServerConfig, entropy: &mut dyn Entropy) -> Self {
         let mut secrets = Secrets::new(entropy);
+        let mut limit = |cost, burst| SourceLimit::new(KeyedHash::of(&secrets.draw_key()), cost, burst);
         RendezvousServer {
-            asks: AskLimit::new(&mut secrets, Duration::from_micros(62_500), 64),
-            guesses: AskLimit::new(&mut secrets, Duration::from_secs(2), 10),
+            // Only proven addresses are charged, so nobody drains another's bucket by forging its address.
+            asks: limit(Duration::from_micros(62_500), 64),
+            guesses: limit(Duration::from_secs(2), 10),
             games: Games::new(config.max_games, config.max_games_of_a_source),
             secrets,
             config,

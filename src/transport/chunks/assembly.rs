@@ -163,7 +163,7 @@ impl Assembly {
         if self.received.contains(index as usize) {
             return Ok(Slice::Duplicate);
         }
-        if !self.sink.has_room(bytes.len()) {
+        if !self.sink.make_room(place.start, bytes.len()) {
             return Ok(Slice::NoRoom);
         }
         self.sink.write_at(place.start, bytes)?;

@@ -98,8 +98,8 @@ impl Incoming {
         }
         let over = State::Over(Verdict::Rejected(rejection), None);
         if let State::Storing(assembly) = core::mem::replace(&mut self.state, over) {
-            // A complete file from before the offer stays as it was.
-            if !assembly.is_kept() {
+            // A complete file from before the offer stays as it was. What others left no room for may be resumed.
+            if !assembly.is_kept() && rejection != Rejection::NoRoom {
                 assembly.discard();
             }
         }

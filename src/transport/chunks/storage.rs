@@ -33,8 +33,9 @@ pub trait Source: fmt::Debug + Send {
 
 /// The destination of a chunk's bytes.
 pub trait Sink: fmt::Debug + Send {
-    /// Whether there is room for this many more bytes: others may have filled it since the chunk was accepted.
-    fn has_room(&self, _bytes: usize) -> bool {
+    /// Whether this many bytes fit at `offset`, after making room if necessary: others may have filled it since the
+    /// chunk was accepted. Asked before each slice is stored.
+    fn make_room(&self, _offset: u64, _bytes: usize) -> bool {
         true
     }
 

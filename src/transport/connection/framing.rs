@@ -6,7 +6,7 @@ use super::conversation::Conversation;
 use super::yojimbo::UnreadPackets;
 use super::{ConnectionConfig, End, native, yojimbo};
 use crate::store::Packets;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
 use crate::transport::direct_tables::DirectTables;
 use crate::transport::error::{ConfigError, SendError};
@@ -15,6 +15,9 @@ use crate::transport::message::Message;
 use crate::transport::packet::AckEndpointConfig;
 use crate::transport::protocol::{MAX_CONTROL_BYTES, Protocol};
 use crate::transport::stream::external::Fill;
+
+/// Connections needn't be visited more often between ticks, unless something arrives.
+pub(super) const GRAIN: Duration = Duration::from_millis(1);
 
 /// The framing of one connection, with the state that only this framing has.
 pub(super) trait Framing: Debug + Send + Sync {

@@ -44,23 +44,6 @@ pub(super) struct Ledger {
     last_packet_at: Option<Instant>,
     /// When the first packet went out after the last ack.
     unanswered_since: Option<Instant>,
-    /// Fragments whose packets were acked or lost, until a framing that needs the counts takes them.
-    pub(super) fragments: FragmentCounts,
-}
-
-/// Numbers of fragments by the outcome of their packets.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FragmentCounts {
-    pub(super) acked: u32,
-    pub(super) lost: u32,
-}
-
-impl FragmentCounts {
-    /// Saturates, because only yojimbo's framing takes the counts.
-    pub(super) fn count(&mut self, acked: bool) {
-        let count = if acked { &mut self.acked } else { &mut self.lost };
-        *count = count.saturating_add(1);
-    }
 }
 
 /// How the acks in a packet relate to the packets sent.
@@ -97,7 +80,6 @@ impl Ledger {
             acked_at: Instant::ZERO,
             last_packet_at: None,
             unanswered_since: None,
-            fragments: FragmentCounts::default(),
         })
     }
 

@@ -10,7 +10,7 @@ use crate::transport::congestion::RoundTrip;
 impl Conversation {
     /// Applies the acks of a packet of the peer: the packets in the scratch memory, and the packet's ack ranges.
     pub(super) fn apply_acks(&mut self, now: Instant, round_trip: Option<RoundTrip>) {
-        let Memory { packet, acked, notifications, stamps, .. } = self.scratch.get();
+        let Memory { packet, acked, notifications, stamps, fragments, .. } = self.scratch.get();
         for range in &packet.control.ranges {
             self.ledger.endpoint.ack_range(range.newest, range.oldest, acked);
         }
@@ -46,7 +46,7 @@ impl Conversation {
                         let Some(sending) = self.streams.sending(channel.into()) else { continue };
                         let fate = sending.handle_fragment_ack(now, mark, index.into());
                         notifications.extend(notification(channel, fate, true));
-                        self.ledger.fragments.count(true);
+                        fragments.count(true);
                     }
                 }
             }
@@ -85,7 +85,7 @@ impl Conversation {
 
     /// Notifies streams and chunks that a packet's contents are lost, and collects notifications.
     pub(super) fn lose(&mut self, carried: &List) {
-        let notifications = &mut self.scratch.get().notifications;
+        let Memory { notifications, fragments, .. } = self.scratch.get();
         for carried in self.ledger.carried.iter(carried) {
             match carried {
                 Carried::Messages { channel, count, first } => {
@@ -100,7 +100,7 @@ impl Conversation {
                     if let Some(sending) = self.streams.sending(channel.into()) {
                         sending.handle_fragment_lost(mark, index.into());
                     }
-                    self.ledger.fragments.count(false);
+                    fragments.count(false);
                 }
                 Carried::Credit { .. } => {}
             }

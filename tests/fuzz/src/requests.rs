@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use tickwire::calls::{Bucket, MAX_REQUESTS, Rate, Requests};
+use tickwire::calls::{MAX_REQUESTS, Rate, Requests};
+use tickwire::store::Bucket;
 use tickwire::time::{Duration, Instant};
 
 use super::input::Input;
@@ -12,7 +13,7 @@ pub fn run(data: &[u8]) {
     let (per_second, burst) = (f64::from(input.u16()) / 16.0, f64::from(input.u8()));
     let Ok(rate) = Rate::new(per_second, burst) else { return };
     let (mut requests, mut model) = (Requests::default(), HashMap::new());
-    let (mut now, mut bucket) = (Instant::ZERO, Bucket::new(&rate, Instant::ZERO));
+    let (mut now, mut bucket) = (Instant::ZERO, Bucket::default());
     let (mut passed, mut count) = (0_u64, 0_u32);
     while !input.is_empty() {
         let op = input.u8();
@@ -54,7 +55,7 @@ pub fn run(data: &[u8]) {
                 assert_eq!(over, before - model.len());
             }
             _ => {
-                passed += u64::from(bucket.take(&rate, now));
+                passed += u64::from(rate.take(&mut bucket, now));
                 let most = burst + per_second * now.since(Instant::ZERO).as_secs_f64() + 1e-6;
                 assert!(passed as f64 <= most, "{passed} passed of {most}");
             }

@@ -6,12 +6,10 @@ mod memory;
 mod receive;
 mod slices;
 
-use core::time::Duration;
-
 use self::builder::Builder;
 use super::End;
 use super::conversation::{Conversation, Written};
-use super::framing::Framing;
+use super::framing::{Framing, GRAIN};
 use super::outbound::PacketKind;
 use crate::store::Packets;
 use crate::time::Instant;
@@ -20,9 +18,6 @@ use crate::transport::direct_tables::DirectTables;
 use crate::transport::framing::CloseReason;
 use crate::transport::stream::SendContext;
 use crate::transport::stream::external::Fill;
-
-/// Connections needn't be visited more often between ticks, unless something arrives.
-const GRAIN: Duration = Duration::from_millis(1);
 
 /// The framing of `STANDARD.md`. It has no state of its own, so it takes no memory.
 #[derive(Debug, Default)]

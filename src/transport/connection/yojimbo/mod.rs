@@ -12,7 +12,8 @@
 mod send;
 
 use super::conversation::Conversation;
-use super::framing::Framing;
+use super::framing::{Framing, GRAIN};
+use super::scratch::FragmentCounts;
 use super::{Connection, End};
 use crate::store::Packets;
 use crate::time::{Duration, Instant};
@@ -146,7 +147,7 @@ impl Framing for Yojimbo {
 
     fn next_between(&self, parts: &mut Conversation, now: Instant) -> Instant {
         let keep_alive = parts.outbound.keep_alive_at(Duration::ZERO).unwrap_or(now);
-        keep_alive.max(parts.ledger.next_number_at()).max(now + Duration::from_millis(1))
+        keep_alive.max(parts.ledger.next_number_at()).max(now + GRAIN)
     }
 
     fn next_deadline(&self, parts: &Conversation) -> Instant {
@@ -234,13 +235,14 @@ impl Yojimbo {
         let newest = acked.iter().find(|acked| acked.sequence == header.ack);
         let round_trip = newest.map(|newest| now - newest.sent_at);
         self.pace.handle_packet(now, round_trip);
+        parts.scratch.get().fragments = FragmentCounts::default();
         parts.apply_acks(now, round_trip.map(|time| RoundTrip { time, received_at: None }));
         self.pace_blocks(parts, now);
     }
 
-    /// Paces blocks by the outcomes of the packets that carried their fragments.
+    /// Paces blocks by the outcomes that the scratch memory has counted for their fragments.
     fn pace_blocks(&mut self, parts: &mut Conversation, now: Instant) {
-        let counts = core::mem::take(&mut parts.ledger.fragments);
+        let counts = core::mem::take(&mut parts.scratch.get().fragments);
         (0..counts.acked).for_each(|_| self.pace.handle_ack());
         (0..counts.lost).for_each(|_| self.pace.handle_lost(now));
     }

@@ -5,7 +5,7 @@ use crate::store::{List, Packets};
 use crate::time::Instant;
 use crate::transport::connection::conversation::{Conversation, Written};
 use crate::transport::connection::record::{Carried, runs};
-use crate::transport::connection::scratch::Memory;
+use crate::transport::connection::scratch::{FragmentCounts, Memory};
 use crate::transport::framing::yojimbo::{self, Entry};
 use crate::transport::protocol::MAX_ID_BITS;
 use crate::transport::stream::{Offer, SendContext};
@@ -13,6 +13,7 @@ use crate::transport::stream::{Offer, SendContext};
 impl Yojimbo {
     /// Appends the packets of a tick to `out`.
     pub(super) fn transmit_tick(&mut self, parts: &mut Conversation, now: Instant, out: &mut Packets) {
+        parts.scratch.get().fragments = FragmentCounts::default();
         parts.begin_transmit(now);
         self.pace_blocks(parts, now);
         parts.outbound.end_tick();
@@ -33,6 +34,7 @@ impl Yojimbo {
             self.send(parts, now, out);
             blocks_first = !blocks_first;
         }
+        self.pace_blocks(parts, now);
     }
 
     /// Selects the contents of the next packet; false if there are none.

@@ -1,8 +1,9 @@
-//! How often a peer may make a call: a token bucket.
+//! How often a peer may make a call.
 
 use core::fmt;
 
-use crate::time::Instant;
+use crate::store::Bucket;
+use crate::time::{Duration, Instant};
 
 /// The most calls a second, or at once, that a rate can grant.
 const MAX_RATE: f64 = 1e6;
@@ -10,8 +11,9 @@ const MAX_RATE: f64 = 1e6;
 /// How often a call may be made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    per_second: f64,
-    burst: f64,
+    /// The time between calls, and between bursts.
+    cost: Duration,
+    whole: Duration,
 }
 
 /// Which part of a rate is out of its bounds.
@@ -41,33 +43,15 @@ impl Rate {
                 return Err(RateError { name, low, value });
             }
         }
-        Ok(Rate { per_second, burst })
-    }
-}
-
-/// The calls that a peer may make now.
-#[derive(Clone, Copy, Debug)]
-pub struct Bucket {
-    tokens: f64,
-    filled_at: Instant,
-}
-
-impl Bucket {
-    /// A bucket that has all of its tokens.
-    pub fn new(rate: &Rate, now: Instant) -> Self {
-        Bucket { tokens: rate.burst, filled_at: now }
+        // Rounded up, so that no more calls pass than the rate says.
+        let cost = Duration::from_nanos((1e9 / per_second).ceil() as u64);
+        // Exact for whole bursts, or rounding might take away a burst's last call.
+        Ok(Rate { cost, whole: cost * burst as u32 + cost.mul_f64(burst.fract()) })
     }
 
-    /// Takes a token; false if there is none.
-    pub fn take(&mut self, rate: &Rate, now: Instant) -> bool {
-        let gained = now.since(self.filled_at).as_secs_f64() * rate.per_second;
-        self.tokens = (self.tokens + gained).min(rate.burst);
-        self.filled_at = now;
-        let has_token = self.tokens >= 1.0;
-        if has_token {
-            self.tokens -= 1.0;
-        }
-        has_token
+    /// Takes a call from a peer's bucket; false if there is none.
+    pub fn take(&self, bucket: &mut Bucket, now: Instant) -> bool {
+        bucket.take(now, self.cost, self.whole)
     }
 }
 
@@ -78,9 +62,9 @@ mod tests {
     #[test]
     fn a_burst_passes_and_then_the_rate() {
         let rate = Rate::new(10.0, 5.0).unwrap();
-        let mut bucket = Bucket::new(&rate, Instant::ZERO);
+        let mut bucket = Bucket::default();
         let mut passed =
-            |millis| (0..100).filter(|_| bucket.take(&rate, Instant::from_millis(millis))).count();
+            |millis| (0..100).filter(|_| rate.take(&mut bucket, Instant::from_millis(millis))).count();
         assert_eq!(passed(0), 5);
         assert_eq!(passed(99), 0);
         assert_eq!(passed(101), 1);

@@ -86,8 +86,13 @@ impl KeyedHash {
     pub(crate) fn new(entropy: &mut dyn Entropy) -> Self {
         let mut secret = [0; 16];
         entropy.fill(&mut secret);
+        Self::of(&secret)
+    }
+
+    /// The hash with this secret.
+    pub(crate) fn of(secret: &[u8; 16]) -> Self {
         let mut keyed = WordHasher::NEW;
-        keyed.write(&secret);
+        keyed.write(secret);
         KeyedHash { keyed }
     }
 }
