@@ -79,7 +79,7 @@ const MIN_TICKS: f64 = 4.0;
 const LONGER: f64 = 1.25;
 
 /// A round that isn't longer arrived at no less than this part of its pace.
-const LEAST_MEASURED: f64 = 0.75;
+const MIN_MEASURED: f64 = 0.75;
 
 /// The same beside others: a flow as fast as all of them together, on a link that they fill, takes twice as long.
 /// With 2.5 ten times as much is dropped when a newcomer begins, with 1.25 it begins with a sixth of the link.
@@ -456,7 +456,7 @@ impl Startup {
         }
         let measured = known && !beside_others && jitter == 0.0 && !path.has_coarse_ticks();
         let step = if jitter > 0.0 { STEP_IN_JITTER } else { STEP };
-        self.whole *= step * if measured { (rate / self.pace).max(LEAST_MEASURED) } else { 1.0 };
+        self.whole *= step * if measured { (rate / self.pace).max(MIN_MEASURED) } else { 1.0 };
         self.longest = if beside_others { f64::INFINITY } else { 1.0 / (step - 1.0) };
         None
     }
