@@ -1,5 +1,5 @@
 //! 16-bit wrapping sequence numbers: half the range is "more recent" (reliable 1.0; the article "Reliability,
-//! Ordering and Congestion Avoidance over UDP").
+//! Ordering and Congestion Avoidance over UDP"). Inside, packets have 64-bit numbers, which never run out.
 
 /// True when `a` is more recent than `b`: ahead by 1..=32,768, counting across the wrap, where a distance of
 /// exactly 32,768 goes to the numerically larger one (so the relation stays antisymmetric).
@@ -23,6 +23,23 @@ pub const fn nearest(low: u16, known: u32) -> Option<u32> {
     known.checked_add_signed(distance(low, known as u16))
 }
 
+/// The 64-bit number with these low bits that is nearest to a known one. Numbers before 0 wrap.
+pub const fn unwrap(low: u16, known: u64) -> u64 {
+    known.wrapping_add_signed(distance(low, known as u16) as i64)
+}
+
+/// As [`unwrap`], for 32 low bits.
+pub const fn unwrap32(low: u32, known: u64) -> u64 {
+    // A cast to i32 is the wrapping difference.
+    known.wrapping_add_signed(low.wrapping_sub(known as u32) as i32 as i64)
+}
+
+/// How far the 64-bit number `a` is ahead of `b`; negative if it is behind. Numbers before 0 wrap.
+pub const fn ahead(a: u64, b: u64) -> i64 {
+    // A cast to i64 is the wrapping difference.
+    a.wrapping_sub(b) as i64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,6 +51,15 @@ mod tests {
         assert_eq!(nearest(7, 9), Some(7));
         assert_eq!(nearest(65_535, 3), None, "before the first");
         assert_eq!(nearest(2, u32::MAX), None, "after the last");
+    }
+
+    #[test]
+    fn numbers_are_unwrapped_before_0_and_after_the_last_too() {
+        assert_eq!(unwrap(5, 65_534), 65_541);
+        assert_eq!(unwrap(65_535, 0), u64::MAX);
+        assert_eq!(unwrap(0, u64::MAX), 0);
+        assert_eq!(ahead(unwrap(1, u64::MAX), u64::MAX), 2);
+        assert_eq!(ahead(unwrap(32_768, 0), 0), -32_768, "half the range ahead is behind");
     }
 
     #[test]

@@ -146,7 +146,7 @@ impl Framing for Yojimbo {
 
     fn next_between(&self, parts: &mut Conversation, now: Instant) -> Instant {
         let keep_alive = parts.outbound.keep_alive_at(Duration::ZERO).unwrap_or(now);
-        keep_alive.max(parts.ledger.next_number_at()).max(now + Duration::from_millis(1))
+        keep_alive.max(now + Duration::from_millis(1))
     }
 
     fn next_deadline(&self, parts: &Conversation) -> Instant {
@@ -158,7 +158,6 @@ impl Framing for Yojimbo {
         &mut self,
         parts: &mut Conversation,
         now: Instant,
-        _: &[u8],
         incoming: Incoming<'_>,
         _: Option<&mut dyn DirectTables>,
     ) -> Result<bool, End> {
