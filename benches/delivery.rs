@@ -64,7 +64,7 @@ const LATE: Duration = Duration::from_millis(2);
 struct Line {
     now: Instant,
     ends: [Connection; 2],
-    links: [Link<Vec<u8>>; 2],
+    links: [Link<(u64, Vec<u8>)>; 2],
     packets: Packets,
     act: Act,
     /// When an end that is awake has something to do.
@@ -97,8 +97,8 @@ impl Line {
     }
 
     fn receive(&mut self, end: usize) {
-        while let Some(packet) = self.links[1 - end].poll(self.now) {
-            self.ends[end].handle_datagram(self.now, &packet).unwrap();
+        while let Some((number, packet)) = self.links[1 - end].poll(self.now) {
+            self.ends[end].handle_datagram(self.now, number, &packet).unwrap();
         }
     }
 
@@ -111,9 +111,9 @@ impl Line {
         if self.act.is_awake(end) {
             self.due[end] = self.ends[end].transmit_between(self.now, &mut self.packets);
         }
-        for (_, packet) in self.packets.iter() {
+        for (number, packet) in self.packets.iter() {
             self.wire_bytes[end] += packet.len() + WIRE_OVERHEAD;
-            self.links[end].send(self.now, packet.to_vec(), packet.len());
+            self.links[end].send(self.now, (number, packet.to_vec()), packet.len());
         }
         self.packets.clear();
     }

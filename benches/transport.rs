@@ -10,16 +10,16 @@ use tickwire::transport::header::Header;
 
 fn sequence_buffer(c: &mut Criterion) {
     let mut buffer = SequenceBuffer::new(1024);
-    let mut sequence = 0u16;
+    let mut sequence = 0u64;
     c.bench_function("store/sequence_buffer_insert", |b| {
         b.iter(|| {
             sequence = sequence.wrapping_add(1);
-            let _ = black_box(buffer.insert(sequence, u64::from(sequence)));
+            let _ = black_box(buffer.insert(sequence, sequence));
         });
     });
-    (0..1024).for_each(|s| drop(buffer.insert(sequence.wrapping_add(s), u64::from(s))));
+    (0..1024).for_each(|s| drop(buffer.insert(sequence + s, s)));
     let newest = buffer.next().wrapping_sub(1);
-    let mut back = 0u16;
+    let mut back = 0u64;
     c.bench_function("store/sequence_buffer_find", |b| {
         b.iter(|| {
             back = (back + 7) % 1024;

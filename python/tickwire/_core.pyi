@@ -1466,7 +1466,7 @@ class PacketNotifications:
         """The client slot of the receiver; 0 on a client."""
     @property
     def sequence(self) -> memoryview[int]:
-        """Its 16-bit sequence number."""
+        """The low 16 bits of its number."""
     @property
     def delivered(self) -> memoryview[bool]:
         """True: delivered. False: counted as lost."""

@@ -38,7 +38,7 @@ use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
 use crate::transport::PacketStats;
 use crate::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig, EndpointCounters, Piece};
-use crate::transport::acks::{Acked, ConfigError, RttSampling};
+use crate::transport::acks::{Acked, ConfigError, FullHeader, RttSampling};
 use crate::transport::header::Header;
 
 /// Protocol id and checksum.
@@ -119,8 +119,8 @@ pub struct VirtualConnection {
     endpoint: AckEndpoint,
     updated_at: Option<Instant>,
     events: VecDeque<VirtualEvent>,
-    acked: Vec<u16>,
-    lost: Vec<u16>,
+    acked: Vec<u64>,
+    lost: Vec<u64>,
     counters: VirtualCounters,
     /// Packet counts of earlier peers.
     ended: EndpointCounters,
@@ -223,7 +223,7 @@ impl VirtualConnection {
             out.push_with(peer.address, |arena| write(self.config.protocol_id, &piece, arena));
         }
         peer.last_sent = Some(now);
-        Ok(outgoing.sequence())
+        Ok(outgoing.sequence() as u16)
     }
 
     /// Once a tick: keeps the connection alive, notices a timeout, and updates the statistics.
@@ -256,12 +256,13 @@ impl VirtualConnection {
     /// Moves the numbers of newly acked packets to the end of `acked`. A packet reported lost is not reported
     /// again.
     pub fn poll_acked(&mut self, acked: &mut Vec<u16>) {
-        acked.append(&mut self.acked);
+        // The low bits, which the wire has.
+        acked.extend(self.acked.drain(..).map(|sequence| sequence as u16));
     }
 
     /// Moves the numbers of packets newly given up to the end of `lost`.
     pub fn poll_lost(&mut self, lost: &mut Vec<u16>) {
-        lost.append(&mut self.lost);
+        lost.extend(self.lost.drain(..).map(|sequence| sequence as u16));
     }
 
     /// The state of the connection.
@@ -372,8 +373,8 @@ impl VirtualConnection {
 }
 
 /// Whether a header acks nothing that was never sent: only a forger guesses.
-fn acks_only_what_was_sent(header: &Header, endpoint: &AckEndpoint) -> bool {
-    let acked = (0..32).filter(|n| header.ack_bits >> n & 1 == 1);
+fn acks_only_what_was_sent(header: &FullHeader, endpoint: &AckEndpoint) -> bool {
+    let acked = (0..32u64).filter(|n| header.ack_bits >> n & 1 == 1);
     acked.map(|n| header.ack.wrapping_sub(n)).all(|sequence| endpoint.acks().was_sent(sequence))
 }
 
@@ -382,7 +383,7 @@ fn begin(config: &VirtualConfig, numbers: &mut Option<Rng>) -> Result<AckEndpoin
     let mut endpoint = AckEndpoint::new(config.packets.clone())?;
     if let Some(numbers) = numbers {
         // Below 16,384.
-        endpoint.begin_at(numbers.below(FIRST_NUMBERS) as u16);
+        endpoint.begin_at(numbers.below(FIRST_NUMBERS));
     }
     Ok(endpoint)
 }
@@ -391,9 +392,11 @@ fn begin(config: &VirtualConfig, numbers: &mut Option<Rng>) -> Result<AckEndpoin
 /// go with a later packet: every packet acks 32.
 fn within(allowance: usize, piece: Piece<'_>) -> Piece<'_> {
     match piece {
-        Piece::Packet(header, payload) if PREFIX_SIZE + header.size() + payload.len() > allowance => {
-            let Header { sequence, .. } = header;
-            Piece::Packet(Header { sequence, ack: sequence.wrapping_sub(1), ack_bits: 0 }, payload)
+        Piece::Packet(header, payload)
+            if PREFIX_SIZE + Header::from(header).size() + payload.len() > allowance =>
+        {
+            let ack = header.sequence.wrapping_sub(1);
+            Piece::Packet(FullHeader { ack, ack_bits: 0, ..header }, payload)
         }
         piece => piece,
     }
@@ -410,7 +413,7 @@ fn write(protocol_id: u32, piece: &Piece<'_>, arena: &mut Vec<u8>) {
     arena[checksum_at..packet_at].copy_from_slice(&checksum.to_le_bytes());
 }
 
-fn keep_newest(sequences: &mut Vec<u16>) {
+fn keep_newest(sequences: &mut Vec<u64>) {
     let excess = sequences.len().saturating_sub(MAX_UNREPORTED);
     sequences.drain(..excess);
 }

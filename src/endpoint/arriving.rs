@@ -186,13 +186,15 @@ impl DirectTables for Arriving {
         };
     }
 
-    fn place(&mut self, packet_sequence: u16, channel: u8, message_type: u16) -> Option<&mut Vec<u8>> {
+    fn place(&mut self, packet_sequence: u64, channel: u8, message_type: u16) -> Option<&mut Vec<u8>> {
         let seat = self.layout.as_ref()?.seat(message_type);
         let peer = self.current.peer?;
         if self.bytes > MAX_BYTES {
             return None;
         }
         let received_at = self.current.now;
+        // The game sees the low bits.
+        let packet_sequence = packet_sequence as u16;
         let head = || Head { peer, received_at, key: 0, packet_sequence, missed: 0, channel };
         let messages = match seat {
             Seat::Table(table) => {
@@ -347,10 +349,11 @@ mod tests {
                     let mut out = Packets::new();
                     peer.transmit(now, &mut out);
                     let late = std::mem::take(&mut overtaken);
-                    let mut sent: Vec<_> = out.iter().map(|(_, datagram)| datagram.to_vec()).collect();
+                    let mut sent: Vec<_> =
+                        out.iter().map(|(number, datagram)| (number, datagram.to_vec())).collect();
                     sent.retain(|_| !rng.chance(0.1));
                     overtaken.extend(sent.pop_if(|_| rng.chance(0.1)));
-                    for mut datagram in sent.into_iter().chain(late) {
+                    for (number, mut datagram) in sent.into_iter().chain(late) {
                         if rng.chance(0.05) {
                             let bit = rng.below(datagram.len() as u64 * 8) as usize;
                             datagram[bit / 8] ^= 1 << (bit % 8);
@@ -366,8 +369,8 @@ mod tests {
                             )
                         };
                         let before = rows(&arriving);
-                        let result = format!("{:?}", waiting.handle_datagram(now, &datagram));
-                        let into = direct.handle_into(now, &datagram, arriving.of(PEER));
+                        let result = format!("{:?}", waiting.handle_datagram(now, number, &datagram));
+                        let into = direct.handle_into(now, number, &datagram, arriving.of(PEER));
                         assert_eq!(format!("{into:?}"), result, "seed {seed}");
                         if into.is_err() {
                             ended += 1;
@@ -390,7 +393,7 @@ mod tests {
                 waiting.transmit(now, &mut ours);
                 direct.transmit(now, &mut theirs);
                 assert!(ours.iter().eq(theirs.iter()), "seed {seed}");
-                ours.iter().for_each(|(_, datagram)| drop(peer.handle_datagram(now, datagram)));
+                ours.iter().for_each(|(number, datagram)| drop(peer.handle_datagram(now, number, datagram)));
             }
         }
         assert!(ended > 20 && placed > 1000 && pushed_out > 20, "{ended} {placed} {pushed_out}");
@@ -511,8 +514,8 @@ mod tests {
             }
             let mut out = Packets::new();
             peer.transmit(now, &mut out);
-            for (_, datagram) in out.iter() {
-                direct.handle_into(now, datagram, arriving.of(PEER)).unwrap();
+            for (number, datagram) in out.iter() {
+                direct.handle_into(now, number, datagram, arriving.of(PEER)).unwrap();
             }
         }
         assert_eq!(arriving.tables[0].count(), 2500);

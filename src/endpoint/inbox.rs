@@ -429,6 +429,8 @@ impl Inbox {
                 let Received { received_at, key, packet_sequence, missed, block, .. } = received;
                 // A protocol has at most 64 channels.
                 let channel = channel as u8;
+                // The game sees the low bits.
+                let packet_sequence = packet_sequence as u16;
                 let head = Head { peer, received_at, key, packet_sequence, missed, channel };
                 // Payloads have no type: theirs is the number of one of the game's.
                 let owner = connection.protocol().owner(received.message_type);

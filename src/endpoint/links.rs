@@ -69,8 +69,8 @@ impl Links {
         self.dials.get_mut(place as usize).filter(|dial| dial.peer == peer)
     }
 
-    /// Passes a datagram to its connection, and returns the payload in it, decrypted in place. Before that, `claimed` gets
-    /// the client that is at its source address.
+    /// Passes a datagram to its connection, and returns the payload in it, decrypted in place, with its number: each number
+    /// of a peer comes once. Before that, `claimed` gets the client that is at its source address.
     pub(super) fn handle_datagram<'a>(
         &mut self,
         now: Instant,
@@ -79,15 +79,15 @@ impl Links {
         datagram: &'a mut [u8],
         out: &mut Datagrams,
         claimed: impl FnOnce(PeerHandle),
-    ) -> Option<(PeerHandle, &'a [u8])> {
+    ) -> Option<(PeerHandle, u64, &'a [u8])> {
         if let Some(place) = self.dial_of(from, datagram) {
             let dial = &mut self.dials[place];
-            let payload = dial.netcode.handle_datagram(now, from, datagram, out)?;
-            return Some((dial.peer, payload));
+            let (number, payload) = dial.netcode.handle_datagram(now, from, datagram, out)?;
+            return Some((dial.peer, number, payload));
         }
         let claimed = |client: netcode::ClientHandle| claimed(client.into());
         match self.listener.as_mut()?.handle_datagram_of(now, unix, from, datagram, out, claimed) {
-            Received::Payload { client, payload } => Some((client.into(), payload)),
+            Received::Payload { client, number, payload } => Some((client.into(), number, payload)),
             Received::Nothing => None,
         }
     }
@@ -129,18 +129,25 @@ impl Links {
         debug_assert!(sent.is_ok(), "{sent:?}");
     }
 
-    /// Seals a packet for a peer that is connected.
+    /// The lowest number that the next packet for a peer may have.
+    pub(super) fn next_number(&self, peer: PeerHandle) -> u64 {
+        let listener = || self.listener.as_ref()?.next_number(peer.into()).ok();
+        self.dialled(peer).map(|dial| dial.netcode.next_number()).or_else(listener).unwrap_or_default()
+    }
+
+    /// Seals a packet for a peer that is connected, under this number.
     pub(super) fn send_payload(
         &mut self,
         now: Instant,
         peer: PeerHandle,
+        number: u64,
         payload: &[u8],
         out: &mut Datagrams,
     ) {
         let sent = if let Some(dial) = self.dialled_mut(peer) {
-            dial.netcode.send_payload(now, payload, out)
+            dial.netcode.send_payload(now, number, payload, out)
         } else if let Some(listener) = &mut self.listener {
-            listener.send_payload(now, peer.into(), payload, out)
+            listener.send_payload(now, peer.into(), number, payload, out)
         } else {
             Ok(())
         };

@@ -186,14 +186,15 @@ impl Client {
         })
     }
 
-    /// Takes a datagram from the network and returns the payload in it, decrypted in place. Answers go to `out`.
+    /// Takes a datagram from the network and returns the payload in it, decrypted in place, with the packet's sequence, of
+    /// which each comes once. Answers go to `out`.
     pub fn handle_datagram<'a>(
         &mut self,
         now: Instant,
         from: SocketAddr,
         datagram: &'a mut [u8],
         out: &mut Datagrams,
-    ) -> Option<&'a [u8]> {
+    ) -> Option<(u64, &'a [u8])> {
         if self.development && datagram.first() == Some(&EXPLANATION_PREFIX) {
             self.hear_refusal(from, datagram);
             return None;
@@ -229,13 +230,19 @@ impl Client {
         }
     }
 
-    /// Sends a payload of 1..=1200 bytes.
+    /// The lowest sequence that the next payload may have.
+    pub fn next_number(&self) -> u64 {
+        self.sealer.next()
+    }
+
+    /// Sends a payload of 1..=1200 bytes, under this sequence or, if it is used, the next one: 0 for the next one.
     ///
     /// # Errors
     /// When not connected, or the payload has another length.
     pub fn send_payload(
         &mut self,
         now: Instant,
+        number: u64,
         payload: &[u8],
         out: &mut Datagrams,
     ) -> Result<(), SendError> {
@@ -243,6 +250,7 @@ impl Client {
             return Err(SendError::NotConnected);
         }
         check_payload(payload)?;
+        self.sealer.skip_to(number);
         self.send(now, Kind::Payload, payload, out);
         Ok(())
     }
@@ -379,7 +387,7 @@ impl Client {
         &self.counters
     }
 
-    fn open<'a>(&mut self, from: SocketAddr, datagram: &'a mut [u8]) -> Result<Body<'a>, DropReason> {
+    fn open<'a>(&mut self, from: SocketAddr, datagram: &'a mut [u8]) -> Result<(u64, Body<'a>), DropReason> {
         if self.state.is_final() {
             return Err(DropReason::NotConnected);
         }
@@ -397,7 +405,7 @@ impl Client {
         if header.kind.is_replay_protected() {
             self.replay.advance(header.sequence);
         }
-        Ok(body)
+        Ok((header.sequence, body))
     }
 
     /// Ends the attempt if the server's answer to our own request says that it is hopeless.
@@ -425,9 +433,9 @@ impl Client {
     fn handle_body<'a>(
         &mut self,
         now: Instant,
-        body: Body<'a>,
+        (number, body): (u64, Body<'a>),
         out: &mut Datagrams,
-    ) -> Result<Option<&'a [u8]>, DropReason> {
+    ) -> Result<Option<(u64, &'a [u8])>, DropReason> {
         match body {
             Body::Denied => self.end_attempt(now, ClientDisconnect::Denied),
             Body::Challenge { sequence, token } => {
@@ -448,7 +456,7 @@ impl Client {
             }
             Body::Payload(payload) => {
                 self.last_receive = now;
-                return Ok(Some(payload));
+                return Ok(Some((number, payload)));
             }
             Body::Disconnect => self.finish(ClientDisconnect::ByPeer),
         }

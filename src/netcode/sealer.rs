@@ -60,6 +60,16 @@ impl Sealer {
         Sealer { protocol_id, key, sequence: first_sequence }
     }
 
+    /// The sequence of the next packet.
+    pub(crate) fn next(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Leaves out the sequences before this one.
+    pub(crate) fn skip_to(&mut self, sequence: u64) {
+        self.sequence = self.sequence.max(sequence);
+    }
+
     pub(crate) fn send(&mut self, to: SocketAddr, kind: Kind, body: &[u8], out: &mut Datagrams) {
         out.push_with(to, |arena| {
             packet::seal(arena, self.protocol_id, &self.key, self.sequence, kind, body);
@@ -78,5 +88,23 @@ impl Sealer {
             Some(payload) => self.send(to, Kind::Payload, payload, out),
             None => self.send(to, Kind::Disconnect, &[], out),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_number_is_used_twice() {
+        let mut sealer = Sealer::new(1, [0; 32], 0);
+        let (to, mut out) = (SocketAddr::from(([10, 0, 0, 1], 1)), Datagrams::new());
+        for number in [3, 3, 0, 9] {
+            sealer.skip_to(number);
+            sealer.send(to, Kind::Payload, &[7], &mut out);
+        }
+        let numbers: Vec<_> =
+            out.iter().map(|(_, it)| packet::Header::read(it).map(|it| it.sequence)).collect();
+        assert_eq!(numbers, [3, 4, 5, 9].map(Ok));
     }
 }

@@ -31,6 +31,8 @@ pub enum Received<'a> {
     /// A payload of a connected client.
     Payload {
         client: ClientHandle,
+        /// The packet's sequence: each comes once.
+        number: u64,
         /// The payload, in the datagram's own memory.
         payload: &'a [u8],
     },
@@ -191,7 +193,17 @@ impl Server {
         self.leaving.update(now, out);
     }
 
-    /// Sends a payload of 1..=1200 bytes.
+    /// The lowest sequence that the next payload may have.
+    ///
+    /// # Errors
+    /// When the handle names no connection any more.
+    pub fn next_number(&self, client: ClientHandle) -> Result<u64, SendError> {
+        let connection = self.slots.find(client).ok_or(SendError::NotConnected)?;
+        // Until the client has answered, a keep-alive comes before it.
+        Ok(connection.sealer.next() + u64::from(!connection.confirmed))
+    }
+
+    /// Sends a payload of 1..=1200 bytes, under this sequence or, if it is used, the next one: 0 for the next one.
     ///
     /// # Errors
     /// When the handle names no connection any more, or the payload has another length.
@@ -199,16 +211,19 @@ impl Server {
         &mut self,
         now: Instant,
         client: ClientHandle,
+        number: u64,
         payload: &[u8],
         out: &mut Datagrams,
     ) -> Result<(), SendError> {
         let connection = self.slots.find_mut(client).ok_or(SendError::NotConnected)?;
         check_payload(payload)?;
-        if !connection.confirmed {
+        let next = connection.sealer.next();
+        if !connection.confirmed && next != number {
             // The client drops payloads until a keep-alive has told it that it is connected.
             let body = packet::keep_alive_body(client.slot, self.max_clients);
             connection.sealer.send(connection.address, Kind::KeepAlive, &body, out);
         }
+        connection.sealer.skip_to(number);
         connection.sealer.send(connection.address, Kind::Payload, payload, out);
         connection.last_send = now;
         Ok(())
@@ -328,7 +343,9 @@ impl Server {
         connection.last_receive = now;
         connection.confirmed = true;
         match body {
-            Body::Payload(payload) => return Ok(Received::Payload { client, payload }),
+            Body::Payload(payload) => {
+                return Ok(Received::Payload { client, number: header.sequence, payload });
+            }
             Body::Disconnect => self.remove(client, ServerDisconnect::ByPeer),
             _ => (),
         }

@@ -60,7 +60,7 @@ columns_class! {
     PacketNotifications of Packets {
         /// The client slot of the receiver; 0 on a client.
         slot: U32,
-        /// Its 16-bit sequence number.
+        /// The low 16 bits of its number.
         sequence: U16,
         /// True: delivered. False: counted as lost.
         delivered: Bool,
@@ -80,7 +80,7 @@ impl FromIterator<(PeerHandle, PacketNotification)> for Packets {
         let mut columns = Packets::default();
         for (peer, notification) in notifications {
             columns.slot.push(peer.slot);
-            columns.sequence.push(notification.sequence);
+            columns.sequence.push(notification.sequence as u16);
             columns.delivered.push(notification.delivered);
         }
         columns

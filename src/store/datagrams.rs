@@ -11,8 +11,8 @@ pub struct Datagrams<To = SocketAddr> {
     entries: Vec<(To, Range<usize>)>,
 }
 
-/// Packets of one conversation, whose destination is known.
-pub type Packets = Datagrams<()>;
+/// Packets of one conversation, each with its number in the layer below.
+pub type Packets = Datagrams<u64>;
 
 impl<To> Default for Datagrams<To> {
     fn default() -> Self {

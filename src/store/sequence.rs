@@ -1,5 +1,5 @@
 //! 16-bit wrapping sequence numbers: half the range is "more recent" (reliable 1.0; the article "Reliability,
-//! Ordering and Congestion Avoidance over UDP").
+//! Ordering and Congestion Avoidance over UDP"). Inside, packets have 64-bit numbers, which never run out.
 
 /// True when `a` is more recent than `b`: ahead by 1..=32,768, counting across the wrap, where a distance of
 /// exactly 32,768 goes to the numerically larger one (so the relation stays antisymmetric).
@@ -30,6 +30,17 @@ pub const fn nearest(low: u16, known: u32) -> Option<u32> {
     known.checked_add_signed(distance(low, known as u16))
 }
 
+/// As [`nearest_of`], for 64-bit numbers: those before 0 wrap.
+pub const fn unwrap(low: u64, bits: u32, known: u64) -> u64 {
+    nearest_of(low, bits, known.cast_signed()).cast_unsigned()
+}
+
+/// How far the 64-bit number `a` is ahead of `b`; negative if it is behind. Numbers before 0 wrap.
+pub const fn ahead(a: u64, b: u64) -> i64 {
+    // A cast to i64 is the wrapping difference.
+    a.wrapping_sub(b) as i64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,6 +62,15 @@ mod tests {
                 assert_eq!(nearest_of((number & 0xFFF).cast_unsigned(), 12, known), number);
             }
         }
+    }
+
+    #[test]
+    fn numbers_are_unwrapped_before_0_and_after_the_last_too() {
+        assert_eq!(unwrap(5, 16, 65_534), 65_541);
+        assert_eq!(unwrap(65_535, 16, 0), u64::MAX);
+        assert_eq!(unwrap(0, 16, u64::MAX), 0);
+        assert_eq!(ahead(unwrap(1, 16, u64::MAX), u64::MAX), 2);
+        assert_eq!(ahead(unwrap(32_768, 16, 0), 0), -32_768, "half the range ahead is behind");
     }
 
     #[test]

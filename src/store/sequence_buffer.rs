@@ -9,15 +9,12 @@
 
 use super::window::Window;
 
-/// Marks an empty slot: no 16-bit sequence equals it.
-const EMPTY: u32 = 0xFFFF_FFFF;
-
 /// A value per sequence number, for the newest `capacity` numbers.
 #[derive(Clone, Debug)]
 pub struct SequenceBuffer<T> {
     window: Window,
-    /// These have no slots before the first insert.
-    sequences: Box<[u32]>,
+    /// By sequence % capacity; there are no slots before the first insert. Those of numbers that are not in the window
+    /// are empty.
     values: Box<[Option<T>]>,
 }
 
@@ -27,7 +24,7 @@ impl<T> SequenceBuffer<T> {
     /// # Panics
     /// When `capacity` is 0 or does not divide 65,536: sequence % capacity would jump at the wrap.
     pub fn new(capacity: usize) -> Self {
-        SequenceBuffer { window: Window::new(capacity), sequences: Box::default(), values: Box::default() }
+        SequenceBuffer { window: Window::new(capacity), values: Box::default() }
     }
 
     /// Whether [`SequenceBuffer::new`] takes this capacity: it divides 65,536 and is at most 32,768, the half
@@ -42,22 +39,22 @@ impl<T> SequenceBuffer<T> {
     }
 
     /// One past the newest inserted sequence; 0 at the start.
-    pub fn next(&self) -> u16 {
+    pub fn next(&self) -> u64 {
         self.window.next
     }
 
     /// True for sequences older than the window: these can't be inserted.
-    pub fn stale(&self, sequence: u16) -> bool {
+    pub fn stale(&self, sequence: u64) -> bool {
         self.window.stale(sequence)
     }
 
     /// Moves the window so that `sequence` is its newest, clearing skipped entries, without inserting. Does nothing
     /// when the window is already there or beyond.
-    pub fn advance(&mut self, sequence: u16) {
+    pub fn advance(&mut self, sequence: u64) {
         match self.window.advance(sequence) {
-            Some(skipped) if self.has_slots() => skipped.for_each(|slot| drop(self.remove_slot(slot))),
+            Some(skipped) if !self.values.is_empty() => skipped.for_each(|slot| self.values[slot] = None),
             Some(_) => {}
-            None => self.clear_slots(),
+            None => self.values.fill_with(|| None),
         }
     }
 
@@ -65,56 +62,41 @@ impl<T> SequenceBuffer<T> {
     ///
     /// # Errors
     /// Gives `value` back when `sequence` is older than the window.
-    pub fn insert(&mut self, sequence: u16, value: T) -> Result<&mut T, T> {
+    pub fn insert(&mut self, sequence: u64, value: T) -> Result<&mut T, T> {
         if self.stale(sequence) {
             return Err(value);
         }
         self.advance(sequence);
-        if !self.has_slots() {
-            self.sequences = vec![EMPTY; self.capacity()].into();
+        if self.values.is_empty() {
             self.values = (0..self.capacity()).map(|_| None).collect();
         }
-        let slot = self.slot(sequence);
-        self.sequences[slot] = u32::from(sequence);
-        Ok(self.values[slot].insert(value))
+        Ok(self.values[self.window.slot(sequence)].insert(value))
     }
 
     /// The value under `sequence`.
-    pub fn get(&self, sequence: u16) -> Option<&T> {
-        if self.contains(sequence) { self.values[self.slot(sequence)].as_ref() } else { None }
+    pub fn get(&self, sequence: u64) -> Option<&T> {
+        if self.window.covers(sequence) {
+            self.values.get(self.window.slot(sequence))?.as_ref()
+        } else {
+            None
+        }
     }
 
     /// The value under `sequence`, to change.
-    pub fn get_mut(&mut self, sequence: u16) -> Option<&mut T> {
-        if self.contains(sequence) { self.values[self.slot(sequence)].as_mut() } else { None }
+    pub fn get_mut(&mut self, sequence: u64) -> Option<&mut T> {
+        let slot = self.window.slot(sequence);
+        if self.window.covers(sequence) { self.values.get_mut(slot)?.as_mut() } else { None }
     }
 
     /// Whether there is a value under `sequence`.
-    pub fn contains(&self, sequence: u16) -> bool {
-        self.sequences.get(self.slot(sequence)).is_some_and(|there| *there == u32::from(sequence))
+    pub fn contains(&self, sequence: u64) -> bool {
+        self.get(sequence).is_some()
     }
 
     /// Takes the value under `sequence` out.
-    pub fn remove(&mut self, sequence: u16) -> Option<T> {
-        if self.contains(sequence) { self.remove_slot(self.slot(sequence)) } else { None }
-    }
-
-    fn has_slots(&self) -> bool {
-        !self.sequences.is_empty()
-    }
-
-    fn slot(&self, sequence: u16) -> usize {
-        self.window.slot(sequence)
-    }
-
-    fn remove_slot(&mut self, slot: usize) -> Option<T> {
-        self.sequences[slot] = EMPTY;
-        self.values[slot].take()
-    }
-
-    fn clear_slots(&mut self) {
-        self.sequences.fill(EMPTY);
-        self.values.fill_with(|| None);
+    pub fn remove(&mut self, sequence: u64) -> Option<T> {
+        let slot = self.window.slot(sequence);
+        if self.window.covers(sequence) { self.values.get_mut(slot)?.take() } else { None }
     }
 }
 
@@ -136,7 +118,7 @@ mod tests {
     #[test]
     fn finds_what_was_inserted_until_the_window_passes() {
         let mut buffer = SequenceBuffer::new(256);
-        for s in 0..512u16 {
+        for s in 0..512u64 {
             buffer.insert(s, s).unwrap();
             assert_eq!(buffer.next(), s + 1);
         }
@@ -163,29 +145,18 @@ mod tests {
         assert_eq!(buffer.get(5), Some(&2));
     }
 
-    #[test]
-    fn sequence_65535_is_not_the_empty_mark() {
-        let mut buffer = SequenceBuffer::new(16);
-        assert!(!buffer.contains(65_535));
-        buffer.advance(65_530);
-        buffer.insert(65_535, ()).unwrap();
-        assert!(buffer.contains(65_535));
-        assert_eq!(buffer.next(), 0);
-    }
-
     /// The trap of a buffer that only overwrites: at 99 % loss a stale entry of the previous lap looks current.
     #[test]
-    fn skipped_entries_never_survive_a_lap_of_the_sequence() {
+    fn skipped_entries_never_survive_a_lap_of_the_window() {
         let mut rng = Rng::seeded(3);
         let mut buffer = SequenceBuffer::new(256);
-        let mut newest_insert = [None::<u64>; 65_536];
-        for lap_sequence in 0..300_000u64 {
+        let mut inserted = std::collections::HashSet::new();
+        for sequence in 0..300_000u64 {
             if rng.chance(0.01) {
-                buffer.insert(lap_sequence as u16, lap_sequence).unwrap();
-                newest_insert[usize::from(lap_sequence as u16)] = Some(lap_sequence);
-                let back = lap_sequence.saturating_sub(rng.below(256));
-                let expected = newest_insert[usize::from(back as u16)].filter(|&s| s == back);
-                assert_eq!(buffer.get(back as u16).copied(), expected);
+                buffer.insert(sequence, sequence).unwrap();
+                inserted.insert(sequence);
+                let back = sequence.saturating_sub(rng.below(256));
+                assert_eq!(buffer.get(back).copied(), inserted.contains(&back).then_some(back));
             }
         }
     }

@@ -32,18 +32,18 @@ impl SequenceSet {
     }
 
     /// One past the newest inserted sequence; 0 at the start.
-    pub fn next(&self) -> u16 {
+    pub fn next(&self) -> u64 {
         self.window.next
     }
 
     /// True for sequences older than the window: these can't be inserted.
-    pub fn stale(&self, sequence: u16) -> bool {
+    pub fn stale(&self, sequence: u64) -> bool {
         self.window.stale(sequence)
     }
 
     /// Moves the window so that `sequence` is its newest, without inserting it. Does nothing when the window is already
     /// there or beyond.
-    pub fn advance(&mut self, sequence: u16) {
+    pub fn advance(&mut self, sequence: u64) {
         match self.window.advance(sequence) {
             Some(skipped) => skipped.for_each(|slot| self.words[slot / 64] &= !(1 << (slot % 64))),
             None => self.words.fill(0),
@@ -51,7 +51,7 @@ impl SequenceSet {
     }
 
     /// Puts `sequence` in; false when it is older than the window.
-    pub fn insert(&mut self, sequence: u16) -> bool {
+    pub fn insert(&mut self, sequence: u64) -> bool {
         if self.stale(sequence) {
             return false;
         }
@@ -62,10 +62,9 @@ impl SequenceSet {
     }
 
     /// Whether `sequence` is there: within the window and inserted.
-    pub fn contains(&self, sequence: u16) -> bool {
-        let age = self.next().wrapping_sub(1).wrapping_sub(sequence);
+    pub fn contains(&self, sequence: u64) -> bool {
         let (word, mask) = self.bit(sequence);
-        usize::from(age) < self.capacity() && self.words[word] & mask != 0
+        self.window.covers(sequence) && self.words[word] & mask != 0
     }
 
     /// Grows to `capacity` sequence numbers, keeping its entries.
@@ -75,9 +74,8 @@ impl SequenceSet {
     pub fn grow(&mut self, capacity: usize) {
         let mut larger = Self::new(capacity);
         larger.window.next = self.window.next;
-        for age in 1..=self.capacity() {
-            // At most 32,768.
-            let sequence = self.next().wrapping_sub(age as u16);
+        for age in 1..=self.capacity() as u64 {
+            let sequence = self.next().wrapping_sub(age);
             if self.contains(sequence) {
                 larger.insert(sequence);
             }
@@ -85,7 +83,7 @@ impl SequenceSet {
         *self = larger;
     }
 
-    fn bit(&self, sequence: u16) -> (usize, u64) {
+    fn bit(&self, sequence: u64) -> (usize, u64) {
         let index = self.window.slot(sequence);
         (index / 64, 1 << (index % 64))
     }
@@ -103,11 +101,11 @@ mod tests {
         for capacity in [8, 64, 256, 1024, 32_768] {
             let mut rng = Rng::seeded(capacity as u64);
             let (mut set, mut buffer) = (SequenceSet::new(capacity), SequenceBuffer::new(capacity));
-            let mut newest = 0u16;
+            let mut newest = 0u64;
             for _ in 0..20_000 {
                 let jump = if rng.chance(0.01) { 2 * capacity as u64 } else { 4 };
-                newest = newest.wrapping_add(rng.below(jump.min(30_000)) as u16);
-                let sequence = newest.wrapping_sub(rng.below(capacity as u64 + 8) as u16);
+                newest = newest.wrapping_add(rng.below(jump.min(30_000)));
+                let sequence = newest.wrapping_sub(rng.below(capacity as u64 + 8));
                 if rng.chance(0.1) {
                     set.advance(sequence);
                     buffer.advance(sequence);
@@ -115,7 +113,7 @@ mod tests {
                     assert_eq!(set.insert(sequence), buffer.insert(sequence, ()).is_ok());
                 }
                 assert_eq!((set.next(), set.capacity()), (buffer.next(), buffer.capacity()));
-                let asked = newest.wrapping_add(64).wrapping_sub(rng.below(3 * capacity as u64) as u16);
+                let asked = newest.wrapping_add(64).wrapping_sub(rng.below(3 * capacity as u64));
                 assert_eq!(set.contains(asked), buffer.contains(asked), "{asked} of {newest}");
                 assert_eq!(set.stale(asked), buffer.stale(asked));
             }
@@ -125,11 +123,11 @@ mod tests {
     #[test]
     fn grows_with_what_is_in_it() {
         let mut set = SequenceSet::new(16);
-        (65_530..=65_535u16).chain(0..20).filter(|s| *s != 7).for_each(|s| assert!(set.insert(s)));
+        (65_530..65_556).filter(|s| *s != 65_543).for_each(|s| assert!(set.insert(s)));
         set.grow(64);
-        assert_eq!((set.capacity(), set.next()), (64, 20));
-        let there: Vec<_> = (0..=65_535u16).filter(|s| set.contains(*s)).collect();
-        assert_eq!(there, (4..20).filter(|s| *s != 7).collect::<Vec<_>>());
+        assert_eq!((set.capacity(), set.next()), (64, 65_556));
+        let there: Vec<_> = (0..131_072).filter(|s| set.contains(*s)).collect();
+        assert_eq!(there, (65_540..65_556).filter(|s| *s != 65_543).collect::<Vec<_>>());
         assert!(set.insert(65_500) && set.stale(65_491));
     }
 

@@ -1,12 +1,12 @@
 //! The newest sequence numbers, up to a capacity: the base of the sequence buffer and the sequence set.
 
-use super::sequence::{greater, less};
+use super::sequence::ahead;
 
 /// Where the newest `capacity` sequence numbers have their slots.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     /// One past the newest.
-    pub(super) next: u16,
+    pub(super) next: u64,
     pub(super) capacity: usize,
 }
 
@@ -27,22 +27,27 @@ impl Window {
     }
 
     /// True for sequences older than the window.
-    pub(super) fn stale(&self, sequence: u16) -> bool {
-        less(sequence, self.next.wrapping_sub(self.capacity as u16))
+    pub(super) fn stale(&self, sequence: u64) -> bool {
+        ahead(self.next, sequence) > self.capacity as i64
+    }
+
+    /// Whether a sequence is in the window: it is neither older nor newer.
+    pub(super) fn covers(&self, sequence: u64) -> bool {
+        self.next.wrapping_sub(1).wrapping_sub(sequence) < self.capacity as u64
     }
 
     /// The slot of a sequence.
-    pub(super) fn slot(&self, sequence: u16) -> usize {
-        usize::from(sequence) & (self.capacity - 1)
+    pub(super) fn slot(&self, sequence: u64) -> usize {
+        sequence as usize & (self.capacity - 1)
     }
 
     /// Moves so that `sequence` is the newest, unless it is already covered. Returns the slots of the numbers that
     /// came in, which belonged to others until now; None if these are all slots.
-    pub(super) fn advance(&mut self, sequence: u16) -> Option<impl Iterator<Item = usize> + use<>> {
+    pub(super) fn advance(&mut self, sequence: u64) -> Option<impl Iterator<Item = usize> + use<>> {
         let (before, beyond) = (*self, sequence.wrapping_add(1));
-        let entered = if greater(beyond, self.next) { beyond.wrapping_sub(self.next) } else { 0 };
+        let entered = ahead(beyond, self.next).max(0) as u64;
         self.next = self.next.wrapping_add(entered);
-        (usize::from(entered) < self.capacity)
+        (entered < self.capacity as u64)
             .then(|| (0..entered).map(move |i| before.slot(before.next.wrapping_add(i))))
     }
 }

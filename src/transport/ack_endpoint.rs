@@ -10,7 +10,7 @@
 //! packets are stale, and ack packets that were lost.
 
 use super::error::ConfigError;
-use super::ledger::acks::{AckCounters, Acked, Acks, NotNew, RttSampling};
+use super::ledger::acks::{AckCounters, Acked, Acks, FullHeader, NotNew, RttSampling};
 use super::ledger::estimate::Stats;
 pub use super::packet::AckEndpointConfig;
 use super::packet::Estimation;
@@ -18,6 +18,7 @@ use super::packet::fragment::{
     FRAGMENT_HEADER_SIZE, Fragment, FragmentError, Reassembly, ReassemblyConfig, split,
 };
 use super::packet::header::{Header, HeaderError};
+use super::packet::numbered;
 use crate::store::counters::counters;
 use crate::time::Instant;
 use core::fmt;
@@ -123,20 +124,31 @@ impl EndpointCounters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'p> {
     /// A whole packet: its header and payload.
-    Packet(Header, &'p [u8]),
+    Packet(FullHeader, &'p [u8]),
     /// A fragment of a packet.
     Fragment(Fragment<'p>),
 }
 
 impl Piece<'_> {
-    /// Appends the datagram to `out`.
+    /// Appends the datagram to `out`, as in reliable 1.0.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
             Piece::Packet(header, payload) => {
-                header.write(out);
+                Header::from(*header).write(out);
                 out.extend_from_slice(payload);
             }
             Piece::Fragment(fragment) => fragment.write(out),
+        }
+    }
+
+    /// Appends the datagram to `out`, as in our own framing.
+    pub(super) fn write_numbered(&self, out: &mut Vec<u8>) {
+        match self {
+            Piece::Packet(header, payload) => {
+                numbered::write(header, None, out);
+                out.extend_from_slice(payload);
+            }
+            Piece::Fragment(fragment) => numbered::write_fragment(fragment, out),
         }
     }
 }
@@ -144,7 +156,7 @@ impl Piece<'_> {
 /// A packet that was sent: its number and the datagrams to transmit, back to back.
 #[derive(Clone, Copy, Debug)]
 pub struct OutgoingPacket<'p> {
-    header: Header,
+    header: FullHeader,
     payload: &'p [u8],
     /// `None` if the packet goes whole.
     fragment_size: Option<usize>,
@@ -152,7 +164,7 @@ pub struct OutgoingPacket<'p> {
 
 impl<'p> OutgoingPacket<'p> {
     /// The packet's number, by which acks and losses name it.
-    pub fn sequence(&self) -> u16 {
+    pub fn sequence(&self) -> u64 {
         self.header.sequence
     }
 
@@ -169,7 +181,7 @@ impl<'p> OutgoingPacket<'p> {
 #[derive(Debug)]
 #[must_use = "a packet neither accepted nor refused is not acked, and its buffer is not used again"]
 pub struct Incoming<'d> {
-    header: Header,
+    header: FullHeader,
     payload: Payload<'d>,
     packet_bytes: u32,
 }
@@ -181,17 +193,12 @@ enum Payload<'d> {
 }
 
 impl Incoming<'_> {
-    pub fn header(&self) -> Header {
+    pub fn header(&self) -> FullHeader {
         self.header
     }
 
-    pub fn sequence(&self) -> u16 {
+    pub fn sequence(&self) -> u64 {
         self.header.sequence
-    }
-
-    /// Ignores the acks in its header.
-    pub(super) fn ignore_acks(&mut self) {
-        self.header.ack_bits = 0;
     }
 
     /// The payload of the peer.
@@ -232,7 +239,7 @@ impl AckEndpoint {
         payload: &'p [u8],
     ) -> Result<OutgoingPacket<'p>, PayloadTooLarge> {
         let mut note = Some(());
-        self.send_noted(now, payload, &mut note)
+        self.send_noted(now, 0, payload, &mut note)
     }
 }
 
@@ -247,7 +254,7 @@ impl<T: Default> AckEndpoint<T> {
 
     /// Starts packet numbers here instead of at 0: at a number that strangers can't guess. Before anything is sent,
     /// and below 16,384, which every peer accepts as a first one.
-    pub fn begin_at(&mut self, first: u16) {
+    pub fn begin_at(&mut self, first: u64) {
         self.acks.begin_at(first);
     }
 
@@ -266,27 +273,18 @@ impl<T: Default> AckEndpoint<T> {
         &mut self.acks
     }
 
-    // See `Acks::record_skipped`.
-    pub(super) fn record_skipped(&mut self, sequence: u16) {
-        self.acks.record_skipped(sequence);
-    }
-
-    /// Whether a payload of this many bytes goes in one datagram.
-    pub(super) fn goes_whole(&self, bytes: usize) -> bool {
-        bytes <= self.config.fragment_above
-    }
-
     /// Takes acks that reach further back than a header's.
-    pub fn ack_range(&mut self, newest: u16, oldest: u16, acked: &mut Vec<Acked>) {
+    pub fn ack_range(&mut self, newest: u64, oldest: u64, acked: &mut Vec<Acked>) {
         self.acks.ack_range(newest, oldest, acked);
     }
 
     /// The number of the next packet sent.
-    pub fn next_sequence(&self) -> u16 {
+    pub fn next_sequence(&self) -> u64 {
         self.acks.next_sequence()
     }
 
-    /// Like [`AckEndpoint::send`], with a note; returns the note of the packet that is forgotten for it.
+    /// Like [`AckEndpoint::send`], with a note; returns the note of the packet that is forgotten for it. No packet has the
+    /// `skipped` numbers before this one's.
     ///
     /// # Errors
     ///
@@ -294,15 +292,18 @@ impl<T: Default> AckEndpoint<T> {
     pub(super) fn send_noted<'p>(
         &mut self,
         now: Instant,
+        skipped: u8,
         payload: &'p [u8],
         note: &mut Option<T>,
     ) -> Result<OutgoingPacket<'p>, PayloadTooLarge> {
+        let header = FullHeader { skipped, ..self.acks.header() };
+        let numbered = self.config.numbered;
+        let header_bytes = if numbered { numbered::size(&header) } else { Header::from(header).size() };
         let (bytes, bound) = (payload.len(), self.config.max_packet_size);
         if bytes > bound {
             self.counters.too_large_to_send += 1;
             return Err(PayloadTooLarge { bytes, bound });
         }
-        let header = self.acks.header();
         let fragment_size =
             (bytes > self.config.fragment_above).then_some(self.config.reassembly.fragment_size);
         let fragments = fragment_size.map_or(0, |size| bytes.div_ceil(size));
@@ -310,7 +311,7 @@ impl<T: Default> AckEndpoint<T> {
         let wire_bytes = match self.config.acks.estimation {
             Estimation::Standard => self.on_the_wire(1, bytes),
             Estimation::Recent => {
-                self.on_the_wire(fragments.max(1), fragments * FRAGMENT_HEADER_SIZE + header.size() + bytes)
+                self.on_the_wire(fragments.max(1), fragments * FRAGMENT_HEADER_SIZE + header_bytes + bytes)
             }
         };
         *note = self.acks.track_sent(now, wire_bytes, note.take().unwrap_or_default());
@@ -325,8 +326,22 @@ impl<T: Default> AckEndpoint<T> {
     ///
     /// Why the datagram was dropped. It is counted.
     pub fn open<'d>(&mut self, datagram: &'d [u8]) -> Result<Option<Incoming<'d>>, DropReason> {
+        self.open_numbered(0, datagram)
+    }
+
+    /// The same for a datagram that came under this number, which counts if packets are numbered. The layer below hands
+    /// over each number once; a second packet of one number, which only lying fragments make, is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`AckEndpoint::open`].
+    pub(super) fn open_numbered<'d>(
+        &mut self,
+        number: u64,
+        datagram: &'d [u8],
+    ) -> Result<Option<Incoming<'d>>, DropReason> {
         self.acks.record_arrival(self.on_the_wire(1, datagram.len()));
-        let opened = self.parse(datagram);
+        let opened = self.parse(number, datagram);
         if let Err(reason) = opened {
             self.counters.count(reason);
         }
@@ -344,6 +359,9 @@ impl<T: Default> AckEndpoint<T> {
     ) {
         let header = incoming.header;
         self.acks.record_received(now, header.sequence, incoming.packet_bytes);
+        if header.skipped > 0 {
+            self.acks.record_skipped(header.sequence.wrapping_sub(header.skipped.into())..header.sequence);
+        }
         self.reassembly.advance(header.sequence);
         self.acks.process(now, &header, sampling, acked);
         self.recycle(incoming);
@@ -368,7 +386,7 @@ impl<T: Default> AckEndpoint<T> {
 
     /// Appends the packets that count as lost by now to `lost`, in sequence order, each once. Later acks of them are
     /// only counted. Without this call only packets that leave the window are given up.
-    pub fn poll_lost(&mut self, now: Instant, lost: &mut Vec<u16>) {
+    pub fn poll_lost(&mut self, now: Instant, lost: &mut Vec<u64>) {
         self.acks.poll_lost(now, lost);
     }
 
@@ -388,39 +406,64 @@ impl<T: Default> AckEndpoint<T> {
         EndpointCounters { sent, received, acked, lost, late_acks, ..self.counters }
     }
 
-    fn parse<'d>(&mut self, datagram: &'d [u8]) -> Result<Option<Incoming<'d>>, DropReason> {
+    /// Whether packets have the numbers of the layer below.
+    pub(super) fn is_numbered(&self) -> bool {
+        self.config.numbered
+    }
+
+    /// The newest packet sent.
+    pub(super) fn newest_sent(&self) -> u64 {
+        self.acks.next_sequence().wrapping_sub(1)
+    }
+
+    fn parse<'d>(&mut self, number: u64, datagram: &'d [u8]) -> Result<Option<Incoming<'d>>, DropReason> {
         if datagram.len() > self.config.max_datagram() {
             return Err(DropReason::TooLarge);
         }
         if Fragment::is_fragment(datagram) {
-            return self.parse_fragment(datagram);
+            return self.parse_fragment(number, datagram);
         }
-        let (header, len) = Header::read(datagram).map_err(DropReason::Header)?;
-        let payload = Payload::Datagram(&datagram[len..]);
-        self.check(header, datagram.len() - len)?;
-        Ok(Some(Incoming { header, payload, packet_bytes: self.on_the_wire(1, datagram.len()) }))
+        let (received, sent) = (self.acks.ack(), self.newest_sent());
+        let (header, payload) = if self.config.numbered {
+            numbered::read(number, datagram, sent).map_err(DropReason::Header)?
+        } else {
+            let (header, len) = Header::read(datagram).map_err(DropReason::Header)?;
+            (header.unwrap(received, sent), &datagram[len..])
+        };
+        self.check(header, payload.len())?;
+        let packet_bytes = self.on_the_wire(1, datagram.len());
+        Ok(Some(Incoming { header, payload: Payload::Datagram(payload), packet_bytes }))
     }
 
-    fn parse_fragment(&mut self, datagram: &[u8]) -> Result<Option<Incoming<'static>>, DropReason> {
+    fn parse_fragment(
+        &mut self,
+        number: u64,
+        datagram: &[u8],
+    ) -> Result<Option<Incoming<'static>>, DropReason> {
         let ReassemblyConfig { fragment_size, max_fragments, .. } = self.config.reassembly;
-        let fragment =
-            Fragment::read(datagram, fragment_size, max_fragments).map_err(DropReason::Fragment)?;
-        self.acks.is_new(fragment.sequence).map_err(DropReason::NotNew)?;
+        let sent = self.newest_sent();
+        let fragment = if self.config.numbered {
+            numbered::read_fragment(number, datagram, sent, fragment_size, max_fragments)
+        } else {
+            Fragment::read(datagram, fragment_size, max_fragments, (self.acks.ack(), sent))
+        };
+        let fragment = fragment.map_err(DropReason::Fragment)?;
+        self.acks.is_new(fragment.packet).map_err(DropReason::NotNew)?;
         let complete = self.reassembly.insert(&fragment).map_err(DropReason::Fragment)?;
         self.counters.fragments_received += 1;
-        // The newest sequence reported to the peer is the newest seen, received whole or not.
-        self.acks.advance_received(fragment.sequence);
+        // The newest packet reported to the peer is the newest seen, received whole or not.
+        self.acks.advance_received(fragment.packet);
         let Some(complete) = complete else { return Ok(None) };
         let (header, bytes) = (complete.header, complete.payload.len());
         if let Err(reason) = self.check(header, bytes) {
             self.reassembly.recycle(complete.payload);
             return Err(reason);
         }
-        let packet_bytes = self.on_the_wire(1, header.size() + bytes);
+        let packet_bytes = self.on_the_wire(1, Header::from(header).size() + bytes);
         Ok(Some(Incoming { header, payload: Payload::Reassembled(complete.payload), packet_bytes }))
     }
 
-    fn check(&self, header: Header, payload_bytes: usize) -> Result<(), DropReason> {
+    fn check(&self, header: FullHeader, payload_bytes: usize) -> Result<(), DropReason> {
         if payload_bytes > self.config.max_packet_size {
             return Err(DropReason::TooLarge);
         }
@@ -538,7 +581,7 @@ mod tests {
                     continue;
                 }
                 if let Ok(Some(incoming)) = b.open(&datagram) {
-                    let number = u64::from(incoming.sequence());
+                    let number = incoming.sequence();
                     let received = incoming.payload();
                     assert!(received == payload(number, received.len()), "packet {number} is damaged");
                     arrived[number as usize] += 1;
@@ -551,7 +594,7 @@ mod tests {
             a.accept(Instant::from_millis(number), incoming, RttSampling::EveryAck, &mut acked);
         }
         assert!(arrived.iter().all(|&times| times <= 1));
-        assert!(acked.iter().all(|acked| arrived[usize::from(acked.sequence)] == 1));
+        assert!(acked.iter().all(|acked| arrived[acked.sequence as usize] == 1));
         assert_eq!(acked.len() as u64, b.counters().received);
         assert!(acked.len() > 100, "{} arrived", acked.len());
         assert!(b.counters().fragment_duplicates > 0 && b.counters().received < 200);
@@ -601,7 +644,8 @@ mod tests {
             }
         }
         let newest = a.next_sequence().wrapping_sub(1);
-        assert_eq!(b.acks.newest_received(), Some(newest));
+        let newest_received = b.acks.newest_received().unwrap();
+        assert_eq!(newest_received as u16, newest as u16, "the noise moved the window by laps");
     }
 
     /// A fragment half of all numbers ahead of the newest is both newer than it and older than the window. reliable 1.0 takes it

@@ -16,7 +16,7 @@ pub trait DirectTables {
 
     /// Where to append the body of a message; None if it must wait in its channel. [`DirectTables::settle`] or
     /// [`DirectTables::cut`] follows.
-    fn place(&mut self, packet_sequence: u16, channel: u8, message_type: u16) -> Option<&mut Vec<u8>>;
+    fn place(&mut self, packet_sequence: u64, channel: u8, message_type: u16) -> Option<&mut Vec<u8>>;
 
     /// The body is complete.
     fn settle(&mut self);

@@ -46,7 +46,7 @@ pub struct Received {
     // Index into `super::Protocol::messages`.
     pub message_type: u16,
     /// The packet that brought it first.
-    pub packet_sequence: u16,
+    pub packet_sequence: u64,
     /// When that packet was handled.
     pub received_at: Instant,
     /// Latest channels: what this is the value of. 0 on others.

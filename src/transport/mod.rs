@@ -50,7 +50,7 @@ pub use ledger::{Notification, PacketNotification, acks, estimate};
 pub use message::{Block, Message, OpaqueBody, Received, SendOptions};
 pub use owner::{Layer, Owner};
 pub use pacing::{BudgetConfig, RateConfig};
-pub use packet::{fragment, header};
+pub use packet::{fragment, header, numbered};
 pub use parts::Desync;
 pub use protocol::{
     Body, ChannelConfig, ChannelKind, FRAGMENT_BYTES, Framing, FramingError, MessageType, Protocol,

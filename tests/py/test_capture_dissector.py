@@ -194,7 +194,7 @@ def shown(packet: list[Node]) -> dict[str, Any]:
         assert node["from"] <= node["to"]
         match node["name"]:
             case "hello":
-                assert values(node) == [3, f"0x{VECTORS['protocol_hash']}"]
+                assert values(node) == [4, f"0x{VECTORS['protocol_hash']}"]
                 told["hello"] = True
             case "close":
                 reason, *detail = values(node)
@@ -313,6 +313,32 @@ def test_it_reads_the_pinned_headers_as_the_native_code_does(case: dict[str, Any
         assert functions[b"reliable"](header[:cut])[b"body_at"] is None
 
 
+OWN_HEADERS = VECTORS["headers"]
+
+
+@pytest.mark.parametrize("case", OWN_HEADERS, ids=lambda case: case["name"])
+def test_it_reads_the_pinned_headers_of_our_own_framing(case: dict[str, Any]) -> None:
+    _, functions = load(dissector())
+    header = bytes.fromhex(case["header"])
+    found = functions[b"numbered"](header + b"behind", str(case["number"]).encode())
+    shown_there = {node["name"]: node["value"] for node in nodes(found[b"nodes"])}
+    assert (found[b"body_at"], found[b"sequence"]) == (len(header), case["number"])
+    assert shown_there["ack"] == (case["ack"] % (1 << 32) if case["ack_bits"] else 0)
+    assert int(shown_there["ack_bits"], 16) == case["ack_bits"]
+    assert shown_there.get("skipped", 0) == case["skipped"]
+    assert found[b"last"] == case.get("last_id")
+    for cut in range(len(header)):
+        assert functions[b"numbered"](header[:cut], b"1")[b"body_at"] is None
+
+
+def test_a_later_fragment_is_of_the_packet_of_the_first() -> None:
+    _, functions = load(dissector())
+    for case in VECTORS["fragments_behind"]:
+        found = functions[b"numbered"](bytes.fromhex(case["header"]) + b"behind", b"1000")
+        assert (found[b"sequence"], found[b"fragment"]) == (1000 - case["id"], case["id"])
+        assert (found[b"last"], found[b"body_at"]) == (case["last_id"], 3)
+
+
 @tw.message(block=True)
 class Level:
     name: Annotated[str, tw.text(20)]
@@ -426,7 +452,7 @@ def test_it_shows_every_message_of_a_conversation_as_the_game_received_it(sessio
             continue
         assert opened is not None
         body = opened[int(said[b"body_at"]) :]
-        head = functions[b"reliable"](body)
+        head = functions[b"numbered"](body, said[b"sequence"])
         data, ack = body[int(head[b"body_at"]) :], head[b"ack"]
         if head[b"fragment"] is not None:
             pieces = fragments.setdefault((datagram.outgoing, head[b"sequence"]), {})
@@ -502,6 +528,7 @@ def test_any_bytes_are_shown_or_called_malformed() -> None:
             assert 0 <= node["from"] <= node["to"] <= len(data) * 8
             assert node["name"] != "malformed" or "attempt" not in node["value"], node
         functions[b"reliable"](data)
+        functions[b"numbered"](data, b"70000")
         functions[b"netcode"](data, n % 2 == 0)
 
 

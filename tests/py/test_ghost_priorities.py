@@ -141,7 +141,9 @@ def test_what_is_near_goes_before_what_is_far() -> None:
 
     (near, far), (weighted_near, weighted_far) = ages_at(1.0), ages_at(0.25)
     assert abs(near - far) < 0.3 * near
-    assert weighted_near < 0.8 * near
+    assert weighted_near < near
+    # Which updates are lost moves each figure by a third, and their ratio less.
+    assert weighted_near / weighted_far < 0.6 * near / far
     assert weighted_far > 2 * weighted_near
 
 

@@ -151,7 +151,7 @@ def shown_payloads(session: dict[str, Any]) -> list[tuple[bytes, dict[str, Any]]
             continue
         assert opened is not None
         body = opened[int(said[b"body_at"]) :]
-        head = functions[b"reliable"](body)
+        head = functions[b"numbered"](body, said[b"sequence"])
         assert head[b"fragment"] is None
         data = body[int(head[b"body_at"]) :]
         entries = tree(functions[b"connection_packet"](data, head[b"ack"], runtime.table()))

@@ -47,7 +47,7 @@ def test_a_script_silences_one_direction_for_a_while(protocol: tw.Protocol) -> N
 def test_the_rate_of_an_endpoint_bounds_what_it_sends(protocol: tw.Protocol) -> None:
     network = tw.testing.SimulatedNetwork()
     server = tw.Server("127.0.0.1:40000", protocol, network=network)
-    thin = tw.Conditions(rate=3000, queue=4000)
+    thin = tw.Conditions(rate=2900, queue=4000)
     client = tw.Client.connect(server.address, protocol, network=network, conditions=thin, seed=1)
     run(network, server, client, seconds=3)
     assert client.connected

@@ -15,7 +15,7 @@ BAD = Conditions(latency=0.05, jitter=0.02, loss=0.05, duplicate=0.02, reorder=0
 
 # Of play(1). It changes with whatever changes the bytes of packets or their times: then look at why, and pin
 # the new one.
-TRANSCRIPT = "9bc8f36c9bd43ab8a1708a0e7d19b90e7a3de6c31a9fd3c2d542ba5b9ae5fe1b"
+TRANSCRIPT = "0cc837defa03cdaac17260725051fcb11a499c45f781d2da05875f9f42493376"
 
 
 def play(seed: int) -> Simulation:

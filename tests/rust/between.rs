@@ -7,6 +7,7 @@ use tickwire::transport::{
     BudgetConfig, ChannelConfig, ChannelKind, Connection, ConnectionConfig, Message, SendOptions,
 };
 
+use crate::fuzz_targets::native::{handle, labelled};
 use crate::pair::{RELIABLE, UNRELIABLE, blob, check, number, protocol_with};
 
 fn ms(millis: u64) -> Duration {
@@ -61,7 +62,7 @@ impl Line {
             for end in 0..2 {
                 let mut arrived = false;
                 while let Some(datagram) = self.links[1 - end].poll(self.now) {
-                    self.ends[end].handle_datagram(self.now, &datagram).unwrap();
+                    handle(&mut self.ends[end], self.now, &datagram).unwrap();
                     arrived = true;
                 }
                 if arrived || self.due[end] <= self.now {
@@ -88,9 +89,9 @@ impl Line {
     }
 
     fn carry(&mut self, end: usize) {
-        for (_, datagram) in self.out.iter() {
+        for (number, datagram) in self.out.iter() {
             self.sent[end].push((self.now, datagram.len()));
-            self.links[end].send(self.now, datagram.to_vec(), datagram.len());
+            self.links[end].send(self.now, labelled((number, datagram)), datagram.len());
         }
         self.out.clear();
     }

@@ -48,10 +48,13 @@ impl Act {
     pub(crate) const ANSWERS_POLLED: Act = Act([0, 60]);
 }
 
+/// A datagram with its number in the layer below.
+type Numbered = (u64, Vec<u8>);
+
 /// What crosses a link: a datagram of a connection, or a packet of TCP, each with its flow.
 #[derive(Clone, Debug)]
 pub(crate) enum Carried {
-    Datagram(usize, Vec<u8>),
+    Datagram(usize, Numbered),
     Tcp(usize, tcp::Packet),
 }
 
@@ -134,7 +137,7 @@ pub(crate) struct Line {
     pub(crate) company: Vec<Company>,
     act: Act,
     /// Datagrams that arrived at each end, until it acts.
-    inboxes: [Vec<(usize, Vec<u8>)>; 2],
+    inboxes: [Vec<(usize, Numbered)>; 2],
     /// The first end's clock is read early now and then: by up to this many milliseconds, at one of this many ticks.
     pub(crate) stale: Option<(u64, u64)>,
     /// Ticks come late by up to this many milliseconds, as those of a busy machine do.
@@ -338,17 +341,17 @@ impl Line {
             }
         }
         if acts {
-            for (index, packet) in std::mem::take(&mut self.inboxes[to]) {
+            for (index, (number, packet)) in std::mem::take(&mut self.inboxes[to]) {
                 let flow = &mut self.flows[index];
                 flow.acts[to] |= wakes;
                 if !flow.acts[to] {
-                    self.inboxes[to].push((index, packet));
+                    self.inboxes[to].push((index, (number, packet)));
                     continue;
                 }
                 if to == 1 {
                     flow.arrived += packet.len() + SEAL_BYTES + 28;
                 }
-                flow.ends[to].handle_datagram(now, &packet).unwrap();
+                flow.ends[to].handle_datagram(now, number, &packet).unwrap();
             }
         }
     }
@@ -409,10 +412,10 @@ impl Line {
             flow.sent += bytes;
         }
         self.most_at_once = self.most_at_once.max(bytes);
-        for (_, packet) in self.packets.iter() {
+        for (number, packet) in self.packets.iter() {
             self.links[end].send(
                 self.now,
-                Carried::Datagram(index, packet.to_vec()),
+                Carried::Datagram(index, (number, packet.to_vec())),
                 packet.len() + SEAL_BYTES,
             );
         }

@@ -522,8 +522,8 @@ fn a_client_that_breaks_the_protocol_is_ended_alone() {
         }
         rogue.update(now, &mut world.out);
         if rogue.state() == ClientState::Connected {
-            // A reliable header, then a packet whose first bit says that there is no hello.
-            rogue.send_payload(now, &[0x3E, 0, 0, 1, 0, 0, 0, 0, 0], &mut world.out).unwrap();
+            // A header, then a packet whose first bit says that there is no hello.
+            rogue.send_payload(now, 0, &[0x1E, 0, 0, 0, 0, 0, 0], &mut world.out).unwrap();
         }
         world.carry(address);
     }

@@ -13,6 +13,7 @@ use tickwire::transport::{
 };
 use tickwire::wire::{BitReader, BitSink, BitWriter};
 
+use crate::fuzz_targets::native::{handle, labelled};
 use crate::fuzz_targets::world;
 
 const TOY: usize = 0;
@@ -98,15 +99,15 @@ fn records_are_told_once_in_packet_order_and_nothing_is_lost_for_good() {
                     under_way[end].drain(..).partition(|(at, _)| *at <= now);
                 under_way[end] = later;
                 for (_, packet) in arrived {
-                    ends[end].handle_datagram(now, &packet).unwrap();
+                    handle(&mut ends[end], now, &packet).unwrap();
                 }
                 ends[end].transmit_filled(now, &mut out, &mut toy);
-                for (_, packet) in out.iter() {
+                for packet in out.iter() {
                     if rng.chance(0.2) {
                         continue;
                     }
                     let delay = Duration::from_millis(30 + rng.below(40));
-                    under_way[1 - end].push((now + delay, packet.to_vec()));
+                    under_way[1 - end].push((now + delay, labelled(packet)));
                 }
                 out.clear();
             }
@@ -173,8 +174,8 @@ fn who_has_nothing_is_asked_once_and_a_failed_offer_leaves_the_packet_as_it_was(
         ends[0].transmit_filled(now, &mut out, &mut toy);
     }
     assert_eq!(toy.offers.len(), 1, "once, in the tick in which it wanted to be: {:?}", toy.offers);
-    for (_, packet) in out.iter() {
-        ends[1].handle_datagram(Instant::from_millis(200), packet).unwrap();
+    for (number, packet) in out.iter() {
+        ends[1].handle_datagram(Instant::from_millis(200), number, packet).unwrap();
     }
     assert!(ends[1].poll_received(TOY).is_none());
     assert_eq!(std::iter::from_fn(|| ends[1].poll_received(GAME)).count(), 10);
@@ -209,8 +210,8 @@ fn no_offer_is_larger_than_the_channel_takes_and_more_is_refused() {
     ends[0].want(TOY, 256 * 8).unwrap();
     ends[0].transmit_filled(Instant::ZERO, &mut out, &mut toy);
     assert!(toy.offers.iter().all(|bits| *bits <= 256 * 8), "{:?}", toy.offers);
-    for (_, packet) in out.iter() {
-        ends[1].handle_datagram(Instant::ZERO, packet).unwrap();
+    for (number, packet) in out.iter() {
+        ends[1].handle_datagram(Instant::ZERO, number, packet).unwrap();
     }
     let heard: Vec<u32> =
         std::iter::from_fn(|| ends[1].poll_received(TOY)).flat_map(|it| numbers(&it.body)).collect();

@@ -6,12 +6,14 @@ use tickwire::rng::Rng;
 use tickwire::store::{Datagrams, Packets};
 use tickwire::time::{Duration, Instant};
 use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
+use tickwire::transport::acks::FullHeader;
 use tickwire::transport::acks::RttSampling;
 use tickwire::transport::fragment::Fragment;
 use tickwire::transport::header::Header;
 use tickwire::transport::{ChannelKind, Connection, ConnectionConfig, End, Protocol, SendOptions, VERSION};
 use tickwire::wire::{BitSink, BitWriter};
 
+use crate::fuzz_targets::native;
 use crate::fuzz_targets::schema;
 use crate::fuzz_targets::world::{QUEUE, WINDOW, protocol_without_chunks};
 use crate::pair::{blob, number};
@@ -156,15 +158,36 @@ fn datagrams(rng: &mut Rng, header: Header, payload: &[u8]) -> Vec<Vec<u8>> {
         for (id, data) in parts.enumerate() {
             let last_id = if rng.chance(0.02) { rng.next_u64() as u8 } else { last };
             let id = if rng.chance(0.02) { rng.next_u64() as u8 } else { id as u8 };
-            let header = (id == 0).then_some(header);
-            let sequence = edge_of(rng, sequence);
-            let fragment = Fragment { sequence, id, last_id, header, data };
+            let header = (id == 0).then_some(header.unwrap(0, 0));
+            let packet = edge_of(rng, sequence).into();
+            let fragment = Fragment { packet, id, last_id, header, data };
             let mut datagram = Vec::new();
             fragment.write(&mut datagram);
             out.push(datagram);
         }
     }
     out
+}
+
+/// As [`datagrams`], of our own framing: with the numbers under which they come.
+fn numbered(rng: &mut Rng, header: FullHeader, payload: &[u8]) -> Vec<(u64, Vec<u8>)> {
+    if rng.chance(0.9) {
+        return native::datagrams(header, payload);
+    }
+    let parts = payload.chunks(1024);
+    let last = parts.len().saturating_sub(1) as u8;
+    let parts = parts.enumerate().map(|(id, data)| {
+        let number = header.sequence + id as u64 + u64::from(rng.chance(0.02));
+        let last_id = if rng.chance(0.02) { rng.next_u64() as u8 } else { last };
+        let id = if rng.chance(0.02) { rng.next_u64() as u8 } else { id as u8 };
+        (number, native::fragment(&header, id, last_id, data))
+    });
+    parts.collect()
+}
+
+/// A 64-bit number near this one, or anywhere.
+fn edgy_number(rng: &mut Rng, at: u64) -> u64 {
+    if rng.chance(0.1) { rng.next_u64() >> rng.below(64) } else { (at + rng.below(9)).saturating_sub(4) }
 }
 
 fn edge_of(rng: &mut Rng, sequence: u16) -> u16 {
@@ -179,7 +202,7 @@ fn no_packet_of_a_peer_breaks_a_connection() {
         let mut rng = Rng::seeded(seed);
         let mut ours = Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
         let (mut now, mut out) = (Instant::ZERO, Packets::new());
-        let (mut sequence, mut ours_sent, mut at) = (0u16, 0u16, 0u16);
+        let (mut sequence, mut ours_sent, mut at) = (0u64, 0u64, 0u16);
         'talk: for n in 0..60 {
             now += Duration::from_millis(rng.below(40));
             for channel in 0..7 {
@@ -188,18 +211,19 @@ fn no_packet_of_a_peer_breaks_a_connection() {
             }
             let _full = ours.send_payload(now, 7, number(n).encoded, n);
             ours.transmit(now, &mut out);
-            ours_sent = ours_sent.wrapping_add(out.len() as u16);
+            ours_sent = out.iter().map(|(number, _)| number).max().unwrap_or(ours_sent);
             assert!(out.iter().all(|(_, packet)| packet.len() <= 1200));
             out.clear();
-            sequence = if rng.chance(0.05) { edgy(&mut rng, sequence) } else { sequence.wrapping_add(1) };
-            let ack = if rng.chance(0.2) { edgy(&mut rng, ours_sent) } else { ours_sent.wrapping_sub(1) };
-            let header = Header { sequence, ack, ack_bits: rng.next_u64() as u32 | rng.next_u64() as u32 };
+            sequence = if rng.chance(0.05) { edgy_number(&mut rng, sequence) } else { sequence + 1 };
+            let ack = if rng.chance(0.2) { edgy_number(&mut rng, ours_sent) } else { ours_sent };
+            let ack_bits = rng.next_u64() as u32 | rng.next_u64() as u32;
+            let header = FullHeader { sequence, ack, ack_bits, skipped: rng.below(3) as u8 };
             let mut payload = payload(&mut rng, &protocol, at);
             mutate(&mut rng, &mut payload);
             at = at.wrapping_add(1);
-            for mut datagram in datagrams(&mut rng, header, &payload) {
+            for (number, mut datagram) in numbered(&mut rng, header, &payload) {
                 mutate(&mut rng, &mut datagram);
-                match ours.handle_datagram(now, &datagram) {
+                match ours.handle_datagram(now, number, &datagram) {
                     Ok(()) => accepted += 1,
                     Err(End::ByPeer(_) | End::Mismatch | End::Violation(_)) => {
                         ended += 1;

@@ -6,12 +6,11 @@ use sha2::{Digest, Sha256};
 use tickwire::rng::Rng;
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
-use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
-use tickwire::transport::acks::RttSampling;
 use tickwire::transport::chunks::{Assembly, BytesSource, ChunkEvent, ChunkFailure, MemorySink, Rejection};
 use tickwire::transport::{ChannelConfig, ChannelKind, Connection, ConnectionConfig, Protocol, VERSION};
 use tickwire::wire::{BitSink, BitWriter};
 
+use crate::fuzz_targets::native::Peer;
 use crate::pair::protocol_with;
 
 const LIMIT: u64 = 20_000;
@@ -67,7 +66,7 @@ fn write(writer: &mut BitWriter, item: &Item<'_>) {
 struct Target {
     now: Instant,
     connection: Connection,
-    peer: AckEndpoint,
+    peer: Peer,
     packets: Packets,
     events: Vec<ChunkEvent>,
 }
@@ -77,7 +76,7 @@ impl Target {
         Target {
             now: Instant::ZERO,
             connection: Connection::new(&ConnectionConfig::default(), protocol()).unwrap(),
-            peer: AckEndpoint::new(AckEndpointConfig::large()).unwrap(),
+            peer: Peer::default(),
             packets: Packets::new(),
             events: Vec::new(),
         }
@@ -88,13 +87,13 @@ impl Target {
         self.deliver(&datagrams);
     }
 
-    fn deliver(&mut self, datagrams: &[Vec<u8>]) {
-        for datagram in datagrams {
-            self.connection.handle_datagram(self.now, datagram).unwrap();
+    fn deliver(&mut self, datagrams: &[(u64, Vec<u8>)]) {
+        for (number, datagram) in datagrams {
+            self.connection.handle_datagram(self.now, *number, datagram).unwrap();
         }
     }
 
-    fn datagrams(&mut self, items: &[Item<'_>]) -> Vec<Vec<u8>> {
+    fn datagrams(&mut self, items: &[Item<'_>]) -> Vec<(u64, Vec<u8>)> {
         let mut writer = BitWriter::new();
         writer.bool(true);
         writer.bits(VERSION.into(), 8);
@@ -108,14 +107,7 @@ impl Target {
             write(&mut writer, item);
         }
         writer.bits(0, 2);
-        let payload = writer.into_bytes();
-        let mut datagrams = Vec::new();
-        for piece in self.peer.send(self.now, &payload).unwrap().pieces() {
-            let mut datagram = Vec::new();
-            piece.write(&mut datagram);
-            datagrams.push(datagram);
-        }
-        datagrams
+        self.peer.send(&writer.into_bytes())
     }
 
     /// A tick: takes offers up to the limit, and acks what the honest end sends.
@@ -135,10 +127,10 @@ impl Target {
         }
         self.connection.transmit(self.now, &mut self.packets);
         let mut sent = 0;
-        for (_, packet) in self.packets.iter() {
+        for (number, packet) in self.packets.iter() {
             sent += packet.len();
-            if ack && let Ok(Some(incoming)) = self.peer.open(packet) {
-                self.peer.accept(self.now, incoming, RttSampling::EveryAck, &mut Vec::new());
+            if ack {
+                self.peer.accept(number);
             }
         }
         self.packets.clear();

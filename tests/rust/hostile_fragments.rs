@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
-use tickwire::transport::fragment::Fragment;
-use tickwire::transport::header::Header;
 use tickwire::transport::{
     Body, BudgetConfig, ChannelConfig, ChannelKind, Connection, ConnectionConfig, DirectTables, End,
     MessageType, Protocol, Refusal, Resend, SendOptions, VERSION, Violation,
 };
 use tickwire::wire::{BitSink, BitWriter, Kind, Schema};
 
+use crate::fuzz_targets::native;
 use crate::memory::held;
 use crate::pair::blob;
 
@@ -82,7 +81,7 @@ impl DirectTables for Rows {
         self.before = self.rows.len();
     }
 
-    fn place(&mut self, _: u16, _: u8, _: u16) -> Option<&mut Vec<u8>> {
+    fn place(&mut self, _: u64, _: u8, _: u16) -> Option<&mut Vec<u8>> {
         self.rows.push(Vec::new());
         self.rows.last_mut()
     }
@@ -97,7 +96,7 @@ impl DirectTables for Rows {
 }
 
 struct Peer {
-    sequence: u16,
+    peer: native::Peer,
     ours: Connection,
     /// Where messages go that needn't wait, if anywhere.
     rows: Option<Rows>,
@@ -106,7 +105,7 @@ struct Peer {
 impl Peer {
     fn new() -> Self {
         let ours = Connection::new(&ConnectionConfig::default(), protocol()).unwrap();
-        Peer { sequence: 0, ours, rows: None }
+        Peer { peer: native::Peer::default(), ours, rows: None }
     }
 
     /// Sends a packet with hello and what `rest` writes behind credit.
@@ -118,25 +117,9 @@ impl Peer {
         writer.bits(0, 3);
         rest(&mut writer);
         let payload = writer.into_bytes();
-        let header = Header { sequence: self.sequence, ack: 65_535, ack_bits: 0 };
-        self.sequence += 1;
-        let mut datagram = Vec::new();
-        if payload.len() <= 1_100 {
-            header.write(&mut datagram);
-            datagram.extend(payload);
-            return match &mut self.rows {
-                Some(rows) => self.ours.handle_into(Instant::ZERO, &datagram, rows),
-                None => self.ours.handle_datagram(Instant::ZERO, &datagram),
-            };
-        }
-        let parts = payload.chunks(1024).enumerate();
-        let last_id = (parts.len() - 1) as u8;
-        parts.into_iter().try_for_each(|(id, data)| {
-            let header = (id == 0).then_some(header);
-            let piece = Fragment { sequence: self.sequence - 1, id: id as u8, last_id, header, data };
-            datagram.clear();
-            piece.write(&mut datagram);
-            self.ours.handle_datagram(Instant::ZERO, &datagram)
+        self.peer.send(&payload).into_iter().try_for_each(|(number, datagram)| match &mut self.rows {
+            Some(rows) => self.ours.handle_into(Instant::ZERO, number, &datagram, rows),
+            None => self.ours.handle_datagram(Instant::ZERO, number, &datagram),
         })
     }
 

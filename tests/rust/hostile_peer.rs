@@ -6,15 +6,14 @@ use tickwire::netsim::Conditions;
 use tickwire::rng::Rng;
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
-use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
-use tickwire::transport::acks::RttSampling;
-use tickwire::transport::header::Header;
+use tickwire::transport::acks::FullHeader;
 use tickwire::transport::{
     Body, ChannelConfig, ChannelKind, CloseReason, Connection, ConnectionConfig, End, MessageType, Protocol,
     Refusal, SendOptions, VERSION, Violation,
 };
 use tickwire::wire::{BitSink, BitWriter, Schema};
 
+use crate::fuzz_targets::native::{Peer, ackless, datagram, deliver};
 use crate::pair::{Pair, RELIABLE, UNRELIABLE, blob, number, protocol, protocol_with};
 
 fn connection() -> Connection {
@@ -48,23 +47,9 @@ fn reliable_entry(writer: &mut BitWriter, id: u16) {
 
 /// The outcome of the payloads at a fresh connection, in order.
 fn judge(payloads: &[Vec<u8>]) -> Result<(), End> {
-    let mut sender = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
+    let mut sender = Peer::default();
     let mut receiver = connection();
     payloads.iter().try_for_each(|payload| deliver(&mut sender, &mut receiver, Instant::ZERO, payload))
-}
-
-fn deliver(
-    sender: &mut AckEndpoint,
-    receiver: &mut Connection,
-    now: Instant,
-    payload: &[u8],
-) -> Result<(), End> {
-    let packet = sender.send(now, payload).unwrap();
-    packet.pieces().try_for_each(|piece| {
-        let mut datagram = Vec::new();
-        piece.write(&mut datagram);
-        receiver.handle_datagram(now, &datagram)
-    })
 }
 
 /// A payload with hello and credit for the reliable channel.
@@ -101,17 +86,13 @@ fn more_bytes_than_the_window_are_a_violation() {
             w.bits(0, 2);
         })
     };
-    let mut sender = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
+    let mut sender = Peer::default();
     let mut receiver = connection();
     let mut ends = Vec::new();
     for id in 0..17 {
         let payload = large(id);
-        let packet = sender.send(Instant::ZERO, &payload).unwrap();
-        for piece in packet.pieces() {
-            let mut datagram = Vec::new();
-            piece.write(&mut datagram);
-            ends.extend(receiver.handle_datagram(Instant::ZERO, &datagram).err().map(|end| (id, end)));
-        }
+        let result = deliver(&mut sender, &mut receiver, Instant::ZERO, &payload);
+        ends.extend(result.err().map(|end| (id, end)));
     }
     assert_eq!(ends, [(16, End::Violation(Violation::Window))]);
 }
@@ -125,7 +106,7 @@ fn credit_for_messages_never_sent_is_a_violation() {
 
 #[test]
 fn credit_for_messages_still_waiting_to_be_sent_is_a_violation() {
-    let mut sender = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
+    let mut sender = Peer::default();
     let mut receiver = connection();
     receiver.send(Instant::ZERO, RELIABLE, number(1), SendOptions::default()).unwrap();
     let end = deliver(&mut sender, &mut receiver, Instant::ZERO, &credit(1));
@@ -134,21 +115,15 @@ fn credit_for_messages_still_waiting_to_be_sent_is_a_violation() {
 
 #[test]
 fn credit_for_a_message_in_fragments_that_was_acked_before_the_one_in_front_is_no_violation() {
-    let mut peer = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
+    let mut peer = Peer::default();
     let mut ours = connection();
-    let (mut out, mut acked) = (Packets::new(), Vec::new());
+    let mut out = Packets::new();
     // The packet with the first message is taken, and not acked.
     for (at, message) in [(0, number(1)), (16, blob(2, 1500))] {
         let now = Instant::from_millis(at);
         ours.send(now, RELIABLE, message, SendOptions::default()).unwrap();
         ours.transmit(now, &mut out);
-        for (_, datagram) in out.iter() {
-            match peer.open(datagram) {
-                Ok(Some(first)) if first.sequence() == 0 => peer.refuse(first),
-                Ok(Some(packet)) => peer.accept(now, packet, RttSampling::None, &mut acked),
-                other => panic!("{other:?}"),
-            }
-        }
+        out.iter().filter(|(number, _)| *number > 0).for_each(|(number, _)| peer.accept(number));
         out.clear();
     }
     assert_eq!(deliver(&mut peer, &mut ours, Instant::from_millis(32), &credit(0)), Ok(()));
@@ -159,7 +134,7 @@ fn credit_for_a_message_in_fragments_that_was_acked_before_the_one_in_front_is_n
 
 #[test]
 fn a_peer_that_acks_nothing_can_use_credit_for_more_than_a_lap_of_ids() {
-    let mut sender = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
+    let mut sender = Peer::default();
     let mut receiver = connection();
     let mut out = Packets::new();
     for n in 0..100_000u32 {
@@ -187,8 +162,8 @@ fn a_late_ack_is_not_taken_for_that_of_a_message_a_lap_later() {
 
 /// Sends more messages than there are ids on channel 0, then acks the first packet, which was lost.
 fn late_ack_after_a_lap(mut ours: Connection, answer: impl Fn(u32) -> Vec<u8>) {
-    let mut peer = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
-    let (mut now, mut out, mut acked) = (Instant::ZERO, Packets::new(), Vec::new());
+    let mut peer = Peer::default();
+    let (mut now, mut out) = (Instant::ZERO, Packets::new());
     let mut sent = 0u32;
     while sent <= 65_536 {
         for _ in 0..512 {
@@ -199,13 +174,7 @@ fn late_ack_after_a_lap(mut ours: Connection, answer: impl Fn(u32) -> Vec<u8>) {
         // By now the first packet counts as lost.
         now += Duration::from_millis(200);
         ours.transmit(now, &mut out);
-        for (_, datagram) in out.iter() {
-            match peer.open(datagram) {
-                Ok(Some(first)) if first.sequence() == 0 => peer.refuse(first),
-                Ok(Some(packet)) => peer.accept(now, packet, RttSampling::None, &mut acked),
-                other => panic!("{other:?}"),
-            }
-        }
+        out.iter().filter(|(number, _)| *number > 0).for_each(|(number, _)| peer.accept(number));
         out.clear();
         if sent <= 65_536 {
             deliver(&mut peer, &mut ours, now, &answer(sent)).unwrap();
@@ -213,10 +182,8 @@ fn late_ack_after_a_lap(mut ours: Connection, answer: impl Fn(u32) -> Vec<u8>) {
     }
     let before = ours.channel_stats(RELIABLE);
     assert_eq!((before.queued, before.lost), (512, 0));
-    let mut late = Vec::new();
-    Header { sequence: peer.next_sequence(), ack: 0, ack_bits: 1 }.write(&mut late);
-    late.push(0);
-    ours.handle_datagram(now, &late).unwrap();
+    let late = FullHeader { ack: 0, ack_bits: 1, ..peer.header() };
+    ours.handle_datagram(now, peer.next, &datagram(&late, &[0])).unwrap();
     assert_eq!(ours.counters().late_acks, 1, "the window still knows the packet");
     assert_eq!(ours.channel_stats(RELIABLE), before);
 }
@@ -231,7 +198,7 @@ fn a_packet_has_a_bounded_number_of_messages() {
             (0..messages).for_each(|_| w.bool(true));
             w.bits(0, 2);
         });
-        let mut sender = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
+        let mut sender = Peer::default();
         let mut receiver = Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
         deliver(&mut sender, &mut receiver, Instant::ZERO, &payload)
     };
@@ -250,7 +217,7 @@ fn a_body_above_its_channels_bound_is_a_violation() {
             (0..bits).for_each(|_| w.bool(false));
             w.bits(0, 2);
         });
-        let mut sender = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
+        let mut sender = Peer::default();
         let mut receiver = Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
         deliver(&mut sender, &mut receiver, Instant::ZERO, &payload)
     };
@@ -294,14 +261,14 @@ fn altered_packets_of_a_real_conversation_end_it_or_do_no_harm() {
         let mut packets = Packets::new();
         pair.send(0, RELIABLE, blob(99, 500)).unwrap();
         pair.ends[0].transmit(pair.now, &mut packets);
-        for (_, packet) in packets.iter() {
+        for (number, packet) in packets.iter() {
             let mut altered = packet.to_vec();
             for _ in 0..1 + rng.below(3) {
                 // Where numbers are, not the bytes of the blob.
                 let at = rng.below(altered.len().min(30) as u64) as usize;
                 altered[at] ^= 1 << rng.below(8);
             }
-            match pair.ends[1].handle_datagram(pair.now, &altered) {
+            match pair.ends[1].handle_datagram(pair.now, number, &altered) {
                 Ok(()) | Err(End::ByPeer(_) | End::Mismatch) => {}
                 Err(End::Violation(_)) => violations += 1,
             }
@@ -333,11 +300,8 @@ fn the_largest_message_beside_many_ack_ranges_has_its_fate_told() {
     let mut connection = Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
     let payload = hello_of(&protocol, |writer| writer.bits(0, 1));
     let mut now = Instant::ZERO;
-    for n in 0..9000u16 {
-        let mut datagram = Vec::new();
-        Header { sequence: 2 * n, ack: u16::MAX, ack_bits: 0 }.write(&mut datagram);
-        datagram.extend_from_slice(&payload);
-        connection.handle_datagram(now, &datagram).unwrap();
+    for n in 0..9000 {
+        connection.handle_datagram(now, 2 * n, &datagram(&ackless(2 * n), &payload)).unwrap();
     }
     let mut writer = BitWriter::new();
     writer.bytes(&vec![7; 256 * 1024 - 1024 - 8]);

@@ -41,7 +41,7 @@ struct Run {
     now: Instant,
     packets: Vec<Truth>,
     /// The order in which the receiver accepted them.
-    accepted: VecDeque<u16>,
+    accepted: VecDeque<u64>,
 }
 
 impl Run {
@@ -68,7 +68,7 @@ impl Run {
             let mut lost = Vec::new();
             self.ends[0].poll_lost(self.now, &mut lost);
             for sequence in lost {
-                let packet = &mut self.packets[usize::from(sequence)];
+                let packet = &mut self.packets[sequence as usize];
                 packet.lost_after = Some(self.now - packet.sent_at);
             }
         }
@@ -89,13 +89,13 @@ impl Run {
         while let Some(datagram) = self.links[1 - end].poll(self.now) {
             let Ok(Some(incoming)) = self.ends[end].open(&datagram) else { continue };
             if end == 1 {
-                self.packets[usize::from(incoming.sequence())].accepted = true;
+                self.packets[incoming.sequence() as usize].accepted = true;
                 self.accepted.push_back(incoming.sequence());
             }
             self.ends[end].accept(self.now, incoming, RttSampling::EveryAck, &mut acked);
         }
         if end == 0 {
-            acked.iter().for_each(|acked| self.packets[usize::from(acked.sequence)].acked = true);
+            acked.iter().for_each(|acked| self.packets[acked.sequence as usize].acked = true);
         }
     }
 

@@ -1,13 +1,17 @@
-//! Packet numbers and message ids where 16 bits are few: outages, laps, late packets, numbers left out.
+//! Packet numbers with gaps and jumps, and message ids where 16 bits are few: outages, laps, late packets, numbers left out.
 
 use tickwire::netsim::{Conditions, Link};
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
+use tickwire::transport::acks::FullHeader;
 use tickwire::transport::{
-    BudgetConfig, ChannelConfig, ChannelKind, Connection, ConnectionConfig, Resend, SendOptions,
+    BudgetConfig, ChannelConfig, ChannelKind, Connection, ConnectionConfig, Resend, SendOptions, VERSION,
+    numbered,
 };
+use tickwire::wire::{BitSink, BitWriter};
 
-use crate::pair::{Pair, RELIABLE, UNRELIABLE, blob, number, protocol, protocol_with};
+use crate::fuzz_targets::native::{Peer, datagram, deliver, fragment};
+use crate::pair::{Pair, RELIABLE, UNRELIABLE, blob, check, number, protocol, protocol_with};
 
 fn line(latency: u64, change: impl FnOnce(&mut Conditions)) -> Conditions {
     let mut conditions = Conditions::default();
@@ -58,7 +62,7 @@ fn heard_after(outage: Duration, hz: u64) -> [Duration; 2] {
     heard.map(|heard| heard.expect("heard within a minute"))
 }
 
-/// Numbers that went on meanwhile were once more than half a lap ahead, and were taken for old ones for minutes.
+/// Numbers of 16 bits that went on meanwhile were more than half a lap ahead, and were taken for old ones for minutes.
 #[test]
 fn after_any_outage_the_first_message_is_heard_within_a_second() {
     for (seconds, hz) in [(5, 60), (40, 1000), (600, 60), (1200, 30), (3000, 60)] {
@@ -158,7 +162,7 @@ fn packets_at_a_high_rate_are_all_acked() {
         config.budget = BudgetConfig { adaptive: false, ..BudgetConfig::new(10e6, 1e6) };
         let mut ends = [0; 2].map(|_| Connection::new(&config, protocol.clone()).unwrap());
         let conditions = line(50, |it| it.loss = loss);
-        let mut links = [1, 2].map(|seed| Link::<Vec<u8>>::new(conditions, seed).unwrap());
+        let mut links = [1, 2].map(|seed| Link::<(u64, Vec<u8>)>::new(conditions, seed).unwrap());
         let (mut now, mut out) = (Instant::ZERO, Packets::new());
         for millis in 0..5000u64 {
             now += Duration::from_millis(1);
@@ -166,14 +170,14 @@ fn packets_at_a_high_rate_are_all_acked() {
                 ends[0].send(now, 0, blob(1, 1100), SendOptions::default()).unwrap();
             }
             for end in 0..2 {
-                while let Some(datagram) = links[1 - end].poll(now) {
-                    ends[end].handle_datagram(now, &datagram).unwrap();
+                while let Some((number, datagram)) = links[1 - end].poll(now) {
+                    ends[end].handle_datagram(now, number, &datagram).unwrap();
                 }
                 if end == 0 || millis % tick == 0 {
                     ends[end].transmit(now, &mut out);
                 }
-                for (_, datagram) in out.iter() {
-                    links[end].send(now, datagram.to_vec(), datagram.len());
+                for (number, datagram) in out.iter() {
+                    links[end].send(now, (number, datagram.to_vec()), datagram.len());
                 }
                 out.clear();
             }
@@ -190,5 +194,140 @@ fn packets_at_a_high_rate_are_all_acked() {
             "{unknown} of {} not acked",
             receiver.received
         );
+    }
+}
+
+/// A packet with hello and one unreliable number.
+fn said(value: u32) -> Vec<u8> {
+    let mut writer = BitWriter::new();
+    writer.bool(true);
+    writer.bits(VERSION.into(), 8);
+    writer.bits(protocol().hash(), 64);
+    // No other section; an entry of the second of two channels.
+    writer.bits(0b11_0000, 6);
+    writer.bits(0, 1);
+    writer.bits(value.into(), 32);
+    writer.bits(0, 2);
+    writer.into_bytes()
+}
+
+/// The messages that a connection has received.
+fn heard(ours: &mut Connection) -> Vec<u32> {
+    std::iter::from_fn(|| ours.poll_received(UNRELIABLE)).map(|it| check(&protocol(), &it)).collect()
+}
+
+fn connection() -> Connection {
+    Connection::new(&ConnectionConfig::default(), protocol()).unwrap()
+}
+
+#[test]
+fn numbers_may_jump_by_less_than_half_of_all() {
+    let (mut ours, mut peer) = (connection(), Peer::default());
+    let mut out = Packets::new();
+    for (n, jump) in [0, 1, 300, 65_536, 1 << 32, 1 << 40, i64::MAX as u64].into_iter().enumerate() {
+        peer.next = peer.next.saturating_add(jump);
+        let number = peer.next;
+        // A keep-alive is due each time.
+        let now = Instant::from_millis(200 * n as u64);
+        deliver(&mut peer, &mut ours, now, &said(n as u32)).unwrap();
+        assert_eq!(heard(&mut ours), [n as u32], "a jump of {jump}");
+        ours.transmit(now, &mut out);
+        let (own, packet) = out.iter().last().unwrap();
+        let (header, _) = numbered::read(own, packet, number).unwrap();
+        assert_eq!((header.ack, header.ack_bits & 1), (number, 1), "acked after a jump of {jump}");
+        out.clear();
+    }
+}
+
+/// Netcode's own packets take numbers too: the layer below says so, and nobody takes these for lost.
+#[test]
+fn gaps_are_no_losses() {
+    let mut ends = [connection(), connection()];
+    let (mut now, mut out) = (Instant::ZERO, Packets::new());
+    let mut next = [5, 0];
+    for tick in 0..2000u64 {
+        now += Duration::from_millis(16);
+        for end in 0..2 {
+            next[end] += u64::from(tick % 3 == 0) + 40 * u64::from(tick % 100 == 0);
+            ends[end].skip_to(next[end]);
+            ends[end].send(now, UNRELIABLE, number(tick as u32), SendOptions::default()).unwrap();
+            ends[end].transmit(now, &mut out);
+            for (number, packet) in out.iter() {
+                assert!(number >= next[end], "a number that was used");
+                next[end] = number + 1;
+                ends[1 - end].handle_datagram(now, number, packet).unwrap();
+            }
+            out.clear();
+            heard(&mut ends[1 - end]);
+        }
+    }
+    for end in &ends {
+        let stats = end.stats();
+        assert_eq!((end.counters().lost, stats.packet_loss), (0, 0.0));
+        assert!(stats.packet_loss_received.abs() < 1e-6, "{}", stats.packet_loss_received);
+    }
+}
+
+/// Netcode drops copies. Lying fragments can still make two packets of one number: the second is dropped.
+#[test]
+fn one_number_is_one_packet() {
+    let (mut ours, peer) = (connection(), Peer::default());
+    let now = Instant::ZERO;
+    let header = |number| FullHeader { sequence: number, ..peer.header() };
+    let whole = |number, value| datagram(&header(number), &said(value));
+    ours.handle_datagram(now, 7, &whole(7, 1)).unwrap();
+    ours.handle_datagram(now, 6, &whole(6, 2)).unwrap();
+    assert_eq!(heard(&mut ours), [1, 2], "late ones are taken");
+    // Fragments 0 and 1 of packet 6.
+    let mut payload = said(3);
+    payload.resize(1025, 0);
+    ours.handle_datagram(now, 6, &fragment(&header(6), 0, 1, &payload[..1024])).unwrap();
+    ours.handle_datagram(now, 8, &fragment(&header(8), 2, 2, &payload[1024..])).unwrap();
+    assert_eq!((heard(&mut ours), ours.counters().duplicates), (vec![], 2));
+    // Packets before 0, of which the second fragment says another count, and whose fragments have other packets' ids.
+    ours.handle_datagram(now, 1, &fragment(&header(1), 2, 2, &[0])).unwrap();
+    ours.handle_datagram(now, 9, &fragment(&header(9), 0, 1, &payload[..1024])).unwrap();
+    ours.handle_datagram(now, 10, &fragment(&header(10), 1, 2, &payload[..1024])).unwrap();
+    ours.handle_datagram(now, 11, &fragment(&header(11), 3, 3, &payload[1024..])).unwrap();
+    assert_eq!((ours.counters().fragments_invalid, ours.counters().fragments_received), (2, 2));
+    assert!(heard(&mut ours).is_empty());
+}
+
+/// Numbers of a large packet's later fragments name no packet: neither is a loss, and whoever acks one lies.
+#[test]
+fn only_the_first_fragments_number_is_acked() {
+    let large = ChannelConfig { max_message_bytes: 20_000, ..ChannelConfig::unreliable() };
+    let protocol = protocol_with(vec![ChannelConfig::reliable_ordered(), large]);
+    let new = || Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
+    for lies in [false, true] {
+        let (mut ours, mut theirs) = (new(), new());
+        let (mut now, mut out) = (Instant::ZERO, Packets::new());
+        for n in 0..50 {
+            now += Duration::from_millis(16);
+            ours.send(now, UNRELIABLE, blob(n, 9000), SendOptions::default()).unwrap();
+            for end in 0..2 {
+                let (from, to) = if end == 0 { (&mut ours, &mut theirs) } else { (&mut theirs, &mut ours) };
+                from.transmit(now, &mut out);
+                out.iter().for_each(|(number, packet)| to.handle_datagram(now, number, packet).unwrap());
+                out.clear();
+            }
+            assert_eq!(theirs.poll_received(UNRELIABLE).map(|it| check(&protocol, &it)), Some(n));
+        }
+        let counters = ours.counters();
+        assert_eq!((counters.acked, counters.lost, counters.fragments_sent), (50, 0, 450));
+        assert!(theirs.stats().packet_loss_received.abs() < 1e-6);
+        ours.send(now, UNRELIABLE, blob(99, 9000), SendOptions::default()).unwrap();
+        ours.transmit(now, &mut out);
+        let first = out.iter().next().unwrap().0;
+        ours.send(now, RELIABLE, number(0), SendOptions::default()).unwrap();
+        ours.transmit(now + Duration::from_millis(16), &mut out);
+        let mut writer = BitWriter::new();
+        writer.bool(true);
+        writer.bits(VERSION.into(), 8);
+        writer.bits(protocol.hash(), 64);
+        writer.bits(0, 5);
+        let header = FullHeader { sequence: 1 << 20, ack: first + u64::from(lies), ack_bits: 1, skipped: 0 };
+        let taken = ours.handle_datagram(now, 1 << 20, &datagram(&header, &writer.into_bytes()));
+        assert_eq!(taken.is_err(), lies, "{taken:?}");
     }
 }

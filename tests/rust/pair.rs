@@ -82,7 +82,7 @@ pub(crate) struct Pair {
     pub(crate) sent_bytes: [usize; 2],
     pub(crate) protocol: Arc<Protocol>,
     pub(crate) ends: [Connection; 2],
-    pub(crate) links: [Link<Vec<u8>>; 2],
+    pub(crate) links: [Link<(u64, Vec<u8>)>; 2],
     pub(crate) tick_time: Duration,
     packets: Packets,
 }
@@ -117,14 +117,14 @@ impl Pair {
     pub(crate) fn tick(&mut self) {
         self.now += self.tick_time;
         for i in 0..2 {
-            while let Some(packet) = self.links[1 - i].poll(self.now) {
-                self.ends[i].handle_datagram(self.now, &packet).unwrap();
+            while let Some((number, packet)) = self.links[1 - i].poll(self.now) {
+                self.ends[i].handle_datagram(self.now, number, &packet).unwrap();
             }
             self.ends[i].transmit(self.now, &mut self.packets);
-            for (_, packet) in self.packets.iter() {
+            for (number, packet) in self.packets.iter() {
                 assert!(packet.len() <= 1200, "{} bytes", packet.len());
                 self.sent_bytes[i] += packet.len() + OVERHEAD_BYTES;
-                self.links[i].send(self.now, packet.to_vec(), packet.len());
+                self.links[i].send(self.now, (number, packet.to_vec()), packet.len());
             }
             self.packets.clear();
         }

@@ -44,7 +44,7 @@ impl Peer {
         let (mut acked, mut lost) = (Vec::new(), Vec::new());
         while let Some(datagram) = from.out.poll(now) {
             if let Ok(Some(incoming)) = self.endpoint.open(&datagram) {
-                let number = usize::from(incoming.sequence());
+                let number = incoming.sequence() as usize;
                 let intact =
                     incoming.payload().iter().enumerate().all(|(i, byte)| *byte == (i + number) as u8);
                 assert!(intact, "packet {number} is damaged");
@@ -56,8 +56,8 @@ impl Peer {
         assert!(lost.is_sorted());
         // A late ack only corrects what was reported as lost.
         let on_time = acked.iter().filter(|acked| !acked.late);
-        on_time.for_each(|acked| self.records[usize::from(acked.sequence)].acks += 1);
-        lost.iter().for_each(|sequence| self.records[usize::from(*sequence)].losses += 1);
+        on_time.for_each(|acked| self.records[acked.sequence as usize].acks += 1);
+        lost.iter().for_each(|sequence| self.records[*sequence as usize].losses += 1);
         self.endpoint.update(now);
     }
 }

@@ -87,24 +87,24 @@ impl Setting {
 
 /// An end of a conversation that sends a packet when told.
 trait End {
-    fn send(&mut self, now: Instant) -> Vec<Vec<u8>>;
-    fn handle(&mut self, now: Instant, datagram: &[u8]);
+    fn send(&mut self, now: Instant) -> Vec<(u64, Vec<u8>)>;
+    fn handle(&mut self, now: Instant, number: u64, datagram: &[u8]);
     fn stats(&self) -> PacketStats;
 }
 
 impl End for AckEndpoint {
-    fn send(&mut self, now: Instant) -> Vec<Vec<u8>> {
+    fn send(&mut self, now: Instant) -> Vec<(u64, Vec<u8>)> {
         self.poll_lost(now, &mut Vec::new());
         self.update(now);
         let written = |piece: tickwire::transport::ack_endpoint::Piece<'_>| {
             let mut datagram = Vec::new();
             piece.write(&mut datagram);
-            datagram
+            (0, datagram)
         };
         AckEndpoint::send(self, now, &[0; BYTES]).unwrap().pieces().map(written).collect()
     }
 
-    fn handle(&mut self, now: Instant, datagram: &[u8]) {
+    fn handle(&mut self, now: Instant, _: u64, datagram: &[u8]) {
         if let Ok(Some(incoming)) = self.open(datagram) {
             self.accept(now, incoming, RttSampling::EveryAck, &mut Vec::new());
         }
@@ -116,15 +116,15 @@ impl End for AckEndpoint {
 }
 
 impl End for Connection {
-    fn send(&mut self, now: Instant) -> Vec<Vec<u8>> {
+    fn send(&mut self, now: Instant) -> Vec<(u64, Vec<u8>)> {
         let mut packets = Packets::new();
         Connection::send(self, now, UNRELIABLE, blob(1, BYTES), SendOptions::default()).unwrap();
         self.transmit(now, &mut packets);
-        packets.iter().map(|(_, packet)| packet.to_vec()).collect()
+        packets.iter().map(|(number, packet)| (number, packet.to_vec())).collect()
     }
 
-    fn handle(&mut self, now: Instant, datagram: &[u8]) {
-        self.handle_datagram(now, datagram).unwrap();
+    fn handle(&mut self, now: Instant, number: u64, datagram: &[u8]) {
+        self.handle_datagram(now, number, datagram).unwrap();
         while self.poll_received(UNRELIABLE).is_some() {}
     }
 
@@ -136,6 +136,8 @@ impl End for Connection {
 #[derive(Clone)]
 struct Datagram {
     number: usize,
+    /// Its number in the layer below, if it has one.
+    packet: u64,
     sent_at: Instant,
     bytes: Vec<u8>,
     /// How long the newest packet received took, if it came since the last datagram.
@@ -266,7 +268,7 @@ fn measure<E: End>(mut ends: [E; 2], setting: &Setting, seed: u64, warm_up: f64)
         }
         for way in 0..2 {
             while let Some(datagram) = ways[way].link.poll(now) {
-                ends[1 - way].handle(now, &datagram.bytes);
+                ends[1 - way].handle(now, datagram.packet, &datagram.bytes);
                 if ways[way].arrive(now, &datagram)
                     && let Some(there) = datagram.newest_took
                 {
@@ -276,13 +278,17 @@ fn measure<E: End>(mut ends: [E; 2], setting: &Setting, seed: u64, warm_up: f64)
             if ways[way].next_send == now {
                 let datagrams = ends[way].send(now);
                 assert_eq!(datagrams.len(), 1, "{setting:?} at {now:?}");
-                for bytes in datagrams {
+                for (packet, bytes) in datagrams {
                     let newest_took = ways[1 - way].newest_took.take();
                     let size = bytes.len();
                     ways[way].sent_bytes += size + OVERHEAD;
                     let number = ways[way].arrived.len();
                     ways[way].arrived.push(false);
-                    ways[way].link.send(now, Datagram { number, sent_at: now, bytes, newest_took }, size);
+                    ways[way].link.send(
+                        now,
+                        Datagram { number, packet, sent_at: now, bytes, newest_took },
+                        size,
+                    );
                 }
                 ways[way].next_send += Duration::from_secs_f64(1.0 / setting.rate[way]);
             }

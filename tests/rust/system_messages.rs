@@ -6,8 +6,6 @@ use tickwire::endpoint::{Event, Host, Inbox, PeerHandle, Record};
 use tickwire::netcode::packet::{Kind as PacketKind, seal};
 use tickwire::store::Datagrams;
 use tickwire::time::Instant;
-use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
-use tickwire::transport::header::Header;
 use tickwire::transport::{
     Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, End, Framing, FramingError, Layer,
     Message, MessageType, Owner, Protocol, Refusal, SendError, SendOptions, VERSION, Violation,
@@ -15,7 +13,7 @@ use tickwire::transport::{
 };
 use tickwire::wire::{BitSink, BitWriter, Kind, ReadError, Schema};
 
-use crate::fuzz_targets::world;
+use crate::fuzz_targets::{native, world};
 
 const RELIABLE: usize = 0;
 const UNRELIABLE: usize = 1;
@@ -63,15 +61,9 @@ fn payload(protocol: &Protocol, channel: usize, message_type: u64) -> Vec<u8> {
 
 fn judge(channel: usize, message_type: u64) -> (Result<(), End>, usize) {
     let protocol = protocol();
-    let mut sender = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
     let mut receiver = Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
     let payload = payload(&protocol, channel, message_type);
-    let packet = sender.send(Instant::ZERO, &payload).unwrap();
-    let result = packet.pieces().try_for_each(|piece| {
-        let mut datagram = Vec::new();
-        piece.write(&mut datagram);
-        receiver.handle_datagram(Instant::ZERO, &datagram)
-    });
+    let result = native::deliver(&mut native::Peer::default(), &mut receiver, Instant::ZERO, &payload);
     (result, (0..3).filter_map(|channel| receiver.poll_received(channel)).count())
 }
 
@@ -121,8 +113,8 @@ fn sides_of_which_one_has_a_layer_more_differ() {
     let mut out = tickwire::store::Packets::new();
     peer.send(Instant::ZERO, UNRELIABLE, message(0, 1), SendOptions::default()).unwrap();
     peer.transmit(Instant::ZERO, &mut out);
-    let (_, packet) = out.iter().next().unwrap();
-    assert_eq!(ours.handle_datagram(Instant::ZERO, packet), Err(End::Mismatch));
+    let (number, packet) = out.iter().next().unwrap();
+    assert_eq!(ours.handle_datagram(Instant::ZERO, number, packet), Err(End::Mismatch));
     let own = |layer, name| {
         let with = Protocol::new(vec![numbered("A")], protocol().channels().to_vec()).unwrap();
         with.with_system(layer, vec![numbered(name)]).unwrap().hash()
@@ -163,8 +155,6 @@ fn each_layer_gets_its_own_messages_and_the_game_none_of_them() {
     let mut out = Datagrams::new();
     let now = Instant::from_millis(100);
     let mut deliver = |server: &mut Host, sequence: u16, types: &[u64]| {
-        let mut payload = Vec::new();
-        Header { sequence, ack: u16::MAX, ack_bits: 0 }.write(&mut payload);
         let mut w = BitWriter::new();
         w.bool(true);
         w.bits(VERSION.into(), 8);
@@ -184,9 +174,9 @@ fn each_layer_gets_its_own_messages_and_the_game_none_of_them() {
             w.bool(n + 1 < types.len());
         }
         w.bool(false);
-        payload.extend(w.into_bytes());
-        let mut datagram = Vec::new();
         let number = 1000 + u64::from(sequence);
+        let payload = native::datagram(&native::ackless(number), &w.into_bytes());
+        let mut datagram = Vec::new();
         seal(&mut datagram, world::PROTOCOL_ID, &key, number, PacketKind::Payload, &payload);
         server.handle_datagram(now, world::START, world::client_address(), &mut datagram, &mut out);
     };

@@ -271,7 +271,7 @@ impl Hostile {
         packet.pieces().try_for_each(|piece| {
             let mut datagram = Vec::new();
             piece.write(&mut datagram);
-            self.target.handle_datagram(self.now, &datagram)
+            self.target.handle_datagram(self.now, 0, &datagram)
         })
     }
 

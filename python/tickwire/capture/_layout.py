@@ -68,6 +68,9 @@ RELIABLE: Final[dict[str, object]] = {
 }
 """Bits of the reliable header's first byte."""
 
+PACKET: Final[dict[str, object]] = {"ack_length": 1 << 5, "skipped": 1 << 7}
+"""Bits of the first byte of our own header, besides those that are as in reliable's."""
+
 CLOSE_REASONS: Final = {
     1: "closed",
     2: "kicked",
@@ -181,6 +184,7 @@ def filters() -> list[dict[str, str]]:
         "tickwire.netcode.sequence": "text",
         "tickwire.netcode.sealed": "octets",
         "tickwire.netcode.tag": "octets",
+        "tickwire.packet.ack_bits": "text",
         "tickwire.reliable.ack_bits": "text",
         "tickwire.ack_ranges.acked": "text",
         "tickwire.entry": "text",
@@ -213,6 +217,8 @@ def filters() -> list[dict[str, str]]:
         "tickwire.block.bytes": "uint",
         "tickwire.block.data": "text",
     }
+    for name in ("prefix", "ack", "skipped", "fragment.id", "fragment.last"):
+        found[f"tickwire.packet.{name}"] = "uint"
     for name in ("prefix", "sequence", "ack"):
         found[f"tickwire.reliable.{name}"] = "uint"
     for name in ("prefix", "sequence", "id", "last"):
@@ -238,6 +244,7 @@ def table() -> dict[str, object]:
         "tag_bytes": TAG_BYTES,
         "request_bytes": REQUEST_BYTES,
         "kinds": KINDS,
+        "packet": PACKET,
         "reliable": RELIABLE,
         "relative": [
             {"first": first, "bits": bits, "last": end - 1}

@@ -17,7 +17,7 @@ use super::config::{ChunkReceiverConfig, SliceConfigError};
 use super::drops::{ReceiverCounters, SliceDrop};
 use super::packet::{Format, SlicePacket};
 use super::progress::ChunkProgress;
-use crate::store::Packets;
+use crate::store::Datagrams;
 use crate::store::sequence;
 use crate::time::Instant;
 use crate::wire::BitWriter;
@@ -129,7 +129,7 @@ impl ChunkReceiver {
     }
 
     /// Once a tick: appends an ack packet if slices want one, it is time, and there is credit for it.
-    pub fn tick(&mut self, now: Instant, out: &mut Packets) {
+    pub fn tick(&mut self, now: Instant, out: &mut Datagrams<()>) {
         self.latest = self.latest.max(now);
         if self.last_ack.is_some_and(|last| now - last < self.config.ack_interval) {
             return;

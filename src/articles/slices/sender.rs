@@ -26,7 +26,7 @@ use super::drops::{AckDrop, SenderCounters};
 use super::in_flight::{InFlight, NeverSent};
 use super::packet::{Format, SlicePacket};
 use super::progress::ChunkProgress;
-use crate::store::Packets;
+use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
 use crate::wire::BitWriter;
 
@@ -196,7 +196,7 @@ impl ChunkSender {
     }
 
     /// Once a tick: appends the slice packets that are due and that the rate allows.
-    pub fn tick(&mut self, now: Instant, out: &mut Packets) {
+    pub fn tick(&mut self, now: Instant, out: &mut Datagrams<()>) {
         self.accumulate(now);
         let Some(mut chunk) = self.in_flight.take().or_else(|| self.begin_next(now, out)) else { return };
         let resend_delay = self.resend_delay();
@@ -212,7 +212,7 @@ impl ChunkSender {
     }
 
     /// The chunk at the head of the queue, its initial burst sent.
-    fn begin_next(&mut self, now: Instant, out: &mut Packets) -> Option<InFlight> {
+    fn begin_next(&mut self, now: Instant, out: &mut Datagrams<()>) -> Option<InFlight> {
         let Queued { number, data, burst } = self.queue.pop_front()?;
         let mut chunk = InFlight::new(number, data);
         if burst {
@@ -333,7 +333,7 @@ impl ChunkSender {
         self.format.slice_packet_bytes(last, chunk.slice(slice).len()) + self.config.overhead
     }
 
-    fn transmit(&mut self, chunk: &mut InFlight, slice: usize, now: Instant, out: &mut Packets) {
+    fn transmit(&mut self, chunk: &mut InFlight, slice: usize, now: Instant, out: &mut Datagrams<()>) {
         self.writer.clear();
         let count = chunk.count();
         let packet = SlicePacket { chunk: self.chunk_id, slice, count, data: chunk.slice(slice) };

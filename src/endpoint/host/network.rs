@@ -34,15 +34,15 @@ impl Host {
         let claimed = |peer: PeerHandle| peers.prefetch(peer.slot);
         let received = self.links.handle_datagram(now, unix, from, datagram, out, claimed);
         self.apply_link_events(now);
-        let Some((handle, payload)) = received else { return };
+        let Some((handle, number, payload)) = received else { return };
         let Some(peer) = self.peers.change(handle) else { return };
         peer.connection.prefetch();
         peer.connection.swap_scratch(&mut self.scratch);
         // The application gets nothing of peers that it doesn't know yet or no longer.
         let handled = if peer.is_heard() && !self.unannounced.contains(&handle) {
-            peer.connection.handle_into(now, payload, self.arriving.of(handle))
+            peer.connection.handle_into(now, number, payload, self.arriving.of(handle))
         } else {
-            peer.connection.handle_datagram(now, payload)
+            peer.connection.handle_datagram(now, number, payload)
         };
         if handled.is_ok() && peer.closing.is_some() {
             peer.connection.discard_received();
@@ -139,6 +139,7 @@ impl Host {
             peer.connection.swap_scratch(&mut self.scratch);
             let lost = peer.connection.packets_lost();
             peer.connection.set_awake(awake);
+            peer.connection.skip_to(self.links.next_number(peer.handle));
             let next = match (pace, feature.as_mut().filter(|_| peer.closing.is_none())) {
                 (Pace::Between, _) => peer.connection.transmit_between(now, &mut self.packets),
                 (Pace::Tick, None) => peer.connection.transmit(now, &mut self.packets),
@@ -163,8 +164,8 @@ impl Host {
                 }
             };
             peer.connection.swap_scratch(&mut self.scratch);
-            for (_, packet) in self.packets.iter() {
-                self.links.send_payload(now, peer.handle, packet, out);
+            for (number, packet) in self.packets.iter() {
+                self.links.send_payload(now, peer.handle, number, packet, out);
             }
             self.packets.clear();
             Visited { next, news, other }

@@ -4,12 +4,12 @@ use super::Host;
 use crate::endpoint::handle::PeerHandle;
 use crate::endpoint::stats::{ConnectionCounters, PeerStats};
 use crate::netcode;
-use crate::store::sequence::distance;
+use crate::store::sequence::ahead;
 use crate::transport::chunks::ChunkCounters;
 use crate::transport::{ChannelStats, PacketCounters, PacketStats};
 
 /// How many packets before one are checked for losses: more than any loss that matters to what is shown.
-const MAX_CHECKED: i32 = 64;
+const MAX_CHECKED: i64 = 64;
 
 impl Host {
     /// Whether a peer is connected.
@@ -40,11 +40,11 @@ impl Host {
 
     /// How many packets of a peer between these two haven't arrived: the last 64 are checked, and one counts for earlier
     /// packets, which aren't.
-    pub fn missing_between(&self, peer: PeerHandle, before: u16, sequence: u16) -> u32 {
-        let all = distance(sequence, before) - 1;
+    pub fn missing_between(&self, peer: PeerHandle, before: u64, sequence: u64) -> u32 {
+        let all = ahead(sequence, before).saturating_sub(1);
         let between = all.min(MAX_CHECKED);
         let Some(peer) = self.peers.live(peer) else { return 0 };
-        let is_missing = |ago: &i32| peer.connection.is_missing(sequence.wrapping_sub(*ago as u16));
+        let is_missing = |ago: &i64| peer.connection.is_missing(sequence.wrapping_sub(*ago as u64));
         (1..=between).filter(is_missing).count() as u32 + u32::from(all > between)
     }
 

@@ -143,13 +143,13 @@ impl AckEndpoint {
     /// The number of the next packet sent.
     #[getter]
     fn next_sequence(&self) -> u16 {
-        lock(&self.state).core.next_sequence()
+        lock(&self.state).core.next_sequence() as u16
     }
 
     /// The newest packet of the other end that was accepted; None before the first.
     #[getter]
     fn newest_received(&self) -> Option<u16> {
-        lock(&self.state).core.acks().newest_received()
+        lock(&self.state).core.acks().newest_received().map(|sequence| sequence as u16)
     }
 
     /// Makes a packet of a payload, which may be empty.
@@ -171,7 +171,7 @@ impl AckEndpoint {
             piece.write(&mut datagram);
             PyBytes::new(payload.py(), &datagram).unbind()
         });
-        Ok((outgoing.sequence(), datagrams.collect()))
+        Ok((outgoing.sequence() as u16, datagrams.collect()))
     }
 
     /// Takes a datagram of the other end.
@@ -204,7 +204,7 @@ impl AckEndpoint {
         let accepted = matches!(verdict, Ok(true)) && core.acks().is_new(incoming.sequence()).is_ok();
         if accepted {
             core.accept(now, incoming, RttSampling::EveryAck, newly);
-            acked.extend(newly.drain(..).filter(|acked| !acked.late).map(|acked| acked.sequence));
+            acked.extend(newly.drain(..).filter(|acked| !acked.late).map(|acked| acked.sequence as u16));
             acked.drain(..acked.len().saturating_sub(MAX_UNREPORTED));
         } else {
             core.refuse(incoming);
@@ -229,7 +229,7 @@ impl AckEndpoint {
         let mut state = lock(&self.state);
         state.core.poll_lost(now, &mut lost);
         state.core.update(now);
-        Ok(lost)
+        Ok(lost.into_iter().map(|sequence| sequence as u16).collect())
     }
 
     /// RTT, jitter, packet loss and bandwidth.

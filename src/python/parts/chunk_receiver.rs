@@ -12,7 +12,7 @@ use crate::python::errors::value_error;
 use crate::python::fields::bounded;
 use crate::python::lock;
 use crate::python::protocol::seconds;
-use crate::store::Packets;
+use crate::store::Datagrams;
 
 /// The receiving end of large blocks of data; see :class:`ChunkSender`.
 ///
@@ -83,7 +83,7 @@ impl ChunkReceiver {
     #[pyo3(signature = (now, /))]
     fn update<'py>(&self, py: Python<'py>, now: f64) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let now = instant(now)?;
-        let mut out = Packets::new();
+        let mut out = Datagrams::<()>::new();
         lock(&self.core).tick(now, &mut out);
         Ok(out.iter().next().map(|(_, packet)| PyBytes::new(py, packet)))
     }

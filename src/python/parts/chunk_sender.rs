@@ -12,7 +12,7 @@ use crate::python::errors::{ChannelFullError, MessageTooLargeError, value_error}
 use crate::python::fields::bounded;
 use crate::python::lock;
 use crate::python::protocol::seconds;
-use crate::store::Packets;
+use crate::store::Datagrams;
 
 /// The maximum of all times here: a longer one is a mistake (milliseconds).
 pub(super) const MAX_SECONDS: f64 = 60.0;
@@ -146,7 +146,7 @@ impl ChunkSender {
     fn update<'py>(&self, py: Python<'py>, now: f64, rtt: Option<f64>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let now = instant(now)?;
         let rtt = rtt.map(|rtt| seconds("rtt", rtt, MAX_SECONDS)).transpose()?;
-        let mut out = Packets::new();
+        let mut out = Datagrams::<()>::new();
         let mut core = lock(&self.core);
         core.set_rtt(rtt);
         core.tick(now, &mut out);

@@ -11,7 +11,7 @@ use super::sequence::number;
 use crate::python::fields::bounded;
 use crate::python::lock;
 use crate::store;
-use crate::store::sequence::greater;
+use crate::store::sequence::{ahead, unwrap};
 
 /// A value per sequence number, for the newest ``capacity`` numbers: every operation is O(1), and a value
 /// found under a sequence was inserted under exactly that sequence. Algorithm: the rolling buffer of reliable
@@ -80,14 +80,15 @@ impl SequenceBuffer {
     #[getter]
     fn newest(&self) -> Option<u16> {
         let state = lock(&self.state);
-        state.begun.then(|| state.values.next().wrapping_sub(1))
+        state.begun.then(|| state.newest() as u16)
     }
 
     /// Whether a sequence is older than the window: it can't be inserted.
     #[pyo3(signature = (sequence, /))]
     fn is_stale(&self, sequence: &Bound<'_, PyAny>) -> PyResult<bool> {
         let sequence = number("sequence", sequence)?;
-        Ok(lock(&self.state).values.stale(sequence))
+        let state = lock(&self.state);
+        Ok(state.values.stale(state.full(sequence)))
     }
 
     /// Stores ``value`` under ``sequence``, replacing any old value and dropping values that fall out of the
@@ -96,6 +97,7 @@ impl SequenceBuffer {
     fn insert(&self, sequence: &Bound<'_, PyAny>, value: Py<PyAny>) -> PyResult<bool> {
         let sequence = number("sequence", sequence)?;
         let mut state = lock(&self.state);
+        let sequence = state.full(sequence);
         let mut passed = state.advance(sequence);
         passed.extend(state.values.remove(sequence));
         let refused = state.values.insert(sequence, value).err();
@@ -108,7 +110,11 @@ impl SequenceBuffer {
     #[pyo3(signature = (sequence, /))]
     fn advance(&self, sequence: &Bound<'_, PyAny>) -> PyResult<()> {
         let sequence = number("sequence", sequence)?;
-        let _passed = lock(&self.state).advance(sequence);
+        let mut state = lock(&self.state);
+        let sequence = state.full(sequence);
+        let passed = state.advance(sequence);
+        drop(state);
+        drop(passed);
         Ok(())
     }
 
@@ -123,7 +129,10 @@ impl SequenceBuffer {
     #[pyo3(signature = (sequence, default = None, /))]
     fn remove(&self, sequence: &Bound<'_, PyAny>, default: Option<Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
         let sequence = number("sequence", sequence)?;
-        let removed = lock(&self.state).values.remove(sequence);
+        let mut state = lock(&self.state);
+        let sequence = state.full(sequence);
+        let removed = state.values.remove(sequence);
+        drop(state);
         Ok(removed.or(default))
     }
 
@@ -143,7 +152,8 @@ impl SequenceBuffer {
 
     fn __contains__(&self, sequence: &Bound<'_, PyAny>) -> PyResult<bool> {
         let sequence = number("sequence", sequence)?;
-        Ok(lock(&self.state).values.contains(sequence))
+        let state = lock(&self.state);
+        Ok(state.values.contains(state.full(sequence)))
     }
 
     fn __len__(&self) -> usize {
@@ -151,7 +161,7 @@ impl SequenceBuffer {
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        let sequences: Vec<u16> = lock(&self.state).sequences().collect();
+        let sequences: Vec<u16> = lock(&self.state).sequences().map(|sequence| sequence as u16).collect();
         sequences.into_pyobject(py)?.try_iter()
     }
 
@@ -174,7 +184,8 @@ impl SequenceBuffer {
     fn find(&self, sequence: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
         let py = sequence.py();
         let sequence = number("sequence", sequence)?;
-        Ok(lock(&self.state).values.get(sequence).map(|value| value.clone_ref(py)))
+        let state = lock(&self.state);
+        Ok(state.values.get(state.full(sequence)).map(|value| value.clone_ref(py)))
     }
 }
 
@@ -183,13 +194,23 @@ impl SequenceBufferState {
         SequenceBufferState { values: store::SequenceBuffer::new(capacity), begun: false }
     }
 
+    /// The newest sequence of the window.
+    fn newest(&self) -> u64 {
+        self.values.next().wrapping_sub(1)
+    }
+
+    /// The 64-bit sequence with these low bits that is nearest to the window's newest.
+    fn full(&self, sequence: u16) -> u64 {
+        unwrap(sequence.into(), 16, self.newest())
+    }
+
     /// Moves the window up to `sequence`; returns the objects that fall out of it.
-    fn advance(&mut self, sequence: u16) -> Vec<Py<PyAny>> {
-        let beyond = sequence.wrapping_add(1);
-        if !greater(beyond, self.values.next()) {
+    fn advance(&mut self, sequence: u64) -> Vec<Py<PyAny>> {
+        let skipped = ahead(sequence, self.newest());
+        if skipped <= 0 {
             return Vec::new();
         }
-        let skipped = usize::from(beyond.wrapping_sub(self.values.next()));
+        let skipped = skipped as usize;
         let passed = self.window().take(skipped).collect::<Vec<_>>();
         let passed = passed.into_iter().filter_map(|s| self.values.remove(s)).collect();
         self.values.advance(sequence);
@@ -198,13 +219,12 @@ impl SequenceBufferState {
     }
 
     /// The sequences that have a value, oldest first.
-    fn sequences(&self) -> impl Iterator<Item = u16> {
+    fn sequences(&self) -> impl Iterator<Item = u64> {
         self.window().filter(|sequence| self.values.contains(*sequence))
     }
 
-    fn window(&self) -> impl Iterator<Item = u16> + use<> {
-        // A capacity is at most 32,768.
-        let capacity = self.values.capacity() as u16;
+    fn window(&self) -> impl Iterator<Item = u64> + use<> {
+        let capacity = self.values.capacity() as u64;
         let oldest = self.values.next().wrapping_sub(capacity);
         (0..capacity).map(move |i| oldest.wrapping_add(i))
     }

@@ -5,7 +5,6 @@
 
 use std::collections::VecDeque;
 
-use crate::store::sequence::nearest;
 use crate::time::Instant;
 
 /// How many packets are remembered: a second or more, and more than any rest that is still drawn as one motion.
@@ -18,7 +17,7 @@ const WAITING: usize = 256;
 #[derive(Clone, Copy, Debug)]
 pub struct PacketTime {
     pub at: Instant,
-    pub sequence: u16,
+    pub sequence: u64,
     /// How many packets between it and the one before it haven't arrived.
     pub lost: u32,
 }
@@ -34,8 +33,7 @@ pub struct TickArrival {
 
 #[derive(Clone, Copy, Debug)]
 struct Packet {
-    /// The sequence number, unwrapped to 32 bits.
-    sequence: u32,
+    sequence: u64,
     tick: u32,
     /// No packet was lost between the one before and this one.
     is_next: bool,
@@ -52,12 +50,6 @@ impl ReceivedTicks {
     /// Notes a packet of a tick.
     pub(super) fn push(&mut self, time: PacketTime, tick: u32) {
         let PacketTime { at, sequence, lost } = time;
-        // So that those before the first stay above 0.
-        let first = (1 << 16) + u32::from(sequence);
-        let newest = self.packets.back();
-        let Some(sequence) = newest.map_or(Some(first), |newest| nearest(sequence, newest.sequence)) else {
-            return;
-        };
         let place = self.packets.partition_point(|other| other.sequence < sequence);
         if self.packets.get(place).is_some_and(|other| other.sequence == sequence) {
             return;
@@ -74,8 +66,8 @@ impl ReceivedTicks {
     }
 
     /// The sequence number of the newest packet.
-    pub(super) fn newest(&self) -> Option<u16> {
-        self.packets.back().map(|newest| newest.sequence as u16)
+    pub(super) fn newest(&self) -> Option<u64> {
+        self.packets.back().map(|newest| newest.sequence)
     }
 
     /// The ticks that arrived since the last call.
@@ -105,7 +97,7 @@ impl ReceivedTicks {
 mod tests {
     use super::*;
 
-    fn packet(sequence: u16, lost: u32) -> PacketTime {
+    fn packet(sequence: u64, lost: u32) -> PacketTime {
         PacketTime { at: Instant::ZERO, sequence, lost }
     }
 
@@ -122,8 +114,7 @@ mod tests {
     #[test]
     fn rest_is_known_where_nothing_was_lost() {
         let mut received = ReceivedTicks::default();
-        for (sequence, tick) in
-            [(65_534, 10), (65_535, 11), (0, 12), (2, 14), (3, 15), (4, 15), (5, 16), (6, 20)]
+        for (sequence, tick) in [(8, 10), (9, 11), (10, 12), (12, 14), (13, 15), (14, 15), (15, 16), (16, 20)]
         {
             received.push(packet(sequence, 1), tick);
         }
@@ -135,7 +126,7 @@ mod tests {
         assert!(received.rested(16));
         assert!(received.rested(20), "nothing was sent meanwhile");
         assert!(!received.rested(19));
-        received.push(packet(1, 0), 13);
+        received.push(packet(11, 0), 13);
         assert!(received.rested(14));
         assert_eq!(received.take().count(), 9);
         assert_eq!(received.take().count(), 0);

@@ -91,7 +91,7 @@ impl Mirror {
     }
 
     /// The sequence number of the newest packet that had a tick.
-    pub fn newest_packet(&self) -> Option<u16> {
+    pub fn newest_packet(&self) -> Option<u64> {
         self.received.newest()
     }
 

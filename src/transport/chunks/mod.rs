@@ -168,9 +168,6 @@ pub(crate) enum Item {
     Withdraw { id: u16 },
 }
 
-/// A packet of ours: when it was sent, and its number.
-pub(super) type SentPacket = (Instant, u16);
-
 /// The chunk items in a packet, for when its outcome is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carried {
@@ -641,7 +638,7 @@ impl Chunks {
 
     /// Applies a chunk item of a peer's packet. `known` is the packet's number on this side, which never repeats, and
     /// the newest packet of ours that the peer knew.
-    pub(crate) fn handle(&mut self, now: Instant, item: Item, arena: &[u8], known: SentPacket, arrival: u64) {
+    pub(crate) fn handle(&mut self, now: Instant, item: Item, arena: &[u8], known: u64, arrival: u64) {
         match item {
             Item::Offer(offer) => self.handle_offer(now, offer),
             Item::Slice { id, index, bytes } => {
@@ -709,7 +706,7 @@ impl Chunks {
         true
     }
 
-    fn handle_answer(&mut self, now: Instant, id: u16, verdict: &Verdict, known: SentPacket, arrival: u64) {
+    fn handle_answer(&mut self, now: Instant, id: u16, verdict: &Verdict, known: u64, arrival: u64) {
         let Some(at) = self.outgoing.iter().position(|outgoing| outgoing.id() == Some(id)) else {
             // Repeated after it was heard, which is allowed.
             self.counters.answers_invalid += u64::from(distance(id, self.next_id) >= 0);
@@ -737,7 +734,7 @@ impl Chunks {
     }
 
     /// A packet that carried this was acked.
-    pub(crate) fn handle_ack(&mut self, now: Instant, sent: SentPacket, carried: Carried) {
+    pub(crate) fn handle_ack(&mut self, now: Instant, sent: u64, carried: Carried) {
         match carried {
             Carried::Answer { .. } => {}
             Carried::Offer { id } | Carried::Slice { id, .. } | Carried::Withdraw { id } => {

@@ -3,12 +3,8 @@
 use std::collections::VecDeque;
 
 use super::storage::{Source, StorageError};
-use super::{
-    Carried, ChunkCounters, Item, Offer, Progress, Rate, SLICE_BYTES, SLICE_LENGTH_BITS, Selection,
-    SentPacket,
-};
+use super::{Carried, ChunkCounters, Item, Offer, Progress, Rate, SLICE_BYTES, SLICE_LENGTH_BITS, Selection};
 use crate::store::BitSet;
-use crate::store::sequence::distance;
 use crate::time::{Duration, Instant};
 
 /// Slices sent before the receiver has answered: 256 KiB, as many as the article would send at once.
@@ -38,7 +34,7 @@ pub(super) struct Outgoing {
     accepted: bool,
     /// Packets up to this one may have arrived before the chunk was accepted, in which case their slices were not
     /// kept: their acks may come after the answer.
-    doubted_until: SentPacket,
+    doubted_until: Option<u64>,
     /// The chunk is over, and the peer must hear of it (again, if due).
     withdrawn: bool,
     withdrawal_due: bool,
@@ -79,7 +75,7 @@ impl Outgoing {
             source,
             offer_due: false,
             accepted: false,
-            doubted_until: (Instant::ZERO, 0),
+            doubted_until: None,
             withdrawn: false,
             withdrawal_due: false,
             paused: false,
@@ -268,7 +264,7 @@ impl Outgoing {
         now: Instant,
         have: &[(u32, u32)],
         paused: bool,
-        known: SentPacket,
+        known: u64,
         arrival: u64,
     ) -> bool {
         let slices = u64::from(self.offer.slices());
@@ -292,7 +288,7 @@ impl Outgoing {
         if !is_news {
             return true;
         }
-        self.doubted_until = known;
+        self.doubted_until = Some(known);
         // The answer decides: slices that arrived before the offer or before the chunk was accepted were acked with
         // their packets and yet not kept.
         let mut there = BitSet::new(slices as usize);
@@ -319,11 +315,6 @@ impl Outgoing {
         true
     }
 
-    fn doubts(&self, (sent_at, number): SentPacket) -> bool {
-        let (until, newest) = self.doubted_until;
-        sent_at <= until && distance(newest, number) >= 0
-    }
-
     fn length(&self, index: u32) -> u64 {
         let place = self.offer.slice(index);
         place.end - place.start
@@ -335,10 +326,10 @@ impl Outgoing {
         }
     }
 
-    pub(super) fn handle_ack(&mut self, now: Instant, sent: SentPacket, carried: Carried) {
+    pub(super) fn handle_ack(&mut self, now: Instant, sent: u64, carried: Carried) {
         if let Carried::Slice { index, .. } = carried
             && self.accepted
-            && self.doubts(sent)
+            && self.doubted_until.is_some_and(|until| sent <= until)
         {
             if !self.acked.contains(index as usize) {
                 self.want(index);

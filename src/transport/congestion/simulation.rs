@@ -5,9 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use super::{Controller, RoundTrip, SentStamp};
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
-use crate::transport::ledger::acks::{Acked, Acks, AcksConfig, RttSampling};
+use crate::transport::ledger::acks::{Acked, Acks, AcksConfig, FullHeader, RttSampling};
 use crate::transport::ledger::{AckRange, AckRanges, Reported};
-use crate::transport::packet::Header;
 use crate::transport::peer_clock::ReceiveTime;
 
 pub(super) const SLICE: usize = 1152;
@@ -49,7 +48,7 @@ impl LinkSetup {
 struct Datagram {
     flow: usize,
     bytes: u32,
-    header: Header,
+    header: FullHeader,
     ranges: Vec<AckRange>,
     delay: Duration,
     received_at: Option<ReceiveTime>,
@@ -171,7 +170,7 @@ pub(super) struct End {
     flow: usize,
     acks: Acks,
     ranges: AckRanges,
-    sent: HashMap<u16, SentInfo>,
+    sent: HashMap<u64, SentInfo>,
     pub(super) controller: Box<dyn Controller>,
     newest_at: Option<Instant>,
     ack_owed: bool,
@@ -261,7 +260,7 @@ impl End {
             self.newest_at = Some(now);
         }
         self.ack_owed |= datagram.wants_ack;
-        let mut stamps: Vec<(u16, SentStamp, bool)> = Vec::new();
+        let mut stamps: Vec<(u64, SentStamp, bool)> = Vec::new();
         let mut rtt = None;
         for acked in acked {
             if acked.sequence == datagram.header.ack {

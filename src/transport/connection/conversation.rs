@@ -10,15 +10,16 @@ use super::record::Record;
 use super::scratch::Scratch;
 use crate::store::{List, Packets};
 use crate::time::{Duration, Instant};
+use crate::transport::ack_endpoint::Piece;
 use crate::transport::chunks::Chunks;
 use crate::transport::error::ConfigError;
 use crate::transport::ledger::Reported;
-use crate::transport::packet::{AckEndpointConfig, header};
+use crate::transport::packet::AckEndpointConfig;
 use crate::transport::protocol::Protocol;
 use crate::transport::stream::{ResendTimer, Streams};
 
 /// Once in this many packets the ledger may give back memory.
-const PACKETS_TO_SHRINK: u16 = 64;
+const PACKETS_TO_SHRINK: u64 = 64;
 
 /// A connection without its framing.
 #[derive(Debug)]
@@ -77,7 +78,7 @@ impl Conversation {
 
     /// Whether a packet of this kind may go out.
     pub(super) fn can_send(&mut self, kind: PacketKind, now: Instant) -> bool {
-        self.outbound.allows(kind, now) && self.ledger.next_number_at() <= now
+        self.outbound.allows(kind, now)
     }
 
     /// When messages of the streams are due.
@@ -99,13 +100,8 @@ impl Conversation {
     /// Sends the packet in the scratch memory's writer, and records its contents.
     pub(super) fn send_written(&mut self, now: Instant, out: &mut Packets, written: Written) {
         let Written { hello, messages, reported, carried, .. } = written;
-        let is_whole = self.ledger.endpoint.goes_whole(self.scratch.get().writer.as_bytes().len());
-        let skips = self.ledger.is_skip_due(is_whole);
-        if skips {
-            self.make_room_in_ledger(now);
-            let passed = self.ledger.endpoint.acks_mut().skip_number(now);
-            self.ledger.forget(passed);
-        }
+        let is_numbered = self.ledger.endpoint.is_numbered();
+        let skipped = if is_numbered { self.skip_numbers(now) } else { 0 };
         self.make_room_in_ledger(now);
         let (before, datagrams) = (out.total_bytes(), out.len());
         let awaited = !carried.is_empty() || self.ledger.notifications.keeps_packets();
@@ -113,21 +109,18 @@ impl Conversation {
         let payload = self.scratch.get().writer.as_bytes();
         // The bounds on messages and on everything else in a packet keep it below the endpoint's bound. A larger packet
         // would be lost.
-        let Ok(packet) = self.ledger.endpoint.send_noted(now, payload, &mut record) else {
+        let Ok(packet) = self.ledger.endpoint.send_noted(now, skipped, payload, &mut record) else {
             self.lose_unsent(record.unwrap_or_default().carried);
             return;
         };
         let sequence = packet.sequence();
-        for piece in packet.pieces() {
-            out.push_with((), |arena| {
-                let start = arena.len();
-                piece.write(arena);
-                if skips {
-                    header::mark_after_skip(&mut arena[start..]);
-                }
-            });
+        for (number, piece) in (self.ledger.next_number..).zip(packet.pieces()) {
+            let write = if is_numbered { Piece::write_numbered } else { Piece::write };
+            out.push_with(number, |arena| write(&piece, arena));
         }
-        let bytes = out.total_bytes() - before + (out.len() - datagrams) * self.outbound.datagram_overhead;
+        let datagrams = out.len() - datagrams;
+        self.ledger.next_number += datagrams as u64;
+        let bytes = out.total_bytes() - before + datagrams * self.outbound.datagram_overhead;
         // The budget is for messages: acks are paid for by what they ack, and slices have a rate of their own. If slices
         // were charged, a chunk faster than the budget would silence the game for as long as it lasts. At most 256 KiB and
         // their headers.
@@ -139,10 +132,22 @@ impl Conversation {
         self.ledger.forget(record);
         self.ledger.ranges.commit(reported);
         self.ledger.note_sent(now);
-        if sequence.is_multiple_of(PACKETS_TO_SHRINK) {
+        if self.ledger.endpoint.acks().counters().sent.is_multiple_of(PACKETS_TO_SHRINK) {
             let passed = self.ledger.endpoint.acks_mut().shrink();
             self.ledger.forget(passed.into_iter().flatten());
         }
+    }
+
+    /// Goes on to the number of the next packet; returns how many before it have no packet, as its header says it.
+    fn skip_numbers(&mut self, now: Instant) -> u8 {
+        let number = self.ledger.take_number();
+        let before = self.ledger.endpoint.next_sequence();
+        for _ in before..number {
+            self.make_room_in_ledger(now);
+            let passed = self.ledger.endpoint.acks_mut().skip_number(now);
+            self.ledger.forget(passed);
+        }
+        u8::try_from(number - before).unwrap_or(u8::MAX)
     }
 
     /// The contents of a packet that the endpoint refused to send are lost.

@@ -42,8 +42,8 @@ pub(super) trait Framing: Debug + Send + Sync {
     /// When any call that transmits has something to do, unless something arrives or is sent earlier.
     fn next_deadline(&self, parts: &Conversation) -> Instant;
 
-    /// Takes a packet of the peer; returns false if it was dropped. `datagram` is the packet's last one. Messages that
-    /// needn't wait are read into the lent tables.
+    /// Takes a packet of the peer; returns false if it was dropped. Messages that needn't wait are read into the lent
+    /// tables.
     ///
     /// # Errors
     /// The conversation is over, and why.
@@ -51,7 +51,6 @@ pub(super) trait Framing: Debug + Send + Sync {
         &mut self,
         parts: &mut Conversation,
         now: Instant,
-        datagram: &[u8],
         incoming: Incoming<'_>,
         tables: Option<&mut dyn DirectTables>,
     ) -> Result<bool, End>;

@@ -94,14 +94,17 @@ impl Connection {
 
     /// Takes a datagram of the peer. Its messages wait for [`Connection::poll_received`].
     ///
+    /// The layer below gives it its number, and hands over each number at most once: it has a replay protection, and
+    /// authenticates the number. Numbers may come in any order, and with gaps.
+    ///
     /// # Errors
     /// The conversation is over, and why.
-    pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) -> Result<(), End> {
-        self.handle(now, datagram, None).map(drop)
+    pub fn handle_datagram(&mut self, now: Instant, number: u64, datagram: &[u8]) -> Result<(), End> {
+        self.handle(now, number, datagram, None).map(drop)
     }
 
-    /// Takes a datagram of the peer. Messages that needn't wait are read into the lent tables, unless the packet is
-    /// refused.
+    /// Like [`Connection::handle_datagram`]. Messages that needn't wait are read into the lent tables, unless the packet
+    /// is refused.
     ///
     /// # Errors
     ///
@@ -109,12 +112,13 @@ impl Connection {
     pub fn handle_into(
         &mut self,
         now: Instant,
+        number: u64,
         datagram: &[u8],
         tables: &mut dyn DirectTables,
     ) -> Result<(), End> {
         self.parts.streams.begin_direct(tables.tick());
         tables.begin(now);
-        let handled = self.handle(now, datagram, Some(&mut *tables));
+        let handled = self.handle(now, number, datagram, Some(&mut *tables));
         if !matches!(handled, Ok(true)) {
             tables.cut();
         }
@@ -125,6 +129,7 @@ impl Connection {
     fn handle(
         &mut self,
         now: Instant,
+        number: u64,
         datagram: &[u8],
         tables: Option<&mut dyn DirectTables>,
     ) -> Result<bool, End> {
@@ -134,14 +139,14 @@ impl Connection {
         if is_fragment {
             ledger.endpoint.reassembly.limit(streams.held.packets_limit());
         }
-        let opened = ledger.endpoint.open(datagram);
+        let opened = ledger.endpoint.open_numbered(number, datagram);
         // Packets that arrive whole end partial ones.
         if is_fragment || streams.held.has_packets() {
             streams.held.set_packets(ledger.endpoint.reassembly.reserved_bytes());
         }
         // A datagram that is no packet is dropped, and counted by the endpoint.
         let Ok(Some(incoming)) = opened else { return Ok(false) };
-        self.framing.handle(&mut self.parts, now, datagram, incoming, tables)
+        self.framing.handle(&mut self.parts, now, incoming, tables)
     }
 
     /// Takes the next message of a channel for the application.
@@ -174,6 +179,12 @@ impl Connection {
     }
 
     // --- sending -----------------------------------------------------------------------------------------
+
+    /// The layer below has used all numbers before this one. It sends each packet of the next calls under the number that
+    /// the packet comes with: these rise, with gaps.
+    pub fn skip_to(&mut self, number: u64) {
+        self.parts.ledger.skip_to(number);
+    }
 
     /// Appends the packets due now to `out`: once a tick.
     ///
@@ -264,7 +275,7 @@ impl Connection {
     }
 
     // See `Acks::is_missing`.
-    pub(crate) fn is_missing(&self, sequence: u16) -> bool {
+    pub(crate) fn is_missing(&self, sequence: u64) -> bool {
         self.parts.ledger.endpoint.acks().is_missing(sequence)
     }
 

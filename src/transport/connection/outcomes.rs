@@ -40,7 +40,7 @@ impl Conversation {
                         self.streams.receive(channel.into(), |receiving| receiving.credit_known(mark));
                     }
                     Carried::Chunk(carried) => {
-                        self.chunks.handle_ack(now, (acked.sent_at, acked.sequence), carried);
+                        self.chunks.handle_ack(now, acked.sequence, carried);
                     }
                     Carried::Fragment { channel, mark, index } => {
                         let Some(sending) = self.streams.sending(channel.into()) else { continue };
@@ -67,7 +67,7 @@ impl Conversation {
     }
 
     /// A packet counts as lost.
-    pub(super) fn apply_loss(&mut self, now: Instant, sequence: u16) {
+    pub(super) fn apply_loss(&mut self, now: Instant, sequence: u64) {
         if let Some(record) = self.ledger.endpoint.acks_mut().note_mut(sequence) {
             let (stamp, message_bytes) = (record.stamp, record.message_bytes);
             let carried = core::mem::take(&mut record.carried);

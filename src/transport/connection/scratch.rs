@@ -33,7 +33,7 @@ pub(super) struct Memory {
     pub(super) packet: Packet,
     pub(super) bodies: Bodies,
     pub(super) acked: Vec<Acked>,
-    pub(super) lost: Vec<u16>,
+    pub(super) lost: Vec<u64>,
     pub(super) credits: Vec<(u8, CreditMark)>,
     pub(super) notifications: Vec<Notification>,
     pub(super) stamps: Vec<(SentStamp, bool)>,

@@ -51,7 +51,7 @@ impl Connection {
         let sent = if is_new { acks.sent_window() } else { 0 };
         let next = acks.next_sequence();
         for back in 1..=sent {
-            if let Some(record) = acks.note_mut(next.wrapping_sub(back as u16)) {
+            if let Some(record) = acks.note_mut(next.wrapping_sub(back as u64)) {
                 record.stamp = None;
             }
         }

@@ -4,7 +4,7 @@
 //! checked against what the protocol allows before it is believed, and memory taken is in proportion to the packet.
 //!
 //! Bounds of one packet: [`MAX_PACKET_MESSAGES`] messages and their bodies, none above its channel's bound; ranges that walk
-//! half the sequence numbers; one credit and one entry a channel. Windows and ids are for the channels to judge, and whether
+//! 32,768 numbers; one credit and one entry a channel. Windows and ids are for the channels to judge, and whether
 //! fragments fit together.
 
 use core::time::Duration;
@@ -28,7 +28,7 @@ use crate::transport::protocol::{
 use crate::wire::{BitReader, BitSink, BitWriter, Encoded, Measure};
 
 /// The version of this framing.
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 
 const HELLO_BITS: usize = 8 + 64;
 const DELAY_BITS: u32 = 14;
@@ -42,8 +42,8 @@ pub(crate) const MAX_PACKET_MEMORY: usize = 4 << 20;
 /// UTF-8 bytes of the text with which an application ends a connection: a sentence, and no more than a game's
 /// smallest packets even when it is repeated.
 pub const MAX_DETAIL_BYTES: usize = 128;
-/// How far ack ranges may walk: half the range of sequence numbers.
-const MAX_RANGE_WALK: u32 = 32_768;
+/// How far ack ranges may walk: twice the largest window of packets.
+const MAX_RANGE_WALK: u64 = 32_768;
 
 /// Why the peer ended the connection, or why we do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +135,7 @@ pub(crate) struct PacketMessage {
 }
 
 /// Bits of everything besides entries, an upper bound.
-pub(crate) fn control_bits(control: &Control, protocol: &Protocol, ack: u16) -> usize {
+pub(crate) fn control_bits(control: &Control, protocol: &Protocol, ack: u64) -> usize {
     let mut bits = FLAG_BITS;
     bits += control.hello.map_or(0, |_| HELLO_BITS);
     bits += control.close.map_or(0, |_| 8 + 1);
@@ -147,12 +147,12 @@ pub(crate) fn control_bits(control: &Control, protocol: &Protocol, ack: u16) -> 
 }
 
 /// Bits of the ack ranges.
-pub(crate) fn range_bits(control: &Control, ack: u16) -> usize {
+pub(crate) fn range_bits(control: &Control, ack: u64) -> usize {
     let bits = |(gap, run)| Measure::relative(gap + 1) + Measure::relative(run) + 1;
     gaps_and_runs(&control.ranges, ack).map(bits).sum()
 }
 
-pub(crate) fn write_control(writer: &mut BitWriter, control: &Control, protocol: &Protocol, ack: u16) {
+pub(crate) fn write_control(writer: &mut BitWriter, control: &Control, protocol: &Protocol, ack: u64) {
     writer.bool(control.hello.is_some());
     if let Some(hash) = control.hello {
         writer.bits(u64::from(VERSION), 8);
@@ -353,13 +353,13 @@ fn write_name(writer: &mut BitWriter, value: u64, bits: u32) {
 }
 
 /// The walk from `ack - 32` downward: how many packets lie between two ranges, and how many are in one.
-fn gaps_and_runs(ranges: &[AckRange], ack: u16) -> impl Iterator<Item = (u32, u32)> {
+fn gaps_and_runs(ranges: &[AckRange], ack: u64) -> impl Iterator<Item = (u32, u32)> {
     let mut at = ack.wrapping_sub(32);
     ranges.iter().map(move |range| {
         let gap = at.wrapping_sub(range.newest);
         let run = range.newest.wrapping_sub(range.oldest) + 1;
         at = range.oldest.wrapping_sub(1);
-        (u32::from(gap), u32::from(run))
+        (gap as u32, run as u32)
     })
 }
 
@@ -408,8 +408,8 @@ pub(crate) fn read(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadContext {
     pub(crate) now: Instant,
-    pub(crate) sequence: u16,
-    pub(crate) ack: u16,
+    pub(crate) sequence: u64,
+    pub(crate) ack: u64,
     /// Whether an earlier packet had a hello.
     pub(crate) hello_received: bool,
 }
@@ -477,20 +477,19 @@ fn read_control(
     Ok(())
 }
 
-fn read_ranges(reader: &mut BitReader<'_>, ack: u16, ranges: &mut Vec<AckRange>) -> Result<(), Refusal> {
+fn read_ranges(reader: &mut BitReader<'_>, ack: u64, ranges: &mut Vec<AckRange>) -> Result<(), Refusal> {
     let mut walked = 32;
     loop {
         let gap = read_relative(reader)? - 1;
         let run = read_relative(reader)?;
         let newest = walked + gap;
         walked = newest + run;
-        if walked > MAX_RANGE_WALK {
+        if u64::from(walked) > ack.saturating_add(1).min(MAX_RANGE_WALK) {
             return Err(Refusal::Ranges);
         }
-        // Both are below 65,536 here.
         ranges.push(AckRange {
-            newest: ack.wrapping_sub(newest as u16),
-            oldest: ack.wrapping_sub((walked - 1) as u16),
+            newest: ack.wrapping_sub(newest.into()),
+            oldest: ack.wrapping_sub((walked - 1).into()),
         });
         if !reader.bool()? {
             return Ok(());

@@ -11,17 +11,17 @@
 
 use std::collections::VecDeque;
 
-use crate::store::sequence::greater;
+use crate::store::sequence::ahead;
 
 /// One run of acked packets: both ends included, `newest` at or after `oldest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AckRange {
-    pub(crate) newest: u16,
-    pub(crate) oldest: u16,
+    pub(crate) newest: u64,
+    pub(crate) oldest: u64,
 }
 
 /// The packets that the header of `ack` covers.
-const HEADER_ACKS: u16 = 32;
+const HEADER_ACKS: u64 = 32;
 
 /// Ranges of one packet: 100 bytes, some 50 to 100 ranges where every tenth or every second packet is lost.
 pub(crate) const MAX_RANGE_BITS: usize = 800;
@@ -40,8 +40,8 @@ const BLOCK: usize = 16;
 /// every packet.
 #[derive(Clone, Copy, Debug)]
 struct Run {
-    newest: u16,
-    oldest: u16,
+    newest: u64,
+    oldest: u64,
     /// Bit n: the packet of the n-th report had room for this run.
     reported: u16,
     /// Our packet before which something came into it, other than at its newest end while it was open.
@@ -53,12 +53,10 @@ struct Run {
 /// The argument of [`AckRanges::confirm`] when a packet is acked: by default that of a packet without ranges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reported {
-    /// It had its ranges.
-    whole: bool,
-    /// Which of our packets with ranges it was, the low bits.
+    /// Which of our packets with ranges it was, the low bits. The first is 1.
     packet: u32,
-    /// The newest packet received then.
-    newest: u16,
+    /// The newest packet received then, the low bits.
+    newest: u32,
 }
 
 /// The packets received that the peer may not know of.
@@ -70,7 +68,7 @@ pub(crate) struct AckRanges {
     /// most runs. The open run is always checked. Empty while there are few runs, as on most links.
     due: VecDeque<u32>,
     /// The newest packet received.
-    newest: u16,
+    newest: u64,
     /// Which of our packets with ranges is the next one.
     packet: u64,
     /// Not all that was due had room in the last packet.
@@ -79,19 +77,19 @@ pub(crate) struct AckRanges {
 
 impl Default for AckRanges {
     fn default() -> Self {
-        AckRanges { runs: VecDeque::new(), due: VecDeque::new(), newest: u16::MAX, packet: 0, crowded: false }
+        AckRanges { runs: VecDeque::new(), due: VecDeque::new(), newest: u64::MAX, packet: 1, crowded: false }
     }
 }
 
 impl AckRanges {
     /// How many packets lie between the oldest that the peer may not know of and the newest.
     pub(crate) fn len(&self) -> usize {
-        self.runs.front().map_or(0, |run| usize::from(self.newest.wrapping_sub(run.oldest)) + 1)
+        self.runs.front().map_or(0, |run| self.newest.wrapping_sub(run.oldest) as usize + 1)
     }
 
     /// Records a packet received for the first time; runs that are `window` older than the newest are forgotten.
-    pub(crate) fn record(&mut self, sequence: u16, window: usize) {
-        if greater(sequence, self.newest) {
+    pub(crate) fn record(&mut self, sequence: u64, window: usize) {
+        if ahead(sequence, self.newest) > 0 {
             self.append(sequence, window);
         } else {
             self.insert(sequence, window);
@@ -108,7 +106,7 @@ impl AckRanges {
         self.due.pop_front();
     }
 
-    fn append(&mut self, sequence: u16, window: usize) {
+    fn append(&mut self, sequence: u64, window: usize) {
         let (before, packet) = (self.newest, self.packet);
         self.newest = sequence;
         match self.runs.back_mut().filter(|run| run.newest == before) {
@@ -125,20 +123,20 @@ impl AckRanges {
                 self.note_many();
             }
         }
-        let age = |number: u16| usize::from(sequence.wrapping_sub(number));
+        let age = |number: u64| sequence.wrapping_sub(number);
+        let window = window as u64;
         while self.runs.front().is_some_and(|run| age(run.newest) >= window) {
             self.pop_oldest();
         }
         if let Some(run) = self.runs.front_mut().filter(|run| age(run.oldest) >= window) {
-            // At most 32,768.
-            run.oldest = sequence.wrapping_sub((window - 1) as u16);
+            run.oldest = sequence.wrapping_sub(window - 1);
         }
     }
 
     /// Notes a packet that is not the newest.
-    fn insert(&mut self, sequence: u16, window: usize) {
-        let age = |number: u16| self.newest.wrapping_sub(number);
-        if usize::from(age(sequence)) >= window {
+    fn insert(&mut self, sequence: u64, window: usize) {
+        let age = |number: u64| self.newest.wrapping_sub(number);
+        if age(sequence) >= window as u64 {
             return;
         }
         let at = self.runs.partition_point(|run| age(run.newest) > age(sequence));
@@ -183,14 +181,14 @@ impl AckRanges {
     }
 
     /// One packet that nothing has reported.
-    fn run(&self, sequence: u16) -> Run {
+    fn run(&self, sequence: u64) -> Run {
         let packet = self.packet;
         Run { newest: sequence, oldest: sequence, reported: 0, filled_at: packet, closed_at: packet }
     }
 
     /// The ranges that a packet with this `ack` in its header should carry, newest first. If not all that are due
     /// have room, these are the newest of those that were never reported, and the oldest of the others.
-    pub(crate) fn select(&mut self, ack: u16, out: &mut Vec<AckRange>) -> Reported {
+    pub(crate) fn select(&mut self, ack: u64, out: &mut Vec<AckRange>) -> Reported {
         out.clear();
         let (newest, packet, crowded) = (self.newest, self.packet, self.crowded);
         let mut room = Room { at: ack.wrapping_sub(HEADER_ACKS), bits: 0 };
@@ -223,7 +221,7 @@ impl AckRanges {
         if self.crowded {
             self.crowded = !self.select_oldest(ack, untouched, room, out) || missed;
         }
-        Reported { whole: true, packet: packet as u32, newest }
+        Reported { packet: packet as u32, newest: newest as u32 }
     }
 
     /// The newest run before `end` that is open, or due to be checked.
@@ -243,7 +241,7 @@ impl AckRanges {
     }
 
     /// Fills the rest of the room from the oldest run on, with those before `end`: whether there was room for all.
-    fn select_oldest(&mut self, ack: u16, end: usize, mut room: Room, out: &mut Vec<AckRange>) -> bool {
+    fn select_oldest(&mut self, ack: u64, end: usize, mut room: Room, out: &mut Vec<AckRange>) -> bool {
         let (first, packet, mut all) = (out.len(), self.packet as u32, true);
         // All are checked while nothing is noted about them.
         let due = self.due.iter().copied().chain(core::iter::repeat(packet));
@@ -263,18 +261,19 @@ impl AckRanges {
 
     /// The packet that was selected for last is sent.
     pub(crate) fn commit(&mut self, reported: Reported) {
-        self.packet += u64::from(reported.whole);
+        self.packet += u64::from(reported != Reported::default());
     }
 
     /// The peer has the packet that reported this.
     pub(crate) fn confirm(&mut self, reported: Reported) {
-        if !reported.whole {
+        if reported == Reported::default() {
             return;
         }
-        let (known, newest) = (reported.newest, self.newest);
         // Packets are remembered for less than all low bits.
+        let newest = self.newest;
+        let known = newest.wrapping_sub((newest as u32).wrapping_sub(reported.newest).into());
         let packet = self.packet - u64::from((self.packet as u32).wrapping_sub(reported.packet));
-        let age = |number: u16| newest.wrapping_sub(number);
+        let age = |number: u64| newest.wrapping_sub(number);
         self.runs.retain_mut(|run| {
             if packet < run.filled_at {
                 return true;
@@ -322,8 +321,8 @@ impl Run {
     }
 
     /// The part that the header of `ack` doesn't cover.
-    fn beyond_header(&self, ack: u16) -> Option<AckRange> {
-        let covered = |number: u16| ack.wrapping_sub(number) < HEADER_ACKS;
+    fn beyond_header(&self, ack: u64) -> Option<AckRange> {
+        let covered = |number: u64| ack.wrapping_sub(number) < HEADER_ACKS;
         let newest = if covered(self.newest) { ack.wrapping_sub(HEADER_ACKS) } else { self.newest };
         (!covered(self.oldest)).then_some(AckRange { newest, oldest: self.oldest })
     }
@@ -349,7 +348,7 @@ fn last_due(due: &[u32], packet: u32) -> Option<usize> {
 /// The room that ranges have taken in a packet.
 struct Room {
     /// The newest number that the ranges from the newest on don't speak of.
-    at: u16,
+    at: u64,
     bits: usize,
 }
 
@@ -379,7 +378,7 @@ impl Room {
 }
 
 /// Bits of the gap in front of a range, where the walk has come down to `at`.
-fn gap_bits(at: u16, range: AckRange) -> usize {
+fn gap_bits(at: u64, range: AckRange) -> usize {
     relative_bits(at.wrapping_sub(range.newest))
 }
 
@@ -390,7 +389,7 @@ fn run_bits(range: AckRange) -> usize {
 
 /// [`Measure::relative`](crate::wire::Measure::relative) for the number after this one, by a table: it is computed
 /// for each range of each packet.
-fn relative_bits(before: u16) -> usize {
+fn relative_bits(before: u64) -> usize {
     match before {
         0 => 1,
         1..=5 => 5,
@@ -407,7 +406,7 @@ mod tests {
     use crate::rng::Rng;
 
     /// The report in the next packet, which counts as sent if `sent`.
-    fn said(ranges: &mut AckRanges, sent: bool) -> (Vec<(u16, u16)>, Reported) {
+    fn said(ranges: &mut AckRanges, sent: bool) -> (Vec<(u64, u64)>, Reported) {
         let (mut out, ack) = (Vec::new(), ranges.newest);
         let reported = ranges.select(ack, &mut out);
         if sent {
@@ -418,18 +417,14 @@ mod tests {
         (out.iter().map(|range| (range.newest, range.oldest)).collect(), reported)
     }
 
-    fn record(ranges: &mut AckRanges, sequences: impl IntoIterator<Item = u16>) {
+    fn record(ranges: &mut AckRanges, sequences: impl IntoIterator<Item = u64>) {
         sequences.into_iter().for_each(|sequence| ranges.record(sequence, 1024));
     }
 
     #[test]
     fn the_table_says_what_relative_integers_take() {
-        for before in 0..=u16::MAX {
-            assert_eq!(
-                relative_bits(before),
-                crate::wire::Measure::relative(u32::from(before) + 1),
-                "{before}"
-            );
+        for before in 0..=u64::from(u16::MAX) {
+            assert_eq!(relative_bits(before), crate::wire::Measure::relative(before as u32 + 1), "{before}");
         }
     }
 
@@ -473,7 +468,7 @@ mod tests {
     fn a_run_is_reported_so_many_times_and_given_up() {
         let mut ranges = AckRanges::default();
         record(&mut ranges, [0, 1, 2].into_iter().chain(10..200));
-        let said_in = (0..1000u16).filter(|n| {
+        let said_in = (0..1000u64).filter(|n| {
             record(&mut ranges, [200 + n]);
             said(&mut ranges, true).0.contains(&(2, 0))
         });
@@ -493,12 +488,12 @@ mod tests {
     }
 
     #[test]
-    fn crosses_the_wrap_and_forgets_beyond_the_window() {
+    fn forgets_beyond_the_window() {
         let mut ranges = AckRanges::default();
-        (0..70_000u32).for_each(|s| ranges.record(s as u16, 64));
-        let newest = 69_999u32 as u16;
+        (0..70_000).for_each(|s| ranges.record(s, 64));
+        let newest = 69_999;
         assert_eq!(said(&mut ranges, true).0, [(newest - 32, newest - 63)]);
-        ranges.record(newest.wrapping_add(30_000), 64);
+        ranges.record(newest + (1 << 62), 64);
         assert_eq!(said(&mut ranges, true).0, []);
     }
 
@@ -507,8 +502,8 @@ mod tests {
     fn gaps_without_end_take_little_room() {
         let mut ranges = AckRanges::default();
         let mut most = 0;
-        for sequence in (0..40_000u32).step_by(2) {
-            ranges.record(sequence as u16, 16_384);
+        for sequence in (0..40_000u64).step_by(2) {
+            ranges.record(sequence, 16_384);
             most = most.max(said(&mut ranges, sequence % 200 == 0).0.len());
         }
         assert!(ranges.runs.len() <= MAX_RUNS && most > 50, "{} runs, {most} said", ranges.runs.len());
@@ -530,7 +525,7 @@ mod tests {
                 let mut arrive = |number: usize| {
                     newest = newest.max(number);
                     received[number] = true;
-                    ranges.record(number as u16, 16_384);
+                    ranges.record(number as u64, 16_384);
                 };
                 match rng.unit() {
                     x if x < loss => {}
@@ -546,18 +541,17 @@ mod tests {
                 if (number as u64).is_multiple_of(per_ack) {
                     let (told, reported) = said(&mut ranges, true);
                     if !rng.chance(loss) {
-                        in_flight.push_back((number as u64 + 5 * per_ack, told, reported, newest as u16));
+                        in_flight.push_back((number as u64 + 5 * per_ack, told, reported, newest));
                     }
                 }
                 while in_flight.front().is_some_and(|(due, ..)| *due <= number as u64) {
                     let Some((_, told, reported, ack)) = in_flight.pop_front() else { break };
-                    let full = |low: u16| number - usize::from((number as u16).wrapping_sub(low));
                     for bit in 0..32 {
-                        let at = full(ack).saturating_sub(bit);
+                        let at = ack.saturating_sub(bit);
                         known[at] |= received[at];
                     }
                     for (high, low) in told {
-                        for at in full(low)..=full(high) {
+                        for at in low as usize..=high as usize {
                             assert!(received[at], "{at} was never received");
                             known[at] = true;
                         }

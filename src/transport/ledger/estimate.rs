@@ -67,7 +67,7 @@ impl Rtt {
     }
 
     /// Takes the round trip of the ack of packet `sequence`.
-    pub fn sample(&mut self, sequence: u16, round_trip: Duration) {
+    pub fn sample(&mut self, sequence: u64, round_trip: Duration) {
         let sample = round_trip.as_secs_f64() * 1000.0;
         if self.smoothed == 0.0 {
             self.smoothed = sample;
@@ -79,7 +79,7 @@ impl Rtt {
         }
         self.smoothed_time = whole_nanoseconds(self.smoothed * 1e6);
         self.jitter_time = whole_nanoseconds(self.jitter * 1e6);
-        let at = usize::from(sequence) % self.history.len();
+        let at = sequence as usize % self.history.len();
         self.history[at] = sample as f32;
     }
 
@@ -248,7 +248,7 @@ mod tests {
     fn rtt_after(smoothing: f64, millis: &[u64]) -> Rtt {
         let mut rtt = Rtt::new(smoothing, STANDARD_RTT_HISTORY);
         for (sequence, ms) in millis.iter().enumerate() {
-            rtt.sample(sequence as u16, Duration::from_millis(*ms));
+            rtt.sample(sequence as u64, Duration::from_millis(*ms));
         }
         rtt
     }

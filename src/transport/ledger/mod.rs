@@ -5,8 +5,8 @@ pub mod acks;
 pub mod estimate;
 mod laps;
 pub(super) mod notifications;
-pub(super) mod numbers;
 mod sent;
+pub(super) mod skips;
 mod standard_estimate;
 
 pub(super) use ack_ranges::{AckRange, AckRanges, Reported};

@@ -22,7 +22,7 @@ pub struct Notification {
 /// The outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketNotification {
-    pub sequence: u16,
+    pub sequence: u64,
     /// Whether the peer received it; otherwise it counts as lost.
     pub delivered: bool,
 }
@@ -34,7 +34,7 @@ const MAX_PACKET_NOTIFICATIONS: usize = 1024;
 #[derive(Debug, Default)]
 pub(in crate::transport) struct Notifications {
     /// All packets before this one were reported.
-    next: u16,
+    next: u64,
     /// Notifications that wait for earlier packets.
     waiting: Lists<Notification>,
     ready: VecDeque<Notification>,
@@ -82,6 +82,11 @@ impl Notifications {
         Notifications { ready_packets: packets.then(VecDeque::new), ..Self::default() }
     }
 
+    /// Starts packet numbers here, before anything is sent.
+    pub(in crate::transport) fn begin_at(&mut self, first: u64) {
+        self.next = first;
+    }
+
     /// Whether notifications of packets are kept.
     pub(in crate::transport) fn keeps_packets(&self) -> bool {
         self.ready_packets.is_some()
@@ -91,7 +96,7 @@ impl Notifications {
     pub(in crate::transport) fn resolve<T: HasPending>(
         &mut self,
         acks: &mut Acks<T>,
-        sequence: u16,
+        sequence: u64,
         delivered: bool,
         notifications: &mut Vec<Notification>,
     ) {
@@ -191,7 +196,7 @@ mod tests {
         let mut acks = Acks::<PendingNotifications>::with_notes(&AcksConfig::default()).unwrap();
         acks.begin_at(16_000);
         let mut notifications = Notifications::new(true);
-        notifications.next = 16_000;
+        notifications.begin_at(16_000);
         // 16,002 is left out, and nothing waits for it.
         for _ in 0..2 {
             acks.track_sent(Instant::ZERO, 1, PendingNotifications::open());
@@ -200,8 +205,8 @@ mod tests {
         for _ in 0..3 {
             acks.track_sent(Instant::ZERO, 1, PendingNotifications::open());
         }
-        let mut resolve = |sequence: u16, delivered: bool, notifications: &mut Notifications| {
-            let mut of = vec![Notification { channel: 0, tag: sequence.into(), delivered }];
+        let mut resolve = |sequence: u64, delivered: bool, notifications: &mut Notifications| {
+            let mut of = vec![Notification { channel: 0, tag: sequence as u32, delivered }];
             notifications.resolve(&mut acks, sequence, delivered, &mut of);
             std::iter::from_fn(|| notifications.poll()).map(|it| it.tag).collect::<Vec<_>>()
         };

@@ -41,14 +41,14 @@ pub(super) struct SentPackets<T> {
     records: Box<[Option<Sent<T>>]>,
     capacity: usize,
     /// The number of the next packet.
-    next: u16,
+    next: u64,
     /// How many records there are.
     len: usize,
 }
 
 impl<T> SentPackets<T> {
     /// Room for this many packets, a power of two of at most 32,768; the first has this number.
-    pub(super) fn new(capacity: usize, first: u16) -> Self {
+    pub(super) fn new(capacity: usize, first: u64) -> Self {
         SentPackets { records: Box::default(), capacity, next: first, len: 0 }
     }
 
@@ -56,20 +56,20 @@ impl<T> SentPackets<T> {
         self.capacity
     }
 
-    pub(super) fn next(&self) -> u16 {
+    pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    pub(super) fn get(&self, sequence: u16) -> Option<&Sent<T>> {
+    pub(super) fn get(&self, sequence: u64) -> Option<&Sent<T>> {
         if self.has(sequence) { self.records[self.slot(sequence)].as_ref() } else { None }
     }
 
-    pub(super) fn get_mut(&mut self, sequence: u16) -> Option<&mut Sent<T>> {
+    pub(super) fn get_mut(&mut self, sequence: u64) -> Option<&mut Sent<T>> {
         if self.has(sequence) { self.records[self.slot(sequence)].as_mut() } else { None }
     }
 
     /// Has the records of the next packet and of this one fetched.
-    pub(super) fn prefetch(&self, sequence: u16) {
+    pub(super) fn prefetch(&self, sequence: u64) {
         for slot in [self.slot(self.next), self.slot(sequence)] {
             self.records.get(slot).into_iter().for_each(prefetch);
         }
@@ -88,10 +88,10 @@ impl<T> SentPackets<T> {
 
     /// Makes room for this many packets; existing ones stay.
     pub(super) fn grow(&mut self, capacity: usize) {
-        let oldest = self.next.wrapping_sub(self.len as u16);
+        let oldest = self.next.wrapping_sub(self.len as u64);
         let mut larger = SentPackets::new(capacity, oldest);
         for i in 0..self.len {
-            let slot = self.slot(oldest.wrapping_add(i as u16));
+            let slot = self.slot(oldest.wrapping_add(i as u64));
             if let Some(sent) = self.records[slot].take() {
                 larger.push(sent);
             }
@@ -103,7 +103,7 @@ impl<T> SentPackets<T> {
     /// it.
     pub(super) fn shrink(&mut self, capacity: usize) -> impl Iterator<Item = Sent<T>> + use<T> {
         let kept = self.len.min(capacity);
-        let mut smaller = SentPackets::new(capacity, self.next.wrapping_sub(kept as u16));
+        let mut smaller = SentPackets::new(capacity, self.next.wrapping_sub(kept as u64));
         for _ in 0..kept {
             let slot = self.slot(smaller.next);
             if let Some(sent) = self.records[slot].take() {
@@ -113,12 +113,12 @@ impl<T> SentPackets<T> {
         core::mem::replace(self, smaller).records.into_iter().flatten()
     }
 
-    fn has(&self, sequence: u16) -> bool {
-        usize::from(self.next.wrapping_sub(1).wrapping_sub(sequence)) < self.len
+    fn has(&self, sequence: u64) -> bool {
+        self.next.wrapping_sub(1).wrapping_sub(sequence) < self.len as u64
     }
 
-    fn slot(&self, sequence: u16) -> usize {
-        usize::from(sequence) & (self.capacity - 1)
+    fn slot(&self, sequence: u64) -> usize {
+        sequence as usize & (self.capacity - 1)
     }
 }
 
@@ -131,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_are_found_across_the_wrap_and_the_oldest_given_back() {
+    fn the_newest_are_found_and_the_oldest_given_back() {
         let mut packets = SentPackets::new(64, 0);
-        for n in 0..200_000u32 {
-            let passed = packets.push(sent(n)).map(|passed| passed.note);
-            assert_eq!(passed, n.checked_sub(64));
-            assert_eq!(packets.get(n as u16).map(|it| it.note), Some(n));
-            assert_eq!(packets.get((n + 1) as u16).map(|it| it.note), None, "not yet sent");
-            assert_eq!(packets.get(n.wrapping_sub(64) as u16).map(|it| it.note), None);
+        for n in 0..200_000u64 {
+            let passed = packets.push(sent(n as u32)).map(|passed| passed.note);
+            assert_eq!(passed, n.checked_sub(64).map(|it| it as u32));
+            assert_eq!(packets.get(n).map(|it| it.note), Some(n as u32));
+            assert_eq!(packets.get(n + 1).map(|it| it.note), None, "not yet sent");
+            assert_eq!(packets.get(n.wrapping_sub(64)).map(|it| it.note), None);
         }
     }
 
@@ -151,7 +151,7 @@ mod tests {
         let mut forgotten: Vec<u32> = packets.shrink(16).map(|it| it.note).collect();
         forgotten.sort_unstable();
         assert!(forgotten.into_iter().eq(0..884));
-        let newest = 65_000u16.wrapping_add(899);
+        let newest = 65_899;
         let note = |packets: &SentPackets<u32>, sequence| packets.get(sequence).map(|it| it.note);
         assert_eq!(note(&packets, newest), Some(899));
         assert_eq!(note(&packets, newest.wrapping_sub(15)), Some(884));
@@ -167,7 +167,7 @@ mod tests {
         }
         packets.grow(32_768);
         assert_eq!(packets.get(65_530).map(|it| it.note), Some(0));
-        assert_eq!(packets.get(33).map(|it| it.note), Some(39));
+        assert_eq!(packets.get(65_569).map(|it| it.note), Some(39));
         assert_eq!(packets.get(65_529).map(|it| it.note), None);
         let passed = (40..100_000).filter(|n| packets.push(sent(*n)).is_some()).count();
         assert_eq!(passed, 100_000 - 32_768);

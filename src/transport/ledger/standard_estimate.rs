@@ -57,13 +57,13 @@ impl StandardEstimate {
     }
 
     /// Notes a packet that is new.
-    pub(super) fn record_received(&mut self, now: Instant, sequence: u16, bytes: u32) {
+    pub(super) fn record_received(&mut self, now: Instant, sequence: u64, bytes: u32) {
         // A new packet is not older than the window.
         let _ = self.received.insert(sequence, (now, bytes));
     }
 
     // As `SequenceBuffer::advance`.
-    pub(super) fn advance_received(&mut self, sequence: u16) {
+    pub(super) fn advance_received(&mut self, sequence: u64) {
         self.received.advance(sequence);
     }
 
@@ -108,9 +108,8 @@ impl StandardEstimate {
 }
 
 /// The numbers of the older half of a window: the newer half may still be acked.
-fn older_half(capacity: usize, next: u16) -> impl Iterator<Item = u16> {
-    // At most 32,768.
-    let span = capacity as u16;
+fn older_half(capacity: usize, next: u64) -> impl Iterator<Item = u64> {
+    let span = capacity as u64;
     let oldest = next.wrapping_sub(span);
     (0..span / 2).map(move |i| oldest.wrapping_add(i))
 }

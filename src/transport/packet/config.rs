@@ -2,6 +2,7 @@
 
 use super::fragment::{FRAGMENT_HEADER_SIZE, MAX_FRAGMENTS, ReassemblyConfig};
 use super::header::Header;
+use super::numbered;
 use crate::limits::{DEFAULT_MTU, MAX_PAYLOAD, MIN_MTU, PAYLOAD_OVERHEAD};
 use crate::time::Duration;
 use crate::transport::error::ConfigError;
@@ -125,6 +126,8 @@ pub struct AckEndpointConfig {
     pub acks: AcksConfig,
     /// Bytes that the layers below add to each datagram (IP, UDP, ...), counted in bandwidth.
     pub overhead: u32,
+    /// Packets have the numbers of the layer below, and the header of our own framing.
+    pub numbered: bool,
 }
 
 /// IPv4 and UDP headers.
@@ -144,6 +147,7 @@ impl AckEndpointConfig {
             },
             acks: AcksConfig::standard(),
             overhead: IPV4_UDP_OVERHEAD,
+            numbered: false,
         }
     }
 
@@ -160,6 +164,7 @@ impl AckEndpointConfig {
             },
             acks: AcksConfig::default(),
             overhead: IPV4_UDP_OVERHEAD,
+            numbered: false,
         }
     }
 
@@ -171,7 +176,10 @@ impl AckEndpointConfig {
         let fits = (MIN_MTU..=DEFAULT_MTU).contains(&mtu);
         ConfigError::unless(fits, "mtu", mtu, "1126 to 1280")?;
         let payload = MAX_PAYLOAD.min(mtu - PAYLOAD_OVERHEAD);
-        Ok(AckEndpointConfig { fragment_above: self.fragment_above.min(payload - Header::MAX_SIZE), ..self })
+        Ok(AckEndpointConfig {
+            fragment_above: self.fragment_above.min(payload - numbered::MAX_SIZE),
+            ..self
+        })
     }
 
     pub(in crate::transport) fn check(&self) -> Result<(), ConfigError> {

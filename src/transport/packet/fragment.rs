@@ -19,10 +19,12 @@
 //! overtook each other is put in order once, when it is whole.
 
 use super::header::{FRAGMENT_FLAG, Header, HeaderError};
-use crate::store::sequence::greater;
-use crate::store::{BitSet, SequenceBuffer};
+use crate::store::BitSet;
+use crate::store::sequence::{ahead, unwrap};
 use crate::transport::error::ConfigError;
+use crate::transport::ledger::acks::FullHeader;
 use core::fmt;
+use std::collections::BTreeMap;
 
 /// Prefix, sequence, id, count.
 pub const FRAGMENT_HEADER_SIZE: usize = 1 + 2 + 1 + 1;
@@ -33,17 +35,17 @@ pub const MAX_FRAGMENTS: usize = 256;
 /// Buffers of completed packets kept for reuse. Block transfer fills one packet after the other.
 const SPARE_BUFFERS: usize = 2;
 
-/// One fragment: parsed from a datagram, or about to become one.
+/// One fragment, of either framing: parsed from a datagram, or about to become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment<'a> {
     /// The number of the whole packet.
-    pub sequence: u16,
+    pub packet: u64,
     /// Which fragment of the packet.
     pub id: u8,
     /// The id of the last fragment: their count - 1.
     pub last_id: u8,
     /// The packet's header, in fragment 0.
-    pub header: Option<Header>,
+    pub header: Option<FullHeader>,
     /// This fragment's part of the payload.
     pub data: &'a [u8],
 }
@@ -54,18 +56,20 @@ impl<'a> Fragment<'a> {
         datagram.first().is_some_and(|prefix| prefix & FRAGMENT_FLAG != 0)
     }
 
-    /// Appends the fragment to `out`.
+    /// Appends the fragment to `out`, as in reliable 1.0.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(FRAGMENT_FLAG);
-        out.extend_from_slice(&self.sequence.to_le_bytes());
+        // The low bits.
+        out.extend_from_slice(&(self.packet as u16).to_le_bytes());
         out.extend_from_slice(&[self.id, self.last_id]);
-        if let Some(header) = &self.header {
-            header.write(out);
+        if let Some(header) = self.header {
+            Header::from(header).write(out);
         }
         out.extend_from_slice(self.data);
     }
 
-    /// Parses `datagram` as a fragment, in a conversation with this fragment size and count.
+    /// Parses `datagram` as a fragment of reliable 1.0, in a conversation with this fragment size and count, of which these are
+    /// the newest packets `received` and `sent`.
     ///
     /// # Errors
     ///
@@ -74,18 +78,14 @@ impl<'a> Fragment<'a> {
         datagram: &'a [u8],
         fragment_size: usize,
         max_fragments: usize,
+        (received, sent): (u64, u64),
     ) -> Result<Self, FragmentError> {
         let (&[prefix, low, high, id, last_id], rest) =
             datagram.split_first_chunk().ok_or(FragmentError::TooShort)?;
         if prefix != FRAGMENT_FLAG {
             return Err(FragmentError::Prefix);
         }
-        if usize::from(last_id) >= max_fragments {
-            return Err(FragmentError::TooMany);
-        }
-        if id > last_id {
-            return Err(FragmentError::Id);
-        }
+        check_place(id, last_id, max_fragments)?;
         let sequence = u16::from_le_bytes([low, high]);
         let (header, data) = if id == 0 {
             let (header, len) = Header::read(rest).map_err(FragmentError::Header)?;
@@ -96,15 +96,27 @@ impl<'a> Fragment<'a> {
             if !header.is_canonical(encoded) {
                 return Err(FragmentError::NotCanonical);
             }
-            (Some(header), data)
+            (Some(header.unwrap(received, sent)), data)
         } else {
             (None, rest)
         };
-        if data.len() > fragment_size || (id != last_id && data.len() != fragment_size) {
-            return Err(FragmentError::Size);
-        }
-        Ok(Fragment { sequence, id, last_id, header, data })
+        check_size(id, last_id, data, fragment_size)?;
+        Ok(Fragment { packet: unwrap(sequence.into(), 16, received), id, last_id, header, data })
     }
+}
+
+/// Checks a fragment's number against their count.
+pub(super) fn check_place(id: u8, last_id: u8, max_fragments: usize) -> Result<(), FragmentError> {
+    if usize::from(last_id) >= max_fragments {
+        return Err(FragmentError::TooMany);
+    }
+    if id > last_id { Err(FragmentError::Id) } else { Ok(()) }
+}
+
+/// Checks the size of a fragment's data.
+pub(super) fn check_size(id: u8, last_id: u8, data: &[u8], size: usize) -> Result<(), FragmentError> {
+    let is_wrong = data.len() > size || (id != last_id && data.len() != size);
+    if is_wrong { Err(FragmentError::Size) } else { Ok(()) }
 }
 
 /// The fragments of `payload`, in order.
@@ -112,7 +124,7 @@ impl<'a> Fragment<'a> {
 /// # Panics
 /// When the payload is empty, or takes more than [`MAX_FRAGMENTS`] of `fragment_size` bytes.
 pub fn split(
-    header: Header,
+    header: FullHeader,
     payload: &[u8],
     fragment_size: usize,
 ) -> impl ExactSizeIterator<Item = Fragment<'_>> {
@@ -120,7 +132,7 @@ pub fn split(
     let last_id = parts.len().checked_sub(1).and_then(|last| u8::try_from(last).ok());
     let last_id = last_id.expect("a payload of 1 to 256 fragments");
     parts.enumerate().map(move |(id, data)| Fragment {
-        sequence: header.sequence,
+        packet: header.sequence,
         // The last id is a u8, so each one is.
         id: id as u8,
         last_id,
@@ -186,7 +198,7 @@ impl std::error::Error for FragmentError {}
 // Settings of `Reassembly`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReassemblyConfig {
-    /// The maximum number of partial packets, a power of two.
+    /// How many numbers behind the newest the packets lie of which fragments are kept, a power of two.
     pub window: usize,
     /// Data bytes of every fragment but the last. Both ends need the same.
     pub fragment_size: usize,
@@ -218,7 +230,7 @@ impl ReassemblyConfig {
 /// A packet that lacks some fragments.
 #[derive(Debug)]
 struct Partial {
-    header: Option<Header>,
+    header: Option<FullHeader>,
     received: BitSet,
     /// The fragments' ids in the order in which they came.
     order: Vec<u8>,
@@ -263,7 +275,7 @@ impl Partial {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reassembled {
     /// The header that fragment 0 carried.
-    pub header: Header,
+    pub header: FullHeader,
     /// The payload. Give it back to [`Reassembly::recycle`] after use.
     pub payload: Vec<u8>,
 }
@@ -271,7 +283,11 @@ pub struct Reassembled {
 /// The packets of which not all fragments are here yet.
 #[derive(Debug)]
 pub struct Reassembly {
-    partials: SequenceBuffer<Partial>,
+    partials: BTreeMap<u64, Partial>,
+    /// One past the newest packet.
+    next: u64,
+    /// The bytes that the partial packets may grow to.
+    reserved: usize,
     config: ReassemblyConfig,
     /// Bytes of all partial packets together: at most those of the configuration.
     limit: usize,
@@ -285,25 +301,25 @@ impl Reassembly {
     /// When a setting is out of its bounds.
     pub fn new(config: ReassemblyConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        let (partials, limit) = (SequenceBuffer::new(config.window), config.max_bytes);
-        Ok(Reassembly { partials, config, limit, spare: Vec::new() })
+        let limit = config.max_bytes;
+        Ok(Reassembly { partials: BTreeMap::new(), next: 0, reserved: 0, config, limit, spare: Vec::new() })
     }
 
     pub fn config(&self) -> &ReassemblyConfig {
         &self.config
     }
 
-    /// Takes a fragment that [`Fragment::read`] accepted; returns the packet if it was the last one missing.
+    /// Takes a fragment that was read; returns the packet if it was the last one missing.
     ///
     /// # Errors
     ///
     /// When it has no place, or was there before.
     pub fn insert(&mut self, fragment: &Fragment<'_>) -> Result<Option<Reassembled>, FragmentError> {
         let count = usize::from(fragment.last_id) + 1;
-        if !self.partials.contains(fragment.sequence) {
-            self.create(fragment.sequence, count)?;
+        if !self.contains(fragment.packet) {
+            self.create(fragment.packet, count)?;
         }
-        let partial = self.partials.get_mut(fragment.sequence).ok_or(FragmentError::Stale)?;
+        let partial = self.partials.get_mut(&fragment.packet).ok_or(FragmentError::Stale)?;
         if partial.received.bound() != count {
             return Err(FragmentError::Count);
         }
@@ -317,7 +333,7 @@ impl Reassembly {
             return Ok(None);
         }
         // Every fragment is here, so fragment 0 and its header are.
-        let Some(mut complete) = self.partials.remove(fragment.sequence) else { return Ok(None) };
+        let Some(mut complete) = self.remove(fragment.packet) else { return Ok(None) };
         if !complete.order.is_sorted() {
             let mut payload = self.take_spare(complete.reserved);
             complete.write_in_order(self.config.fragment_size, &mut payload);
@@ -334,13 +350,28 @@ impl Reassembly {
     }
 
     /// Whether some fragments of this packet are here.
-    pub fn contains(&self, sequence: u16) -> bool {
-        self.partials.contains(sequence)
+    pub fn contains(&self, sequence: u64) -> bool {
+        self.partials.contains_key(&sequence)
     }
 
     /// Moves the window up to `sequence`, dropping the partial packets it leaves behind.
-    pub fn advance(&mut self, sequence: u16) {
-        self.partials.advance(sequence);
+    pub fn advance(&mut self, sequence: u64) {
+        if ahead(sequence, self.next) < 0 {
+            return;
+        }
+        self.next = sequence.wrapping_add(1);
+        let (next, window) = (self.next, self.config.window as i64);
+        self.partials.retain(|packet, partial| {
+            let is_kept = ahead(next, *packet) <= window;
+            self.reserved -= if is_kept { 0 } else { partial.reserved };
+            is_kept
+        });
+    }
+
+    fn remove(&mut self, packet: u64) -> Option<Partial> {
+        let partial = self.partials.remove(&packet)?;
+        self.reserved -= partial.reserved;
+        Some(partial)
     }
 
     /// Takes the buffer of a packet back, for the next one.
@@ -353,21 +384,21 @@ impl Reassembly {
 
     /// The bytes that the partial packets may grow to.
     pub fn reserved_bytes(&self) -> usize {
-        self.window().filter_map(|s| self.partials.get(s)).map(|partial| partial.reserved).sum()
+        self.reserved
     }
 
-    fn create(&mut self, sequence: u16, count: usize) -> Result<(), FragmentError> {
-        // In reliable 1.0 a number half of all numbers ahead is new to fragments, though it is also older than the window.
-        let is_new = greater(sequence.wrapping_add(1), self.partials.next());
-        if !is_new && self.partials.stale(sequence) {
+    fn create(&mut self, sequence: u64, count: usize) -> Result<(), FragmentError> {
+        if ahead(self.next, sequence) > self.config.window as i64 {
             return Err(FragmentError::Stale);
         }
-        self.partials.advance(sequence);
+        self.advance(sequence);
         let reserved = count * self.config.fragment_size;
         self.make_room(sequence, reserved)?;
         let (received, payload) = (BitSet::new(count), self.take_spare(reserved));
         let partial = Partial { header: None, received, order: Vec::new(), payload, reserved };
-        self.partials.insert(sequence, partial).map(|_| ()).map_err(|_| FragmentError::Stale)
+        self.reserved += reserved;
+        self.partials.insert(sequence, partial);
+        Ok(())
     }
 
     /// An empty buffer. A spare one larger than its accounted size would exceed the memory bound.
@@ -377,26 +408,14 @@ impl Reassembly {
     }
 
     /// Drops partial packets older than `sequence`, oldest first, until `wanted` more bytes fit the bound.
-    fn make_room(&mut self, sequence: u16, wanted: usize) -> Result<(), FragmentError> {
-        let mut reserved = self.reserved_bytes();
-        for oldest in self.window() {
-            if reserved + wanted <= self.limit || !greater(sequence, oldest) {
-                break;
-            }
-            if let Some(partial) = self.partials.remove(oldest) {
-                reserved -= partial.reserved;
-                self.recycle(partial.payload);
-            }
+    fn make_room(&mut self, sequence: u64, wanted: usize) -> Result<(), FragmentError> {
+        while self.reserved + wanted > self.limit
+            && let Some(oldest) = self.partials.keys().next().copied().filter(|oldest| *oldest < sequence)
+            && let Some(partial) = self.remove(oldest)
+        {
+            self.recycle(partial.payload);
         }
-        if reserved + wanted <= self.limit { Ok(()) } else { Err(FragmentError::Memory) }
-    }
-
-    /// The sequences that partial packets may have now, oldest first.
-    fn window(&self) -> impl Iterator<Item = u16> + use<> {
-        // A capacity is at most 32,768.
-        let capacity = self.partials.capacity() as u16;
-        let oldest = self.partials.next().wrapping_sub(capacity);
-        (0..capacity).map(move |i| oldest.wrapping_add(i))
+        if self.reserved + wanted <= self.limit { Ok(()) } else { Err(FragmentError::Memory) }
     }
 }
 
@@ -411,15 +430,15 @@ mod tests {
             .unwrap()
     }
 
-    fn header(sequence: u16) -> Header {
-        Header { sequence, ack: 7, ack_bits: 0xFF00_FF00 }
+    fn header(sequence: u64) -> FullHeader {
+        FullHeader { sequence, ack: 7, ack_bits: 0xFF00_FF00, skipped: 0 }
     }
 
     fn payload(len: u8) -> Vec<u8> {
         (1..=len).collect()
     }
 
-    fn datagrams(sequence: u16, payload: &[u8]) -> Vec<Vec<u8>> {
+    fn datagrams(sequence: u64, payload: &[u8]) -> Vec<Vec<u8>> {
         split(header(sequence), payload, SIZE)
             .map(|fragment| {
                 let mut bytes = Vec::new();
@@ -430,22 +449,18 @@ mod tests {
     }
 
     fn read(datagram: &[u8]) -> Result<Fragment<'_>, FragmentError> {
-        Fragment::read(datagram, SIZE, 4)
+        Fragment::read(datagram, SIZE, 4, (0, 0))
     }
 
     #[test]
-    fn a_fragment_half_of_all_numbers_ahead_is_new() {
-        for ahead in [32_767u16, 32_761, 8, 1] {
+    fn a_packet_any_number_ahead_is_new() {
+        for ahead in [1, 8, 32_768, 65_536, i64::MAX as u64] {
             let mut reassembly = reassembly(1000);
-            let fragment = |sequence| Fragment { sequence, id: 1, last_id: 1, header: None, data: &[7] };
-            reassembly.insert(&fragment(0)).unwrap();
-            assert_eq!(reassembly.insert(&fragment(ahead)).unwrap(), None, "{ahead}");
+            let part = |packet| Fragment { packet, id: 1, last_id: 1, header: None, data: &[7] };
+            reassembly.insert(&part(0)).unwrap();
+            assert_eq!(reassembly.insert(&part(ahead)).unwrap(), None, "{ahead}");
             assert!(reassembly.contains(ahead));
         }
-        let mut reassembly = reassembly(1000);
-        let fragment = |sequence| Fragment { sequence, id: 1, last_id: 1, header: None, data: &[7] };
-        reassembly.insert(&fragment(0)).unwrap();
-        assert_eq!(reassembly.insert(&fragment(32_769)), Err(FragmentError::Stale));
     }
 
     /// The last fragment first: it must not cost as much as the whole packet.
@@ -454,9 +469,9 @@ mod tests {
         let config =
             ReassemblyConfig { window: 64, fragment_size: 1024, max_fragments: 256, max_bytes: 1 << 20 };
         let mut reassembly = Reassembly::new(config).unwrap();
-        let last = Fragment { sequence: 0, id: 255, last_id: 255, header: None, data: &[7; 25] };
+        let last = Fragment { packet: 0, id: 255, last_id: 255, header: None, data: &[7; 25] };
         reassembly.insert(&last).unwrap();
-        let partial = reassembly.partials.get(0).unwrap();
+        let partial = reassembly.partials.get(&0).unwrap();
         assert!(partial.payload.capacity() <= 64 && partial.order.capacity() <= 64);
     }
 
@@ -562,15 +577,14 @@ mod tests {
     }
 
     fn allocated(reassembly: &Reassembly) -> usize {
-        let partials = reassembly.window().filter_map(|sequence| reassembly.partials.get(sequence));
-        partials.map(|partial| partial.payload.capacity()).sum()
+        reassembly.partials.values().map(|partial| partial.payload.capacity()).sum()
     }
 
     #[test]
     fn memory_is_taken_as_fragments_come() {
         let mut reassembly = full_size();
         let data = [1; 1024];
-        let fragment = Fragment { sequence: 0, id: 1, last_id: 255, header: None, data: &data };
+        let fragment = Fragment { packet: 0, id: 1, last_id: 255, header: None, data: &data };
         reassembly.insert(&fragment).unwrap();
         assert!(allocated(&reassembly) <= 4096);
         assert_eq!(reassembly.reserved_bytes(), 256 * 1024);
@@ -581,17 +595,17 @@ mod tests {
     fn buffers_used_again_stay_within_the_bound_too() {
         let mut reassembly = full_size();
         let data = [1; 1024];
-        for round in 0..60u16 {
+        for round in 0..60u64 {
             let large = 2 * round;
             for id in 0..=255 {
                 let header = (id == 0).then_some(header(large));
-                let fragment = Fragment { sequence: large, id, last_id: 255, header, data: &data };
+                let fragment = Fragment { packet: large, id, last_id: 255, header, data: &data };
                 if let Some(complete) = reassembly.insert(&fragment).unwrap() {
                     reassembly.recycle(complete.payload);
                 }
             }
             let small = Fragment {
-                sequence: large + 1,
+                packet: large + 1,
                 id: 0,
                 last_id: 1,
                 header: Some(header(large + 1)),

@@ -15,6 +15,9 @@
 
 use core::fmt;
 
+use crate::store::sequence::unwrap;
+use crate::transport::ledger::acks::FullHeader;
+
 /// Bit 0 of the prefix: clear on a packet, set on a fragment.
 pub(crate) const FRAGMENT_FLAG: u8 = 1;
 /// Bits 1..=4 of the prefix: which bytes of the ack bits are present.
@@ -22,18 +25,27 @@ const ACK_BYTE_FLAGS: [u8; 4] = [1 << 1, 1 << 2, 1 << 3, 1 << 4];
 /// Bit 5 of the prefix: the ack is written as its one-byte distance behind the sequence.
 const SHORT_ACK_FLAG: u8 = 1 << 5;
 
-/// Bit 6 of the prefix, which reliable 1.0 leaves 0 and ignores: the number before this packet's was skipped. Only
-/// our own framing sets it, and only in whole packets.
-const AFTER_SKIP_FLAG: u8 = 1 << 6;
-
-/// Marks a whole packet's datagram: the number before its own was skipped.
-pub(in crate::transport) fn mark_after_skip(datagram: &mut [u8]) {
-    datagram.first_mut().into_iter().for_each(|prefix| *prefix |= AFTER_SKIP_FLAG);
+/// Writes the bytes of ack bits that are not 0xFF; returns their flags in the prefix.
+pub(super) fn write_ack_bits(ack_bits: u32, mut put: impl FnMut(u8)) -> u8 {
+    let mut prefix = 0;
+    for (byte, flag) in ack_bits.to_le_bytes().into_iter().zip(ACK_BYTE_FLAGS) {
+        if byte != 0xFF {
+            prefix |= flag;
+            put(byte);
+        }
+    }
+    prefix
 }
 
-/// Whether a datagram has this mark.
-pub(in crate::transport) fn is_after_skip(datagram: &[u8]) -> bool {
-    datagram.first().is_some_and(|prefix| prefix & (FRAGMENT_FLAG | AFTER_SKIP_FLAG) == AFTER_SKIP_FLAG)
+/// Reads the bytes of ack bits that the prefix flags; returns what is behind them, too.
+pub(super) fn read_ack_bits(prefix: u8, mut rest: &[u8]) -> Result<(u32, &[u8]), HeaderError> {
+    let mut ack_bytes = [0xFF; 4];
+    for (byte, flag) in ack_bytes.iter_mut().zip(ACK_BYTE_FLAGS) {
+        if prefix & flag != 0 {
+            (*byte, rest) = rest.split_first().map(|(b, r)| (*b, r)).ok_or(HeaderError::TooShort)?;
+        }
+    }
+    Ok((u32::from_le_bytes(ack_bytes), rest))
 }
 
 /// The header of every packet: its number, and acks for the other direction.
@@ -52,6 +64,12 @@ impl Header {
     pub const MIN_SIZE: usize = 1 + 2 + 1;
     /// Prefix, sequence, two bytes of ack, all four bytes of ack bits.
     pub const MAX_SIZE: usize = 1 + 2 + 2 + 4;
+
+    /// The full numbers, by the newest that are known: the peer's received one and ours sent.
+    pub fn unwrap(&self, received: u64, sent: u64) -> FullHeader {
+        let (sequence, ack) = (unwrap(self.sequence.into(), 16, received), unwrap(self.ack.into(), 16, sent));
+        FullHeader { sequence, ack, ack_bits: self.ack_bits, skipped: 0 }
+    }
 
     /// The bytes of the canonical form.
     pub fn size(&self) -> usize {
@@ -84,12 +102,7 @@ impl Header {
                 0
             }
         };
-        for (byte, flag) in self.ack_bits.to_le_bytes().into_iter().zip(ACK_BYTE_FLAGS) {
-            if byte != 0xFF {
-                prefix |= flag;
-                put(byte);
-            }
-        }
+        prefix |= write_ack_bits(self.ack_bits, put);
         bytes[0] = prefix;
         (bytes, len)
     }
@@ -105,20 +118,15 @@ impl Header {
             return Err(HeaderError::Fragment);
         }
         let sequence = u16::from_le_bytes([low, high]);
-        let (ack, mut rest) = if prefix & SHORT_ACK_FLAG != 0 {
+        let (ack, rest) = if prefix & SHORT_ACK_FLAG != 0 {
             let (&behind, rest) = rest.split_first().ok_or(HeaderError::TooShort)?;
             (sequence.wrapping_sub(u16::from(behind)), rest)
         } else {
             let (&ack, rest) = rest.split_first_chunk().ok_or(HeaderError::TooShort)?;
             (u16::from_le_bytes(ack), rest)
         };
-        let mut ack_bytes = [0xFF; 4];
-        for (byte, flag) in ack_bytes.iter_mut().zip(ACK_BYTE_FLAGS) {
-            if prefix & flag != 0 {
-                (*byte, rest) = rest.split_first().map(|(b, r)| (*b, r)).ok_or(HeaderError::TooShort)?;
-            }
-        }
-        let header = Header { sequence, ack, ack_bits: u32::from_le_bytes(ack_bytes) };
+        let (ack_bits, rest) = read_ack_bits(prefix, rest)?;
+        let header = Header { sequence, ack, ack_bits };
         Ok((header, bytes.len() - rest.len()))
     }
 
@@ -127,6 +135,13 @@ impl Header {
     pub fn is_canonical(&self, bytes: &[u8]) -> bool {
         let (canonical, len) = self.bytes();
         canonical[..len] == *bytes
+    }
+}
+
+impl From<FullHeader> for Header {
+    fn from(full: FullHeader) -> Self {
+        // The low bits.
+        Header { sequence: full.sequence as u16, ack: full.ack as u16, ack_bits: full.ack_bits }
     }
 }
 

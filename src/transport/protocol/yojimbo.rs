@@ -154,11 +154,12 @@ impl YojimboConfig {
         let max_fragments = self.max_packet_bytes.div_ceil(self.packet_fragment_bytes);
         AckEndpointConfig {
             max_packet_size: self.max_packet_bytes,
+            numbered: false,
             reassembly: ReassemblyConfig {
+                window: AckEndpointConfig::large().reassembly.window,
                 fragment_size: self.packet_fragment_bytes,
                 max_fragments,
                 max_bytes: config.reassembly.max_bytes.max(self.packet_fragment_bytes * max_fragments),
-                ..config.reassembly.clone()
             },
             ..config.clone()
         }

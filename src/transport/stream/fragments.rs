@@ -170,7 +170,7 @@ pub(super) struct PartialMessage {
     bits: usize,
     parts: Parts,
     /// The packet that had it read when it was whole: others of its fragments there don't.
-    read_in: Option<u16>,
+    read_in: Option<u64>,
 }
 
 impl PartialMessage {
@@ -197,7 +197,7 @@ impl PartialMessage {
         &mut self,
         fragment: &MessageFragment,
         data: &[u8],
-        packet_sequence: u16,
+        packet_sequence: u64,
     ) -> Result<(Option<Vec<u8>>, bool), FragmentFault> {
         if (fragment.message_type, fragment.bits) != (self.message_type, self.bits) {
             return Err(FragmentFault::Differs);

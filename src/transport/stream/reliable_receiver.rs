@@ -307,7 +307,7 @@ impl Receiver {
         match self.slots.get_mut(&fragment.id) {
             Some(Slot::Partial(partial)) => {
                 let before = partial.memory();
-                let handled = partial.handle(fragment, data, arrival as u16);
+                let handled = partial.handle(fragment, data, arrival);
                 self.memory += partial.memory() - before;
                 handled
             }

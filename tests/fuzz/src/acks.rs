@@ -15,7 +15,7 @@ pub fn run(data: &[u8]) {
     let (mut now, mut sequence, mut acked, mut lost) = (Instant::ZERO, 0u16, Vec::new(), Vec::new());
     let (mut sent, mut previous) = (0usize, input.u16());
     if previous > 60_000 {
-        ours.begin_at(previous);
+        ours.begin_at(previous.into());
         sequence = previous;
     }
     while !input.is_empty() {
@@ -43,7 +43,7 @@ pub fn run(data: &[u8]) {
             }
             form => {
                 sequence = sequence.wrapping_add(u16::from(input.u8() % 5));
-                previous = ours.next_sequence().wrapping_sub(u16::from(input.u8()));
+                previous = (ours.next_sequence() as u16).wrapping_sub(u16::from(input.u8()));
                 let header = Header { sequence, ack: previous, ack_bits: input.u32() };
                 let mut datagram = Vec::new();
                 if form < 6 {
@@ -55,8 +55,9 @@ pub fn run(data: &[u8]) {
                     if id < last_id {
                         data.resize(1024, 0);
                     }
-                    let header = (id == 0).then_some(header);
-                    Fragment { sequence, id, last_id, header, data: &data }.write(&mut datagram);
+                    let header = (id == 0).then_some(header.unwrap(0, 0));
+                    let packet = sequence.into();
+                    Fragment { packet, id, last_id, header, data: &data }.write(&mut datagram);
                 }
                 datagram
             }

@@ -6,10 +6,9 @@ use std::sync::{Arc, LazyLock};
 
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
-use tickwire::transport::header::Header;
 use tickwire::transport::{
     Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, DirectTables, End, MessageType,
-    Notification, Protocol, Received, Resend, SendOptions, VERSION,
+    Notification, Protocol, Received, Resend, SendOptions, VERSION, numbered,
 };
 use tickwire::wire::{BitReader, Kind, ReadError, Schema};
 
@@ -29,7 +28,9 @@ static SCENE: LazyLock<Scene> = LazyLock::new(Scene::record);
 struct Scene {
     protocol: Arc<Protocol>,
     /// Delivered to the connection that gets the packet.
-    before: Vec<Vec<u8>>,
+    before: Vec<(u64, Vec<u8>)>,
+    /// The packet's number.
+    number: u64,
     packet: Vec<u8>,
     /// Where its payload begins.
     payload: usize,
@@ -93,10 +94,15 @@ fn send(ends: &mut Connection, now: Instant, first: u32) {
     ends.send_payload(now, PAYLOAD, number(first).encoded, first).unwrap();
 }
 
-fn transmit(ends: &mut Connection, now: Instant) -> Vec<Vec<u8>> {
+fn transmit(ends: &mut Connection, now: Instant) -> Vec<(u64, Vec<u8>)> {
     let mut out = Packets::new();
     ends.transmit(now, &mut out);
-    out.iter().map(|(_, datagram)| datagram.to_vec()).collect()
+    out.iter().map(|(number, datagram)| (number, datagram.to_vec())).collect()
+}
+
+/// Hands datagrams over.
+fn receive(ends: &mut Connection, now: Instant, datagrams: &[(u64, Vec<u8>)]) {
+    datagrams.iter().for_each(|(number, datagram)| ends.handle_datagram(now, *number, datagram).unwrap());
 }
 
 impl Scene {
@@ -107,19 +113,19 @@ impl Scene {
         let before = transmit(&mut peer, Instant::ZERO);
         let (_, ours) = prepared(&protocol, &before);
         // The peer reads, so that it has acks, credit and an ack delay to send.
-        ours.iter().for_each(|datagram| peer.handle_datagram(Instant::from_millis(16), datagram).unwrap());
+        receive(&mut peer, Instant::from_millis(16), &ours);
         (0..PAYLOAD).for_each(|channel| while peer.poll_received(channel).is_some() {});
         send(&mut peer, NOW, 20);
-        let [packet] = &transmit(&mut peer, NOW)[..] else { panic!("one packet") };
-        let payload = Header::read(packet).unwrap().1;
-        Scene { protocol, before, packet: packet.clone(), payload }
+        let [(number, packet)] = &transmit(&mut peer, NOW)[..] else { panic!("one packet") };
+        let payload = packet.len() - numbered::read(*number, packet, 0).unwrap().1.len();
+        Scene { protocol, before, number: *number, packet: packet.clone(), payload }
     }
 }
 
 /// A connection that has received everything before the packet, and the packet it sent.
-fn prepared(protocol: &Arc<Protocol>, before: &[Vec<u8>]) -> (Connection, Vec<Vec<u8>>) {
+fn prepared(protocol: &Arc<Protocol>, before: &[(u64, Vec<u8>)]) -> (Connection, Vec<(u64, Vec<u8>)>) {
     let mut ours = connection(protocol);
-    before.iter().for_each(|datagram| ours.handle_datagram(Instant::ZERO, datagram).unwrap());
+    receive(&mut ours, Instant::ZERO, before);
     send(&mut ours, Instant::ZERO, 30);
     let out = transmit(&mut ours, Instant::ZERO);
     (ours, out)
@@ -146,20 +152,19 @@ pub fn bits() -> usize {
 
 /// Hands the packet over, after `alter` had its way with what stands behind its header.
 pub fn judge(alter: impl FnOnce(&mut Vec<u8>)) -> Outcome {
-    let Scene { protocol, before, packet, payload } = &*SCENE;
+    let Scene { protocol, before, number, packet, payload } = &*SCENE;
     let mut altered = packet[*payload..].to_vec();
     alter(&mut altered);
     let datagram = [&packet[..*payload], &altered].concat();
     let (mut ours, mut without) = (prepared(protocol, before).0, prepared(protocol, before).0);
     let handled_before = handled(&ours);
-    let ended = ours.handle_datagram(NOW, &datagram);
+    let ended = ours.handle_datagram(NOW, *number, &datagram);
     judge_landing(protocol, before, &datagram);
     let count = handled(&ours) - handled_before;
     let applied = ended.is_ok() && {
-        let sequence = Header::read(packet).unwrap().0.sequence;
         let answer = transmit(&mut ours, NOW);
         without.transmit(NOW, &mut Packets::new());
-        answer.iter().any(|datagram| Header::read(datagram).unwrap().0.ack == sequence)
+        answer.iter().any(|(_, datagram)| numbered::read(0, datagram, 0).unwrap().0.ack == *number)
     };
     if applied {
         if let Ok(said) = messages(&altered, protocol) {
@@ -199,7 +204,7 @@ impl DirectTables for Tables {
         self.before = self.rows.len();
     }
 
-    fn place(&mut self, _: u16, channel: u8, message_type: u16) -> Option<&mut Vec<u8>> {
+    fn place(&mut self, _: u64, channel: u8, message_type: u16) -> Option<&mut Vec<u8>> {
         assert_eq!(self.rows.len(), self.settled, "a row is whole before the next one");
         self.rows.push((channel.into(), message_type, vec![7; 3]));
         self.rows.last_mut().map(|row| &mut row.2)
@@ -223,7 +228,7 @@ impl DirectTables for Tables {
 }
 
 /// Hands a datagram to two connections whose applications read what came before, one of which lends it tables.
-fn judge_landing(protocol: &Arc<Protocol>, before: &[Vec<u8>], datagram: &[u8]) {
+fn judge_landing(protocol: &Arc<Protocol>, before: &[(u64, Vec<u8>)], datagram: &[u8]) {
     let read = || {
         let mut ours = prepared(protocol, before).0;
         taken(&mut ours);
@@ -232,8 +237,8 @@ fn judge_landing(protocol: &Arc<Protocol>, before: &[Vec<u8>], datagram: &[u8]) 
     let (mut waiting, mut direct, mut tables) = (read(), read(), Tables::default());
     tables.rows.push((0, 0, b"of an earlier packet".to_vec()));
     tables.settled = 1;
-    let ended = format!("{:?}", waiting.handle_datagram(NOW, datagram));
-    assert_eq!(format!("{:?}", direct.handle_into(NOW, datagram, &mut tables)), ended);
+    let ended = format!("{:?}", waiting.handle_datagram(NOW, SCENE.number, datagram));
+    assert_eq!(format!("{:?}", direct.handle_into(NOW, SCENE.number, datagram, &mut tables)), ended);
     assert_eq!(tables.settled, tables.rows.len(), "{ended}");
     assert_eq!(tables.rows.remove(0).2, b"of an earlier packet", "{ended}");
     let (rows, fates) = taken(&mut waiting);

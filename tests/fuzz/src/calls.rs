@@ -12,6 +12,7 @@ use tickwire::transport::{Connection, ConnectionConfig, OpaqueBody, Received, Se
 use tickwire::wire::BitReader;
 
 use super::input::Input;
+use super::native::{handle, labelled};
 use super::world::{CHANNELS, KEYS, ORDERED, PAYLOAD, SEQUENCED, UNORDERED, blob, number, protocol};
 
 const CHUNKS: usize = CHANNELS - 1;
@@ -95,7 +96,7 @@ pub fn run(data: &[u8]) {
                 now += Duration::from_millis(u64::from(op >> 4 & 7) * 8);
                 ends[us].connection.transmit(now, &mut out);
                 assert!(out.iter().all(|(_, packet)| packet.len() <= 1200));
-                ends[them].under_way.extend(out.iter().map(|(_, packet)| packet.to_vec()));
+                ends[them].under_way.extend(out.iter().map(labelled));
                 out.clear();
             }
             6..=9 => {
@@ -137,7 +138,7 @@ pub fn run(data: &[u8]) {
                     .transmit_between(now, &mut out)
                     .max(now)
                     .min(now + Duration::from_millis(100));
-                ends[them].under_way.extend(out.iter().map(|(_, packet)| packet.to_vec()));
+                ends[them].under_way.extend(out.iter().map(labelled));
                 out.clear();
             }
         }
@@ -155,7 +156,7 @@ pub fn run(data: &[u8]) {
 }
 
 fn deliver(end: &mut End, now: Instant, packet: &[u8], altered: bool) {
-    let taken = end.connection.handle_datagram(now, packet);
+    let taken = handle(&mut end.connection, now, packet);
     assert!(altered || taken.is_ok(), "honest peers break nothing: {taken:?}");
 }
 

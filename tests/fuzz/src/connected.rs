@@ -5,10 +5,11 @@ use tickwire::endpoint::{Event, Host, Inbox};
 use tickwire::netcode::packet::{Kind, seal};
 use tickwire::store::Datagrams;
 use tickwire::time::{Duration, Instant};
-use tickwire::transport::header::Header;
+use tickwire::transport::acks::FullHeader;
 use tickwire::wire::BitSink;
 
 use super::input::Input;
+use super::native;
 use super::world::{
     CLIENT_CHUNKS, PROTOCOL_ID, START, begin_payload, client_address, connected, server_address, token,
 };
@@ -21,7 +22,7 @@ pub fn run(data: &[u8]) {
     let key = |at: usize| token[1100 + at..1132 + at].try_into().unwrap();
     let keys = [key(0), key(32)];
     let mut out = Datagrams::new();
-    let (mut now, mut sequence, mut packet) = (Instant::ZERO, 1000u64, 10u16);
+    let (mut now, mut sequence) = (Instant::ZERO, 1000u64);
     let mut ended = false;
     while !input.is_empty() {
         let op = input.u8();
@@ -35,10 +36,9 @@ pub fn run(data: &[u8]) {
                 sealed(sequence, &keys[usize::from(to_client)], kind, &input.array::<8>()[..bytes])
             }
             form => {
-                let mut payload = Vec::new();
-                packet = packet.wrapping_add(u16::from(input.u8() % 8));
-                let header = Header { sequence: packet, ack: input.u8().into(), ack_bits: input.u32() };
-                header.write(&mut payload);
+                let (ack, ack_bits) = (input.u8().into(), input.u32());
+                let header = FullHeader { sequence, ack, ack_bits, skipped: input.u8() & 1 };
+                let mut payload = native::datagram(&header, &[]);
                 if form == 2 {
                     let mut writer = begin_payload();
                     input.piece().iter().for_each(|byte| writer.bits((*byte).into(), 8));

@@ -12,6 +12,7 @@ pub mod input;
 pub mod inputs;
 pub mod lockstep;
 pub mod mesh;
+pub mod native;
 pub mod netcode;
 pub mod packets;
 pub mod rendezvous;

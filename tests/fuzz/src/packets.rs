@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
+use tickwire::transport::acks::FullHeader;
 use tickwire::transport::chunks::{Assembly, BytesSource, ChunkEvent, MemorySink, Rejection};
-use tickwire::transport::fragment::Fragment;
-use tickwire::transport::header::Header;
 use tickwire::transport::{ChannelKind, Connection, ConnectionConfig, SendOptions};
 use tickwire::wire::BitSink;
 
 use super::input::Input;
+use super::native;
 use super::world::{CHANNELS, KEYS, PAYLOAD, QUEUE, WINDOW, begin_payload, blob, number, protocol};
 
 /// Chunks above this are rejected.
@@ -20,7 +20,7 @@ pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     let mut ours = Connection::new(&ConnectionConfig::default(), protocol()).unwrap();
     let (mut now, mut out) = (Instant::ZERO, Packets::new());
-    let (mut sequence, mut told, mut asked) = (0u16, 0, 0);
+    let (mut sequence, mut told, mut asked) = (0u64, 0, 0);
     while !input.is_empty() {
         let op = input.u8();
         now += Duration::from_millis(u64::from(op >> 5) * 8);
@@ -40,25 +40,22 @@ pub fn run(data: &[u8]) {
             }
             kind => {
                 sequence = sequence.wrapping_add(match input.u8() {
-                    255 => input.u16(),
-                    near => u16::from(near % 8),
+                    255 => u64::from(input.u16()) << 40,
+                    near => u64::from(near % 8),
                 });
-                let ack = u16::from(input.u8()).wrapping_sub(2);
-                let header = Header { sequence, ack, ack_bits: input.u32() };
+                let ack = u64::from(input.u8()).wrapping_sub(2);
+                let header = FullHeader { sequence, ack, ack_bits: input.u32(), skipped: input.u8() & 3 };
                 let datagram = match kind {
                     3 => input.piece().to_vec(),
                     4 => fragment(&mut input, header),
                     7 => message_fragments(&mut input, header),
                     _ => {
-                        let mut datagram = Vec::new();
-                        header.write(&mut datagram);
                         let mut payload = begin_payload();
                         input.piece().iter().for_each(|byte| payload.bits((*byte).into(), 8));
-                        datagram.extend(payload.into_bytes());
-                        datagram
+                        native::datagram(&header, &payload.into_bytes())
                     }
                 };
-                if ours.handle_datagram(now, &datagram).is_err() {
+                if ours.handle_datagram(now, sequence, &datagram).is_err() {
                     break;
                 }
             }
@@ -114,9 +111,7 @@ fn answer_offers(ours: &mut Connection) {
 }
 
 /// A packet of fragments of messages, of which most fit together.
-fn message_fragments(input: &mut Input<'_>, header: Header) -> Vec<u8> {
-    let mut datagram = Vec::new();
-    header.write(&mut datagram);
+fn message_fragments(input: &mut Input<'_>, header: FullHeader) -> Vec<u8> {
     let mut payload = begin_payload();
     // No other section, no entries.
     payload.bits(0, 5);
@@ -133,20 +128,15 @@ fn message_fragments(input: &mut Input<'_>, header: Header) -> Vec<u8> {
         payload.bytes(&vec![0; bytes as usize]);
     }
     payload.bool(false);
-    datagram.extend(payload.into_bytes());
-    datagram
+    native::datagram(&header, &payload.into_bytes())
 }
 
-fn fragment(input: &mut Input<'_>, header: Header) -> Vec<u8> {
+fn fragment(input: &mut Input<'_>, header: FullHeader) -> Vec<u8> {
     let (id, last_id) = (input.u8(), input.u8());
     let full = id < last_id && input.below(4) > 0;
     let mut data = input.piece().to_vec();
     if full {
         data.resize(1024, 0);
     }
-    let fragment =
-        Fragment { sequence: header.sequence, id, last_id, header: (id == 0).then_some(header), data: &data };
-    let mut datagram = Vec::new();
-    fragment.write(&mut datagram);
-    datagram
+    native::fragment(&header, id, last_id, &data)
 }

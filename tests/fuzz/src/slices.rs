@@ -3,7 +3,7 @@
 use tickwire::articles::slices::{
     ChunkReceiver, ChunkReceiverConfig, ChunkSender, ChunkSenderConfig, SliceDrop,
 };
-use tickwire::store::Packets;
+use tickwire::store::Datagrams;
 use tickwire::time::{Duration, Instant};
 
 use super::input::Input;
@@ -21,7 +21,7 @@ pub fn run(data: &[u8]) {
     let mut sender = ChunkSender::new(config).unwrap();
     let config = ChunkReceiverConfig { max_slices: MAX_SLICES, ..Default::default() };
     let mut receiver = ChunkReceiver::new(config).unwrap();
-    let (mut now, mut out) = (Instant::ZERO, Packets::new());
+    let (mut now, mut out) = (Instant::ZERO, Datagrams::<()>::new());
     let (mut slices, mut acks) = (Vec::<Vec<u8>>::new(), Vec::<Vec<u8>>::new());
     let (mut sent, mut next, mut altered, mut slice_bytes, mut ack_bytes) = (Vec::new(), 0, false, 0, 0);
     while !input.is_empty() {

@@ -5,14 +5,13 @@ use std::time::Instant as Clock;
 
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
-use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
-use tickwire::transport::acks::RttSampling;
-use tickwire::transport::header::Header;
+use tickwire::transport::acks::FullHeader;
 use tickwire::transport::{
     ChannelConfig, ChannelKind, Connection, ConnectionConfig, End, Protocol, SendOptions, Violation,
 };
 use tickwire::wire::{BitSink, BitWriter};
 
+use crate::fuzz_targets::native::{Peer as Honest, ackless, datagram};
 use crate::pair::{blob, number, protocol_with};
 
 const TICK: Duration = Duration::from_micros(16_667);
@@ -26,9 +25,9 @@ struct Peer {
     ours: Connection,
     protocol: Arc<Protocol>,
     /// The state of an honest peer.
-    acks: Option<AckEndpoint>,
+    acks: Option<Honest>,
     /// The next number of a dishonest peer.
-    sequence: u16,
+    sequence: u64,
     out: Packets,
     /// Datagrams, and bytes with headers; the largest.
     sent: [usize; 2],
@@ -45,7 +44,7 @@ impl Peer {
             now: Instant::ZERO,
             ours: Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap(),
             protocol,
-            acks: honest.then(|| AckEndpoint::new(AckEndpointConfig::large()).unwrap()),
+            acks: honest.then(Honest::default),
             sequence: 0,
             out: Packets::new(),
             sent: [0; 2],
@@ -65,22 +64,17 @@ impl Peer {
         writer.bits(self.protocol.hash(), 64);
         writer.bits(0, 5);
         let payload = writer.into_bytes();
-        let mut datagram = Vec::new();
-        match &mut self.acks {
-            Some(acks) => {
-                let packet = acks.send(self.now, &payload).unwrap();
-                packet.pieces().for_each(|piece| piece.write(&mut datagram));
-            }
+        let (number, datagram) = match &mut self.acks {
+            Some(acks) => acks.send(&payload).remove(0),
             None => {
-                Header { sequence: self.sequence, ack: u16::MAX, ack_bits: 0 }.write(&mut datagram);
-                datagram.extend(payload);
-                self.sequence = self.sequence.wrapping_add(2);
+                self.sequence += 2;
+                (self.sequence, datagram(&ackless(self.sequence), &payload))
             }
-        }
+        };
         self.sent[0] += 1;
         self.sent[1] += datagram.len() + OVERHEAD;
         let clock = Clock::now();
-        self.ours.handle_datagram(self.now, &datagram).unwrap();
+        self.ours.handle_datagram(self.now, number, &datagram).unwrap();
         self.nanos += clock.elapsed().as_nanos();
     }
 
@@ -92,14 +86,12 @@ impl Peer {
         let clock = Clock::now();
         self.ours.transmit(self.now, &mut self.out);
         self.nanos += clock.elapsed().as_nanos();
-        for (_, datagram) in self.out.iter() {
+        for (number, datagram) in self.out.iter() {
             self.received[0] += 1;
             self.received[1] += datagram.len() + OVERHEAD;
             self.largest = self.largest.max(datagram.len());
-            if let Some(acks) = &mut self.acks
-                && let Ok(Some(packet)) = acks.open(datagram)
-            {
-                acks.accept(self.now, packet, RttSampling::EveryAck, &mut Vec::new());
+            if let Some(acks) = &mut self.acks {
+                acks.accept(number);
             }
         }
         self.out.clear();
@@ -168,27 +160,27 @@ fn a_message_that_fills_a_datagram_is_not_cut_for_what_we_are_made_to_ack() {
 }
 
 /// A peer that acks whatever was sent by now, received or not, by its number alone.
-fn blind(skip_seed: Option<u64>, ahead: u16, backwards: bool) -> Result<u16, (u16, End)> {
+fn blind(skip_seed: Option<u64>, ahead: u64, backwards: bool) -> Result<u64, (u64, End)> {
     let protocol = protocol_with(vec![ChannelConfig::new(ChannelKind::Unreliable { receive_queue: 8 })]);
     let config = ConnectionConfig { skip_seed, ..ConnectionConfig::default() };
     let mut ours = Connection::new(&config, protocol.clone()).unwrap();
     let (mut now, mut out) = (Instant::ZERO, Packets::new());
-    for tick in 0..600u16 {
+    for tick in 0..600 {
         now += TICK;
-        ours.send(now, 0, number(tick.into()), SendOptions::default()).unwrap();
+        ours.send(now, 0, number(tick as u32), SendOptions::default()).unwrap();
         ours.transmit(now, &mut out);
+        let newest = out.iter().map(|(number, _)| number).max().unwrap();
         out.clear();
         let mut writer = BitWriter::new();
         writer.bool(true);
         writer.bits(tickwire::transport::VERSION.into(), 8);
         writer.bits(protocol.hash(), 64);
         writer.bits(0, 5);
-        let mut datagram = Vec::new();
         // As if in order, or each packet before the previous one.
         let sequence = if backwards { 1000 - tick } else { tick };
-        Header { sequence, ack: tick + ahead, ack_bits: u32::MAX }.write(&mut datagram);
-        datagram.extend(writer.into_bytes());
-        ours.handle_datagram(now, &datagram).map_err(|end| (tick, end))?;
+        let header = FullHeader { sequence, ack: newest + ahead, ack_bits: u32::MAX, skipped: 0 };
+        let datagram = datagram(&header, &writer.into_bytes());
+        ours.handle_datagram(now, sequence, &datagram).map_err(|end| (tick, end))?;
     }
     Ok(600)
 }

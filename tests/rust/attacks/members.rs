@@ -1,5 +1,6 @@
 //! Attackers with a slot: they have a good token, keep the connection up, and send anything in it.
 
+use crate::fuzz_targets::native::{Peer, ackless, datagram, fragment};
 use crate::netcode::client_of;
 use core::net::SocketAddr;
 use std::sync::Arc;
@@ -8,11 +9,8 @@ use tickwire::netcode::{self, ClientState};
 use tickwire::rng::Rng;
 use tickwire::store::Datagrams;
 use tickwire::transport::SendOptions;
-use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
-use tickwire::transport::acks::RttSampling;
+use tickwire::transport::acks::FullHeader;
 use tickwire::transport::chunks::BytesSource;
-use tickwire::transport::fragment::Fragment;
-use tickwire::transport::header::Header;
 use tickwire::wire::{BitSink, BitWriter};
 
 use super::arena::{Arena, Figures, server_address, token};
@@ -24,7 +22,7 @@ pub(super) const CHUNKS: usize = CHANNELS - 1;
 pub(super) struct Member {
     address: SocketAddr,
     client: netcode::Client,
-    peer: AckEndpoint,
+    peer: Peer,
     /// Whether it acks what it receives.
     acks: bool,
 }
@@ -37,7 +35,7 @@ impl Member {
         let mut member = Member {
             address: SocketAddr::from(([10, 66, 0, 1], 6666)),
             client,
-            peer: AckEndpoint::new(AckEndpointConfig::large()).unwrap(),
+            peer: Peer::default(),
             acks: true,
         };
         while member.client.state() != ClientState::Connected {
@@ -53,12 +51,11 @@ impl Member {
         answers.extend(arena.tick().into_iter().map(|(_, bytes)| bytes));
         out.clear();
         for mut answer in answers {
-            if let Some(payload) =
+            if let Some((number, _)) =
                 self.client.handle_datagram(arena.now, server_address(), &mut answer, &mut out)
-                && let Ok(Some(packet)) = self.peer.open(payload)
                 && self.acks
             {
-                self.peer.accept(arena.now, packet, RttSampling::EveryAck, &mut Vec::new());
+                self.peer.accept(number);
             }
         }
         self.transmit(arena, &out);
@@ -75,18 +72,16 @@ impl Member {
         entries(&mut writer);
         writer.bool(false);
         let payload = writer.into_bytes();
-        let pieces: Vec<_> = self.peer.send(arena.now, &payload).unwrap().pieces().collect();
-        for piece in pieces {
-            let mut datagram = Vec::new();
-            piece.write(&mut datagram);
-            self.raw(arena, &datagram);
+        self.peer.next = self.peer.next.max(self.client.next_number());
+        for (number, datagram) in self.peer.send(&payload) {
+            self.raw(arena, number, &datagram);
         }
     }
 
-    /// Sends these bytes for a packet of the transport.
-    fn raw(&mut self, arena: &mut Arena, payload: &[u8]) {
+    /// Sends these bytes for a packet of the transport, under this number or the next one.
+    fn raw(&mut self, arena: &mut Arena, number: u64, payload: &[u8]) {
         let mut out = Datagrams::new();
-        self.client.send_payload(arena.now, payload, &mut out).expect("still connected");
+        self.client.send_payload(arena.now, number, payload, &mut out).expect("still connected");
         self.transmit(arena, &out);
     }
 
@@ -271,19 +266,10 @@ pub(super) fn fragment_bomb() -> Figures {
     let mut arena = Arena::new();
     let mut member = Member::join(&mut arena);
     let data = [7; 1024];
-    for sequence in 0..20u16 {
+    for packet in 0..20u64 {
         for id in 0..255 {
-            let header = Header { sequence: 1000 + sequence, ack: 0, ack_bits: 0 };
-            let fragment = Fragment {
-                sequence: header.sequence,
-                id,
-                last_id: 255,
-                header: (id == 0).then_some(header),
-                data: &data,
-            };
-            let mut datagram = Vec::new();
-            fragment.write(&mut datagram);
-            member.raw(&mut arena, &datagram);
+            let number = 1000 + 256 * packet + u64::from(id);
+            member.raw(&mut arena, number, &fragment(&ackless(number), id, 255, &data));
         }
         member.tick(&mut arena);
     }
@@ -291,20 +277,16 @@ pub(super) fn fragment_bomb() -> Figures {
     arena.finish()
 }
 
-/// Packet numbers that jump by half the range and anywhere, with a byte each.
+/// Packet numbers that jump by some, and by as many as there are.
 pub(super) fn sequence_jumps() -> Figures {
     let (mut arena, mut rng) = (Arena::new(), Rng::seeded(8));
     let mut member = Member::join(&mut arena);
-    for tick in 0..600u32 {
+    for _ in 0..600 {
         for n in 0..10 {
-            let sequence = if n % 2 == 0 { (tick * 32_767 + n) as u16 } else { rng.next_u64() as u16 };
-            let header = Header { sequence, ack: u16::MAX, ack_bits: 0 };
-            let mut datagram = Vec::new();
-            header.write(&mut datagram);
+            let number = member.client.next_number() + [rng.below(300), rng.next_u64() >> 14][n % 2];
             let mut payload = begin_payload();
             payload.bits(0, 5);
-            datagram.extend(payload.into_bytes());
-            member.raw(&mut arena, &datagram);
+            member.raw(&mut arena, number, &datagram(&ackless(number), &payload.into_bytes()));
         }
         member.tick(&mut arena);
     }
@@ -326,9 +308,8 @@ pub(super) fn optimistic_acks() -> Figures {
         if !member.is_connected(&arena) {
             break;
         }
-        let header = Header { sequence: 100 + tick as u16, ack: (tick * 7) as u16, ack_bits: u32::MAX };
-        let mut datagram = Vec::new();
-        header.write(&mut datagram);
+        let (sequence, ack) = (member.client.next_number(), u64::from(tick * 7));
+        let header = FullHeader { sequence, ack, ack_bits: u32::MAX, skipped: 0 };
         let mut payload = begin_payload();
         payload.bits(0, 4);
         channel(&mut payload, CHUNKS);
@@ -336,8 +317,7 @@ pub(super) fn optimistic_acks() -> Figures {
         payload.bits(0, 16);
         payload.bits(0, 3);
         payload.bits(0, 3); // No runs, no further item, no further entry.
-        datagram.extend(payload.into_bytes());
-        member.raw(&mut arena, &datagram);
+        member.raw(&mut arena, sequence, &datagram(&header, &payload.into_bytes()));
         member.tick(&mut arena);
     }
     assert!(!member.is_connected(&arena), "it is shown the door");

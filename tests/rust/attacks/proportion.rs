@@ -4,13 +4,12 @@
 use std::sync::Arc;
 
 use tickwire::time::Instant;
-use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
-use tickwire::transport::header::Header;
 use tickwire::transport::{
     Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, MessageType, Protocol, Resend,
 };
 use tickwire::wire::{BitSink, BitWriter, Schema};
 
+use crate::fuzz_targets::native::{Peer, ackless, datagram};
 use crate::memory::peak;
 
 /// The memory that a connection takes for any first packet: windows and scratch.
@@ -87,20 +86,13 @@ fn packet(protocol: &Protocol, messages: usize, apart: u16) -> Vec<u8> {
 }
 
 /// The most that a connection takes for a packet, and the bytes of its datagrams.
-fn cost(connection: &mut Connection, sender: &mut AckEndpoint, payload: &[u8]) -> (usize, usize) {
-    let packet = sender.send(Instant::ZERO, payload).unwrap();
-    let datagrams: Vec<Vec<u8>> = packet
-        .pieces()
-        .map(|piece| {
-            let mut datagram = Vec::new();
-            piece.write(&mut datagram);
-            datagram
-        })
-        .collect();
-    let bytes = datagrams.iter().map(Vec::len).sum();
+fn cost(connection: &mut Connection, sender: &mut Peer, payload: &[u8]) -> (usize, usize) {
+    let datagrams = sender.send(payload);
+    let bytes = datagrams.iter().map(|(_, datagram)| datagram.len()).sum();
     let most = peak(|| {
-        for datagram in &datagrams {
-            connection.handle_datagram(Instant::ZERO, datagram).expect("all of it is within the protocol");
+        for (number, datagram) in &datagrams {
+            let handled = connection.handle_datagram(Instant::ZERO, *number, datagram);
+            handled.expect("all of it is within the protocol");
         }
     });
     (most, bytes)
@@ -115,7 +107,7 @@ fn one_packet_takes_memory_in_proportion_to_its_bytes() {
         // One far ahead, a datagram full of them in places far from each other, the same in one place, and many.
         for (messages, apart) in [(1, farthest), (400, farthest / 400), (800, 1), (5000, 1)] {
             let mut connection = Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
-            let mut sender = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
+            let mut sender = Peer::default();
             let payload = packet(&protocol, messages, apart);
             let (memory, bytes) = cost(&mut connection, &mut sender, &payload);
             let name = kind.name();
@@ -130,16 +122,15 @@ fn one_packet_takes_memory_in_proportion_to_its_bytes() {
 fn a_packet_of_any_sequence_takes_as_much_as_the_next_one() {
     let protocol = protocol(ChannelKind::Unreliable { receive_queue: MOST });
     let payload = packet(&protocol, 1, 0);
-    for (sequence, ack) in [1, 16_384, 32_767, 32_768, u16::MAX].map(|sequence| (sequence, u16::MAX)) {
+    for sequence in [1, 16_384, 32_768, 1 << 32, i64::MAX as u64] {
         let mut connection = Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
         let mut most = [0; 2];
         for (sequence, most) in [0, sequence].into_iter().zip(&mut most) {
-            let mut datagram = Vec::new();
-            Header { sequence, ack, ack_bits: u32::MAX }.write(&mut datagram);
-            datagram.extend_from_slice(&payload);
-            *most = peak(|| connection.handle_datagram(Instant::ZERO, &datagram).expect("a packet"));
+            let datagram = datagram(&ackless(sequence), &payload);
+            *most =
+                peak(|| connection.handle_datagram(Instant::ZERO, sequence, &datagram).expect("a packet"));
         }
-        println!("sequence {sequence}, ack {ack}: {most:?} bytes");
+        println!("sequence {sequence}: {most:?} bytes");
         assert!(most.iter().all(|most| *most <= FIRST), "{most:?} bytes for sequence {sequence}");
     }
 }
@@ -150,7 +141,7 @@ fn an_offer_takes_no_more_than_it_says() {
     let types = vec![MessageType { name: "B".into(), body: Body::Opaque { max_bytes: 9 } }];
     let protocol = Arc::new(Protocol::new(types, channels).unwrap());
     let mut connection = Connection::new(&ConnectionConfig::default(), protocol.clone()).unwrap();
-    let mut sender = AckEndpoint::new(AckEndpointConfig::large()).unwrap();
+    let mut sender = Peer::default();
     let mut writer = begin(&protocol);
     for id in 0..4 {
         writer.bits(1, 2);

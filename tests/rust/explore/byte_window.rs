@@ -5,6 +5,7 @@ use tickwire::time::{Duration, Instant};
 use tickwire::transport::{ChannelConfig, ChannelKind, Connection, Resend, SendOptions};
 
 use super::{Accident, Machine, Wire, hash_of, small_windows, walk};
+use crate::fuzz_targets::native::{handle, labelled};
 use crate::pair::{blob, check, protocol_with};
 
 /// Of the channel; every message counts 64 bytes and some besides its own.
@@ -38,11 +39,11 @@ impl<const ORDERED: bool> ByteWindow<ORDERED> {
         self.now += Duration::from_millis(100);
         let mut out = Packets::new();
         self.ends[end].transmit(self.now, &mut out);
-        out.iter().for_each(|(_, packet)| self.wires[1 - end].push(packet));
+        out.iter().for_each(|packet| self.wires[1 - end].push(&labelled(packet)));
     }
 
     fn deliver(&mut self, end: usize, packet: &[u8]) {
-        self.ends[end].handle_datagram(self.now, packet).expect("honest packets");
+        handle(&mut self.ends[end], self.now, packet).expect("honest packets");
     }
 
     fn take(&mut self) {

@@ -11,6 +11,7 @@ use tickwire::transport::chunks::{
 use tickwire::transport::{ChannelConfig, ChannelKind, Connection};
 
 use super::{Accident, Machine, Wire, compare, documented, hash_of, side, small_windows, walk};
+use crate::fuzz_targets::native::{handle, labelled};
 use crate::pair::protocol_with;
 
 /// The start of a walk: the bytes of its chunks, the last of which is observed.
@@ -93,12 +94,12 @@ impl<const BEGINNING: usize> Transfer<BEGINNING> {
         self.now += Duration::from_millis(50);
         let mut out = Packets::new();
         self.ends[end].transmit(self.now, &mut out);
-        out.iter().for_each(|(_, packet)| self.wires[1 - end].push(packet));
+        out.iter().for_each(|packet| self.wires[1 - end].push(&labelled(packet)));
         self.look();
     }
 
     fn deliver(&mut self, end: usize, packet: &[u8]) {
-        self.ends[end].handle_datagram(self.now, packet).expect("honest packets");
+        handle(&mut self.ends[end], self.now, packet).expect("honest packets");
         self.look();
     }
 

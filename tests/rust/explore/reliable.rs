@@ -5,6 +5,7 @@ use tickwire::time::{Duration, Instant};
 use tickwire::transport::{ChannelConfig, ChannelKind, Connection, Resend, SendOptions};
 
 use super::{Accident, Machine, Wire, compare, documented, hash_of, side, small_windows, walk};
+use crate::fuzz_targets::native::{handle, labelled};
 use crate::pair::{blob, check, number, protocol_with};
 
 /// Messages are sent one way; the first one's state is observed.
@@ -36,13 +37,13 @@ impl<const ORDERED: bool, const CUT: bool> Delivery<ORDERED, CUT> {
         self.now += Duration::from_millis(100);
         let mut out = Packets::new();
         self.ends[end].transmit(self.now, &mut out);
-        out.iter().for_each(|(_, packet)| self.wires[1 - end].push(packet));
+        out.iter().for_each(|packet| self.wires[1 - end].push(&labelled(packet)));
         self.launched |= end == 0 && self.sent > 0;
         self.told();
     }
 
     fn deliver(&mut self, end: usize, packet: &[u8]) {
-        self.ends[end].handle_datagram(self.now, packet).expect("honest packets");
+        handle(&mut self.ends[end], self.now, packet).expect("honest packets");
         self.told();
     }
 

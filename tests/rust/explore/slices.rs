@@ -1,7 +1,7 @@
 //! The chunk transfer of the article: src/articles/slices/STATE_MACHINE.md.
 
 use tickwire::articles::slices::{ChunkReceiver, ChunkReceiverConfig, ChunkSender, ChunkSenderConfig};
-use tickwire::store::Packets;
+use tickwire::store::Datagrams;
 use tickwire::time::{Duration, Instant};
 
 use super::{Accident, Machine, Wire, compare, documented, hash_of, side, walk};
@@ -37,7 +37,7 @@ impl<const LARGE_FIRST: bool> Transfer<LARGE_FIRST> {
 
     fn tick(&mut self) {
         self.now += Duration::from_millis(100);
-        let mut out = Packets::new();
+        let mut out = Datagrams::<()>::new();
         self.sender.tick(self.now, &mut out);
         out.iter().for_each(|(_, packet)| self.slices.push(packet));
         out.clear();

@@ -17,6 +17,7 @@ use super::client::{Client, GOOD};
 use super::world::World;
 use super::{SCENE, Scene, live};
 use crate::fuzz_targets::ghosts::classes;
+use crate::fuzz_targets::native::{handle, labelled};
 
 struct Filled<'a>(&'a mut Publisher, PeerHandle);
 
@@ -42,10 +43,10 @@ impl Line {
             } else {
                 self.ends[1].transmit(now, &mut out);
             }
-            for (_, packet) in out.iter() {
+            for packet in out.iter() {
                 if !self.rng.chance(loss) {
                     let delay = Duration::from_millis(20 + self.rng.below(30));
-                    self.under_way[1 - end].push((now + delay, packet.to_vec()));
+                    self.under_way[1 - end].push((now + delay, labelled(packet)));
                 }
             }
             out.clear();
@@ -58,7 +59,7 @@ impl Line {
                 core::mem::take(&mut self.under_way[end]).into_iter().partition(|(at, _)| *at <= now);
             self.under_way[end] = later;
             for (_, packet) in arrived {
-                self.ends[end].handle_datagram(now, &packet).unwrap();
+                handle(&mut self.ends[end], now, &packet).unwrap();
             }
         }
     }

@@ -112,7 +112,8 @@ impl OurClient {
 
 impl Peer for OurClient {
     fn handle(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8], out: &mut Datagrams) {
-        self.received.extend(self.client.handle_datagram(now, from, datagram, out).map(<[u8]>::to_vec));
+        let received = self.client.handle_datagram(now, from, datagram, out);
+        self.received.extend(received.map(|(_, payload)| payload.to_vec()));
         self.events.extend(core::iter::from_fn(|| self.client.poll_event()));
     }
 
@@ -140,7 +141,7 @@ impl Peer for OurServer {
     fn handle(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8], out: &mut Datagrams) {
         let unix = UnixSeconds(START + now.since(Instant::ZERO).as_secs());
         let received = self.server.handle_datagram(now, unix, from, datagram, out);
-        if let Received::Payload { client, payload } = received {
+        if let Received::Payload { client, payload, .. } = received {
             self.received.push((client, payload.to_vec()));
         }
         self.events.extend(core::iter::from_fn(|| self.server.poll_event()));

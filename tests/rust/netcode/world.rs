@@ -231,7 +231,7 @@ impl World {
         let mut out = Datagrams::new();
         let mut bytes = bytes.to_vec();
         let unix = self.unix();
-        if let Received::Payload { client, payload } =
+        if let Received::Payload { client, payload, .. } =
             self.server.handle_datagram(self.now, unix, from, &mut bytes, &mut out)
         {
             self.received.push((client, payload.to_vec()));
@@ -248,13 +248,13 @@ impl World {
 
     pub(super) fn server_send(&mut self, client: ClientHandle, payload: &[u8]) {
         let mut out = Datagrams::new();
-        self.server.send_payload(self.now, client, payload, &mut out).unwrap();
+        self.server.send_payload(self.now, client, 0, payload, &mut out).unwrap();
         self.transmit(server_address(), &out);
     }
 
     pub(super) fn client_send(&mut self, peer: usize, payload: &[u8]) {
         let mut out = Datagrams::new();
-        self.peers[peer].client.send_payload(self.now, payload, &mut out).unwrap();
+        self.peers[peer].client.send_payload(self.now, 0, payload, &mut out).unwrap();
         self.transmit(self.peers[peer].address, &out);
     }
 
@@ -286,7 +286,8 @@ impl World {
             } else if let Some(i) = self.peers.iter().position(|p| p.address == to) {
                 let mut out = Datagrams::new();
                 let peer = &mut self.peers[i];
-                if let Some(payload) = peer.client.handle_datagram(self.now, from, &mut bytes, &mut out) {
+                if let Some((_, payload)) = peer.client.handle_datagram(self.now, from, &mut bytes, &mut out)
+                {
                     peer.received.push(payload.to_vec());
                 }
                 self.transmit(to, &out);

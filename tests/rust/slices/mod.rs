@@ -8,7 +8,7 @@ mod soak;
 mod transfer;
 
 use tickwire::articles::slices::{ChunkReceiver, ChunkReceiverConfig, ChunkSender, ChunkSenderConfig};
-use tickwire::store::Packets;
+use tickwire::store::Datagrams;
 use tickwire::time::{Duration, Instant};
 use tickwire::wire::{BitReader, BitSink, BitWriter, bit_len};
 
@@ -44,13 +44,13 @@ fn content(number: u64, bytes: usize) -> Vec<u8> {
 }
 
 fn send_tick(sender: &mut ChunkSender, now: Instant) -> Vec<Vec<u8>> {
-    let mut out = Packets::new();
+    let mut out = Datagrams::<()>::new();
     sender.tick(now, &mut out);
     out.iter().map(|(_, packet)| packet.to_vec()).collect()
 }
 
 fn ack_tick(receiver: &mut ChunkReceiver, now: Instant) -> Option<Vec<u8>> {
-    let mut out = Packets::new();
+    let mut out = Datagrams::<()>::new();
     receiver.tick(now, &mut out);
     assert!(out.len() <= 1, "{} acks in a tick", out.len());
     out.iter().next().map(|(_, packet)| packet.to_vec())

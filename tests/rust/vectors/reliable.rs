@@ -79,7 +79,7 @@ fn receive(endpoint: &mut AckEndpoint, datagram: &[u8], acked: &mut Vec<Acked>) 
     Some(payload)
 }
 
-fn sequences(acked: &[Acked]) -> Vec<u16> {
+fn sequences(acked: &[Acked]) -> Vec<u64> {
     acked.iter().map(|acked| acked.sequence).collect()
 }
 

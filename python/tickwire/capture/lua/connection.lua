@@ -256,7 +256,7 @@ local function connection_packet(bytes, ack, told)
                                       from = from, to = reader.last }
                 return
             end
-            local at = ack and (ack - 32) % 65536
+            local at = ack and ack - 32
             if section.name == "entries" then
                 local above = -1
                 while reader:flag() do
@@ -289,9 +289,10 @@ local function connection_packet(bytes, ack, told)
                         if walked > LAYOUT.most_walk then refuse("ack ranges walk too far") end
                     end
                     if section.name == "ack_ranges" and at then
-                        local newest = (at - known.missing + 1) % 65536
-                        local oldest = (newest - known.received + 1) % 65536
-                        at = (oldest - 1) % 65536
+                        local newest = at - known.missing + 1
+                        local oldest = newest - known.received + 1
+                        if oldest < 0 then refuse("ack ranges walk too far") end
+                        at = oldest - 1
                         node.kids[#node.kids + 1] = { name = "acked", field = "tickwire.ack_ranges.acked",
                                                       value = newest .. " to " .. oldest, from = from, to = reader.at }
                     end

@@ -1,7 +1,7 @@
 -- ---------------------------------------------------------------- Wireshark
 
 if not Proto then
-    return { connection_packet = connection_packet, message_of = message_of, reliable = reliable, netcode = netcode, netcode_parts = netcode_parts }
+    return { connection_packet = connection_packet, message_of = message_of, numbered = numbered, reliable = reliable, netcode = netcode, netcode_parts = netcode_parts }
 end
 
 local tickwire = Proto("tickwire", "Tickwire")
@@ -110,9 +110,10 @@ local function reassembled(pinfo, found, data)
     return whole
 end
 
-local function dissect_payload(tvb, pinfo, tree, at)
+local function dissect_payload(tvb, pinfo, tree, at, number)
     local bytes = tvb:raw(at)
-    local found = reliable(bytes)
+    local is_yojimbo = PROTOCOL and PROTOCOL.framing == "yojimbo"
+    local found = is_yojimbo and reliable(bytes) or numbered(bytes, number)
     local inner = tvb(at):tvb()
     show(tree:add(tickwire, inner(), "Packet" .. (found.sequence and " " .. found.sequence or "")), inner, found.nodes)
     if not found.body_at then return end
@@ -151,7 +152,7 @@ local function dissect(tvb, pinfo, tree, is_opened)
     end
     if packet.kind.name == "request" or is_opened then
         show(item, tvb, netcode_parts(bytes, packet))
-        if packet.kind.name == "payload" then dissect_payload(tvb, pinfo, item, packet.body_at) end
+        if packet.kind.name == "payload" then dissect_payload(tvb, pinfo, item, packet.body_at, packet.sequence) end
     else
         local length = tvb:len() - packet.body_at - LAYOUT.tag_bytes
         if length > 0 then item:add(fields["tickwire.netcode.sealed"], tvb(packet.body_at, length)) end

@@ -9,7 +9,7 @@ use crate::transport::connection::record::{Carried, runs};
 use crate::transport::connection::scratch::Memory;
 use crate::transport::framing::{CloseReason, native};
 use crate::transport::ledger::{Notification, Reported};
-use crate::transport::packet::header::Header;
+use crate::transport::packet::numbered;
 use crate::transport::peer_clock::ReceiveTime;
 use crate::transport::protocol::Protocol;
 use crate::transport::stream::external::Fill;
@@ -82,7 +82,7 @@ impl<'c> Builder<'c> {
 
     /// The bytes on the wire of the packet without entries.
     fn bytes(&self) -> usize {
-        self.datagram_overhead + Header::MAX_SIZE + self.control_bits().div_ceil(8)
+        self.datagram_overhead + numbered::MAX_SIZE + self.control_bits().div_ceil(8)
     }
 
     /// Pays for a packet without entries by the packets that it acks; false if it is larger than those.

@@ -15,7 +15,6 @@ pub(super) fn assemble(
     streams: &mut Streams,
     protocol: &Protocol,
     context: &ReadContext,
-    arrival: u64,
     packet: &mut Packet,
     bodies: &mut Bodies,
 ) -> Result<bool, End> {
@@ -23,7 +22,7 @@ pub(super) fn assemble(
     for fragment in &fragments {
         let data = &packet.fragment_bytes[fragment.bytes.clone()];
         let handled = streams.receive(fragment.channel.into(), |receiving| {
-            receiving.handle_message_fragment(fragment, data, arrival)
+            receiving.handle_message_fragment(fragment, data, context.sequence)
         });
         let whole = handled.ok_or(FragmentFault::Window)??;
         let Some(body) = whole else { continue };

@@ -62,8 +62,7 @@ impl Framing for Native {
             .min(keep_alive_at(parts).unwrap_or(now))
             .min(parts.ledger.pending_ack.due_at())
             .min(next_chunk_item(parts));
-        let packets = packets.max(allowed).max(parts.ledger.next_number_at());
-        packets.min(slices::next_at(parts)).max(now + GRAIN)
+        packets.max(allowed).min(slices::next_at(parts)).max(now + GRAIN)
     }
 
     fn next_deadline(&self, parts: &Conversation) -> Instant {
@@ -77,11 +76,10 @@ impl Framing for Native {
         &mut self,
         parts: &mut Conversation,
         now: Instant,
-        datagram: &[u8],
         incoming: Incoming<'_>,
         tables: Option<&mut dyn DirectTables>,
     ) -> Result<bool, End> {
-        receive::handle(parts, now, datagram, incoming, tables)
+        receive::handle(parts, now, incoming, tables)
     }
 
     fn farewell(

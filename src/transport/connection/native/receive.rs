@@ -5,7 +5,6 @@ use crate::time::Instant;
 use crate::transport::ack_endpoint::Incoming;
 use crate::transport::congestion::RoundTrip;
 use crate::transport::connection::conversation::Conversation;
-use crate::transport::connection::ledger::AckAge;
 use crate::transport::connection::record::notification;
 use crate::transport::connection::scratch::Memory;
 use crate::transport::connection::{End, Violation};
@@ -13,7 +12,6 @@ use crate::transport::direct_tables::{Destination, DirectTables};
 use crate::transport::framing::Refusal;
 use crate::transport::framing::native::{self, Packet, ReadContext};
 use crate::transport::ledger::acks::RttSampling;
-use crate::transport::packet::header;
 use crate::transport::stream::WindowViolation;
 
 /// How much of a packet's memory is kept for the next one: enough for games, so that a peer can't make each
@@ -39,12 +37,10 @@ enum Judgement {
 pub(super) fn handle(
     parts: &mut Conversation,
     now: Instant,
-    datagram: &[u8],
-    mut incoming: Incoming<'_>,
+    incoming: Incoming<'_>,
     mut tables: Option<&mut dyn DirectTables>,
 ) -> Result<bool, End> {
     let header = incoming.header();
-    let arrival = parts.ledger.arrival(header.sequence);
     let context = ReadContext {
         now,
         sequence: header.sequence,
@@ -53,8 +49,8 @@ pub(super) fn handle(
     };
     // `as_deref_mut` would keep the lifetime of the tables' contents.
     let lent = tables.as_mut().map(|tables| &mut **tables as &mut dyn DirectTables);
-    let verdict = match read(parts, &context, arrival, incoming.payload(), lent) {
-        Judgement::Accept => judge(parts, &context, arrival, &mut incoming),
+    let verdict = match read(parts, &context, incoming.payload(), lent) {
+        Judgement::Accept => judge(parts, &context, &incoming),
         verdict => verdict,
     };
     match verdict {
@@ -76,7 +72,7 @@ pub(super) fn handle(
     let delay = packet.control.ack_delay;
     let sampling = delay.map_or(RttSampling::None, |delay| RttSampling::NewestAck { delay });
     acked.clear();
-    parts.ledger.accept(now, incoming, sampling, header::is_after_skip(datagram), acked);
+    parts.ledger.accept(now, incoming, sampling, acked);
     // From the newest packet, unless it was acked before.
     let newest = acked.iter().find(|acked| acked.sequence == header.ack);
     let received_at = packet.control.received_at;
@@ -87,8 +83,7 @@ pub(super) fn handle(
     if parts.ledger.endpoint.acks().acked_skipped() && !parts.inbound.is_replayed {
         return Err(End::Violation(Violation::Ack));
     }
-    parts.ledger.note_arrival(arrival);
-    apply(parts, now, arrival, header.ack, tables)?;
+    apply(parts, now, &context, tables)?;
     Ok(true)
 }
 
@@ -96,12 +91,11 @@ pub(super) fn handle(
 fn read(
     parts: &mut Conversation,
     context: &ReadContext,
-    arrival: u64,
     payload: &[u8],
     tables: Option<&mut dyn DirectTables>,
 ) -> Judgement {
     let Memory { packet, bodies, .. } = parts.scratch.get();
-    let room = |channel| parts.streams.direct_room(channel, arrival);
+    let room = |channel| parts.streams.direct_room(channel, context.sequence);
     let bytes = parts.streams.direct_bytes();
     let destination = tables.map(|tables| Destination { tables, room: &room, bytes });
     match native::read(payload, &parts.protocol, *context, packet, bodies, destination) {
@@ -113,12 +107,7 @@ fn read(
 }
 
 /// Judges a packet that was read, and assembles its fragments. Nothing else of it is applied.
-fn judge(
-    parts: &mut Conversation,
-    context: &ReadContext,
-    arrival: u64,
-    incoming: &mut Incoming<'_>,
-) -> Judgement {
+fn judge(parts: &mut Conversation, context: &ReadContext, incoming: &Incoming<'_>) -> Judgement {
     let Memory { packet, bodies, .. } = parts.scratch.get();
     if !parts.chunks.affords(context.now, &packet.chunk_items) {
         return Judgement::Drop;
@@ -128,22 +117,17 @@ fn judge(
         return Judgement::Refuse(End::ByPeer(reason));
     }
     if !packet.fragments.is_empty() {
-        match fragments::assemble(&mut parts.streams, &parts.protocol, context, arrival, packet, bodies) {
+        match fragments::assemble(&mut parts.streams, &parts.protocol, context, packet, bodies) {
             Ok(true) => {}
             Ok(false) => return Judgement::DropWithoutMemory,
             Err(end) => return Judgement::Refuse(end),
         }
     }
-    match parts.ledger.age_of_acks(&incoming.header(), arrival) {
-        AckAge::Current => {}
-        AckAge::Outdated => {
-            incoming.ignore_acks();
-            packet.control.ranges.clear();
-        }
-        AckAge::Ahead if parts.inbound.is_replayed => {}
-        AckAge::Ahead => return Judgement::Refuse(End::Violation(Violation::Ack)),
+    let acks_unsent = parts.ledger.acks_unsent(incoming, !packet.control.ranges.is_empty());
+    if acks_unsent && !parts.inbound.is_replayed {
+        return Judgement::Refuse(End::Violation(Violation::Ack));
     }
-    match check_windows(parts, arrival) {
+    match check_windows(parts, context.sequence) {
         Ok(()) => Judgement::Accept,
         Err(violation) => Judgement::Refuse(violation.into()),
     }
@@ -175,8 +159,7 @@ fn check_windows(parts: &mut Conversation, arrival: u64) -> Result<(), WindowVio
 fn apply(
     parts: &mut Conversation,
     now: Instant,
-    arrival: u64,
-    ack: u16,
+    &ReadContext { sequence: arrival, ack, .. }: &ReadContext,
     tables: Option<&mut dyn DirectTables>,
 ) -> Result<(), End> {
     parts.inbound.hello_received |= parts.scratch.get().packet.control.hello.is_some();
@@ -192,8 +175,7 @@ fn apply(
     }
     let Packet { chunk_items, slices, .. } = &mut parts.scratch.get().packet;
     if !chunk_items.is_empty() {
-        let known = (parts.ledger.endpoint.acks().sent_at(ack).unwrap_or(now), ack);
-        chunk_items.drain(..).for_each(|item| parts.chunks.handle(now, item, slices, known, arrival));
+        chunk_items.drain(..).for_each(|item| parts.chunks.handle(now, item, slices, ack, arrival));
         parts.chunks.update(now);
     }
     free(parts.scratch.get());

@@ -70,6 +70,5 @@ pub(super) fn next_at(parts: &Conversation) -> Instant {
     if parts.outbound.turns.is_silent {
         return Instant::NEVER;
     }
-    let allowed = parts.outbound.next_bulk().max(parts.ledger.next_number_at());
-    parts.chunks.next_slice_at().max(allowed)
+    parts.chunks.next_slice_at().max(parts.outbound.next_bulk())
 }

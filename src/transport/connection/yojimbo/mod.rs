@@ -147,7 +147,7 @@ impl Framing for Yojimbo {
 
     fn next_between(&self, parts: &mut Conversation, now: Instant) -> Instant {
         let keep_alive = parts.outbound.keep_alive_at(Duration::ZERO).unwrap_or(now);
-        keep_alive.max(parts.ledger.next_number_at()).max(now + GRAIN)
+        keep_alive.max(now + GRAIN)
     }
 
     fn next_deadline(&self, parts: &Conversation) -> Instant {
@@ -159,7 +159,6 @@ impl Framing for Yojimbo {
         &mut self,
         parts: &mut Conversation,
         now: Instant,
-        _: &[u8],
         incoming: Incoming<'_>,
         _: Option<&mut dyn DirectTables>,
     ) -> Result<bool, End> {

@@ -17,19 +17,12 @@ impl Yojimbo {
         parts.begin_transmit(now);
         self.pace_blocks(parts, now);
         parts.outbound.end_tick();
-        if parts.ledger.next_number_at() > now {
-            return;
-        }
         self.compose(parts, now, false);
         self.send(parts, now, out);
         parts.outbound.last_sent = Some(now);
         // Messages and blocks take turns at going first, so that neither starves.
         let mut blocks_first = true;
-        while parts.outbound.budget_allows()
-            && self.pace.allows()
-            && parts.ledger.next_number_at() <= now
-            && self.compose(parts, now, blocks_first)
-        {
+        while parts.outbound.budget_allows() && self.pace.allows() && self.compose(parts, now, blocks_first) {
             self.pace.spend();
             self.send(parts, now, out);
             blocks_first = !blocks_first;
