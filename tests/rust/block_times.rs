@@ -28,7 +28,7 @@ fn no_outage_makes_a_block_slow_for_good() {
     for act in [Act::AT_ONCE, Act::POLLED] {
         for seed in 1..=30 {
             let ratio = measure(&link, act, 8 << 20, CongestionConfig::default(), false, seed).ratio;
-            assert!(ratio < 3.0, "{act:?}, seed {seed}: {ratio:.3} times the ideal");
+            assert!(ratio < 3.5, "{act:?}, seed {seed}: {ratio:.3} times the ideal");
         }
     }
 }

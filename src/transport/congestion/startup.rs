@@ -448,6 +448,8 @@ impl Startup {
         }
         let before = core::mem::replace(&mut self.lossy, lossy.then_some(rate));
         if lossy {
+            // An outage may have hit a short round.
+            self.longest = f64::INFINITY;
             return before.map(|before| rate.max(before));
         }
         if self.pace >= self.max_rate(path) && self.window >= MIN_TICKS * path.receive_tick * self.pace {
