@@ -53,7 +53,7 @@ class Visits:
                 break
             self.guest_tick()
             moments[number % len(moments)]()
-        print("visited by", self.came, flush=True)
+        sys.stdout.write(f"visited by {self.came}\n")  # in one piece, as the server prints too
         while self.guest.disconnect_reason is None:
             self.guest_tick()
             time.sleep(0.005)
