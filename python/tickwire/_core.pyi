@@ -2299,14 +2299,13 @@ class ClientWorld:
             ClosedError: the client is closed.
         """
     def set_playout(
-        self, *, delay: float | None = None, extrapolation: float = 0.0, rate: float = 60.0, rest: float = 0.0
+        self, *, delay: float | None = None, extrapolation: float = 0.0, rest: float = 0.0
     ) -> None:
         """Sets how the view's time is chosen.
 
         Args:
             delay: seconds between arrival and display; None: measured. Never below a tick.
             extrapolation: for how many seconds beyond the newest tick properties with a velocity move on.
-            rate: ticks a second of the server, until they are measured.
             rest: for how many seconds a ghost without updates keeps moving, for worlds that exceed the
                 budget; 0: it stands still.
 

@@ -792,11 +792,12 @@ impl Client {
         if let Some(before) = resume {
             host.resume_chunks(before.get().take_partial_chunks()?);
         }
+        let rate = host.protocol().time().map(|time| time.rate);
         let endpoint = Endpoint::new(py, &CLIENT, host, driver, protocol, settings)?;
         // A thread ticks it; and in virtual time, a test of something else needs no ticks.
         let warned = AtomicBool::new(network.is_some() || endpoint.state.is_threaded());
         let state = Arc::downgrade(&endpoint.state);
-        let world = Py::new(py, ClientWorld::new(py, &endpoint.population, state)?)?;
+        let world = Py::new(py, ClientWorld::new(py, &endpoint.population, state, rate)?)?;
         Ok(Client { endpoint, server, world, made_at: std::time::Instant::now(), warned })
     }
 

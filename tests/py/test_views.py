@@ -252,6 +252,28 @@ def test_a_delay_can_be_said() -> None:
     assert view.arrays(Tank)["position"][0, 0] == pytest.approx(179 - 12, abs=2)
 
 
+def test_the_first_ticks_are_shown_at_the_rate_of_the_protocol() -> None:
+    protocol = tw.Protocol(1, [], ghosts=[Tank], tick_rate=30)
+    network, server, client = tw.testing.connected_pair(
+        protocol, conditions=tw.Conditions(latency=0.1), seed=1
+    )
+    tank = server.world.spawn(Tank)
+    ticks = []
+    for frame in range(60):
+        if frame % 2 == 0:
+            with server.tick():
+                tank.position = (frame, 0)
+        with client.tick():
+            view = client.world.view()
+        if view.objects(Tank):
+            ticks.append(view.tick)
+        network.advance(1 / 60)
+    steps = np.diff(ticks)
+    assert steps[1:15] == pytest.approx(0.5, abs=0.03), (
+        "half a tick a frame; the first follows the first tick"
+    )
+
+
 def test_a_curve_is_followed_with_velocities() -> None:
     scene = Scene()
     plane = scene.world.spawn(Plane)
@@ -381,7 +403,7 @@ def test_views_refuse_what_is_no_tick_or_class() -> None:
         view.ghost(Tank())
     with pytest.raises(tw.errors.GhostError, match="another world"):
         view.ghost(scene.world.objects(Tank)[0])
-    for bad in ({"delay": -1.0}, {"delay": math.nan}, {"extrapolation": 11.0}, {"rate": 0.0}):
+    for bad in ({"delay": -1.0}, {"delay": math.nan}, {"extrapolation": 11.0}, {"rest": -1.0}):
         with pytest.raises(ValueError, match="must be"):
             scene.client.world.set_playout(**bad)
     scene.client.close()

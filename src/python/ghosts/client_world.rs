@@ -136,27 +136,25 @@ impl ClientWorld {
     /// Args:
     ///     delay: seconds between arrival and display; None: measured. Never below a tick.
     ///     extrapolation: for how many seconds beyond the newest tick properties with a velocity move on.
-    ///     rate: ticks a second of the server, until they are measured.
     ///     rest: for how many seconds a ghost without updates keeps moving, for worlds that exceed the
     ///         budget; 0: it stands still.
     ///
     /// Raises:
     ///     ValueError: naming the bound.
     ///     ClosedError: the client is closed.
-    #[pyo3(signature = (*, delay = None, extrapolation = 0.0, rate = 60.0, rest = 0.0))]
+    #[pyo3(signature = (*, delay = None, extrapolation = 0.0, rest = 0.0))]
     fn set_playout(
         &self,
         py: Python<'_>,
         delay: Option<f64>,
         extrapolation: f64,
-        rate: f64,
         rest: f64,
     ) -> PyResult<()> {
         let shared = self.state.upgrade().ok_or_else(|| closed_error("client"))?;
         if shared.lock()?.is_closed() {
             return Err(closed_error("client"));
         }
-        self.view.bind(py).get().set_playing(Playing { delay, extrapolation, rate, rest })
+        self.view.bind(py).get().set_playing(Playing { delay, extrapolation, rest })
     }
 
     fn __contains__(&self, ghost: &Bound<'_, PyAny>) -> bool {
@@ -182,8 +180,9 @@ impl ClientWorld {
         py: Python<'_>,
         population: &Arc<Population>,
         state: Weak<Shared<State>>,
+        rate: Option<u32>,
     ) -> PyResult<Self> {
-        let view = Py::new(py, WorldView::of_client(py, population)?)?;
+        let view = Py::new(py, WorldView::of_client(py, population, rate)?)?;
         Ok(ClientWorld { population: population.clone(), view, state })
     }
 

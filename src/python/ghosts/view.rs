@@ -35,7 +35,6 @@ const MAX_AHEAD: f64 = 3600.0;
 pub(super) struct Playing {
     pub(super) delay: Option<f64>,
     pub(super) extrapolation: f64,
-    pub(super) rate: f64,
     pub(super) rest: f64,
 }
 
@@ -254,9 +253,11 @@ fn ahead_of(world: &Population, extrapolation: f64) -> f64 {
 }
 
 impl WorldView {
-    /// The view of a client's world.
-    pub(super) fn of_client(py: Python<'_>, world: &Arc<Population>) -> PyResult<Self> {
-        let config = PlayoutConfig { extrapolation: ahead_of(world, 0.0), ..PlayoutConfig::default() };
+    /// The view of a client's world; `rate` is the protocol's, until the server's is measured.
+    pub(super) fn of_client(py: Python<'_>, world: &Arc<Population>, rate: Option<u32>) -> PyResult<Self> {
+        let usual = PlayoutConfig::default();
+        let period = rate.map_or(usual.period, |rate| 1.0 / f64::from(rate));
+        let config = PlayoutConfig { extrapolation: ahead_of(world, 0.0), period, ..usual };
         let playout = Box::new(Playout::new(config));
         let state = Weak::new();
         let source =
@@ -277,7 +278,7 @@ impl WorldView {
     }
 
     pub(super) fn set_playing(&self, playing: Playing) -> PyResult<()> {
-        let Playing { delay, extrapolation, rate, rest } = playing;
+        let Playing { delay, extrapolation, rest } = playing;
         for (name, value) in
             [("delay", delay.unwrap_or(0.0)), ("extrapolation", extrapolation), ("rest", rest)]
         {
@@ -285,16 +286,11 @@ impl WorldView {
                 return Err(PyValueError::new_err(format!("{name} must be 0 to 10 seconds, not {value}")));
             }
         }
-        if !(0.5..=2000.0).contains(&rate) {
-            return Err(PyValueError::new_err(format!(
-                "rate must be 0.5 to 2000 ticks a second, not {rate}"
-            )));
-        }
         let source = &mut lock(&self.shown).source;
         if let ViewSource::Client { playout, rest: own_rest, extrapolation: own, .. } = source {
             (*own_rest, *own) = (rest, extrapolation);
             let extrapolation = ahead_of(&self.world, extrapolation);
-            let config = PlayoutConfig { delay, extrapolation, period: 1.0 / rate, ..*playout.config() };
+            let config = PlayoutConfig { delay, extrapolation, ..*playout.config() };
             if playout.tick().is_none() {
                 **playout = Playout::new(config);
             } else {
