@@ -143,13 +143,7 @@ impl ClientWorld {
     ///     ValueError: naming the bound.
     ///     ClosedError: the client is closed.
     #[pyo3(signature = (*, delay = None, extrapolation = 0.0, rest = 0.0))]
-    fn set_playout(
-        &self,
-        py: Python<'_>,
-        delay: Option<f64>,
-        extrapolation: f64,
-        rest: f64,
-    ) -> PyResult<()> {
+    fn set_playout(&self, py: Python<'_>, delay: Option<f64>, extrapolation: f64, rest: f64) -> PyResult<()> {
         let shared = self.state.upgrade().ok_or_else(|| closed_error("client"))?;
         if shared.lock()?.is_closed() {
             return Err(closed_error("client"));
