@@ -192,7 +192,11 @@ if not _typing.TYPE_CHECKING:  # type checkers would take every name for one tha
     def __getattr__(name):
         if name in _MODULES:
             return _import_module(f"tickwire.{name}")
-        raise AttributeError(f"module 'tickwire' has no attribute {name!r}")
+        sentence = f"module 'tickwire' has no attribute {name!r}"
+        if name.startswith("_"):  # what tools ask for
+            raise AttributeError(sentence)
+        homes = [topic for topic in _MODULES if name in _import_module(f"tickwire.{topic}").__all__]
+        raise AttributeError(f"{sentence}: it is tickwire.{homes[0]}.{name}" if homes else sentence)
 
 
 def __dir__() -> list[str]:

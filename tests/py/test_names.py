@@ -81,3 +81,10 @@ def test_samples_use_public_names() -> None:
         path.name for path in folder.rglob("*.py") if re.search(r"tickwire\._|tw\._", path.read_text("utf-8"))
     ]
     assert private == ["command.py"]
+
+
+def test_a_name_of_a_topic_is_found_by_its_error() -> None:
+    with pytest.raises(AttributeError, match=r"no attribute 'Grid': it is tickwire\.world\.Grid$"):
+        getattr(tw, "Grid")  # noqa: B009  # type checkers know that it isn't there
+    with pytest.raises(AttributeError, match="no attribute 'Gird'$"):
+        getattr(tw, "Gird")  # noqa: B009
