@@ -15,7 +15,9 @@ pub(super) fn read(profile: &Bound<'_, PyAny>, block_types: Vec<u16>) -> PyResul
         return Err(refused("yojimbo", "a Profile or None", profile));
     }
     let mut channels = Vec::new();
-    for given in profile.getattr("channels")?.try_iter()? {
+    let given = profile.getattr("channels")?;
+    let given = given.try_iter().map_err(|_| refused("channels", "a list of ChannelSettings", &given))?;
+    for given in given {
         let given = given?;
         if !is(&given, "ChannelSettings")? {
             return Err(refused("channels", "a list of ChannelSettings", &given));

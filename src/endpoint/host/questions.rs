@@ -8,8 +8,9 @@ use crate::store::sequence::ahead;
 use crate::transport::chunks::ChunkCounters;
 use crate::transport::{ChannelStats, PacketCounters, PacketStats};
 
-/// How many packets before one are checked for losses: more than any loss that matters to what is shown.
-const MAX_CHECKED: i64 = 64;
+/// How many numbers before one are checked for losses: more than any loss that matters to what is shown, and than a large
+/// packet has fragments.
+const MAX_CHECKED: i64 = 320;
 
 impl Host {
     /// Whether a peer is connected.
@@ -38,7 +39,7 @@ impl Host {
         Some((connection.stats(), connection.counters()))
     }
 
-    /// How many packets of a peer between these two haven't arrived: the last 64 are checked, and one counts for earlier
+    /// How many packets of a peer between these two haven't arrived: the last 320 numbers are checked, and one counts for earlier
     /// packets, which aren't.
     pub fn missing_between(&self, peer: PeerHandle, before: u64, sequence: u64) -> u32 {
         let all = ahead(sequence, before).saturating_sub(1);

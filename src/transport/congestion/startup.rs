@@ -310,7 +310,7 @@ impl Startup {
         if self.bursting {
             at_once = self.window;
             self.pace = self.pace.max((self.burst - at_once) / (BURST_SPREAD * path.rtt));
-            (self.window, self.whole) = (self.burst, self.burst);
+            (self.window, self.whole) = (self.burst, self.whole.max(self.burst));
         }
         self.burst = 0.0;
         self.round = Some(Box::new(Round {
@@ -452,7 +452,7 @@ impl Startup {
             self.longest = f64::INFINITY;
             return before.map(|before| rate.max(before));
         }
-        if self.pace >= self.max_rate(path) && self.window >= MIN_TICKS * path.receive_tick * self.pace {
+        if self.pace >= self.max_rate(path) && self.whole >= MIN_TICKS * path.receive_tick * self.pace {
             let blurred = arriving < 1.5 * path.send_tick.max(path.receive_tick);
             return Some(if blurred { self.pace } else { rate });
         }
@@ -476,7 +476,17 @@ mod tests {
 
     /// A round that begins then, over a link of `rate` bytes a second; `lost` says which packets are lost.
     fn play(startup: &mut Startup, began: u64, rate: f64, lost: impl Fn(u64) -> bool) -> Option<f64> {
-        startup.begin(us(began), PATH, true).unwrap();
+        play_over(startup, PATH, began, rate, lost)
+    }
+
+    fn play_over(
+        startup: &mut Startup,
+        path: Path,
+        began: u64,
+        rate: f64,
+        lost: impl Fn(u64) -> bool,
+    ) -> Option<f64> {
+        startup.begin(us(began), path, true).unwrap();
         let (bytes, pace) = (1_000.0, startup.rate());
         let packets = (startup.window() / bytes).ceil() as u64;
         let stamp = |n: u64| SentStamp {
@@ -495,9 +505,9 @@ mod tests {
             if lost(n) {
                 startup.on_lost(&stamp(n));
             } else {
-                startup.on_acked(at, stamp(n).sent_at, PATH, &stamp(n));
+                startup.on_acked(at, stamp(n).sent_at, path, &stamp(n));
             }
-            verdict = verdict.or(startup.judge(at + core::time::Duration::from_millis(25), PATH));
+            verdict = verdict.or(startup.judge(at + core::time::Duration::from_millis(25), path));
         }
         verdict
     }
@@ -513,6 +523,17 @@ mod tests {
         });
         assert!((rate.unwrap() - 6e6).abs() < 0.2e6, "{rate:?}");
         assert_eq!(paces.iter().map(|pace| pace.round()).collect::<Vec<_>>(), [1.0, 4.0, 16.0]);
+    }
+
+    #[test]
+    fn the_greatest_rate_ends_it_with_ticks_of_some_milliseconds() {
+        for tick in [0.001, 0.002, 0.003, 0.004] {
+            let path = Path { rtt: 0.03, send_tick: tick, receive_tick: tick };
+            let mut startup = Startup::new(32_768, 262_144, 2e6);
+            let rate =
+                (0..20).find_map(|round| play_over(&mut startup, path, round * 200_000, 9e6, |_| false));
+            assert!(rate.is_some_and(|rate| rate > 1.5e6), "{tick}: {startup:?}");
+        }
     }
 
     #[test]

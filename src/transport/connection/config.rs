@@ -7,7 +7,7 @@ use crate::limits::MAX_PAYLOAD;
 use crate::transport::congestion::CongestionConfig;
 use crate::transport::framing::{CloseReason, Fault, Refusal};
 use crate::transport::pacing::BudgetConfig;
-use crate::transport::packet::{AckEndpointConfig, LossBound, MAX_FRAGMENTS, numbered};
+use crate::transport::packet::{AckEndpointConfig, LossBound, numbered};
 use crate::transport::stream::{Pool, WindowViolation};
 
 /// Settings of one connection's transport.
@@ -35,8 +35,8 @@ impl Default for ConnectionConfig {
         let mut packets = AckEndpointConfig::large();
         packets.numbered = true;
         packets.fragment_above = MAX_PAYLOAD - numbered::MAX_SIZE;
-        // A packet's fragments have numbers of their own.
-        packets.reassembly.window *= MAX_FRAGMENTS;
+        // Fragments are refused before that many numbers anyway.
+        packets.reassembly.window = packets.acks.received_window;
         packets.acks.early_loss = true;
         packets.acks.sent_window = 16;
         packets.acks.loss_bound = LossBound::Rtt { multiple: 2.0, at_least: LossBound::DEFAULT_TIME };

@@ -23,6 +23,9 @@ pub(crate) struct AckRange {
 /// The packets that the header of `ack` covers.
 const HEADER_ACKS: u64 = 32;
 
+/// Acks reach no further below the header's: the standard's bound.
+const MAX_BELOW: u64 = 32_768;
+
 /// Ranges of one packet: 100 bytes, some 50 to 100 ranges where every tenth or every second packet is lost.
 pub(crate) const MAX_RANGE_BITS: usize = 800;
 
@@ -324,7 +327,9 @@ impl Run {
     fn beyond_header(&self, ack: u64) -> Option<AckRange> {
         let covered = |number: u64| ack.wrapping_sub(number) < HEADER_ACKS;
         let newest = if covered(self.newest) { ack.wrapping_sub(HEADER_ACKS) } else { self.newest };
-        (!covered(self.oldest)).then_some(AckRange { newest, oldest: self.oldest })
+        // The first fragment of a large packet may be acked long before a whole packet is.
+        let reached = ack.wrapping_sub(self.oldest) < MAX_BELOW;
+        (!covered(self.oldest) && reached).then_some(AckRange { newest, oldest: self.oldest })
     }
 }
 
@@ -495,6 +500,18 @@ mod tests {
         assert_eq!(said(&mut ranges, true).0, [(newest - 32, newest - 63)]);
         ranges.record(newest + (1 << 62), 64);
         assert_eq!(said(&mut ranges, true).0, []);
+    }
+
+    /// A fragment moves the header's ack before its packet is whole.
+    #[test]
+    fn acks_far_below_the_header_are_left_out() {
+        for (ahead, said) in [(1_000, 1), (32_000, 1), (40_000, 0), (u64::from(u32::MAX), 0), (1 << 33, 0)] {
+            let mut ranges = AckRanges::default();
+            (0..10).for_each(|number| ranges.record(number, 64));
+            let mut out = Vec::new();
+            ranges.select(9 + ahead, &mut out);
+            assert_eq!(out.len(), said, "{ahead}");
+        }
     }
 
     /// Every other number, and no acks: reports and memory stay bounded.

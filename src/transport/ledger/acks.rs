@@ -48,6 +48,9 @@ const WINDOWS_IN_FLIGHT: usize = 4;
 /// would be mistaken for newer packets, so they are only counted.
 const MAX_UNREPORTED: usize = 32_768;
 
+/// How far back numbers that no packet of the peer had are known.
+const SKIPPED_WINDOW: usize = 1024;
+
 /// Why a received packet is not new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotNew {
@@ -178,8 +181,8 @@ pub struct Acks<T = ()> {
     /// Bit n is set if the packet n before the newest of the window was received: the ack bits of each header.
     received_bits: u32,
     newest_received: Option<u64>,
-    /// The last numbers that no packet of the peer had.
-    skipped: Range<u64>,
+    /// Numbers that no packet of the peer had.
+    skipped: SequenceSet,
     /// The acks of the newest header: the next ones repeat most of them.
     heard: (u64, u32),
     loss_bound: LossBound,
@@ -224,7 +227,7 @@ impl<T: Default> Acks<T> {
             received: SequenceSet::new(config.received_window),
             received_bits: 0,
             newest_received: None,
-            skipped: 0..0,
+            skipped: SequenceSet::new(SKIPPED_WINDOW),
             heard: (0, 0),
             loss_bound: config.loss_bound,
             reordering: config.early_loss.then(Reordering::default),
@@ -407,7 +410,9 @@ impl<T: Default> Acks<T> {
     /// No packet of the peer has these numbers: they aren't missing.
     pub(in crate::transport) fn record_skipped(&mut self, numbers: Range<u64>) {
         self.recent.peer_sent.add(-(numbers.end.wrapping_sub(numbers.start) as f64));
-        self.skipped = numbers;
+        numbers.for_each(|number| {
+            self.skipped.insert(number);
+        });
     }
 
     /// Counts the bytes of a datagram of the peer, whatever becomes of it.
@@ -595,7 +600,7 @@ impl<T: Default> Acks<T> {
 
     /// Whether a packet of the peer, older than the newest one, hasn't arrived; true for those older than the window.
     pub(in crate::transport) fn is_missing(&self, sequence: u64) -> bool {
-        !self.received.contains(sequence) && !self.skipped.contains(&sequence)
+        !self.received.contains(sequence) && !self.skipped.contains(sequence)
     }
 
     /// The smoothed RTT, or `None` before the first sample.
@@ -730,6 +735,17 @@ mod tests {
         acks.record_sent(ms(50), 1);
         process(&mut acks, ms(100), 1, 0b11);
         assert!((acks.stats().rtt - 50.125).abs() < 1e-9, "{}", acks.stats().rtt);
+    }
+
+    #[test]
+    fn numbers_that_no_packet_had_are_not_missing_however_many_ranges_there_are() {
+        let mut acks = acks(64, 64);
+        for (number, skipped) in [(0, 0), (1, 0), (5, 3), (6, 0), (9, 2), (11, 0)] {
+            acks.record_skipped(number - skipped..number);
+            acks.record_received(ms(number), number, 10);
+        }
+        let missing: Vec<_> = (0..11).filter(|number| acks.is_missing(*number)).collect();
+        assert_eq!(missing, [10]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Which of our packet numbers are skipped.
 //!
-//! Promises: a peer that acks packets it can't have received is found out, because it acks a number that no packet
+//! Promises: a peer that acks packets ahead of what it can have received is found out, because it acks a number that no packet
 //! had: any [`MAX_INTERVAL`] packets have one between them, at a random place.
 
 use crate::rng::Rng;

@@ -283,7 +283,8 @@ pub struct Reassembled {
 /// The packets of which not all fragments are here yet.
 #[derive(Debug)]
 pub struct Reassembly {
-    partials: BTreeMap<u64, Partial>,
+    /// By number; those before 0 come first.
+    partials: BTreeMap<i64, Partial>,
     /// One past the newest packet.
     next: u64,
     /// The bytes that the partial packets may grow to.
@@ -319,7 +320,7 @@ impl Reassembly {
         if !self.contains(fragment.packet) {
             self.create(fragment.packet, count)?;
         }
-        let partial = self.partials.get_mut(&fragment.packet).ok_or(FragmentError::Stale)?;
+        let partial = self.partials.get_mut(&fragment.packet.cast_signed()).ok_or(FragmentError::Stale)?;
         if partial.received.bound() != count {
             return Err(FragmentError::Count);
         }
@@ -351,7 +352,7 @@ impl Reassembly {
 
     /// Whether some fragments of this packet are here.
     pub fn contains(&self, sequence: u64) -> bool {
-        self.partials.contains_key(&sequence)
+        self.partials.contains_key(&sequence.cast_signed())
     }
 
     /// Moves the window up to `sequence`, dropping the partial packets it leaves behind.
@@ -361,15 +362,15 @@ impl Reassembly {
         }
         self.next = sequence.wrapping_add(1);
         let (next, window) = (self.next, self.config.window as i64);
-        self.partials.retain(|packet, partial| {
-            let is_kept = ahead(next, *packet) <= window;
-            self.reserved -= if is_kept { 0 } else { partial.reserved };
-            is_kept
-        });
+        while let Some(oldest) = self.partials.first_entry()
+            && ahead(next, oldest.key().cast_unsigned()) > window
+        {
+            self.reserved -= oldest.remove().reserved;
+        }
     }
 
     fn remove(&mut self, packet: u64) -> Option<Partial> {
-        let partial = self.partials.remove(&packet)?;
+        let partial = self.partials.remove(&packet.cast_signed())?;
         self.reserved -= partial.reserved;
         Some(partial)
     }
@@ -397,7 +398,7 @@ impl Reassembly {
         let (received, payload) = (BitSet::new(count), self.take_spare(reserved));
         let partial = Partial { header: None, received, order: Vec::new(), payload, reserved };
         self.reserved += reserved;
-        self.partials.insert(sequence, partial);
+        self.partials.insert(sequence.cast_signed(), partial);
         Ok(())
     }
 
@@ -410,8 +411,9 @@ impl Reassembly {
     /// Drops partial packets older than `sequence`, oldest first, until `wanted` more bytes fit the bound.
     fn make_room(&mut self, sequence: u64, wanted: usize) -> Result<(), FragmentError> {
         while self.reserved + wanted > self.limit
-            && let Some(oldest) = self.partials.keys().next().copied().filter(|oldest| *oldest < sequence)
-            && let Some(partial) = self.remove(oldest)
+            && let Some(oldest) =
+                self.partials.keys().next().copied().filter(|oldest| *oldest < sequence.cast_signed())
+            && let Some(partial) = self.remove(oldest.cast_unsigned())
         {
             self.recycle(partial.payload);
         }

@@ -1,6 +1,7 @@
 //! Taking a packet of the peer: read whole, judged, and only then applied.
 
 use super::{fragments, memory};
+use crate::store::sequence::ahead;
 use crate::time::Instant;
 use crate::transport::ack_endpoint::Incoming;
 use crate::transport::congestion::RoundTrip;
@@ -175,7 +176,10 @@ fn apply(
     }
     let Packet { chunk_items, slices, .. } = &mut parts.scratch.get().packet;
     if !chunk_items.is_empty() {
-        chunk_items.drain(..).for_each(|item| parts.chunks.handle(now, item, slices, ack, arrival));
+        // A peer may name any packet.
+        let newest = parts.ledger.endpoint.newest_sent();
+        let known = if ahead(ack, newest) > 0 { newest } else { ack };
+        chunk_items.drain(..).for_each(|item| parts.chunks.handle(now, item, slices, known, arrival));
         parts.chunks.update(now);
     }
     free(parts.scratch.get());
