@@ -1,5 +1,5 @@
-//! 16-bit wrapping sequence numbers: half the range is "more recent" (reliable 1.0; the article "Reliability,
-//! Ordering and Congestion Avoidance over UDP"). Inside, packets have 64-bit numbers, which never run out.
+//! Sequence numbers. Numbers on the wire have few bits and wrap: half the range is "more recent" (reliable 1.0; the article
+//! "Reliability, Ordering and Congestion Avoidance over UDP"). Inside, packets have 64-bit numbers, which never run out.
 
 /// True when `a` is more recent than `b`: ahead by 1..=32,768, counting across the wrap, where a distance of
 /// exactly 32,768 goes to the numerically larger one (so the relation stays antisymmetric).
@@ -30,7 +30,7 @@ pub const fn nearest(low: u16, known: u32) -> Option<u32> {
     known.checked_add_signed(distance(low, known as u16))
 }
 
-/// As [`nearest_of`], for 64-bit numbers: those before 0 wrap.
+/// As [`nearest_of`], for 64-bit numbers. Numbers before 0 wrap.
 pub const fn unwrap(low: u64, bits: u32, known: u64) -> u64 {
     nearest_of(low, bits, known.cast_signed()).cast_unsigned()
 }

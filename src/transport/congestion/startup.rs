@@ -37,11 +37,13 @@ const MAX_JITTER: f64 = 0.5;
 /// How long it is remembered by how much waits fell.
 const DROPS_KEPT: Duration = Duration::from_secs(2);
 
-/// The first round goes out in this part of a round trip, but in no less time than this, in seconds. Later ones last for
-/// 1 / (step - 1) of a round trip where that is less, unless ticks are coarse: with a second round as long as the first, a link
-/// that is only as fast as that drops a quarter.
+/// A round goes out in this part of a round trip, but in no less time than this, in seconds.
 const SPREAD: f64 = 0.5;
 const MIN_SPREAD: f64 = 0.004;
+
+/// A round [`STEP`] times as fast as the one before goes out in this part: a queue of one round trip holds what a link as fast
+/// as the one before leaves. Of a round as long as the first, such a link drops a quarter.
+const SHORT_SPREAD: f64 = 1.0 / (STEP - 1.0);
 
 /// The first round goes out over this time, in seconds; where the part of the round trip is shorter it has fewer bytes, but not
 /// fewer than this. Twenty that begin together on 50 Mbit/s and 20 ms would drop 8 % of their first second otherwise.
@@ -189,10 +191,10 @@ pub(super) struct Startup {
     /// Bytes of this round, and bytes a second at which it goes out.
     window: f64,
     pace: f64,
-    /// The round's bytes if it lasted as long as a first one.
+    /// The round's bytes if it isn't short.
     whole: f64,
-    /// How long it lasts at most, in round trips.
-    longest: f64,
+    /// It lasts for [`SHORT_SPREAD`], unless ticks are coarse.
+    short: bool,
     /// Exists from the first packet on: most connections never send one.
     round: Option<Box<Round>>,
     /// Bytes that the application wants to go out at once.
@@ -240,7 +242,7 @@ impl Startup {
             window,
             pace: 0.0,
             whole: window,
-            longest: f64::INFINITY,
+            short: false,
             round: None,
             burst: 0.0,
             bursting: false,
@@ -301,10 +303,10 @@ impl Startup {
         let spread = |round_trips: f64| {
             (round_trips * path.rtt).max(path.send_tick).max(0.25 * path.receive_tick).max(MIN_SPREAD)
         };
-        let (spread, longest) = (spread(SPREAD), spread(self.longest));
+        let (spread, short) = (spread(SPREAD), spread(SHORT_SPREAD));
         self.pace = (self.whole / spread).min(self.max_rate(path));
         self.whole = self.whole.min(self.pace * spread.max(MIN_TICKS * path.tick())).max(ENOUGH);
-        self.window = self.whole * if path.has_coarse_ticks() { 1.0 } else { (longest / spread).min(1.0) };
+        self.window = self.whole * if self.short && !path.has_coarse_ticks() { short / spread } else { 1.0 };
         self.bursting = self.burst > self.window;
         let mut at_once = (self.pace * path.send_tick).max(PACKET);
         if self.bursting {
@@ -449,17 +451,17 @@ impl Startup {
         let before = core::mem::replace(&mut self.lossy, lossy.then_some(rate));
         if lossy {
             // An outage may have hit a short round.
-            self.longest = f64::INFINITY;
+            self.short = false;
             return before.map(|before| rate.max(before));
         }
         if self.pace >= self.max_rate(path) && self.whole >= MIN_TICKS * path.receive_tick * self.pace {
-            let blurred = arriving < 1.5 * path.send_tick.max(path.receive_tick);
+            let blurred = arriving < 1.5 * tick;
             return Some(if blurred { self.pace } else { rate });
         }
         let measured = known && !beside_others && jitter == 0.0 && !path.has_coarse_ticks();
         let step = if jitter > 0.0 { STEP_IN_JITTER } else { STEP };
         self.whole *= step * if measured { (rate / self.pace).max(MIN_MEASURED) } else { 1.0 };
-        self.longest = if beside_others { f64::INFINITY } else { 1.0 / (step - 1.0) };
+        self.short = step == STEP && !beside_others;
         None
     }
 }

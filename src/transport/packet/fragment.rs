@@ -283,7 +283,7 @@ pub struct Reassembled {
 /// The packets of which not all fragments are here yet.
 #[derive(Debug)]
 pub struct Reassembly {
-    /// By number; those before 0 come first.
+    /// By number. Numbers before 0 come first.
     partials: BTreeMap<i64, Partial>,
     /// One past the newest packet.
     next: u64,
