@@ -763,9 +763,6 @@ class Channel:
     @property
     def retain_bytes(self) -> int:
         """How many bytes of values are kept for newcomers; 0 when none are."""
-    @property
-    def pulls(self) -> bool:
-        """Whether clients may ask for chunks by name or hash."""
 
 def reliable_ordered(
     name: str = "",
@@ -940,15 +937,12 @@ def payload(
         weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
     """
 
-def chunks(name: str = "", *, pulls: bool = False) -> Channel:
+def chunks(name: str = "") -> Channel:
     """Large blocks of data, beside the messages: see :meth:`Server.send_chunk`. A protocol has at most one such channel,
     and messages don't go over it.
 
     Args:
         name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-        pulls (bool, default False): whether clients may ask for contents that the server offers
-            (:class:`Catalogue`, :class:`Puller`). This adds three message classes and a channel after the game's
-            own.
     """
 
 @final
@@ -2423,8 +2417,6 @@ class Inbox(Generic[_M, _W, _L, _V]):
     def notifications(self) -> Notifications:
         """Whether messages sent with ``notify=True``, and payloads, arrived: each is reported
         exactly once while its connection lasts."""
-    @property
-    def _pulls(self) -> list[Any]: ...
     @property
     def has_calls(self) -> bool:
         """Whether calls that came with it wait to be run."""

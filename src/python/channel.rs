@@ -32,13 +32,11 @@ pub(crate) struct Channel {
     pub(super) config: ChannelConfig,
     /// Bytes of values that a server retains for newcomers. The other side doesn't know.
     pub(super) retain: Option<usize>,
-    /// Clients may ask for chunks: see [`Protocol`](super::protocol::Protocol).
-    pub(super) pulls: bool,
 }
 
 impl From<ChannelConfig> for Channel {
     fn from(config: ChannelConfig) -> Self {
-        Channel { config, retain: None, pulls: false }
+        Channel { config, retain: None }
     }
 }
 
@@ -93,12 +91,6 @@ impl Channel {
     #[getter]
     fn retain_bytes(&self) -> usize {
         self.retain.unwrap_or_default()
-    }
-
-    /// Whether clients may ask for chunks by name or hash.
-    #[getter]
-    fn pulls(&self) -> bool {
-        self.pulls
     }
 
     fn __repr__(&self) -> String {
@@ -386,13 +378,10 @@ pub(crate) fn payload(
 ///
 /// Args:
 ///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-///     pulls (bool, default False): whether clients may ask for contents that the server offers
-///         (:class:`Catalogue`, :class:`Puller`). This adds three message classes and a channel after the game's
-///         own.
 #[pyfunction]
-#[pyo3(signature = (name = "", *, pulls = false))]
-pub(crate) fn chunks(name: &str, #[pyo3(from_py_with = truth::pulls)] pulls: bool) -> PyResult<Channel> {
+#[pyo3(signature = (name = ""))]
+pub(crate) fn chunks(name: &str) -> PyResult<Channel> {
     let config = ChannelConfig { name: name.to_owned(), ..ChannelConfig::new(ChannelKind::Chunks) };
     config.validate().map_err(value_error)?;
-    Ok(Channel { pulls, ..config.into() })
+    Ok(config.into())
 }
