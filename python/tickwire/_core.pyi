@@ -2620,7 +2620,7 @@ class Server(Generic[_P]):
         """Keeps connections alive without taking messages, for example while loading. Messages wait, and once the
         receive window is full, their sender waits too. Nothing reliable is lost.
         """
-    def step(self) -> float:
+    def _step(self) -> float:
         """Does the work that needn't wait for a tick: reads, acks, keeps alive, resends, sends chunks. Event
         loops call it when the socket is readable and when its time has come. Messages wait for :meth:`receive`,
         as with :meth:`pump`. Returns the seconds until it is due again, unless something arrives or is sent
@@ -2632,14 +2632,14 @@ class Server(Generic[_P]):
         """
     @property
     def _moves_chunks(self) -> bool:
-        """Whether :meth:`step` should be called between ticks, each millisecond: chunks are under way."""
+        """Whether :meth:`_step` should be called between ticks, each millisecond: chunks are under way."""
     @property
-    def has_news(self) -> bool:
+    def _has_news(self) -> bool:
         """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
         transfers.
         """
-    def fileno(self) -> int:
-        """The file descriptor for event loops: call :meth:`step` when it is readable. On Linux it isn't the socket
+    def _fileno(self) -> int:
+        """The file descriptor for event loops: call :meth:`_step` when it is readable. On Linux it isn't the socket
         itself: while datagrams come fast, some 16,000 a second, it becomes readable once in two milliseconds,
         when many can be read together; otherwise at once.
 
@@ -3015,7 +3015,7 @@ class Server(Generic[_P]):
             linger (float, default 0.0): seconds, 0 to 60.
             reason (str | None, default None): a text for the players, as for :meth:`disconnect`.
             wait (bool, default True): whether to block until it is over, while other Python threads run. If not,
-                go on calling :meth:`tick`, :meth:`step` or :meth:`pump` until :attr:`closed`. On a simulated
+                go on calling :meth:`tick`, :meth:`_step` or :meth:`pump` until :attr:`closed`. On a simulated
                 network, where the game moves time, nothing blocks.
 
         Raises:
@@ -3397,18 +3397,18 @@ class Client(Generic[_P]):
         """
     def pump(self) -> None:
         """Keeps the connection alive without taking messages, as :meth:`Server.pump`."""
-    def step(self) -> float:
-        """Between ticks, for event loops: as :meth:`Server.step`."""
+    def _step(self) -> float:
+        """Between ticks, for event loops: as :meth:`Server._step`."""
     @property
     def _moves_chunks(self) -> bool:
-        """Whether :meth:`step` should be called between ticks, each millisecond: chunks are under way."""
+        """Whether :meth:`_step` should be called between ticks, each millisecond: chunks are under way."""
     @property
-    def has_news(self) -> bool:
+    def _has_news(self) -> bool:
         """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
         transfers.
         """
-    def fileno(self) -> int:
-        """The socket's file descriptor, to use like that of :meth:`Server.fileno`."""
+    def _fileno(self) -> int:
+        """The socket's file descriptor, to use like that of :meth:`Server._fileno`."""
     def send(
         self,
         message: _P,
@@ -3897,17 +3897,17 @@ class Peer(Generic[_P]):
         """
     def pump(self) -> None:
         """Keeps connections alive without taking messages, like :meth:`Server.pump`."""
-    def step(self) -> float:
-        """Serves the connections between ticks, for event loops, like :meth:`Server.step`."""
+    def _step(self) -> float:
+        """Serves the connections between ticks, for event loops, like :meth:`Server._step`."""
     @property
     def _moves_chunks(self) -> bool:
-        """Whether :meth:`step` should be called between ticks, each millisecond: chunks are under way."""
+        """Whether :meth:`_step` should be called between ticks, each millisecond: chunks are under way."""
     @property
-    def has_news(self) -> bool:
+    def _has_news(self) -> bool:
         """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
         transfers."""
-    def fileno(self) -> int:
-        """The socket's file descriptor, to use like that of :meth:`Server.fileno`."""
+    def _fileno(self) -> int:
+        """The socket's file descriptor, to use like that of :meth:`Server._fileno`."""
     def start(self, *, countdown: float = 1.0, seed: int | None = None) -> bool:
         """Begins the game, for all players at the same moment. Returns False if this peer isn't the master,
         or the game has begun.

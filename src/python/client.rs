@@ -263,7 +263,7 @@ impl Client {
         self.endpoint.pump(py)
     }
 
-    fn step(&self, py: Python<'_>) -> PyResult<f64> {
+    fn _step(&self, py: Python<'_>) -> PyResult<f64> {
         self.endpoint.step(py)
     }
 
@@ -273,11 +273,11 @@ impl Client {
     }
 
     #[getter]
-    fn has_news(&self) -> PyResult<bool> {
+    fn _has_news(&self) -> PyResult<bool> {
         self.endpoint.has_news()
     }
 
-    fn fileno(&self, py: Python<'_>) -> PyResult<i64> {
+    fn _fileno(&self, py: Python<'_>) -> PyResult<i64> {
         self.endpoint.fileno(py)
     }
 

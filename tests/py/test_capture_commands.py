@@ -12,7 +12,7 @@ import tickwire as tw
 from conftest import Chat
 from tickwire import _cli as cli
 from tickwire.capture import read_capture
-from tickwire.testing import run
+from tickwire.testing import advance
 
 GAME = """
 import sys
@@ -46,9 +46,9 @@ def captured(protocol: tw.Protocol) -> bytes:
     capture = tw.capture.Capture("a.pcapng", keys="a.keys")
     server = tw.Server("127.0.0.1:40000", protocol, key=key, network=network, capture=capture)
     client = tw.Client.connect(server.address, protocol, key=key, network=network)
-    run(network, server, client, seconds=0.5)
+    advance(network, server, client, seconds=0.5)
     client.send(Chat(1, "hello"))
-    run(network, server, client, seconds=0.5)
+    advance(network, server, client, seconds=0.5)
     capture.close()
     return key
 

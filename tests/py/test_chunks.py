@@ -23,7 +23,7 @@ import pytest
 import tickwire as tw
 from conftest import Chat, make_protocol
 from public import EVERY_NAME
-from tickwire.testing import Collected, connected_pair, run
+from tickwire.testing import Collected, advance, connected_pair
 
 PROTOCOL = make_protocol(channels=[tw.reliable_ordered(), tw.chunks("files")])
 KIB, MIB = 1 << 10, 1 << 20
@@ -212,12 +212,12 @@ def test_a_burst_goes_out_before_anything_is_known_of_the_link() -> None:
 def test_one_chunk_for_many_clients_is_hashed_and_held_once() -> None:
     pair = Pair()
     others = [pair.dial(client_id=8 + n) for n in range(3)]
-    run(pair.network, pair.server, *others, seconds=1)
+    advance(pair.network, pair.server, *others, seconds=1)
     chunk = tw.transfer.Chunk(content(1, 100 * KIB))
     transfers = [pair.server.send_chunk(client, chunk, label="world") for client in pair.server.clients]
     assert {transfer.hash for transfer in transfers} == {chunk.hash}
     assert (chunk.size, chunk.path) == (100 * KIB, None)
-    collected = run(pair.network, pair.server, pair.client, *others, seconds=3)
+    collected = advance(pair.network, pair.server, pair.client, *others, seconds=3)
     assert [len(each.chunks) for each in collected[1:]] == [1, 1, 1, 1]
     assert all(transfer.done for transfer in transfers)
 
@@ -274,13 +274,13 @@ def test_a_file_is_opened_once_for_many_clients(tmp_path: Path) -> None:
     source.write_bytes(content(1, 200 * KIB))
     pair = Pair()
     other = pair.dial(client_id=8)
-    run(pair.network, pair.server, other, seconds=1)
+    advance(pair.network, pair.server, other, seconds=1)
     chunk = tw.transfer.Chunk(source)
     assert (chunk.path, chunk.size) == (source, 200 * KIB)
     transfers = [pair.server.send_chunk(client, chunk) for client in pair.server.clients]
     if os.name != "nt":
         source.unlink()
-    _, at_client, at_other = run(pair.network, pair.server, pair.client, other, seconds=3)
+    _, at_client, at_other = advance(pair.network, pair.server, pair.client, other, seconds=3)
     assert all(transfer.done for transfer in transfers)
     assert bytes(at_client.chunks[0]) == bytes(at_other.chunks[0]) == content(1, 200 * KIB)
 
@@ -352,7 +352,7 @@ def test_wrong_arguments_raise_and_queue_nothing() -> None:
         pair.server.send_chunk("nobody", b"")  # type: ignore[arg-type]
     with pytest.raises(tw.errors.ChannelError):
         pair.client.send(Chat(0, "not for messages"), channel=1)
-    run(pair.network, pair.server, pair.client, seconds=0.5)
+    advance(pair.network, pair.server, pair.client, seconds=0.5)
     assert pair.server.stats(pair.handle).chunks.slices_sent == 0
 
 
@@ -369,7 +369,7 @@ def test_a_full_queue_is_told_as_for_messages(strict: bool) -> None:
         assert (full.over, full.done, full.label, full.size) == (True, False, "more", 3)
         assert str(full.error).startswith("256 chunks wait to be sent")
         assert not full.cancel()
-    run(pair.network, pair.server, pair.client, seconds=3)
+    advance(pair.network, pair.server, pair.client, seconds=3)
     assert pair.to_client(b"x").error is None
 
 
@@ -418,7 +418,7 @@ def test_wrong_limits_are_named(settings: dict[str, Any], sentence: str) -> None
 def test_a_server_takes_no_chunks_unless_it_is_told_to() -> None:
     network, server, client = connected_pair(PROTOCOL)
     transfer = client.send_chunk(b"take this", label="gift")
-    at_server, _ = run(network, server, client, seconds=1)
+    at_server, _ = advance(network, server, client, seconds=1)
     assert transfer.error == TOO_LARGE
     assert (transfer.over, transfer.done, transfer.time_left) == (True, False, None)
     assert at_server.chunks == []
@@ -460,10 +460,10 @@ def test_a_file_that_others_left_no_room_for_is_resumed_when_there_is(tmp_path: 
     }
     pair = Pair(**settings)
     other = pair.dial(client_id=8)
-    run(pair.network, pair.server, other, seconds=0.5)
+    advance(pair.network, pair.server, other, seconds=0.5)
     data, others = content(1, 400 * KIB), content(2, 300 * KIB)
     long, short = pair.client.send_chunk(data), other.send_chunk(others)
-    run(pair.network, pair.server, pair.client, other, seconds=5)
+    advance(pair.network, pair.server, pair.client, other, seconds=5)
     assert (long.error, short.error) == ("the receiver's directory for chunks is full", None)
     (tmp_path / hashlib.sha256(others).hexdigest()).unlink()
     # A new server counts the directory at once.
@@ -519,9 +519,9 @@ def test_the_end_of_a_transfer_is_news_until_the_game_receives() -> None:
 def test_an_endpoint_counts_the_chunks_of_all_its_connections() -> None:
     pair = Pair(LOSSY)
     other = pair.dial(client_id=8)
-    run(pair.network, pair.server, other, seconds=1)
+    advance(pair.network, pair.server, other, seconds=1)
     transfers = [pair.server.send_chunk(client, content(1, 300 * KIB)) for client in pair.server.clients]
-    run(pair.network, pair.server, pair.client, other, seconds=3)
+    advance(pair.network, pair.server, pair.client, other, seconds=3)
     assert all(transfer.done for transfer in transfers)
 
     def counted(endpoint: tw.Server | tw.Client) -> dict[str, int]:
@@ -534,7 +534,7 @@ def test_an_endpoint_counts_the_chunks_of_all_its_connections() -> None:
     assert before["slices_sent"] == 2 * 267
     assert counted(other)["slices_received"] == 267
     other.close()
-    run(pair.network, pair.server, pair.client, seconds=1)
+    advance(pair.network, pair.server, pair.client, seconds=1)
     assert len(pair.server.clients) == 1
     assert counted(pair.server) == before, "also when a connection is over"
     assert counted(other)["slices_received"] == 267
@@ -632,13 +632,13 @@ def test_a_player_does_not_find_out_what_others_sent(tmp_path: Path) -> None:
     server = tw.Server("127.0.0.1:40000", PROTOCOL, network=network, chunk_directory=tmp_path)
     for client_id, again in ((1, False), (2, False), (2, True)):
         client = tw.Client.connect(server.address, PROTOCOL, network=network, client_id=client_id)
-        run(network, server, client, seconds=0.5)
+        advance(network, server, client, seconds=0.5)
         transfer = client.send_chunk(data)
-        at_server, _ = run(network, server, client, seconds=4)
+        at_server, _ = advance(network, server, client, seconds=4)
         assert transfer.done
         assert [chunk.reused for chunk in at_server.chunks] == [again]
         client.close()
-        run(network, server, client, seconds=0.5)
+        advance(network, server, client, seconds=0.5)
 
 
 # --- cancelling ---
@@ -698,7 +698,7 @@ def test_a_client_that_comes_back_gets_only_the_rest() -> None:
     with pytest.raises(ValueError, match="resume must be a client whose connection is over"):
         pair.dial(resume=pair.client)
     pair.client.close()
-    run(pair.network, pair.server, seconds=1)
+    advance(pair.network, pair.server, seconds=1)
     assert cut_off.error == "the connection ended before it was through"
     missed = pair.server.send_chunk(gone, chunk)
     assert (missed.over, missed.error, missed.client) == (True, "the client is gone", gone)
@@ -720,7 +720,7 @@ def test_a_server_keeps_what_a_client_was_sending() -> None:
     pair.until(lambda: any(each.fraction > 0.6 for each in pair.server.incoming_chunks(pair.handle)))
     handle = pair.handle
     pair.client.close()
-    [failed] = run(pair.network, pair.server, seconds=1)
+    [failed] = advance(pair.network, pair.server, seconds=1)
     assert failed.chunk_failures == [(handle, "replay", "the connection ended before it was through")]
     pair.client = pair.dial()
     pair.until(lambda: pair.client.connected and bool(pair.server.clients))
@@ -736,7 +736,7 @@ def test_what_is_in_a_directory_is_gone_on_with_by_whoever_receives_there(tmp_pa
     pair.to_client(data)
     pair.until(lambda: any(incoming.fraction > 0.6 for incoming in pair.client.incoming_chunks()))
     pair.client.close()
-    run(pair.network, pair.server, seconds=1)
+    advance(pair.network, pair.server, seconds=1)
     del pair.client
     assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
 
@@ -752,7 +752,7 @@ def test_what_is_in_a_directory_is_gone_on_with_by_whoever_receives_there(tmp_pa
 KILLED = """
 import os, pathlib, sys
 import tickwire as tw
-from tickwire.testing import connected_pair, run
+from tickwire.testing import connected_pair, advance
 
 @tw.message
 class Nothing:
@@ -763,10 +763,10 @@ protocol = tw.Protocol(id=1, messages=[Nothing], channels=[tw.chunks()])
 network = tw.testing.SimulatedNetwork(seed=1)
 server = tw.Server("10.0.0.1:5", protocol, network=network)
 client = tw.Client.connect("10.0.0.1:5", protocol, network=network, chunk_directory=folder)
-run(network, server, client, seconds=1)
+advance(network, server, client, seconds=1)
 transfer = server.send_chunk(server.clients[0], pathlib.Path(source))
 while not transfer.over:
-    run(network, server, client, seconds=1 / 60)
+    advance(network, server, client, seconds=1 / 60)
     if how == "killed" and transfer.fraction > 0.6:
         os._exit(0)
 assert transfer.done, transfer.error
@@ -895,14 +895,14 @@ def test_a_fixed_rate_is_kept() -> None:
 def test_the_adaptive_rate_has_a_bound_and_the_modes_hold_for_all_packets() -> None:
     pair = Pair(congestion=tw.transfer.Congestion.adaptive(max_bytes_per_second=50_000))
     transfer = pair.to_client(content(1, MIB))
-    run(pair.network, pair.server, pair.client, seconds=2)
+    advance(pair.network, pair.server, pair.client, seconds=2)
     before = transfer.bytes_done
-    run(pair.network, pair.server, pair.client, seconds=5)
+    advance(pair.network, pair.server, pair.client, seconds=5)
     assert transfer.bytes_done - before == pytest.approx(5 * 47_500, rel=0.1)
     assert pair.server.stats(pair.handle).bulk_rate <= 50_000
     pair = Pair(congestion=tw.transfer.Congestion.good_bad(good_packets_per_second=20))
     transfer = pair.to_client(content(1, MIB))
-    run(pair.network, pair.server, pair.client, seconds=5)
+    advance(pair.network, pair.server, pair.client, seconds=5)
     assert 10 * SLICE < transfer.bytes_done <= 110 * SLICE
 
 

@@ -134,7 +134,7 @@ class Scene:
         settings["network"] = self.network = testing.SimulatedNetwork()
         server = tw.Server("127.0.0.1:40000", **settings, **server_has)
         client = tw.Client.connect(server.address, **settings)
-        testing.run(self.network, server, client, seconds=0.2)
+        testing.advance(self.network, server, client, seconds=0.2)
         return server, client, next(iter(server.clients))
 
     def server(self, **settings: Any) -> tw.Server:
@@ -152,7 +152,7 @@ class Scene:
         protocol = tw.Protocol(1, [Say], ghosts=[Tank])
         self.server, self.client, handle = self.pair(protocol, strict=strict)
         self.server.world.spawn(Tank(name="Bob"), owner=handle)
-        testing.run(self.network, self.server, self.client, seconds=0.2)
+        testing.advance(self.network, self.server, self.client, seconds=0.2)
         return self.server.world, self.client.world, handle
 
     def called(self) -> tuple[tw.Server, tw.Client]:
@@ -168,7 +168,7 @@ class Scene:
     def later(self, *endpoints_and_seconds: Any) -> None:
         """Lets these endpoints run for so long."""
         *endpoints, seconds = endpoints_and_seconds
-        testing.run(self.network, *endpoints, seconds=seconds)
+        testing.advance(self.network, *endpoints, seconds=seconds)
 
     def alone(self, *, strict: bool = False) -> tw.Client:
         """A client that nobody answers."""
@@ -179,7 +179,7 @@ class Scene:
         """A server, and the handle of a client that left."""
         server, client, handle = self.pair(strict=strict)
         client.close()
-        testing.run(self.network, server, seconds=1)
+        testing.advance(self.network, server, seconds=1)
         return server, handle
 
     def closed(self) -> tw.Server:
@@ -193,7 +193,7 @@ class Scene:
         network = testing.SimulatedNetwork()
         server = tw.Server("127.0.0.1:40000", self.protocol, network=network)
         self.client = tw.Client.connect(server.address, self.protocol, network=network, priority=hook)
-        testing.run(network, server, self.client, seconds=1)
+        testing.advance(network, server, self.client, seconds=1)
         self.client.send(Say(), 1)
         self.client.flush()
 

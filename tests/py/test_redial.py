@@ -411,7 +411,7 @@ def test_a_token_that_is_refused_is_a_dial_that_failed(bind: str | None) -> None
             told += inbox.events
         if not player.connected:
             assert player.send(Chat(1, "")) is tw.SendResult.NOT_CONNECTED
-            assert player.step() >= 0
+            assert player._step() >= 0
             assert player.server_address == world.servers[0].address
     errors = [str(event.error) for event in told if isinstance(event, tw.connections.Reconnecting)]
     assert len(errors) == 5, errors
@@ -555,7 +555,7 @@ def test_the_new_socket_is_watched_though_it_has_the_number_of_the_old_one() -> 
         with tw.Client.connect(address, protocol) as other:
             bind = other.address
         player = tw.connections.Redialler.connect(address, protocol, first_delay=0.01, bind=bind, timeout=5)
-        numbers, waits = [player.fileno()], []
+        numbers, waits = [player._fileno()], []
         async with aio.Driver(player) as driver:
             await driver.connected()
             server.close()
@@ -565,9 +565,9 @@ def test_the_new_socket_is_watched_though_it_has_the_number_of_the_old_one() -> 
                 holes.append(os.dup(2))
             while True:
                 await anext(aiter(driver))
-                if player.connected and player.client.fileno() and player.attempt:
+                if player.connected and player.client._fileno() and player.attempt:
                     break
-            numbers.append(player.fileno())
+            numbers.append(player._fileno())
             with server.tick():
                 pass
             for _ in range(5):
