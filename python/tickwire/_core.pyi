@@ -39,6 +39,7 @@ from tickwire._ghost import Always, Chosen, Grid, Hook, Owner
 from tickwire._hooks import AdmissionHook, PriorityHook
 from tickwire._message import MessageFactory
 from tickwire._past import Judgements, Past
+from tickwire._reconnect import Reconnect
 from tickwire._rows import Row
 from tickwire.yojimbo import Profile
 
@@ -3134,6 +3135,11 @@ class Client(Generic[_P]):
     Args:
         protocol (Protocol): what both sides share.
         token (ConnectToken): from the login backend.
+        reconnect (Reconnect | None, default None): dials again when the connection is lost or doesn't come up, with
+            tokens of its source. This client stays the same object: its :attr:`state` is ``RECONNECTING`` until the
+            next attempt, and its events are :class:`Reconnecting` for each attempt to come, :class:`Connected` each
+            time, and one :class:`Disconnected` once it gives up. Each attempt empties its :attr:`world`. It gives
+            up at once after a kick, if the same player connected elsewhere, or if the protocols differ.
         bind (AddressLike | None, default None): the local address; None: any free port, in each address family of
             the token's servers.
         factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
@@ -3153,9 +3159,7 @@ class Client(Generic[_P]):
             are refused.
         chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
             by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
-        resume (Client | None, default None): a client whose connection is over. When the server sends the same
-            contents again, the parts that client received of unfinished chunks are not resent. Not needed with a
-            ``chunk_directory``.
+
         congestion (Congestion | None, default None): how fast chunks may be sent; None:
             :meth:`Congestion.adaptive`.
         driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
@@ -3181,7 +3185,7 @@ class Client(Generic[_P]):
     Raises:
         OSError: no socket or directory could be made.
         ValueError: the token is for another protocol id or was used by another client of this process, an
-            argument is out of its bounds, or the connection of ``resume`` is still up.
+            argument is out of its bounds.
     """
 
     def __new__(
@@ -3189,6 +3193,7 @@ class Client(Generic[_P]):
         protocol: Protocol[_P],
         token: ConnectToken,
         *,
+        reconnect: Reconnect | None = None,
         bind: AddressLike | None = None,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
@@ -3197,7 +3202,6 @@ class Client(Generic[_P]):
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
         chunk_directory_limit: int | None = None,
-        resume: Client[Any] | None = None,
         congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
@@ -3220,6 +3224,7 @@ class Client(Generic[_P]):
         client_id: int | None = None,
         timeout: int | None = 10,
         user_data: bytes = b"",
+        reconnect: Reconnect | None = None,
         bind: AddressLike | None = None,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
@@ -3228,7 +3233,6 @@ class Client(Generic[_P]):
         chunk_directory: str | PathLike[str] | None = None,
         chunk_file_limit: int | None = None,
         chunk_directory_limit: int | None = None,
-        resume: Client[Any] | None = None,
         congestion: Congestion | None = None,
         driver: Literal["polled", "thread"] = "polled",
         conditions: Conditions | None = None,
@@ -3253,6 +3257,8 @@ class Client(Generic[_P]):
             timeout (int | None, default 10): seconds of silence that end the connection, and a dial; None: no
                 timeout on the client. A server ends a connection after 300 seconds of silence at the latest.
             user_data (bytes, default b''): up to 256 bytes for the server, encrypted.
+            reconnect (Reconnect | None, default None): dials again when the connection is lost or doesn't come up,
+                with the same ``client_id``: see :class:`Client`.
             bind (AddressLike | None, default None): the local address; None: any free port.
             factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
             priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
@@ -3271,9 +3277,7 @@ class Client(Generic[_P]):
                 chunks are refused.
             chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
                 by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
-            resume (Client | None, default None): a client whose connection is over. When the server sends the
-                same contents again, the parts that client received of unfinished chunks are not resent. Not
-                needed with a ``chunk_directory``.
+
             congestion (Congestion | None, default None): how fast chunks may be sent; None:
                 :meth:`Congestion.adaptive`.
             driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
@@ -3309,7 +3313,7 @@ class Client(Generic[_P]):
         """Whether :meth:`close` was called and any linger is over."""
     @property
     def disconnect_reason(self) -> DisconnectReason | None:
-        """Why the connection ended or was never made; None before."""
+        """Why the connection ended or was never made; None before, and while it reconnects."""
     @property
     def disconnect_detail(self) -> str | None:
         """Like :attr:`Disconnected.detail`; None before the end, and if no reason was given."""

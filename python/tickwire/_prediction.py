@@ -17,7 +17,6 @@ from typing import Any, Generic, TypeVar
 
 from tickwire._checks import check_number, check_within
 from tickwire._core import Client, Ghost
-from tickwire._redial import Redialler
 from tickwire.errors import PredictionError
 
 __all__ = ["Predicted", "Prediction"]
@@ -109,7 +108,7 @@ class Prediction(Generic[_S, _M]):
         self.error = 0.0
         """The largest difference of the last comparison, in tolerances."""
 
-    def advance(self, client: Client[Any] | Redialler[Any], move: _M, ghost: object | None = None) -> range:
+    def advance(self, client: Client[Any], move: _M, ghost: object | None = None) -> range:
         """One tick of a client: sends the move, predicts it, and compares with the client's own ghost if any.
         It predicts with the move as the server reads it: its numbers are rounded to its fields, and only the
         first of several ticks has its presses.

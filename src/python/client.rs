@@ -3,7 +3,7 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ffi::CString;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::python::prelude::*;
 use pyo3::exceptions::{PyResourceWarning, PyValueError};
@@ -13,37 +13,35 @@ use pyo3::types::{PyDict, PyRange, PyTuple};
 use super::address::{Address, AddressLike};
 use super::arguments::{int, number, optional_int, shared, truth};
 use super::arrays::Rows;
-use super::capture::{self, Secrets};
+use super::capture::{self, Capture, Secrets};
 use super::chunks::{Chunk, IncomingChunk, Transfer};
 use super::congestion::Congestion;
-use super::development;
+use super::development::{self, Development};
 use super::endpoint::{CLIENT, Endpoint};
 use super::errors::{not_connected, value_error};
-use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
+use super::events::{Connected, Disconnected, reason_to_python, reconnecting_state, state_to_python};
 use super::fields::within;
 use super::ghosts::{ClientWorld, Ghost};
 use super::inbox::{Inbox, Pending, Tick, Ticking, payload};
 use super::log::{Level, log, log_end};
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
+use super::reconnect::{Reconnecting, Tokens, tokens};
 use super::settings::Settings;
 use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options, skip_seed};
 use super::stats::ConnectionStats;
 use super::time::{self, Clock};
 use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
-use crate::driver::{ClaimedToken, VirtualNetwork, claim_token, unix_now};
+use crate::driver::{Carrier, ClaimedToken, VirtualNetwork, claim_token};
 use crate::endpoint::{
-    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Dial, Event, Host, PartialChunks,
-    PeerHandle,
+    ChunkLimits, ClientConfig, DEVELOPMENT_KEY, Dial, Event, Host, PeerHandle, ReconnectConfig,
 };
-use crate::netcode::{self, TokenParams, hash_address};
+use crate::netcode::{self, TokenUse};
+use crate::time::Instant;
 use crate::transport::BudgetConfig;
 
 /// A client that wasn't ticked for this long was forgotten by mistake.
 const FORGOTTEN_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
-
-/// Seconds in which a token made on the spot must start its connection.
-const TOKEN_LIFETIME: u32 = 60;
 
 /// The default bytes of chunks that a server may have in a client's memory.
 const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
@@ -51,8 +49,11 @@ const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Client {
     pub(super) endpoint: Endpoint,
-    /// The core's handle of the server.
-    server: PeerHandle,
+    /// The core's handle of the server, as a number: each connection has another one.
+    server: AtomicU64,
+    netcode: netcode::ClientConfig,
+    capture: Option<Py<Capture>>,
+    reconnecting: Option<Box<Reconnecting>>,
     world: Py<ClientWorld>,
     made_at: std::time::Instant,
     /// Whether the warning about missing ticks was given, or isn't needed.
@@ -62,31 +63,33 @@ pub(crate) struct Client {
 #[pymethods]
 impl Client {
     #[new]
-    #[pyo3(signature = (protocol, token, *, bind = None, resume = None, **settings))]
-    #[pyo3(text_signature = "(protocol, token, *, bind=None, factory=None, priority=None, slow_hook=0.005, \
+    #[pyo3(signature = (protocol, token, *, reconnect = None, bind = None, **settings))]
+    #[pyo3(text_signature = "(protocol, token, *, reconnect=None, bind=None, factory=None, priority=None, slow_hook=0.005, \
                              chunk_memory=67108864, chunk_directory=None, chunk_file_limit=None, \
-                             chunk_directory_limit=None, resume=None, congestion=None, driver='polled', \
+                             chunk_directory_limit=None, congestion=None, driver='polled', \
                              conditions=None, seed=None, network=None, columns=None, capture=None, mtu=1280, \
                              packet_notifications=False, ghosts=None, strict=False)")]
     fn new<'py>(
         py: Python<'py>,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         token: &Bound<'py, ConnectToken>,
+        reconnect: Option<&Bound<'py, PyAny>>,
         bind: Option<AddressLike>,
-        resume: Option<&Bound<'py, Self>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let settings = Settings::new(py, "Client.__new__", settings, CHUNK_MEMORY, protocol.get())?;
-        Self::dial(py, protocol, token.get().again()?, bind, resume, false, settings)
+        let reconnect = reconnect.map(|reconnect| tokens(reconnect, None)).transpose()?;
+        let dial = FirstDial { token: token.get().again()?, reconnect, is_development: false };
+        Self::dial(py, protocol, dial, bind, settings)
     }
 
     #[staticmethod]
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
-                        user_data = None, bind = None, resume = None, **settings))]
+                        user_data = None, reconnect = None, bind = None, **settings))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
-                             bind=None, factory=None, priority=None, slow_hook=0.005, chunk_memory=67108864, \
+                             reconnect=None, bind=None, factory=None, priority=None, slow_hook=0.005, chunk_memory=67108864, \
                              chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
-                             resume=None, congestion=None, driver='polled', conditions=None, \
+                             congestion=None, driver='polled', conditions=None, \
                              seed=None, network=None, columns=None, capture=None, mtu=1280, \
                              packet_notifications=False, ghosts=None, strict=False)")]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
@@ -98,8 +101,8 @@ impl Client {
         #[pyo3(from_py_with = optional_int::client_id)] client_id: Option<i128>,
         #[pyo3(from_py_with = optional_int::timeout)] timeout: Option<i128>,
         user_data: Option<&Bound<'py, PyAny>>,
+        reconnect: Option<&Bound<'py, PyAny>>,
         bind: Option<AddressLike>,
-        resume: Option<&Bound<'py, Self>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let address = address.0;
@@ -122,38 +125,34 @@ impl Client {
             );
             development::warn(py, sentence)?;
         }
-        let mut entropy = entropy(network.clone());
-        let client_id = match client_id {
-            Some(id) => within("client_id", id, 0, u64::MAX)?,
-            None => random(&mut *entropy),
-        };
-        let mut names = vec![DEVELOPMENT_ADDRESS];
-        names.extend(protocol.get().spoken().map(|spoken| hash_address(spoken.hash)));
-        let params = TokenParams {
-            protocol_id: protocol.get().id,
-            private_key: &key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?,
-            client_id,
-            created: network.as_ref().map_or_else(unix_now, VirtualNetwork::unix),
-            lifetime: Some(TOKEN_LIFETIME),
+        let development = Development {
+            address,
+            key: key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?,
+            client_id: match client_id {
+                Some(id) => within("client_id", id, 0, u64::MAX)?,
+                None => random(&mut *entropy(network.clone())),
+            },
             timeout: extract_timeout(timeout)?,
-            public_addresses: &[address],
-            internal_addresses: Some(&names),
-            user_data: &extract_user_data(user_data)?,
-            dated: false,
+            user_data: extract_user_data(user_data)?,
         };
-        let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
-        Self::dial(py, protocol, token, bind, resume, true, settings)
+        let token = development.token(protocol.get(), network.as_ref())?;
+        let reconnect = reconnect.map(|reconnect| tokens(reconnect, Some(development))).transpose()?;
+        let dial = FirstDial { token, reconnect, is_development: true };
+        Self::dial(py, protocol, dial, bind, settings)
     }
 
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if self.is_reconnecting() {
+            return reconnecting_state(py);
+        }
         let state = self.asked(|dial| dial.state())?;
         state_to_python(py, state)
     }
 
     #[getter]
     fn connected(&self) -> PyResult<bool> {
-        Ok(self.endpoint.state.lock()?.host().is_connected(self.server))
+        Ok(self.endpoint.state.lock()?.host().is_connected(self.server()))
     }
 
     #[getter]
@@ -163,12 +162,18 @@ impl Client {
 
     #[getter]
     fn disconnect_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if !self.is_over()? {
+            return Ok(None);
+        }
         let reason = self.asked(|dial| dial.disconnect_reason())?;
         reason.map(|reason| reason_to_python(py, reason)).transpose()
     }
 
     #[getter]
     fn disconnect_detail(&self) -> PyResult<Option<String>> {
+        if !self.is_over()? {
+            return Ok(None);
+        }
         self.asked(|dial| dial.disconnect_detail().map(Into::into))
     }
 
@@ -252,6 +257,7 @@ impl Client {
     }
 
     pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
+        self.reconnect(py)?;
         self.endpoint.receive(py, || Ok(()), |pending, events| self.make_objects(py, pending, events))
     }
 
@@ -260,11 +266,16 @@ impl Client {
     }
 
     fn pump(&self, py: Python<'_>) -> PyResult<()> {
+        self.reconnect(py)?;
         self.endpoint.pump(py)
     }
 
     fn _step(&self, py: Python<'_>) -> PyResult<f64> {
-        self.endpoint.step(py)
+        self.reconnect(py)?;
+        let wait = self.endpoint.step(py)?;
+        let Some(reconnecting) = &self.reconnecting else { return Ok(wait) };
+        let now = self.now()?;
+        Ok(reconnecting.next_poll(now).map_or(wait, |poll| wait.min(poll.as_secs_f64())))
     }
 
     #[getter]
@@ -274,7 +285,8 @@ impl Client {
 
     #[getter]
     fn _has_news(&self) -> PyResult<bool> {
-        self.endpoint.has_news()
+        let has_events = self.reconnecting.as_ref().is_some_and(|reconnecting| reconnecting.has_events());
+        Ok(has_events || self.endpoint.has_news()?)
     }
 
     fn _fileno(&self, py: Python<'_>) -> PyResult<i64> {
@@ -295,7 +307,7 @@ impl Client {
         let channel = self.endpoint.protocol.get().channel(channel, Some(encoded.message_type))?;
         let sent = self
             .endpoint
-            .with(|core, driver| core.send(driver.now(), self.server, channel, encoded, options))?;
+            .with(|core, driver| core.send(driver.now(), self.server(), channel, encoded, options))?;
         self.endpoint.answer(message.py(), sent, channel, || class_name(message))
     }
 
@@ -307,7 +319,7 @@ impl Client {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        self.endpoint.call(py, self.server, call, args, kwargs)
+        self.endpoint.call(py, self.server(), call, args, kwargs)
     }
 
     #[pyo3(signature = (call, /, *args, **kwargs))]
@@ -318,7 +330,7 @@ impl Client {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.endpoint.request(py, self.server, call, args, kwargs)
+        self.endpoint.request(py, self.server(), call, args, kwargs)
     }
 
     #[pyo3(signature = (call, function, /))]
@@ -341,11 +353,11 @@ impl Client {
     ) -> PyResult<Vec<usize>> {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         self.endpoint.with(|core, driver| {
-            if self.endpoint.strict && !core.is_connected(self.server) {
+            if self.endpoint.strict && !core.is_connected(self.server()) {
                 return Err(not_connected());
             }
             let now = driver.now();
-            rows.queue(|_, channel, message, options| core.send(now, self.server, channel, message, options))
+            rows.queue(|_, channel, message, options| core.send(now, self.server(), channel, message, options))
         })?
     }
 
@@ -361,7 +373,7 @@ impl Client {
         let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
         let sent = self
             .endpoint
-            .with(|core, driver| core.send_payload(driver.now(), self.server, channel, payload(data), tag))?;
+            .with(|core, driver| core.send_payload(driver.now(), self.server(), channel, payload(data), tag))?;
         self.endpoint.answer(py, sent, channel, || "the payload".into())
     }
 
@@ -373,12 +385,12 @@ impl Client {
         #[pyo3(from_py_with = truth::burst)] burst: bool,
         #[pyo3(from_py_with = truth::ask_first)] ask_first: bool,
     ) -> PyResult<Transfer> {
-        self.endpoint.check_open(self.server)?;
-        self.endpoint.send_chunk(self.server, None, &Chunk::given(data)?, label, burst, ask_first)
+        self.endpoint.check_open(self.server())?;
+        self.endpoint.send_chunk(self.server(), None, &Chunk::given(data)?, label, burst, ask_first)
     }
 
     fn incoming_chunks(&self, py: Python<'_>) -> PyResult<Vec<IncomingChunk>> {
-        self.endpoint.incoming_chunks(py, self.server, None)
+        self.endpoint.incoming_chunks(py, self.server(), None)
     }
 
     #[pyo3(signature = (bytes_per_second, burst_bytes, *, adaptive = true))]
@@ -399,7 +411,7 @@ impl Client {
     }
 
     fn stats(&self) -> PyResult<ConnectionStats> {
-        self.endpoint.stats(self.server, None)
+        self.endpoint.stats(self.server(), None)
     }
 
     #[pyo3(signature = (*, linger = 0.0, reason = None, wait = true))]
@@ -410,6 +422,7 @@ impl Client {
         reason: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = truth::wait)] wait: bool,
     ) -> PyResult<()> {
+        self.stop_reconnecting(py)?;
         self.endpoint.close(py, linger, reason, wait)?;
         self.endpoint.end_calls(py)
     }
@@ -427,6 +440,7 @@ impl Client {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let _ = (kind, value, traceback);
+        self.stop_reconnecting(py)?;
         self.endpoint.state.close();
         self.endpoint.end_calls(py)
     }
@@ -442,6 +456,10 @@ impl Client {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.world)?;
+        visit.call(&self.capture)?;
+        if let Some(reconnecting) = &self.reconnecting {
+            reconnecting.traverse(visit.clone())?;
+        }
         self.endpoint.traverse(visit)
     }
 }
@@ -460,37 +478,29 @@ impl Client {
     fn dial(
         py: Python<'_>,
         protocol: Py<Protocol>,
-        token: netcode::ConnectToken,
+        first: FirstDial,
         bind: Option<AddressLike>,
-        resume: Option<&Bound<'_, Self>>,
-        development: bool,
         mut settings: Settings<'_>,
     ) -> PyResult<Self> {
+        let FirstDial { token, reconnect, is_development } = first;
         let network = settings.network.clone();
         let bind = match bind {
             Some(address) => address.0,
             None => any_port(token.addresses(), network.is_some()),
         };
-        // The IPv6 wildcard address includes IPv4.
-        let both = bind.is_ipv6() && bind.ip().is_unspecified();
-        let within_reach = |server: &SocketAddr| both || server.is_ipv4() == bind.is_ipv4();
-        if network.is_none() && !token.addresses().iter().any(within_reach) {
-            let (own, other) = if bind.is_ipv6() { ("IPv6", "IPv4") } else { ("IPv4", "IPv6") };
-            let sentence =
-                format!("bind is an {own} address, {bind}, but the connect token lists only {other} servers");
-            return Err(PyValueError::new_err(sentence));
-        }
+        check_families(bind, &token, network.is_some())?;
         let capture = capture::chosen(py, settings.capture.take())?;
+        // A system without IPv6 can still reach servers with IPv4 addresses.
+        let falls_back = reaches_both(bind) && token.addresses().iter().any(SocketAddr::is_ipv4);
         let mut driver = match open_driver(py, bind, &settings) {
-            // A system without IPv6 can still reach servers with IPv4 addresses.
-            Err(_) if both && token.addresses().iter().any(SocketAddr::is_ipv4) => {
+            Err(_) if falls_back => {
                 let bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), bind.port());
                 open_driver(py, bind, &settings)?
             }
             opened => opened?,
         };
         let claimed = ClaimedToken::from(&token);
-        if let Some(capture) = capture {
+        if let Some(capture) = &capture {
             capture.get().attach(py, &mut driver, &Secrets::Client { token: &token })?;
         }
         let mut config = ClientConfig {
@@ -499,34 +509,96 @@ impl Client {
             chunks: settings.arrivals.limits,
         };
         config.netcode.replay_window = REPLAY_WINDOW;
-        config.netcode.development = development;
+        config.netcode.development = is_development;
         config.connection.skip_seed = skip_seed(network.as_ref());
-        let core = protocol.get().core.clone();
+        let (netcode, core) = (config.netcode, protocol.get().core.clone());
         let (mut host, server) = Host::client(config, core, token, driver.now()).map_err(value_error)?;
-        let using = host.dialled(server).map(Dial::token_use).unwrap_or_default();
-        let is_ours = match &network {
-            Some(network) => network.claim_token(&claimed, using),
-            None => claim_token(&claimed, using),
-        };
-        if !is_ours {
-            return Err(PyValueError::new_err(
-                "token must be new, and another client of this process has it or was connected with it: \
-                 a token makes one connection, so have the login backend make one for each",
-            ));
-        }
+        claim(network.as_ref(), &claimed, host.dialled(server).map(Dial::token_use).unwrap_or_default())?;
         if let Some(directory) = settings.arrivals.directory.take() {
             host.set_chunk_store(Box::new(directory));
         }
-        if let Some(before) = resume {
-            host.resume_chunks(before.get().take_partial_chunks()?);
-        }
         let rate = host.protocol().time().map(|time| time.rate);
+        let reconnecting = reconnect.map(|(tokens, config)| {
+            let seed = random(&mut *entropy(network.clone()));
+            Box::new(Reconnecting::new(tokens, config, seed, driver.now()))
+        });
         let endpoint = Endpoint::new(py, &CLIENT, host, driver, protocol, settings)?;
         // A thread ticks it; and in virtual time, a test of something else needs no ticks.
         let warned = AtomicBool::new(network.is_some() || endpoint.state.is_threaded());
         let state = Arc::downgrade(&endpoint.state);
         let world = Py::new(py, ClientWorld::new(py, &endpoint.population, state, rate)?)?;
-        Ok(Client { endpoint, server, world, made_at: std::time::Instant::now(), warned })
+        let (server, made_at) = (AtomicU64::new(server.number()), std::time::Instant::now());
+        let capture = capture.map(Bound::unbind);
+        Ok(Client { endpoint, server, netcode, capture, reconnecting, world, made_at, warned })
+    }
+
+    /// The core's handle of the server.
+    fn server(&self) -> PeerHandle {
+        PeerHandle::from_number(self.server.load(Ordering::Relaxed))
+    }
+
+    /// The time of its driver.
+    pub(super) fn now(&self) -> PyResult<Instant> {
+        Ok(Carrier::now(&self.endpoint.state.lock()?.carrier))
+    }
+
+    /// Names it in log lines.
+    pub(super) fn described(&self) -> String {
+        self.endpoint.described()
+    }
+
+    pub(super) fn is_closed(&self) -> PyResult<bool> {
+        self.endpoint.closed()
+    }
+
+    fn is_reconnecting(&self) -> bool {
+        self.reconnecting.as_ref().is_some_and(|reconnecting| reconnecting.is_waiting())
+    }
+
+    /// Whether no connection follows the current one.
+    fn is_over(&self) -> PyResult<bool> {
+        let Some(reconnecting) = &self.reconnecting else { return Ok(true) };
+        Ok(reconnecting.is_over() || self.is_closed()?)
+    }
+
+    fn reconnect(&self, py: Python<'_>) -> PyResult<()> {
+        match &self.reconnecting {
+            Some(reconnecting) if !self.is_closed()? => reconnecting.poll(self, py),
+            _ => Ok(()),
+        }
+    }
+
+    fn stop_reconnecting(&self, py: Python<'_>) -> PyResult<()> {
+        self.reconnecting.as_ref().map_or(Ok(()), |reconnecting| reconnecting.stop(py))
+    }
+
+    /// A fresh token for the next dial.
+    pub(super) fn development_token(&self, development: &Development) -> PyResult<netcode::ConnectToken> {
+        let network = self.virtual_network();
+        development.token(self.endpoint.protocol.get(), network.as_ref())
+    }
+
+    fn virtual_network(&self) -> Option<VirtualNetwork> {
+        self.endpoint.network.as_ref().map(|network| network.get().0.clone())
+    }
+
+    /// Dials with another token, after the last connection is over.
+    pub(super) fn dial_again(&self, py: Python<'_>, token: netcode::ConnectToken) -> PyResult<()> {
+        let network = self.virtual_network();
+        check_families(self.endpoint.address.0, &token, network.is_some())?;
+        let claimed = ClaimedToken::from(&token);
+        let mut state = self.endpoint.state.lock()?;
+        if let (Some(capture), Some((_, driver))) = (&self.capture, state.carrier.parts()) {
+            capture.get().attach(py, driver, &Secrets::Client { token: &token })?;
+        }
+        let now = Carrier::now(&state.carrier);
+        let dialling = netcode::Client::new(self.netcode, token, now).map_err(value_error)?;
+        claim(network.as_ref(), &claimed, dialling.token_use())?;
+        let server = state.carrier.redial(dialling).ok_or_else(|| self.endpoint.closed_error())?;
+        self.server.store(server.number(), Ordering::Relaxed);
+        drop(state);
+        self.endpoint.state.wake();
+        Ok(())
     }
 
     /// Warns that nobody ticked it. An exception in flight stays as it is.
@@ -549,18 +621,7 @@ impl Client {
     fn asked<T>(&self, ask: impl FnOnce(&Dial) -> T) -> PyResult<T> {
         let state = self.endpoint.state.lock()?;
         // It is the only connection, so no other has its place.
-        state.host().dialled(self.server).map(ask).ok_or_else(not_connected)
-    }
-
-    /// The partly received chunks, for the next connection.
-    fn take_partial_chunks(&self) -> PyResult<PartialChunks> {
-        let mut state = self.endpoint.state.lock()?;
-        if state.host().is_connected(self.server) {
-            return Err(PyValueError::new_err(
-                "resume must be a client whose connection is over: this one is up",
-            ));
-        }
-        Ok(state.change().take_partial_chunks())
+        state.host().dialled(self.server()).map(ask).ok_or_else(not_connected)
     }
 
     /// [`Endpoint::break_thread`] for this client.
@@ -596,6 +657,10 @@ impl Client {
     }
 
     fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
+        let reconnecting = self.reconnecting.as_deref();
+        if let Some(reconnecting) = reconnecting {
+            pending.events.append(&mut reconnecting.take_events());
+        }
         for event in events {
             pending.events.push(match event {
                 Event::Accepted { .. } => continue,
@@ -603,11 +668,19 @@ impl Client {
                     log(py, Level::Info, || {
                         format!("{} connected, slot {client_index}", self.endpoint.described())
                     });
+                    if let Some(reconnecting) = reconnecting {
+                        reconnecting.note_connected(self.now()?);
+                    }
                     Py::new(py, Connected { client: None })?.into_any()
                 }
                 Event::Disconnected { reason, violation, detail, .. } => {
                     log_end(py, reason, violation.as_ref(), detail.as_deref(), || self.endpoint.described());
-                    Py::new(py, Disconnected { client: None, reason, detail })?.into_any()
+                    match reconnecting {
+                        Some(reconnecting) => {
+                            reconnecting.note_end(self, py, self.now()?, (reason, detail))?
+                        }
+                        None => Py::new(py, Disconnected { client: None, reason, detail })?.into_any(),
+                    }
                 }
             });
         }
@@ -618,9 +691,48 @@ impl Client {
     fn refuse(&self, why: &str) {
         // If the game has closed the client meanwhile, the connection is gone anyway.
         let _ = self.endpoint.with(|core, driver| {
-            driver.transmit(|now, out| core.refuse_message(now, self.server, why, out));
+            driver.transmit(|now, out| core.refuse_message(now, self.server(), why, out));
         });
     }
+}
+
+/// A client's first dial, and how it dials again.
+struct FirstDial {
+    token: netcode::ConnectToken,
+    reconnect: Option<(Tokens, ReconnectConfig)>,
+    is_development: bool,
+}
+
+/// Whether a socket bound there reaches both address families: the IPv6 wildcard address includes IPv4.
+fn reaches_both(bind: SocketAddr) -> bool {
+    bind.is_ipv6() && bind.ip().is_unspecified()
+}
+
+/// Refuses a token without a server that a socket bound there can reach.
+fn check_families(bind: SocketAddr, token: &netcode::ConnectToken, simulated: bool) -> PyResult<()> {
+    let is_reached = |server: &SocketAddr| reaches_both(bind) || server.is_ipv4() == bind.is_ipv4();
+    if simulated || token.addresses().iter().any(is_reached) {
+        return Ok(());
+    }
+    let (own, other) = if bind.is_ipv6() { ("IPv6", "IPv4") } else { ("IPv4", "IPv6") };
+    Err(PyValueError::new_err(format!(
+        "bind is an {own} address, {bind}, but the connect token lists only {other} servers"
+    )))
+}
+
+/// Claims a token for this client, before it dials with it.
+fn claim(network: Option<&VirtualNetwork>, token: &ClaimedToken, using: TokenUse) -> PyResult<()> {
+    let is_ours = match network {
+        Some(network) => network.claim_token(token, using),
+        None => claim_token(token, using),
+    };
+    if is_ours {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(
+        "token must be new, and another client of this process has it or was connected with it: \
+         a token makes one connection, so have the login backend make one for each",
+    ))
 }
 
 /// Any free port, of the servers' address family or both. A host of a simulated network must have an address of its

@@ -44,6 +44,7 @@ mod peer;
 mod prelude;
 mod protocol;
 mod proxy;
+mod reconnect;
 mod refusals;
 mod rollback;
 mod schema;
