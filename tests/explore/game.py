@@ -134,14 +134,14 @@ class Actor:
                 yield inbox
         else:
             if self.style == "woken":
-                self.endpoint.step()
+                self.endpoint._step()
             yield self.endpoint.receive()
             if not self.endpoint.closed:
                 self.endpoint.flush()
 
 
 class Player(Actor):
-    """A player: a client or a redialling client, which draws frames."""
+    """A player: a client that draws frames, and may reconnect."""
 
     def __init__(self, game: Game, number: int) -> None:
         rng = Random(f"{game.seed}/player {number}")
@@ -152,12 +152,9 @@ class Player(Actor):
         settings = {"network": game.network, "bind": f"{self.host}:0", "columns": game.client_columns}
         settings |= {"chunk_memory": 2**22, "timeout": game.timeout}
         self.is_redialling = game.redials(rng)
-        if self.is_redialling:
-            client: Any = tw.connections.Redialler.connect(
-                SERVER, game.protocol, first_delay=0.2, max_delay=1.0, give_up_after=None, **settings
-            )
-        else:
-            client = tw.Client.connect(SERVER, game.protocol, **settings)
+        again = tw.connections.Reconnect(first_delay=0.2, max_delay=1.0, give_up_after=None)
+        reconnect = again if self.is_redialling else None
+        client = tw.Client.connect(SERVER, game.protocol, reconnect=reconnect, **settings)
         super().__init__(client, frame_rate, game.network.now + phase, rng)
         self.client = client
         self.style = game.styles(rng)
