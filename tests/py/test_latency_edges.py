@@ -145,21 +145,21 @@ def test_clocks_inputs_and_views_say_that_they_are_closed() -> None:
 def test_the_own_avatar_is_found() -> None:
     world, server, client = connected()
     (player,) = server.clients
-    assert client.world.owned(Tank) is None
+    assert client.world.mine(Tank) is None
     server.world.spawn(Tank(label="other"))
     mine = server.world.spawn(Tank(label="mine"), owner=player)
     server.world.spawn(Tank(label="second"), owner=player)
     world.run(0.2)
-    found = client.world.owned(Tank)
+    found = client.world.mine(Tank)
     assert found is not None
     assert found.label == "mine"
     server.world.despawn(mine)
     world.run(0.2)
-    second = client.world.owned(Tank)
+    second = client.world.mine(Tank)
     assert second is not None
     assert second.label == "second"
     with pytest.raises(tw.errors.GhostError, match="Steer must be one of the protocol's ghost classes"):
-        client.world.owned(Steer)
+        client.world.mine(Steer)
 
 
 def test_a_pasts_objects_have_their_texts_and_cannot_be_set() -> None:
@@ -242,7 +242,7 @@ def test_both_sides_step_with_the_same_move() -> None:
                 if move is not None:
                     tank.x += move.x
         with client.tick():
-            body.advance(client, Steer(0.3 if frame > 60 else 0.0), client.world.owned(Tank))
+            body.advance(client, Steer(0.3 if frame > 60 else 0.0), client.world.mine(Tank))
         network.advance(1 / 60)
     assert 0.25 in moves
     assert 0.3 not in moves
