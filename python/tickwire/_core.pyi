@@ -2348,19 +2348,19 @@ class WorldView:
         :meth:`Prediction.seen` instead where the client predicts it.
 
         Raises:
-            GhostError: the class is not among the protocol's ghosts, or this is a server's view.
+            GhostError: the class is not among the protocol's ghosts.
         """
     def others(self, class_: type[_T], /) -> list[_T]:
         """The ghosts of a class that this client doesn't own and that exist at the view's tick, by row.
 
         Raises:
-            GhostError: the class is not among the protocol's ghosts, or this is a server's view.
+            GhostError: the class is not among the protocol's ghosts.
         """
     def owns(self, ghost: object, /) -> bool:
         """Whether this client owns a ghost of this view.
 
         Raises:
-            GhostError: the ghost is not of this view, or this is a server's view.
+            GhostError: the ghost is not of this view.
         """
     def ghost(self, ghost: _T, /) -> _T | None:
         """A ghost of the world as it is at the view's tick; None if it doesn't exist yet, or not any more.

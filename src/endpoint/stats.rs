@@ -129,11 +129,6 @@ mod tests {
         let made = PeerStats::of(&connection, protocol);
         assert_eq!(format!("{:?}", PeerStats::fresh(config, protocol)), format!("{made:?}"));
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     #[test]
     fn the_worst_of_round_trip_jitter_loss_and_silence_decides() {

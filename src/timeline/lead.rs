@@ -22,7 +22,7 @@ const SPARE: f64 = 0.25;
 const DEAD_BAND: f64 = 0.25;
 /// How much faster or slower time may run: gently, because what is drawn runs with it, and urgently while inputs come
 /// more than a tick late.
-const GENTLE: f64 = 0.03;
+const GENTLE: f64 = 0.02;
 const URGENT: f64 = 0.1;
 /// The fraction of inputs that may be late because all their first copies were lost.
 const MAX_LOST: f64 = 0.004;

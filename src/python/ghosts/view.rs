@@ -87,21 +87,18 @@ impl WorldView {
 
     #[pyo3(signature = (class_, /))]
     fn mine<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Ghost>>> {
-        self.check_client("mine")?;
         self.keep_bodies(class_)?;
         client_world::mine(&self.population, class_)
     }
 
     #[pyo3(signature = (class_, /))]
     fn others<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        self.check_client("others")?;
         self.keep_bodies(class_)?;
         client_world::others(&self.population, class_)
     }
 
     #[pyo3(signature = (ghost, /))]
     fn owns(&self, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
-        self.check_client("owns")?;
         client_world::owns(&self.population, ghost)
     }
 
@@ -227,14 +224,6 @@ fn ahead_of(world: &Population, extrapolation: f64) -> f64 {
 impl WorldView {
     fn is_client(&self) -> bool {
         matches!(lock(&self.shown).source, ViewSource::Client { .. })
-    }
-
-    fn check_client(&self, method: &str) -> PyResult<()> {
-        if self.is_client() {
-            return Ok(());
-        }
-        let sentence = format!("{method} is for a client's view: read the owners of arrays on a server");
-        Err(GhostError::new_err(sentence))
     }
 
     /// Gives the rows of a class the present values of what isn't interpolated.
