@@ -236,7 +236,7 @@ class Prediction(Generic[_S, _M]):
         return shown
 
     def _between_ticks(self) -> Any:
-        """The predicted state at the clock's fraction of a tick; the newest one where frames and ticks agree."""
+        """The predicted state at the clock's fraction of a tick; the newest where frames and ticks agree."""
         at = None if self._client is None else self._client._drawn_tick()  # type: ignore[union-attr]
         if at is None or self.tick is None or at >= self.tick:
             return self.state
