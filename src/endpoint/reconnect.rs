@@ -37,7 +37,9 @@ enum Phase {
     /// A connection is up, or is being dialled.
     Linked,
     /// The next attempt is due then.
-    Waiting { until: Instant },
+    Waiting {
+        until: Instant,
+    },
     /// An attempt has begun, and waits for its connect token.
     Preparing,
     Over,

@@ -64,11 +64,13 @@ pub(crate) struct Client {
 impl Client {
     #[new]
     #[pyo3(signature = (protocol, token, *, reconnect = None, bind = None, **settings))]
-    #[pyo3(text_signature = "(protocol, token, *, reconnect=None, bind=None, factory=None, priority=None, slow_hook=0.005, \
+    #[pyo3(
+        text_signature = "(protocol, token, *, reconnect=None, bind=None, factory=None, priority=None, slow_hook=0.005, \
                              chunk_memory=67108864, chunk_directory=None, chunk_file_limit=None, \
                              chunk_directory_limit=None, congestion=None, driver='polled', \
                              conditions=None, seed=None, network=None, columns=None, capture=None, mtu=1280, \
-                             packet_notifications=False, ghosts=None, strict=False)")]
+                             packet_notifications=False, ghosts=None, strict=False)"
+    )]
     fn new<'py>(
         py: Python<'py>,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
@@ -208,6 +210,20 @@ impl Client {
     }
 
     #[getter]
+    fn silence(&self) -> PyResult<f64> {
+        let state = self.endpoint.state.lock()?;
+        let now = Carrier::now(&state.carrier);
+        Ok(state.host().silence(self.server(), now).map_or(0.0, |silence| silence.as_secs_f64()))
+    }
+
+    #[getter]
+    fn quality(&self) -> PyResult<u8> {
+        let state = self.endpoint.state.lock()?;
+        let now = Carrier::now(&state.carrier);
+        Ok(state.host().quality(self.server(), now))
+    }
+
+    #[getter]
     fn clock(slf: Py<Self>) -> Clock {
         Clock(slf)
     }
@@ -224,6 +240,11 @@ impl Client {
         input: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyRange>, Vec<Bound<'py, PyAny>>)> {
         time::send_input_read(self, input)
+    }
+
+    /// The tick to draw: see `Player::drawn_tick`.
+    fn _drawn_tick(&self) -> PyResult<Option<f64>> {
+        time::drawn_tick(self)
     }
 
     #[pyo3(signature = (tick, /))]
@@ -357,7 +378,9 @@ impl Client {
                 return Err(not_connected());
             }
             let now = driver.now();
-            rows.queue(|_, channel, message, options| core.send(now, self.server(), channel, message, options))
+            rows.queue(|_, channel, message, options| {
+                core.send(now, self.server(), channel, message, options)
+            })
         })?
     }
 
@@ -371,9 +394,9 @@ impl Client {
     ) -> PyResult<Py<PyAny>> {
         let tag = within("tag", tag, 0, u32::MAX)?;
         let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
-        let sent = self
-            .endpoint
-            .with(|core, driver| core.send_payload(driver.now(), self.server(), channel, payload(data), tag))?;
+        let sent = self.endpoint.with(|core, driver| {
+            core.send_payload(driver.now(), self.server(), channel, payload(data), tag)
+        })?;
         self.endpoint.answer(py, sent, channel, || "the payload".into())
     }
 

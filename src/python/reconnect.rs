@@ -190,7 +190,9 @@ impl Reconnecting {
     /// A token for the attempt: None while it is being made, Some(None) if the game gives up.
     fn token(&self, client: &Client, py: Python<'_>) -> PyResult<Option<Option<netcode::ConnectToken>>> {
         let request = match &self.tokens {
-            Tokens::Development(development) => return client.development_token(development).map(|it| Some(Some(it))),
+            Tokens::Development(development) => {
+                return client.development_token(development).map(|it| Some(Some(it)));
+            }
             Tokens::Game(request) => request.bind(py),
         };
         let (answered, token): (bool, Bound<'_, PyAny>) = request.call_method0("poll")?.extract()?;
