@@ -213,8 +213,9 @@ def serve(ends: str) -> None:
     if ends == "arrival":
         asyncio.run(by_arrival())
     else:
-        for inbox in tw.loop(server, 60):
-            take(inbox)
+        with tw.run(server, 60) as ticks:
+            for _, inbox in ticks:
+                take(inbox)
 
 
 def play(ends: str, turn: Any) -> None:
@@ -230,9 +231,10 @@ def play(ends: str, turn: Any) -> None:
     if ends == "arrival":
         asyncio.run(by_arrival())
     else:
-        for inbox in tw.loop(client, 60):
-            if turn(client, inbox):
-                return
+        with tw.run(client, 60) as ticks:
+            for _, inbox in ticks:
+                if turn(client, inbox):
+                    return
 
 
 def send_chunk(ends: str, size: int, at: float) -> None:

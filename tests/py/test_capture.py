@@ -15,7 +15,7 @@ from pathlib import Path
 import dpkt
 import pytest
 import tickwire as tw
-from conftest import Chat, Move
+from conftest import Chat, Move, paced
 from tickwire.capture import read_capture
 from tickwire.errors import CaptureError
 from tickwire.testing import Conditions, advance
@@ -106,7 +106,7 @@ def test_endpoints_share_a_capture_and_sockets_and_threads_have_one(
         tw.Server("127.0.0.1:0", protocol, capture=capture, driver="thread") as server,
         tw.Client.connect(server.address, protocol, capture=capture) as client,
     ):
-        for _ in tw.ticks(200):
+        for _ in paced(200):
             with client.tick(), server.tick():
                 pass
             if client.connected and server.clients:

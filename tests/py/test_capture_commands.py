@@ -20,7 +20,7 @@ import tickwire as tw
 from conftest import Chat, make_protocol
 protocol = make_protocol()
 with tw.Server("127.0.0.1:0", protocol) as server, tw.Client.connect(server.address, protocol) as client:
-    for tick in tw.ticks(200):
+    for tick in paced(200):
         with server.tick() as inbox:
             if inbox.messages:
                 break

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import pytest
 import tickwire as tw
-from conftest import Blob, Chat, Move, Odd, make_protocol
+from conftest import Blob, Chat, Move, Odd, make_protocol, paced
 from tickwire.testing import advance
 
 KEY, OTHER_KEY = bytes(range(32)), bytes(32)
@@ -157,7 +157,7 @@ def test_a_closed_port_is_reported_within_a_second(host: str, driver: Any) -> No
         address = closed.address
     with tw.Client.connect(address, make_protocol(), driver=driver) as client:
         passed = 0
-        for tick in tw.ticks(60, duration=5):
+        for tick in paced(60, seconds=5):
             passed = tick
             with client.tick():
                 pass
@@ -176,7 +176,7 @@ def test_a_server_that_starts_a_little_later_is_found() -> None:
         address = closed.address
     with tw.Client.connect(address, protocol) as client:
         server = None
-        for tick in tw.ticks(60, duration=5):
+        for tick in paced(60, seconds=5):
             with client.tick():
                 pass
             if tick >= 20:
@@ -199,7 +199,7 @@ def test_one_server_has_players_of_both_families() -> None:
         tw.Client.connect((host, port), protocol, key=KEY, client_id=number)
         for number, host in enumerate(["127.0.0.1", "::1"])
     ]
-    for _ in tw.ticks(60, duration=5):
+    for _ in paced(60, seconds=5):
         with server.tick():
             pass
         for client in clients:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import pytest
 import tickwire as tw
+from conftest import paced
 from tickwire import testing
 
 
@@ -590,7 +591,7 @@ def test_ghosts_go_over_sockets(driver: Any) -> None:
         told: list[Any] = []
 
         def until(ready: Any) -> None:
-            for _ in tw.ticks(100):
+            for _ in paced(100):
                 with server.tick():
                     if tank in server.world:
                         tank.position = (tank.position[0] + 0.25, 0)

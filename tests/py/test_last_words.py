@@ -282,26 +282,28 @@ def test_a_wait_is_no_longer_than_its_linger() -> None:
         server.close()
 
 
-def test_an_event_loop_goes_on_while_its_driver_lingers(protocol: tw.Protocol) -> None:
+def test_an_event_loop_goes_on_while_a_client_lingers(protocol: tw.Protocol) -> None:
     async def main() -> None:
-        async with aio.Driver(tw.Server("127.0.0.1:0", protocol)) as server:
-            client = tw.Client.connect(server.endpoint.address, protocol, conditions=LOSSY, seed=9)
-            async with aio.Driver(client) as driver:
-                await driver.connected()
-                client.send(Chat(1, "bye"))
-                # The server acks on the same event loop.
-                await driver.aclose(linger=PATIENCE, reason="off to bed")
-                await driver.aclose(linger=1)
-                assert client.closed
-            messages, ended = [], []
-            async for inbox in server:
+        server = tw.Server("127.0.0.1:0", protocol)
+        client = tw.Client.connect(server.address, protocol, conditions=LOSSY, seed=9)
+
+        async def say() -> None:
+            async with aio.run(client, 200, linger=PATIENCE, reason="off to bed") as ticks:
+                async for _ in ticks:
+                    if client.send(Chat(1, "bye")):
+                        break
+
+        talking = asyncio.create_task(say())
+        messages, ended = [], []
+        async with aio.run(server, 200) as ticks:
+            async for _, inbox in ticks:
                 messages += [message for _, message in inbox.messages]
                 ended += [(e.reason, e.detail) for e in inbox.events if isinstance(e, tw.Disconnected)]
                 if ended:
                     break
-            assert messages == [Chat(1, "bye")]
-            assert ended == [(REASON.PEER_DISCONNECTED, "off to bed")]
-            await server.aclose(linger=1)
+        assert messages == [Chat(1, "bye")]
+        assert ended == [(REASON.PEER_DISCONNECTED, "off to bed")]
+        await talking
 
     asyncio.run(asyncio.wait_for(main(), PATIENCE))
 
@@ -309,17 +311,25 @@ def test_an_event_loop_goes_on_while_its_driver_lingers(protocol: tw.Protocol) -
 def test_cancelling_a_linger_closes(protocol: tw.Protocol) -> None:
     async def main() -> None:
         server = tw.Server("127.0.0.1:0", protocol, driver="thread")
-        async with aio.Driver(tw.Client.connect(server.address, protocol)) as driver:
-            await driver.connected()
-            for number in range(1_000):
-                driver.endpoint.send(Chat(number % 64, "anyone?"))
-            driver.endpoint.flush()
-            closing = asyncio.create_task(driver.aclose(linger=60))
-            await asyncio.sleep(0)
-            closing.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await closing
-            assert driver.endpoint.closed
+        client = tw.Client.connect(server.address, protocol)
+
+        async def say() -> None:
+            async with aio.run(client, 200, linger=60) as ticks:
+                async for _ in ticks:
+                    if client.connected:
+                        break
+                for number in range(1_000):
+                    client.send(Chat(number % 64, "anyone?"))
+
+        closing = asyncio.create_task(say())
+        while not client.connected:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0.05)
+        assert not client.closed
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        assert client.closed
         server.close()
 
     asyncio.run(asyncio.wait_for(main(), PATIENCE))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import tickwire as tw
-from conftest import Chat, Odd, make_protocol
+from conftest import Chat, Odd, make_protocol, paced
 from tickwire.testing import advance, connected_pair
 
 PAGE = (Path(__file__).parents[2] / "docs" / "counters.md").read_text("utf-8")
@@ -146,7 +146,7 @@ def test_a_token_refused_for_its_clock_is_told_with_what_may_be_the_matter(
             protocol=protocol, key=key, client_id=1, servers=[server.address], now=int(time.time()) - 90
         )
         with tw.Client(protocol, token) as client:
-            for _ in tw.ticks(60, duration=10):
+            for _ in paced(60, seconds=10):
                 client.pump()
                 server.pump()
                 if drops(caplog):
@@ -162,7 +162,7 @@ def test_a_peer_of_another_version_of_netcode_is_told_by_that(
     with tw.Server("127.0.0.1:0", protocol) as server, socket.socket(type=socket.SOCK_DGRAM) as peer:
         # As long as 1.01 has its requests.
         peer.sendto(b"\0NETCODE 1.01\0".ljust(1062, b"\7"), (server.address.host, server.address.port))
-        for _ in tw.ticks(60, duration=10):
+        for _ in paced(60, seconds=10):
             server.pump()
             if drops(caplog):
                 break
@@ -246,7 +246,7 @@ import tickwire as tw
 server = tw.Server("127.0.0.1:0", tw.Protocol(1, [tw.message(type("M", (), {{}}))]))
 start = time.monotonic()
 with tw.articles.Socket("127.0.0.1:0") as stranger:
-    for _ in tw.ticks(60, duration=2.5):
+    for _ in paced(60, seconds=2.5):
         stranger.send(server.address, b"\\0junk")
         server.pump()
 assert server.counters["socket.received"] > 0

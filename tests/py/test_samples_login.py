@@ -101,10 +101,11 @@ def test_a_player_logs_in_and_plays(
         over = threading.Event()
 
         def serve() -> None:
-            for inbox in tw.loop(server, game.TICKS_PER_SECOND):
-                game.tick(server, inbox)
-                if over.is_set():
-                    return
+            with tw.run(server, game.TICKS_PER_SECOND) as ticks:
+                for _, inbox in ticks:
+                    game.tick(server, inbox)
+                    if over.is_set():
+                        return
 
         thread = threading.Thread(target=serve)
         thread.start()

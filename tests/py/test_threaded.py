@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import tickwire as tw
-from conftest import Blob, Chat, Move, make_protocol
+from conftest import Blob, Chat, Move, make_protocol, paced
 from tickwire import _core
 
 PATIENCE = 20.0
@@ -169,7 +169,7 @@ def test_closing_ends_the_thread_and_frees_the_port(protocol: tw.Protocol) -> No
     before = threads()
     with pair(protocol) as (server, client):
         # A thread has its name from itself, when it first runs.
-        assert any(threads_are(before + 2) for _ in tw.ticks(100, 5))
+        assert any(threads_are(before + 2) for _ in paced(100, 5))
         address = server.address
         server.close()
         server.close()

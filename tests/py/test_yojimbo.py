@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import pytest
 import tickwire as tw
+from conftest import paced
 from tickwire.testing import advance, connected_pair
 from tickwire.yojimbo import ChannelSettings, Profile
 
@@ -159,7 +160,7 @@ def test_messages_of_all_kinds_and_blocks_go_both_ways(driver: str) -> None:
         sent = mixed(40)
         received: dict[str, list[Any]] = {"server": [], "client": []}
         said = False
-        for _ in tw.ticks(200):
+        for _ in paced(200):
             with server.tick() as inbox:
                 received["server"] += [message for _, message in inbox.messages]
                 for event in inbox.events:

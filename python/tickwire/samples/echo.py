@@ -32,12 +32,13 @@ def serve(parsed: argparse.Namespace) -> None:
     """Sends every message back to the client that it came from."""
     with command.open_server(parsed, PROTOCOL) as server:
         print(f"Echoing on {server.address}; Ctrl-C ends it.", flush=True)
-        for inbox in tw.loop(server, TICKS_PER_SECOND):
-            for client, what in inbox:
-                if isinstance(what, Ping):
-                    server.send(client, what)
-                else:
-                    print(what, flush=True)
+        with tw.run(server, TICKS_PER_SECOND) as ticks:
+            for _, inbox in ticks:
+                for client, what in inbox:
+                    if isinstance(what, Ping):
+                        server.send(client, what)
+                    else:
+                        print(what, flush=True)
 
 
 def ping(parsed: argparse.Namespace) -> int:

@@ -49,8 +49,9 @@ def serve(parsed: argparse.Namespace) -> None:
     limit = round(parsed.limit * 2**20)
     with command.open_server(parsed, PROTOCOL, chunk_directory=parts, chunk_file_limit=limit) as server:
         print(f"Files sent to {server.address} go into {folder}; Ctrl-C ends it.", flush=True)
-        for inbox in tw.loop(server, TICKS_PER_SECOND):
-            take(server, inbox, folder)
+        with tw.run(server, TICKS_PER_SECOND) as ticks:
+            for _, inbox in ticks:
+                take(server, inbox, folder)
 
 
 def take(server: tw.Server, inbox: tw.Inbox[tuple[tw.ClientHandle, object]], folder: Path) -> None:
