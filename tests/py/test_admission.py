@@ -318,7 +318,7 @@ def test_a_refused_message_leaves_others_to_the_next_tick() -> None:
     client.send(Strict(number=3))
     client.flush()
     network.advance(1 / 60)
-    assert server.has_news
+    assert server._has_news
     heard.tick(server)
     assert heard.told == [("Connected", 1)]
     assert [message.number for _, message in heard.messages] == [1]

@@ -17,7 +17,7 @@ from tickwire.testing import advance
 GAME = """
 import sys
 import tickwire as tw
-from conftest import Chat, make_protocol
+from conftest import Chat, make_protocol, paced
 protocol = make_protocol()
 with tw.Server("127.0.0.1:0", protocol) as server, tw.Client.connect(server.address, protocol) as client:
     for tick in paced(200):

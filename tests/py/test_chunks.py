@@ -507,13 +507,13 @@ def test_the_end_of_a_transfer_is_news_until_the_game_receives() -> None:
         pair.server.receive()
         pair.server.flush()
         pair.client.pump()
-        seen.append((transfer.over, cut_off.over, pair.client.has_news))
+        seen.append((transfer.over, cut_off.over, pair.client._has_news))
         pair.network.advance(1 / 60)
     assert (False, False, False) in seen
     assert all(news == (over or failed) for over, failed, news in seen), seen
     assert (transfer.done, cut_off.done) == (True, False)
     assert not pair.client.receive().chunks
-    assert not pair.client.has_news
+    assert not pair.client._has_news
 
 
 def test_an_endpoint_counts_the_chunks_of_all_its_connections() -> None:
@@ -689,14 +689,12 @@ def test_the_receiver_may_cancel(at_server: bool) -> None:
 # --- connections that end ---
 
 
-def test_a_client_that_comes_back_gets_only_the_rest() -> None:
+def test_chunks_end_with_their_connection() -> None:
     pair = Pair(LOSSY)
     chunk = tw.transfer.Chunk(content(1, 3 * MIB))
     cut_off = pair.to_client(chunk, label="world")
     pair.until(lambda: any(incoming.fraction > 0.6 for incoming in pair.client.incoming_chunks()))
     gone = pair.handle
-    with pytest.raises(ValueError, match="resume must be a client whose connection is over"):
-        pair.dial(resume=pair.client)
     pair.client.close()
     advance(pair.network, pair.server, seconds=1)
     assert cut_off.error == "the connection ended before it was through"
@@ -704,13 +702,6 @@ def test_a_client_that_comes_back_gets_only_the_rest() -> None:
     assert (missed.over, missed.error, missed.client) == (True, "the client is gone", gone)
     assert (missed.bytes_done, missed.hash, missed.time_left) == (0, chunk.hash, None)
     assert pair.server.incoming_chunks(gone) == []
-
-    pair.client = pair.dial(resume=pair.client)
-    pair.until(lambda: pair.client.connected and bool(pair.server.clients))
-    transfer = pair.to_client(chunk, label="world")
-    pair.until(lambda: transfer.done)
-    assert bytes(pair.at_client.chunks[0]) == content(1, 3 * MIB)
-    assert pair.server.stats(pair.handle).chunks.bytes_sent < 2 * MIB
 
 
 def test_a_server_keeps_what_a_client_was_sending() -> None:

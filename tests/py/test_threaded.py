@@ -177,7 +177,7 @@ def test_closing_ends_the_thread_and_frees_the_port(protocol: tw.Protocol) -> No
         tw.Server(address, protocol).close()
         client.close()
         assert threads_are(before)
-        for call in (server.receive, server.flush, server.pump, server.step, client.receive):
+        for call in (server.receive, server.flush, server.pump, server._step, client.receive):
             with pytest.raises(tw.errors.ClosedError):
                 call()
 
@@ -292,7 +292,7 @@ for _ in range(50):
     child = os.fork()
     if child == 0:
         import gc
-        calls = [client.receive, client.flush, client.pump, client.step, lambda: client.send(Move(1)),
+        calls = [client.receive, client.flush, client.pump, client._step, lambda: client.send(Move(1)),
                  lambda: client.connected, lambda: client.closed, lambda: client.counters, client.stats,
                  server.receive, lambda: server.clients, lambda: server.broadcast(Move(1))]
         good = all("after a fork, make a new one" in (complaint(call) or "") for call in calls)
@@ -386,7 +386,7 @@ def test_a_panic_of_the_thread_is_an_exception_and_harms_nothing_else(
             server.receive,
             server.flush,
             server.pump,
-            server.step,
+            server._step,
             lambda: server.clients,
             lambda: server.broadcast(Move(1)),
             lambda: server.counters,

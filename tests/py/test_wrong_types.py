@@ -399,8 +399,8 @@ def test_a_wrong_argument_is_named(place: Place, tmp_path: Path) -> None:
 
 FRONT = {
     "Server.__new__": {"address", "public_addresses"},
-    "Client.__new__": {"token", "bind", "resume"},
-    "Client.connect": {"address", "bind", "resume"},
+    "Client.__new__": {"token", "bind", "reconnect"},
+    "Client.connect": {"address", "bind", "reconnect"},
     "ConnectToken.generate": {"servers", "internal_servers"},
     "Protocol.__new__": {"framing"},
     "Conditions.__new__": {"bursts", "outages"},

@@ -102,17 +102,14 @@ class Play:
         return server
 
     def dial(self, player: int) -> None:
-        """A player connects, or comes back, with its partial chunks."""
+        """A player connects, or comes back."""
         self.attempts += 1
-        old = self.current[player]
-        resume = old.client if old is not None and self.rng.random() < 0.5 else None
         client = tw.Client.connect(
             SERVER,
             self.protocol,
             client_id=self.attempts,
             timeout=self.scenario.timeout,
             bind=self.places[player],
-            resume=resume,
             **self.settings(),
         )
         if self.scenario.budget:
