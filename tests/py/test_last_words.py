@@ -322,7 +322,7 @@ def test_cancelling_a_linger_closes(protocol: tw.Protocol) -> None:
                     client.send(Chat(number % 64, "anyone?"))
 
         closing = asyncio.create_task(say())
-        while not client.connected:
+        while not server.clients:
             with server.tick():
                 await asyncio.sleep(0.001)
         await asyncio.sleep(0.05)  # the server acks nothing now

@@ -97,16 +97,16 @@ def send(parsed: argparse.Namespace) -> None:
     saved: list[Saved] = []
     # A thread sends as fast as the link carries it, also between ticks.
     settings = {"driver": "thread", "client_id": client_id(chunk)}
-    with command.dial(parsed, PROTOCOL, **settings) as client, _progress(name) as show:
-        for _ in tw.ticks(TICKS_PER_SECOND):
-            with client.tick() as inbox:
-                for event in inbox.events:
-                    match event:
-                        case tw.Connected():
-                            transfer = client.send_chunk(chunk, label=_label(name))
-                        case tw.Disconnected(_, reason):
-                            raise command.disconnected(reason, parsed.address)
-                saved += inbox.messages
+    client = command.dial(parsed, PROTOCOL, **settings)
+    with tw.run(client, TICKS_PER_SECOND) as ticks, _progress(name) as show:
+        for _, inbox in ticks:
+            for event in inbox.events:
+                match event:
+                    case tw.Connected():
+                        transfer = client.send_chunk(chunk, label=_label(name))
+                    case tw.Disconnected(_, reason):
+                        raise command.disconnected(reason, parsed.address)
+            saved += inbox.messages
             if transfer is None:
                 continue
             # The thread can end the connection between two ticks: the next one says why it ended.
@@ -117,6 +117,8 @@ def send(parsed: argparse.Namespace) -> None:
             show(transfer)
             if saved:
                 break
+    if not saved:
+        raise KeyboardInterrupt
     print(f"The server has it, as {safe_name(saved[0].name)}.")
 
 
