@@ -8,7 +8,6 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Protocol, TypeAlias
 
-import tickwire as tw
 from tickwire._demo.report import Failed, Link, Listening, Phase, Report
 from tickwire._pace import paced
 

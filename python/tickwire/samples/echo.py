@@ -44,8 +44,7 @@ def serve(parsed: argparse.Namespace) -> None:
 def ping(parsed: argparse.Namespace) -> int:
     """Sends pings, waits for their echoes, and sums up."""
     times: list[float] = []
-    client = command.dial(parsed, PROTOCOL)
-    with tw.run(client, TICKS_PER_SECOND) as ticks:
+    with command.dial(parsed, PROTOCOL) as client, tw.run(client, TICKS_PER_SECOND) as ticks:
         sent, begun_at = 0, 0.0
         for tick, inbox in ticks:
             now = tick / TICKS_PER_SECOND

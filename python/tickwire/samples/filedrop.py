@@ -97,8 +97,11 @@ def send(parsed: argparse.Namespace) -> None:
     saved: list[Saved] = []
     # A thread sends as fast as the link carries it, also between ticks.
     settings = {"driver": "thread", "client_id": client_id(chunk)}
-    client = command.dial(parsed, PROTOCOL, **settings)
-    with tw.run(client, TICKS_PER_SECOND) as ticks, _progress(name) as show:
+    with (
+        command.dial(parsed, PROTOCOL, **settings) as client,
+        tw.run(client, TICKS_PER_SECOND) as ticks,
+        _progress(name) as show,
+    ):
         for _, inbox in ticks:
             for event in inbox.events:
                 match event:
