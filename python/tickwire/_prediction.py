@@ -123,7 +123,8 @@ class Prediction(Generic[_S, _M]):
         Raises:
             PredictionError: the step raised, or returned what is no state. The move is sent then, and kept.
         """
-        ticks, moves = client._send_input(move)  # type: ignore[union-attr]
+        ticks: range
+        ticks, moves = client._send_input(move)  # type: ignore[attr-defined]
         self._client = client
         # The avatar may have been despawned since the game looked it up.
         if ghost is not None and ghost in client.world and (tick := client.tick_of(ghost)) is not None:
@@ -236,7 +237,7 @@ class Prediction(Generic[_S, _M]):
 
     def _between_ticks(self) -> Any:
         """The predicted state at the clock's fraction of a tick; the newest where frames and ticks agree."""
-        at = None if self._client is None else self._client._drawn_tick()  # type: ignore[union-attr]
+        at = None if self._client is None else self._client._drawn_tick()  # type: ignore[attr-defined]
         if at is None or self.tick is None or at >= self.tick:
             return self.state
         before = max(math.floor(at), self.tick - KEPT_TO_DRAW)

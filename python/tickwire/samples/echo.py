@@ -54,6 +54,8 @@ def ping(parsed: argparse.Namespace) -> int:
                         begun_at = now
                     case tw.Disconnected(_, reason):
                         raise command.disconnected(reason, parsed.address)
+                    case _:
+                        pass
             for echo in inbox.messages:
                 times.append(now - echo.sent_at)
                 print(f"{echo.number}: {times[-1] * 1000:.0f} ms", flush=True)

@@ -109,6 +109,8 @@ def send(parsed: argparse.Namespace) -> None:
                         transfer = client.send_chunk(chunk, label=_label(name))
                     case tw.Disconnected(_, reason):
                         raise command.disconnected(reason, parsed.address)
+                    case _:
+                        pass
             saved += inbox.messages
             if transfer is None:
                 continue
