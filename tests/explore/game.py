@@ -297,7 +297,7 @@ class Game:
             self.network.advance(max(0.0, actor.due - self.network.now))
             wakes, actor.wakes = actor.wakes is not None, None
             if wakes and actor.style != "woken":
-                getattr(actor.endpoint, actor.style)()
+                getattr(actor.endpoint, "_step" if actor.style == "step" else actor.style)()
             elif isinstance(actor, Player):
                 self._frame(actor, draws=not wakes)
             else:

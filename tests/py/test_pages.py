@@ -33,7 +33,6 @@ LINK = re.compile(r"\]\(([^)#\s]+)?(?:#([\w-]+))?\)")
 
 # Those that go on until they are ended: tests below play them together, and test_visitors.py visits servers.
 ENDLESS = {
-    "async_server.py",
     "client.py",
     "headless.py",
     "host.py",
