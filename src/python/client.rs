@@ -481,7 +481,7 @@ impl Client {
         visit.call(&self.world)?;
         visit.call(&self.capture)?;
         if let Some(reconnecting) = &self.reconnecting {
-            reconnecting.traverse(visit.clone())?;
+            reconnecting.traverse(visit)?;
         }
         self.endpoint.traverse(visit)
     }

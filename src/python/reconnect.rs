@@ -33,7 +33,7 @@ type End = (DisconnectReason, Option<Box<str>>);
 pub(super) enum Tokens {
     /// A `TokenRequest`.
     Game(Py<PyAny>),
-    Development(Development),
+    Development(Box<Development>),
 }
 
 /// How a client dials again.
@@ -71,7 +71,7 @@ pub(super) fn tokens(
     };
     let source = reconnect.getattr("token")?;
     let tokens = match (development, source.is_none()) {
-        (Some(development), true) => Tokens::Development(development),
+        (Some(development), true) => Tokens::Development(Box::new(development)),
         (None, false) => {
             let request = py.import("tickwire._reconnect")?.getattr("TokenRequest")?.call1((source,))?;
             Tokens::Game(request.unbind())
