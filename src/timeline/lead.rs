@@ -1,9 +1,9 @@
 //! How far a client runs ahead of the server, so that its inputs arrive just in time.
 //!
 //! The server reports when each packet of inputs arrived, so the client can compute the lead that the packet would
-//! have needed. The lead is what all but one in a hundred recent packets needed, plus a small margin, plus a tick for
-//! each repetition that loss requires. It depends on what was needed and not on how early inputs are now, so it
-//! doesn't oscillate.
+//! have needed. An input is on time if the packet of its own tick or one of the repetitions after it is, and packets are
+//! lost at the measured rate. The lead is the smallest one with which all but one in 200 inputs are on time, plus a
+//! small margin. It depends on what was needed and not on how early inputs are now, so it doesn't oscillate.
 //!
 //! Promises: the lead stays within its bounds and changes slowly, so inputs stamped with it have rising ticks.
 
@@ -12,8 +12,8 @@ use crate::time::Instant;
 /// How many measured needs are remembered, and for how many seconds.
 const NEEDS: usize = 512;
 const WINDOW: f64 = 6.0;
-/// One in this many needs may exceed the lead.
-const QUANTILE: usize = 100;
+/// The fraction of inputs that may be late.
+const MAX_LATE: f64 = 0.005;
 /// Seconds between two evaluations.
 const LOOK_EVERY: f64 = 0.1;
 /// Margin above what was needed, in ticks.
@@ -24,8 +24,8 @@ const DEAD_BAND: f64 = 0.25;
 /// more than a tick late.
 const GENTLE: f64 = 0.02;
 const URGENT: f64 = 0.1;
-/// The fraction of inputs that may be late because all their first copies were lost.
-const MAX_LOST: f64 = 0.004;
+/// The lead is computed to this fraction of a tick.
+const PRECISION: f64 = 1.0 / 32.0;
 
 /// How many packets the loss is an average of. Over 200, a loss of 5 % crossed the bound of another repetition, which
 /// is a tick of lead, several times a minute.
@@ -125,19 +125,31 @@ impl InputLead {
     /// The lead that it moves towards; None before any measurement.
     pub fn target(&self) -> Option<f64> {
         // The first tick of a packet must be there in time, and the need was measured for its last.
-        let wish =
-            self.target? + SPARE + (self.interval - 1.0) + f64::from(self.repetitions()) * self.interval;
+        let wish = self.target? + SPARE + (self.interval - 1.0);
         Some(wish.clamp(self.config.min, self.config.max))
     }
 
-    /// How many repetitions must have time to arrive so that at most [`MAX_LOST`] of the inputs are late.
-    fn repetitions(&self) -> u32 {
-        let (mut count, mut all_lost) = (0, self.loss);
-        while all_lost > MAX_LOST && count + 1 < self.config.redundancy {
-            all_lost *= self.loss;
-            count += 1;
+    /// The smallest lead with which all but [`MAX_LATE`] of the inputs are on time, or that all repetitions need.
+    fn least_lead(&self) -> Option<f64> {
+        let (first, last) = (*self.sorted.first()?, *self.sorted.last()?);
+        let repeats = f64::from(self.config.redundancy.max(1) - 1);
+        let (mut low, mut high) = (first, last + repeats * self.interval);
+        while high - low > PRECISION {
+            let middle = (low + high) / 2.0;
+            if self.late(middle) <= MAX_LATE { high = middle } else { low = middle }
         }
-        count
+        Some(high)
+    }
+
+    /// The fraction of inputs that are late with this lead: neither their own packet nor a repetition is on time.
+    fn late(&self, lead: f64) -> f64 {
+        let (mut late, mut spare) = (1.0, lead);
+        for _ in 0..self.config.redundancy.max(1) {
+            let in_time = self.sorted.partition_point(|need| *need <= spare);
+            late *= 1.0 - (1.0 - self.loss) * in_time as f64 / self.sorted.len() as f64;
+            spare -= self.interval;
+        }
+        late
     }
 
     /// Moves towards the target, up to this time.
@@ -181,10 +193,8 @@ impl InputLead {
             return;
         }
         self.looked = local;
-        let above = self.sorted.len() / QUANTILE;
-        let place = self.sorted.len() - 1 - above;
-        let (_, need, _) = self.sorted.select_nth_unstable_by(place, f64::total_cmp);
-        self.target = Some(*need);
+        self.sorted.sort_unstable_by(f64::total_cmp);
+        self.target = self.least_lead();
     }
 }
 

@@ -29,6 +29,8 @@ const MAX_FILL: u32 = MAX_INPUTS as u32;
 const HOLD: f64 = 0.5;
 /// Shorter frames, in ticks, are never early: some of them have no tick anyway.
 const SHORT_FRAME: f64 = 0.9;
+/// By how much of a tick the times in a report may be off: its fields count sixteenths.
+const REPORT_ERROR: f64 = 1.0 / 8.0;
 /// A frame of a whole number of ticks may be off by this fraction: [`HOLD`] evens it out.
 const EVEN_FRAME: f64 = 0.1;
 /// This many ticks after a change of a ghost its owner has it, whatever was lost.
@@ -377,10 +379,11 @@ impl Player {
             }
             let came = f64::from(tick) + busy - (f64::from(*held) + 0.5) / 16.0;
             self.clock.handle_up(now, sent.at, came);
-            // With this lead it would have been just in time, wherever between two ticks it was given. Its real place
-            // there depends on the lead, so measuring by it made the lead hunt if frames are locked to ticks.
+            // With this lead it would have been there when the next tick took its inputs. Frames that keep their usual
+            // number of ticks may stamp an input for the tick before that of the clock.
             if let Some(clock) = sent.clock {
-                let need = came - clock + self.frame.min(1.0);
+                let held_back = if self.frame < SHORT_FRAME { 0.0 } else { HOLD };
+                let need = (came - REPORT_ERROR).ceil() - clock + held_back;
                 self.lead.handle_need(now, need - f64::from(self.config.delay));
             }
         }
