@@ -37,7 +37,9 @@ class Reaching:
     key_to_other_p50_ms: float
     key_to_other_p99_ms: float
     on_time_percent: float
-    said_ms: dict[str, float]
+    lead_ms: float
+    half_line_ms: float
+    view_ms: float
 
 
 def measure(
@@ -99,7 +101,9 @@ def measure(
         round(1000 * percentile(waits, 50), 1),
         round(1000 * percentile(waits, 99), 1),
         round(100 * here / (here + missing), 3),
-        {'lead': (second.clock.lead or 0)/server_hz*1000, 'view': second.world.view().delay*1000, 'rtt': second.stats().rtt_ms},
+        round(1000 * first.latency.lead, 1),
+        round(500 * second.latency.line, 1),
+        round(1000 * second.latency.view, 1),
     )
 
 
