@@ -193,12 +193,12 @@ class Past:
         return self._view.ghost(ghost)
 
     def replay(self) -> Iterator[tuple[Past, float]]:
-        """The worlds after this one, tick by tick up to now, for a thing that was fired in this one: each with
-        the number of ticks since the one before, which is a fraction for the first.
+        """The worlds after this one, tick by tick up to now, for a thing that was fired in this one. Each
+        comes with the number of ticks since the one before, which is a fraction for the first.
 
-        What the client shoots at flies on its screen among ghosts of the past. If the server first lets it fly
-        through the worlds that the client has yet to see, and then in the present, both see the same hit. See
-        "Latency compensation methods" (Bernier, 2001), which describes it for instant shots.
+        What the client shoots at flies on its screen among ghosts of the past. If the server first lets it
+        fly through the worlds that the client has yet to see, and then in the present, both see the same hit.
+        See "Latency compensation methods" (Bernier, 2001), which describes it for instant shots.
         """
         tick = self.tick
         while tick < self.now:
