@@ -133,12 +133,12 @@ impl Reconnector {
         self.phase == Phase::Preparing
     }
 
-    /// The attempt dials.
+    /// The attempt has its token and dials.
     pub fn note_dialled(&mut self) {
         self.phase = Phase::Linked;
     }
 
-    /// Ends all attempts.
+    /// Ends all attempts for good.
     pub fn stop(&mut self) {
         self.phase = Phase::Over;
     }
