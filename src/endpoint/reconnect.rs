@@ -23,7 +23,7 @@ pub struct ReconnectConfig {
     pub give_up_after: Option<Duration>,
 }
 
-/// The next attempt.
+/// The next attempt to dial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// Counts from 1 after each lasting connection.
