@@ -13,12 +13,9 @@ use super::error::ConfigError;
 use super::ledger::acks::{AckCounters, Acked, Acks, FullHeader, NotNew, RttSampling};
 use super::ledger::estimate::Stats;
 pub use super::packet::AckEndpointConfig;
-use super::packet::Estimation;
-use super::packet::fragment::{
-    FRAGMENT_HEADER_SIZE, Fragment, FragmentError, Reassembly, ReassemblyConfig, split,
-};
+use super::packet::fragment::{FRAGMENT_HEADER_SIZE, Fragment, FragmentError, Reassembly, split};
 use super::packet::header::{Header, HeaderError};
-use super::packet::numbered;
+use super::packet::{Estimation, HeaderKind};
 use crate::store::counters::counters;
 use crate::time::Instant;
 use core::fmt;
@@ -132,23 +129,17 @@ pub enum Piece<'p> {
 impl Piece<'_> {
     /// Appends the datagram to `out`, as in reliable 1.0.
     pub fn write(&self, out: &mut Vec<u8>) {
-        match self {
-            Piece::Packet(header, payload) => {
-                Header::from(*header).write(out);
-                out.extend_from_slice(payload);
-            }
-            Piece::Fragment(fragment) => fragment.write(out),
-        }
+        self.write_as(HeaderKind::Standard, out);
     }
 
-    /// Appends the datagram to `out`, as in our own framing.
-    pub(super) fn write_numbered(&self, out: &mut Vec<u8>) {
+    /// Appends the datagram to `out`, with this header.
+    pub(super) fn write_as(&self, kind: HeaderKind, out: &mut Vec<u8>) {
         match self {
             Piece::Packet(header, payload) => {
-                numbered::write(header, None, out);
+                kind.write(header, out);
                 out.extend_from_slice(payload);
             }
-            Piece::Fragment(fragment) => numbered::write_fragment(fragment, out),
+            Piece::Fragment(fragment) => kind.write_fragment(fragment, out),
         }
     }
 }
@@ -297,8 +288,6 @@ impl<T: Default> AckEndpoint<T> {
         note: &mut Option<T>,
     ) -> Result<OutgoingPacket<'p>, PayloadTooLarge> {
         let header = FullHeader { skipped, ..self.acks.header() };
-        let numbered = self.config.numbered;
-        let header_bytes = if numbered { numbered::size(&header) } else { Header::from(header).size() };
         let (bytes, bound) = (payload.len(), self.config.max_packet_size);
         if bytes > bound {
             self.counters.too_large_to_send += 1;
@@ -310,9 +299,10 @@ impl<T: Default> AckEndpoint<T> {
         self.counters.fragments_sent += fragments as u64;
         let wire_bytes = match self.config.acks.estimation {
             Estimation::Standard => self.on_the_wire(1, bytes),
-            Estimation::Recent => {
-                self.on_the_wire(fragments.max(1), fragments * FRAGMENT_HEADER_SIZE + header_bytes + bytes)
-            }
+            Estimation::Recent => self.on_the_wire(
+                fragments.max(1),
+                fragments * FRAGMENT_HEADER_SIZE + self.config.header.size(&header) + bytes,
+            ),
         };
         *note = self.acks.track_sent(now, wire_bytes, note.take().unwrap_or_default());
         Ok(OutgoingPacket { header, payload, fragment_size })
@@ -406,9 +396,9 @@ impl<T: Default> AckEndpoint<T> {
         EndpointCounters { sent, received, acked, lost, late_acks, ..self.counters }
     }
 
-    /// Whether packets have the numbers of the layer below.
-    pub(super) fn is_numbered(&self) -> bool {
-        self.config.numbered
+    /// The header that packets have.
+    pub(super) fn header_kind(&self) -> HeaderKind {
+        self.config.header
     }
 
     /// The newest packet sent.
@@ -423,13 +413,9 @@ impl<T: Default> AckEndpoint<T> {
         if Fragment::is_fragment(datagram) {
             return self.parse_fragment(number, datagram);
         }
-        let (received, sent) = (self.acks.ack(), self.newest_sent());
-        let (header, payload) = if self.config.numbered {
-            numbered::read(number, datagram, sent).map_err(DropReason::Header)?
-        } else {
-            let (header, len) = Header::read(datagram).map_err(DropReason::Header)?;
-            (header.unwrap(received, sent), &datagram[len..])
-        };
+        let newest = (self.acks.ack(), self.newest_sent());
+        let (header, payload) =
+            self.config.header.read(number, datagram, newest).map_err(DropReason::Header)?;
         self.check(header, payload.len())?;
         let packet_bytes = self.on_the_wire(1, datagram.len());
         Ok(Some(Incoming { header, payload: Payload::Datagram(payload), packet_bytes }))
@@ -440,13 +426,8 @@ impl<T: Default> AckEndpoint<T> {
         number: u64,
         datagram: &[u8],
     ) -> Result<Option<Incoming<'static>>, DropReason> {
-        let ReassemblyConfig { fragment_size, max_fragments, .. } = self.config.reassembly;
-        let sent = self.newest_sent();
-        let fragment = if self.config.numbered {
-            numbered::read_fragment(number, datagram, sent, fragment_size, max_fragments)
-        } else {
-            Fragment::read(datagram, fragment_size, max_fragments, (self.acks.ack(), sent))
-        };
+        let newest = (self.acks.ack(), self.newest_sent());
+        let fragment = self.config.header.read_fragment(number, datagram, &self.config.reassembly, newest);
         let fragment = fragment.map_err(DropReason::Fragment)?;
         self.acks.is_new(fragment.packet).map_err(DropReason::NotNew)?;
         let complete = self.reassembly.insert(&fragment).map_err(DropReason::Fragment)?;

@@ -7,7 +7,7 @@ use crate::limits::MAX_PAYLOAD;
 use crate::transport::congestion::CongestionConfig;
 use crate::transport::framing::{CloseReason, Fault, Refusal};
 use crate::transport::pacing::BudgetConfig;
-use crate::transport::packet::{AckEndpointConfig, LossBound, numbered};
+use crate::transport::packet::{AckEndpointConfig, HeaderKind, LossBound, numbered};
 use crate::transport::stream::{Pool, WindowViolation};
 
 /// Settings of one connection's transport.
@@ -33,7 +33,7 @@ pub struct ConnectionConfig {
 impl Default for ConnectionConfig {
     fn default() -> Self {
         let mut packets = AckEndpointConfig::large();
-        packets.numbered = true;
+        packets.header = HeaderKind::Numbered;
         packets.fragment_above = MAX_PAYLOAD - numbered::MAX_SIZE;
         // Fragments are refused before that many numbers anyway.
         packets.reassembly.window = packets.acks.received_window;

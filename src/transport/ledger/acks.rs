@@ -262,7 +262,7 @@ impl<T: Default> Acks<T> {
 
     /// Whether a packet of this number was sent, and not longer ago than the window reaches.
     pub fn was_sent(&self, sequence: u64) -> bool {
-        self.sent.get(sequence).is_some_and(|sent| sent.fate != Fate::Skipped)
+        self.sent.get(sequence).is_some()
     }
 
     /// Whether a number was acked that [`Acks::skip_number`] left out.
@@ -295,7 +295,7 @@ impl<T: Default> Acks<T> {
     pub(in crate::transport) fn track_sent(&mut self, now: Instant, wire_bytes: u32, note: T) -> Option<T> {
         self.recent.sent_bytes.add(f64::from(wire_bytes));
         self.counters.sent += 1;
-        self.push_sent(Sent { at: now, bytes: wire_bytes, fate: Fate::InFlight, note })
+        self.push_sent(Some(Sent { at: now, bytes: wire_bytes, fate: Fate::InFlight, note }))
     }
 
     /// The note of a sent packet, while the window reaches it.
@@ -304,8 +304,10 @@ impl<T: Default> Acks<T> {
     }
 
     /// Skips a number: no packet has it, so only a peer that acks packets it has not received acks it.
-    pub(in crate::transport) fn skip_number(&mut self, now: Instant) -> Option<T> {
-        self.push_sent(Sent { at: now, bytes: 0, fate: Fate::Skipped, note: T::default() })
+    pub(in crate::transport) fn skip_number(&mut self) -> Option<T> {
+        let passed = self.push_sent(None);
+        self.pass_skipped();
+        passed
     }
 
     /// Gives back memory if far fewer packets were in flight since the last call than the window has room for, with
@@ -335,7 +337,7 @@ impl<T: Default> Acks<T> {
         lost
     }
 
-    fn push_sent(&mut self, sent: Sent<T>) -> Option<T> {
+    fn push_sent(&mut self, sent: Option<Sent<T>>) -> Option<T> {
         let sequence = self.sent.next();
         let window = self.sent.capacity();
         let in_flight = sequence.wrapping_sub(self.oldest_in_flight) as usize;
@@ -360,10 +362,16 @@ impl<T: Default> Acks<T> {
 
     /// The oldest packet in flight was acked or lost.
     fn pass(&mut self, oldest: u64) {
-        if self.was_sent(oldest) {
-            self.recent.judged.add(1.0);
-        }
+        self.recent.judged.add(1.0);
         self.oldest_in_flight = oldest.wrapping_add(1);
+        self.pass_skipped();
+    }
+
+    /// Passes numbers that no packet had.
+    fn pass_skipped(&mut self) {
+        while self.sent.is_skipped(self.oldest_in_flight) {
+            self.oldest_in_flight = self.oldest_in_flight.wrapping_add(1);
+        }
     }
 
     /// Checks whether a packet of the peer is new.
@@ -497,6 +505,7 @@ impl<T: Default> Acks<T> {
     /// Takes the ack of one packet, without a round trip sample: for acks that reach further back than a header's.
     /// `None` if it was never sent, is forgotten or was acked before.
     fn ack_one(&mut self, sequence: u64) -> Option<Acked> {
+        self.acked_skipped |= self.sent.is_skipped(sequence);
         let sent = self.sent.get_mut(sequence)?;
         let bytes = sent.bytes;
         let late = match sent.fate {
@@ -512,10 +521,6 @@ impl<T: Default> Acks<T> {
                 true
             }
             Fate::Acked | Fate::AckedLate => return None,
-            Fate::Skipped => {
-                self.acked_skipped = true;
-                return None;
-            }
         };
         let sent_at = sent.at;
         self.recent.acked_bytes.add(f64::from(bytes));
@@ -753,7 +758,7 @@ mod tests {
         let mut acks = acks(64, 64);
         for number in 0..300u64 {
             if number % 3 == 0 {
-                acks.skip_number(ms(0));
+                acks.skip_number();
             } else {
                 assert_eq!(acks.record_sent(ms(0), 1), number);
             }
