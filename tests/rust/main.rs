@@ -55,6 +55,7 @@ mod rollback;
 #[allow(dead_code)]
 mod scenes;
 mod session;
+mod sizes;
 mod slices;
 mod slow_line;
 mod small_packets;

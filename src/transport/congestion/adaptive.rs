@@ -24,6 +24,7 @@
 use super::competition::{Circumstances, Competition};
 use super::delay::{Delay, MAX_TICK};
 use super::delivery::{Epoch, PACKET, Passage, Signs};
+use super::flight::Flight;
 use super::loss::Loss;
 use super::startup::{Path, Startup};
 use super::{AdaptiveConfig, CongestionConfig, Controller, RoundTrip, SentStamp};
@@ -141,44 +142,6 @@ pub(super) struct Adaptive {
     resumed: Instant,
     /// An epoch ended since, or the startup: who is silent again and again isn't forgiven each time.
     judged: bool,
-}
-
-/// The packets in flight, with bytes.
-#[derive(Debug, Default)]
-struct Flight {
-    bytes: f64,
-    /// Bytes sent since the rate is known.
-    in_flight_since_startup: f64,
-    /// Nothing was acked since, though packets were in flight.
-    waiting_since: Instant,
-    last_sent: Instant,
-}
-
-impl Flight {
-    fn add(&mut self, stamp: &SentStamp) {
-        if self.bytes <= 0.0 {
-            self.waiting_since = stamp.sent_at;
-        }
-        self.last_sent = stamp.sent_at;
-        self.change(stamp, 1.0);
-    }
-
-    fn remove(&mut self, stamp: &SentStamp) {
-        self.change(stamp, -1.0);
-    }
-
-    fn change(&mut self, stamp: &SentStamp, sign: f64) {
-        self.bytes += sign * f64::from(stamp.bytes);
-        if !stamp.sent_in_startup {
-            self.in_flight_since_startup += sign * f64::from(stamp.bytes);
-        }
-    }
-
-    /// Whether acks have been missing for so long that one more packet should ask for some.
-    fn is_stalled(&self, now: Instant, rtt: f64) -> bool {
-        (now - self.waiting_since).as_secs_f64() > 2.0 * rtt + 0.05
-            && (now - self.last_sent).as_secs_f64() > 0.5 * rtt
-    }
 }
 
 /// The wait in the queue to aim for at this rate, where nothing blurs it.
@@ -604,25 +567,4 @@ impl Controller for Adaptive {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_silences_in_a_row_only_the_first_is_an_outage() {
-        let mut adaptive = Adaptive::new(AdaptiveConfig::default());
-        adaptive.startup = None;
-        let round_trip = Some(RoundTrip { time: Duration::from_millis(50), received_at: None });
-        let mut silence_until = |millis| {
-            let stamp = adaptive.on_sent(Instant::from_millis(millis - 50), 1_200);
-            let now = Instant::from_millis(millis);
-            // It goes on asking for packets all the time.
-            adaptive.can_send(now);
-            adaptive.on_acked(now, &[(stamp, false)], round_trip);
-            adaptive.on_sent(now, 1_200);
-            adaptive.resumed
-        };
-        // Before the first, nothing was in flight.
-        let resumed = [1_000, 2_000, 3_000, 9_000].map(&mut silence_until);
-        assert_eq!(resumed, [0, 2_000, 2_000, 9_000].map(Instant::from_millis));
-    }
-}
+mod tests;

@@ -13,6 +13,7 @@ mod competition;
 mod delay;
 mod delivery;
 mod fixed;
+mod flight;
 #[cfg(test)]
 mod links;
 mod loss;

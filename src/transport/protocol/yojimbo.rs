@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use super::{ChannelConfig, ChannelKind, MAX_WINDOW, ProtocolError};
+use super::channel::{ChannelConfig, ChannelKind, MAX_WINDOW, ProtocolError};
 use crate::limits::MAX_PAYLOAD;
 use crate::transport::packet::{
     AckEndpointConfig, FRAGMENT_HEADER_SIZE, Header, HeaderKind, MAX_FRAGMENTS, ReassemblyConfig,

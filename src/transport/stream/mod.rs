@@ -19,6 +19,7 @@ pub(super) mod external;
 mod fragments;
 mod held;
 mod latest;
+mod outgoing;
 mod receive_queue;
 mod redundant;
 mod reliable;

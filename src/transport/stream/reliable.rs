@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 
 use super::blocks;
 use super::fragments::SendFragments;
+use super::outgoing::Outgoing;
 use super::reliable_receiver::{CreditMark, Receiver, Window};
 use super::resend::Copies;
 use super::{
@@ -26,16 +27,11 @@ use crate::store::sequence::distance;
 use crate::time::Instant;
 use crate::transport::direct_tables::{DirectRoom, Placed};
 use crate::transport::message::Received;
-use crate::transport::parts::fragment_of;
 use crate::transport::protocol::Cost;
 use crate::transport::protocol::Resend;
 
 /// How many messages that don't fit into the rest of a packet are passed over in search of one that does.
 const MAX_MISFITS: usize = 16;
-
-/// Packets, a tick apart, that carry a lost message: a second loss would hold up all later ones for another round
-/// trip.
-const RESEND_COPIES: u32 = 2;
 
 #[derive(Debug)]
 pub(crate) struct Reliable {
@@ -76,107 +72,6 @@ struct Scan {
     messages: usize,
     /// Window bytes of the messages that the peer has not taken, these included.
     bytes: usize,
-}
-
-#[derive(Debug)]
-struct Outgoing {
-    // None once acked.
-    submission: Option<Submission>,
-    window_bytes: u32,
-    /// Copies of the whole message.
-    copies: Copies,
-    /// Copies to go out in the next ticks without waiting for more.
-    owed: u32,
-    /// In their place, once a fragment was asked for.
-    fragments: Option<Box<SendFragments>>,
-}
-
-impl Outgoing {
-    /// When it, or a fragment of it, may be sent; [`Instant::ZERO`] for at once.
-    fn due_at(&self, timer: ResendTimer, resend: Resend) -> Instant {
-        match &self.fragments {
-            Some(fragments) => fragments.due_at(timer, resend),
-            None => self.copies.due_at(timer, resend),
-        }
-    }
-
-    /// Whether the whole of it must be sent; `early` asks for copies that only may, while there is room.
-    fn due(&self, context: &SendContext, resend: Resend, early: bool) -> bool {
-        if early {
-            self.owed > 0 && self.copies.were_sent_before(context.now)
-        } else {
-            self.copies.due_at(context.resend, resend) <= context.now
-        }
-    }
-
-    /// Whether it goes in fragments.
-    fn is_cut(&self, cost: Cost<'_>) -> bool {
-        self.submission.as_ref().is_some_and(|submission| cost.fragments(&submission.message).is_some())
-    }
-
-    /// The next fragment of a large message, and the bits it takes; the last one if only that has room.
-    fn next_fragment(
-        &mut self,
-        context: &SendContext,
-        cost: Cost<'_>,
-        resend: Resend,
-        room: usize,
-    ) -> Option<(usize, usize)> {
-        let message = &self.submission.as_ref()?.message;
-        let count = cost.fragments(message)?;
-        let fragments = self.fragments.get_or_insert_with(|| Box::new(SendFragments::new(count)));
-        let next = fragments.next(context.now, context.resend, resend)?;
-        let last = fragments.last(context.now, context.resend, resend);
-        let due = [Some(next), last].into_iter().flatten();
-        due.map(|index| (index, cost.message_fragment(message, index))).find(|(_, bits)| *bits <= room)
-    }
-
-    /// Notes that a packet carries a fragment.
-    fn track_fragment(
-        &mut self,
-        mark: u64,
-        index: usize,
-        now: Instant,
-        cost: Cost<'_>,
-        stats: &mut ChannelStats,
-    ) -> Option<Selected> {
-        let message = self.submission.as_ref()?.message.clone();
-        let first = self.fragments.as_ref()?.are_unsent();
-        let again = self.fragments.as_mut()?.track_sent(index, now);
-        stats.sent += u64::from(first);
-        stats.resent += u64::from(again);
-        stats.bytes_sent += fragment_of(message.encoded.bytes(), index, cost.fragment_bytes).len() as u64;
-        Some(Selected { prefix: Prefix::Id(mark as u16), message, mark, fragment: Some(index as u16) })
-    }
-
-    /// Whether the peer may have it. An acked message has no fragments any more.
-    fn was_sent(&self) -> bool {
-        let sent = self.fragments.as_ref().map_or(self.copies.sent() > 0, |fragments| fragments.are_sent());
-        sent || self.submission.is_none()
-    }
-
-    /// Whether it is not acked, and holds up later messages until all of its fragments are.
-    fn has_block(&self) -> bool {
-        self.submission.as_ref().is_some_and(|submission| submission.message.block.is_some())
-    }
-
-    /// Whether it was sent, is not acked, and owes copies.
-    fn owes(&self) -> bool {
-        self.submission.is_some() && self.copies.sent() > 0 && self.owed > 0
-    }
-
-    /// Notes that a packet carries it.
-    fn track_sent(&mut self, now: Instant, resend: Resend) {
-        if self.owed == 0 {
-            self.owed = match resend {
-                Resend::After(_) => 1,
-                Resend::Adaptive { early_copies } if self.copies.sent() == 0 => early_copies.into(),
-                Resend::Adaptive { .. } => RESEND_COPIES,
-            };
-        }
-        self.owed -= 1;
-        self.copies.track_sent(now);
-    }
 }
 
 impl Reliable {
@@ -226,70 +121,13 @@ impl Sending for Reliable {
         selected: &mut Vec<Selected>,
     ) -> usize {
         let before = selected.len();
-        let mut used = cost.entry;
-        let resend = self.sender.resend;
-        for early in [false, true] {
-            if early && self.sender.owing == 0 {
-                break;
-            }
-            let mut misfits = 0;
-            let mut previous = None;
-            let mut owing = self.sender.owing;
-            // The messages at the beginning that go: at this moment they are not due again.
-            let (mut gone, mut gone_bytes, mut all_gone) = (0, 0, true);
-            for (mark, outgoing) in self.sender.sendable(context.now) {
-                if outgoing.is_cut(cost) {
-                    all_gone = false;
-                    // Small later messages may fit where this one doesn't.
-                    while let Some((index, bits)) =
-                        outgoing.next_fragment(context, cost, resend, bits_left.saturating_sub(used))
-                    {
-                        used += bits;
-                        selected.extend(outgoing.track_fragment(
-                            mark,
-                            index,
-                            context.now,
-                            cost,
-                            &mut self.stats,
-                        ));
-                    }
-                    continue;
-                }
-                let due = outgoing.due(context, resend, early);
-                let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) else {
-                    all_gone = false;
-                    continue;
-                };
-                if selected.len() >= cost.max_messages {
-                    break;
-                }
-                let id = mark as u16;
-                let bits = cost.message(message) + cost.id(previous, id);
-                if used + bits > bits_left {
-                    all_gone = false;
-                    misfits += 1;
-                    if misfits > MAX_MISFITS {
-                        break;
-                    }
-                    continue;
-                }
-                used += bits;
-                previous = Some(id);
-                self.stats.count_sent(message, outgoing.copies.sent() > 0);
-                let message = message.clone();
-                selected.push(Selected { prefix: Prefix::Id(id), message, mark, fragment: None });
-                owing -= usize::from(outgoing.owes());
-                outgoing.track_sent(context.now, resend);
-                owing += usize::from(outgoing.owes());
-                if all_gone {
-                    gone += 1;
-                    gone_bytes += outgoing.window_bytes as usize;
-                }
-            }
-            self.sender.owing = owing;
-            self.sender.scan.messages += gone;
-            self.sender.scan.bytes += gone_bytes;
+        let stats = &mut self.stats;
+        let mut filling = Filling { context, cost, bits_left, used: cost.entry, selected, stats };
+        self.sender.fill(&mut filling, false);
+        if self.sender.owing > 0 {
+            self.sender.fill(&mut filling, true);
         }
+        let used = filling.used;
         if selected.len() == before { 0 } else { used }
     }
 
@@ -539,7 +377,79 @@ impl Reliable {
     }
 }
 
+/// The messages selected for one packet.
+struct Filling<'a> {
+    context: &'a SendContext,
+    cost: Cost<'a>,
+    bits_left: usize,
+    used: usize,
+    selected: &'a mut Vec<Selected>,
+    stats: &'a mut ChannelStats,
+}
+
+impl Filling<'_> {
+    /// Adds the fragments that are due and fit.
+    fn add_fragments(&mut self, mark: u64, outgoing: &mut Outgoing, resend: Resend) {
+        let (context, cost) = (self.context, self.cost);
+        while let Some((index, bits)) =
+            outgoing.next_fragment(context, cost, resend, self.bits_left.saturating_sub(self.used))
+        {
+            self.used += bits;
+            self.selected.extend(outgoing.track_fragment(mark, index, context.now, cost, self.stats));
+        }
+    }
+}
+
 impl Sender {
+    /// Adds the messages that are due, or copies that may go early.
+    fn fill(&mut self, filling: &mut Filling<'_>, early: bool) {
+        let (resend, context, cost) = (self.resend, filling.context, filling.cost);
+        let (mut misfits, mut previous, mut owing) = (0, None, self.owing);
+        // The messages at the beginning that go: at this moment they are not due again.
+        let (mut gone, mut gone_bytes, mut all_gone) = (0, 0, true);
+        for (mark, outgoing) in self.sendable(context.now) {
+            if outgoing.is_cut(cost) {
+                all_gone = false;
+                // Small later messages may fit where this one doesn't.
+                filling.add_fragments(mark, outgoing, resend);
+                continue;
+            }
+            let due = outgoing.due(context, resend, early);
+            let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) else {
+                all_gone = false;
+                continue;
+            };
+            if filling.selected.len() >= cost.max_messages {
+                break;
+            }
+            let id = mark as u16;
+            let bits = cost.message(message) + cost.id(previous, id);
+            if filling.used + bits > filling.bits_left {
+                all_gone = false;
+                misfits += 1;
+                if misfits > MAX_MISFITS {
+                    break;
+                }
+                continue;
+            }
+            filling.used += bits;
+            previous = Some(id);
+            filling.stats.count_sent(message, outgoing.copies.sent() > 0);
+            let message = message.clone();
+            filling.selected.push(Selected { prefix: Prefix::Id(id), message, mark, fragment: None });
+            owing -= usize::from(outgoing.owes());
+            outgoing.track_sent(context.now, resend);
+            owing += usize::from(outgoing.owes());
+            if all_gone {
+                gone += 1;
+                gone_bytes += outgoing.window_bytes as usize;
+            }
+        }
+        self.owing = owing;
+        self.scan.messages += gone;
+        self.scan.bytes += gone_bytes;
+    }
+
     /// Messages from the oldest on that the receiver's window has room for, bytes aside.
     fn room(&self) -> usize {
         self.window - (self.oldest - self.peer_unread) as usize
