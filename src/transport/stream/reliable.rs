@@ -160,19 +160,6 @@ impl Sending for Reliable {
         first
     }
 
-    fn handle_fragment_ack(&mut self, now: Instant, mark: u64, index: usize) -> Fate {
-        let fragments = self.sender.find(mark).and_then(|outgoing| outgoing.fragments.as_mut());
-        let delivered = fragments.is_some_and(|fragments| fragments.handle_ack(index));
-        if delivered { self.handle_ack(now, mark) } else { Fate::Open }
-    }
-
-    fn handle_fragment_lost(&mut self, mark: u64, index: usize) {
-        self.sender.scan.at = None;
-        if let Some(fragments) = self.sender.find(mark).and_then(|outgoing| outgoing.fragments.as_mut()) {
-            fragments.handle_lost(index);
-        }
-    }
-
     fn next_deadline(&self, timer: ResendTimer) -> Instant {
         let mut bytes = self.sender.unread_bytes;
         let has_credit = |outgoing: &&Outgoing| {
@@ -218,11 +205,61 @@ impl Sending for Reliable {
         unacked.for_each(|submission| lost(submission.fate()));
     }
 
-    fn check_credit(&self, unread: u16, arrival: u64) -> Result<(), WindowViolation> {
+    fn stats(&self) -> ChannelStats {
+        ChannelStats { queued: self.sender.queue.len(), ..self.stats }
+    }
+}
+
+impl Receiving for Reliable {
+    fn handle(
+        &mut self,
+        prefix: Prefix,
+        arrival: u64,
+        message: Received,
+    ) -> Result<Option<Received>, WindowViolation> {
+        let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
+        let duplicate = self.receiver.handle(id, arrival, message)?;
+        *(if duplicate.is_some() { &mut self.stats.duplicates } else { &mut self.stats.received }) += 1;
+        Ok(duplicate)
+    }
+
+    fn received_memory(&self) -> usize {
+        self.receiver.memory()
+    }
+
+    fn has_received(&self) -> bool {
+        self.receiver.has_next()
+    }
+
+    fn poll_received(&mut self) -> Option<Received> {
+        self.receiver.poll()
+    }
+}
+
+impl Reliable {
+    /// A packet with a fragment of the message of this mark was acked.
+    pub(crate) fn handle_fragment_ack(&mut self, now: Instant, mark: u64, index: usize) -> Fate {
+        let fragments = self.sender.find(mark).and_then(|outgoing| outgoing.fragments.as_mut());
+        let delivered = fragments.is_some_and(|fragments| fragments.handle_ack(index));
+        if delivered { self.handle_ack(now, mark) } else { Fate::Open }
+    }
+
+    /// A packet with a fragment of the message of this mark is lost. It may yet be acked.
+    pub(crate) fn handle_fragment_lost(&mut self, mark: u64, index: usize) {
+        self.sender.scan.at = None;
+        if let Some(fragments) = self.sender.find(mark).and_then(|outgoing| outgoing.fragments.as_mut()) {
+            fragments.handle_lost(index);
+        }
+    }
+
+    /// Whether [`Reliable::handle_credit`] would accept this: asked before anything of the packet is applied.
+    pub(crate) fn check_credit(&self, unread: u16, arrival: u64) -> Result<(), WindowViolation> {
         if arrival < self.newest_credit { Ok(()) } else { self.sender.check_credit(unread) }
     }
 
-    fn handle_credit(
+    /// The peer's application has taken every message before `unread`: so they are delivered, whatever the acks were.
+    /// `arrival` is the number of the packet, as for [`Receiving::handle`].
+    pub(crate) fn handle_credit(
         &mut self,
         now: Instant,
         unread: u16,
@@ -241,13 +278,10 @@ impl Sending for Reliable {
         })
     }
 
-    fn stats(&self) -> ChannelStats {
-        ChannelStats { queued: self.sender.queue.len(), ..self.stats }
-    }
-}
-
-impl Receiving for Reliable {
-    fn check(
+    /// Checks that the windows that both sides know allow a message of the peer: [`Receiving::handle`] refuses no
+    /// other. Asked for all messages of a packet before any is handed over, so that nothing of it is applied when one
+    /// is refused. `claimed`: how much the earlier messages of the packet add to the window's bytes; it adds its own.
+    pub(crate) fn check(
         &self,
         prefix: Prefix,
         arrival: u64,
@@ -258,7 +292,9 @@ impl Receiving for Reliable {
         self.receiver.check(id, arrival, window_bytes, claimed)
     }
 
-    fn handle_message_fragment(
+    /// A fragment of a message from the peer, with its bytes; returns the message's body when it is complete and to
+    /// be read. Then [`Receiving::handle`] takes the message, or the packet is not acked.
+    pub(crate) fn handle_message_fragment(
         &mut self,
         fragment: &MessageFragment,
         data: &[u8],
@@ -269,53 +305,35 @@ impl Receiving for Reliable {
         Ok(whole)
     }
 
-    fn handle(
-        &mut self,
-        prefix: Prefix,
-        arrival: u64,
-        message: Received,
-    ) -> Result<Option<Received>, WindowViolation> {
-        let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
-        let duplicate = self.receiver.handle(id, arrival, message)?;
-        *(if duplicate.is_some() { &mut self.stats.duplicates } else { &mut self.stats.received }) += 1;
-        Ok(duplicate)
-    }
-
-    fn direct_room(&self, arrival: u64) -> DirectRoom {
+    /// Which messages of a packet needn't wait here if they are placed directly.
+    pub(crate) fn direct_room(&self, arrival: u64) -> DirectRoom {
         self.receiver.direct_room(arrival)
     }
 
-    fn check_placed(&self, placed: &Placed) -> Result<(), WindowViolation> {
+    /// Whether messages may have gone there, as for [`Stream::check`](super::Stream::check): asked where a packet has fragments.
+    pub(crate) fn check_placed(&self, placed: &Placed) -> Result<(), WindowViolation> {
         self.receiver.check_placed(placed)
     }
 
-    fn note_placed(&mut self, arrival: u64, placed: &Placed) {
+    /// These messages of a packet went there.
+    pub(crate) fn note_placed(&mut self, arrival: u64, placed: &Placed) {
         self.receiver.note_placed(arrival, placed);
         self.stats.received += u64::from(placed.count);
     }
 
-    fn credit_due(&self) -> Option<CreditMark> {
+    /// The credit that the next packet should carry: None while the peer is certain to have enough.
+    pub(crate) fn credit_due(&self) -> Option<CreditMark> {
         self.receiver.credit_due()
     }
 
-    fn credit_known(&mut self, mark: CreditMark) {
+    /// The packet with this credit was acked.
+    pub(crate) fn credit_known(&mut self, mark: CreditMark) {
         self.receiver.credit_known(mark);
     }
 
-    fn received_memory(&self) -> usize {
-        self.receiver.memory()
-    }
-
-    fn awaits(&self, prefix: Prefix) -> bool {
+    /// Whether the application's next message comes after this one, which is not here yet.
+    pub(crate) fn awaits(&self, prefix: Prefix) -> bool {
         matches!(prefix, Prefix::Id(id) if self.receiver.awaits(id))
-    }
-
-    fn has_received(&self) -> bool {
-        self.receiver.has_next()
-    }
-
-    fn poll_received(&mut self) -> Option<Received> {
-        self.receiver.poll()
     }
 }
 
