@@ -13,6 +13,7 @@ mod bulk_scenes;
 mod byte_windows;
 mod channels;
 mod chunks;
+mod congestion_table;
 mod endpoint;
 mod explore;
 mod external;

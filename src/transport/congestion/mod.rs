@@ -10,6 +10,7 @@ mod adaptive;
 mod binary;
 mod ceiling;
 mod competition;
+mod constants;
 mod delay;
 mod delivery;
 mod fixed;

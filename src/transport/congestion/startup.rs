@@ -18,28 +18,23 @@
 //! of it is known, and the next is less faster.
 
 use super::SentStamp;
+use super::constants::{BLUR, CLOCK_ERROR, ENOUGH, MIN_JITTER, PACKET};
 use crate::time::{Duration, Instant};
-
-/// Bytes of a packet that carries bulk, with all headers, more or less.
-const PACKET: f64 = 1_215.0;
 
 /// How much faster each round is than the one before.
 const STEP: f64 = 4.0;
 
 /// And with jitter, which hides how much longer a round takes: the excess of the next one would wait in the queue.
-const STEP_IN_JITTER: f64 = 2.0;
+const STEP_IN_JITTER: f64 = 0.5 * STEP;
 
-/// Waits that fall by less than this, in seconds, show no jitter; and no more than this part of a round trip is taken
-/// for it.
-const MIN_JITTER: f64 = 0.004;
+/// Waits that fall by less than [`MIN_JITTER`] show no jitter, and no more than this part of a round trip is taken for it.
 const MAX_JITTER: f64 = 0.5;
 
 /// How long it is remembered by how much waits fell.
 const DROPS_KEPT: Duration = Duration::from_secs(2);
 
-/// A round goes out in this part of a round trip, but in no less time than this, in seconds.
+/// A round goes out in this part of a round trip, but in no less time than [`MIN_JITTER`].
 const SPREAD: f64 = 0.5;
-const MIN_SPREAD: f64 = 0.004;
 
 /// A round [`STEP`] times as fast as the one before goes out in this part: a queue of one round trip holds what a link as fast
 /// as the one before leaves. Of a round as long as the first, such a link drops a quarter.
@@ -57,16 +52,6 @@ const SETTLED_AT_LAST: f64 = 0.8;
 /// After a drop of waits fewer bytes than this don't tell a queue from packets that were held back.
 const FEW: f64 = 12.0 * PACKET;
 
-/// Nearer to taking longer than this, in seconds, it isn't clear.
-const UNCLEAR: f64 = 0.002;
-
-/// Clocks blur a round trip by this many seconds: a round that ticks spread over just a round trip counts as one.
-const CLOCKS_BLUR: f64 = 0.0002;
-
-/// Packets that arrive this many seconds later than a tick of the peer after the previous ones may have been acked
-/// before.
-const MISSING_ACK: f64 = 0.004;
-
 /// Longer ticks than this, in seconds, blur a round's duration as much as a queue does. With ticks above the upper
 /// end a round has too few of them.
 const COARSE_TICKS: core::ops::Range<f64> = 0.005..0.06;
@@ -81,27 +66,19 @@ const MIN_TICKS: f64 = 4.0;
 const LONGER: f64 = 1.25;
 
 /// A round that isn't longer arrived at no less than this part of its pace.
-const MIN_MEASURED: f64 = 0.75;
+const MIN_MEASURED: f64 = 2.0 - LONGER;
 
 /// The same beside others: a flow as fast as all of them together, on a link that they fill, takes twice as long.
 /// With 2.5 ten times as much is dropped when a newcomer begins, with 1.25 it begins with a sixth of the link.
-const LONGER_BESIDE_OTHERS: f64 = 1.5;
+const LONGER_BESIDE_OTHERS: f64 = 1.0 + 2.0 * (LONGER - 1.0);
 
-/// Others are there if the first packet of a round waited longer than this, in seconds.
-const MIN_WAIT: f64 = 0.0015;
-
-/// Or if two rounds in a row lose more than this share: one may by chance.
+/// Others are there if two rounds in a row lose more than this share: one may by chance. They are there, too, if the first
+/// packet of a round waited longer than twice [`BLUR`].
 const MAX_LOSS: f64 = 0.4;
-
-/// Bytes that must have arrived after the first packet before a rate is computed.
-const ENOUGH: f64 = 4.0 * PACKET;
 
 /// A burst is spread over this part of a round trip: slowly enough that a link which can't hold it
 /// drops only some of each part, so that losses show as soon as the rest is acked.
 const BURST_SPREAD: f64 = 0.72;
-
-/// How much else may be in flight with a burst.
-const BESIDE_BURST: f64 = 8.0 * PACKET;
 
 /// The path's times, in seconds.
 #[derive(Clone, Copy, Debug)]
@@ -231,7 +208,7 @@ struct Round {
 
 impl Round {
     fn is_beside_others(&self, path: Path) -> bool {
-        self.waited.is_some_and(|wait| wait > MIN_WAIT + 0.5 * (path.send_tick + path.receive_tick))
+        self.waited.is_some_and(|wait| wait > 2.0 * BLUR + 0.5 * (path.send_tick + path.receive_tick))
     }
 }
 
@@ -276,7 +253,7 @@ impl Startup {
     /// Whether the round goes on, with this many bytes in flight.
     pub(super) fn has_room(&self, in_flight: f64) -> bool {
         // Offers and acks are on their way too: the last slice of a burst mustn't wait for a round trip.
-        let most = if self.bursting { self.window + BESIDE_BURST } else { 0.0 };
+        let most = if self.bursting { self.window + MIN_ROUND } else { 0.0 };
         self.round.as_ref().is_some_and(|round| round.sent < self.window || in_flight < most)
     }
 
@@ -301,7 +278,7 @@ impl Startup {
             self.drops.pause();
         }
         let spread = |round_trips: f64| {
-            (round_trips * path.rtt).max(path.send_tick).max(0.25 * path.receive_tick).max(MIN_SPREAD)
+            (round_trips * path.rtt).max(path.send_tick).max(0.25 * path.receive_tick).max(MIN_JITTER)
         };
         let (spread, short) = (spread(SPREAD), spread(SHORT_SPREAD));
         self.pace = (self.whole / spread).min(self.max_rate(path));
@@ -373,14 +350,14 @@ impl Startup {
             return;
         }
         let before = round.arrivals.map_or(at, |[_, last]| last.1);
-        let at =
-            if newest > round.ended && (at - before).as_secs_f64() > 1.5 * path.receive_tick + MISSING_ACK {
-                // The ack of its own was lost, and the pause after the round is no wait.
-                Instant::from_nanos(at.as_nanos().saturating_sub((newest - stamp.sent_at).as_nanos() as u64))
-                    .max(before)
-            } else {
-                at
-            };
+        let at = if newest > round.ended && (at - before).as_secs_f64() > 1.5 * path.receive_tick + MIN_JITTER
+        {
+            // The ack of its own was lost, and the pause after the round is no wait.
+            Instant::from_nanos(at.as_nanos().saturating_sub((newest - stamp.sent_at).as_nanos() as u64))
+                .max(before)
+        } else {
+            at
+        };
         let arrival = (stamp.sent_at, at);
         let [first, last] = *round.arrivals.get_or_insert([arrival; 2]);
         // Packets that arrived with the first one began before.
@@ -401,7 +378,7 @@ impl Startup {
         let round = self.round.as_ref()?;
         let findings = self.examine(now, round, path)?;
         // Acks that come before an honest peer's could don't hurry us.
-        if (now - round.began).as_secs_f64() < path.rtt - CLOCKS_BLUR {
+        if (now - round.began).as_secs_f64() < path.rtt - CLOCK_ERROR {
             return None;
         }
         let Findings { sending, arriving, known, longer, .. } = findings;
@@ -440,7 +417,7 @@ impl Startup {
         let times = if beside_others { LONGER_BESIDE_OTHERS } else { LONGER };
         let jitter = self.drops.jitter(now, path);
         let blur = path.receive_tick.max(jitter);
-        let clear = !(0.0..=blur + UNCLEAR).contains(&(arriving - times * sending));
+        let clear = !(0.0..=blur + 2.0 * BLUR).contains(&(arriving - times * sending));
         let known = round.arrived >= ENOUGH;
         // With ticks a span is only known to a tick or two. But as long as more is to come, each tick's arrivals are
         // what the link carries.
