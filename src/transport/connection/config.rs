@@ -3,16 +3,16 @@
 use core::fmt;
 use std::sync::Arc;
 
-use crate::limits::MAX_PAYLOAD;
 use crate::transport::congestion::CongestionConfig;
 use crate::transport::framing::{CloseReason, Fault, Refusal};
 use crate::transport::pacing::BudgetConfig;
-use crate::transport::packet::{AckEndpointConfig, HeaderKind, LossBound, numbered};
+use crate::transport::packet::{AckEndpointConfig, LossBound};
 use crate::transport::stream::{Pool, WindowViolation};
 
 /// Settings of one connection's transport.
 #[derive(Clone, Debug)]
 pub struct ConnectionConfig {
+    /// The framing sets the header, and bounds datagrams.
     pub packets: AckEndpointConfig,
     /// How much may be sent in messages.
     pub budget: BudgetConfig,
@@ -33,10 +33,6 @@ pub struct ConnectionConfig {
 impl Default for ConnectionConfig {
     fn default() -> Self {
         let mut packets = AckEndpointConfig::large();
-        packets.header = HeaderKind::Numbered;
-        packets.fragment_above = MAX_PAYLOAD - numbered::MAX_SIZE;
-        // Fragments are refused before that many numbers anyway.
-        packets.reassembly.window = packets.acks.received_window;
         packets.acks.early_loss = true;
         packets.acks.sent_window = 16;
         packets.acks.loss_bound = LossBound::Rtt { multiple: 2.0, at_least: LossBound::DEFAULT_TIME };
