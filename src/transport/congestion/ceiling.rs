@@ -1,6 +1,6 @@
 //! The rate after a queue overflowed: how far below it goes, and how it rises again.
 
-use super::constants::{CUBIC, CUBIC_KEEP, FRUITFUL, PACKET, RAISE_A_SECOND, RENO};
+use super::constants::{CUBIC, CUBIC_KEEP, FRUITFUL, PACKET, RENO};
 use super::delivery::Signs;
 use crate::exact::cube_root;
 use crate::time::{Duration, Instant};
@@ -15,6 +15,9 @@ const HOLD: Duration = Duration::from_secs(2);
 /// Beside others, more is tried when Reno would be back, or after this many seconds (like BBR version 3's time between
 /// probes): what is spread evenly overflows a queue less often than what TCP sends.
 const MAX_CONTENDED_HOLD: f64 = 3.0;
+
+/// Beside others where waits are blurred: how much more for each second.
+const RAISE_A_SECOND: f64 = 0.08;
 
 /// No faster than this. Rates are bytes a second.
 #[derive(Debug)]

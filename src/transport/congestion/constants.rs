@@ -43,12 +43,6 @@ pub(super) const ENOUGH: f64 = 4.0 * PACKET;
 /// Fewer bytes than this determine no share of losses.
 pub(super) const MIN_BYTES: f64 = 40.0 * PACKET;
 
-/// Seconds by which two clocks that run on may be wrong about a span.
-pub(super) const CLOCK_ERROR: f64 = 0.0003;
-
-/// Beside others, a bound that others set rises by this part each second.
-pub(super) const RAISE_A_SECOND: f64 = 0.08;
-
 /// Packets, epochs or seconds in which what is known of a path is forgotten.
 pub(super) const LONG: f64 = 1_000.0;
 

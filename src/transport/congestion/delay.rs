@@ -22,9 +22,10 @@ const AGREEING: usize = 3;
 /// forgotten in eight times: about as slowly as the least round trip, and not because somebody else began.
 const SMOOTHED: f64 = 8.0;
 
-/// Our own steering makes waits differ by this part of the wait that it aims for, or by [`MIN_JITTER`] if that is more. With
+/// Our own steering makes waits differ by this part of the wait that it aims for, or by these seconds if that is more. With
 /// less, two flows of our own take each other for jitter.
 const STEERED: f64 = 0.65;
+const MIN_STEERED: f64 = 0.003;
 
 /// How quickly the estimate of an ack's wait falls: acks in a queue come in groups.
 const ACK_WAIT_FALLS: f64 = 1.0 / 16.0;
@@ -88,7 +89,7 @@ impl Delay {
     /// Takes the minimum wait of an epoch, and the wait that we aim for. `slowed`: less arrives than not long ago.
     pub(super) fn end_epoch(&mut self, queue: f64, aim: f64, slowed: bool) {
         self.slowed = slowed;
-        self.steered = (STEERED * aim).max(MIN_JITTER);
+        self.steered = (STEERED * aim).max(MIN_STEERED);
         if queue.is_finite() {
             self.deviation += ((queue - self.smoothed).abs() - self.deviation) / SMOOTHED;
             self.smoothed += (queue - self.smoothed) / SMOOTHED;

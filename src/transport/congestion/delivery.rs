@@ -1,15 +1,16 @@
 //! How much arrives.
 
-use super::constants::{BLUR, CLOCK_ERROR, KEEP_WAITS, MIN_LOSSES};
+use super::constants::{BLUR, KEEP_WAITS, MIN_LOSSES};
 use crate::time::Instant;
 
 /// A rate of arrival is never believed above this many times the rate of sending: a queue may be draining, or a
 /// peer's clock may lie.
 const MAX_COMPRESSION: f64 = 2.0;
 
-/// Waits before losses are longer than others if their mean is by this many standard deviations, and by
-/// [`CLOCK_ERROR`].
+/// Waits before losses are longer than others if their mean is by this many standard deviations, and by this
+/// many seconds.
 const DEVIATIONS: f64 = 3.0;
+const MIN_LONGER: f64 = 0.0003;
 
 /// A queue stands if waits are longer than this part of the target, and than [`BLUR`].
 const MIN_STAYING: f64 = 0.25;
@@ -99,7 +100,7 @@ impl Waits {
         let deviation = (self.squares / self.count.max(1.0) - mean * mean).max(0.0).sqrt();
         let longer = before_losses - mean;
         let chance = DEVIATIONS * deviation / self.losses.sqrt();
-        (self.losses > MIN_LOSSES && longer > CLOCK_ERROR && longer > chance).then_some(before_losses)
+        (self.losses > MIN_LOSSES && longer > MIN_LONGER && longer > chance).then_some(before_losses)
     }
 }
 

@@ -13,7 +13,6 @@
 use super::ceiling::Ceiling;
 use super::constants::{
     BASE_BUCKET, KEEP_WAITS, LESS, LONG, MAX_DOUBLINGS, MAX_FLOOR_LOSS, MIN_BYTES, MIN_LOSSES, PACKET,
-    RAISE_A_SECOND,
 };
 use super::delivery::{Epoch, Signs, Waits};
 use super::share_test::{MIN_OTHERS_LOSSES, ShareTest};
@@ -30,6 +29,12 @@ const DEVIATIONS: f64 = 1.0;
 
 /// An epoch that lost more than this share is an outage, from which nothing is learned.
 const MAX_EPOCH_LOSS: f64 = 0.6;
+
+/// The weight of former tests.
+const KEEP_TESTS: f64 = 0.8;
+
+/// The wait at which the queue overflowed is taken for more by this much each second.
+const FULL_QUEUE_RAISE_A_SECOND: f64 = 0.1;
 
 /// The link itself loses no larger share than this.
 const MAX_LOSS: f64 = 0.2;
@@ -107,7 +112,7 @@ impl Loss {
     pub(super) fn end_epoch(&mut self, now: Instant, epoch: &Epoch, seconds: f64, signs: Signs) {
         let queue = epoch.least_queue > 0.5 * signs.target;
         if let Some(full) = &mut self.full_queue {
-            *full *= 1.0 + RAISE_A_SECOND * seconds;
+            *full *= 1.0 + FULL_QUEUE_RAISE_A_SECOND * seconds;
         }
         if epoch.lost > MAX_EPOCH_LOSS * (epoch.lost + epoch.delivered) {
             return;
@@ -183,7 +188,8 @@ impl Loss {
         let share = if test.is_deep() {
             share_of(test.lost, test.judged)
         } else {
-            self.within = [self.within[0] * KEEP + test.lost, self.within[1] * KEEP + test.judged];
+            self.within =
+                [self.within[0] * KEEP_TESTS + test.lost, self.within[1] * KEEP_TESTS + test.judged];
             share_of(self.within[0], self.within[1])
         };
         let fewer = share < FEWER * before;

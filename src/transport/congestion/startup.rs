@@ -18,7 +18,7 @@
 //! of it is known, and the next is less faster.
 
 use super::SentStamp;
-use super::constants::{BLUR, CLOCK_ERROR, ENOUGH, MIN_JITTER, PACKET};
+use super::constants::{BLUR, ENOUGH, MIN_JITTER, PACKET};
 use crate::time::{Duration, Instant};
 
 /// How much faster each round is than the one before.
@@ -72,8 +72,13 @@ const MIN_MEASURED: f64 = 2.0 - LONGER;
 /// With 2.5 ten times as much is dropped when a newcomer begins, with 1.25 it begins with a sixth of the link.
 const LONGER_BESIDE_OTHERS: f64 = 1.0 + 2.0 * (LONGER - 1.0);
 
-/// Others are there if two rounds in a row lose more than this share: one may by chance. They are there, too, if the first
-/// packet of a round waited longer than twice [`BLUR`].
+/// Others are there if the first packet of a round waited longer than this, in seconds.
+const MIN_WAIT: f64 = 0.0015;
+
+/// Clocks blur a round trip by this many seconds: a round that ticks spread over just a round trip counts as one.
+const CLOCKS_BLUR: f64 = 0.0002;
+
+/// Others are there, too, if two rounds in a row lose more than this share: one may by chance.
 const MAX_LOSS: f64 = 0.4;
 
 /// A burst is spread over this part of a round trip: slowly enough that a link which can't hold it
@@ -208,7 +213,7 @@ struct Round {
 
 impl Round {
     fn is_beside_others(&self, path: Path) -> bool {
-        self.waited.is_some_and(|wait| wait > 2.0 * BLUR + 0.5 * (path.send_tick + path.receive_tick))
+        self.waited.is_some_and(|wait| wait > MIN_WAIT + 0.5 * (path.send_tick + path.receive_tick))
     }
 }
 
@@ -378,7 +383,7 @@ impl Startup {
         let round = self.round.as_ref()?;
         let findings = self.examine(now, round, path)?;
         // Acks that come before an honest peer's could don't hurry us.
-        if (now - round.began).as_secs_f64() < path.rtt - CLOCK_ERROR {
+        if (now - round.began).as_secs_f64() < path.rtt - CLOCKS_BLUR {
             return None;
         }
         let Findings { sending, arriving, known, longer, .. } = findings;

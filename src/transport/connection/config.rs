@@ -3,10 +3,11 @@
 use core::fmt;
 use std::sync::Arc;
 
+use crate::limits::MAX_PAYLOAD;
 use crate::transport::congestion::CongestionConfig;
 use crate::transport::framing::{CloseReason, Fault, Refusal};
 use crate::transport::pacing::BudgetConfig;
-use crate::transport::packet::{AckEndpointConfig, LossBound};
+use crate::transport::packet::{AckEndpointConfig, LossBound, numbered};
 use crate::transport::stream::{Pool, WindowViolation};
 
 /// Settings of one connection's transport.
@@ -33,6 +34,8 @@ pub struct ConnectionConfig {
 impl Default for ConnectionConfig {
     fn default() -> Self {
         let mut packets = AckEndpointConfig::large();
+        // As at the default MTU, whichever the framing.
+        packets.fragment_above = MAX_PAYLOAD - numbered::MAX_SIZE;
         packets.acks.early_loss = true;
         packets.acks.sent_window = 16;
         packets.acks.loss_bound = LossBound::Rtt { multiple: 2.0, at_least: LossBound::DEFAULT_TIME };
