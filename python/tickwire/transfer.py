@@ -3,7 +3,7 @@
 Chunks are sent on a channel made by :func:`tickwire.chunks`. See ``docs/chunks.md``.
 """
 
-from tickwire._core import Chunk, ChunkStats, Congestion, IncomingChunk, ReceivedChunk, Transfer
+from tickwire._core import Chunk, ChunkStats, Congestion, IncomingChunk, ReceivedChunk, Transfer, Transfers
 
 __all__ = [
     "Chunk",
@@ -12,4 +12,5 @@ __all__ = [
     "IncomingChunk",
     "ReceivedChunk",
     "Transfer",
+    "Transfers",
 ]

@@ -11,9 +11,9 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyDict, PyRange, PyTuple};
 
 use super::address::{Address, AddressLike};
-use super::arguments::{int, number, optional_int, shared, truth};
+use super::arguments::{argument, int, number, optional_int, shared, truth};
 use super::arrays::Rows;
-use super::capture::{self, Capture, Secrets};
+use super::capture::{Capture, Secrets};
 use super::chunks::{Chunk, IncomingChunk, Transfer};
 use super::congestion::Congestion;
 use super::development::{self, Development};
@@ -21,17 +21,17 @@ use super::endpoint::{CLIENT, Endpoint};
 use super::errors::{not_connected, value_error};
 use super::events::{Connected, Disconnected, reason_to_python, reconnecting_state, state_to_python};
 use super::fields::within;
-use super::ghosts::{ClientWorld, Ghost};
+use super::ghosts::{ClientWorld, Ghost, made_classes};
 use super::inbox::{Inbox, Pending, Tick, Ticking, payload};
 use super::log::{Level, log, log_end};
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
 use super::reconnect::{Reconnecting, Tokens, tokens};
-use super::settings::Settings;
+use super::settings::{Given, Settings};
 use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options, skip_seed};
 use super::stats::ConnectionStats;
 use super::time::{self, Clock, Latency};
-use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
+use super::token::{ConnectToken, extract_key};
 use crate::driver::{Carrier, ClaimedToken, VirtualNetwork, claim_token};
 use crate::endpoint::{
     ChunkLimits, ClientConfig, DEVELOPMENT_KEY, Dial, Event, Host, PeerHandle, ReconnectConfig,
@@ -42,6 +42,9 @@ use crate::transport::BudgetConfig;
 
 /// A client that wasn't ticked for this long was forgotten by mistake.
 const FORGOTTEN_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// The seconds of silence that end a connection, by default.
+const TIMEOUT: u32 = 10;
 
 /// The default bytes of chunks that a server may have in a client's memory.
 const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
@@ -63,48 +66,37 @@ pub(crate) struct Client {
 #[pymethods]
 impl Client {
     #[new]
-    #[pyo3(signature = (protocol, token, *, reconnect = None, bind = None, **settings))]
-    #[pyo3(
-        text_signature = "(protocol, token, *, reconnect=None, bind=None, factory=None, priority=None, slow_hook=0.005, \
-                             chunk_memory=67108864, chunk_directory=None, chunk_file_limit=None, \
-                             chunk_directory_limit=None, congestion=None, driver='polled', \
-                             conditions=None, seed=None, network=None, columns=None, capture=None, mtu=1280, \
-                             packet_notifications=False, ghosts=None, strict=False)"
-    )]
+    #[pyo3(signature = (protocol, token, *, reconnect = None, ghosts = None, **settings))]
+    #[pyo3(text_signature = "(protocol, token, *, reconnect=None, ghosts=None, network=None, transfers=None, \
+                             tuning=None, debugging=None)")]
     fn new<'py>(
         py: Python<'py>,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         token: &Bound<'py, ConnectToken>,
         reconnect: Option<&Bound<'py, PyAny>>,
-        bind: Option<AddressLike>,
+        ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let settings = Settings::new(py, "Client.__new__", settings, CHUNK_MEMORY, protocol.get())?;
+        let settings = Self::settings(Given::new(py, "Client.__new__", settings)?, ghosts, &protocol)?;
         let reconnect = reconnect.map(|reconnect| tokens(reconnect, None)).transpose()?;
         let dial = FirstDial { token: token.get().again()?, reconnect, is_development: false };
-        Self::dial(py, protocol, dial, bind, settings)
+        Self::dial(py, protocol, dial, settings)
     }
 
     #[staticmethod]
-    #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
-                        user_data = None, reconnect = None, bind = None, **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
-                             reconnect=None, bind=None, factory=None, priority=None, slow_hook=0.005, chunk_memory=67108864, \
-                             chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
-                             congestion=None, driver='polled', conditions=None, \
-                             seed=None, network=None, columns=None, capture=None, mtu=1280, \
-                             packet_notifications=False, ghosts=None, strict=False)")]
-    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
+    #[pyo3(signature = (address, protocol, *, key = None, client_id = None, reconnect = None, ghosts = None,
+                        **settings))]
+    #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, reconnect=None, ghosts=None, \
+                             network=None, transfers=None, tuning=None, debugging=None)")]
+    #[expect(clippy::too_many_arguments, reason = "nearly all are named in Python")]
     fn connect<'py>(
         py: Python<'py>,
         address: AddressLike,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = optional_int::client_id)] client_id: Option<i128>,
-        #[pyo3(from_py_with = optional_int::timeout)] timeout: Option<i128>,
-        user_data: Option<&Bound<'py, PyAny>>,
         reconnect: Option<&Bound<'py, PyAny>>,
-        bind: Option<AddressLike>,
+        ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let address = address.0;
@@ -118,7 +110,7 @@ impl Client {
             );
             return Err(PyValueError::new_err(sentence));
         }
-        let settings = Settings::new(py, "Client.connect", settings, CHUNK_MEMORY, protocol.get())?;
+        let settings = Self::settings(Given::new(py, "Client.connect", settings)?, ghosts, &protocol)?;
         let network = settings.network.clone();
         if network.is_none() && !address.ip().is_loopback() {
             let sentence = format!(
@@ -134,13 +126,12 @@ impl Client {
                 Some(id) => within("client_id", id, 0, u64::MAX)?,
                 None => random(&mut *entropy(network.clone())),
             },
-            timeout: extract_timeout(timeout)?,
-            user_data: extract_user_data(user_data)?,
+            timeout: settings.tuning.get().timeout.unwrap_or(TIMEOUT),
         };
         let token = development.token(protocol.get(), network.as_ref())?;
         let reconnect = reconnect.map(|reconnect| tokens(reconnect, Some(development))).transpose()?;
         let dial = FirstDial { token, reconnect, is_development: true };
-        Self::dial(py, protocol, dial, bind, settings)
+        Self::dial(py, protocol, dial, settings)
     }
 
     #[getter]
@@ -258,7 +249,7 @@ impl Client {
     }
 
     #[pyo3(signature = (tick, /))]
-    fn seen(&self, #[pyo3(from_py_with = number::tick)] tick: f64) -> PyResult<()> {
+    fn set_seen(&self, #[pyo3(from_py_with = number::tick)] tick: f64) -> PyResult<()> {
         time::see(self, tick)
     }
 
@@ -443,6 +434,7 @@ impl Client {
         self.endpoint.state.lock()?.change().set_congestion(None, congestion).map_err(value_error)
     }
 
+    #[getter]
     fn stats(&self) -> PyResult<ConnectionStats> {
         self.endpoint.stats(self.server(), None)
     }
@@ -508,21 +500,37 @@ impl Drop for Client {
 }
 
 impl Client {
+    /// Reads the arguments that all endpoints have; `ghosts` are the classes that it makes of the protocol's.
+    fn settings<'py>(
+        given: Given<'py>,
+        ghosts: Option<&Bound<'py, PyAny>>,
+        protocol: &Py<Protocol>,
+    ) -> PyResult<Settings<'py>> {
+        let protocol = protocol.get();
+        let made = match ghosts {
+            Some(given) => {
+                let ghosts = argument("ghosts", given, "a dict of ghost classes or None")?;
+                made_classes(&ghosts, &protocol.ghosts)?
+            }
+            None => Vec::new(),
+        };
+        Settings::new(given, CHUNK_MEMORY, protocol, made)
+    }
+
     fn dial(
         py: Python<'_>,
         protocol: Py<Protocol>,
         first: FirstDial,
-        bind: Option<AddressLike>,
         mut settings: Settings<'_>,
     ) -> PyResult<Self> {
         let FirstDial { token, reconnect, is_development } = first;
         let network = settings.network.clone();
-        let bind = match bind {
+        let bind = match settings.tuning.get().bind {
             Some(address) => address.0,
             None => any_port(token.addresses(), network.is_some()),
         };
         check_families(bind, &token, network.is_some())?;
-        let capture = capture::chosen(py, settings.capture.take())?;
+        let capture = settings.debugging.get().capture(py)?;
         // A system without IPv6 can still reach servers with IPv4 addresses.
         let falls_back = reaches_both(bind) && token.addresses().iter().any(SocketAddr::is_ipv4);
         let mut driver = match open_driver(py, bind, &settings) {

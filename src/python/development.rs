@@ -28,8 +28,7 @@ pub(super) struct Development {
     pub(super) address: SocketAddr,
     pub(super) key: Key,
     pub(super) client_id: u64,
-    pub(super) timeout: Option<u32>,
-    pub(super) user_data: [u8; USER_DATA_BYTES],
+    pub(super) timeout: u32,
 }
 
 impl Development {
@@ -47,10 +46,10 @@ impl Development {
             client_id: self.client_id,
             created: network.map_or_else(unix_now, VirtualNetwork::unix),
             lifetime: Some(TOKEN_LIFETIME),
-            timeout: self.timeout,
+            timeout: Some(self.timeout),
             public_addresses: &[self.address],
             internal_addresses: Some(&names),
-            user_data: &self.user_data,
+            user_data: &[0; USER_DATA_BYTES],
             dated: false,
         };
         ConnectToken::generate(&params, &mut *entropy(network.cloned())).map_err(value_error)

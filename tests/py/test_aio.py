@@ -129,8 +129,8 @@ def test_an_interrupt_in_a_factory_leaves_the_rest_for_the_next_tick(run: Any, p
             return super().create(cls)
 
     async def main() -> list[Any]:
-        server = tw.Server("127.0.0.1:0", protocol, factory=Picky())
-        client = tw.Client.connect(server.address, protocol, driver="thread")
+        server = tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(factory=Picky()))
+        client = tw.Client.connect(server.address, protocol, tuning=tw.Tuning(driver="thread"))
         while not (client.connected and server.clients):
             client.receive()
             with server.tick():

@@ -29,7 +29,10 @@ def dialling(
     """A client in development mode that reconnects."""
     more = {name: settings.pop(name) for name in ("first_delay", "max_delay") if name in settings}
     reconnect = tw.connections.Reconnect(give_up_after=give_up_after, **more)
-    return tw.Client.connect(address, world.protocol, network=world.network, reconnect=reconnect, **settings)
+    tuning = tw.Tuning(**{name: settings.pop(name) for name in ("bind", "timeout") if name in settings})
+    return tw.Client.connect(
+        address, world.protocol, network=world.network, reconnect=reconnect, tuning=tuning, **settings
+    )
 
 
 class Game:
@@ -175,7 +178,7 @@ def test_a_banned_player_who_comes_back_is_sent_away_once() -> None:
         asked.append(len(newcomers))
         return newcomers
 
-    game = Game(server={"admission": admission})
+    game = Game(server={"access": tw.tokens.Access(admission=admission)})
     events = game.run(30)
     assert names(events)[-1] == "Disconnected"
     assert "Reconnecting" not in names(events)
@@ -222,7 +225,8 @@ def test_same_seed_same_delays() -> None:
 
 def test_chunks_are_resumed() -> None:
     world = Simulation(make_protocol(channels=[tw.reliable_ordered(), tw.chunks()]), seed=1)
-    server = world.server(congestion=tw.transfer.Congestion.fixed(400_000, 20_000))
+    slow = tw.transfer.Congestion.fixed(400_000, 20_000)
+    server = world.server(transfers=tw.transfer.Transfers(congestion=slow))
     player = dialling(world, server.address, timeout=2)
     data = bytes(range(256)) * 4_000
     got, sent = [], []
@@ -275,7 +279,8 @@ def with_backend(
     backend = Backend(world, server)
     reconnect = tw.connections.Reconnect(backend.token, give_up_after=give_up_after)
     token = backend.token()
-    player = tw.Client(world.protocol, token, network=world.network, reconnect=reconnect, **settings)
+    tuning = tw.Tuning(**settings)
+    player = tw.Client(world.protocol, token, network=world.network, reconnect=reconnect, tuning=tuning)
     return world, backend, player
 
 
@@ -389,7 +394,7 @@ def test_a_token_that_is_refused_is_a_dial_that_failed(bind: str | None) -> None
     backend.answers = {2: same, 3: same, 4: other, 5: b"token", 6: cancelled}
     play(world, player, 1)
     address = player.address
-    world.restart(world.servers[0], clock_skew=60)
+    world.restart(world.servers[0], access=tw.tokens.Access(clock_skew=60))
     play(world, player, 3)
     assert backend.calls == 2
     world.restart(world.servers[0])
@@ -465,7 +470,9 @@ SOON = tw.connections.Reconnect(first_delay=0.01)
 def test_it_runs_in_a_loop(driver: Any) -> None:
     protocol = make_protocol()
     server = tw.Server("127.0.0.1:0", protocol)
-    player = tw.Client.connect(server.address, protocol, timeout=1, reconnect=SOON, driver=driver)
+    player = tw.Client.connect(
+        server.address, protocol, reconnect=SOON, tuning=tw.Tuning(timeout=1, driver=driver)
+    )
     told: list[tw.connections.Event] = []
     with tw.run(player, 100) as ticks:
         for tick, inbox in ticks:
@@ -489,7 +496,9 @@ def test_a_loop_ends_when_it_gives_up() -> None:
         address = server.address
     reconnect = tw.connections.Reconnect(first_delay=0.01, give_up_after=0)
     told: list[tw.connections.Event] = []
-    with tw.run(tw.Client.connect(address, protocol, timeout=1, reconnect=reconnect), 100) as ticks:
+    with tw.run(
+        tw.Client.connect(address, protocol, reconnect=reconnect, tuning=tw.Tuning(timeout=1)), 100
+    ) as ticks:
         for _, inbox in ticks:
             told += inbox.events
     assert names(told) == ["Disconnected"]
@@ -499,7 +508,9 @@ def test_it_reconnects_on_asyncio() -> None:
     protocol = make_protocol()
 
     async def game() -> list[str]:
-        server = tw.Server("127.0.0.1:0", protocol, key=KEY, public_addresses=["127.0.0.1:0"])
+        server = tw.Server(
+            "127.0.0.1:0", protocol, key=KEY, access=tw.tokens.Access(public_addresses=["127.0.0.1:0"])
+        )
         address = server.address
         server.close()
         calls = 0
@@ -515,7 +526,9 @@ def test_it_reconnects_on_asyncio() -> None:
                 async for tick, _ in ticks:
                     if tick > 20:
                         break
-            async with aio.run(tw.Server(address, protocol, key=KEY, clock_skew=5)) as ticks:
+            async with aio.run(
+                tw.Server(address, protocol, key=KEY, access=tw.tokens.Access(clock_skew=5))
+            ) as ticks:
                 async for _ in ticks:
                     pass
 
@@ -536,7 +549,7 @@ def test_it_reconnects_on_asyncio() -> None:
 
 def test_one_capture_has_all_dials(tmp_path: Path) -> None:
     path = tmp_path / "game.pcapng"
-    game = Game(capture=path)
+    game = Game(debugging=tw.testing.Debugging(capture=path))
     game.run(1)
     game.world.restart(game.server)
     game.run(3)
