@@ -107,8 +107,8 @@ def test_messages_come_and_go(run: Any, driver: Any) -> None:
     own.number = 7
 
     async def main() -> list[Any]:
-        server = tw.Server("127.0.0.1:0", protocol, driver=driver)
-        client = tw.Client.connect(server.address, protocol, driver=driver)
+        server = tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver=driver))
+        client = tw.Client.connect(server.address, protocol, tuning=tw.Tuning(driver=driver))
         echoing = asyncio.create_task(echo(server))
         answers = await ask(client, [*map(Move, range(50)), own])
         echoing.cancel()
