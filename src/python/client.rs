@@ -67,8 +67,10 @@ pub(crate) struct Client {
 impl Client {
     #[new]
     #[pyo3(signature = (protocol, token, *, reconnect = None, ghosts = None, **settings))]
-    #[pyo3(text_signature = "(protocol, token, *, reconnect=None, ghosts=None, network=None, transfers=None, \
-                             tuning=None, debugging=None)")]
+    #[pyo3(
+        text_signature = "(protocol, token, *, reconnect=None, ghosts=None, network=None, transfers=None, \
+                             tuning=None, debugging=None)"
+    )]
     fn new<'py>(
         py: Python<'py>,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
