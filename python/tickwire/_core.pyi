@@ -67,6 +67,7 @@ __all__ = [
     "Conditions",
     "Congestion",
     "ConnectToken",
+    "Code",
     "Connected",
     "ConnectionStats",
     "Desync",
@@ -2502,6 +2503,10 @@ class Server(Generic[_P]):
             :attr:`DisconnectReason.STALLED` on both sides, if a reliable channel to it is full and delivers
             nothing for this long, or if the channel goes on refusing messages and delivering a full queue takes
             more than twelve times as long. ``counters["connections.stalled"]`` counts them. None: never.
+        rendezvous (AddressLike | None, default None): a rendezvous server
+            (:class:`tickwire.peers.RendezvousServer`): the server gets a :attr:`code`, by which clients reach it
+            through NATs; None: clients reach it by address only.
+        title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not listed.
         strict (bool, default False): calls that name one client raise :class:`StaleClientError` if it has left
             and :class:`ChannelFullError` if it doesn't ack, instead of returning a result that says so.
         factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
@@ -2563,6 +2568,8 @@ class Server(Generic[_P]):
         clock_skew: int = 0,
         replace_duplicates: bool = True,
         stalled_timeout: float | None = 5.0,
+        rendezvous: AddressLike | None = None,
+        title: str = "",
         strict: bool = False,
         factory: MessageFactory | None = None,
         priority: PriorityHook | None = None,
@@ -2586,6 +2593,13 @@ class Server(Generic[_P]):
     @property
     def address(self) -> Address:
         """The address it listens on, with the actual port."""
+    @property
+    def code(self) -> str | None:
+        """The code at the rendezvous server by which clients reach it (:class:`tickwire.peers.Code`), once there is one."""
+    @property
+    def code_error(self) -> str | None:
+        """Why there is no :attr:`code`, or why the rendezvous server may not know it any more; None without such a
+        problem. Registering goes on all the same."""
     @property
     def protocol(self) -> Protocol[_P]:
         """What both sides share."""
@@ -3221,7 +3235,7 @@ class Client(Generic[_P]):
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @staticmethod
     def connect(
-        address: AddressLike,
+        address: AddressLike | Code,
         protocol: Protocol[_Q],
         *,
         key: bytes | None = None,
@@ -3253,7 +3267,8 @@ class Client(Generic[_P]):
         anyone who has the key can connect as any player. It warns unless the address is loopback.
 
         Args:
-            address (AddressLike): where the server is, with its port.
+            address (AddressLike | Code): where the server is, with its port, or its code at a rendezvous server
+                (:class:`tickwire.peers.Code`).
             protocol (Protocol): what both sides share.
             key (bytes | None, default None): the server's 32-byte private key; None: development mode's, which is
                 public.
@@ -3859,6 +3874,10 @@ class Peer(Generic[_P]):
     @property
     def code(self) -> str | None:
         """The code at the rendezvous server by which others join, once there is one."""
+    @property
+    def code_error(self) -> str | None:
+        """Why there is no :attr:`code`, or why the rendezvous server may not know it any more; None without such a
+        problem. Registering goes on all the same."""
     @property
     def network(self) -> SimulatedNetwork | None:
         """The simulated network it is on; None on a real one."""
@@ -5277,6 +5296,33 @@ class SimulatedNetwork:
         ``partitioned``, and for NATs ``nat_exhausted`` (no port was free), ``nat_unmapped`` (the
         port is nobody's) and
         ``nat_filtered`` (the sender isn't let in)."""
+
+@final
+class Code:
+    """The code of a game, and the rendezvous server that knows the code: an address for
+    :meth:`tickwire.Client.connect`.
+
+    Args:
+        code (str): six letters, in upper or lower case, with spaces and hyphens as people type them.
+        rendezvous (AddressLike): the rendezvous server's address.
+
+    Raises:
+        ValueError: the text is not a code, or the address is none to send to.
+
+    Example:
+        >>> code = Code("bcd-fgh", rendezvous="203.0.113.5:3478")
+        >>> code.code, code.rendezvous
+        ('BCDFGH', Address('203.0.113.5:3478'))
+    """
+
+    def __new__(cls, code: str, *, rendezvous: AddressLike) -> Code: ...
+    @property
+    def code(self) -> str:
+        """The six letters, in upper case."""
+    @property
+    def rendezvous(self) -> Address:
+        """The rendezvous server's address."""
+    def __hash__(self) -> int: ...
 
 @final
 class RendezvousServer:

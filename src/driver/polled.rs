@@ -330,12 +330,16 @@ impl Driver {
         self.rendezvous.as_ref().map_or(link, |it| link.min(it.next_deadline()))
     }
 
-    /// Sends at once all that a simulated link still holds: no later call will come.
+    /// Withdraws the code of our game, and sends at once all that a simulated link still holds: no later call will come.
     pub fn finish(&mut self) {
-        let Some(link) = &mut self.link else { return self.flush_capture() };
-        while let Some(at) = link.next_delivery() {
-            while let Some((to, datagram)) = link.poll(at) {
-                self.out.push(to, &datagram);
+        if let Some(rendezvous) = &mut self.rendezvous {
+            rendezvous.unregister(&mut self.out);
+        }
+        if let Some(link) = &mut self.link {
+            while let Some(at) = link.next_delivery() {
+                while let Some((to, datagram)) = link.poll(at) {
+                    self.out.push(to, &datagram);
+                }
             }
         }
         self.send_out(self.now());

@@ -26,6 +26,7 @@ use super::inbox::{Inbox, Pending, Tick, Ticking, payload};
 use super::log::{Level, log, log_end};
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
+use super::rendezvous::{self, Destination};
 use super::settings::Settings;
 use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options, skip_seed};
 use super::stats::ConnectionStats;
@@ -130,14 +131,15 @@ impl Client {
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let settings = Settings::new(py, "Client.__new__", settings, CHUNK_MEMORY, protocol.get())?;
-        Self::dial(py, protocol, token.get().again()?, bind, resume, false, settings)
+        Self::dial(py, protocol, token.get().again()?, None, bind, resume, false, settings)
     }
 
     /// Development mode: makes its own token, with the well-known key or a shared one. Not for production:
     /// anyone who has the key can connect as any player. It warns unless the address is loopback.
     ///
     /// Args:
-    ///     address (AddressLike): where the server is, with its port.
+    ///     address (AddressLike | Code): where the server is, with its port, or its code at a rendezvous server
+    ///         (:class:`tickwire.peers.Code`).
     ///     protocol (Protocol): what both sides share.
     ///     key (bytes | None, default None): the server's 32-byte private key; None: development mode's, which is
     ///         public.
@@ -201,7 +203,7 @@ impl Client {
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect<'py>(
         py: Python<'py>,
-        address: AddressLike,
+        address: Destination,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = optional_int::client_id)] client_id: Option<i128>,
@@ -211,7 +213,7 @@ impl Client {
         resume: Option<&Bound<'py, Self>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let address = address.0;
+        let (destination, address) = (address, address.address);
         if address.port() == 0 {
             return Err(PyValueError::new_err(format!("address must have a port to dial, not {address}")));
         }
@@ -224,7 +226,8 @@ impl Client {
         }
         let settings = Settings::new(py, "Client.connect", settings, CHUNK_MEMORY, protocol.get())?;
         let network = settings.network.clone();
-        if network.is_none() && !address.ip().is_loopback() {
+        if network.is_none() && !destination.near().ip().is_loopback() {
+            let address = rendezvous::described(address);
             let sentence = format!(
                 "connecting to {address} in development mode: anyone with the key can be any player. \
                  Use tickwire.Client with a connect token from your login backend"
@@ -251,7 +254,7 @@ impl Client {
             dated: false,
         };
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
-        Self::dial(py, protocol, token, bind, resume, true, settings)
+        Self::dial(py, protocol, token, destination.rendezvous, bind, resume, true, settings)
     }
 
     /// The state of the connection, in netcode's terms.
@@ -709,7 +712,7 @@ impl Client {
             return "<Client (unusable after fork)>".into();
         };
         let closed = if closed { ", closed" } else { "" };
-        format!("<Client of {address}, {state:?}{closed}>")
+        format!("<Client of {}, {state:?}{closed}>", rendezvous::described(address))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -729,24 +732,28 @@ impl Drop for Client {
 }
 
 impl Client {
+    #[expect(clippy::too_many_arguments, reason = "each once, of two callers")]
     fn dial(
         py: Python<'_>,
         protocol: Py<Protocol>,
         token: netcode::ConnectToken,
+        rendezvous: Option<SocketAddr>,
         bind: Option<AddressLike>,
         resume: Option<&Bound<'_, Self>>,
         development: bool,
         mut settings: Settings<'_>,
     ) -> PyResult<Self> {
         let network = settings.network.clone();
+        // A code's own address says nothing about its host's.
+        let near = rendezvous.map_or_else(|| token.addresses().to_vec(), |server| vec![server]);
         let bind = match bind {
             Some(address) => address.0,
-            None => any_port(token.addresses(), network.is_some()),
+            None => any_port(&near, network.is_some()),
         };
         // The IPv6 wildcard address includes IPv4.
         let both = bind.is_ipv6() && bind.ip().is_unspecified();
         let within_reach = |server: &SocketAddr| both || server.is_ipv4() == bind.is_ipv4();
-        if network.is_none() && !token.addresses().iter().any(within_reach) {
+        if network.is_none() && !near.iter().any(within_reach) {
             let (own, other) = if bind.is_ipv6() { ("IPv6", "IPv4") } else { ("IPv4", "IPv6") };
             let sentence =
                 format!("bind is an {own} address, {bind}, but the connect token lists only {other} servers");
@@ -755,12 +762,15 @@ impl Client {
         let capture = capture::chosen(py, settings.capture.take())?;
         let mut driver = match open_driver(py, bind, &settings) {
             // A system without IPv6 can still reach servers with IPv4 addresses.
-            Err(_) if both && token.addresses().iter().any(SocketAddr::is_ipv4) => {
+            Err(_) if both && near.iter().any(SocketAddr::is_ipv4) => {
                 let bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), bind.port());
                 open_driver(py, bind, &settings)?
             }
             opened => opened?,
         };
+        if let Some(server) = rendezvous {
+            rendezvous::look_up(&mut driver, &mut *entropy(network.clone()), server, protocol.get().id);
+        }
         let claimed = ClaimedToken::from(&token);
         if let Some(capture) = capture {
             capture.get().attach(py, &mut driver, &Secrets::Client { token: &token })?;

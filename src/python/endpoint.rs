@@ -23,6 +23,7 @@ use super::inbox::{Inbox, Pending};
 use super::log::{Dropped, Level, log};
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
+use super::rendezvous;
 use super::sent::Sent;
 use super::settings::Settings;
 use super::setup::network_id_key;
@@ -487,7 +488,10 @@ impl Endpoint {
         let (name, address) = (self.kind.name, self.address.0);
         let Ok(state) = self.state.lock() else { return name.into() };
         match state.host().dials().next() {
-            Some(dial) => format!("the {name} at {address} of {}", dial.server_address()),
+            Some(dial) => {
+                let server = rendezvous::described(dial.server_address());
+                format!("the {name} at {address} of {server}")
+            }
             None => format!("the {name} at {address}"),
         }
     }

@@ -44,6 +44,7 @@ mod peer;
 mod protocol;
 mod proxy;
 mod refusals;
+mod rendezvous;
 mod rollback;
 mod schema;
 mod sent;
@@ -135,6 +136,8 @@ pub mod module {
     use super::protocol::Protocol;
     #[pymodule_export]
     use super::proxy::Proxy;
+    #[pymodule_export]
+    use super::rendezvous::Code;
     #[pymodule_export]
     use super::rollback::{
         Advance, Desync, Load, PlayerOut, Rollback, Save, Spectator, SpectatorLost, SyncTest,

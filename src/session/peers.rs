@@ -624,6 +624,8 @@ fn link_end(reason: DisconnectReason, detail: Option<&str>) -> LinkEnd {
         | Reason::Stalled
         | Reason::RequestTimedOut
         | Reason::Unreachable
+        | Reason::UnknownCode
+        | Reason::NoPath
         | Reason::ResponseTimedOut
         | Reason::TokenExpired => LinkEnd::Lost,
     }

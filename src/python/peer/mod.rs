@@ -19,7 +19,7 @@ pub(crate) use self::events::{GameEnded, MasterChanged, Player, PlayerJoined, Pl
 use self::open::{Opening, open};
 pub(crate) use self::path::PlayerPath;
 use super::address::{Address, AddressLike};
-use super::arguments::{argument, int, number, optional_int, shared, truth};
+use super::arguments::{int, number, optional_int, shared, truth};
 use super::chunks::{Chunk, Transfer};
 use super::endpoint::Endpoint;
 use super::errors::value_error;
@@ -29,12 +29,12 @@ use super::lock;
 use super::log::{Level, log};
 use super::network::SimulatedNetwork;
 use super::protocol::{Protocol, seconds};
+use super::rendezvous::{self, Registering};
 use super::settings::Settings;
 use super::setup::{class_name, entropy, random, send_options};
 use super::stats::ConnectionStats;
 use crate::endpoint::{ChunkLimits, Event, PeerHandle};
 use crate::mesh::{Happening, Phase, Start};
-use crate::rendezvous::{LobbyCode, MAX_TITLE_BYTES, is_title, lobby_address};
 use crate::session::PeerPart;
 use crate::time::Instant;
 
@@ -152,7 +152,7 @@ impl Peer {
     ) -> PyResult<Self> {
         let settings = Self::settings(py, "Peer.host", settings, &protocol)?;
         let late = late_joining;
-        let rendezvous = server(rendezvous, title)?;
+        let rendezvous = Registering::new(rendezvous, title)?;
         let (places, contact) = (players, None);
         let opening = Opening { bind, key, name, timeout, places, late, contact, relaying, rendezvous };
         Ok(Self::over(open(py, protocol, opening, settings)?))
@@ -236,13 +236,9 @@ impl Peer {
         #[pyo3(from_py_with = truth::relaying)] relaying: bool,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let rendezvous = server(rendezvous, "")?;
+        let rendezvous = Registering::new(rendezvous, "")?;
         let address = match rendezvous {
-            Some(_) => {
-                let code: LobbyCode =
-                    argument::<String>("address", address, "a code")?.parse().map_err(value_error)?;
-                lobby_address(code)
-            }
+            Some(_) => rendezvous::code_address(address, "address")?,
             None => address.extract::<AddressLike>()?.0,
         };
         if address.port() == 0 || address.ip().is_unspecified() {
@@ -266,9 +262,14 @@ impl Peer {
     /// The code at the rendezvous server by which others join, once there is one.
     #[getter]
     fn code(&self) -> PyResult<Option<String>> {
-        let mut state = self.endpoint.state.lock()?;
-        let driver = state.carrier.parts().map(|(_, driver)| driver);
-        Ok(driver.and_then(|driver| driver.rendezvous()?.code()).map(|code| code.to_string()))
+        rendezvous::code(&self.endpoint)
+    }
+
+    /// Why there is no :attr:`code`, or why the rendezvous server may not know it any more; None without such a
+    /// problem. Registering goes on all the same.
+    #[getter]
+    fn code_error(&self) -> PyResult<Option<String>> {
+        rendezvous::code_error(&self.endpoint)
     }
 
     /// The simulated network it is on; None on a real one.
@@ -781,22 +782,5 @@ impl Peer {
                 Some(Py::new(py, GameEnded { reason })?.into_any())
             }
         })
-    }
-}
-
-/// Checks the rendezvous server's address and the game's title in its list.
-fn server(address: Option<AddressLike>, title: &str) -> PyResult<Option<(core::net::SocketAddr, String)>> {
-    if !is_title(title) {
-        let complaint =
-            format!("title must be up to {MAX_TITLE_BYTES} bytes in UTF-8 without control characters");
-        return Err(value_error(format!("{complaint}, not {title:?}")));
-    }
-    match address.map(|address| address.0) {
-        Some(address) if address.port() == 0 || address.ip().is_unspecified() => Err(value_error(format!(
-            "rendezvous must be an address to send to, with its port, not {address}"
-        ))),
-        Some(address) => Ok(Some((address, title.to_owned()))),
-        None if title.is_empty() => Ok(None),
-        None => Err(value_error("title must be '' without a rendezvous: nobody lists the game")),
     }
 }

@@ -4,7 +4,6 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use pyo3::prelude::*;
 
-use crate::driver::meeting::own_addresses;
 use crate::driver::{OsEntropy, VirtualNetwork};
 use crate::endpoint::{DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, ServerConfig};
 use crate::mesh::{MAX_NAME_BYTES, MAX_PLAYERS, Mesh, MeshConfig};
@@ -16,10 +15,11 @@ use crate::python::endpoint::{Endpoint, PEER};
 use crate::python::errors::value_error;
 use crate::python::fields::within;
 use crate::python::protocol::Protocol;
+use crate::python::rendezvous::Registering;
 use crate::python::settings::Settings;
 use crate::python::setup::{REPLAY_WINDOW, open_driver};
 use crate::python::token::extract_key;
-use crate::rendezvous::{GameInfo, MemberRelay, RendezvousClient};
+use crate::rendezvous::MemberRelay;
 use crate::rng::Entropy;
 use crate::session::{PeerConfig, PeerPart};
 use crate::time::Duration;
@@ -42,8 +42,7 @@ pub(super) struct Opening<'a, 'py> {
     pub(super) contact: Option<SocketAddr>,
     /// Whether two players that don't reach each other may play through a third.
     pub(super) relaying: bool,
-    /// The rendezvous server, and the title under which it lists the game.
-    pub(super) rendezvous: Option<(SocketAddr, String)>,
+    pub(super) rendezvous: Option<Registering>,
 }
 
 pub(super) fn open(
@@ -53,7 +52,7 @@ pub(super) fn open(
     mut settings: Settings<'_>,
 ) -> PyResult<Endpoint> {
     let Opening { bind, key, name, timeout, places, late, contact, relaying, rendezvous } = opening;
-    let near = rendezvous.as_ref().map(|(server, _)| *server).or(contact);
+    let near = rendezvous.as_ref().map(|it| it.server).or(contact);
     check_protocol(protocol.get())?;
     if name.len() > MAX_NAME_BYTES || name.contains('\0') {
         let bytes = name.len();
@@ -125,14 +124,9 @@ pub(super) fn open(
         spoken: protocol.get().spoken().map(|spoken| spoken.hash),
         relaying,
     };
-    if let Some((server, title)) = rendezvous {
-        let mut client = RendezvousClient::new(server, own_addresses(address, server), &mut *source);
+    if let Some(rendezvous) = rendezvous {
         let max_players = if contact.is_none() { places } else { 0 };
-        let listed = !title.is_empty();
-        client.dial_codes(protocol.get().id);
-        let info = GameInfo { title, protocol_id: protocol.get().id, players: 1, max_players, listed };
-        client.register(driver.now(), info);
-        driver.set_rendezvous(client);
+        rendezvous.register(&mut driver, &mut *source, protocol.get().id, (1, max_players));
     }
     if relaying {
         driver.set_member_relay(MemberRelay::default());

@@ -35,6 +35,7 @@ use super::inbox::{Inbox, Tick, Ticking, payload};
 use super::lock;
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
+use super::rendezvous::{self, Registering};
 use super::settings::Settings;
 use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, send_options};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
@@ -92,6 +93,10 @@ fn extract_stalled_timeout(seconds: f64) -> PyResult<Duration> {
 ///         :attr:`DisconnectReason.STALLED` on both sides, if a reliable channel to it is full and delivers
 ///         nothing for this long, or if the channel goes on refusing messages and delivering a full queue takes
 ///         more than twelve times as long. ``counters["connections.stalled"]`` counts them. None: never.
+///     rendezvous (AddressLike | None, default None): a rendezvous server
+///         (:class:`tickwire.peers.RendezvousServer`): the server gets a :attr:`code`, by which clients reach it
+///         through NATs; None: clients reach it by address only.
+///     title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not listed.
 ///     strict (bool, default False): calls that name one client raise :class:`StaleClientError` if it has left
 ///         and :class:`ChannelFullError` if it doesn't ack, instead of returning a result that says so.
 ///     factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
@@ -177,10 +182,11 @@ impl Server {
     #[new]
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
                         max_token_lifetime = None, clock_skew = 0, replace_duplicates = true,
-                        stalled_timeout = Some(5.0), admission = None, **settings))]
+                        stalled_timeout = Some(5.0), admission = None, rendezvous = None, title = "",
+                        **settings))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, max_clients=64, public_addresses=None, \
                              max_token_lifetime=None, clock_skew=0, replace_duplicates=True, \
-                             stalled_timeout=5.0, strict=False, factory=None, \
+                             stalled_timeout=5.0, rendezvous=None, title='', strict=False, factory=None, \
                              priority=None, admission=None, slow_hook=0.005, chunk_memory=0, \
                              chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
                              congestion=None, driver='polled', conditions=None, seed=None, network=None, \
@@ -199,9 +205,12 @@ impl Server {
         #[pyo3(from_py_with = truth::replace_duplicates)] replace_duplicates: bool,
         #[pyo3(from_py_with = optional_number::stalled_timeout)] stalled_timeout: Option<f64>,
         admission: Option<Py<PyAny>>,
+        rendezvous: Option<AddressLike>,
+        title: &str,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         hooks::check(py, "admission", admission.as_ref())?;
+        let rendezvous = Registering::new(rendezvous, title)?;
         let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
         let max_clients = within("max_clients", max_clients, 1, MAX_CLIENT_SLOTS)?;
         let lifetime = |seconds| within("max_token_lifetime", seconds, 1, MAX_TOKEN_LIFETIME);
@@ -258,6 +267,11 @@ impl Server {
             host.ask_admission();
         }
         host.set_stalled_timeout(stalled_timeout);
+        if let Some(rendezvous) = rendezvous {
+            // The server's own bound counts if the rendezvous can't count so far.
+            let max_players = u8::try_from(max_clients).unwrap_or(0);
+            rendezvous.register(&mut driver, &mut *source, protocol.get().id, (0, max_players));
+        }
         static SERVERS: AtomicU64 = AtomicU64::new(0);
         let id = SERVERS.fetch_add(1, Ordering::Relaxed);
         let endpoint = Endpoint::new(py, &SERVER, host, driver, protocol, settings)?;
@@ -279,6 +293,19 @@ impl Server {
     #[getter]
     fn address(&self) -> Address {
         self.endpoint.address
+    }
+
+    /// The code at the rendezvous server by which clients reach it (:class:`tickwire.peers.Code`), once there is one.
+    #[getter]
+    fn code(&self) -> PyResult<Option<String>> {
+        rendezvous::code(&self.endpoint)
+    }
+
+    /// Why there is no :attr:`code`, or why the rendezvous server may not know it any more; None without such a
+    /// problem. Registering goes on all the same.
+    #[getter]
+    fn code_error(&self) -> PyResult<Option<String>> {
+        rendezvous::code_error(&self.endpoint)
     }
 
     /// The simulated network it is on; None on a real one.

@@ -1,0 +1,197 @@
+//! A port's part in a rendezvous, the same for servers, clients and peers: registering a game, and dialling a code.
+
+use core::hash::{Hash, Hasher};
+use core::net::SocketAddr;
+
+use pyo3::prelude::*;
+
+use super::address::{Address, AddressLike};
+use super::arguments::argument;
+use super::endpoint::Endpoint;
+use super::errors::value_error;
+use crate::driver::Driver;
+use crate::driver::meeting::own_addresses;
+use crate::rendezvous::{
+    GameInfo, LobbyCode, MAX_TITLE_BYTES, RendezvousClient, is_title, lobby_address, lobby_code,
+};
+use crate::rng::Entropy;
+
+/// The code of a game, and the rendezvous server that knows the code: an address for
+/// :meth:`tickwire.Client.connect`.
+///
+/// Args:
+///     code (str): six letters, in upper or lower case, with spaces and hyphens as people type them.
+///     rendezvous (AddressLike): the rendezvous server's address.
+///
+/// Raises:
+///     ValueError: the text is not a code, or the address is none to send to.
+///
+/// Example:
+///     >>> code = Code("bcd-fgh", rendezvous="203.0.113.5:3478")
+///     >>> code.code, code.rendezvous
+///     ('BCDFGH', Address('203.0.113.5:3478'))
+#[pyclass(frozen, eq, hash, module = "tickwire.peers")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Code {
+    code: LobbyCode,
+    rendezvous: SocketAddr,
+}
+
+impl Hash for Code {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.code, self.rendezvous).hash(state);
+    }
+}
+
+#[pymethods]
+impl Code {
+    #[new]
+    #[pyo3(signature = (code, *, rendezvous))]
+    fn new(code: &Bound<'_, PyAny>, rendezvous: AddressLike) -> PyResult<Self> {
+        Ok(Code { code: parse(code, "code")?, rendezvous: sendable(rendezvous.0)? })
+    }
+
+    /// The six letters, in upper case.
+    #[getter]
+    fn code(&self) -> String {
+        self.code.to_string()
+    }
+
+    /// The rendezvous server's address.
+    #[getter]
+    fn rendezvous(&self) -> Address {
+        Address(self.rendezvous)
+    }
+
+    fn __str__(&self) -> String {
+        self.code.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Code('{}', rendezvous='{}')", self.code, self.rendezvous)
+    }
+}
+
+/// Where a client dials: an address, or a code.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Destination {
+    /// For a code, the address that stands for it.
+    pub(super) address: SocketAddr,
+    pub(super) rendezvous: Option<SocketAddr>,
+}
+
+impl Destination {
+    /// The address whose family the client's own must have.
+    pub(super) fn near(&self) -> SocketAddr {
+        self.rendezvous.unwrap_or(self.address)
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Destination {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(code) = object.cast::<Code>() {
+            let Code { code, rendezvous } = *code.get();
+            return Ok(Destination { address: lobby_address(code), rendezvous: Some(rendezvous) });
+        }
+        let AddressLike(address) = object.extract()?;
+        Ok(Destination { address, rendezvous: None })
+    }
+}
+
+/// The address that stands for a code, as a caller passes the code.
+pub(super) fn code_address(code: &Bound<'_, PyAny>, name: &'static str) -> PyResult<SocketAddr> {
+    parse(code, name).map(lobby_address)
+}
+
+fn parse(code: &Bound<'_, PyAny>, name: &'static str) -> PyResult<LobbyCode> {
+    argument::<String>(name, code, "a code")?.parse().map_err(value_error)
+}
+
+fn sendable(address: SocketAddr) -> PyResult<SocketAddr> {
+    if address.port() == 0 || address.ip().is_unspecified() {
+        return Err(value_error(format!(
+            "rendezvous must be an address to send to, with its port, not {address}"
+        )));
+    }
+    Ok(address)
+}
+
+/// The rendezvous server at which a game registers, and the game's title in the server's list.
+pub(super) struct Registering {
+    pub(super) server: SocketAddr,
+    title: String,
+}
+
+impl Registering {
+    /// Checks the rendezvous server's address and the title.
+    pub(super) fn new(server: Option<AddressLike>, title: &str) -> PyResult<Option<Self>> {
+        if !is_title(title) {
+            let complaint =
+                format!("title must be up to {MAX_TITLE_BYTES} bytes in UTF-8 without control characters");
+            return Err(value_error(format!("{complaint}, not {title:?}")));
+        }
+        match server {
+            Some(server) => Ok(Some(Registering { server: sendable(server.0)?, title: title.to_owned() })),
+            None if title.is_empty() => Ok(None),
+            None => Err(value_error("title must be '' without a rendezvous: nobody lists the game")),
+        }
+    }
+
+    /// Registers a game on this port, with its players at present and its maximum; 0: no limit.
+    pub(super) fn register(
+        self,
+        driver: &mut Driver,
+        entropy: &mut dyn Entropy,
+        protocol_id: u64,
+        (players, max_players): (u8, u8),
+    ) {
+        let mut client = client(driver, entropy, self.server, protocol_id);
+        let listed = !self.title.is_empty();
+        let info = GameInfo { title: self.title, protocol_id, players, max_players, listed };
+        client.register(driver.now(), info);
+        driver.set_rendezvous(client);
+    }
+}
+
+/// Has a client's port look up codes at a rendezvous server.
+pub(super) fn look_up(driver: &mut Driver, entropy: &mut dyn Entropy, server: SocketAddr, protocol_id: u64) {
+    let client = client(driver, entropy, server, protocol_id);
+    driver.set_rendezvous(client);
+}
+
+fn client(
+    driver: &Driver,
+    entropy: &mut dyn Entropy,
+    server: SocketAddr,
+    protocol_id: u64,
+) -> RendezvousClient {
+    let inside = own_addresses(driver.local_address(), server);
+    let mut client = RendezvousClient::new(server, inside, entropy);
+    client.dial_codes(protocol_id);
+    client
+}
+
+/// The code of the game on an endpoint's port, once there is one.
+pub(super) fn code(endpoint: &Endpoint) -> PyResult<Option<String>> {
+    of_port(endpoint, |client| client.code().map(|code| code.to_string()))
+}
+
+/// Why that game has no code, or may lose it.
+pub(super) fn code_error(endpoint: &Endpoint) -> PyResult<Option<String>> {
+    of_port(endpoint, |client| client.fault().map(|fault| fault.to_string()))
+}
+
+fn of_port<T>(
+    endpoint: &Endpoint,
+    ask: impl FnOnce(&mut RendezvousClient) -> Option<T>,
+) -> PyResult<Option<T>> {
+    let mut state = endpoint.state.lock()?;
+    Ok(state.carrier.parts().and_then(|(_, driver)| ask(driver.rendezvous()?)))
+}
+
+/// Names an address in texts: the code that it stands for, or the address itself.
+pub(super) fn described(address: SocketAddr) -> String {
+    lobby_code(address).map_or_else(|| address.to_string(), |code| format!("code {code}"))
+}
