@@ -6,8 +6,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-# What the native module is built from; Python files are used where they lie.
-SOURCES := $(shell find src -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
+# What the native module is built from; Python files are used where they lie, except the stub, whose docstrings are
+# compiled in.
+SOURCES := $(shell find src macros -name '*.rs') python/tickwire/_core.pyi macros/Cargo.toml Cargo.toml Cargo.lock pyproject.toml
 
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
@@ -30,9 +31,9 @@ test: test-rust test-python
 
 # PyO3's build script asks the interpreter of VIRTUAL_ENV, so it must be there.
 test-rust: $(VENV)/.tools
-	$(call timed,cargo fmt --check)
+	$(call timed,cargo fmt --all --check)
 	$(call timed,cargo clippy --quiet --all-targets -- -D warnings)
-	$(call timed,cargo clippy --quiet --lib --features faults -- -D warnings)
+	$(call timed,cargo clippy --quiet --workspace --lib --features faults -- -D warnings)
 	$(call timed,cargo test --quiet --no-run)
 	$(call timed,cargo test --quiet)
 

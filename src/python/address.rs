@@ -2,23 +2,12 @@
 
 use core::net::{IpAddr, SocketAddr};
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use super::fields::bounded;
 
-/// An IPv4 or IPv6 address with a port: ``a.b.c.d:port`` or ``[v6]:port``. Immutable, hashable, ordered.
-///
-/// Names are not resolved here; see :func:`tickwire.resolve`.
-///
-/// Raises:
-///     ValueError: the text is not an address with a port.
-///
-/// Example:
-///     >>> address = Address("[::1]:40000")
-///     >>> address.host, address.port, address.with_port(5)
-///     ('::1', 40000, Address('[::1]:5'))
 #[pyclass(frozen, eq, ord, hash, module = "tickwire")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Address(pub(crate) SocketAddr);
@@ -31,31 +20,26 @@ impl Address {
         Address(address.0)
     }
 
-    /// The numeric host, without brackets.
     #[getter]
     fn host(&self) -> String {
         self.0.ip().to_string()
     }
 
-    /// The port, 0 to 65,535.
     #[getter]
     fn port(&self) -> u16 {
         self.0.port()
     }
 
-    /// Whether it is an IPv6 address.
     #[getter]
     fn is_ipv6(&self) -> bool {
         self.0.is_ipv6()
     }
 
-    /// Whether it is an address of this machine only.
     #[getter]
     fn is_loopback(&self) -> bool {
         self.0.ip().is_loopback()
     }
 
-    /// The same host with another port, 0 to 65,535.
     fn with_port(&self, port: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(Address(SocketAddr::new(self.0.ip(), extract_port(port)?)))
     }

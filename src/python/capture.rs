@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::address::AddressLike;
@@ -38,22 +38,6 @@ const PATH_VARIABLE: &str = "TICKWIRE_CAPTURE";
 const KEYS_VARIABLE: &str = "TICKWIRE_CAPTURE_KEYS";
 const BOUND_VARIABLE: &str = "TICKWIRE_CAPTURE_MAX_BYTES";
 
-/// A pcapng file for the datagrams of servers and clients (their argument ``capture``), which Wireshark reads.
-///
-/// Several endpoints may share one. Received datagrams are captured as they arrive, sent ones as they leave,
-/// after the simulated link of ``conditions=``. IP and UDP headers are made up from the addresses. Packets stay
-/// encrypted: :func:`tickwire.capture.open_capture` opens them, given the keys.
-///
-/// Args:
-///     path (str | PathLike[str]): the file; an existing one is overwritten.
-///     max_bytes (int, default 1073741824): the largest size, 4,096 to 2**40; later datagrams are counted as
-///         dropped.
-///     keys (str | PathLike[str] | None, default None): another file, for the secrets that open the captured
-///         packets, readable by its owner only; None: they are not written.
-///
-/// Raises:
-///     OSError: a file can't be made; errno says why.
-///     ValueError: naming the argument, its value and its bound.
 #[pyclass(frozen, module = "tickwire.capture")]
 #[derive(Debug)]
 pub(crate) struct Capture {
@@ -85,40 +69,26 @@ impl Capture {
         Ok(Capture { core, keys: keys.transpose()? })
     }
 
-    /// The file.
     #[getter]
     fn path(&self) -> PathBuf {
         self.core.path()
     }
 
-    /// Datagrams captured.
     #[getter]
     fn packets(&self) -> u64 {
         self.core.counters().packets
     }
 
-    /// Bytes of the file, including those still in memory.
     #[getter]
     fn size(&self) -> u64 {
         self.core.counters().bytes
     }
 
-    /// Datagrams not captured, because of ``max_bytes``, because writing failed, or after :meth:`close`.
     #[getter]
     fn dropped(&self) -> u64 {
         self.core.counters().dropped
     }
 
-    /// Writes a datagram as an endpoint would. For tools.
-    ///
-    /// Args:
-    ///     nanoseconds: the time, in nanoseconds since 1970.
-    ///     sender, receiver: the addresses.
-    ///     outgoing: whether it was sent, not received.
-    ///     opened: whether it was decrypted.
-    ///
-    /// Raises:
-    ///     ValueError: the datagram is too long, or the time is out of its bounds.
     #[pyo3(signature = (nanoseconds, sender, receiver, datagram, *, outgoing, opened = false))]
     fn write(
         &self,
@@ -145,16 +115,10 @@ impl Capture {
         Ok(())
     }
 
-    /// Writes datagrams still in memory. That also happens by itself: with the first datagram after a second,
-    /// and when an endpoint closes.
     fn flush(&self) {
         self.core.flush();
     }
 
-    /// Writes datagrams still in memory and closes the file. Endpoints that use it go on without capturing.
-    ///
-    /// Raises:
-    ///     OSError: writing failed, now or earlier; it names the file.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.core.close().map_err(|error| file_error(py, &error, &self.core.path()))
     }
@@ -299,11 +263,6 @@ fn own(path: PathBuf) -> PathBuf {
     path.with_file_name(format!("{name}.{}.{extension}", std::process::id()))
 }
 
-/// Decrypts captured packets, given the server's private key or a client's connect token.
-///
-/// Args:
-///     keys: private keys of servers, 32 bytes each.
-///     tokens: connect tokens of clients.
 #[pyclass(frozen, module = "tickwire._core")]
 pub(crate) struct PacketOpener(Mutex<Opener>);
 
@@ -323,8 +282,6 @@ impl PacketOpener {
         Ok(PacketOpener(Mutex::new(opener)))
     }
 
-    /// Takes the next datagram of a capture. Returns it decrypted and without its tag, or None if no key fits,
-    /// or it is a request, which is not encrypted.
     fn open<'py>(
         &self,
         py: Python<'py>,

@@ -1,7 +1,7 @@
 //! Channels and the functions that make them: their guarantees, and their share of a connection.
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
 
 use super::arguments::{int, optional_int, optional_number, truth};
 use super::errors::value_error;
@@ -10,29 +10,11 @@ use super::protocol::seconds;
 use crate::transport::protocol::MAX_EARLY_COPIES;
 use crate::transport::{ChannelConfig, ChannelKind, Resend, Share};
 
-/// The settings of one channel, as made by :func:`reliable_ordered`, :func:`unreliable` and so on.
-///
-/// All kinds take these arguments:
-///
-/// Args:
-///     name: shown in the statistics.
-///     max_message_bytes: the largest message. A reliable channel cuts messages above 1,024 bytes into fragments
-///         that are resent one by one. On other channels a message above about 1,180 bytes is lost if any of its
-///         fragments is.
-///     strict: served before all channels that are not strict, in the protocol's order. The others keep a tenth
-///         of each packet, so that none of them starves.
-///     weight: its share among the channels that are not strict, 1 to 1,000. A share that is not used passes to
-///         the others.
-///
-/// Raises:
-///     ValueError: naming the argument, its value and its bound.
 #[pyclass(frozen, module = "tickwire.channels")]
 #[derive(Debug)]
 pub(crate) struct Channel {
     pub(super) config: ChannelConfig,
-    /// Bytes of values that a server retains for newcomers. The other side doesn't know.
     pub(super) retain: Option<usize>,
-    /// Clients may ask for chunks: see [`Protocol`](super::protocol::Protocol).
     pub(super) pulls: bool,
 }
 
@@ -44,37 +26,31 @@ impl From<ChannelConfig> for Channel {
 
 #[pymethods]
 impl Channel {
-    /// Its kind, such as ``reliable_ordered``.
     #[getter]
     fn kind(&self) -> &'static str {
         self.config.kind.name()
     }
 
-    /// Its name; empty unless given.
     #[getter]
     fn name(&self) -> &str {
         &self.config.name
     }
 
-    /// Whether it is served before the channels that are not strict.
     #[getter]
     fn strict(&self) -> bool {
         self.config.share.strict
     }
 
-    /// Its share among the channels that are not strict.
     #[getter]
     fn weight(&self) -> u32 {
         self.config.share.weight
     }
 
-    /// The bytes of the largest message.
     #[getter]
     fn max_message_bytes(&self) -> usize {
         self.config.max_message_bytes
     }
 
-    /// How many keys a latest channel has; 0 of the other kinds.
     #[getter]
     fn keys(&self) -> usize {
         match self.config.kind {
@@ -83,19 +59,16 @@ impl Channel {
         }
     }
 
-    /// Whether newcomers get the values that were broadcast on it.
     #[getter]
     fn retain(&self) -> bool {
         self.retain.is_some()
     }
 
-    /// How many bytes of values are kept for newcomers; 0 when none are.
     #[getter]
     fn retain_bytes(&self) -> usize {
         self.retain.unwrap_or_default()
     }
 
-    /// Whether clients may ask for chunks by name or hash.
     #[getter]
     fn pulls(&self) -> bool {
         self.pulls
@@ -151,20 +124,6 @@ fn resend(resend_time: Option<f64>, early_copies: i128) -> PyResult<Resend> {
     }
 }
 
-/// Every message exactly once, in order.
-///
-/// Args:
-///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-///     send_queue (int, default 1024): messages that may wait unacked; above that ``send`` returns ``FULL``.
-///     receive_window (int, default 1024): messages the receiver buffers before its game takes them.
-///     receive_bytes (int, default 1048576): bytes the receiver buffers before its game takes them.
-///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-///     resend_time (float | None, default None): seconds after which a message not yet acked is sent again. None:
-///         once the packets that carry it are lost, or after a timeout derived from the RTT and its variance.
-///     early_copies (int, default 1): with ``resend_time=None``, how many packets carry each message at first, a
-///         tick apart, while the budget has room; 1 to 8.
-///     strict (bool, default False): whether it is served before all channels that are not strict.
-///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
                     max_message_bytes = 65_536, resend_time = None, early_copies = 1, strict = false,
@@ -192,20 +151,6 @@ pub(crate) fn reliable_ordered(
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
-/// Every message exactly once, as soon as it arrives: a lost one does not hold up those after it.
-///
-/// Args:
-///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-///     send_queue (int, default 1024): messages that may wait unacked; above that ``send`` returns ``FULL``.
-///     receive_window (int, default 1024): messages the receiver buffers before its game takes them.
-///     receive_bytes (int, default 1048576): bytes the receiver buffers before its game takes them.
-///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-///     resend_time (float | None, default None): seconds after which a message not yet acked is sent again. None:
-///         once it counts as lost.
-///     early_copies (int, default 1): with ``resend_time=None``, how many packets carry each message at first, 1
-///         to 8.
-///     strict (bool, default False): whether it is served before all channels that are not strict.
-///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
                     max_message_bytes = 65_536, resend_time = None, early_copies = 1, strict = false,
@@ -233,16 +178,6 @@ pub(crate) fn reliable_unordered(
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
-/// Each message at most once, in any order, never resent. Messages that don't fit a tick's budget are dropped.
-///
-/// Args:
-///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-///     send_queue (int, default 1024): messages per tick; above that ``send`` returns ``FULL``.
-///     receive_queue (int, default 1024): messages the receiver keeps for its game; when it is full, the oldest
-///         are dropped.
-///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-///     strict (bool, default False): whether it is served before all channels that are not strict.
-///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
                     strict = false, weight = 1))]
@@ -259,16 +194,6 @@ pub(crate) fn unreliable(
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
-/// Like :func:`unreliable`, but a message older than one already received is dropped on arrival.
-///
-/// Args:
-///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-///     send_queue (int, default 1024): messages per tick; above that ``send`` returns ``FULL``.
-///     receive_queue (int, default 1024): messages the receiver keeps for its game; when it is full, the oldest
-///         are dropped.
-///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-///     strict (bool, default False): whether it is served before all channels that are not strict.
-///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
                     strict = false, weight = 1))]
@@ -284,19 +209,6 @@ pub(crate) fn sequenced(
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
-/// Each message in several packets, a tick apart, so that a lost packet costs no time. Messages are delivered
-/// once, in order; ``inbox.missed`` counts those that never arrived.
-///
-/// Args:
-///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-///     copies (int | None, default 3): packets that carry each message, 1 to 255; None: all until one is acked.
-///     send_queue (int, default 1024): messages that may wait or be in flight; above that ``send`` returns
-///         ``FULL``.
-///     receive_queue (int, default 1024): messages the receiver keeps for its game; when it is full, the oldest
-///         are dropped.
-///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-///     strict (bool, default False): whether it is served before all channels that are not strict.
-///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, copies = Some(3), send_queue = 1024, receive_queue = 1024,
                     max_message_bytes = 65_536, strict = false, weight = 1))]
@@ -320,22 +232,6 @@ pub(crate) fn redundant(
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
-/// The newest value of each key, sent until the other side has it. A resend always carries the newest value.
-/// Values arrive in ``inbox.latest``, never an older one of a key after a newer one.
-///
-/// Args:
-///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-///     keys (int, default 1024): how many keys there are, 1 to 65,536; the ``key`` argument of ``send`` is 0 to
-///         ``keys - 1``.
-///     retain (bool, default False): after their :class:`Connected`, newcomers get the newest value of each key
-///         that was broadcast to everybody. A client that is added to a :class:`Room` gets the room's values.
-///         Values sent to one client, or broadcast to some (``clients=``), are not kept. :meth:`Server.forget`
-///         drops a key. The setting may differ between the sides.
-///     retain_bytes (int, default 1048576): bytes of such values that the server, and each room, keeps; 1 to
-///         2**30. A broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
-///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-///     strict (bool, default False): whether it is served before all channels that are not strict.
-///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, keys = 1024, retain = false, retain_bytes = 1_048_576, max_message_bytes = 65_536,
                     strict = false, weight = 1))]
@@ -355,17 +251,6 @@ pub(crate) fn latest(
     Ok(Channel { retain: retain.then_some(bytes), ..channel })
 }
 
-/// Bytes of your own instead of messages, each payload at most once, never resent: see
-/// :meth:`Server.send_payload`. ``inbox.notifications`` reports each as delivered or lost, in packet order.
-///
-/// Args:
-///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-///     send_queue (int, default 1024): messages per tick; above that ``send`` returns ``FULL``.
-///     receive_queue (int, default 1024): messages the receiver keeps for its game; when it is full, the oldest
-///         are dropped.
-///     max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-///     strict (bool, default False): whether it is served before all channels that are not strict.
-///     weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
                     strict = false, weight = 1))]
@@ -381,14 +266,6 @@ pub(crate) fn payload(
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
-/// Large blocks of data, beside the messages: see :meth:`Server.send_chunk`. A protocol has at most one such channel,
-/// and messages don't go over it.
-///
-/// Args:
-///     name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-///     pulls (bool, default False): whether clients may ask for contents that the server offers
-///         (:class:`Catalogue`, :class:`Puller`). This adds three message classes and a channel after the game's
-///         own.
 #[pyfunction]
 #[pyo3(signature = (name = "", *, pulls = false))]
 pub(crate) fn chunks(name: &str, #[pyo3(from_py_with = truth::pulls)] pulls: bool) -> PyResult<Channel> {

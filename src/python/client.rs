@@ -5,9 +5,9 @@ use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyResourceWarning, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyRange, PyTuple};
 
 use super::address::{Address, AddressLike};
@@ -49,59 +49,6 @@ const TOKEN_LIFETIME: u32 = 60;
 /// The default bytes of chunks that a server may have in a client's memory.
 const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 
-/// A client of one server, which dials with a connect token.
-///
-/// Args:
-///     protocol (Protocol): what both sides share.
-///     token (ConnectToken): from the login backend.
-///     bind (AddressLike | None, default None): the local address; None: any free port, in each address family of
-///         the token's servers.
-///     factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
-///     priority (PriorityHook | None, default None): called once per flush if unordered messages are queued, with
-///         their :class:`Candidates`, for all clients at once. Returns a buffer of float32 scores, one per
-///         candidate: within a channel, higher scores go first. None keeps the order. If it raises, returns
-///         anything else or a NaN, or sends or receives, the packets go out in their usual order, and
-///         :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
-///     slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is logged,
-///         at most once a second; ``counters`` has the times of all hooks.
-///     chunk_memory (int, default 67108864): bytes of chunks from the server to hold in memory, running ones and
-///         ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
-///     chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
-///         their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the same
-///         peer offers the same content again, even to another process, only the rest is sent.
-///     chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger chunks
-///         are refused.
-///     chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-///         by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
-///     resume (Client | None, default None): a client whose connection is over. When the server sends the same
-///         contents again, the parts that client received of unfinished chunks are not resent. Not needed with a
-///         ``chunk_directory``.
-///     congestion (Congestion | None, default None): how fast chunks may be sent; None:
-///         :meth:`Congestion.adaptive`.
-///     driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
-///         the game ticks. ``"thread"``: a native thread also serves connections between ticks and while the game
-///         is busy: it acks, resends and paces chunks. A tick's messages still go out together, at its flush.
-///     conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
-///         both sides. All peers share its rate and its losses, as on one link.
-///     seed (int | None, default None): makes these conditions repeatable; None: random.
-///     network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
-///     columns (Sequence[type] | None, default None): message classes delivered as columns
-///         (:meth:`Inbox.columns`) instead of objects.
-///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
-///         path of a new one. If writing fails, it is logged and the game goes on.
-///     mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
-///         For paths that silently lose larger ones. Each side sets its own.
-///     ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
-///         the client makes instead of those, by class.
-///     packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
-///         or lost; otherwise no such records are kept.
-///     strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError` instead
-///         of returning a result that says so.
-///
-/// Raises:
-///     OSError: no socket or directory could be made.
-///     ValueError: the token is for another protocol id or was used by another client of this process, an
-///         argument is out of its bounds, or the connection of ``resume`` is still up.
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Client {
     pub(super) endpoint: Endpoint,
@@ -134,63 +81,6 @@ impl Client {
         Self::dial(py, protocol, token.get().again()?, None, bind, resume, false, settings)
     }
 
-    /// Development mode: makes its own token, with the well-known key or a shared one. Not for production:
-    /// anyone who has the key can connect as any player. It warns unless the address is loopback.
-    ///
-    /// Args:
-    ///     address (AddressLike | Code): where the server is, with its port, or its code at a rendezvous server
-    ///         (:class:`tickwire.peers.Code`).
-    ///     protocol (Protocol): what both sides share.
-    ///     key (bytes | None, default None): the server's 32-byte private key; None: development mode's, which is
-    ///         public.
-    ///     client_id (int | None, default None): None: a random one.
-    ///     timeout (int | None, default 10): seconds of silence that end the connection, and a dial; None: no
-    ///         timeout on the client. A server ends a connection after 300 seconds of silence at the latest.
-    ///     user_data (bytes, default b''): up to 256 bytes for the server, encrypted.
-    ///     bind (AddressLike | None, default None): the local address; None: any free port.
-    ///     factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
-    ///     priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
-    ///         with their :class:`Candidates`, for all clients at once. Returns a buffer of float32 scores, one
-    ///         per candidate: within a channel, higher scores go first. None keeps the order. If it raises,
-    ///         returns anything else or a NaN, or sends or receives, the packets go out in their usual order, and
-    ///         :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
-    ///     slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is
-    ///         logged, at most once a second; ``counters`` has the times of all hooks.
-    ///     chunk_memory (int, default 67108864): bytes of chunks from the server to hold in memory, running ones
-    ///         and ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
-    ///     chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
-    ///         their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the
-    ///         same peer offers the same content again, even to another process, only the rest is sent.
-    ///     chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
-    ///         chunks are refused.
-    ///     chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-    ///         by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
-    ///     resume (Client | None, default None): a client whose connection is over. When the server sends the
-    ///         same contents again, the parts that client received of unfinished chunks are not resent. Not
-    ///         needed with a ``chunk_directory``.
-    ///     congestion (Congestion | None, default None): how fast chunks may be sent; None:
-    ///         :meth:`Congestion.adaptive`.
-    ///     driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
-    ///         when the game ticks. ``"thread"``: a native thread also serves connections between ticks and while
-    ///         the game is busy: it acks, resends and paces chunks. A tick's messages still go out together, at
-    ///         its flush.
-    ///     conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
-    ///         both sides. All peers share its rate and its losses, as on one link.
-    ///     seed (int | None, default None): makes these conditions repeatable; None: random.
-    ///     network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a
-    ///         socket.
-    ///     columns (Sequence[type] | None, default None): message classes delivered as columns
-    ///         (:meth:`Inbox.columns`) instead of objects.
-    ///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
-    ///         the path of a new one. If writing fails, it is logged and the game goes on.
-    ///     mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
-    ///         1,280. For paths that silently lose larger ones. Each side sets its own.
-    ///     ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
-    ///         the client makes instead of those, by class.
-    ///     packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
-    ///         delivered or lost; otherwise no such records are kept.
-    ///     strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`
-    ///         instead of returning a result that says so.
     #[staticmethod]
     #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
                         user_data = None, bind = None, resume = None, **settings))]
@@ -257,94 +147,68 @@ impl Client {
         Self::dial(py, protocol, token, destination.rendezvous, bind, resume, true, settings)
     }
 
-    /// The state of the connection, in netcode's terms.
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let state = self.asked(|dial| dial.state())?;
         state_to_python(py, state)
     }
 
-    /// Whether the connection is up.
     #[getter]
     fn connected(&self) -> PyResult<bool> {
         Ok(self.endpoint.state.lock()?.host().is_connected(self.server))
     }
 
-    /// Whether :meth:`close` was called and any linger is over.
     #[getter]
     fn closed(&self) -> PyResult<bool> {
         self.endpoint.closed()
     }
 
-    /// Why the connection ended or was never made; None before.
     #[getter]
     fn disconnect_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let reason = self.asked(|dial| dial.disconnect_reason())?;
         reason.map(|reason| reason_to_python(py, reason)).transpose()
     }
 
-    /// Like :attr:`Disconnected.detail`; None before the end, and if no reason was given.
     #[getter]
     fn disconnect_detail(&self) -> PyResult<Option<String>> {
         self.asked(|dial| dial.disconnect_detail().map(Into::into))
     }
 
-    /// The local address.
     #[getter]
     fn address(&self) -> Address {
         self.endpoint.address
     }
 
-    /// The server that is being dialled, or was reached.
     #[getter]
     fn server_address(&self) -> PyResult<Address> {
         self.asked(|dial| Address(dial.server_address()))
     }
 
-    /// Our client slot on the server, once connected.
     #[getter]
     fn slot(&self) -> PyResult<Option<u32>> {
         self.asked(|dial| dial.slot())
     }
 
-    /// The simulated network it is on; None on a real one.
     #[getter]
     fn network(&self, py: Python<'_>) -> Option<Py<SimulatedNetwork>> {
         self.endpoint.network.as_ref().map(|network| network.clone_ref(py))
     }
 
-    /// What both sides share.
     #[getter]
     fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
         self.endpoint.protocol.clone_ref(py)
     }
 
-    /// The ghosts that the server shows to this client.
     #[getter]
     fn world(&self, py: Python<'_>) -> Py<ClientWorld> {
         self.world.clone_ref(py)
     }
 
-    /// The server's time.
     #[getter]
     fn clock(slf: Py<Self>) -> Clock {
         Clock(slf)
     }
 
-    /// Sends an input, once a tick, and returns the ticks that it is for: those after the last
-    /// input's up to :attr:`Clock.input_tick`. Usually one tick; several if the client ticks less
-    /// often than the server; none if the tick has its input already, which stays, or the time
-    /// isn't known yet. The first of its ticks has its presses (:data:`press`), and those of frames
-    /// that had no tick. After a silence of more than 16 ticks those between have none. It goes
-    /// out with the next flush, and again in some packets after that until the server has it.
-    ///
-    /// Args:
-    ///     input (message): an object of the protocol's class of inputs.
-    ///
-    /// Raises:
-    ///     FieldError: naming class, field, value and bound.
-    ///     TypeError: it is of another class.
-    ///     ValueError: the protocol has no inputs.
     #[pyo3(signature = (input, /))]
     fn send_input<'py>(&self, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyRange>> {
         time::send_input(self, input)
@@ -359,40 +223,16 @@ impl Client {
         time::send_input_read(self, input)
     }
 
-    /// Notes which tick of the server the player sees from now on, as where others are drawn: inputs carry it, to 1/256.
-    ///
-    /// Args:
-    ///     tick (float): with its fraction, 0 to 4,294,967,295.
-    ///
-    /// Raises:
-    ///     ValueError: it is out of its bounds, or the protocol has no ``tick_rate``.
     #[pyo3(signature = (tick, /))]
     fn seen(&self, #[pyo3(from_py_with = number::tick)] tick: f64) -> PyResult<()> {
         time::see(self, tick)
     }
 
-    /// The newest tick of the server at which a ghost is known to have had its current state;
-    /// None if that isn't known, or the ghost isn't this client's own.
-    ///
-    /// Raises:
-    ///     GhostError: the ghost is gone, or another client's.
-    ///     ValueError: the protocol has no ``tick_rate``.
     #[pyo3(signature = (ghost, /))]
     fn tick_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
         time::tick_of(self, ghost)
     }
 
-    /// Sets how inputs are sent, from the next one on.
-    ///
-    /// Args:
-    ///     delay (int, default 0): ticks by which an input's own tick is later, besides the
-    ///     lead, 0 to 64: that many fewer are predicted.
-    ///     min_lead (float, default 0.0): seconds that the client runs ahead at least, up to 10.
-    ///     max_lead (float, default 1.0): seconds that it runs ahead at most, up to 10.
-    ///     redundancy (int, default 3): packets that carry each input until it is acked, 1 to 16.
-    ///
-    /// Raises:
-    ///     ValueError: naming the argument, its value and its bound.
     #[pyo3(signature = (*, delay = 0, min_lead = 0.0, max_lead = 1.0, redundancy = 3))]
     fn set_inputs(
         &self,
@@ -404,71 +244,45 @@ impl Client {
         time::configure(self, delay, min_lead, max_lead, redundancy)
     }
 
-    /// All counters since the start, with every drop under a name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.endpoint.counters(py)
     }
 
-    /// ``with client.tick() as inbox:`` receives on entry and sends on exit.
     fn tick(slf: Py<Self>) -> Tick {
         Tick(Ticking::Client(slf))
     }
 
-    /// The first half of a tick: takes everything that arrived.
     pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
         self.endpoint.receive(py, || Ok(()), |pending, events| self.make_objects(py, pending, events))
     }
 
-    /// The second half of a tick: sends everything queued.
-    ///
-    /// Raises:
-    ///     Exception: from the priority hook. The packets were sent, in their usual order.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         self.endpoint.flush(py)
     }
 
-    /// Keeps the connection alive without taking messages, as :meth:`Server.pump`.
     fn pump(&self, py: Python<'_>) -> PyResult<()> {
         self.endpoint.pump(py)
     }
 
-    /// Between ticks, for event loops: as :meth:`Server.step`.
     fn step(&self, py: Python<'_>) -> PyResult<f64> {
         self.endpoint.step(py)
     }
 
-    /// Whether :meth:`step` should be called between ticks, each millisecond: chunks are under way.
     #[getter]
     fn _moves_chunks(&self) -> PyResult<bool> {
         self.endpoint.moves_chunks()
     }
 
-    /// Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
-    /// transfers.
     #[getter]
     fn has_news(&self) -> PyResult<bool> {
         self.endpoint.has_news()
     }
 
-    /// The socket's file descriptor, to use like that of :meth:`Server.fileno`.
     fn fileno(&self, py: Python<'_>) -> PyResult<i64> {
         self.endpoint.fileno(py)
     }
 
-    /// Like :meth:`Server.send`. Returns :attr:`SendResult.NOT_CONNECTED`, which is false, before and after the
-    /// connection, and ``FULL`` if the server doesn't ack or read.
-    ///
-    /// Args:
-    ///     message (message): an object of one of the protocol's classes.
-    ///     channel (int | str | None, default None): index or name; None: the class's own channel, else the
-    ///         first.
-    ///     key (int, default 0): on a latest channel, the key whose value this is.
-    ///     tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-    ///     notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
-    ///
-    /// Raises:
-    ///     NotConnectedError, ChannelFullError: with ``strict=True``, instead of these results.
     #[pyo3(signature = (message, channel = None, *, key = 0, tag = 0, notify = false))]
     fn send(
         &self,
@@ -487,18 +301,6 @@ impl Client {
         self.endpoint.answer(message.py(), sent, channel, || class_name(message))
     }
 
-    /// Makes the server run a call. Returns what :meth:`send` does.
-    ///
-    /// Args:
-    ///     call (ServerCall): a call of the protocol; its arguments follow, without the caller.
-    ///
-    /// Raises:
-    ///     TypeError: the arguments aren't those of the function.
-    ///     FieldError: one of them is not in its range.
-    ///     UnregisteredMessageError: it is no call of the protocol.
-    ///     ValueError: it is one that clients run.
-    ///     GhostError: a ghost that is named is gone.
-    ///     NotConnectedError, ChannelFullError: with ``strict=True``, in place of what is false.
     #[pyo3(signature = (call, /, *args, **kwargs))]
     fn call<'py>(
         &self,
@@ -510,16 +312,6 @@ impl Client {
         self.endpoint.call(py, self.server, call, args, kwargs)
     }
 
-    /// Makes the server run a call, and returns a request for its result. If no reply can come
-    /// any more, the request has an error. At most 256 wait at a time.
-    ///
-    /// Args:
-    ///     call (ServerCall): a call of the protocol; its arguments follow, without the caller.
-    ///
-    /// Raises:
-    ///     TypeError: the function returns None, or the arguments aren't those of the function.
-    ///     FieldError, UnregisteredMessageError, ValueError, GhostError: as :meth:`call`.
-    ///     NotConnectedError, ChannelFullError: with ``strict=True``, in place of a request that failed.
     #[pyo3(signature = (call, /, *args, **kwargs))]
     fn request<'py>(
         &self,
@@ -531,33 +323,11 @@ impl Client {
         self.endpoint.request(py, self.server, call, args, kwargs)
     }
 
-    /// Sets another function to run a call that arrives here.
-    ///
-    /// Args:
-    ///     call (ClientCall): a call of the protocol.
-    ///     function (Callable): called like the declared function. Not a coroutine function.
     #[pyo3(signature = (call, function, /))]
     fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
         self.endpoint.implement(call, function)
     }
 
-    /// Queues many rows. Returns the indices of the rows that were not queued: those that found the channel
-    /// full, or all while the connection is not up.
-    ///
-    /// Args:
-    ///     class_ (type): the rows' message class.
-    ///     rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
-    ///     channel (int | str | None, default None): index or name; None: the class's own channel, else the
-    ///         first.
-    ///     arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
-    ///         offset (from its start) and length.
-    ///     key (int | array, default 0): on a latest channel, the key whose value this is.
-    ///     tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-    ///     notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
-    ///
-    /// Raises:
-    ///     NotConnectedError: with ``strict=True``, the connection is not up.
-    ///     Exception: as :meth:`Server.send_columns`.
     #[pyo3(signature = (class_, rows, channel = None, *, arena = None, key = None, tag = None, notify = false))]
     #[pyo3(text_signature = "($self, class_, rows, channel=None, *, arena=None, key=0, tag=0, notify=False)")]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
@@ -581,12 +351,6 @@ impl Client {
         })?
     }
 
-    /// Like :meth:`Server.send_payload`. Returns what :meth:`send` does.
-    ///
-    /// Args:
-    ///     data (bytes): the payload.
-    ///     channel (int | str): a payload channel, by index or name.
-    ///     tag (int): your own 32-bit number for it, repeated in notifications and candidates.
     #[pyo3(signature = (data, channel, *, tag))]
     fn send_payload(
         &self,
@@ -603,19 +367,6 @@ impl Client {
         self.endpoint.answer(py, sent, channel, || "the payload".into())
     }
 
-    /// Like :meth:`Server.send_chunk`; unless the connection is up, the transfer is over at once. Servers accept no chunks by
-    /// default: see ``chunk_memory`` and ``chunk_directory`` of :class:`Server`.
-    ///
-    /// Args:
-    ///     data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a
-    ///         :class:`Chunk`.
-    ///     label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
-    ///     burst (bool, default False): send all of it within a round trip instead of starting slowly; at most
-    ///         256 KiB.
-    ///     ask_first (bool, default False): wait until the receiver has reported what it already has.
-    ///
-    /// Raises:
-    ///     NotConnectedError, ChannelFullError: with ``strict=True``, instead of a transfer that is over.
     #[pyo3(signature = (data, /, *, label = "", burst = false, ask_first = false))]
     fn send_chunk(
         &self,
@@ -628,17 +379,10 @@ impl Client {
         self.endpoint.send_chunk(self.server, None, &Chunk::given(data)?, label, burst, ask_first)
     }
 
-    /// Like :meth:`Server.incoming_chunks`; empty without a connection.
     fn incoming_chunks(&self, py: Python<'_>) -> PyResult<Vec<IncomingChunk>> {
         self.endpoint.incoming_chunks(py, self.server, None)
     }
 
-    /// Like :meth:`Server.set_budget`; may be called before the connection is up.
-    ///
-    /// Args:
-    ///     bytes_per_second (float): the rate, UDP/IP headers included.
-    ///     burst_bytes (float): the most bytes sent at once after a pause.
-    ///     adaptive (bool, default True): send less while the link is congested.
     #[pyo3(signature = (bytes_per_second, burst_bytes, *, adaptive = true))]
     fn set_budget(
         &self,
@@ -650,33 +394,16 @@ impl Client {
         self.endpoint.state.lock()?.change().set_budget(None, budget).map_err(value_error)
     }
 
-    /// Like :meth:`Server.set_congestion`; may be called before the connection is up.
-    ///
-    /// Args:
-    ///     congestion (Congestion): how fast chunks may be sent.
     #[pyo3(signature = (congestion, /))]
     fn set_congestion(&self, congestion: &Bound<'_, Congestion>) -> PyResult<()> {
         let congestion = congestion.get().0;
         self.endpoint.state.lock()?.change().set_congestion(None, congestion).map_err(value_error)
     }
 
-    /// Statistics of the connection; after its end the last ones, zeros before it is up.
     fn stats(&self) -> PyResult<ConnectionStats> {
         self.endpoint.stats(self.server, None)
     }
 
-    /// Disconnects and closes the socket.
-    ///
-    /// Without ``linger`` it closes at once, and messages that are not yet acked are lost, even if they were
-    /// flushed. With ``linger``, the queue is flushed, and the connection ends once the server has acked every
-    /// reliable message and the newest values of latest channels, and every other packet is delivered or lost;
-    /// after ``linger`` seconds at the latest. Otherwise as :meth:`Server.close`; the server's event has
-    /// ``reason`` as its ``detail``.
-    ///
-    /// Args:
-    ///     linger (float, default 0.0): seconds, 0 to 60.
-    ///     reason (str | None, default None): a text for the other side, 1 to 128 bytes in UTF-8.
-    ///     wait (bool, default True): whether to block until it is over.
     #[pyo3(signature = (*, linger = 0.0, reason = None, wait = true))]
     fn close(
         &self,

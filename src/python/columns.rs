@@ -5,9 +5,9 @@ use core::ffi::{c_char, c_int, c_void};
 use std::ffi::CStr;
 use std::sync::Arc;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::ffi;
-use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 
 /// Columns of equal length, by index.
@@ -163,8 +163,7 @@ impl Parts<'_> {
 
 /// Defines a class whose attributes are the columns of `$Core`, in this order.
 macro_rules! columns_class {
-    ($(#[$meta:meta])* $Class:ident of $Core:ty { $($(#[$doc:meta])* $name:ident: $kind:ident,)* }) => {
-        $(#[$meta])*
+    ($Class:ident of $Core:ty { $($name:ident: $kind:ident,)* }) => {
         #[pyclass(frozen, module = "tickwire.columns")]
         pub(crate) struct $Class(pub(super) std::sync::Arc<$Core>);
 
@@ -190,7 +189,6 @@ macro_rules! columns_class {
         #[pymethods]
         impl $Class {
             $(
-                $(#[$doc])*
                 #[getter]
                 fn $name<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyMemoryView>> {
                     self.view(py, stringify!($name))

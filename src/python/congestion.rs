@@ -1,6 +1,6 @@
 //! How fast chunks may be sent beside messages.
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::arguments::{int, number};
 use super::errors::value_error;
@@ -8,26 +8,12 @@ use super::fields::within;
 use super::parts::good_bad_config;
 use crate::transport::{AdaptiveConfig, CongestionConfig, RateConfig};
 
-/// How fast chunks may be sent. Messages have a budget of their own and don't wait for this rate (except with
-/// :meth:`good_bad`), but their bytes count against it.
 #[pyclass(frozen, module = "tickwire.transfer")]
 #[derive(Debug)]
 pub(crate) struct Congestion(pub(super) CongestionConfig);
 
 #[pymethods]
 impl Congestion {
-    /// The default: as fast as the link allows with a queue of only some milliseconds. It backs off when
-    /// packets take longer or get lost.
-    ///
-    /// Args:
-    ///     min_bytes_per_second (float, default 4000.0): never slower, UDP/IP headers included.
-    ///     max_bytes_per_second (float, default 125000000.0): never faster, UDP/IP headers included.
-    ///     initial_bytes (int, default 32768): bytes that may be in flight before the first measurement of the
-    ///         link.
-    ///     max_burst_bytes (int, default 262144): the most bytes sent at once, and so per tick.
-    ///
-    /// Raises:
-    ///     ValueError: naming the argument, its value and its bound.
     #[staticmethod]
     #[pyo3(signature = (*, min_bytes_per_second = 4_000.0, max_bytes_per_second = 125_000_000.0,
                         initial_bytes = 32_768, max_burst_bytes = 262_144))]
@@ -45,14 +31,6 @@ impl Congestion {
         }))
     }
 
-    /// A fixed rate, for a link that is known, or that something else keeps uncongested.
-    ///
-    /// Args:
-    ///     bytes_per_second (float): UDP/IP headers included.
-    ///     burst_bytes (float): the most bytes sent at once after a pause, and so per tick.
-    ///
-    /// Raises:
-    ///     ValueError: naming the argument, its value and its bound.
     #[staticmethod]
     fn fixed(
         #[pyo3(from_py_with = number::bytes_per_second)] bytes_per_second: f64,
@@ -61,22 +39,6 @@ impl Congestion {
         Self::checked(CongestionConfig::Fixed(RateConfig { bytes_per_second, burst_bytes }))
     }
 
-    /// Gaffer's good/bad mode: a fixed packet rate while the RTT is low, a lower one while it is high. It
-    /// covers all packets of the connection, those of messages included. See :class:`GoodBad`.
-    ///
-    /// Args:
-    ///     bad_rtt (float, default 0.25): the RTT in seconds above which the link counts as bad.
-    ///     good_packets_per_second (float, default 30.0): the rate while it is good.
-    ///     bad_packets_per_second (float, default 10.0): the rate while it is bad.
-    ///     recovery_time (float, default 4.0): seconds of low RTT before it counts as good again, initially.
-    ///     min_recovery_time (float, default 1.0): the lower bound of the recovery time.
-    ///     max_recovery_time (float, default 60.0): the upper bound of the recovery time.
-    ///     double_below (float, default 10.0): turning bad again within this many seconds doubles the recovery
-    ///         time.
-    ///     halve_every (float, default 10.0): every this many seconds of good link halve the recovery time.
-    ///
-    /// Raises:
-    ///     ValueError: naming the argument, its value and its bound.
     #[staticmethod]
     #[pyo3(signature = (*, bad_rtt = 0.25, good_packets_per_second = 30.0, bad_packets_per_second = 10.0,
                         recovery_time = 4.0, min_recovery_time = 1.0, max_recovery_time = 60.0,

@@ -4,8 +4,8 @@ use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
 use std::sync::{Mutex, OnceLock};
 
+use crate::python::prelude::*;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyType};
 
@@ -14,8 +14,6 @@ use super::lock;
 use crate::endpoint::{self, PeerStats};
 use crate::netcode::USER_DATA_BYTES;
 
-/// One player's connection on the server. Equal and hashed by identity of the connection: a handle of a
-/// player who left never reaches the next player in the same slot.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct ClientHandle {
@@ -27,50 +25,41 @@ pub(crate) struct ClientHandle {
     pub(super) user_data: Box<[u8; USER_DATA_BYTES]>,
     /// The statistics of its connection at the end.
     pub(super) end: OnceLock<PeerStats>,
-    /// The game's own data for the player.
     pub(super) data: Mutex<Option<Py<PyAny>>>,
 }
 
 #[pymethods]
 impl ClientHandle {
-    /// The client id of the connect token.
     #[getter]
     fn id(&self) -> u64 {
         self.id
     }
 
-    /// The client slot, 0 to max_clients - 1.
     #[getter]
     fn slot(&self) -> u32 {
         self.core.slot
     }
 
-    /// How many clients had the slot before.
     #[getter]
     fn generation(&self) -> u32 {
         self.core.generation
     }
 
-    /// Slot and generation in one number, as the ``client`` column of rows has it.
     #[getter]
     fn number(&self) -> u64 {
         self.core.number()
     }
 
-    /// The address that its packets come from.
     #[getter]
     fn address(&self) -> Address {
         self.address
     }
 
-    /// The 256 bytes of the connect token.
     #[getter]
     fn user_data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &*self.user_data)
     }
 
-    /// Anything the game keeps for this player; None until it is set. A player's handle is the same object in
-    /// every event and list, up to and including its last event.
     #[getter]
     fn data(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         lock(&self.data).as_ref().map(|data| data.clone_ref(py))
@@ -119,11 +108,9 @@ impl ClientHandle {
     }
 }
 
-/// A connection is up.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Connected {
-    /// The player, on a server; None on the client's side.
     #[pyo3(get)]
     pub(super) client: Option<Py<ClientHandle>>,
 }
@@ -144,11 +131,9 @@ impl Connected {
     }
 }
 
-/// A connection ended.
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Disconnected {
-    /// The player, on a server; None on the client's side.
     #[pyo3(get)]
     pub(super) client: Option<Py<ClientHandle>>,
     pub(super) reason: endpoint::DisconnectReason,
@@ -162,14 +147,11 @@ impl Disconnected {
         ("client", "reason", "detail")
     }
 
-    /// Why.
     #[getter]
     fn reason<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         reason_to_python(py, self.reason)
     }
 
-    /// The text that ``close`` or ``disconnect`` was given as ``reason``, on both sides: 1 to 128 bytes in
-    /// UTF-8, or None. The peer can send any text here: treat it like chat.
     #[getter]
     fn detail(&self) -> Option<&str> {
         self.detail.as_deref()

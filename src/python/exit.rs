@@ -7,7 +7,7 @@
 use std::sync::{Mutex, Weak};
 use std::{hint, mem, ptr, thread};
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{BoundObject, ffi};

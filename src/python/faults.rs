@@ -1,6 +1,6 @@
 //! Breaks things on purpose, to test the recovery. Only in development builds, by the Cargo feature `faults`.
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::client::Client;
 use super::server::Server;

@@ -3,8 +3,8 @@
 use core::fmt::Display;
 use std::sync::Arc;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
-use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple, PyType,
 };
@@ -15,7 +15,6 @@ use super::shape::{FlagClass, Members, Nested, Shape, members_of};
 use super::value::Takes;
 use crate::wire::{self, BitWriter, Kind, MAX_LENGTH, SchemaError};
 
-/// How one field of a message is written. Made by :func:`bits`, :func:`ranged`, ..., used in ``Annotated``.
 #[pyclass(frozen, module = "tickwire.fields")]
 #[derive(Debug)]
 pub(crate) struct FieldType {
@@ -115,7 +114,6 @@ fn nearest<T: PartialOrd>(lo: T, value: T, hi: T) -> T {
 
 #[pymethods]
 impl FieldType {
-    /// The value of a field without a default in its class.
     #[getter]
     fn default<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.default {
@@ -129,7 +127,6 @@ impl FieldType {
         }
     }
 
-    /// Whether every object needs a default of its own.
     #[getter]
     fn is_mutable(&self) -> bool {
         match &self.default {
@@ -139,19 +136,16 @@ impl FieldType {
         }
     }
 
-    /// The least bits that the field takes.
     #[getter]
     fn min_bits(&self) -> usize {
         self.min_bits
     }
 
-    /// The most bits that the field takes, alignment included.
     #[getter]
     fn max_bits(&self) -> usize {
         self.max_bits
     }
 
-    /// The type of the field's values.
     #[getter]
     fn python_type<'py>(&self, py: Python<'py>) -> Bound<'py, PyType> {
         self.python_type.bind(py).clone()
@@ -247,7 +241,6 @@ fn outside(name: &str, value: impl Display, low: impl Display, high: impl Displa
     PyValueError::new_err(format!("{name} must be {low} to {high}, not {value}"))
 }
 
-/// An unsigned integer of ``count`` bits, 1 to 64.
 #[pyfunction]
 #[pyo3(signature = (count, /))]
 pub(crate) fn bits(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
@@ -256,7 +249,6 @@ pub(crate) fn bits(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     FieldType::plain(py, Kind::Bits { bits }, format!("bits({bits})"))
 }
 
-/// An integer from ``low`` to ``high``, both included, in the bits that ``high - low`` takes.
 #[pyfunction]
 #[pyo3(signature = (low, high, /))]
 pub(crate) fn ranged(low: &Bound<'_, PyAny>, high: &Bound<'_, PyAny>) -> PyResult<FieldType> {
@@ -266,37 +258,31 @@ pub(crate) fn ranged(low: &Bound<'_, PyAny>, high: &Bound<'_, PyAny>) -> PyResul
     FieldType::plain(py, Kind::Ranged { lo, hi }, format!("ranged({lo}, {hi})"))
 }
 
-/// An unsigned integer of 128 bits.
 #[pyfunction]
 pub(crate) fn uint128(py: Python<'_>) -> PyResult<FieldType> {
     FieldType::plain(py, Kind::Uint128, "uint128()".into())
 }
 
-/// True or False, in one bit.
 #[pyfunction]
 pub(crate) fn boolean(py: Python<'_>) -> PyResult<FieldType> {
     FieldType::plain(py, Kind::Bool, "boolean()".into())
 }
 
-/// A key press, in one bit: see :data:`press`.
 #[pyfunction]
 pub(crate) fn pressed(py: Python<'_>) -> PyResult<FieldType> {
     FieldType::plain(py, Kind::Press, "pressed()".into())
 }
 
-/// A float in 32 bits.
 #[pyfunction]
 pub(crate) fn float32(py: Python<'_>) -> PyResult<FieldType> {
     FieldType::plain(py, Kind::Float, "float32()".into())
 }
 
-/// A float in 64 bits.
 #[pyfunction]
 pub(crate) fn float64(py: Python<'_>) -> PyResult<FieldType> {
     FieldType::plain(py, Kind::Double, "float64()".into())
 }
 
-/// A float from ``low`` to ``high`` in steps of about ``resolution``.
 #[pyfunction]
 #[pyo3(signature = (low, high, resolution, /))]
 pub(crate) fn quantized(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
@@ -304,7 +290,6 @@ pub(crate) fn quantized(py: Python<'_>, low: f64, high: f64, resolution: f64) ->
     FieldType::plain(py, Kind::Quantized { lo: low, hi: high, resolution }, label)
 }
 
-/// A number from ``low`` to ``high`` with ``fraction_bits`` binary places.
 #[pyfunction]
 #[pyo3(signature = (low, high, fraction_bits, /))]
 pub(crate) fn fixed(
@@ -320,7 +305,6 @@ pub(crate) fn fixed(
     FieldType::plain(py, Kind::Fixed { fraction_bits, lo, hi }, label)
 }
 
-/// Text of at most ``max_bytes`` bytes of UTF-8, without NUL.
 #[pyfunction]
 #[pyo3(signature = (max_bytes, /))]
 pub(crate) fn text(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
@@ -329,7 +313,6 @@ pub(crate) fn text(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     FieldType::plain(py, Kind::Text { max_bytes }, format!("text({max_bytes})"))
 }
 
-/// Text of at most ``max_units`` UTF-16 units, without NUL, in 32 bits each: serialize's wide string.
 #[pyfunction]
 #[pyo3(signature = (max_units, /))]
 pub(crate) fn wide_text(max_units: &Bound<'_, PyAny>) -> PyResult<FieldType> {
@@ -338,7 +321,6 @@ pub(crate) fn wide_text(max_units: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     FieldType::plain(py, Kind::WideText { max_units }, format!("wide_text({max_units})"))
 }
 
-/// At most ``max_bytes`` bytes.
 #[pyfunction]
 #[pyo3(signature = (max_bytes, /))]
 pub(crate) fn data(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
@@ -347,7 +329,6 @@ pub(crate) fn data(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     FieldType::plain(py, Kind::Data { max_bytes }, format!("data({max_bytes})"))
 }
 
-/// Exactly ``count`` bytes, sent without a length; zeros by default.
 #[pyfunction]
 #[pyo3(signature = (count, /))]
 pub(crate) fn raw(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
@@ -356,7 +337,6 @@ pub(crate) fn raw(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     FieldType::plain(py, Kind::Raw { bytes }, format!("raw({bytes})"))
 }
 
-/// An angle on a circle from ``low`` to ``high``, which is ``low`` again, in steps of at most ``resolution``.
 #[pyfunction]
 #[pyo3(signature = (low, high, resolution, /))]
 pub(crate) fn angle(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
@@ -367,14 +347,12 @@ pub(crate) fn angle(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyR
     )
 }
 
-/// Two numbers from ``low`` to ``high``, each in steps of at most ``resolution``.
 #[pyfunction]
 #[pyo3(signature = (low, high, resolution, /))]
 pub(crate) fn vec2(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
     vector(py, 2, low, high, resolution)
 }
 
-/// Three numbers from ``low`` to ``high``, each in steps of at most ``resolution``.
 #[pyfunction]
 #[pyo3(signature = (low, high, resolution, /))]
 pub(crate) fn vec3(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
@@ -387,27 +365,23 @@ fn vector(py: Python<'_>, axes: u32, lo: f64, hi: f64, resolution: f64) -> PyRes
     FieldType::floats(py, Kind::Vector { axes, lo, hi, resolution }, &default, label)
 }
 
-/// A direction in space: a vector of length 1, in two components of ``bits`` bits.
 #[pyfunction]
 #[pyo3(signature = (bits = 12, /))]
 pub(crate) fn unit_vector(py: Python<'_>, bits: u32) -> PyResult<FieldType> {
     FieldType::floats(py, Kind::Direction { bits }, &[0.0, 0.0, 1.0], format!("unit_vector({bits})"))
 }
 
-/// A rotation (x, y, z, w), by its three smallest components of ``bits`` bits.
 #[pyfunction]
 #[pyo3(signature = (bits = 9, /))]
 pub(crate) fn quaternion(py: Python<'_>, bits: u32) -> PyResult<FieldType> {
     FieldType::floats(py, Kind::Rotation { bits }, &[0.0, 0.0, 0.0, 1.0], format!("quaternion({bits})"))
 }
 
-/// A rotation (x, y, z, w): x, y and z in 16 bits each and the sign of w.
 #[pyfunction]
 pub(crate) fn signed_quaternion(py: Python<'_>) -> PyResult<FieldType> {
     FieldType::floats(py, Kind::SignedRotation, &[0.0, 0.0, 0.0, 1.0], "signed_quaternion()".into())
 }
 
-/// A translation from ``low`` to ``high`` along each axis, a rotation and a scale.
 #[pyfunction]
 #[pyo3(signature = (low, high, resolution, /, rotation_bits = 9))]
 pub(crate) fn transform(
@@ -424,7 +398,6 @@ pub(crate) fn transform(
     FieldType::new(kind, Shape::Transform, default, class.unbind(), label)
 }
 
-/// An int whose bits are booleans of these names, the first the lowest.
 #[pyfunction]
 #[pyo3(signature = (*names))]
 pub(crate) fn flags(py: Python<'_>, names: Vec<String>) -> PyResult<FieldType> {
@@ -438,7 +411,6 @@ pub(crate) fn flags(py: Python<'_>, names: Vec<String>) -> PyResult<FieldType> {
     FieldType::plain(py, Kind::Flags { names }, label)
 }
 
-/// The network id of an object, up to ``highest``; 0 is none.
 #[pyfunction]
 #[pyo3(signature = (highest = 65_535, /))]
 pub(crate) fn network_id(py: Python<'_>, highest: i128) -> PyResult<FieldType> {
@@ -446,7 +418,6 @@ pub(crate) fn network_id(py: Python<'_>, highest: i128) -> PyResult<FieldType> {
     FieldType::plain(py, Kind::Ranged { lo: 0, hi: hi.into() }, format!("network_id({highest})"))
 }
 
-/// A member of an enumeration.
 #[pyfunction]
 #[pyo3(signature = (class_, /))]
 pub(crate) fn enum_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
@@ -465,7 +436,6 @@ pub(crate) fn enum_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
     FieldType::new(Kind::Enum { members }, shape, default, class_.clone().unbind(), label)
 }
 
-/// Flags of a class derived from :class:`enum.Flag` whose flags are 1, 2, 4 and so on.
 #[pyfunction]
 #[pyo3(signature = (class_, /))]
 pub(crate) fn flags_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
@@ -486,7 +456,6 @@ pub(crate) fn flags_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
     FieldType::new(Kind::Flags { names }, shape, default, class_.clone().unbind(), label)
 }
 
-/// The field with one or two values that cost one or two bits.
 #[pyfunction]
 #[pyo3(signature = (item, values, /))]
 pub(crate) fn common_of(item: &Bound<'_, FieldType>, values: Vec<Bound<'_, PyAny>>) -> PyResult<FieldType> {
@@ -524,7 +493,6 @@ pub(crate) fn common_of(item: &Bound<'_, FieldType>, values: Vec<Bound<'_, PyAny
     })
 }
 
-/// A value or None.
 #[pyfunction]
 #[pyo3(signature = (item, /))]
 pub(crate) fn optional_of(item: &Bound<'_, FieldType>) -> PyResult<FieldType> {
@@ -538,7 +506,6 @@ pub(crate) fn optional_of(item: &Bound<'_, FieldType>) -> PyResult<FieldType> {
     )
 }
 
-/// Up to ``most`` values.
 #[pyfunction]
 #[pyo3(signature = (item, most, /))]
 pub(crate) fn list_of(item: &Bound<'_, FieldType>, most: &Bound<'_, PyAny>) -> PyResult<FieldType> {
@@ -554,7 +521,6 @@ pub(crate) fn list_of(item: &Bound<'_, FieldType>, most: &Bound<'_, PyAny>) -> P
     )
 }
 
-/// Values of some of ``slots`` slots.
 #[pyfunction]
 #[pyo3(signature = (item, slots, /))]
 pub(crate) fn sparse_of(item: &Bound<'_, FieldType>, slots: &Bound<'_, PyAny>) -> PyResult<FieldType> {
@@ -570,7 +536,6 @@ pub(crate) fn sparse_of(item: &Bound<'_, FieldType>, slots: &Bound<'_, PyAny>) -
     )
 }
 
-/// The fields of a message class.
 #[pyfunction]
 #[pyo3(signature = (class_, schema, /))]
 pub(crate) fn nested_of(class_: &Bound<'_, PyType>, schema: &Bound<'_, Schema>) -> PyResult<FieldType> {
@@ -584,7 +549,6 @@ pub(crate) fn nested_of(class_: &Bound<'_, PyType>, schema: &Bound<'_, Schema>) 
     )
 }
 
-/// A tuple of parts that each have a field type of their own.
 #[pyfunction]
 #[pyo3(signature = (items, /))]
 pub(crate) fn tuple_of(py: Python<'_>, items: Vec<Bound<'_, FieldType>>) -> PyResult<FieldType> {
@@ -599,7 +563,6 @@ pub(crate) fn tuple_of(py: Python<'_>, items: Vec<Bound<'_, FieldType>>) -> PyRe
     )
 }
 
-/// Up to ``most`` values, as a tuple.
 #[pyfunction]
 #[pyo3(signature = (item, most, /))]
 pub(crate) fn items_of(item: &Bound<'_, FieldType>, most: &Bound<'_, PyAny>) -> PyResult<FieldType> {
@@ -614,7 +577,6 @@ pub(crate) fn items_of(item: &Bound<'_, FieldType>, most: &Bound<'_, PyAny>) -> 
     )
 }
 
-/// Up to ``most`` different values.
 #[pyfunction]
 #[pyo3(signature = (item, most, frozen, /))]
 pub(crate) fn set_of(
@@ -643,7 +605,6 @@ pub(crate) fn set_of(
     )
 }
 
-/// Up to ``most`` values by key.
 #[pyfunction]
 #[pyo3(signature = (key, item, most, /))]
 pub(crate) fn map_of(
@@ -672,7 +633,6 @@ fn check_hashable(item: &Bound<'_, FieldType>, what: &str) -> PyResult<()> {
     Err(PyTypeError::new_err(format!("{what} must be hashable, and a {} is not", class.name()?)))
 }
 
-/// One of these values.
 #[pyfunction]
 #[pyo3(signature = (values, /))]
 pub(crate) fn literal_of(py: Python<'_>, values: Vec<Bound<'_, PyAny>>) -> PyResult<FieldType> {
@@ -698,7 +658,6 @@ pub(crate) fn literal_of(py: Python<'_>, values: Vec<Bound<'_, PyAny>>) -> PyRes
     FieldType::new(Kind::Enum { members }, shape, default, python_type.unbind(), label)
 }
 
-/// An object of one of these message classes.
 #[pyfunction]
 #[pyo3(signature = (classes, /))]
 pub(crate) fn union_of(
@@ -726,7 +685,6 @@ pub(crate) fn union_of(
     )
 }
 
-/// An object of a type of the game's own, as what ``item`` takes.
 #[pyfunction]
 #[pyo3(signature = (class_, item, to_wire, from_wire, /))]
 pub(crate) fn converted_of(

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 /// How many forks lie between the first process and this one.

@@ -5,9 +5,9 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
-use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyMemoryView, PyString};
 
 use super::buffers::Raw;
@@ -50,12 +50,6 @@ pub(super) trait Source: Send + Sync {
 
 const ATTRIBUTES: usize = Attribute::Tag as usize + 1;
 
-/// Queued messages that may go out in any order, as columns: the argument of a priority hook. They belong to
-/// unreliable, latest and payload channels.
-///
-/// Each column is a read-only memoryview, which ``numpy.asarray`` wraps without copying. A column is made when it
-/// is first read, so unread ones cost nothing. Read it while the hook runs, before anything is sent or received;
-/// later it raises RuntimeError. A column that you keep does not change.
 #[pyclass(frozen, module = "tickwire.columns")]
 pub(crate) struct Candidates {
     count: usize,
@@ -102,49 +96,41 @@ impl Candidates {
 
 #[pymethods]
 impl Candidates {
-    /// The client slot that the message is for; 0 on a client.
     #[getter]
     fn slot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Slot)
     }
 
-    /// The channel's index.
     #[getter]
     fn channel<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Channel)
     }
 
-    /// Index into ``protocol.messages``; 0 for payloads.
     #[getter]
     fn message_type<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::MessageType)
     }
 
-    /// Seconds since ``send``.
     #[getter]
     fn age<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Age)
     }
 
-    /// Bytes of its body.
     #[getter]
     fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Size)
     }
 
-    /// The key, on latest channels; else 0.
     #[getter]
     fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Key)
     }
 
-    /// How often this value was sent before.
     #[getter]
     fn resends<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Resends)
     }
 
-    /// The ``tag`` given to ``send``.
     #[getter]
     fn tag<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
         self.column(py, Attribute::Tag)

@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
+use crate::python::prelude::*;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyAttributeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
-use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use super::arrays::{Received, declared};
@@ -33,36 +33,18 @@ use crate::transport::{ChannelKind, Notification, OpaqueBody, PacketNotification
 use crate::wire::{BitReader, BitSink, BitWriter, Encoded};
 
 columns_class! {
-    /// Whether messages sent with ``notify=True``, and payloads, were delivered or lost: columns (read-only
-    /// memoryviews), in packet order per connection. A message that finds no room in its tick's packets is lost at
-    /// once, and so is a value that a newer one replaces before any packet carried it. When a connection ends, all
-    /// open messages are reported lost with its :class:`Disconnected` event, before anything of the slot's next
-    /// client. An endpoint that the game closes reports nothing more.
-    ///
-    /// Example:
-    ///     >>> for slot, tag, delivered in zip(told.slot, told.tag, told.delivered):  # doctest: +SKIP
-    ///     ...     print(tag, "arrived" if delivered else "is lost")
     Notifications of NotificationTable {
-        /// The client slot of the receiver; 0 on a client.
         slot: U32,
-        /// The channel's index.
         channel: U8,
-        /// The ``tag`` given to ``send``.
         tag: U32,
-        /// True: delivered. False: lost for good.
         delivered: Bool,
     }
 }
 
 columns_class! {
-    /// Whether packets were delivered or lost, as columns (read-only memoryviews), in the order in which each
-    /// connection sent them.
     PacketNotifications of Packets {
-        /// The client slot of the receiver; 0 on a client.
         slot: U32,
-        /// The low 16 bits of its number.
         sequence: U16,
-        /// True: delivered. False: counted as lost.
         delivered: Bool,
     }
 }
@@ -109,17 +91,6 @@ impl FromIterator<(PeerHandle, Notification)> for NotificationTable {
     }
 }
 
-/// What arrived since the last tick.
-///
-/// A player's :class:`Connected` comes at least a tick before anything else from that player, and its
-/// :class:`Disconnected` at least a tick after, so the lists can be read in any order. Iterating yields events,
-/// messages and values of latest channels::
-///
-///     for client, what in inbox:  # on a client: for what in inbox
-///         match what:
-///             case tw.Connected(): ...
-///             case Chat(text): ...
-///             case tw.Disconnected(): ...
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Inbox {
     events: List,
@@ -132,9 +103,7 @@ pub(crate) struct Inbox {
     ghosts: List,
     /// The library's own messages, for `tickwire._pulls`.
     pulls: List,
-    /// None if there are none.
     notifications: Option<Arc<NotificationTable>>,
-    /// None if they weren't asked for.
     packets: Option<Arc<Packets>>,
     columns: Vec<Columns>,
     /// Whether it is a server's, whose messages have senders.
@@ -207,69 +176,51 @@ struct Columns {
 
 #[pymethods]
 impl Inbox {
-    /// Connections made and ended, in order; on a :class:`Peer` what happened to players.
     #[getter]
     fn events<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
         self.events.get(py)
     }
 
-    /// ``(client, message)`` pairs on a server, messages on a client; in order within a channel. Those of latest
-    /// channels are in :attr:`latest`.
     #[getter]
     fn messages<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
         self.messages.get(py)
     }
 
-    /// Values of latest channels: ``(client, key, message)`` on a server, ``(key, message)`` on a client.
     #[getter]
     fn latest<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
         self.latest.get(py)
     }
 
-    /// Payloads: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client.
     #[getter]
     fn payloads<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
         self.payloads.get(py)
     }
 
-    /// Gaps in redundant channels: how many messages never arrived, as ``(client, channel, count)`` on a
-    /// server, ``(channel, count)`` on a client.
     #[getter]
     fn missed<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
         self.missed.get(py)
     }
 
-    /// Chunks that the peer sent, whole and verified, in the order of its calls of ``send_chunk``.
     #[getter]
     fn chunks<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
         self.chunks.get(py)
     }
 
-    /// Chunks of the peer that failed: ``(client, label, error)`` on a server, ``(label, error)`` on a client.
-    /// The error is a sentence.
     #[getter]
     fn chunk_failures<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
         self.chunk_failures.get(py)
     }
 
-    /// Events of a client's ghosts: first spawns and despawns in order, then changes. None for
-    /// classes taken as columns, and none on a server.
     #[getter]
     fn ghosts<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
         self.ghosts.get(py)
     }
 
-    /// Whether messages sent with ``notify=True``, and payloads, arrived: each is reported
-    /// exactly once while its connection lasts.
     #[getter]
     fn notifications(&self) -> Notifications {
         Notifications(self.notifications.clone().unwrap_or_default())
     }
 
-    /// Whether packets were delivered or lost, each reported once; at most the newest 1,024 of a connection.
-    ///
-    /// Raises:
-    ///     AttributeError: the endpoint was made without ``packet_notifications=True``.
     #[getter]
     fn packets(&self) -> PyResult<PacketNotifications> {
         let packets = self.packets.clone();
@@ -280,16 +231,6 @@ impl Inbox {
         })
     }
 
-    /// All messages of a class listed in the endpoint's ``columns``, one per row, read-only: with NumPy a
-    /// structured array, else :class:`Rows`.
-    ///
-    /// In front of the class's fields are ``client`` (see :meth:`Server.client`; 0 on a client), ``received``
-    /// (when its packet arrived, in seconds since the endpoint's start), ``slot``, ``key`` (latest channels),
-    /// ``sequence`` (of its packet), ``missed`` (how many messages in front of it never arrived; redundant
-    /// channels) and ``channel``. If the class has a field of such a name, ours ends in an underscore.
-    ///
-    /// Raises:
-    ///     ValueError: the class is delivered as objects.
     #[pyo3(signature = (class_, /))]
     fn columns<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let found = self.columns.iter().find(|columns| columns.class.is(class_));
@@ -304,7 +245,6 @@ impl Inbox {
         }
     }
 
-    /// Whether calls that came with it wait to be run.
     #[getter]
     fn has_calls(&self) -> bool {
         let desk = self.calls.as_ref().and_then(|calls| Some((calls.desk.upgrade()?, calls.tick)));
@@ -316,14 +256,6 @@ impl Inbox {
         self.pulls.get(py)
     }
 
-    /// Runs the calls (see docs/calls.md) that haven't run yet, in order of arrival, and returns
-    /// how many. Going through
-    /// the inbox and :meth:`Handlers.dispatch` do this by themselves, each call in its place; what is left then runs when the
-    /// tick is flushed, or with the next one. In an inbox that is not the newest there are none left.
-    ///
-    /// Args:
-    ///     before (int | None, default None): only those that arrived before
-    ///     ``messages[before]``; None: all.
     #[pyo3(signature = (before = None))]
     fn run_calls(&self, py: Python<'_>, before: Option<usize>) -> PyResult<usize> {
         let Some(calls) = &self.calls else { return Ok(0) };
@@ -332,7 +264,6 @@ impl Inbox {
         calls.run(message.as_ref(), py)
     }
 
-    /// Events, messages and values of latest channels, one after the other; on a server each with its client.
     fn __iter__(slf: Py<Self>) -> Everything {
         Everything { inbox: slf, place: Mutex::new((0, 0)) }
     }
@@ -691,7 +622,6 @@ pub(super) fn payload(data: &[u8]) -> Encoded {
     writer.encoded()
 }
 
-/// Receives on entry and sends on exit, even if the body raises, so that connections stay alive.
 #[pyclass(frozen, generic, module = "tickwire.connections")]
 pub(crate) struct Tick(pub(super) Ticking);
 

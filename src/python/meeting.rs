@@ -5,8 +5,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::address::{Address, AddressLike};
@@ -111,34 +111,6 @@ impl Exit for Running {
     }
 }
 
-/// A rendezvous server: gives a game a code, and introduces a peer that asks for the code and the game's
-/// host to each other. It sees none of a game's data. A native thread serves it, even while Python is busy,
-/// until it is closed.
-///
-/// An address that hasn't proven that it receives there is sent no more bytes than came from it, and nothing
-/// is kept for it.
-///
-/// Args:
-///     listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
-///     second_port (int | None, default 0): a second port at the same address, by which peers learn how their
-///         NAT assigns ports; 0 picks a free one; None: none, so that no ports are guessed.
-///     relay (AddressLike | None, default None): the relay for peers that can't reach each other, at the
-///         address by which they reach it.
-///     relay_key (bytes | None, default None): the relay's ``key``, 32 bytes.
-///     relay_bytes_per_second (int, default 100000): the rate at which the relay carries for each pair, 1,000
-///         to 2**32 - 1.
-///     max_games (int, default 10000): games at a time, 1 to 1,000,000; more are refused.
-///     network (SimulatedNetwork | None, default None): a simulated network instead of sockets; then call
-///         :meth:`pump`.
-///
-/// Raises:
-///     OSError: an address can't be bound; see errno.
-///     ValueError: naming the argument, its value and its bound.
-///
-/// Example:
-///     >>> with RendezvousServer("127.0.0.1:0") as server:
-///     ...     server.counters["games"]
-///     0
 #[pyclass(frozen, module = "tickwire.peers")]
 pub(crate) struct RendezvousServer {
     address: Address,
@@ -188,36 +160,30 @@ impl RendezvousServer {
         Ok(RendezvousServer { address, second_address, running: Running::start(py, services)? })
     }
 
-    /// The bound address, with the actual port.
     #[getter]
     fn address(&self) -> Address {
         self.address
     }
 
-    /// The second port, if it has one.
     #[getter]
     fn second_address(&self) -> Option<Address> {
         self.second_address
     }
 
-    /// Whether :meth:`close` was called.
     #[getter]
     fn closed(&self, py: Python<'_>) -> bool {
         py.detach(|| self.running.is_closed())
     }
 
-    /// All counters by name; once closed, their last values. See docs/nat.md for the names.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.running.counters(py)
     }
 
-    /// Answers arrived datagrams on a simulated network. With a socket, the thread does.
     fn pump(&self, py: Python<'_>) {
         py.detach(|| self.running.pump());
     }
 
-    /// Ends the server; peers that know each other play on. Closing twice is fine.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.running.close());
     }
@@ -244,29 +210,6 @@ impl RendezvousServer {
     }
 }
 
-/// A relay: the last resort of peers that can't reach each other. It carries their datagrams, which it
-/// can't read, for peers with a token of a rendezvous server that has the same key. A native thread serves it
-/// until it is closed.
-///
-/// Args:
-///     listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
-///     key (bytes): the rendezvous server's ``relay_key``, 32 bytes.
-///     max_channels (int, default 4096): pairs at a time, 1 to 1,000,000; more are refused.
-///     max_bytes_per_second (float, default 12500000.0): the rate of all pairs together, 1,000 to 12.5e9;
-///         datagrams beyond it are dropped.
-///     network (SimulatedNetwork | None, default None): a simulated network instead of a socket; then call
-///         :meth:`pump`.
-///
-/// Raises:
-///     OSError: the address can't be bound; see errno.
-///     ValueError: naming the argument, its value and its bound.
-///
-/// Example:
-///     >>> key = generate_key()
-///     >>> with Relay("127.0.0.1:0", key=key) as relay:
-///     ...     with RendezvousServer("127.0.0.1:0", relay=relay.address, relay_key=key) as server:
-///     ...         relay.counters["channels"]
-///     0
 #[pyclass(frozen, module = "tickwire.peers")]
 pub(crate) struct Relay {
     address: Address,
@@ -303,30 +246,25 @@ impl Relay {
         Ok(Relay { address, running: Running::start(py, services)? })
     }
 
-    /// The bound address, with the actual port.
     #[getter]
     fn address(&self) -> Address {
         self.address
     }
 
-    /// Whether :meth:`close` was called.
     #[getter]
     fn closed(&self, py: Python<'_>) -> bool {
         py.detach(|| self.running.is_closed())
     }
 
-    /// All counters by name; once closed, their last values. See docs/nat.md for the names.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.running.counters(py)
     }
 
-    /// Carries arrived datagrams on a simulated network. With a socket, the thread does.
     fn pump(&self, py: Python<'_>) {
         py.detach(|| self.running.pump());
     }
 
-    /// Ends the relay, and the paths of all peers that use it. Closing twice is fine.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.running.close());
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use super::arguments::int;
@@ -11,11 +11,6 @@ use super::fields::within;
 use super::peer::Peer;
 use crate::session::{MAX_NOTE_BYTES, MigrationNotes, SharedMigration};
 
-/// The notes of a game whose host may change: :class:`tickwire.peers.Migrating` holds one. Players are numbers, 0 to 15.
-///
-/// Args:
-///     peer (Peer): carries the notes from its next tick on.
-///     max_bytes (int): of a state, the same on all peers.
 #[pyclass(frozen, module = "tickwire._core")]
 #[derive(Debug)]
 pub(crate) struct MigrationCore {
@@ -41,19 +36,16 @@ impl MigrationCore {
         Ok(MigrationCore { notes: notes.ok_or_else(taken)? })
     }
 
-    /// Counts hosts: notes of another epoch than this one are dropped.
     #[pyo3(signature = (epoch, /))]
     fn set_epoch(&self, epoch: u32) {
         self.notes.with(|notes| notes.set_epoch(epoch));
     }
 
-    /// The epoch that the peer knows of.
     #[pyo3(signature = (peer, /))]
     fn epoch(&self, peer: &Bound<'_, Peer>) -> PyResult<u32> {
         peer.get().part(|part, _| part.mesh().epoch())
     }
 
-    /// Which joining of its number each player is, by number.
     #[pyo3(signature = (peer, /))]
     fn joined<'py>(&self, py: Python<'py>, peer: &Bound<'_, Peer>) -> PyResult<Bound<'py, PyDict>> {
         let members = peer.get().part(|part, _| {
@@ -65,10 +57,6 @@ impl MigrationCore {
         Ok(joined)
     }
 
-    /// Has a player be told this, until it has it, in place of what was said before.
-    ///
-    /// Raises:
-    ///     ValueError: the note is too long.
     #[pyo3(signature = (player, note, /))]
     fn say(&self, player: u8, note: &[u8]) -> PyResult<()> {
         let said = self.notes.with(|notes| notes.say(player, note));
@@ -76,8 +64,6 @@ impl MigrationCore {
         said.then_some(()).ok_or_else(|| value_error(too_long()))
     }
 
-    /// The notes that came: player, the sender's clock as it was sent (ms, of 32 bits), :attr:`Peer.time` as it came,
-    /// bytes.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let notes = self.notes.with(MigrationNotes::take);
         let list = PyList::empty(py);
@@ -92,13 +78,11 @@ impl MigrationCore {
         Ok(list)
     }
 
-    /// Whether enough players can't have given this one up as their host, so that there is no other.
     #[pyo3(signature = (peer, /))]
     fn leads(&self, peer: &Bound<'_, Peer>) -> PyResult<bool> {
         peer.get().part(|part, now| part.is_quorum(self.notes.with(|notes| notes.leases(now))))
     }
 
-    /// How many packets were dropped as of earlier epochs and of later ones.
     #[getter]
     fn dropped(&self) -> (u64, u64) {
         self.notes.with(|notes| notes.dropped())

@@ -41,6 +41,7 @@ mod migration;
 mod network;
 mod parts;
 mod peer;
+mod prelude;
 mod protocol;
 mod proxy;
 mod refusals;
@@ -74,7 +75,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[pyo3::pymodule(gil_used = false)]
 #[pyo3(name = "_core")]
 pub mod module {
-    use pyo3::prelude::*;
+    use crate::python::prelude::*;
 
     #[pymodule_export]
     use super::address::Address;

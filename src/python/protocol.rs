@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
-use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyType};
 
 use super::arguments::{argument, optional_int, truth};
@@ -43,31 +43,9 @@ pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
     }
 }
 
-/// What both sides must share: an id, the message classes in order, the channels in order.
-///
-/// Args:
-///     id (int): 64-bit netcode protocol id: any number of your game's (and of its version).
-///     messages (Sequence[type], default ()): classes made by :func:`tickwire.message` or derived from
-///         :class:`tickwire.messages.Message`. There must be one, or ghosts, calls, a tick rate or peers.
-///     channels (Sequence[Channel], default ...): 1 to 64 channels. The ``channel`` argument of ``send`` is the index
-///         in this list, or the name.
-///     ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`, up to 256: what the server's world
-///         consists of.
-///     calls (Sequence[Call[..., Any]], default ()): functions made calls by :func:`tickwire.call`; the classes
-///         of their arguments and replies stand behind the messages.
-///     inputs (type | None, default None): the message class of clients' inputs, one a tick: :meth:`Client.send_input`.
-///     tick_rate (int | None, default None): ticks a second that the server makes, 1 to 1,000; needed for ``inputs`` and
-///         for :attr:`Client.clock`.
-///     peers (bool, default False): for games without a server, as :class:`Peer` plays them.
-///     yojimbo (Profile | None, default None): to talk to that C++ library: a :class:`tickwire.yojimbo.Profile`
-///         (``docs/yojimbo.md``).
-///
-/// Raises:
-///     TypeError, ValueError: naming the class or argument, its value and its bound.
 #[pyclass(frozen, generic, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Protocol {
-    /// Includes the hash, if that was asked for.
     pub(super) id: u64,
     pub(super) core: Arc<transport::Protocol>,
     classes: Vec<Class>,
@@ -76,7 +54,6 @@ pub(crate) struct Protocol {
     channels: Vec<Py<Channel>>,
     /// The default channel of each class's messages.
     own_channels: Vec<usize>,
-    /// The ghost classes with their compiled forms, in order; and the core's part of them.
     pub(super) ghosts: Vec<(Py<PyType>, Py<Properties>)>,
     pub(super) ghost_classes: Option<Arc<Classes>>,
     pub(super) references: Arc<References>,
@@ -219,13 +196,11 @@ impl Protocol {
         })
     }
 
-    /// The netcode protocol id: with ``fold_hash``, the one given XOR :attr:`hash`.
     #[getter]
     fn id(&self) -> u64 {
         self.id
     }
 
-    /// How packets look.
     #[getter]
     fn framing(&self) -> &'static str {
         match self.core.framing() {
@@ -234,69 +209,51 @@ impl Protocol {
         }
     }
 
-    /// A 64-bit hash of the messages and channels. Both sides compare it when they connect, except with
-    /// yojimbo's framing.
     #[getter]
     fn hash(&self) -> u64 {
         self.core.hash()
     }
 
-    /// The canonical text that is hashed: each message with its fields, each channel.
     #[getter]
     fn description(&self) -> String {
         self.core.describe()
     }
 
-    /// The message classes, in order.
     #[getter]
     fn messages(&self, py: Python<'_>) -> Vec<Py<PyType>> {
         self.classes.iter().map(|class| class.class().clone_ref(py)).collect()
     }
 
-    /// The classes of ghosts, in order.
     #[getter]
     fn ghosts(&self, py: Python<'_>) -> Vec<Py<PyType>> {
         self.ghosts.iter().map(|(class, _)| class.clone_ref(py)).collect()
     }
 
-    /// The calls, in order, as :func:`tickwire.call` made them.
     #[getter]
     fn calls(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
         self.calls.declared.iter().map(|declared| declared.call.clone_ref(py)).collect()
     }
 
-    /// The class of clients' inputs; None if the protocol has none.
     #[getter]
     fn inputs(&self, py: Python<'_>) -> Option<Py<PyType>> {
         self.input_class.as_ref().map(|class| class.class().clone_ref(py))
     }
 
-    /// Ticks a second that the server makes; None if the sides share no time.
     #[getter]
     fn tick_rate(&self) -> Option<u32> {
         self.core.time().map(|time| time.rate)
     }
 
-    /// The channels, in order.
     #[getter]
     fn channels(&self, py: Python<'_>) -> Vec<Py<Channel>> {
         self.channels.iter().map(|channel| channel.clone_ref(py)).collect()
     }
 
-    /// The index of the channel of this name.
-    ///
-    /// Raises:
-    ///     ChannelError: there is no such channel.
     #[pyo3(signature = (name, /))]
     fn channel_number(&self, name: &str) -> PyResult<usize> {
         named(&self.channels, name).ok_or_else(|| self.no_channel(name))
     }
 
-    /// One message with its type, as a packet carries it, padded with zero bits to whole bytes. Blocks are
-    /// left out.
-    ///
-    /// Raises:
-    ///     FieldError, UnregisteredMessageError, MessageTooLargeError
     #[pyo3(signature = (message, /))]
     fn encode<'py>(&self, message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let py = message.py();
@@ -310,10 +267,6 @@ impl Protocol {
         Ok(PyBytes::new(py, &transport::write_alone(&self.core, &message)))
     }
 
-    /// Reads what :meth:`encode` wrote.
-    ///
-    /// Raises:
-    ///     StreamError: the bytes are invalid; it says why.
     #[pyo3(signature = (data, /))]
     fn decode<'py>(&self, data: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyAny>> {
         let mut raised = None;
@@ -329,7 +282,6 @@ impl Protocol {
         self.decode_message(data.py(), number, &body, None, None)
     }
 
-    /// The most bits that :meth:`encode` would take (7 for each alignment).
     #[pyo3(signature = (message, /))]
     fn measure(&self, message: &Bound<'_, PyAny>) -> PyResult<usize> {
         let number = self.number_of(message)?;

@@ -5,8 +5,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::address::{Address, AddressLike};
@@ -33,37 +33,6 @@ const MAX_BYTES: u64 = 1 << 40;
 /// Bounds of the seconds of silence after which a client is forgotten.
 const IDLE_TIMEOUTS: core::ops::RangeInclusive<f64> = 1.0..=86_400.0;
 
-/// A UDP proxy that puts bad conditions between any clients and a server: datagrams pass as they are, whatever
-/// they carry. It works on a native thread, also while Python is busy, until it is closed.
-///
-/// Each address that datagrams come from is a client. It gets a socket of its own towards the server, and a link
-/// in each direction with luck of its own.
-///
-/// Args:
-///     listen (AddressLike): where clients send to; port 0 picks one (see :attr:`address`).
-///     to (AddressLike): the server.
-///     conditions (Conditions | None, default None): what the links do, in both directions; None: nothing.
-///     up (Conditions | None, default None): what the links to the server and to the clients do, where it is not
-///         ``conditions``.
-///     down (Conditions | None, default None): what the links to the server and to the clients do, where it is not
-///         ``conditions``.
-///     seed (int, default 0): 0 to 2**64 - 1. With the order in which clients come it gives their luck.
-///     max_clients (int, default 1024): clients at a time, 1 to 65,536; datagrams of more are dropped.
-///     idle_timeout (float, default 60.0): seconds of silence after which a client is forgotten, 1 to 86,400.
-///     max_bytes (int, default 67108864): memory of the datagrams under way, 131,072 to 2**40; more are dropped.
-///
-/// Raises:
-///     OSError: the address can't be bound; see errno.
-///     ValueError: naming the argument, its value and its bound; or a proxy to itself.
-///
-/// Example:
-///     >>> with Socket("127.0.0.1:0") as server, Socket("127.0.0.1:0") as client:
-///     ...     with Proxy("127.0.0.1:0", to=server.address, conditions=Conditions(latency=0.05)) as proxy:
-///     ...         assert client.send(proxy.address, b"hello")
-///     ...         assert server.wait(10.0)
-///     ...         data, source = server.receive()
-///     >>> data, proxy.counters["up.forwarded"]
-///     (b'hello', 1)
 #[pyclass(frozen, module = "tickwire.testing")]
 #[derive(Debug)]
 pub(crate) struct Proxy {
@@ -136,25 +105,21 @@ impl Proxy {
         Ok(Proxy { address, to: Address(to.0), running })
     }
 
-    /// Where clients send to, with the port that was picked.
     #[getter]
     fn address(&self) -> Address {
         self.address
     }
 
-    /// The server.
     #[getter]
     fn to(&self) -> Address {
         self.to
     }
 
-    /// Whether :meth:`close` was called.
     #[getter]
     fn closed(&self, py: Python<'_>) -> bool {
         py.detach(|| matches!(*self.running.state(), ProxyState::Closed(_)))
     }
 
-    /// All that was counted, by name; once closed, the last counts. See docs/proxy.md for the names.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = py.detach(|| match &*self.running.state() {
@@ -168,16 +133,6 @@ impl Proxy {
         Ok(counted)
     }
 
-    /// Changes the conditions of all clients: of both directions, or of those given. Datagrams
-    /// that have left the queue are unaffected.
-    ///
-    /// Args:
-    ///     conditions (Conditions | None, default None): of both directions.
-    ///     up (Conditions | None, default None): of what goes to the server.
-    ///     down (Conditions | None, default None): of what comes from it.
-    ///
-    /// Raises:
-    ///     ClosedError: the proxy is closed.
     #[pyo3(signature = (conditions = None, *, up = None, down = None))]
     fn set_conditions(
         &self,
@@ -199,7 +154,6 @@ impl Proxy {
         })
     }
 
-    /// Ends the proxy; datagrams in flight are lost. Closing twice is fine.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.running.close());
     }

@@ -3,7 +3,7 @@
 use core::hash::{Hash, Hasher};
 use core::net::SocketAddr;
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::address::{Address, AddressLike};
 use super::arguments::argument;
@@ -16,20 +16,6 @@ use crate::rendezvous::{
 };
 use crate::rng::Entropy;
 
-/// The code of a game, and the rendezvous server that knows the code: an address for
-/// :meth:`tickwire.Client.connect`.
-///
-/// Args:
-///     code (str): six letters, in upper or lower case, with spaces and hyphens as people type them.
-///     rendezvous (AddressLike): the rendezvous server's address.
-///
-/// Raises:
-///     ValueError: the text is not a code, or the address is none to send to.
-///
-/// Example:
-///     >>> code = Code("bcd-fgh", rendezvous="203.0.113.5:3478")
-///     >>> code.code, code.rendezvous
-///     ('BCDFGH', Address('203.0.113.5:3478'))
 #[pyclass(frozen, eq, hash, module = "tickwire.peers")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Code {
@@ -51,13 +37,11 @@ impl Code {
         Ok(Code { code: parse(code, "code")?, rendezvous: sendable(rendezvous.0)? })
     }
 
-    /// The six letters, in upper case.
     #[getter]
     fn code(&self) -> String {
         self.code.to_string()
     }
 
-    /// The rendezvous server's address.
     #[getter]
     fn rendezvous(&self) -> Address {
         Address(self.rendezvous)

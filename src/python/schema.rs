@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
 use super::arrays::RowTypes;
@@ -13,10 +13,6 @@ use super::slots::Slots;
 use super::value::Refusal;
 use crate::wire::{self, BitSink, Measure};
 
-/// The compiled program of a message class declared by its fields.
-///
-/// Raises:
-///     TypeError, ValueError: naming class, field, value and bound.
 #[pyclass(frozen, module = "tickwire.messages")]
 #[derive(Debug)]
 pub(crate) struct Schema {
@@ -50,32 +46,27 @@ impl Schema {
         Ok(Schema { attributes: attributes.collect(), name, core, rows: RowTypes::default() })
     }
 
-    /// The message class's name.
     #[getter]
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Names and types of the fields, in order.
     #[getter]
     fn fields(&self, py: Python<'_>) -> Vec<(Py<PyString>, Py<FieldType>)> {
         let pair = |a: &Attribute| (a.name.clone_ref(py), a.field_type.clone_ref(py));
         self.attributes.iter().map(pair).collect()
     }
 
-    /// The least bits that a message takes.
     #[getter]
     fn min_bits(&self) -> usize {
         self.core.min_bits()
     }
 
-    /// The most bits that a message takes, alignment included.
     #[getter]
     fn max_bits(&self) -> usize {
         self.core.max_bits()
     }
 
-    /// Raises the FieldError that sending an object with these attributes would raise, if any.
     #[pyo3(signature = (message, /))]
     fn check(&self, message: &Bound<'_, PyAny>) -> PyResult<()> {
         self.write(message, None, &mut Measure::new())

@@ -1,6 +1,6 @@
 //! Statistics of connections.
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 use pyo3::types::PyDict;
 
 use super::calls::CallCounters;
@@ -14,65 +14,37 @@ use crate::time::Duration;
 use crate::transport::chunks::ChunkCounters;
 use crate::transport::{self, PacketCounters, Protocol};
 
-/// Counts of one channel of one connection since it began.
 #[pyclass(frozen, get_all, module = "tickwire.connections")]
 #[derive(Clone, Debug)]
 pub(crate) struct ChannelStats {
-    /// The channel's name.
     name: String,
-    /// The channel's kind, such as ``reliable_ordered``.
     kind: &'static str,
-    /// Messages now waiting to be sent or acked.
     queued: usize,
-    /// Messages sent, each counted once.
     sent: u64,
-    /// Times a message was sent again.
     resent: u64,
-    /// Messages that the other side has acked.
     delivered: u64,
-    /// Messages given up as lost; none of a reliable channel.
     lost: u64,
-    /// Messages received, each counted once.
     received: u64,
-    /// Messages received again, or too old to be of use, and dropped.
     duplicates: u64,
-    /// Messages that the other side sent and that never arrived; redundant channels only.
     missed: u64,
-    /// Messages dropped before they were sent or read: the queue was full, the tick's budget was used up, or a
-    /// newer value replaced them.
     dropped: u64,
-    /// Bytes of messages sent, resends included.
     bytes_sent: u64,
-    /// Smoothed time from send to ack, in milliseconds; 0 before the first.
     latency_ms: f64,
 }
 
-/// Counts of the chunks of one connection since it began, both directions. A slice is a piece of a chunk that fills
-/// a packet.
 #[pyclass(frozen, get_all, module = "tickwire.transfer")]
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkStats {
-    /// Slices sent, each counted once.
     slices_sent: u64,
-    /// Slices sent again.
     slices_resent: u64,
-    /// Bytes of slices sent, resends included.
     bytes_sent: u64,
-    /// Slices received, each counted once.
     slices_received: u64,
-    /// Slices received again, and dropped.
     slice_duplicates: u64,
-    /// Slices dropped because their chunk is unknown, ended or not yet accepted.
     slices_unexpected: u64,
-    /// Slices dropped because their index or length doesn't fit the chunk.
     slices_invalid: u64,
-    /// Offers dropped because they are out of order or contradict themselves.
     offers_invalid: u64,
-    /// Packets dropped unacked because offers and withdrawals arrived too fast.
     offers_too_fast: u64,
-    /// Chunks that were already here when they were offered, and so were not sent.
     chunks_reused: u64,
-    /// Answers dropped because their chunk was never offered or has no such slices.
     answers_invalid: u64,
 }
 
@@ -104,47 +76,27 @@ impl From<ChunkCounters> for ChunkStats {
     }
 }
 
-/// How one connection is doing. Times in milliseconds, rates in kilobits per second with UDP/IP headers.
 #[pyclass(frozen, get_all, module = "tickwire.connections")]
 #[derive(Debug)]
 pub(crate) struct ConnectionStats {
-    /// Round trip time, smoothed.
     rtt_ms: f64,
-    /// The shortest of the last 128 round trips.
     rtt_min_ms: f64,
-    /// The longest of the last 128 round trips.
     rtt_max_ms: f64,
-    /// Smoothed difference of consecutive round trips.
     jitter_ms: f64,
-    /// Share of the packets we sent that were lost, in percent.
     packet_loss_percent: f64,
-    /// Share of the packets the other side sent that were lost, in percent.
     packet_loss_received_percent: f64,
-    /// Rate of sending.
     sent_kbps: f64,
-    /// Rate of receiving.
     received_kbps: f64,
-    /// Rate of data acked by the other side.
     acked_kbps: f64,
-    /// Packets sent.
     packets_sent: u64,
-    /// Packets received.
     packets_received: u64,
-    /// Packets that the other side has acked.
     packets_acked: u64,
-    /// Packets given up as lost.
     packets_lost: u64,
-    /// The budget, in bytes a second, UDP/IP headers included.
     budget_bytes_per_second: f64,
-    /// The most bytes that may be sent at once after a pause.
     budget_burst_bytes: f64,
-    /// Whether less is sent while the link is congested.
     budget_adaptive: bool,
-    /// The current rate of chunks, in bytes a second, UDP/IP headers included; 0 without a channel of chunks.
     bulk_rate: f64,
-    /// Counts of its chunks.
     chunks: ChunkStats,
-    /// Counts by channel, in the protocol's order.
     channels: Vec<ChannelStats>,
 }
 
@@ -215,30 +167,17 @@ fn milliseconds(time: Duration) -> f64 {
 }
 
 columns_class! {
-    /// Counts of all channels of all connections, as columns; each entry is one channel of one client.
-    /// :class:`ChannelStats` describes the counts.
     ChannelSnapshot of SnapshotColumns {
-        /// The client slot.
         slot: U32,
-        /// The channel's index.
         channel: U8,
-        /// Like :attr:`ChannelStats.queued`.
         queued: U64,
-        /// Like :attr:`ChannelStats.sent`.
         sent: U64,
-        /// Like :attr:`ChannelStats.resent`.
         resent: U64,
-        /// Like :attr:`ChannelStats.delivered`.
         delivered: U64,
-        /// Like :attr:`ChannelStats.lost`.
         lost: U64,
-        /// Like :attr:`ChannelStats.received`.
         received: U64,
-        /// Like :attr:`ChannelStats.dropped`.
         dropped: U64,
-        /// Like :attr:`ChannelStats.bytes_sent`.
         bytes_sent: U64,
-        /// Like :attr:`ChannelStats.latency_ms`.
         latency_ms: F32,
     }
 }

@@ -5,8 +5,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
-use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyString};
 
 use super::codec::while_reading;
@@ -17,15 +17,6 @@ use super::lock;
 use super::value::{Refusal, Takes, float, integer};
 use crate::wire::{self, FixedPoint, MAX_LENGTH, MAX_RELATIVE, Value, ValueError};
 
-/// The argument of a message's own ``serialize(stream)``: one set of methods that writes, reads or measures.
-///
-/// Each method takes the current value and returns it; when reading, the argument is ignored and the value
-/// read is returned. Layout: the serialize 1.0 standard.
-///
-/// Raises:
-///     FieldError: writing or measuring a value out of its range.
-///     StreamError: reading invalid bytes. Let it pass through ``serialize``: it ends the connection of the peer
-///         that sent them.
 #[pyclass(frozen, module = "tickwire.messages")]
 #[derive(Debug)]
 pub(crate) struct Stream {
@@ -116,38 +107,32 @@ fn over() -> PyErr {
 
 #[pymethods]
 impl Stream {
-    /// Whether values are written.
     #[getter]
     fn writing(&self) -> bool {
         self.mode == Mode::Write
     }
 
-    /// Whether values are read. The values passed in are then ignored.
     #[getter]
     fn reading(&self) -> bool {
         self.mode == Mode::Read
     }
 
-    /// Whether bits are only counted.
     #[getter]
     fn measuring(&self) -> bool {
         self.mode == Mode::Measure
     }
 
-    /// Bits written or measured so far, or the bit position of the next read.
     #[getter]
     fn bits_processed(&self) -> PyResult<usize> {
         self.ask(|core| core.position())
     }
 
-    /// One bit: the truth of ``value``.
     #[pyo3(signature = (value, /))]
     pub(super) fn flag(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         let flag = self.mode != Mode::Read && value.is_truthy()?;
         self.run("flag", value, |core| core.flag(flag))
     }
 
-    /// An unsigned integer of ``count`` bits, 1 to 64.
     #[pyo3(signature = (value, count, /))]
     pub(super) fn bits(&self, value: &Bound<'_, PyAny>, count: &Bound<'_, PyAny>) -> PyResult<u64> {
         let count = bounded("count", count, 1, 64)?;
@@ -161,7 +146,6 @@ impl Stream {
         self.run("bits", value, |core| core.bits(input, count))
     }
 
-    /// An integer from ``low`` to ``high``, both included.
     #[pyo3(signature = (value, low, high, /))]
     pub(super) fn ranged(
         &self,
@@ -175,7 +159,6 @@ impl Stream {
         self.run("ranged", value, |core| core.int128(input, lo, hi))
     }
 
-    /// An unsigned integer of 128 bits.
     #[pyo3(signature = (value, /))]
     pub(super) fn uint128(&self, value: &Bound<'_, PyAny>) -> PyResult<u128> {
         let input = self.input("uint128", value, |object| match object.extract() {
@@ -185,7 +168,6 @@ impl Stream {
         self.run("uint128", value, |core| core.uint128(input))
     }
 
-    /// An integer above ``previous``, at most 2**31 - 1; the smaller the difference, the fewer bits it takes.
     #[pyo3(signature = (value, previous, /))]
     pub(super) fn relative(&self, value: &Bound<'_, PyAny>, previous: &Bound<'_, PyAny>) -> PyResult<u32> {
         let previous = bounded("previous", previous, 0, MAX_RELATIVE)?;
@@ -197,7 +179,6 @@ impl Stream {
         self.run("relative", value, |core| core.relative(previous, input))
     }
 
-    /// A sequence number after ``previous``, across the wrap if need be, and not equal to it.
     #[pyo3(signature = (value, previous, /))]
     pub(super) fn sequence_relative(
         &self,
@@ -213,21 +194,18 @@ impl Stream {
         self.run("sequence_relative", value, |core| core.sequence_relative(previous, input))
     }
 
-    /// A float in 32 bits.
     #[pyo3(signature = (value, /))]
     pub(super) fn float32(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         let input = self.input("float32", value, float)?;
         self.run("float32", value, |core| core.float(input))
     }
 
-    /// A float in 64 bits.
     #[pyo3(signature = (value, /))]
     pub(super) fn float64(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         let input = self.input("float64", value, float)?;
         self.run("float64", value, |core| core.double(input))
     }
 
-    /// A float from ``low`` to ``high`` in steps of about ``resolution``.
     #[pyo3(signature = (value, low, high, resolution, /))]
     pub(super) fn quantized(
         &self,
@@ -240,8 +218,6 @@ impl Stream {
         self.run("quantized", value, |core| core.quantized(input, low, high, resolution))
     }
 
-    /// A number from ``low`` to ``high`` with ``fraction_bits`` binary places: a float, or a ``Fraction`` where a float
-    /// has too few bits (more than 53) to be exact.
     #[pyo3(signature = (value, low, high, fraction_bits, /))]
     pub(super) fn fixed<'py>(
         &self,
@@ -267,7 +243,6 @@ impl Stream {
         }
     }
 
-    /// Text of at most ``max_bytes`` bytes of UTF-8, without NUL.
     #[pyo3(signature = (value, max_bytes, /))]
     pub(super) fn text<'py>(
         &self,
@@ -280,7 +255,6 @@ impl Stream {
         Ok(PyString::new(value.py(), &text))
     }
 
-    /// Text of at most ``max_units`` UTF-16 units, without NUL, in 32 bits each.
     #[pyo3(signature = (value, max_units, /))]
     pub(super) fn wide_text<'py>(
         &self,
@@ -293,7 +267,6 @@ impl Stream {
         Ok(PyString::new(value.py(), &text))
     }
 
-    /// At most ``max_bytes`` bytes.
     #[pyo3(signature = (value, max_bytes, /))]
     pub(super) fn data<'py>(
         &self,
@@ -306,7 +279,6 @@ impl Stream {
         Ok(PyBytes::new(value.py(), &data))
     }
 
-    /// Exactly ``count`` bytes, without their length.
     #[pyo3(signature = (value, count, /))]
     pub(super) fn bytes<'py>(
         &self,
@@ -319,26 +291,22 @@ impl Stream {
         Ok(PyBytes::new(value.py(), &bytes))
     }
 
-    /// Zero bits up to the next byte boundary.
     fn align(slf: &Bound<'_, Self>) -> PyResult<()> {
         slf.get().run("align", slf.as_any(), wire::Stream::align)
     }
 
     // --- the names of serialize's macros in C++ ------------------------------------------------------------
 
-    /// Like :meth:`bits`, under its C++ name.
     #[pyo3(signature = (value, bits, /))]
     fn serialize_bits(&self, value: &Bound<'_, PyAny>, bits: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.bits(value, bits)
     }
 
-    /// Like :meth:`flag`, under its C++ name.
     #[pyo3(signature = (value, /))]
     fn serialize_bool(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.flag(value)
     }
 
-    /// Like :meth:`ranged`, under its C++ name.
     #[pyo3(signature = (value, min, max, /))]
     fn serialize_int(
         &self,
@@ -349,7 +317,6 @@ impl Stream {
         self.ranged(value, min, max)
     }
 
-    /// Like :meth:`ranged`, under its C++ name.
     #[pyo3(signature = (value, min, max, /))]
     fn serialize_int64(
         &self,
@@ -360,7 +327,6 @@ impl Stream {
         self.ranged(value, min, max)
     }
 
-    /// Like :meth:`ranged`, under its C++ name.
     #[pyo3(signature = (value, min, max, /))]
     fn serialize_int128(
         &self,
@@ -371,49 +337,41 @@ impl Stream {
         self.ranged(value, min, max)
     }
 
-    /// An unsigned integer of 8 bits.
     #[pyo3(signature = (value, /))]
     fn serialize_uint8(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.unsigned(value, 8)
     }
 
-    /// An unsigned integer of 16 bits.
     #[pyo3(signature = (value, /))]
     fn serialize_uint16(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.unsigned(value, 16)
     }
 
-    /// An unsigned integer of 32 bits.
     #[pyo3(signature = (value, /))]
     fn serialize_uint32(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.unsigned(value, 32)
     }
 
-    /// An unsigned integer of 64 bits.
     #[pyo3(signature = (value, /))]
     fn serialize_uint64(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.unsigned(value, 64)
     }
 
-    /// Like :meth:`uint128`, under its C++ name.
     #[pyo3(signature = (value, /))]
     fn serialize_uint128(&self, value: &Bound<'_, PyAny>) -> PyResult<u128> {
         self.uint128(value)
     }
 
-    /// Like :meth:`float32`, under its C++ name.
     #[pyo3(signature = (value, /))]
     fn serialize_float(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         self.float32(value)
     }
 
-    /// Like :meth:`float64`, under its C++ name.
     #[pyo3(signature = (value, /))]
     fn serialize_double(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         self.float64(value)
     }
 
-    /// Like :meth:`quantized`, under its C++ name.
     #[pyo3(signature = (value, min, max, res, /))]
     fn serialize_compressed_float(
         &self,
@@ -425,7 +383,6 @@ impl Stream {
         self.quantized(value, min, max, res)
     }
 
-    /// Like :meth:`fixed`; ``integer_bits`` is not on the wire.
     #[pyo3(signature = (value, integer_bits, fraction_bits, min, max, /))]
     fn serialize_fixed<'py>(
         &self,
@@ -439,7 +396,6 @@ impl Stream {
         self.fixed(value, min, max, fraction_bits)
     }
 
-    /// Like :meth:`bytes`, under its C++ name.
     #[pyo3(signature = (data, bytes, /))]
     fn serialize_bytes<'py>(
         &self,
@@ -449,7 +405,6 @@ impl Stream {
         self.bytes(data, bytes)
     }
 
-    /// Text of up to ``buffer_size - 1`` bytes: the last one is C++'s NUL.
     #[pyo3(signature = (string, buffer_size, /))]
     fn serialize_string<'py>(
         &self,
@@ -459,7 +414,6 @@ impl Stream {
         self.text(string, &most(buffer_size)?)
     }
 
-    /// Text of up to ``buffer_size - 1`` UTF-16 units.
     #[pyo3(signature = (string, buffer_size, /))]
     fn serialize_wstring<'py>(
         &self,
@@ -469,13 +423,10 @@ impl Stream {
         self.wide_text(string, &most(buffer_size)?)
     }
 
-    /// Like :meth:`align`, under its C++ name.
     fn serialize_align(slf: &Bound<'_, Self>) -> PyResult<()> {
         Self::align(slf)
     }
 
-    /// Calls ``object.serialize(self)`` and returns the object. When reading, ``class_()`` makes a new one; without it,
-    /// the object given is read into, so there must be one.
     #[pyo3(signature = (object, class_ = None, /))]
     fn serialize_object<'py>(
         slf: &Bound<'py, Self>,
@@ -503,7 +454,6 @@ impl Stream {
         Ok(object)
     }
 
-    /// Returns ``current``.
     #[pyo3(signature = (previous, current, /))]
     fn serialize_int_relative(
         &self,
@@ -513,7 +463,6 @@ impl Stream {
         self.relative(current, previous)
     }
 
-    /// Returns ``sequence2``.
     #[pyo3(signature = (sequence1, sequence2, /))]
     fn serialize_sequence_relative(
         &self,

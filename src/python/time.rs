@@ -2,8 +2,8 @@
 
 use core::ops::Range;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PyRange};
 
 use super::arguments::int;
@@ -228,84 +228,66 @@ pub(super) fn tick_of(client: &Client, ghost: &Bound<'_, Ghost>) -> PyResult<Opt
     Ok(Some(if newest >= changed { tick.max(of) } else { of }))
 }
 
-/// A client's estimate of its server's time: it is :attr:`Client.clock`.
-///
-/// Its values are None until packets of both directions have arrived, some two round trips after the
-/// connection came up. From then on it runs within a few per cent of the server's rate, and never backwards.
-/// It raises ValueError if the protocol has no ``tick_rate``. See ``docs/time.md``.
 #[pyclass(frozen, module = "tickwire.predict")]
 pub(crate) struct Clock(pub(super) Py<Client>);
 
 #[pymethods]
 impl Clock {
-    /// The server's tick now, with its fraction; None before it is known.
     #[getter]
     fn tick(&self) -> PyResult<Option<f64>> {
         player(self.0.get(), |player, now| player.clock().tick(now))
     }
 
-    /// The tick of an input that is sent now; None before it is known.
     #[getter]
     fn input_tick(&self) -> PyResult<Option<u32>> {
         player(self.0.get(), |player, now| player.input_tick(now))
     }
 
-    /// Seconds by which ``tick`` may be off, except for the difference between the two
-    /// directions; None before it is known.
     #[getter]
     fn error(&self) -> PyResult<Option<f64>> {
         player(self.0.get(), |player, now| player.clock().error(now))
     }
 
-    /// Whether ``tick`` has converged.
     #[getter]
     fn settled(&self) -> PyResult<bool> {
         player(self.0.get(), |player, now| player.clock().is_settled(now))
     }
 
-    /// Ticks a second, from the protocol.
     #[getter]
     fn rate(&self) -> PyResult<f64> {
         player(self.0.get(), |player, _| player.clock().rate())
     }
 
-    /// How fast it runs now: 1 if it makes up for nothing.
     #[getter]
     fn speed(&self) -> PyResult<f64> {
         player(self.0.get(), |player, _| player.clock().speed())
     }
 
-    /// The drift of the server's clock against this one, as a fraction.
     #[getter]
     fn drift(&self) -> PyResult<f64> {
         player(self.0.get(), |player, _| player.clock().drift())
     }
 
-    /// Ticks by which inputs are ahead of ``tick``, besides their delay; None before it is known.
     #[getter]
     fn lead(&self) -> PyResult<Option<f64>> {
         player(self.0.get(), |player, _| player.lead().ticks())
     }
 
-    /// Ticks between sending an input and predicting it, as set by :meth:`Client.set_inputs`.
     #[getter]
     fn delay(&self) -> PyResult<u32> {
         player(self.0.get(), |player, _| player.config().delay)
     }
 
-    /// The newest tick that the server has reported; None before.
     #[getter]
     fn server_tick(&self) -> PyResult<Option<u32>> {
         player(self.0.get(), |player, _| player.server_tick())
     }
 
-    /// The newest tick whose input the server has acked; None before.
     #[getter]
     fn acked(&self) -> PyResult<Option<u32>> {
         player(self.0.get(), |player, _| player.acked())
     }
 
-    /// How often it started again because it was off by more than a quarter of a second.
     #[getter]
     fn restarts(&self) -> PyResult<u64> {
         player(self.0.get(), |player, _| player.clock().restarts())
@@ -320,19 +302,12 @@ impl Clock {
 }
 
 columns_class! {
-    /// The inputs of the current tick, as columns, by slot: :meth:`Inputs.columns` returns them.
     InputColumns of InputTable {
-        /// The client slot.
         slot: U32,
-        /// The :attr:`ClientHandle.number` of the client.
         client: U64,
-        /// Whether the tick's own input has arrived.
         here: Bool,
-        /// Whether there is an input to run with, its own or the previous one repeated.
         present: Bool,
-        /// The tick that the player saw; 0 if the client didn't send it.
         seen_tick: U32,
-        /// The fraction of ``seen_tick``, in 1/256.
         seen_fraction: U8,
     }
 }
@@ -348,29 +323,17 @@ pub(crate) struct InputTable {
     seen_fraction: Vec<u8>,
 }
 
-/// How a client's inputs arrive: :meth:`Inputs.status` returns it.
 #[pyclass(frozen, get_all, module = "tickwire.predict")]
 pub(crate) struct InputStatus {
-    /// The outcome of the current tick's input; None before there were any.
     state: Option<&'static str>,
-    /// The smoothed number of ticks by which inputs are early; negative if they are late. None before the
-    /// first.
     early: Option<f64>,
-    /// Ticks whose input had arrived.
     here: u64,
-    /// Ticks that ran without their input.
     missing: u64,
-    /// Of these, ticks that repeated the previous input.
     repeated: u64,
-    /// Inputs that arrived after their tick had run without them.
     late: u64,
-    /// Copies of inputs that had arrived already.
     duplicates: u64,
-    /// Inputs that were refused because their ticks were more than 128 ahead.
     far_ahead: u64,
-    /// Inputs that were refused because their ticks were 128 or more ago.
     far_behind: u64,
-    /// Inputs of ticks in which the server flushed without receiving.
     skipped: u64,
 }
 
@@ -382,10 +345,6 @@ impl InputStatus {
     }
 }
 
-/// A server's inputs for the current tick, from ``receive`` until the next one after a flush:
-/// :attr:`Server.inputs`. Iterating gives ``(client, input)`` of each client that ever sent one; the input is
-/// None if it is missing and not repeated. It raises ValueError if the protocol has no ``inputs``. See
-/// ``docs/time.md``.
 #[pyclass(frozen, module = "tickwire.predict")]
 pub(crate) struct Inputs(pub(super) Py<Server>);
 
@@ -410,8 +369,6 @@ impl Inputs {
 
 #[pymethods]
 impl Inputs {
-    /// The number of the current tick, which the next flush sends: the same on clients and on the
-    /// server.
     #[getter]
     fn tick(&self) -> PyResult<u32> {
         timing(&self.0.get().endpoint, |timing, tick, _| {
@@ -420,7 +377,6 @@ impl Inputs {
         })
     }
 
-    /// ``(client, input)`` of each client that ever sent one; the input is None if it is missing and not repeated.
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
         let pairs = PyList::empty(py);
@@ -436,7 +392,6 @@ impl Inputs {
         self.asked(|timing| Ok(timing.taken().len()))
     }
 
-    /// The input of a client for the current tick; None if there is none.
     #[pyo3(signature = (client, /))]
     fn get<'py>(&self, client: &Bound<'py, ClientHandle>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
@@ -448,8 +403,6 @@ impl Inputs {
         body.map(|body| class.decode(client.py(), &body, None, None)).transpose()
     }
 
-    /// The tick, with its fraction, that the player saw when giving the input of the current tick; None if
-    /// the client didn't report it (:meth:`Client.seen`). The client may lie: bound it.
     #[pyo3(signature = (client, /))]
     fn seen(&self, client: &Bound<'_, ClientHandle>) -> PyResult<Option<f64>> {
         let peer = client.get().core;
@@ -459,7 +412,6 @@ impl Inputs {
         })
     }
 
-    /// How a client's inputs arrive.
     #[pyo3(signature = (client, /))]
     fn status(&self, client: &Bound<'_, ClientHandle>) -> PyResult<InputStatus> {
         let peer = client.get().core;
@@ -488,15 +440,6 @@ impl Inputs {
         })
     }
 
-    /// Sets what a tick without an input gets.
-    ///
-    /// Args:
-    ///     missing (Literal['repeat', 'none']): ``"repeat"``: the newest earlier input; ``"none"``: None.
-    ///     ticks (int, default 8): for how many ticks in a row it is repeated, 1 to 64; after them the input
-    ///         is None.
-    ///
-    /// Raises:
-    ///     ValueError: naming the argument, its value and its bound.
     #[pyo3(signature = (missing, *, ticks = 8))]
     fn set_policy(&self, missing: &str, #[pyo3(from_py_with = int::ticks)] ticks: i128) -> PyResult<()> {
         let limit = within("ticks", ticks, 1, MAX_TICKS)?;
@@ -514,7 +457,6 @@ impl Inputs {
         })
     }
 
-    /// The inputs of the current tick by client, as columns.
     fn columns(&self) -> PyResult<InputColumns> {
         self.asked(|timing| {
             let mut table = InputTable::default();
@@ -531,8 +473,6 @@ impl Inputs {
         })
     }
 
-    /// The inputs of the current tick as rows of their class, in the order of :meth:`columns`:
-    /// with NumPy an array. Zeros if there is no input.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
         let schema = class.schema().ok_or_else(no_inputs)?.bind(py).clone();

@@ -1,7 +1,7 @@
 //! Connect tokens and keys.
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use super::address::{Address, AddressList};
@@ -17,7 +17,6 @@ use crate::time::UnixSeconds;
 /// The end of the year 9999, in seconds since 1970: later times are mistakes (milliseconds).
 const LATEST: u64 = 253_402_300_799;
 
-/// 32 random bytes from the operating system: a private key to share between login backend and servers.
 #[pyfunction]
 pub(crate) fn generate_key(py: Python<'_>) -> Bound<'_, PyBytes> {
     let mut key = [0; 32];
@@ -25,42 +24,12 @@ pub(crate) fn generate_key(py: Python<'_>) -> Bound<'_, PyBytes> {
     PyBytes::new(py, &key)
 }
 
-/// A netcode 1.02 connect token: a login backend gives it to a client over HTTPS, and the client
-/// connects with it.
-///
-/// Example:
-///     >>> token = ConnectToken.generate(
-///     ...     protocol=0x7469636B, key=generate_key(), client_id=7, servers=["203.0.113.7:40000"], now=1_000_000
-///     ... )
-///     >>> ConnectToken.from_bytes(token.to_bytes())
-///     <ConnectToken for protocol 0x7469636b at 203.0.113.7:40000>
-///     >>> token.expires - token.created
-///     30
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct ConnectToken(netcode::ConnectToken);
 
 #[pymethods]
 impl ConnectToken {
-    /// Makes a token with fresh keys.
-    ///
-    /// Args:
-    ///     protocol (Protocol | int): the protocol, or its 64-bit id.
-    ///     key (bytes): the 32-byte private key shared with the servers.
-    ///     client_id (int): the account's number, 0 to 2**64 - 1, unique among connected players.
-    ///     servers (Sequence[AddressLike]): 1 to 32 addresses that the client tries in order.
-    ///     internal_servers (Sequence[AddressLike] | None, default None): the same servers' own addresses, where
-    ///         they are behind a fixed NAT mapping.
-    ///     expires_in (int | None, default 30): seconds for which the token can start a connection; None: for
-    ///         ever.
-    ///     timeout (int | None, default 10): seconds of silence that end the connection; None: no timeout on the
-    ///         client. A server ends a connection after 300 seconds of silence at the latest.
-    ///     user_data (bytes, default b''): up to 256 bytes for the server, encrypted.
-    ///     now (int | None, default None): when it is made, in seconds since 1970; None: the system's clock. On a
-    ///         simulated network, pass :attr:`SimulatedNetwork.unix`.
-    ///
-    /// Raises:
-    ///     ValueError: naming the argument, its value and its bound.
     #[staticmethod]
     #[pyo3(signature = (*, protocol, key, client_id, servers, internal_servers = None, expires_in = Some(30),
                         timeout = Some(10), user_data = None, now = None))]
@@ -113,46 +82,36 @@ impl ConnectToken {
         Ok(ConnectToken(token))
     }
 
-    /// Reads a token's 2,048 bytes.
-    ///
-    /// Raises:
-    ///     ValueError: these are not a token's bytes; the error says why.
     #[staticmethod]
     #[pyo3(signature = (data, /))]
     fn from_bytes(data: &[u8]) -> PyResult<Self> {
         netcode::ConnectToken::from_bytes(data).map(ConnectToken).map_err(value_error)
     }
 
-    /// The token's 2,048 bytes, for :meth:`from_bytes`. They hold this client's keys: send them encrypted.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.to_bytes())
     }
 
-    /// The 64-bit id of its protocol.
     #[getter]
     fn protocol_id(&self) -> u64 {
         self.0.protocol_id()
     }
 
-    /// The servers that the client tries, in this order.
     #[getter]
     fn servers(&self) -> Vec<Address> {
         self.0.addresses().iter().copied().map(Address).collect()
     }
 
-    /// When it was made, in seconds since 1970.
     #[getter]
     fn created(&self) -> u64 {
         self.0.created().0
     }
 
-    /// When it stops being valid for new connections, in seconds since 1970.
     #[getter]
     fn expires(&self) -> u64 {
         self.0.expires().0
     }
 
-    /// Seconds of silence that end the connection; None: no timeout.
     #[getter]
     fn timeout(&self) -> Option<u64> {
         self.0.timeout().map(|timeout| timeout.as_secs())

@@ -16,9 +16,9 @@ pub(super) use row_type::{RowTypes, cell_format, numpy};
 pub(crate) use rows::Rows as ReceivedRows;
 pub(super) use send::{Recipients, Rows, check_message};
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
-use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PyType};
 
 use super::columns;
@@ -53,11 +53,6 @@ fn with_rows<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Schema>> {
     }
 }
 
-/// The NumPy type of rows of a message class: ``numpy.zeros(n, tickwire.columns.dtype(Move))`` are n rows.
-///
-/// Raises:
-///     ImportError: NumPy is not installed; :func:`row_format` does without.
-///     TypeError: the class was not made by :func:`message`, or has no fields.
 #[pyfunction]
 #[pyo3(signature = (class_, /))]
 pub(crate) fn dtype<'py>(class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -65,21 +60,12 @@ pub(crate) fn dtype<'py>(class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAn
     schema.get().rows.dtype(class_.py(), &schema.get().core)
 }
 
-/// The format of rows of a message class, for the :mod:`struct` module.
-///
-/// Raises:
-///     TypeError: the class was not made by :func:`message`, or has no fields.
 #[pyfunction]
 #[pyo3(signature = (class_, /))]
 pub(crate) fn row_format(class_: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(with_rows(class_)?.get().core.row_format())
 }
 
-/// Writes messages of one class, one per row, one after the other.
-///
-/// Raises:
-///     FieldError: naming the first row that is wrong, its field, its value and what it must be.
-///     TypeError, ValueError: the rows are not of this class.
 #[pyfunction]
 #[pyo3(signature = (class_, rows, /, *, arena = None))]
 pub(crate) fn pack<'py>(
@@ -97,10 +83,6 @@ pub(crate) fn pack<'py>(
     Ok(PyBytes::new(class_.py(), writer.as_bytes()))
 }
 
-/// Reads what :func:`pack` wrote: an array with NumPy, else :class:`Rows`.
-///
-/// Raises:
-///     StreamError: the bytes are invalid; it names the row and the reason.
 #[pyfunction]
 #[pyo3(signature = (class_, data, count, /))]
 pub(crate) fn unpack<'py>(
@@ -120,10 +102,6 @@ pub(crate) fn unpack<'py>(
     received::array(&schema, rows, count, arena)
 }
 
-/// The bytes that hold the texts, data and lists of rows made by Tickwire, or of a view of such rows.
-///
-/// Raises:
-///     ValueError: Tickwire did not make these rows, or they are a copy.
 #[pyfunction]
 #[pyo3(signature = (rows, /))]
 pub(crate) fn arena<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyMemoryView>> {

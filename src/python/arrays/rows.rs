@@ -7,10 +7,10 @@ use core::ffi::{c_int, c_void};
 use std::ffi::CString;
 use std::sync::{Arc, OnceLock};
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyBufferError, PyIndexError, PyKeyError, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
-use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyMemoryView, PySlice, PyString};
 
@@ -21,11 +21,6 @@ use crate::python::columns::{Columns, Parts, view};
 use crate::python::schema::Schema;
 use crate::wire::Node;
 
-/// The rows of a message class where NumPy is not installed. With NumPy they are a structured array instead.
-///
-/// ``rows[0].hp`` is one row's field and ``rows["hp"]`` the field of all rows: a memoryview without a copy for
-/// numbers, else a list. ``for row in rows`` iterates over the rows. Fields of your own types have their wire
-/// values. The buffer has the format of :func:`row_format`.
 #[pyclass(frozen, module = "tickwire.columns")]
 pub(crate) struct Rows {
     pub(super) received: Arc<Received>,
@@ -175,13 +170,11 @@ impl Rows {
 
 #[pymethods]
 impl Rows {
-    /// The names of the columns.
     #[getter]
     fn names(&self) -> Vec<String> {
         self.columns().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// The memory layout of a row, for the :mod:`struct` module.
     #[getter]
     fn format(&self) -> String {
         self.received.format.to_string_lossy().into_owned()

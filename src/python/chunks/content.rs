@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyMemoryView, PyString};
 use sha2::{Digest, Sha256};
@@ -17,23 +17,6 @@ use crate::transport::chunks::{BytesSource, ContentHash, Source};
 /// Below this size, hashing takes less time than detaching from the interpreter: some 50 microseconds.
 const HASHED_ATTACHED: usize = 64 * 1024;
 
-/// Large data to send to one client or many. It is read and hashed (SHA-256) once, when this object is made.
-///
-/// Hashing takes 0.5 to 4 ms per MiB, depending on the processor; above 64 KiB other threads run meanwhile.
-///
-/// Args:
-///     data: bytes (not copied), another contiguous buffer (copied once), or a path. A file is opened here and
-///         read again while it is sent; if it changes in between, the transfer fails.
-///
-/// Raises:
-///     OSError: the file can't be read; errno and filename say why.
-///     TypeError: ``data`` is neither a buffer nor a path.
-///     ValueError: the buffer is not contiguous.
-///
-/// Example:
-///     >>> chunk = Chunk(b"the world" * 1000)
-///     >>> chunk.size, chunk.hash.hex()[:8]
-///     (9000, 'd3a4bd2a')
 #[pyclass(frozen, module = "tickwire.transfer")]
 #[derive(Clone, Debug)]
 pub(crate) struct Chunk {
@@ -74,19 +57,16 @@ impl Chunk {
         Ok(Self::of_bytes(py, copy.into()))
     }
 
-    /// Bytes of the content.
     #[getter]
     fn size(&self) -> u64 {
         self.size
     }
 
-    /// The SHA-256 of the content, 32 bytes.
     #[getter]
     fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.hash)
     }
 
-    /// The file; None when the content is in memory.
     #[getter]
     fn path(&self) -> Option<PathBuf> {
         match &self.content {

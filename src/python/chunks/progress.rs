@@ -3,8 +3,8 @@
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::python::prelude::*;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::Canceller;
@@ -27,14 +27,12 @@ pub(super) fn short_hash(hash: &ContentHash) -> String {
     hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A chunk that the peer is sending: its state at the time of the call.
 #[pyclass(frozen, module = "tickwire.transfer")]
 pub(crate) struct IncomingChunk {
     peer: PeerHandle,
     client: Option<Py<ClientHandle>>,
     offer: Offer,
     progress: Progress,
-    /// Includes pauses since the state was read.
     paused: AtomicBool,
     endpoint: Weak<dyn Canceller>,
 }
@@ -63,7 +61,6 @@ impl IncomingChunk {
 
 #[pymethods]
 impl IncomingChunk {
-    /// The client that sends it; None on a client.
     #[getter]
     fn client(&self, py: Python<'_>) -> Option<Py<ClientHandle>> {
         self.client.as_ref().map(|client| client.clone_ref(py))
@@ -73,78 +70,64 @@ impl IncomingChunk {
         visit.call(&self.client)
     }
 
-    /// The peer's name for it, which can be any text.
     #[getter]
     fn label(&self) -> &str {
         &self.offer.label
     }
 
-    /// Bytes of the chunk.
     #[getter]
     fn size(&self) -> u64 {
         self.offer.size
     }
 
-    /// The SHA-256 that the peer announced, 32 bytes.
     #[getter]
     fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.offer.hash)
     }
 
-    /// Bytes received.
     #[getter]
     fn bytes_done(&self) -> u64 {
         self.progress.bytes
     }
 
-    /// The number of slices, of a packet each.
     #[getter]
     fn slices(&self) -> u32 {
         self.progress.slices
     }
 
-    /// Slices received.
     #[getter]
     fn slices_done(&self) -> u32 {
         self.progress.slices_done
     }
 
-    /// The share that is done, 0 to 1.
     #[getter]
     fn fraction(&self) -> f64 {
         fraction(&self.progress)
     }
 
-    /// Bytes a second, over about the last second.
     #[getter]
     fn rate(&self) -> f64 {
         self.progress.rate
     }
 
-    /// Seconds until it is done at this rate; None while the rate is 0.
     #[getter]
     fn time_left(&self) -> Option<f64> {
         time_left(&self.progress)
     }
 
-    /// Whether it is paused here, by :meth:`pause`.
     #[getter]
     fn paused(&self) -> bool {
         self.paused.load(Ordering::Relaxed)
     }
 
-    /// Asks the sender to stop until :meth:`resume`; see :meth:`Transfer.pause`.
     fn pause(&self) -> PyResult<bool> {
         self.set_paused(true)
     }
 
-    /// Asks the sender for the missing slices. Returns False if it is over.
     fn resume(&self) -> PyResult<bool> {
         self.set_paused(false)
     }
 
-    /// Ends it for good and discards what arrived. The sender is notified, and ``inbox.chunk_failures``
-    /// reports it. Returns False if it is over.
     fn cancel(&self) -> PyResult<bool> {
         self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.reject(self.peer, &self.offer))
     }

@@ -3,20 +3,15 @@
 use core::ffi::c_int;
 use std::path::Path;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
 
 use super::progress::short_hash;
 use crate::transport::chunks::{Offer, Stored};
 
-/// A chunk that the peer sent, whole and verified. In memory, it is a read-only buffer: ``bytes(chunk)``,
-/// ``memoryview(chunk)``, ``numpy.frombuffer(chunk, ...)``.
-///
-/// Raises:
-///     BufferError: its buffer was asked for, but it is in a file.
 #[pyclass(frozen, module = "tickwire.transfer")]
 #[derive(Debug)]
 pub(crate) struct ReceivedChunk {
@@ -43,7 +38,6 @@ impl ReceivedChunk {
 
 #[pymethods]
 impl ReceivedChunk {
-    /// The client that sent it, on a :class:`Peer` the :class:`Player`; None on a client.
     #[getter]
     fn client(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.client.as_ref().map(|client| client.clone_ref(py))
@@ -53,25 +47,21 @@ impl ReceivedChunk {
         visit.call(&self.client)
     }
 
-    /// The peer's name for it, which can be any text.
     #[getter]
     fn label(&self) -> &str {
         &self.offer.label
     }
 
-    /// Bytes of the content.
     #[getter]
     fn size(&self) -> u64 {
         self.offer.size
     }
 
-    /// The SHA-256 of the content, 32 bytes: verified.
     #[getter]
     fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.offer.hash)
     }
 
-    /// The file it is in; None when it is in memory.
     #[getter]
     fn path(&self) -> Option<&Path> {
         match &self.stored {
@@ -80,13 +70,11 @@ impl ReceivedChunk {
         }
     }
 
-    /// Whether the file was already in the ``chunk_directory``, so that it was not sent.
     #[getter]
     fn reused(&self) -> bool {
         matches!(self.stored, Stored::Reused(_))
     }
 
-    /// The content, read-only and without copying.
     #[getter]
     fn data<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyMemoryView>> {
         PyMemoryView::from(slf.as_any())

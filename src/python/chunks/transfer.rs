@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, Weak};
 
+use crate::python::prelude::*;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::progress::{fraction, time_left};
@@ -131,8 +131,6 @@ impl Status {
     }
 }
 
-/// A chunk being sent to the peer. Its attributes are updated by its endpoint's ticks; reading them never
-/// blocks. It doesn't keep its endpoint alive, and dropping it doesn't cancel the transfer.
 #[pyclass(frozen, module = "tickwire.transfer")]
 pub(crate) struct Transfer {
     peer: PeerHandle,
@@ -171,7 +169,6 @@ impl Transfer {
 
 #[pymethods]
 impl Transfer {
-    /// The client it goes to; None on a client.
     #[getter]
     fn client(&self, py: Python<'_>) -> Option<Py<ClientHandle>> {
         self.client.as_ref().map(|client| client.clone_ref(py))
@@ -181,55 +178,46 @@ impl Transfer {
         visit.call(&self.client)
     }
 
-    /// The ``label`` given to ``send_chunk``.
     #[getter]
     fn label(&self) -> &str {
         &self.label
     }
 
-    /// Bytes of the chunk.
     #[getter]
     fn size(&self) -> u64 {
         self.size
     }
 
-    /// The SHA-256 of the content, 32 bytes.
     #[getter]
     fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.hash)
     }
 
-    /// Bytes that the peer has acked.
     #[getter]
     fn bytes_done(&self) -> u64 {
         self.progress().bytes
     }
 
-    /// The number of slices, of a packet each.
     #[getter]
     fn slices(&self) -> u32 {
         self.progress().slices
     }
 
-    /// Slices that the peer has acked.
     #[getter]
     fn slices_done(&self) -> u32 {
         self.progress().slices_done
     }
 
-    /// The share that is done, 0 to 1.
     #[getter]
     fn fraction(&self) -> f64 {
         fraction(&self.progress())
     }
 
-    /// Bytes a second, over about the last second; the last value once it is over.
     #[getter]
     fn rate(&self) -> f64 {
         self.progress().rate
     }
 
-    /// Seconds until it is done at this rate; None while the rate is 0, and after a failure.
     #[getter]
     fn time_left(&self) -> Option<f64> {
         let status = lock(&self.status);
@@ -240,51 +228,39 @@ impl Transfer {
         }
     }
 
-    /// Whether the peer has all of it and has verified the hash.
     #[getter]
     fn done(&self) -> bool {
         matches!(lock(&self.status).end, Some(Ok(())))
     }
 
-    /// Why it failed, as a sentence; None while it is running and when it is done.
     #[getter]
     fn error(&self) -> Option<String> {
         lock(&self.status).end.clone()?.err()
     }
 
-    /// Whether it is done or failed.
     #[getter]
     fn over(&self) -> bool {
         lock(&self.status).end.is_some()
     }
 
-    /// Whether it is paused here, by :meth:`pause`.
     #[getter]
     fn paused(&self) -> bool {
         self.progress().paused
     }
 
-    /// Whether the receiver has paused it.
     #[getter]
     fn paused_by_peer(&self) -> bool {
         self.progress().paused_by_peer
     }
 
-    /// Stops sending it until :meth:`resume`. Slices in flight may still arrive, and the receiver keeps what
-    /// it has. Up to three chunks after it go on meanwhile, but are handed over after it. Returns False if it is
-    /// over.
     fn pause(&self) -> PyResult<bool> {
         self.set_paused(true)
     }
 
-    /// Sends the slices that the peer doesn't have. Does no harm if it isn't paused. Returns False if it is
-    /// over.
     fn resume(&self) -> PyResult<bool> {
         self.set_paused(false)
     }
 
-    /// Ends it for good: the peer discards what it has. To go on later, use :meth:`pause`. Returns False if it
-    /// is over.
     fn cancel(&self) -> PyResult<bool> {
         self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.cancel(self.peer, self.number))
     }

@@ -6,10 +6,10 @@
 use std::ffi::CStr;
 use std::sync::Arc;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::intern;
-use pyo3::prelude::*;
 use pyo3::types::{PyMemoryView, PySlice, PyString};
 
 use super::ghost::Ghost;
@@ -22,26 +22,16 @@ use crate::python::fields::bounded;
 use crate::python::lock;
 use crate::wire::{Column, Node};
 
-/// The ghosts of a class as columns, with a row for each ghost: from :meth:`World.arrays` and
-/// :meth:`ClientWorld.arrays`.
-///
-/// ``arrays["position"]`` is the world's own memory: with NumPy an array, otherwise a memoryview. Write to it
-/// on a server, and the next flush finds what changed; on a client it is read-only. A row belongs to one
-/// ghost as long as that lives, so views stay valid; a view made before the world grew has only the rows of
-/// that time. Cells of rows without a ghost have no meaning, and may be written to.
 #[pyclass(frozen, mapping, module = "tickwire.world")]
 pub(crate) struct GhostArrays(pub(super) Arc<GhostRows>);
 
 #[pymethods]
 impl GhostArrays {
-    /// The ghost class.
     #[getter]
     fn ghost_class(&self, py: Python<'_>) -> Py<PyAny> {
         self.0.class.clone_ref(py).into_any()
     }
 
-    /// The names of the properties that have a column, in order: all except str, bytes, lists and the
-    /// like.
     #[getter]
     fn names(&self) -> Vec<String> {
         let properties = self.0.properties.get();
@@ -49,35 +39,26 @@ impl GhostArrays {
         with_words.map(|property| properties.property_name(property).to_owned()).collect()
     }
 
-    /// How many ghosts there may be at a time.
     #[getter]
     fn capacity(&self) -> u32 {
         self.0.properties.get().capacity()
     }
 
-    /// How many ghosts live.
     #[getter]
     fn living(&self) -> usize {
         self.0.living()
     }
 
-    /// A column of bool that says which rows live.
     #[getter]
     fn alive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.view(py, &self.0.alive, false, (c"?", None))
     }
 
-    /// The living rows in rising order, as uint32.
     #[getter]
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         numbers(py, &self.0.alive_rows())
     }
 
-    /// The network ids of the rows, by which references know them, as uint32: ``tanks["target"][3] =
-    /// crates.network_ids[7]``. They mean nothing where no ghost lives.
-    ///
-    /// Raises:
-    ///     GhostError: no :data:`Ref` of the protocol is to this class, so that its ghosts have none.
     #[getter]
     fn network_ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let Some(column) = self.0.properties.get().number_column() else {
@@ -89,40 +70,30 @@ impl GhostArrays {
         self.view(py, self.0.column(column), false, (c"I", None))
     }
 
-    /// The owner of each row: on a server a client's :attr:`ClientHandle.number`, or 2^64 - 1
-    /// for none; on a client whether it owns the row.
     #[getter]
     fn owners<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let format = if self.0.owners.size() == size_of::<u64>() { c"Q" } else { c"?" };
         self.view(py, &self.0.owners, false, (format, None))
     }
 
-    /// The rows of ghosts that appeared in the last tick, on a client to which the class comes as columns.
     #[getter]
     fn spawned<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let rows = lock(&self.0.news).spawned.clone();
         numbers(py, &rows)
     }
 
-    /// The rows of ghosts that changed in the last tick; like :attr:`spawned`.
     #[getter]
     fn changed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let rows = lock(&self.0.news).changed.clone();
         numbers(py, &rows)
     }
 
-    /// The rows of ghosts that disappeared in the last tick; like :attr:`spawned`. Their cells have the
-    /// last values.
     #[getter]
     fn despawned<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let rows = lock(&self.0.news).despawned.clone();
         numbers(py, &rows)
     }
 
-    /// The object of a row, made when it is first asked for.
-    ///
-    /// Raises:
-    ///     GhostError: no ghost lives in this row.
     #[pyo3(signature = (row, /))]
     fn ghost<'py>(&self, row: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Ghost>> {
         let number = bounded("row", row, 0, self.capacity() - 1)?;

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Weak};
 
+use crate::python::prelude::*;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use super::arrays::GhostArrays;
@@ -16,8 +16,6 @@ use crate::python::fields::bounded;
 use crate::python::shared::Shared;
 use crate::python::state::State;
 
-/// The ghosts that a server shows to a client, as objects and as columns. Only the server changes
-/// them. It is :attr:`Client.world`.
 #[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct ClientWorld {
     population: Arc<Population>,
@@ -28,40 +26,22 @@ pub(crate) struct ClientWorld {
 
 #[pymethods]
 impl ClientWorld {
-    /// The ghosts of a class, as objects, by row.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, /))]
     fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         objects(&self.population, class_)
     }
 
-    /// The ghosts of a class, as columns that can only be read. When :meth:`Client.receive` returns, they
-    /// show the newest tick; the next call changes them in place.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, /))]
     fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
-    /// Whether this client owns a ghost.
-    ///
-    /// Raises:
-    ///     GhostError: the ghost is gone, or another client's.
     #[pyo3(signature = (ghost, /))]
     fn owns(&self, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
         let live = self.population.live(ghost)?;
         Ok(live.rows.owner(live.row) == 1)
     }
 
-    /// The ghost of a class that this client owns, such as its avatar; None if it owns none. If it owns
-    /// several, the one in the first row: find all by :meth:`owns`.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, /))]
     fn owned<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Ghost>>> {
         let rows = self.population.rows_of(class_)?;
@@ -69,21 +49,11 @@ impl ClientWorld {
         own.map(|row| rows.object(class_.py(), row)).transpose()
     }
 
-    /// The row of a ghost in the columns of its class.
-    ///
-    /// Raises:
-    ///     GhostError: the ghost is gone, or another client's.
     #[pyo3(signature = (ghost, /))]
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
         self.population.live(ghost).map(|live| live.row)
     }
 
-    /// The number by which this client knows a ghost, for a message to its server: :meth:`World.ghost_of` takes it. It means this
-    /// ghost and no other.
-    ///
-    /// Raises:
-    ///     GhostError: the ghost is gone, or another client's.
-    ///     ClosedError: the client is closed.
     #[pyo3(signature = (ghost, /))]
     fn id_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
         let live = self.population.live(ghost)?;
@@ -92,11 +62,6 @@ impl ClientWorld {
         number.ok_or_else(|| closed_error("client"))
     }
 
-    /// The ghost that the server means by this number, from :meth:`World.id_of`. None if it is
-    /// gone, or isn't there yet: see :meth:`awaits`.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, number, /))]
     fn ghost_of<'py>(
         &self,
@@ -109,39 +74,17 @@ impl ClientWorld {
         })
     }
 
-    /// Whether the ghost with this number of the server's hasn't arrived yet.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, number, /))]
     fn awaits(&self, class_: &Bound<'_, PyAny>, number: &Bound<'_, PyAny>) -> PyResult<bool> {
         Ok(matches!(self.find(class_, number)?, Found::Awaited))
     }
 
-    /// The world to show now, between two ticks of the server: always the same object, brought up to date.
-    ///
-    /// If the protocol has inputs, they report from now on that the player saw this, as by
-    /// :meth:`Client.seen`.
-    ///
-    /// Raises:
-    ///     ClosedError: the client is closed.
     fn view<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, WorldView>> {
         let view = self.view.bind(py);
         view.get().play(py, &self.state)?;
         Ok(view.clone())
     }
 
-    /// Sets how the view's time is chosen.
-    ///
-    /// Args:
-    ///     delay: seconds between arrival and display; None: measured. Never below a tick.
-    ///     extrapolation: for how many seconds beyond the newest tick properties with a velocity move on.
-    ///     rest: for how many seconds a ghost without updates keeps moving, for worlds that exceed the
-    ///         budget; 0: it stands still.
-    ///
-    /// Raises:
-    ///     ValueError: naming the bound.
-    ///     ClosedError: the client is closed.
     #[pyo3(signature = (*, delay = None, extrapolation = 0.0, rest = 0.0))]
     fn set_playout(&self, py: Python<'_>, delay: Option<f64>, extrapolation: f64, rest: f64) -> PyResult<()> {
         let shared = self.state.upgrade().ok_or_else(|| closed_error("client"))?;

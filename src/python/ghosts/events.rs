@@ -2,28 +2,23 @@
 
 use std::sync::Arc;
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::ghost::Ghost;
 use super::old::Before;
 use super::rows::GhostRows;
 
-/// A ghost has appeared, with its first values.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct GhostSpawned {
-    /// The ghost.
     #[pyo3(get)]
     pub(super) ghost: Py<Ghost>,
 }
 
-/// Properties of a ghost have changed.
 #[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct GhostChanged {
-    /// The ghost, with its new values.
     #[pyo3(get)]
     pub(super) ghost: Py<Ghost>,
-    /// The names of those properties.
     #[pyo3(get)]
     pub(super) names: Py<PyTuple>,
     pub(super) rows: Arc<GhostRows>,
@@ -32,35 +27,26 @@ pub(crate) struct GhostChanged {
     pub(super) before: Arc<Before>,
 }
 
-/// This client has become the owner of a ghost that it had already, or is no longer its owner.
 #[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct GhostOwned {
-    /// The ghost.
     #[pyo3(get)]
     pub(super) ghost: Py<Ghost>,
-    /// Whether it is this client's.
     #[pyo3(get)]
     pub(super) owned: bool,
 }
 
-/// A ghost has come that a reference to it waited for, or one is gone that a reference is to.
 #[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct GhostLinked {
-    /// The ghost with the reference.
     #[pyo3(get)]
     pub(super) ghost: Py<Ghost>,
-    /// The name of the property.
     #[pyo3(get)]
     pub(super) name: Py<PyString>,
-    /// The ghost that the property is now; None: the one that it was is gone.
     #[pyo3(get)]
     pub(super) target: Option<Py<Ghost>>,
 }
 
-/// A ghost is gone: it was despawned, or is no longer relevant. It keeps its last values.
 #[pyclass(frozen, module = "tickwire")]
 pub(crate) struct GhostDespawned {
-    /// The ghost.
     #[pyo3(get)]
     pub(super) ghost: Py<Ghost>,
 }
@@ -88,7 +74,6 @@ impl GhostChanged {
         ("ghost", "names")
     }
 
-    /// The values that those properties had before this tick, by name.
     #[getter]
     pub(super) fn old<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.before.values(py, &self.rows, self.row, self.mask)

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyAttributeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::properties::Properties;
@@ -12,7 +12,6 @@ use super::rows::GhostRows;
 use crate::python::errors::GhostError;
 use crate::python::lock;
 
-/// The base of the classes that :func:`tickwire.ghost` makes.
 #[pyclass(frozen, subclass, weakref, module = "tickwire.world")]
 pub(crate) struct Ghost {
     life: Mutex<Life>,

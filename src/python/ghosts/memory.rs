@@ -16,9 +16,9 @@ use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error};
 use std::ffi::CStr;
 use std::sync::Arc;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
-use pyo3::prelude::*;
 
 /// Enough alignment for every number in a cell.
 const ALIGNMENT: usize = 64;

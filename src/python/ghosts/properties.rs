@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::intern;
-use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use super::ghost::Ghost;
@@ -27,10 +27,6 @@ const WHEN: &str = "when:";
 /// What the property is called that has network ids.
 pub(super) const NUMBER_NAME: &str = "(id)";
 
-/// The compiled program of a class made by :func:`tickwire.ghost`.
-///
-/// Raises:
-///     TypeError, ValueError: naming class, property, value and bound.
 #[pyclass(frozen, module = "tickwire._core")]
 #[derive(Debug)]
 pub(crate) struct Properties {
@@ -114,7 +110,6 @@ impl Properties {
         })
     }
 
-    /// What references are to, by name: a ghost class, or its name.
     #[getter]
     fn references<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
@@ -126,31 +121,26 @@ impl Properties {
         Ok(all)
     }
 
-    /// The display rules of properties, by name: a rule, its velocity's name, and numbers.
     #[getter]
     fn rules(&self) -> HashMap<String, RuleSpec> {
         self.rules.clone()
     }
 
-    /// The ghost class's name.
     #[getter]
     pub(in crate::python) fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many ghosts there may be at a time.
     #[getter]
     pub(super) fn capacity(&self) -> u32 {
         self.class.capacity
     }
 
-    /// Whether its records are coded by how likely they are.
     #[getter]
     fn coded(&self) -> bool {
         self.class.coded
     }
 
-    /// Names, types and conditions of the properties, in order.
     #[getter]
     fn fields(&self, py: Python<'_>) -> Vec<(Py<PyString>, Py<FieldType>, String)> {
         let each = self.attributes.iter().zip(&self.class.conditions);
@@ -158,8 +148,6 @@ impl Properties {
             .collect()
     }
 
-    /// Takes the values of an object's attributes as the class's defaults. Raises the FieldError that spawning it would
-    /// raise, if any.
     #[pyo3(signature = (ghost, /))]
     fn set_defaults(&self, ghost: &Bound<'_, PyAny>) -> PyResult<()> {
         let defaults = self.values(ghost, |property, value| match value.is_none() {
@@ -410,7 +398,6 @@ fn condition_of(name: &str) -> PyResult<Condition> {
     })
 }
 
-/// How the objects of a ghost class reach a property: a plain value until they are spawned, then a cell of the world.
 #[pyclass(frozen, module = "tickwire._core")]
 #[derive(Debug)]
 pub(crate) struct Property {
@@ -430,13 +417,11 @@ impl Property {
         Ok(Property { properties: properties.unbind(), place })
     }
 
-    /// What it is called.
     #[getter]
     fn name(&self) -> &str {
         self.properties.get().property_name(self.place)
     }
 
-    /// How it is sent.
     #[getter]
     fn field_type(&self, py: Python<'_>) -> Py<FieldType> {
         self.properties.get().attributes[self.place].field_type.clone_ref(py)

@@ -5,9 +5,9 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use super::arrays::GhostArrays;
@@ -38,11 +38,6 @@ pub(super) struct Playing {
     pub(super) rest: f64,
 }
 
-/// The world at a time between two ticks: :meth:`ClientWorld.view` returns what to draw, and
-/// :meth:`World.rewind` what a client saw.
-///
-/// Between two states of a ghost, each property is shown by its rule. A ghost appears in its first tick and
-/// disappears in its last. Columns belong to the view, and the next view changes them in place.
 #[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct WorldView {
     /// The view's own rows, and those of its world.
@@ -79,20 +74,11 @@ enum ViewSource {
 
 #[pymethods]
 impl WorldView {
-    /// The ghosts of a class as columns, at the view's tick: they change in place with the next view.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, /))]
     fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
-    /// The ghosts of a class that exist at the view's tick, as objects, by row. Strings and the like have
-    /// their present value.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, /))]
     fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let (rows, world) = (self.population.rows_of(class_)?, self.world.rows_of(class_)?);
@@ -112,11 +98,6 @@ impl WorldView {
         objects(&self.population, class_)
     }
 
-    /// A ghost of the world as it is at the view's tick; None if it doesn't exist yet, or not any more.
-    /// Strings and the like have their present value.
-    ///
-    /// Raises:
-    ///     GhostError: the ghost was never in a world, or is in another one.
     #[pyo3(signature = (ghost, /))]
     fn ghost<'py>(&self, ghost: &Bound<'py, Ghost>) -> PyResult<Option<Bound<'py, Ghost>>> {
         let py = ghost.py();
@@ -142,12 +123,6 @@ impl WorldView {
         rows.object(py, row).map(Some)
     }
 
-    /// Moves the view to another tick, with its fraction, until the next
-    /// :meth:`ClientWorld.view`. Returns the view.
-    ///
-    /// Raises:
-    ///     ValueError: this is not a tick.
-    ///     GhostError: this is a server's view, which shows one tick only.
     #[pyo3(signature = (tick, /))]
     fn at<'py>(slf: &Bound<'py, Self>, tick: f64) -> PyResult<Bound<'py, Self>> {
         if !(0.0..f64::from(u32::MAX - 1)).contains(&tick) {
@@ -165,14 +140,11 @@ impl WorldView {
         Ok(slf.clone())
     }
 
-    /// Its tick, with its fraction: the one that a client reports to the server as seen. 0
-    /// before anything arrived.
     #[getter]
     fn tick(&self) -> f64 {
         lock(&self.shown).tick
     }
 
-    /// Seconds between arrival and display; 0 on a server.
     #[getter]
     fn delay(&self) -> f64 {
         match &lock(&self.shown).source {
@@ -181,7 +153,6 @@ impl WorldView {
         }
     }
 
-    /// Seconds of a tick of the server, as measured; 0 on a server.
     #[getter]
     fn period(&self) -> f64 {
         match &lock(&self.shown).source {
@@ -190,7 +161,6 @@ impl WorldView {
         }
     }
 
-    /// Seconds in which the view stood still because updates were late; 0 on a server.
     #[getter]
     fn stood(&self) -> f64 {
         match &lock(&self.shown).source {
@@ -199,11 +169,6 @@ impl WorldView {
         }
     }
 
-    /// A column of bool: which rows of a class the client was shown, in a rewound world; all if
-    /// it is no client's view.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, /))]
     fn shown<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, rows) = (class_.py(), self.population.rows_of(class_)?);

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyType};
 
 use super::arrays::{GhostArrays, numbers, rows_of};
@@ -36,8 +36,6 @@ use crate::replication::{MAX_PAST, Relevancy};
 /// Ticks a second of a protocol without a tick rate.
 const DEFAULT_RATE: f64 = 60.0;
 
-/// A server's ghosts: objects that are spawned here appear at its clients. It is
-/// :attr:`Server.world`.
 #[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct World {
     pub(in crate::python) population: Arc<Population>,
@@ -52,23 +50,11 @@ pub(crate) struct World {
     pub(super) hooks: Mutex<Vec<Hooks>>,
     /// Whether a hook is running.
     pub(super) asking: AtomicBool,
-    /// The record of judgements, made on demand.
     judgements: OnceLock<Py<PyAny>>,
 }
 
 #[pymethods]
 impl World {
-    /// Puts a ghost into the world: an object, which is live from then on, or one of the class with its defaults. Returns
-    /// it.
-    ///
-    /// Args:
-    ///     ghost: an object, or a class.
-    ///     owner: the client that owns it; None, or a client that is gone: nobody.
-    ///
-    /// Raises:
-    ///     FieldError: a property's value is not in its range.
-    ///     GhostError: it lives already, or the class is at its capacity.
-    ///     StaleClientError: with ``strict=True``, the owner is gone.
     #[pyo3(signature = (ghost, /, *, owner = None))]
     fn spawn<'py>(
         &self,
@@ -83,16 +69,6 @@ impl World {
         Ok(object)
     }
 
-    /// Puts many identical ghosts into the world, without an object for each. Returns their
-    /// rows, as uint32.
-    ///
-    /// Args:
-    ///     ghost: an object whose values they begin with, or a class for its defaults.
-    ///     count: how many.
-    ///     owner: the client that owns them.
-    ///
-    /// Raises:
-    ///     As :meth:`spawn`; if there isn't room for all of them, none is spawned.
     #[pyo3(signature = (ghost, count, /, *, owner = None))]
     fn spawn_rows<'py>(
         &self,
@@ -119,21 +95,12 @@ impl World {
         numbers(py, &begun)
     }
 
-    /// Removes a ghost from the world, and from all clients. Its object keeps its last values and is never
-    /// live again.
-    ///
-    /// Raises:
-    ///     GhostError: the ghost is not in this world, or not any more.
     #[pyo3(signature = (ghost, /))]
     fn despawn(&self, ghost: &Bound<'_, Ghost>) -> PyResult<()> {
         let Live { rows, row } = self.population.live(ghost)?;
         self.end(ghost.py(), &rows, &[row])
     }
 
-    /// Removes many ghosts of a class from the world, by row.
-    ///
-    /// Raises:
-    ///     GhostError: one of the rows has no ghost, or is given twice; none was removed.
     #[pyo3(signature = (class_, rows, /))]
     fn despawn_rows(&self, class_: &Bound<'_, PyAny>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
         let class = self.population.rows_of(class_)?;
@@ -148,28 +115,16 @@ impl World {
         self.end(class_.py(), class, &given)
     }
 
-    /// The ghosts of a class, as objects, by row.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, /))]
     fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         objects(&self.population, class_)
     }
 
-    /// The ghosts of a class, as columns to write to: the flush finds what changed.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, /))]
     fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
-    /// The client that owns a ghost; None if nobody does, or its owner is gone.
-    ///
-    /// Raises:
-    ///     GhostError: the ghost is not in this world, or not any more.
     #[pyo3(signature = (ghost, /))]
     fn owner(&self, py: Python<'_>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<Py<ClientHandle>>> {
         let Live { rows, row } = self.population.live(ghost)?;
@@ -177,11 +132,6 @@ impl World {
         Ok(lock(&self.owners).get(&owner).map(|handle| handle.clone_ref(py)))
     }
 
-    /// Gives a ghost to a client, or to nobody.
-    ///
-    /// Raises:
-    ///     GhostError: the ghost is not in this world, or not any more.
-    ///     StaleClientError: with ``strict=True``, the client has left.
     #[pyo3(signature = (ghost, owner, /))]
     fn set_owner(&self, ghost: &Bound<'_, Ghost>, owner: Option<&Bound<'_, ClientHandle>>) -> PyResult<()> {
         let Live { rows, row } = self.population.live(ghost)?;
@@ -192,21 +142,11 @@ impl World {
         })
     }
 
-    /// The row of a ghost in the columns of its class.
-    ///
-    /// Raises:
-    ///     GhostError: the ghost is not in this world, or not any more.
     #[pyo3(signature = (ghost, /))]
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
         self.population.live(ghost).map(|live| live.row)
     }
 
-    /// Sets which clients get which ghosts of a class: :class:`Always`, the default, :class:`Owner`,
-    /// :class:`Grid`, :class:`Chosen` or :class:`Hook`.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
-    ///     TypeError, ValueError: naming what is wrong with the rule.
     #[pyo3(signature = (class_, rule, /))]
     fn relevancy(&self, class_: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
@@ -218,13 +158,6 @@ impl World {
         Ok(())
     }
 
-    /// Sets a function that returns the weights of :meth:`set_weights` in each flush: it is
-    /// called with the class's :class:`GhostArrays`, and returns a buffer of float32, one per row,
-    /// or None to keep the last ones. None as the hook removes it.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
-    ///     TypeError: the hook can't be called.
     #[pyo3(signature = (class_, hook, /))]
     fn priority(&self, class_: &Bound<'_, PyAny>, hook: Option<Py<PyAny>>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
@@ -234,18 +167,6 @@ impl World {
         Ok(())
     }
 
-    /// Sets a function that decides in each flush which clients are sent the properties with a condition
-    /// :func:`when`. Like the function of :class:`Hook` it is called with the clients and the class's
-    /// :class:`GhostArrays`, and returns a bool for each client and row. None removes it; the last masks stay.
-    ///
-    /// Args:
-    ///     class_: the ghost class.
-    ///     name: of the condition.
-    ///     hook: the function.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts, or has no such condition.
-    ///     TypeError: this can't be called.
     #[pyo3(signature = (class_, name, hook, /))]
     fn condition(&self, class_: &Bound<'_, PyAny>, name: &str, hook: Option<Py<PyAny>>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
@@ -256,18 +177,6 @@ impl World {
         Ok(())
     }
 
-    /// Sets of which ghosts of a class a client is sent the properties with a condition :func:`when` from now on, by a
-    /// bool for each row. Rows beyond the mask aren't in it, nor are ghosts that spawn later. False if the client is gone.
-    ///
-    /// Args:
-    ///     client: who is sent them.
-    ///     class_: the ghost class.
-    ///     name: of the condition.
-    ///     rows: the mask.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts, or has no such condition.
-    ///     StaleClientError: with ``strict=True``, the client is gone.
     #[pyo3(signature = (client, class_, name, rows, /))]
     fn set_condition(
         &self,
@@ -284,13 +193,6 @@ impl World {
         Ok(true)
     }
 
-    /// Sets the places from which a client sees the ghosts of a class with a :class:`Grid`: two
-    /// or three numbers each. None, or no places: its own ghosts' places. False when the client is
-    /// gone.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts, or has another rule.
-    ///     StaleClientError: with ``strict=True``, the client has left.
     #[pyo3(signature = (client, class_, places, /))]
     fn look_from(
         &self,
@@ -307,13 +209,6 @@ impl World {
         Ok(true)
     }
 
-    /// Sets which ghosts of a :class:`Chosen` class a client is sent from now on: a buffer of bool, one
-    /// per row. Rows beyond the mask aren't sent, nor are ghosts that spawn later. Returns False if the client
-    /// is gone.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts, or has another rule.
-    ///     StaleClientError: with ``strict=True``, the client is gone.
     #[pyo3(signature = (client, class_, rows, /))]
     fn show(
         &self,
@@ -329,13 +224,6 @@ impl World {
         Ok(true)
     }
 
-    /// The number by which a client knows a ghost, for a message to it: :meth:`ClientWorld.ghost_of` takes
-    /// it. It means this ghost and no other, for 32,768 flushes. None if the client isn't sent the ghost, or
-    /// is gone.
-    ///
-    /// Raises:
-    ///     GhostError: the ghost is not in this world, or not any more.
-    ///     StaleClientError: with ``strict=True``, the client is gone.
     #[pyo3(signature = (client, ghost, /))]
     fn id_of(&self, client: &Bound<'_, ClientHandle>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
         let live = self.population.live(ghost)?;
@@ -343,12 +231,6 @@ impl World {
         self.with(|state| names::for_client(state, PeerHandle::from_number(client), &live))
     }
 
-    /// The ghost that a client knows by this number, from :meth:`ClientWorld.id_of`. None if the
-    /// ghost is gone or was never the client's, or if the client is gone.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
-    ///     StaleClientError: with ``strict=True``, the client has left.
     #[pyo3(signature = (client, class_, number, /))]
     fn ghost_of<'py>(
         &self,
@@ -364,12 +246,6 @@ impl World {
         row.map(|row| rows.object(class_.py(), row)).transpose()
     }
 
-    /// Sets the factors of the priorities of a class's ghosts, for ticks that have no room for everything
-    /// that is due: a buffer of float32, one per row; missing rows and ghosts that spawn later have 1. They
-    /// stay until they are set again.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, weights, /))]
     fn set_weights(&self, class_: &Bound<'_, PyAny>, weights: &Bound<'_, PyAny>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
@@ -377,17 +253,6 @@ impl World {
         self.set_class_weights(rows, &weights)
     }
 
-    /// Sets which ghosts of a class clients must know soon: the score, flags, doors. If there isn't room for everything
-    /// that is due, these are created and updated before all others, in up to half of the client's budget; beyond that
-    /// they go by priority like the others. Which clients get them is decided by :meth:`relevancy` alone.
-    ///
-    /// Args:
-    ///     class_: the ghost class.
-    ///     rows: a buffer with a bool for each row; False for rows beyond it and for ghosts that spawn later. None:
-    ///         no row.
-    ///
-    /// Raises:
-    ///     GhostError: the class is not among the protocol's ghosts.
     #[pyo3(signature = (class_, rows, /))]
     fn set_must_know(&self, class_: &Bound<'_, PyAny>, rows: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let class = self.population.rows_of(class_)?;
@@ -395,8 +260,6 @@ impl World {
         self.with(|state| core::set_must_know(state, class.index, rows))
     }
 
-    /// The bits that ghosts have sent, by class and then by property. Names in parentheses are the
-    /// overhead of records and packets. The sum equals the payloads on the wire.
     fn costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let costs = self.with(core::costs)?;
         let all = PyDict::new(py);
@@ -418,22 +281,12 @@ impl World {
         Ok(all)
     }
 
-    /// The bits that ghosts have sent to a connected client.
     #[pyo3(signature = (client, /))]
     fn client_bits(&self, client: &Bound<'_, ClientHandle>) -> PyResult<u64> {
         let Some(client) = self.owner_of(Some(client))? else { return Ok(0) };
         self.with(|state| core::client_bits(state, PeerHandle::from_number(client)))
     }
 
-    /// Remembers the world from now on, for :meth:`rewind`. Takes 4 bytes (8 if a value needs more than 32
-    /// bits) for each number, ghost and tick.
-    ///
-    /// Args:
-    ///     seconds: how far back :meth:`rewind` may go, at most 250 ticks; 0 forgets all.
-    ///     rate: ticks a second; None: the protocol's ``tick_rate``, or 60 if it has none.
-    ///
-    /// Raises:
-    ///     ValueError: naming the bound.
     #[pyo3(signature = (seconds, *, rate = None))]
     fn remember(&self, seconds: f64, rate: Option<f64>) -> PyResult<()> {
         let rate = match rate {
@@ -450,30 +303,16 @@ impl World {
         self.with(|state| core::remember(state, ticks as u32))
     }
 
-    /// Bytes of memory that :meth:`remember` takes.
     #[getter]
     fn past_bytes(&self) -> PyResult<usize> {
         self.with(core::past_bytes)
     }
 
-    /// The tick that was sent last: a client's :attr:`WorldView.tick` counts the same ticks, by their low
-    /// 16 bits.
     #[getter]
     fn tick(&self) -> PyResult<u32> {
         self.with(core::server_tick)
     }
 
-    /// The world as a client saw it: a :class:`tickwire.predict.Past`, for a ``with`` statement.
-    ///
-    /// Args:
-    ///     client: the client whose view it is; :meth:`WorldView.shown` says which ghosts it was shown.
-    ///     seen: the tick that it looked at, by its :attr:`WorldView.tick`. None: the tick that it reported
-    ///         with its input of the current tick (:meth:`Inputs.seen`), or the newest tick if it reported
-    ///         none.
-    ///
-    /// Raises:
-    ///     GhostError: nothing is remembered.
-    ///     ValueError: ``seen`` is not a finite number, or None and the protocol has no inputs.
     #[pyo3(signature = (client, /, *, seen = None))]
     fn rewind<'py>(
         slf: &Bound<'py, Self>,
@@ -487,20 +326,11 @@ impl World {
         Self::past(slf, Some(client), said)
     }
 
-    /// The world as it was at a tick, independent of clients; otherwise like :meth:`rewind`.
-    ///
-    /// Args:
-    ///     tick: the tick, with its fraction; the newest is :attr:`tick`.
-    ///
-    /// Raises:
-    ///     GhostError: nothing is remembered.
-    ///     ValueError: the tick is not a finite number.
     #[pyo3(signature = (tick, /))]
     fn rewind_to<'py>(slf: &Bound<'py, Self>, tick: f64) -> PyResult<Bound<'py, PyAny>> {
         Self::past(slf, None, Some(tick))
     }
 
-    /// The judgements, the newest last: a :class:`tickwire.predict.Judgements`.
     #[getter]
     fn judgements<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if let Some(made) = self.judgements.get() {

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
 
 use crate::lockstep::checks::{FIRST_CLASS, TurnLog};
@@ -45,8 +45,6 @@ pub(super) fn turn_tuple<'py>(py: Python<'py>, turn: &StartedTurn) -> PyResult<B
         .into_pyobject(py)
 }
 
-/// The machine under :class:`tickwire.lockstep.Lockstep`, which is pleasanter to use. Players are numbers 0 to 15,
-/// sets of them masks with a bit each; times are seconds.
 #[pyclass(frozen, module = "tickwire._core")]
 #[derive(Debug)]
 pub(crate) struct LockstepCore {
@@ -97,11 +95,6 @@ impl LockstepCore {
         Ok(LockstepCore { core: Arc::new(Mutex::new(core)) })
     }
 
-    /// Adds a command to the next turn with room.
-    ///
-    /// Raises:
-    ///     MessageTooLargeError: it has more than 480 bytes.
-    ///     ChannelFullError: 4,096 commands wait.
     #[pyo3(signature = (command, /))]
     fn command(&self, command: &[u8]) -> PyResult<()> {
         lock(&self.core).command(command).map_err(|error| match error {
@@ -112,8 +105,6 @@ impl LockstepCore {
         })
     }
 
-    /// Lets a peer carry the payloads, from its next tick on. ``commands`` and ``objects`` are hashes of
-    /// their classes, which must be the same on all sides; 0 matches any.
     #[pyo3(signature = (peer, commands = 0, objects = 0, /))]
     fn attach(&self, peer: &Bound<'_, Peer>, commands: u16, objects: u16) -> PyResult<()> {
         let shared = SharedLockstep { game: Arc::clone(&self.core), classes: [commands, objects] };
@@ -121,47 +112,39 @@ impl LockstepCore {
         peer.get().part(|part, now| part.set_core(now, Some(shared))).map(drop)
     }
 
-    /// Pauses or resumes the game, for all players at the same turn.
     #[pyo3(signature = (paused, /))]
     fn pause(&self, paused: bool) {
         lock(&self.core).pause(paused);
     }
 
-    /// Sets the speed in steps of 10 %, for all players at the same turn.
     #[pyo3(signature = (speed, /))]
     fn set_speed(&self, speed: u8) {
         lock(&self.core).set_speed(speed);
     }
 
-    /// Sets the number of the master.
     #[pyo3(signature = (player, /))]
     fn set_master(&self, player: u8) {
         lock(&self.core).set_master(player.min(15));
     }
 
-    /// Reports that a player can't be reached any more.
     #[pyo3(signature = (now, player, /))]
     fn note_left(&self, now: f64, player: u8) -> PyResult<()> {
         lock(&self.core).note_left(instant(now)?, player);
         Ok(())
     }
 
-    /// Votes a player out, or takes the vote back.
     #[pyo3(signature = (now, player, out, /))]
     fn vote(&self, now: f64, player: u8, out: bool) -> PyResult<()> {
         lock(&self.core).vote(instant(now)?, player, out);
         Ok(())
     }
 
-    /// Takes a player's payload. Returns None, or how it breaks the protocol: then that player's
-    /// connection should end.
     #[pyo3(signature = (now, player, payload, /))]
     fn read(&self, now: f64, player: u8, payload: &[u8]) -> PyResult<Option<String>> {
         let read = lock(&self.core).read(instant(now)?, player, payload);
         Ok(read.err().map(|fault| fault.to_string()))
     }
 
-    /// A payload for a player, of at most ``max_bytes``; None if there is nothing to send now.
     #[pyo3(signature = (now, player, max_bytes = 1000, /))]
     fn fill<'py>(
         &self,
@@ -176,26 +159,12 @@ impl LockstepCore {
         Ok(filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    /// The next turn, if it is due and its data has arrived: number, steps, delay, speed, paused, players,
-    /// left, commands, joined.
     #[pyo3(signature = (now, /))]
     fn poll_turn<'py>(&self, py: Python<'py>, now: f64) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let turn = lock(&self.core).poll_turn(instant(now)?);
         turn.map(|turn| turn_tuple(py, &turn)).transpose()
     }
 
-    /// Takes the world after a turn. Returns its CRC.
-    ///
-    /// Args:
-    ///     draw: 16 bits of the shared generator.
-    ///     rows: for each class, in the order of numbers: its name, its fields' names, and for each object a
-    ///         tuple of its id and the fields' values.
-    ///     arrays: names and arrays of numbers, compared element by element.
-    ///
-    /// Raises:
-    ///     ValueError: two objects have the same id, a number is out of its bounds, or the turn isn't the
-    ///         newest.
-    ///     TypeError: a value has a type that can't be compared.
     #[pyo3(signature = (now, turn, draw, rows, arrays = None, /))]
     fn check(
         &self,
@@ -215,12 +184,10 @@ impl LockstepCore {
         checked.map(|check| check.crc).ok_or_else(refuse)
     }
 
-    /// Who is to be sent the world.
     fn states_wanted(&self) -> Vec<u16> {
         lock(&self.core).states_wanted().into_iter().map(u16::from).collect()
     }
 
-    /// What goes in front of the world after the newest turn, which is now sent to a player; None if it wants none any more.
     #[pyo3(signature = (now, player, /))]
     fn state_head<'py>(
         &self,
@@ -232,13 +199,11 @@ impl LockstepCore {
         Ok(head.map(|head| PyBytes::new(py, &head.write())))
     }
 
-    /// Whether a player to whom the world is sent still wants it.
     #[pyo3(signature = (player, /))]
     fn is_served(&self, player: u8) -> bool {
         lock(&self.core).is_served(player)
     }
 
-    /// Tells one who asked for the world that it gets none, and why: a number.
     #[pyo3(signature = (now, player, reason, /))]
     fn refuse(&self, now: f64, player: u8, reason: u8) -> PyResult<()> {
         let reason = JoinRefusal::from_number(reason).unwrap_or(JoinRefusal::Closed);
@@ -246,71 +211,60 @@ impl LockstepCore {
         Ok(())
     }
 
-    /// The next world that came to a peer: from which player, and its bytes.
     #[pyo3(signature = (peer, /))]
     fn take_state<'py>(&self, peer: &Bound<'py, Peer>) -> Option<(u8, Bound<'py, PyBytes>)> {
         let (player, bytes) = peer.get().take_state()?;
         Some((player, PyBytes::new(peer.py(), &bytes)))
     }
 
-    /// The turn of a world that came, and how many bytes stand in front of it; None if it wasn't asked for.
     #[pyo3(signature = (player, state, /))]
     fn expects(&self, player: u8, state: &[u8]) -> Option<(i32, usize)> {
         let head = StateHead::read(state)?;
         lock(&self.core).expects(player, &head).then_some((head.turn, STATE_HEAD))
     }
 
-    /// Goes on from a world that a player sent and that the game has loaded. False if it wasn't asked for.
     #[pyo3(signature = (now, player, state, /))]
     fn load(&self, now: f64, player: u8, state: &[u8]) -> PyResult<bool> {
         let now = instant(now)?;
         Ok(StateHead::read(state).is_some_and(|head| lock(&self.core).load(now, player, &head)))
     }
 
-    /// This player isn't let in, for a reason by its number.
     #[pyo3(signature = (reason, /))]
     fn give_up(&self, reason: u8) {
         lock(&self.core).give_up(JoinRefusal::from_number(reason).unwrap_or(JoinRefusal::Closed));
     }
 
-    /// Asks anew to be let in.
     #[pyo3(signature = (now, /))]
     fn ask_again(&self, now: f64) -> PyResult<()> {
         lock(&self.core).ask_again(instant(now)?);
         Ok(())
     }
 
-    /// A world that came can't be gone on from: another one is asked for.
     #[pyo3(signature = (now, /))]
     fn heal_again(&self, now: f64) -> PyResult<()> {
         lock(&self.core).heal_again(instant(now)?);
         Ok(())
     }
 
-    /// The game has the others' world, up to the newest turn.
     fn note_healed(&self) {
         lock(&self.core).note_healed();
     }
 
-    /// Whether this player came later and doesn't play yet.
     #[getter]
     fn joining(&self) -> bool {
         lock(&self.core).is_joining()
     }
 
-    /// Whether another's world is to replace this player's.
     #[getter]
     fn healing(&self) -> bool {
         lock(&self.core).is_healing()
     }
 
-    /// All worlds are equal again after this turn: comparing resumes.
     #[pyo3(signature = (turn, /))]
     fn resume(&self, turn: i32) {
         lock(&self.core).resume(turn);
     }
 
-    /// The oldest event, as its name and values; None if there is none.
     fn poll_event<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let Some(event) = lock(&self.core).poll_event() else { return Ok(None) };
         let made = match event {
@@ -339,50 +293,42 @@ impl LockstepCore {
         Ok(Some(made.cast_into::<PyTuple>()?))
     }
 
-    /// Why the due turn waits: its number, the missing players, since when; None if it doesn't wait.
     #[getter]
     fn waiting(&self) -> Option<(i32, u16, f64)> {
         lock(&self.core).waiting().map(|it| (it.turn, it.players, it.since.as_secs_f64()))
     }
 
-    /// The newest turn that started.
     #[getter]
     fn turn(&self) -> i32 {
         lock(&self.core).turn()
     }
 
-    /// When the next turn is due.
     #[getter]
     fn due(&self) -> f64 {
         lock(&self.core).due().as_secs_f64()
     }
 
-    /// The length of the current turn in seconds.
     #[getter]
     fn length(&self) -> f64 {
         lock(&self.core).length().as_secs_f64()
     }
 
-    /// Sub-turns in a turn, and turns between giving a command and running it.
     #[getter]
     fn pace(&self) -> (u8, u8) {
         let pace = lock(&self.core).pace();
         (pace.steps, pace.delay)
     }
 
-    /// The players in the current turn.
     #[getter]
     fn players(&self) -> Vec<u16> {
         members(lock(&self.core).players()).map(u16::from).collect()
     }
 
-    /// Whether the others go on without this player.
     #[getter]
     fn excluded(&self) -> bool {
         lock(&self.core).is_excluded()
     }
 
-    /// All counters by name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         counts(py, lock(&self.core).counters().iter())
@@ -425,8 +371,6 @@ fn read_rows(rows: &Bound<'_, PyList>) -> PyResult<TurnLog> {
     Ok(log)
 }
 
-/// The CRC of a turn in a replay: over the world after it and the players' commands, equal to
-/// :meth:`LockstepCore.check`'s.
 #[pyfunction]
 #[pyo3(signature = (turn, draw, rows, arrays = None, /))]
 pub(crate) fn replayed_crc(

@@ -2,9 +2,9 @@
 
 use std::sync::Mutex;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::ffi;
-use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::lockstep::SharedRandom;
@@ -12,22 +12,6 @@ use crate::python::arguments::wrong;
 use crate::python::fields::bounded;
 use crate::python::lock;
 
-/// A seeded generator that gives the same numbers on every machine and in every version: xoshiro256** (Blackman and Vigna,
-/// 2018), seeded through SplitMix64. Not for secrets.
-///
-/// In lockstep all players draw the same numbers in the same order from
-/// :attr:`tickwire.lockstep.Turn.random`. Draw from another generator for effects that don't touch the game's
-/// state (sparks, sounds).
-///
-/// Args:
-///     seed: 64 bits that determine the whole sequence.
-///
-/// Example:
-///     >>> random = Random(42)
-///     >>> random.below(6)
-///     0
-///     >>> random.between(1, 6)
-///     3
 #[pyclass(frozen, module = "tickwire.lockstep")]
 #[derive(Debug)]
 pub(crate) struct Random {
@@ -47,10 +31,6 @@ impl Random {
         Ok(Random { core: Mutex::new(SharedRandom::seeded(seed)) })
     }
 
-    /// A generator that continues from this :attr:`state`.
-    ///
-    /// Raises:
-    ///     ValueError: these aren't the 32 bytes of a state.
     #[staticmethod]
     #[pyo3(signature = (state, /))]
     fn from_state(state: &Bound<'_, PyBytes>) -> PyResult<Self> {
@@ -60,7 +40,6 @@ impl Random {
         Ok(Random { core: Mutex::new(random) })
     }
 
-    /// The complete state, 32 bytes; may be set.
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &lock(&self.core).state())
@@ -73,27 +52,18 @@ impl Random {
         Ok(())
     }
 
-    /// A number of this many random bits, 1 to 64.
     #[pyo3(signature = (count = None, /), text_signature = "($self, count=64, /)")]
     fn bits(&self, count: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
         let count = count.map_or(Ok(64), |count| bounded("count", count, 1u32, 64))?;
         Ok(lock(&self.core).next_u64() >> (64 - count))
     }
 
-    /// A whole number from 0 up to, but not including, ``bound``; all are equally likely.
-    ///
-    /// Raises:
-    ///     ValueError: ``bound`` isn't 1 to 2**64 - 1.
     #[pyo3(signature = (bound, /))]
     fn below(&self, bound: &Bound<'_, PyAny>) -> PyResult<u64> {
         let bound = bounded("bound", bound, 1, u64::MAX)?;
         Ok(lock(&self.core).below(bound))
     }
 
-    /// A whole number from ``low`` to ``high``, both included; all are equally likely.
-    ///
-    /// Raises:
-    ///     ValueError: they don't fit signed 64 bits, or ``high`` is below ``low``.
     #[pyo3(signature = (low, high, /))]
     fn between(&self, low: &Bound<'_, PyAny>, high: &Bound<'_, PyAny>) -> PyResult<i64> {
         let low = bounded("low", low, i64::MIN, i64::MAX)?;
@@ -107,16 +77,10 @@ impl Random {
         Ok(low.wrapping_add(drawn as i64))
     }
 
-    /// A float from 0 up to, but not including, 1, with 53 random bits. It is the same on every machine;
-    /// results of arithmetic with it may not be.
     fn unit(&self) -> f64 {
         lock(&self.core).unit()
     }
 
-    /// One of the items of a sequence.
-    ///
-    /// Raises:
-    ///     IndexError: the sequence is empty.
     #[pyo3(signature = (items, /))]
     fn choice<'py>(&self, items: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let count = items.len().map_err(|error| wrong("items", items, "a sequence", error))? as u64;
@@ -127,7 +91,6 @@ impl Random {
         items.get_item(at)
     }
 
-    /// Puts a list's items into a random order, in place; all orders are equally likely.
     #[pyo3(signature = (items, /))]
     fn shuffle(&self, items: &Bound<'_, PyList>) -> PyResult<()> {
         for last in (1..items.len()).rev() {
@@ -139,16 +102,6 @@ impl Random {
         Ok(())
     }
 
-    /// Fills an array with random numbers, in order of its items: integers with all their bits, or with numbers below
-    /// ``bound``; floats from 0 up to, but not including, 1.
-    ///
-    /// Args:
-    ///     array: contiguous, of integers of 8 to 64 bits or of float64, through the buffer protocol.
-    ///     bound: for integers, their exclusive upper bound.
-    ///
-    /// Raises:
-    ///     TypeError: the array is of another kind.
-    ///     ValueError: ``bound`` doesn't fit the array's type, or was given for floats.
     #[pyo3(signature = (array, /, bound = None))]
     #[allow(unsafe_code)] // The buffer protocol hands over addresses.
     fn fill(&self, array: &Bound<'_, PyAny>, bound: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
@@ -181,7 +134,6 @@ impl Random {
         Ok(())
     }
 
-    /// Another generator with the same state.
     fn copy(&self) -> Random {
         Random { core: Mutex::new(lock(&self.core).clone()) }
     }

@@ -1,7 +1,7 @@
 //! Recordings to bytes and back.
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use super::core::{TurnTuple, started, turn_tuple};
@@ -9,7 +9,6 @@ use crate::lockstep::TurnCheck;
 use crate::lockstep::recording::{MAGIC, MAX_RECORD, MatchRecord, MatchSettings, RecordingReader, write};
 use crate::python::errors::value_error;
 
-/// A recording's first bytes: the settings of the match.
 #[pyfunction]
 #[pyo3(signature = (seed, hash, step_us, players, names, about, /))]
 pub(crate) fn recording_settings<'py>(
@@ -27,7 +26,6 @@ pub(crate) fn recording_settings<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// The record of a turn, with CRC and draw if it was checked.
 #[pyfunction]
 #[pyo3(signature = (turn, check, /))]
 pub(crate) fn recording_turn<'py>(
@@ -41,7 +39,6 @@ pub(crate) fn recording_turn<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// The record of the world after a turn.
 #[pyfunction]
 #[pyo3(signature = (turn, random, state, /))]
 pub(crate) fn recording_snapshot<'py>(
@@ -58,10 +55,6 @@ pub(crate) fn recording_snapshot<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// All complete records of a recording, and why there are no more: None at its end.
-///
-/// Raises:
-///     ValueError: the bytes aren't a recording.
 #[pyfunction]
 #[pyo3(signature = (data, /))]
 pub(crate) fn read_recording<'py>(

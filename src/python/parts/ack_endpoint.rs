@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use super::{counts, instant};
@@ -28,44 +28,6 @@ const MAX_BYTES: usize = 1 << 30;
 /// How many acks are kept for a caller that doesn't fetch them: half of the sequence numbers.
 const MAX_UNREPORTED: usize = 32_768;
 
-/// One end of a packet exchange: each end learns which of its packets arrived; large packets are sent in
-/// fragments. Nothing is resent, ordered or encrypted. Bytes and arithmetic: reliable 1.0.
-///
-/// It has no socket: transmit the datagrams that :meth:`send` returns, and pass received ones to :meth:`receive`.
-/// Use it above a layer that keeps strangers out: anyone who can send to an endpoint can move its windows. Times
-/// are seconds of a clock of your choice that doesn't go back.
-///
-/// Args:
-///     profile: ``"standard"`` has reliable's own settings: packets up to 16 KiB, windows of 256, an RTT that
-///         follows by 0.25 % a sample. ``"large"``: packets up to 256 KiB in datagrams of at most 1,200 bytes,
-///         windows of 64 packets sent and 1,024 received that grow to 16,384, 10 % a sample. The settings below
-///         are None for the profile's.
-///     max_packet_size: the largest payload, in bytes.
-///     fragment_above: payloads longer than this are sent in fragments.
-///     fragment_size, max_fragments: the bytes of a fragment, and how many a packet may have, up to 256. Both
-///         ends need the same.
-///     reassembly_bytes: bytes that all partial packets together may take.
-///     sent_window, received_window: packets remembered, a power of two up to 32,768. More than packets a
-///         second times RTT, or packets count as lost before their ack can come.
-///     rtt_smoothing: the fraction by which each sample moves the RTT, above 0 and at most 1.
-///     lost_after: seconds without an ack after which a packet counts as lost.
-///     lost_after_rtts: as many round trips instead, but never sooner than ``lost_not_before`` seconds. Until a
-///         round trip was measured: one second.
-///     in_order_only: drop packets older than the newest one accepted. They are not acked either.
-///
-/// Raises:
-///     ValueError: naming the argument, its value and its bound.
-///
-/// Example:
-///     >>> a, b = AckEndpoint(), AckEndpoint()
-///     >>> sequence, datagrams = a.send(0.0, b"hello")
-///     >>> [b.receive(0.05, datagram) for datagram in datagrams]
-///     [b'hello']
-///     >>> _, answers = b.send(0.05, b"")
-///     >>> [a.receive(0.1, answer) for answer in answers]
-///     [b'']
-///     >>> a.acked(), a.lost(0.1), a.stats.rtt_ms
-///     ([0], [], 100.0)
 #[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
 pub(crate) struct AckEndpoint {
@@ -140,26 +102,16 @@ impl AckEndpoint {
         })
     }
 
-    /// The number of the next packet sent.
     #[getter]
     fn next_sequence(&self) -> u16 {
         lock(&self.state).core.next_sequence() as u16
     }
 
-    /// The newest packet of the other end that was accepted; None before the first.
     #[getter]
     fn newest_received(&self) -> Option<u16> {
         lock(&self.state).core.acks().newest_received().map(|sequence| sequence as u16)
     }
 
-    /// Makes a packet of a payload, which may be empty.
-    ///
-    /// Returns:
-    ///     its number, by which :meth:`acked` and :meth:`lost` name it, and the datagrams to transmit: one, or
-    ///     its fragments.
-    ///
-    /// Raises:
-    ///     MessageTooLargeError: the payload is above ``max_packet_size``. Nothing was sent.
     #[pyo3(signature = (now, payload, /))]
     fn send(&self, now: f64, payload: &Bound<'_, PyBytes>) -> PyResult<(u16, Vec<Py<PyBytes>>)> {
         let now = instant(now)?;
@@ -174,15 +126,6 @@ impl AckEndpoint {
         Ok((outgoing.sequence() as u16, datagrams.collect()))
     }
 
-    /// Takes a datagram of the other end.
-    ///
-    /// Args:
-    ///     accept: called with the payload of a packet; a false result refuses it: the packet is not acked, and
-    ///         the other end counts it as lost. None accepts all. What it raises passes through, and refuses.
-    ///
-    /// Returns:
-    ///     the payload of the packet; None when it was refused, when more of its fragments are missing, or when
-    ///     the datagram was dropped, which :attr:`counters` has by reason.
     #[pyo3(signature = (now, datagram, /, *, accept = None))]
     fn receive<'py>(
         &self,
@@ -214,14 +157,10 @@ impl AckEndpoint {
         Ok(accepted.then_some(payload))
     }
 
-    /// The packets that the other end has accepted since the last call, each once, in the order of their acks.
-    /// Call it at least every 32,768 packets: otherwise the oldest are forgotten.
     fn acked(&self) -> Vec<u16> {
         lock(&self.state).acked.drain(..).collect()
     }
 
-    /// The packets that count as lost by ``now``, oldest first; each once, and never one that was acked in
-    /// time. Call it once a tick: it also brings packet loss and bandwidth up to date.
     #[pyo3(signature = (now, /))]
     fn lost(&self, now: f64) -> PyResult<Vec<u16>> {
         let now = instant(now)?;
@@ -232,13 +171,11 @@ impl AckEndpoint {
         Ok(lost.into_iter().map(|sequence| sequence as u16).collect())
     }
 
-    /// RTT, jitter, packet loss and bandwidth.
     #[getter]
     fn stats(&self) -> PacketStats {
         PacketStats::from(&lock(&self.state).core.stats())
     }
 
-    /// All counters since the start, with every drop under a name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = lock(&self.state).core.counters();
@@ -271,35 +208,19 @@ pub(super) fn loss_bound(after: f64, after_rtts: Option<f64>, not_before: f64) -
     })
 }
 
-/// Statistics of a packet exchange. Times in milliseconds, rates in kilobits per second with UDP/IP headers;
-/// all 0 until measured. RTT is smoothed, its minimum, maximum and mean are of the last 128 round trips (512 in
-/// the standard profile). Loss and bandwidth are those of the last seconds, or in the standard profile of the
-/// older half of the windows (by default the packets sent 128 to 256 ago), as reliable 1.0 has it. ``jitter_ms``
-/// is smoothed as in RFC 3550.
 #[pyclass(frozen, get_all, module = "tickwire.articles")]
 #[derive(Debug)]
 pub(crate) struct PacketStats {
-    /// Round trip time, smoothed.
     rtt_ms: f64,
-    /// The shortest of those round trips.
     rtt_min_ms: f64,
-    /// The longest of those round trips.
     rtt_max_ms: f64,
-    /// The mean of those round trips.
     rtt_avg_ms: f64,
-    /// Smoothed difference of consecutive round trips.
     jitter_ms: f64,
-    /// Standard deviation of those round trips.
     jitter_stddev_ms: f64,
-    /// Of the packets we sent, 0 to 100.
     packet_loss_percent: f64,
-    /// Of the packets the other end sent, 0 to 100: those whose numbers are missing.
     packet_loss_received_percent: f64,
-    /// Rate of sending.
     sent_kbps: f64,
-    /// Rate of receiving.
     received_kbps: f64,
-    /// Rate of data acked by the other side.
     acked_kbps: f64,
 }
 

@@ -1,7 +1,7 @@
 //! The bit writer, and the measure, which takes the same calls and writes nothing.
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyRuntimeError;
-use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::python::stream::Stream;
@@ -10,8 +10,7 @@ use crate::wire::{self, MAX_LENGTH, ValueError};
 
 /// Defines a class that takes values: every primitive, and `$own` methods of its own.
 macro_rules! taking_class {
-    ($(#[$meta:meta])* $Class:ident over $new:expr; $($own:tt)*) => {
-        $(#[$meta])*
+    ($Class:ident over $new:expr; $($own:tt)*) => {
         #[pyclass(frozen, module = "tickwire.articles")]
         #[derive(Debug)]
         pub(crate) struct $Class(Stream);
@@ -23,19 +22,16 @@ macro_rules! taking_class {
                 $Class(Stream::alone(stringify!($Class), $new))
             }
 
-            /// One bit: the truth of ``value``.
             #[pyo3(signature = (value, /))]
             fn flag(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
                 self.0.flag(value).map(drop)
             }
 
-            /// An unsigned integer of ``count`` bits, 1 to 64.
             #[pyo3(signature = (value, count, /))]
             fn bits(&self, value: &Bound<'_, PyAny>, count: &Bound<'_, PyAny>) -> PyResult<()> {
                 self.0.bits(value, count).map(drop)
             }
 
-            /// An integer from ``low`` to ``high``, both included, in the bits that ``high - low`` takes.
             #[pyo3(signature = (value, low, high, /))]
             fn ranged(
                 &self,
@@ -46,19 +42,16 @@ macro_rules! taking_class {
                 self.0.ranged(value, low, high).map(drop)
             }
 
-            /// An unsigned integer of 128 bits.
             #[pyo3(signature = (value, /))]
             fn uint128(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
                 self.0.uint128(value).map(drop)
             }
 
-            /// An integer above ``previous``, at most 2**31 - 1; the smaller the difference, the fewer bits it takes.
             #[pyo3(signature = (value, previous, /))]
             fn relative(&self, value: &Bound<'_, PyAny>, previous: &Bound<'_, PyAny>) -> PyResult<()> {
                 self.0.relative(value, previous).map(drop)
             }
 
-            /// A sequence number after ``previous``, across the wrap if need be, and not equal to it.
             #[pyo3(signature = (value, previous, /))]
             fn sequence_relative(
                 &self,
@@ -68,19 +61,16 @@ macro_rules! taking_class {
                 self.0.sequence_relative(value, previous).map(drop)
             }
 
-            /// A float in 32 bits.
             #[pyo3(signature = (value, /))]
             fn float32(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
                 self.0.float32(value).map(drop)
             }
 
-            /// A float in 64 bits.
             #[pyo3(signature = (value, /))]
             fn float64(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
                 self.0.float64(value).map(drop)
             }
 
-            /// A float from ``low`` to ``high`` in steps of about ``resolution``.
             #[pyo3(signature = (value, low, high, resolution, /))]
             fn quantized(
                 &self,
@@ -92,7 +82,6 @@ macro_rules! taking_class {
                 self.0.quantized(value, low, high, resolution).map(drop)
             }
 
-            /// A number from ``low`` to ``high`` with ``fraction_bits`` binary places.
             #[pyo3(signature = (value, low, high, fraction_bits, /))]
             fn fixed(
                 &self,
@@ -104,31 +93,26 @@ macro_rules! taking_class {
                 self.0.fixed(value, low, high, fraction_bits).map(drop)
             }
 
-            /// Text of at most ``max_bytes`` bytes of UTF-8, without NUL: its length, an align, its bytes.
             #[pyo3(signature = (value, max_bytes, /))]
             fn text(&self, value: &Bound<'_, PyAny>, max_bytes: &Bound<'_, PyAny>) -> PyResult<()> {
                 self.0.text(value, max_bytes).map(drop)
             }
 
-            /// Text of at most ``max_units`` UTF-16 units, without NUL: its length, then 32 bits for each.
             #[pyo3(signature = (value, max_units, /))]
             fn wide_text(&self, value: &Bound<'_, PyAny>, max_units: &Bound<'_, PyAny>) -> PyResult<()> {
                 self.0.wide_text(value, max_units).map(drop)
             }
 
-            /// At most ``max_bytes`` bytes: their length, an align, the bytes.
             #[pyo3(signature = (value, max_bytes, /))]
             fn data(&self, value: &Bound<'_, PyAny>, max_bytes: &Bound<'_, PyAny>) -> PyResult<()> {
                 self.0.data(value, max_bytes).map(drop)
             }
 
-            /// An align, then bytes as they are, at most 65,535. The length is not written: the reader must know it.
             #[pyo3(signature = (value, /))]
             fn bytes(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
                 bytes(&self.0, stringify!($Class), value)
             }
 
-            /// Zero bits up to the next byte boundary.
             fn align(slf: &Bound<'_, Self>) -> PyResult<()> {
                 slf.get().0.run("align", slf.as_any(), wire::Stream::align)
             }
@@ -149,28 +133,13 @@ fn bytes(stream: &Stream, class: &str, value: &Bound<'_, PyAny>) -> PyResult<()>
 }
 
 taking_class! {
-    /// Writes bits: values of any width, little-endian, lowest bit first. Layout: the serialize 1.0 standard.
-    ///
-    /// Raises:
-    ///     FieldError: a value out of its bounds, naming the method, the value and the bound. Nothing was written.
-    ///     ValueError: an invalid bound; it names the bound and its value.
-    ///
-    /// Example:
-    ///     >>> writer = BitWriter()
-    ///     >>> writer.bits(5, 3)
-    ///     >>> writer.ranged(-7, -10, 10)
-    ///     >>> writer.text("hi", 15)
-    ///     >>> writer.bits_written, writer.to_bytes()
-    ///     (32, b'\x1d\x02hi')
     BitWriter over wire::Stream::writing();
 
-    /// Bits written so far.
     #[getter]
     fn bits_written(&self) -> PyResult<usize> {
         self.0.ask(|core| core.position())
     }
 
-    /// The bytes written so far, the unused bits of the last byte zero. Writing may go on afterwards.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.0.ask(|core| match core {
             wire::Stream::Write(writer) => Some(writer.as_bytes().to_vec()),
@@ -186,21 +155,8 @@ taking_class! {
 }
 
 taking_class! {
-    /// Takes the calls of a :class:`BitWriter` and counts bits without writing: an upper bound at any bit
-    /// position, with 7 bits for each align. For packet budgets.
-    ///
-    /// Raises:
-    ///     FieldError, ValueError: as a BitWriter.
-    ///
-    /// Example:
-    ///     >>> measure = BitMeasure()
-    ///     >>> measure.bits(5, 3)
-    ///     >>> measure.text("hi", 15)
-    ///     >>> measure.max_bits
-    ///     30
     BitMeasure over wire::Stream::measuring();
 
-    /// The bound so far, in bits.
     #[getter]
     fn max_bits(&self) -> PyResult<usize> {
         self.0.ask(|core| core.position())

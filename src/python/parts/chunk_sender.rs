@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use super::{counts, instant};
@@ -17,38 +17,6 @@ use crate::store::Datagrams;
 /// The maximum of all times here: a longer one is a mistake (milliseconds).
 pub(super) const MAX_SECONDS: f64 = 60.0;
 
-/// The sending end of large blocks of data: a chunk is cut into slices of 1,024 bytes, which go out over and over, at a
-/// set rate, until the :class:`ChunkReceiver` at the other end has acked them all. One chunk is in flight at a time; more
-/// wait in a queue and arrive in order. The article "Sending Large Blocks of Data".
-///
-/// It has no socket: transmit the datagrams that :meth:`update` returns, and pass received acks to
-/// :meth:`receive`. Use it above a layer that keeps strangers out: anyone who can send to it can ack slices that
-/// never arrived. Times are seconds of a clock of your choice that doesn't go back.
-///
-/// Args:
-///     max_slices: the most slices of a chunk, up to 8,192. Both ends need the same.
-///     bytes_per_second: the rate, headers included. The article's are 32,000, 64,000 and 125,000.
-///     accumulator_bytes: the most that unused bytes add up to, and so the most that is sent at once after a
-///         pause. None: a tenth of a second's worth and one packet.
-///     overhead: bytes that the layers below add to each packet, counted in the rate.
-///     resend_delay: seconds between two sends of the same slice, at least, when :meth:`update` is given no RTT.
-///     max_queued: chunks that may wait behind the one in flight.
-///     initial_burst_bytes: the largest chunk that may be sent with ``burst=True``.
-///     initial_burst_wait: seconds of silence after an initial burst.
-///
-/// Raises:
-///     ValueError: naming the argument, its value and its bound.
-///
-/// Example:
-///     >>> sender, receiver = ChunkSender(), ChunkReceiver()
-///     >>> sender.send(b"the world" * 200)
-///     0
-///     >>> for packet in sender.update(0.0):
-///     ...     receiver.receive(0.05, packet)
-///     >>> len(receiver.read())
-///     1800
-///     >>> sender.receive(0.1, receiver.update(0.05))
-///     0
 #[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
 pub(crate) struct ChunkSender {
@@ -99,20 +67,6 @@ impl ChunkSender {
         Ok(ChunkSender { core: Mutex::new(core) })
     }
 
-    /// Queues a chunk.
-    ///
-    /// Args:
-    ///     burst: send all its slices at once when its turn has come, whatever the rate, and after a wait the
-    ///         missing ones at the usual rate. For load screens, when nothing else that goes out is urgent. The
-    ///         socket buffers at both ends should hold twice the chunk.
-    ///
-    /// Returns:
-    ///     its number: 0 for the first, then one more each.
-    ///
-    /// Raises:
-    ///     MessageTooLargeError: the chunk is above ``max_slices`` slices, or too large for a burst.
-    ///     ChannelFullError: too many chunks wait.
-    ///     ValueError: the chunk is empty.
     #[pyo3(signature = (chunk, /, *, burst = false))]
     fn send(&self, chunk: &Bound<'_, PyBytes>, burst: bool) -> PyResult<u64> {
         let chunk = chunk.as_bytes().to_vec();
@@ -127,21 +81,11 @@ impl ChunkSender {
         })
     }
 
-    /// Gives up a chunk. One in flight gives way to the next as soon as the receiver is known to have begun with it, and
-    /// may still arrive if it has all of it by then.
-    ///
-    /// Returns:
-    ///     False when it is across, was cancelled before, or never was.
     #[pyo3(signature = (number, /))]
     fn cancel(&self, number: u64) -> bool {
         lock(&self.core).cancel(number)
     }
 
-    /// Once a tick: the packets to transmit now.
-    ///
-    /// Args:
-    ///     rtt: seconds from a slice to its ack, the receiver's wait included. When given, a slice goes out again after
-    ///         1.25 times as long instead of ``resend_delay``.
     #[pyo3(signature = (now, /, *, rtt = None))]
     fn update<'py>(&self, py: Python<'py>, now: f64, rtt: Option<f64>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let now = instant(now)?;
@@ -154,10 +98,6 @@ impl ChunkSender {
         Ok(out.iter().map(|(_, packet)| PyBytes::new(py, packet)).collect())
     }
 
-    /// Takes an ack packet of the receiver. Invalid or impossible ones are dropped and counted.
-    ///
-    /// Returns:
-    ///     the number of the chunk that is now known to be across; None otherwise.
     #[pyo3(signature = (now, datagram, /))]
     fn receive(&self, now: f64, datagram: &Bound<'_, PyBytes>) -> PyResult<Option<u64>> {
         let now = instant(now)?;
@@ -165,50 +105,42 @@ impl ChunkSender {
         Ok(lock(&self.core).handle_ack(now, datagram.as_bytes()).unwrap_or(None))
     }
 
-    /// Whether a datagram is for a sender, when a socket brings packets of chunks both ways.
     #[staticmethod]
     #[pyo3(signature = (datagram, /))]
     fn is_ack(datagram: &Bound<'_, PyBytes>) -> bool {
         packet::is_ack(datagram.as_bytes())
     }
 
-    /// Changes the rate, from now on.
     #[pyo3(signature = (bytes_per_second, /))]
     fn set_bytes_per_second(&self, bytes_per_second: f64) -> PyResult<()> {
         lock(&self.core).set_bytes_per_second(bytes_per_second).map_err(value_error)
     }
 
-    /// The rate.
     #[getter]
     fn bytes_per_second(&self) -> f64 {
         lock(&self.core).bytes_per_second()
     }
 
-    /// The number of the chunk in flight; None when there is none, or a cancelled one.
     #[getter]
     fn in_flight(&self) -> Option<u64> {
         lock(&self.core).in_flight()
     }
 
-    /// How much of the chunk in flight is acked.
     #[getter]
     fn progress(&self) -> Option<ChunkProgress> {
         lock(&self.core).progress().map(ChunkProgress::from)
     }
 
-    /// Chunks queued after the one in flight.
     #[getter]
     fn queued(&self) -> usize {
         lock(&self.core).queued()
     }
 
-    /// Whether there is nothing to send.
     #[getter]
     fn idle(&self) -> bool {
         lock(&self.core).is_idle()
     }
 
-    /// All counters since the start, with every drop under a name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = lock(&self.core).counters();
@@ -229,21 +161,14 @@ impl ChunkSender {
     }
 }
 
-/// How far a chunk is: acked, at the sender; received, at the receiver.
 #[pyclass(frozen, get_all, module = "tickwire.articles")]
 #[derive(Debug)]
 pub(crate) struct ChunkProgress {
-    /// Bytes that are across.
     bytes: usize,
-    /// Bytes of the chunk; at the receiver the most they can be, until the last slice has come.
     total_bytes: usize,
-    /// Slices that are across.
     slices: usize,
-    /// Slices of the chunk.
     total_slices: usize,
-    /// The mean rate since the chunk's first slice, in bytes of the chunk; 0 at first.
     bytes_per_second: f64,
-    /// Seconds until it is done at this rate; None while the rate is 0.
     time_left: Option<f64>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::instant;
 use crate::python::errors::value_error;
@@ -13,32 +13,6 @@ use crate::transport::good_bad::{self, GoodBadConfig, Mode};
 /// A day: a longer time is a mistake.
 const MAX_SECONDS: f64 = 86_400.0;
 
-/// The simple binary congestion avoidance of the article "Reliability, Ordering and Congestion Avoidance over UDP": how
-/// many packets a second to send, by the RTT alone.
-///
-/// Conditions are bad while the RTT is above ``bad_rtt``. Bad conditions lead from good mode to bad mode at once. In bad
-/// mode, conditions that were good for :attr:`recovery_time` without a break lead back. Good mode that lasted less than
-/// ``double_below`` doubles the recovery time; each ``halve_every`` of good mode halves it. It begins in good mode, counted
-/// from the first :meth:`update`. Times are seconds of a clock of your choice that doesn't go back.
-///
-/// Args:
-///     bad_rtt: seconds.
-///     good_packets_per_second, bad_packets_per_second: what the modes allow.
-///     recovery_time: seconds, to begin with; the article names no number.
-///     min_recovery_time, max_recovery_time: its bounds.
-///     double_below, halve_every: seconds of good mode.
-///
-/// Raises:
-///     ValueError: naming the argument, its value and its bound.
-///
-/// Example:
-///     >>> mode = GoodBad(recovery_time=4.0)
-///     >>> mode.update(0.0, 0.1), mode.packets_per_second
-///     ('good', 30.0)
-///     >>> mode.update(1.0, 0.3), mode.packets_per_second, mode.recovery_time
-///     ('bad', 10.0, 8.0)
-///     >>> mode.update(2.0, 0.1), mode.update(10.0, 0.1)
-///     ('bad', 'good')
 #[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
 pub(crate) struct GoodBad {
@@ -76,29 +50,22 @@ impl GoodBad {
         Ok(GoodBad { core: Mutex::new(core) })
     }
 
-    /// Takes the RTT as it is now, in seconds. Call it each tick.
-    ///
-    /// Returns:
-    ///     the mode that follows.
     #[pyo3(signature = (now, rtt, /))]
     fn update(&self, now: f64, rtt: f64) -> PyResult<&'static str> {
         let (now, rtt) = (instant(now)?, seconds("rtt", rtt, MAX_SECONDS)?);
         Ok(name(lock(&self.core).update(now, rtt)))
     }
 
-    /// ``"good"`` or ``"bad"``.
     #[getter]
     fn mode(&self) -> &'static str {
         name(lock(&self.core).mode())
     }
 
-    /// The mode's rate.
     #[getter]
     fn packets_per_second(&self) -> f64 {
         lock(&self.core).packets_per_second()
     }
 
-    /// Seconds of good conditions that lead from bad mode to good mode, now or next time.
     #[getter]
     fn recovery_time(&self) -> f64 {
         lock(&self.core).recovery_time().as_secs_f64()

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::python::prelude::*;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict};
 
 use super::{LATEST, counts, instant, to_seconds};
@@ -19,24 +19,6 @@ use crate::time::Instant;
 /// A terabyte: larger items are mistakes.
 const MAX_ITEM: usize = 1 << 40;
 
-/// One direction of a bad link: what goes in comes out late, twice, out of order, or not at all. The same
-/// seed and the same calls give the same history.
-///
-/// ``len(link)`` is how many are under way.
-///
-/// Args:
-///     conditions: what the link does to each item; None: a perfect link.
-///     seed: 0 to 2**64 - 1.
-///     capacity: items under way at most; more are dropped and counted as ``overflowed``.
-///
-/// Raises:
-///     ValueError: naming the argument, its value and its bound.
-///
-/// Example:
-///     >>> link = Link(Conditions(latency=0.05), seed=1)
-///     >>> link.send(0.0, b"hello")
-///     >>> link.poll(0.04), link.next_delivery, link.poll(0.05)
-///     (None, 0.05, b'hello')
 #[pyclass(frozen, generic, module = "tickwire.testing")]
 pub(crate) struct Link {
     core: Mutex<link::Link<Item>>,
@@ -102,16 +84,6 @@ impl Link {
         Ok(Link { core: Mutex::new(core), lost: Arc::default() })
     }
 
-    /// Puts an item in.
-    ///
-    /// Args:
-    ///     now: seconds, of a clock that doesn't go back.
-    ///     item: any object, usually a datagram. A second copy is the same object.
-    ///     size: bytes that it takes on a link with a rate, beside the overhead; None: the length of ``bytes``
-    ///         and ``bytearray``, 0 for anything else.
-    ///
-    /// Raises:
-    ///     ValueError: naming the argument, its value and its bound.
     #[pyo3(signature = (now, item, /, *, size = None))]
     fn send(&self, now: f64, item: &Bound<'_, PyAny>, size: Option<i128>) -> PyResult<()> {
         let now = instant(now)?;
@@ -122,44 +94,33 @@ impl Link {
         Ok(())
     }
 
-    /// The next item that has come out by ``now``, in order of arrival; None when there is none.
     #[pyo3(signature = (now, /))]
     fn poll(&self, now: f64) -> PyResult<Option<Py<PyAny>>> {
         let now = instant(now)?;
         Ok(self.with_core(|core| core.poll(now).and_then(|mut item| item.object.take())))
     }
 
-    /// When to :meth:`poll` next, in seconds: an item comes out then, or leaves the queue of a link with a
-    /// rate, and poll may give None. None when nothing is under way.
     #[getter]
     fn next_delivery(&self) -> Option<f64> {
         lock(&self.core).next_delivery().map(to_seconds)
     }
 
-    /// Bytes in the queue of a link with a rate, overhead and the item in transmission included.
     #[getter]
     fn queued_bytes(&self) -> u64 {
         lock(&self.core).queued_bytes()
     }
 
-    /// Changes the conditions, from the latest time passed to the link on. Items in the queue
-    /// leave under the new conditions; later ones are unaffected. Scheduled changes stay.
     #[pyo3(signature = (conditions, /))]
     fn set_conditions(&self, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
         lock(&self.core).set_conditions(conditions.get().core).map_err(value_error)
     }
 
-    /// Like :meth:`set_conditions`, when ``at`` comes, in seconds; of changes at one time the last holds.
     #[pyo3(signature = (at, conditions, /))]
     fn schedule(&self, at: f64, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
         let at = Instant::ZERO + seconds("at", at, LATEST)?;
         lock(&self.core).schedule(at, conditions.get().core).map_err(value_error)
     }
 
-    /// Counts of the items: ``sent``, ``too_large`` (above ``max_datagram``), ``queue_dropped``
-    /// (found the
-    /// queue full), ``lost`` (each by itself), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered`` (held back),
-    /// ``overflowed`` (too many were under way), ``delivered``.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = lock(&self.core).counters();
@@ -170,7 +131,6 @@ impl Link {
         lock(&self.core).in_flight()
     }
 
-    /// A link is true even if it is empty.
     fn __bool__(&self) -> bool {
         true
     }

@@ -2,9 +2,9 @@
 
 use std::sync::Mutex;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
 use super::sequence::number;
@@ -13,29 +13,6 @@ use crate::python::lock;
 use crate::store;
 use crate::store::sequence::{ahead, unwrap};
 
-/// A value per sequence number, for the newest ``capacity`` numbers: every operation is O(1), and a value
-/// found under a sequence was inserted under exactly that sequence. Algorithm: the rolling buffer of reliable
-/// 1.0.
-///
-/// ``buffer[sequence]``, ``sequence in buffer``, ``del``, ``len`` and iteration (sequences, oldest first) work as
-/// with a dict; the last two go through the whole window. There is no ``buffer[sequence] = value``: an insert
-/// older than the window is refused, and :meth:`insert` returns False.
-///
-/// Args:
-///     capacity: a power of two, 1 to 32,768.
-///
-/// Raises:
-///     ValueError: naming the argument, its value and its bound. Also when a sequence is not 0 to 65,535.
-///     KeyError: there is nothing under the sequence.
-///
-/// Example:
-///     >>> buffer = SequenceBuffer(256)
-///     >>> buffer.insert(65_535, "a"), buffer.insert(0, "b")
-///     (True, True)
-///     >>> buffer[0], 5 in buffer, list(buffer), buffer.newest
-///     ('b', False, [65535, 0], 0)
-///     >>> buffer.insert(300, "c"), buffer.insert(0, "too old")
-///     (True, False)
 #[pyclass(frozen, generic, module = "tickwire.articles")]
 #[derive(Debug)]
 pub(crate) struct SequenceBuffer {
@@ -70,20 +47,17 @@ impl SequenceBuffer {
         Ok(SequenceBuffer { capacity, state: Mutex::new(SequenceBufferState::new(capacity)) })
     }
 
-    /// How many sequence numbers the window covers.
     #[getter]
     fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// The newest sequence of the window; None before the first insert or advance.
     #[getter]
     fn newest(&self) -> Option<u16> {
         let state = lock(&self.state);
         state.begun.then(|| state.newest() as u16)
     }
 
-    /// Whether a sequence is older than the window: it can't be inserted.
     #[pyo3(signature = (sequence, /))]
     fn is_stale(&self, sequence: &Bound<'_, PyAny>) -> PyResult<bool> {
         let sequence = number("sequence", sequence)?;
@@ -91,8 +65,6 @@ impl SequenceBuffer {
         Ok(state.values.stale(state.full(sequence)))
     }
 
-    /// Stores ``value`` under ``sequence``, replacing any old value and dropping values that fall out of the
-    /// window. Returns False, and stores nothing, if the sequence is older than the window.
     #[pyo3(signature = (sequence, value, /))]
     fn insert(&self, sequence: &Bound<'_, PyAny>, value: Py<PyAny>) -> PyResult<bool> {
         let sequence = number("sequence", sequence)?;
@@ -105,8 +77,6 @@ impl SequenceBuffer {
         Ok(refused.is_none())
     }
 
-    /// Moves the window so that ``sequence`` is its newest, without storing anything. Nothing happens when
-    /// the window is already there or beyond.
     #[pyo3(signature = (sequence, /))]
     fn advance(&self, sequence: &Bound<'_, PyAny>) -> PyResult<()> {
         let sequence = number("sequence", sequence)?;
@@ -118,14 +88,12 @@ impl SequenceBuffer {
         Ok(())
     }
 
-    /// The value under ``sequence``, or ``default``.
     #[pyo3(signature = (sequence, default = None, /))]
     fn get(&self, sequence: &Bound<'_, PyAny>, default: Option<Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
         let found = self.find(sequence)?;
         Ok(found.or(default))
     }
 
-    /// Removes and returns the value under ``sequence``, or returns ``default``.
     #[pyo3(signature = (sequence, default = None, /))]
     fn remove(&self, sequence: &Bound<'_, PyAny>, default: Option<Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
         let sequence = number("sequence", sequence)?;
@@ -136,7 +104,6 @@ impl SequenceBuffer {
         Ok(removed.or(default))
     }
 
-    /// Empties the buffer; the window starts again at sequence 0.
     fn reset(&self) {
         let _emptied = std::mem::replace(&mut *lock(&self.state), SequenceBufferState::new(self.capacity));
     }

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::sync::Mutex;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
-use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use super::counts;
@@ -32,30 +32,6 @@ const MAX_WAIT: f64 = 86_400.0;
 /// How often a wait checks whether the socket was closed, in seconds.
 const WAIT_SLICE: f64 = 0.1;
 
-/// A non-blocking UDP socket: sending and receiving return at once; only :meth:`wait` waits.
-///
-/// An IPv6 socket carries IPv6 only; for both families, bind two. Transient errors (a closed port at the peer, an
-/// interrupted call, full buffers) are counted and never raised. May be used from several threads.
-///
-/// Args:
-///     address: where to bind; port 0 picks a free one (see :attr:`address`).
-///     send_buffer, receive_buffer: bytes to ask the system for. The attributes have the sizes it granted.
-///     max_datagram: the longest datagram in bytes, 1 to 65,507. By default UDP's own limit. A longer one is
-///         never truncated, but dropped and counted as ``too_long``; sending one raises. Over the internet, stay
-///         below 1,200: longer datagrams may be fragmented on the way, or not arrive at all.
-///
-/// Raises:
-///     OSError: the address can't be bound; see errno.
-///     ValueError: naming the argument, its value and its bound.
-///     ClosedError: from every method, once the socket is closed.
-///
-/// Example:
-///     >>> with Socket("127.0.0.1:0") as a, Socket("127.0.0.1:0") as b:
-///     ...     assert a.send(b.address, b"hello")
-///     ...     assert b.wait(1.0)
-///     ...     data, source = b.receive()
-///     >>> data, source == a.address
-///     (b'hello', True)
 #[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
 pub(crate) struct Socket {
@@ -107,39 +83,31 @@ impl Socket {
         })
     }
 
-    /// The bound address, with the actual port.
     #[getter]
     fn address(&self) -> Address {
         self.address
     }
 
-    /// The send buffer granted, in bytes, as the system counts (Linux counts its own overhead in: twice).
     #[getter]
     fn send_buffer(&self) -> usize {
         self.send_buffer
     }
 
-    /// The receive buffer granted, in bytes, as the system counts.
     #[getter]
     fn receive_buffer(&self) -> usize {
         self.receive_buffer
     }
 
-    /// The longest datagram sent or received, in bytes.
     #[getter]
     fn max_datagram(&self) -> usize {
         self.max_datagram
     }
 
-    /// Whether :meth:`close` was called.
     #[getter]
     fn closed(&self) -> bool {
         lock(&self.state).socket.is_none()
     }
 
-    /// The counters: ``sent``, ``sent_gso``, ``send_calls``, ``received``, ``received_gro``,
-    /// ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``, ``unreachable``, ``interrupted``,
-    /// ``send_errors``, ``gso_refused``. Those of ``server.counters`` have the same names.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = {
@@ -149,13 +117,6 @@ impl Socket {
         counts(py, counters.iter())
     }
 
-    /// Sends one datagram, which may be empty. Returns False when it could not be sent now, which is counted
-    /// and no worse than a loss on the way.
-    ///
-    /// Raises:
-    ///     OSError: it can't be sent to this destination.
-    ///     ValueError: the data is above ``max_datagram``, or the destination has no port or is of another
-    ///         family.
     #[pyo3(signature = (to, data, /))]
     fn send(&self, to: AddressLike, data: &Bound<'_, PyBytes>) -> PyResult<bool> {
         self.check(to.0, data)?;
@@ -163,11 +124,6 @@ impl Socket {
         sent.map_err(|error| os_error(data.py(), &error, to.0))
     }
 
-    /// Sends ``(to, data)`` pairs in order, and goes on if one fails: the counters have the results. Returns
-    /// how many went out.
-    ///
-    /// Raises:
-    ///     ValueError: as :meth:`send`, for any of them. Nothing is sent then.
     #[pyo3(signature = (datagrams, /))]
     fn send_many(&self, datagrams: &Bound<'_, PyAny>) -> PyResult<u64> {
         let mut batch = Datagrams::new();
@@ -194,10 +150,6 @@ impl Socket {
         })
     }
 
-    /// Receives one waiting datagram: ``(data, from)``; None if there is none.
-    ///
-    /// Raises:
-    ///     OSError: the socket failed.
     fn receive<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyBytes>, Address)>> {
         let received = self.with(|socket| {
             let received = socket.receive()?;
@@ -207,8 +159,6 @@ impl Socket {
         Ok(received.map(|(data, from)| (PyBytes::new(py, &data), Address(from))))
     }
 
-    /// Receives the waiting datagrams, as :meth:`receive`, but at most ``bound`` of them, dropped ones
-    /// included, so that a flood can't hold up a tick: the rest waits in the kernel.
     #[pyo3(signature = (bound = 1500, /))]
     fn receive_many<'py>(
         &self,
@@ -227,11 +177,6 @@ impl Socket {
         }
     }
 
-    /// Waits up to ``timeout`` seconds for a datagram; True if one (or an error) is there. Other Python
-    /// threads run meanwhile, and signals are handled.
-    ///
-    /// Raises:
-    ///     ClosedError: also within 0.1 s after another thread closes the socket.
     #[pyo3(signature = (timeout, /))]
     fn wait(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
         let mut left = seconds("timeout", timeout, MAX_WAIT)?.as_secs_f64();
@@ -253,12 +198,10 @@ impl Socket {
         }
     }
 
-    /// The socket's file descriptor, for ``select``, ``selectors`` and ``asyncio``'s ``add_reader``.
     fn fileno(&self) -> PyResult<i64> {
         self.with(|socket| socket.number())
     }
 
-    /// Closes the socket. Closing twice is fine.
     fn close(&self) {
         let mut state = lock(&self.state);
         if let Some(socket) = state.socket.take() {

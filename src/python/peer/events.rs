@@ -4,8 +4,8 @@ use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
 use std::sync::Mutex;
 
+use crate::python::prelude::*;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 
@@ -13,8 +13,6 @@ use crate::mesh::LeaveReason;
 use crate::python::address::Address;
 use crate::python::lock;
 
-/// A player of a game without a server, as one :class:`Peer` knows it: the same object in every event and
-/// list. A later player with the same number is another object.
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Debug)]
 pub(crate) struct Player {
@@ -24,31 +22,26 @@ pub(crate) struct Player {
     pub(super) joined: u32,
     pub(super) name: String,
     pub(super) address: Option<Address>,
-    /// The game's own data for the player.
     pub(super) data: Mutex<Option<Py<PyAny>>>,
 }
 
 #[pymethods]
 impl Player {
-    /// Its number in the game, 0 to 15, the same on all peers. Numbers of players who left are reused.
     #[getter]
     fn number(&self) -> u8 {
         self.number
     }
 
-    /// The name that the player chose: any text of at most 32 bytes.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its address as the master sees it; None for this peer itself.
     #[getter]
     fn address(&self) -> Option<Address> {
         self.address
     }
 
-    /// Anything the game keeps for this player; None until it is set.
     #[getter]
     fn data(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         lock(&self.data).as_ref().map(|data| data.clone_ref(py))
@@ -88,12 +81,9 @@ impl Player {
     }
 }
 
-/// A player has joined the game. A peer that joins gets this event for itself, too, and for all players
-/// who are in the game already.
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Debug)]
 pub(crate) struct PlayerJoined {
-    /// The new player.
     #[pyo3(get)]
     pub(super) player: Py<Player>,
 }
@@ -114,11 +104,9 @@ impl PlayerJoined {
     }
 }
 
-/// A player has left the game.
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Debug)]
 pub(crate) struct PlayerLeft {
-    /// The player who left.
     #[pyo3(get)]
     pub(super) player: Py<Player>,
     pub(super) reason: LeaveReason,
@@ -131,7 +119,6 @@ impl PlayerLeft {
         ("player", "reason")
     }
 
-    /// The reason, the same on all peers.
     #[getter]
     fn reason<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         reason_to_python(py, self.reason)
@@ -146,11 +133,9 @@ impl PlayerLeft {
     }
 }
 
-/// Another player has become the master, as the former one is gone.
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Debug)]
 pub(crate) struct MasterChanged {
-    /// The new one.
     #[pyo3(get)]
     pub(super) player: Py<Player>,
 }
@@ -171,15 +156,11 @@ impl MasterChanged {
     }
 }
 
-/// The game begins: in the first tick after the countdown; for a late player, as soon as it has joined.
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Started {
-    /// 64 random bits: the same on all peers.
     #[pyo3(get)]
     pub(super) seed: u64,
-    /// When the game began, in seconds of :attr:`Peer.time`; within milliseconds the same moment on all
-    /// peers.
     #[pyo3(get)]
     pub(super) at: f64,
     pub(super) players: u16,
@@ -192,8 +173,6 @@ impl Started {
         ("seed", "at")
     }
 
-    /// Numbers of the players at the time when all agreed on the start: the same on all peers, even if
-    /// some have left.
     #[getter]
     fn players<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, (0..16u8).filter(|player| self.players >> player & 1 == 1).collect::<Vec<_>>())
@@ -204,7 +183,6 @@ impl Started {
     }
 }
 
-/// This peer has left the game, or never got in: its last event.
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GameEnded {
@@ -218,7 +196,6 @@ impl GameEnded {
         ("reason",)
     }
 
-    /// The reason.
     #[getter]
     fn reason<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         reason_to_python(py, self.reason)

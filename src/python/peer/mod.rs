@@ -9,9 +9,9 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::python::prelude::*;
 use pyo3::IntoPyObjectExt;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use self::events::reason_to_python;
@@ -41,16 +41,11 @@ use crate::time::Instant;
 /// The longest countdown, in seconds.
 const MAX_COUNTDOWN: f64 = 60.0;
 
-/// A peer of a game without a server: one UDP port on which it listens and dials. Made by :meth:`host` or :meth:`join`.
-///
-/// Every player is connected to every other. One of them, at first the host, is the master, which lets others
-/// in and starts the game. When it is gone, the players elect a new one by themselves.
 #[pyclass(frozen, generic, module = "tickwire.peers")]
 pub(crate) struct Peer {
     /// Tells the peers of a process apart.
     id: u64,
     pub(super) endpoint: Endpoint,
-    /// Locked after the endpoint where both are.
     players: Mutex<Known>,
     /// Worlds of a lockstep game that came.
     states: Mutex<states::States>,
@@ -65,67 +60,6 @@ struct Known {
 
 #[pymethods]
 impl Peer {
-    /// Begins a game: this peer is its first player and its master.
-    ///
-    /// Args:
-    ///     protocol (Protocol): the protocol of all peers, made with ``peers=True``.
-    ///     name (str, default ''): the player's name, up to 32 bytes in UTF-8.
-    ///     players (int, default 4): the maximum of players, this one included, 1 to 16.
-    ///     late_joining (bool, default False): whether players may join after the start.
-    ///     bind (AddressLike | None, default None): the local address; None: any free port.
-    ///     key (bytes | None, default None): 32 bytes that only the game's peers have; None: development
-    ///         mode, in which anyone can join.
-    ///     timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
-    ///     rendezvous (AddressLike | None, default None): a rendezvous server (:class:`RendezvousServer`):
-    ///         the game gets a :attr:`code`, by which players behind NATs join; None: players join by address
-    ///         only.
-    ///     title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not
-    ///         listed.
-    ///     relaying (bool, default True): whether this player carries for two others who don't reach each other, at up to
-    ///         128 KiB a second, and may be reached by way of another one itself. False of the host: newcomers who don't
-    ///         reach all players are refused.
-    ///     factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
-    ///     priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
-    ///         with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
-    ///         per candidate: within a channel, higher scores go first. None keeps the order. If it raises,
-    ///         returns anything else or a NaN, or sends or receives, the packets go out in their usual order, and
-    ///         :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
-    ///     slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is
-    ///         logged, at most once a second; ``counters`` has the times of all hooks.
-    ///     chunk_memory (int, default 67108864): bytes of chunks from each player to hold in memory, running ones
-    ///         and ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
-    ///     chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
-    ///         their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the
-    ///         same peer offers the same content again, even to another process, only the rest is sent.
-    ///     chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
-    ///         chunks are refused.
-    ///     chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-    ///         by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
-    ///     congestion (Congestion | None, default None): how fast chunks may be sent; None:
-    ///         :meth:`Congestion.adaptive`.
-    ///     driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
-    ///         when the game ticks. ``"thread"``: a native thread also serves connections between ticks and while
-    ///         the game is busy: it acks, resends and paces chunks. A tick's messages still go out together, at
-    ///         its flush.
-    ///     conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
-    ///         both sides. All peers share its rate and its losses, as on one link.
-    ///     seed (int | None, default None): makes these conditions repeatable; None: random.
-    ///     network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a
-    ///         socket.
-    ///     columns (Sequence[type] | None, default None): message classes delivered as columns
-    ///         (:meth:`Inbox.columns`) instead of objects.
-    ///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
-    ///         the path of a new one. If writing fails, it is logged and the game goes on.
-    ///     mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
-    ///         1,280. For paths that silently lose larger ones. Each side sets its own.
-    ///     packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
-    ///         delivered or lost; otherwise no such records are kept.
-    ///     strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`
-    ///         instead of returning a result that says so.
-    ///
-    /// Raises:
-    ///     OSError: the address can't be bound.
-    ///     ValueError: naming the argument, its value and its bound.
     #[staticmethod]
     #[pyo3(signature = (protocol, *, name = "", players = 4, late_joining = false, bind = None, key = None, timeout = 5,
                         rendezvous = None, title = "", relaying = true, **settings))]
@@ -158,62 +92,6 @@ impl Peer {
         Ok(Self::over(open(py, protocol, opening, settings)?))
     }
 
-    /// Joins a game. The first events have the outcome: :class:`PlayerJoined` for each player and this
-    /// one, or :class:`GameEnded` with the reason.
-    ///
-    /// Args:
-    ///     address (AddressLike): the address of any player in the game, which sends newcomers on to the
-    ///         master. With ``rendezvous``: any player's code.
-    ///     protocol (Protocol): the protocol of all peers, made with ``peers=True``.
-    ///     name (str, default ''): the player's name, up to 32 bytes in UTF-8.
-    ///     bind (AddressLike | None, default None): the local address; None: any free port.
-    ///     key (bytes | None, default None): the 32 bytes of the game; None: development mode.
-    ///     timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
-    ///     rendezvous (AddressLike | None, default None): a rendezvous server: ``address`` is a code there.
-    ///     relaying (bool, default True): whether this player carries for two others who don't reach each other, at up to
-    ///         128 KiB a second, and may be reached by way of another one itself.
-    ///     factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
-    ///     priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
-    ///         with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
-    ///         per candidate: within a channel, higher scores go first. None keeps the order. If it raises,
-    ///         returns anything else or a NaN, or sends or receives, the packets go out in their usual order, and
-    ///         :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
-    ///     slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is
-    ///         logged, at most once a second; ``counters`` has the times of all hooks.
-    ///     chunk_memory (int, default 67108864): bytes of chunks from each player to hold in memory, running ones
-    ///         and ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
-    ///     chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
-    ///         their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the
-    ///         same peer offers the same content again, even to another process, only the rest is sent.
-    ///     chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
-    ///         chunks are refused.
-    ///     chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-    ///         by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
-    ///     congestion (Congestion | None, default None): how fast chunks may be sent; None:
-    ///         :meth:`Congestion.adaptive`.
-    ///     driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
-    ///         when the game ticks. ``"thread"``: a native thread also serves connections between ticks and while
-    ///         the game is busy: it acks, resends and paces chunks. A tick's messages still go out together, at
-    ///         its flush.
-    ///     conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
-    ///         both sides. All peers share its rate and its losses, as on one link.
-    ///     seed (int | None, default None): makes these conditions repeatable; None: random.
-    ///     network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a
-    ///         socket.
-    ///     columns (Sequence[type] | None, default None): message classes delivered as columns
-    ///         (:meth:`Inbox.columns`) instead of objects.
-    ///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
-    ///         the path of a new one. If writing fails, it is logged and the game goes on.
-    ///     mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
-    ///         1,280. For paths that silently lose larger ones. Each side sets its own.
-    ///     packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
-    ///         delivered or lost; otherwise no such records are kept.
-    ///     strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`
-    ///         instead of returning a result that says so.
-    ///
-    /// Raises:
-    ///     OSError: the address can't be bound.
-    ///     ValueError: naming the argument, its value and its bound.
     #[staticmethod]
     #[pyo3(signature = (address, protocol, *, name = "", bind = None, key = None, timeout = 5, rendezvous = None,
                         relaying = true, **settings))]
@@ -253,38 +131,31 @@ impl Peer {
         Ok(Self::over(open(py, protocol, opening, settings)?))
     }
 
-    /// The local address, with the actual port.
     #[getter]
     fn address(&self) -> Address {
         self.endpoint.address
     }
 
-    /// The code at the rendezvous server by which others join, once there is one.
     #[getter]
     fn code(&self) -> PyResult<Option<String>> {
         rendezvous::code(&self.endpoint)
     }
 
-    /// Why there is no :attr:`code`, or why the rendezvous server may not know it any more; None without such a
-    /// problem. Registering goes on all the same.
     #[getter]
     fn code_error(&self) -> PyResult<Option<String>> {
         rendezvous::code_error(&self.endpoint)
     }
 
-    /// The simulated network it is on; None on a real one.
     #[getter]
     fn network(&self, py: Python<'_>) -> Option<Py<SimulatedNetwork>> {
         self.endpoint.network.as_ref().map(|network| network.clone_ref(py))
     }
 
-    /// The protocol of all peers.
     #[getter]
     fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
         self.endpoint.protocol.clone_ref(py)
     }
 
-    /// The players in the game, as far as events have told, this one included, by number.
     #[getter]
     fn players(&self, py: Python<'_>) -> Vec<Py<Player>> {
         let known = lock(&self.players);
@@ -293,27 +164,23 @@ impl Peer {
         players
     }
 
-    /// This player; None until it is in the game.
     #[getter]
     fn me(&self, py: Python<'_>) -> PyResult<Option<Py<Player>>> {
         let me = self.part(|part, _| part.mesh().me())?;
         Ok(me.and_then(|me| self.player(py, me)))
     }
 
-    /// The master; None until this peer is in the game.
     #[getter]
     fn master(&self, py: Python<'_>) -> PyResult<Option<Py<Player>>> {
         let master = self.part(|part, _| part.mesh().master())?;
         Ok(master.and_then(|master| self.player(py, master)))
     }
 
-    /// Whether this peer is the master.
     #[getter]
     fn is_master(&self) -> PyResult<bool> {
         self.part(|part, _| part.mesh().is_master() && part.mesh().master() == part.mesh().me())
     }
 
-    /// Why this peer is out of the game; None before.
     #[getter]
     fn ended<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.part(|part, _| part.mesh().phase())? {
@@ -322,81 +189,56 @@ impl Peer {
         }
     }
 
-    /// Seconds since this peer's start: the clock of :attr:`Started.at`.
     #[getter]
     fn time(&self) -> PyResult<f64> {
         self.part(|_, now| now.as_secs_f64())
     }
 
-    /// Whether :meth:`close` was called and any linger is over.
     #[getter]
     fn closed(&self) -> PyResult<bool> {
         self.endpoint.closed()
     }
 
-    /// All counters since the start, with every drop under a name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.endpoint.counters(py)
     }
 
-    /// ``with peer.tick() as inbox:`` receives on entry and sends on exit.
     fn tick(slf: Py<Self>) -> Tick {
         Tick(Ticking::Peer(slf))
     }
 
-    /// The first half of a tick: takes everything that arrived.
     pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
         self.endpoint.receive(py, || Ok(()), |pending, ends| self.make_objects(py, pending, &ends))
     }
 
-    /// The second half of a tick: sends everything queued.
-    ///
-    /// Raises:
-    ///     Exception: from the priority hook. The packets were sent, in their usual order.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         self.endpoint.flush(py)
     }
 
-    /// Keeps connections alive without taking messages, like :meth:`Server.pump`.
     fn pump(&self, py: Python<'_>) -> PyResult<()> {
         self.endpoint.pump(py)
     }
 
-    /// Serves the connections between ticks, for event loops, like :meth:`Server.step`.
     fn step(&self, py: Python<'_>) -> PyResult<f64> {
         self.endpoint.step(py)
     }
 
-    /// Whether :meth:`step` should be called between ticks, each millisecond: chunks are under way.
     #[getter]
     fn _moves_chunks(&self) -> PyResult<bool> {
         self.endpoint.moves_chunks()
     }
 
-    /// Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
-    /// transfers.
     #[getter]
     fn has_news(&self) -> PyResult<bool> {
         let told = self.part(|part, _| part.has_news())?;
         Ok(told || self.endpoint.has_news()?)
     }
 
-    /// The socket's file descriptor, to use like that of :meth:`Server.fileno`.
     fn fileno(&self, py: Python<'_>) -> PyResult<i64> {
         self.endpoint.fileno(py)
     }
 
-    /// Begins the game, for all players at the same moment. Returns False if this peer isn't the master,
-    /// or the game has begun.
-    ///
-    /// Args:
-    ///     countdown (float, default 1.0): seconds until the start, 0 to 60: long enough for all players to
-    ///         hear of it.
-    ///     seed (int | None, default None): 64 bits for all players' random numbers; None: random ones.
-    ///
-    /// Raises:
-    ///     ValueError: naming the argument, its value and its bound.
     #[pyo3(signature = (*, countdown = 1.0, seed = None))]
     fn start(
         &self,
@@ -412,10 +254,6 @@ impl Peer {
         self.part(|part, now| part.mesh_mut().start(now, Start { seed, countdown, players: 0 }))
     }
 
-    /// Removes a player from the game. Returns False if this peer isn't the master, or the player is gone.
-    ///
-    /// Args:
-    ///     player (Player): the player to remove.
     #[pyo3(signature = (player, /))]
     fn kick(&self, player: &Bound<'_, Player>) -> PyResult<bool> {
         let player = self.check(player.get())?;
@@ -425,10 +263,6 @@ impl Peer {
         })
     }
 
-    /// How a player is reached; None for this peer itself, and for a player who is gone.
-    ///
-    /// Args:
-    ///     player (Player): whose path.
     #[pyo3(signature = (player, /))]
     fn path(&self, py: Python<'_>, player: &Bound<'_, Player>) -> PyResult<Option<PlayerPath>> {
         let player = self.check(player.get())?;
@@ -445,19 +279,6 @@ impl Peer {
         }))
     }
 
-    /// Queues a message for one player, for the next flush. Returns :attr:`SendResult.SENT`, which is true; or ``GONE``
-    /// or ``FULL``, which are false: then nothing was queued.
-    ///
-    /// Args:
-    ///     player (Player): the receiver, any but this one.
-    ///     message (message): an object of one of the protocol's classes.
-    ///     channel (int | str | None, default None): index or name; None: the class's own channel, else the first.
-    ///     key (int, default 0): on a latest channel, the key whose value this is.
-    ///     tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-    ///     notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
-    ///
-    /// Raises:
-    ///     Exception: as :meth:`Server.send`.
     #[pyo3(signature = (player, message, channel = None, *, key = 0, tag = 0, notify = false))]
     fn send(
         &self,
@@ -478,17 +299,6 @@ impl Peer {
         self.endpoint.answer(message.py(), sent, channel, || class_name(message))
     }
 
-    /// Queues a message for all other players. Returns those for whom nothing was queued, as their channel is full.
-    ///
-    /// Args:
-    ///     message (message): an object of one of the protocol's classes.
-    ///     channel (int | str | None, default None): index or name; None: the class's own channel, else the first.
-    ///     key (int, default 0): on a latest channel, the key whose value this is.
-    ///     tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-    ///     notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
-    ///
-    /// Raises:
-    ///     Exception: as :meth:`Server.broadcast`.
     #[pyo3(signature = (message, channel = None, *, key = 0, tag = 0, notify = false))]
     fn broadcast(
         &self,
@@ -529,15 +339,6 @@ impl Peer {
         Ok(left_out)
     }
 
-    /// Queues a large block of data for one player, as :meth:`Server.send_chunk`.
-    ///
-    /// Args:
-    ///     player (Player): the receiver, any but this one.
-    ///     data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a :class:`Chunk`.
-    ///     label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
-    ///     burst (bool, default False): send all of it within a round trip instead of starting slowly; at most
-    ///         256 KiB.
-    ///     ask_first (bool, default False): wait until the receiver has reported what it already has.
     #[pyo3(signature = (player, data, /, *, label = "", burst = false, ask_first = false))]
     fn send_chunk(
         &self,
@@ -552,22 +353,12 @@ impl Peer {
         self.endpoint.send_chunk(handle, None, &Chunk::given(data)?, label, burst, ask_first)
     }
 
-    /// Statistics of the connection to a player; zeros once it is gone.
-    ///
-    /// Args:
-    ///     player (Player): any but this one.
     #[pyo3(signature = (player, /))]
     fn stats(&self, player: &Bound<'_, Player>) -> PyResult<ConnectionStats> {
         let handle = self.handle_of(self.check(player.get())?)?;
         self.endpoint.stats(handle, None)
     }
 
-    /// Leaves the game and closes the socket. The others learn of it at once, and elect a new master if
-    /// this peer was it. Otherwise like :meth:`Client.close`.
-    ///
-    /// Args:
-    ///     linger (float, default 0.0): seconds, 0 to 60, to wait for what is queued.
-    ///     wait (bool, default True): whether to block until it is over.
     #[pyo3(signature = (*, linger = 0.0, wait = true))]
     fn close(
         &self,

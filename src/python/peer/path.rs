@@ -2,19 +2,17 @@
 
 use core::net::SocketAddr;
 
+use crate::python::prelude::*;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 
 use super::events::Player;
 use crate::driver::Driver;
 use crate::rendezvous::{PathKind, member_of};
 
-/// How a player is reached: :meth:`Peer.path`.
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Debug)]
 pub(crate) struct PlayerPath {
     pub(super) kind: PathKind,
-    /// The player who forwards the packets of the two; None on other paths, also through a relay server.
     #[pyo3(get)]
     pub(super) through: Option<Py<Player>>,
 }
@@ -26,7 +24,6 @@ impl PlayerPath {
         ("kind", "through")
     }
 
-    /// ``'direct'``: to its own address; ``'punched'``: through NATs; ``'relayed'``: through a player or a relay server.
     #[getter]
     fn kind(&self) -> &'static str {
         match self.kind {

@@ -2,22 +2,19 @@
 
 use std::sync::Mutex;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyMapping, PyString, PyTuple};
 
 use crate::python::buffers::Raw;
 use crate::python::lock;
 use crate::rollback::{MAX_FIELDS, hash};
 
-/// A request to copy the game's state: set ``state`` to the copy.
 #[pyclass(frozen, module = "tickwire.rollback")]
 pub(crate) struct Save {
-    /// The frame that runs next on this state.
     #[pyo3(get)]
     pub(super) frame: u32,
-    /// Whether ``checksum`` is compared with the other players' once this frame is confirmed.
     #[pyo3(get)]
     pub(super) checked: bool,
     pub(super) state: Mutex<Option<Py<PyAny>>>,
@@ -78,7 +75,6 @@ impl Save {
 
 #[pymethods]
 impl Save {
-    /// The state that :class:`Load` returns later: set it to a copy that nothing changes.
     #[getter]
     fn state(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         lock(&self.state).as_ref().map(|state| state.clone_ref(py))
@@ -91,8 +87,6 @@ impl Save {
         drop(before);
     }
 
-    /// The values to compare: an int, float, str, bytes or a buffer, or a mapping of up to 64 names to
-    /// these; None: nothing.
     #[getter]
     fn checksum(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         lock(&self.checksum).as_ref().map(|value| value.clone_ref(py))
@@ -127,13 +121,10 @@ impl Save {
     }
 }
 
-/// A request to go back to a saved state.
 #[pyclass(frozen, module = "tickwire.rollback")]
 pub(crate) struct Load {
-    /// The frame that runs next on this state.
     #[pyo3(get)]
     pub(super) frame: u32,
-    /// The value of :attr:`Save.state`. Don't change it: it may be requested again.
     #[pyo3(get)]
     pub(super) state: Option<Py<PyAny>>,
 }
@@ -145,16 +136,12 @@ impl Load {
     }
 }
 
-/// A request to run one frame of the game.
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct Advance {
-    /// The frame's number, from 0 on.
     #[pyo3(get)]
     pub(super) frame: u32,
-    /// The players' inputs, in the order of players. Don't change them: the objects are reused.
     #[pyo3(get)]
     pub(super) inputs: Py<PyTuple>,
-    /// Whether the frame ran before, on other inputs: its sounds were played then.
     #[pyo3(get)]
     pub(super) again: bool,
     pub(super) players: u16,
@@ -164,8 +151,6 @@ pub(crate) struct Advance {
 
 #[pymethods]
 impl Advance {
-    /// The origin of each player's input: ``"given"`` by the player, ``"guessed"``, or ``"left"`` if the
-    /// player is out and the input zero.
     #[getter]
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let mut words = Vec::with_capacity(16);
@@ -179,7 +164,6 @@ impl Advance {
         PyTuple::new(py, words)
     }
 
-    /// Whether no input is guessed, so that the frame won't run again.
     #[getter]
     fn confirmed(&self) -> bool {
         self.guessed == 0

@@ -2,9 +2,9 @@
 
 use std::sync::Mutex;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyTuple};
 
 use super::events::{Desync, PlayerOut, SpectatorLost};
@@ -23,39 +23,6 @@ use crate::rollback::{
 use crate::session::SharedRollback;
 use crate::wire::BitWriter;
 
-/// A rollback game, after GGPO: every player runs it at once, ahead on guessed inputs, and corrects it
-/// where a guess was wrong.
-///
-/// Each frame, :meth:`advance` takes this player's input and yields requests. A peer's ticks carry everything
-/// else. Without a peer, :meth:`fill` returns payloads for the other players, to be sent over any unreliable
-/// connection, and :meth:`read` takes theirs. See ``docs/rollback.md``.
-///
-/// Args:
-///     peer (Peer | None): carries the game, after its :class:`Started` event; None: the caller carries the
-///         payloads.
-///     inputs (int | type): the type of a player's input in a frame: a number of bits, 1 to 64, for ints; or
-///         a class made by :func:`message` of at most 128 bytes. Before its first input, a player's input is
-///         all zero bits, so none of its fields may have a common value that is.
-///     players (Sequence[int] | int | None, default None): the numbers of the players, or how many there are,
-///         from 0 on; all others watch. None: all players that the peer knows now.
-///     me (int | None, default None): this player's number; None: the peer's.
-///     delay (int, default 2): frames by which this player's own input is delayed, 0 to 32; others guess that
-///         many fewer.
-///     window (int, default 8): frames that may be guessed, 1 to 32. When it is full, the game waits.
-///     state (Any, default None): the state as a C-contiguous array or a mapping of names to such arrays,
-///         which are saved and loaded here. Change them in place only.
-///     save (Callable[[], Any] | None, default None): returns a copy of the state, which nothing changes.
-///     load (Callable[[Any], object] | None, default None): sets the state to a saved copy.
-///     check (Callable[[], Any] | None, default None): returns the values of the current state to compare, as
-///         :attr:`Save.checksum`.
-///     check_every (int, default 16): frames between two compared states; 0: none are compared.
-///     rate (int, default 60): frames a second, 1 to 1000.
-///
-/// Without ``state``, ``save`` and ``load``, :meth:`advance` yields :class:`Save` and :class:`Load` too.
-///
-/// Raises:
-///     ValueError: naming the argument, its value and its bound.
-///     TypeError: naming the argument.
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct Rollback {
     kind: InputKind,
@@ -324,17 +291,6 @@ impl Rollback {
         Ok(Rollback { kind, states, peer, inner: Mutex::new(inner) })
     }
 
-    /// Takes this player's input, and yields requests in order: first frames that run again on corrected
-    /// inputs, then the next one. If the window is full, no frame runs and the input isn't taken: see
-    /// :attr:`waiting_for`.
-    ///
-    /// Args:
-    ///     input (Any): this player's input, of the type of ``inputs``.
-    ///     now (float | None, default None): seconds on any clock that doesn't go back; None: the machine's.
-    ///
-    /// Raises:
-    ///     ValueError, TypeError: the input isn't valid for ``inputs``. Nothing has happened then.
-    ///     RuntimeError: the last call's requests weren't all taken.
     #[pyo3(signature = (input, *, now = None))]
     fn advance(slf: Bound<'_, Self>, input: &Bound<'_, PyAny>, now: Option<f64>) -> PyResult<Requests> {
         let this = slf.get();
@@ -362,15 +318,6 @@ impl Rollback {
         ))
     }
 
-    /// Takes a payload of another player, or of a spectator.
-    ///
-    /// Args:
-    ///     player (int): the sender's index.
-    ///     payload (bytes): from its :meth:`fill`.
-    ///     now (float | None, default None): as for :meth:`advance`.
-    ///
-    /// Returns:
-    ///     None, or a sentence on how it breaks the rules: then end the connection to that player.
     #[pyo3(signature = (player, payload, *, now = None))]
     fn read(
         &self,
@@ -383,13 +330,6 @@ impl Rollback {
         Ok(read.err().map(|fault| fault.to_string()))
     }
 
-    /// Returns a payload for another player or a spectator; None if there is nothing to send now. Call it
-    /// once a frame, after :meth:`advance`.
-    ///
-    /// Args:
-    ///     player (int): the receiver's index.
-    ///     max_bytes (int, default 1024): at most this many, 8 or more.
-    ///     now (float | None, default None): as for :meth:`advance`.
     #[pyo3(signature = (player, *, max_bytes = 1024, now = None))]
     fn fill<'py>(
         &self,
@@ -407,8 +347,6 @@ impl Rollback {
         Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    /// Reports that a player can't be reached any more. The others agree from which frame on it is out:
-    /// see :class:`PlayerOut`.
     #[pyo3(signature = (player, *, now = None))]
     fn note_left(&self, #[pyo3(from_py_with = int::player)] player: i128, now: Option<f64>) -> PyResult<()> {
         let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
@@ -416,7 +354,6 @@ impl Rollback {
         Ok(())
     }
 
-    /// The events since the last call: :class:`PlayerOut`, :class:`Desync`, :class:`SpectatorLost`.
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         loop {
@@ -443,20 +380,16 @@ impl Rollback {
         }
     }
 
-    /// The frame that runs next.
     #[getter]
     fn frame(&self) -> u32 {
         lock(&self.inner).game.lock().frame()
     }
 
-    /// Frames below this have all players' inputs: once they ran with them, they won't run again.
     #[getter]
     fn confirmed(&self) -> u32 {
         lock(&self.inner).game.lock().confirmed()
     }
 
-    /// Frames between an input and the frame that it is for, 0 to 32; may be changed at any time. A longer
-    /// delay repeats an input, a shorter one drops some.
     #[getter]
     fn delay(&self) -> u32 {
         lock(&self.inner).game.lock().delay()
@@ -469,39 +402,33 @@ impl Rollback {
         Ok(())
     }
 
-    /// The players with the most missing inputs: if the window is full, the game waits for them.
     #[getter]
     fn waiting_for<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let mask = lock(&self.inner).game.lock().waiting_for();
         PyTuple::new(py, (0..16u8).filter(|player| mask >> player & 1 == 1).collect::<Vec<_>>())
     }
 
-    /// Whether the next :meth:`advance` runs a new frame.
     #[getter]
     fn can_advance(&self) -> bool {
         lock(&self.inner).game.lock().can_advance()
     }
 
-    /// The players that are not out.
     #[getter]
     fn players<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let mask = lock(&self.inner).game.lock().present();
         PyTuple::new(py, (0..16u8).filter(|player| mask >> player & 1 == 1).collect::<Vec<_>>())
     }
 
-    /// The maximum of frames by which this player is ahead of another; 0 if it is ahead of none.
     #[getter]
     fn ahead(&self) -> f64 {
         lock(&self.inner).game.lock().ahead()
     }
 
-    /// Frames a second to run at: ``rate``, or up to a tenth less while this player is ahead of others.
     #[getter]
     fn pace(&self) -> f64 {
         lock(&self.inner).game.lock().pace()
     }
 
-    /// Counters by name: see ``docs/rollback.md``.
     #[getter]
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counters = lock(&self.inner).game.lock().counters();

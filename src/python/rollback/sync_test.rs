@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
-use pyo3::prelude::*;
 
 use super::inputs::{InputKind, InputObjects};
 use super::requests::{Advance, Load, Save};
@@ -16,24 +16,6 @@ use crate::python::lock;
 use crate::rollback::{self as core, GameInput, MAX_PLAYERS, MAX_WINDOW, ReplayStep, StateRing};
 use crate::wire::BitWriter;
 
-/// A rollback game against itself: each frame runs again from a saved state, on the same inputs, and must
-/// have the same result.
-///
-/// On one machine it finds what would desync two: a step that reads a clock, random numbers of its own, or
-/// data that isn't saved. Use it like a :class:`Rollback`, with the inputs of all players.
-///
-/// Args:
-///     inputs (int | type): see :class:`Rollback`.
-///     players (int, default 2): how many play, 1 to 16.
-///     back (int, default 7): frames that run again after each frame, 1 to 32.
-///     state (Any, default None): see :class:`Rollback`; its fields are compared.
-///     save (Callable[[], Any] | None, default None): returns a copy of the state. Copies are compared by
-///         ``==``; dicts and objects with attributes name by name.
-///     load (Callable[[Any], object] | None, default None): sets the state to a saved copy.
-///
-/// Raises:
-///     ValueError: naming the argument, its value and its bound.
-///     TypeError: naming the argument.
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct SyncTest {
     kind: InputKind,
@@ -183,17 +165,6 @@ impl SyncTest {
         Ok(SyncTest { kind, states, inner: Mutex::new(inner) })
     }
 
-    /// Runs one frame: yields requests like :meth:`Rollback.advance`.
-    ///
-    /// Args:
-    ///     inputs (Sequence[Any]): the inputs of all players.
-    ///
-    /// Raises:
-    ///     ValueError, TypeError: an input isn't valid, or there isn't one for each player. Nothing has
-    ///         happened then.
-    ///     RuntimeError: the last call's requests weren't all taken.
-    ///     SyncTestError: raised by the iteration if a frame that ran again had another result; names frame
-    ///         and fields.
     fn advance(slf: Bound<'_, Self>, inputs: &Bound<'_, PyAny>) -> PyResult<TestSteps> {
         let this = slf.get();
         let mut encoded = Vec::new();
@@ -224,7 +195,6 @@ impl SyncTest {
         Ok(TestSteps(slf.unbind()))
     }
 
-    /// The frame that runs next.
     #[getter]
     fn frame(&self) -> u32 {
         lock(&self.inner).test.frame()

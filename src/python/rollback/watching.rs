@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use super::inputs::{InputKind, InputObjects};
@@ -17,21 +17,6 @@ use crate::rollback::{self as core, Config, MAX_PLAYERS, Status};
 use crate::session::SharedRollback;
 use crate::wire::BitWriter;
 
-/// Watches a rollback game: its confirmed frames, some time after the players' own. See ``docs/rollback.md``.
-///
-/// Args:
-///     peer (Peer | None): the peer that watches, after its :class:`Started` event; None: the caller carries
-///         the payloads.
-///     inputs (int | type): the same as the players'.
-///     players (Sequence[int] | int): the numbers of the players, or how many there are.
-///     frame (int, default 0): the first frame to run: a late spectator gets the state before it from a
-///         player.
-///     buffer (int, default 2): frames kept back so that it runs smoothly, 0 to 60.
-///     rate (int, default 60): frames a second, 1 to 1000.
-///
-/// Raises:
-///     ValueError: naming the argument, its value and its bound.
-///     TypeError: naming the argument.
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct Spectator {
     kind: InputKind,
@@ -67,10 +52,6 @@ impl Spectator {
         Ok(Spectator { kind, players, inner })
     }
 
-    /// The frames to run now: none if none has arrived, normally one, more after a gap.
-    ///
-    /// Args:
-    ///     limit (int, default 4): at most this many, 1 to 64.
     #[pyo3(signature = (limit = 4))]
     fn advance<'py>(
         &self,
@@ -100,7 +81,6 @@ impl Spectator {
         Ok(list)
     }
 
-    /// Takes a player's payload, like :meth:`Rollback.read`.
     #[pyo3(signature = (player, payload, *, now = None))]
     fn read(
         &self,
@@ -113,7 +93,6 @@ impl Spectator {
         Ok(read.err().map(|fault| fault.to_string()))
     }
 
-    /// Returns a payload that asks a player for frames; None if another player is asked.
     #[pyo3(signature = (player, *, now = None))]
     fn fill<'py>(
         &self,
@@ -127,7 +106,6 @@ impl Spectator {
         Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    /// Reports that a player can't be reached any more: another is asked.
     #[pyo3(signature = (player, *, now = None))]
     fn note_left(&self, #[pyo3(from_py_with = int::player)] player: i128, now: Option<f64>) -> PyResult<()> {
         let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
@@ -135,20 +113,16 @@ impl Spectator {
         Ok(())
     }
 
-    /// The frame that runs next.
     #[getter]
     fn frame(&self) -> u32 {
         lock(&self.inner).0.lock().frame()
     }
 
-    /// Frames that have arrived and haven't run.
     #[getter]
     fn behind(&self) -> u32 {
         lock(&self.inner).0.lock().behind()
     }
 
-    /// Whether frames are missing that no player keeps any more: it needs a newer state, and a new
-    /// start.
     #[getter]
     fn lost(&self) -> bool {
         lock(&self.inner).0.lock().is_lost()

@@ -9,9 +9,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use self::retained::Retained;
@@ -69,81 +69,6 @@ fn extract_stalled_timeout(seconds: f64) -> PyResult<Duration> {
     )))
 }
 
-/// A dedicated server on one UDP socket.
-///
-/// Args:
-///     address (AddressLike): where to listen; port 0 picks a free one (see :attr:`address`). ``[::]`` listens on
-///         all IPv6 and IPv4 addresses.
-///     protocol (Protocol): what both sides share.
-///     key (bytes | None, default None): the 32-byte private key shared with the login backend. None: development
-///         mode with a well-known key. Anyone can connect, so it warns unless the address is loopback.
-///     max_clients (int, default 64): client slots, 1 to 65,536.
-///     public_addresses (Sequence[AddressLike] | None, default None): this server's addresses in connect tokens,
-///         if they differ from ``address``.
-///     max_token_lifetime (int | None, default None): the longest ``expires_in``, in seconds, that the login
-///         backend uses: tokens with more are refused. Other libraries' tokens don't carry their time of
-///         creation; with this setting, those that may be older than the server are refused too. (Tokens of
-///         :meth:`ConnectToken.generate` carry it, and are always refused if they are older than the server.)
-///     clock_skew (int, default 0): seconds by which the clocks of backend and server may differ: tokens are
-///         accepted this long after they expire, and if made up to this long before the server's start.
-///     replace_duplicates (bool, default True): a client whose ``client_id`` is already connected replaces the
-///         old connection, which ends with :attr:`DisconnectReason.REPLACED` on both sides before the new
-///         :class:`Connected`. False: the new client must wait until the old one has left or timed out.
-///     stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600. A player is dropped, with
-///         :attr:`DisconnectReason.STALLED` on both sides, if a reliable channel to it is full and delivers
-///         nothing for this long, or if the channel goes on refusing messages and delivering a full queue takes
-///         more than twelve times as long. ``counters["connections.stalled"]`` counts them. None: never.
-///     rendezvous (AddressLike | None, default None): a rendezvous server
-///         (:class:`tickwire.peers.RendezvousServer`): the server gets a :attr:`code`, by which clients reach it
-///         through NATs; None: clients reach it by address only.
-///     title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not listed.
-///     strict (bool, default False): calls that name one client raise :class:`StaleClientError` if it has left
-///         and :class:`ChannelFullError` if it doesn't ack, instead of returning a result that says so.
-///     factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
-///     priority (PriorityHook | None, default None): called once per flush if unordered messages are queued, with
-///         their :class:`Candidates`, for all clients at once. Returns a buffer of float32 scores, one per
-///         candidate: within a channel, higher scores go first. None keeps the order. If it raises, returns
-///         anything else or a NaN, or sends or receives, the packets go out in their usual order, and
-///         :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
-///     admission (AdmissionHook | None, default None): called in each :meth:`receive` with newcomers, before the
-///         game sees them, with the list of their :class:`ClientHandle`. Returns the ones to refuse, as handles
-///         or client ids (other ids are ignored), or None; a mapping gives each the text for its event's
-///         ``detail``, or None. Refused clients are disconnected with :attr:`DisconnectReason.KICKED`, and the
-///         game sees nothing of them: no event, message, chunk or file in ``chunk_directory``. Clients that
-///         connect while the hook runs wait for the next :meth:`receive`. If it raises, all these newcomers are
-///         refused, and :meth:`receive` raises the exception.
-///     slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is logged,
-///         at most once a second; ``counters`` has the times of all hooks.
-///     chunk_memory (int, default 0): bytes of chunks from each client to hold in memory, running ones and ones
-///         not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
-///     chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
-///         their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the same
-///         peer offers the same content again, even to another process, only the rest is sent.
-///     chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger chunks
-///         are refused.
-///     chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-///         by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
-///     congestion (Congestion | None, default None): how fast chunks may be sent; None:
-///         :meth:`Congestion.adaptive`.
-///     driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
-///         the game ticks. ``"thread"``: a native thread also serves connections between ticks and while the game
-///         is busy: it acks, resends and paces chunks. A tick's messages still go out together, at its flush.
-///     conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
-///         both sides. All peers share its rate and its losses, as on one link.
-///     seed (int | None, default None): makes these conditions repeatable; None: random.
-///     network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
-///     columns (Sequence[type] | None, default None): message classes delivered as columns
-///         (:meth:`Inbox.columns`) instead of objects.
-///     capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
-///         path of a new one. If writing fails, it is logged and the game goes on.
-///     mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
-///         For paths that silently lose larger ones. Each side sets its own.
-///     packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
-///         or lost; otherwise no such records are kept.
-///
-/// Raises:
-///     OSError: the address can't be bound, or the directory can't be made; see errno.
-///     ValueError: naming the argument, its value and its bound.
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Server {
     /// Tells the servers of a process apart.
@@ -289,56 +214,46 @@ impl Server {
         })
     }
 
-    /// The address it listens on, with the actual port.
     #[getter]
     fn address(&self) -> Address {
         self.endpoint.address
     }
 
-    /// The code at the rendezvous server by which clients reach it (:class:`tickwire.peers.Code`), once there is one.
     #[getter]
     fn code(&self) -> PyResult<Option<String>> {
         rendezvous::code(&self.endpoint)
     }
 
-    /// Why there is no :attr:`code`, or why the rendezvous server may not know it any more; None without such a
-    /// problem. Registering goes on all the same.
     #[getter]
     fn code_error(&self) -> PyResult<Option<String>> {
         rendezvous::code_error(&self.endpoint)
     }
 
-    /// The simulated network it is on; None on a real one.
     #[getter]
     fn network(&self, py: Python<'_>) -> Option<Py<SimulatedNetwork>> {
         self.endpoint.network.as_ref().map(|network| network.clone_ref(py))
     }
 
-    /// What both sides share.
     #[getter]
     fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
         self.endpoint.protocol.clone_ref(py)
     }
 
-    /// Its ghosts: objects spawned here appear at its clients.
     #[getter]
     fn world(&self, py: Python<'_>) -> Py<World> {
         self.world.clone_ref(py)
     }
 
-    /// The inputs of the tick that runs.
     #[getter]
     fn inputs(slf: Py<Self>) -> Inputs {
         Inputs(slf)
     }
 
-    /// The number of client slots.
     #[getter]
     fn max_clients(&self) -> usize {
         self.max_clients
     }
 
-    /// The connected clients, by slot.
     #[getter]
     fn clients(&self, py: Python<'_>) -> PyResult<Vec<Py<ClientHandle>>> {
         let state = self.endpoint.state.lock()?;
@@ -347,101 +262,52 @@ impl Server {
         Ok(state.host().connected().filter_map(known).collect())
     }
 
-    /// Whether :meth:`close` was called and any linger is over.
     #[getter]
     fn closed(&self) -> PyResult<bool> {
         self.endpoint.closed()
     }
 
-    /// All counters since the start, with every drop under a name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.endpoint.counters(py)
     }
 
-    /// ``with server.tick() as inbox:`` receives on entry and sends on exit.
     fn tick(slf: Py<Self>) -> Tick {
         Tick(Ticking::Server(slf))
     }
 
-    /// The first half of a tick: takes everything that arrived.
     pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
         let make = |pending: &mut _, events| self.make_objects(py, pending, events);
         self.endpoint.receive(py, || self.admit(py), make)
     }
 
-    /// The second half of a tick: sends everything queued.
-    ///
-    /// Raises:
-    ///     Exception: from the priority hook. The packets were sent, in their usual order.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         let asked = self.ask_world(py);
         self.endpoint.flush(py).and(asked)
     }
 
-    /// Keeps connections alive without taking messages, for example while loading. Messages wait, and once the
-    /// receive window is full, their sender waits too. Nothing reliable is lost.
     fn pump(&self, py: Python<'_>) -> PyResult<()> {
         self.endpoint.pump(py)
     }
 
-    /// Does the work that needn't wait for a tick: reads, acks, keeps alive, resends, sends chunks. Event
-    /// loops call it when the socket is readable and when its time has come. Messages wait for :meth:`receive`,
-    /// as with :meth:`pump`. Returns the seconds until it is due again, unless something arrives or is sent
-    /// first.
-    ///
-    /// Raises:
-    ///     OSError: the socket failed.
-    ///     ClosedError: the server is closed.
     fn step(&self, py: Python<'_>) -> PyResult<f64> {
         self.endpoint.step(py)
     }
 
-    /// Whether :meth:`step` should be called between ticks, each millisecond: chunks are under way.
     #[getter]
     fn _moves_chunks(&self) -> PyResult<bool> {
         self.endpoint.moves_chunks()
     }
 
-    /// Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
-    /// transfers.
     #[getter]
     fn has_news(&self) -> PyResult<bool> {
         self.endpoint.has_news()
     }
 
-    /// The file descriptor for event loops: call :meth:`step` when it is readable. On Linux it isn't the socket
-    /// itself: while datagrams come fast, some 16,000 a second, it becomes readable once in two milliseconds,
-    /// when many can be read together; otherwise at once.
-    ///
-    /// Raises:
-    ///     ValueError: there is no socket to watch: a thread has it, or the network is simulated.
-    ///     OSError: the process has no descriptor to spare.
     fn fileno(&self, py: Python<'_>) -> PyResult<i64> {
         self.endpoint.fileno(py)
     }
 
-    /// Queues a message for the next flush. Returns :attr:`SendResult.SENT`, which is true; or ``GONE`` (the
-    /// player left, maybe in this very tick) or ``FULL`` (the player doesn't ack or read), which are false: then
-    /// nothing was queued. Nothing a player does makes it raise.
-    ///
-    /// Args:
-    ///     client (ClientHandle): the receiver.
-    ///     message (message): an object of one of the protocol's classes.
-    ///     channel (int | str | None, default None): index or name; None: the class's own channel, else the
-    ///         first.
-    ///     key (int, default 0): on a latest channel, the key whose value this is.
-    ///     tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-    ///     notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
-    ///
-    /// Raises:
-    ///     FieldError: a field's value is out of its range.
-    ///     UnregisteredMessageError: the class is not in the protocol.
-    ///     MessageTooLargeError: it has more bytes than the channel allows.
-    ///     ChannelError: the channel or its key doesn't exist, or it takes payloads.
-    ///     ValueError: the client belongs to another server, or a number is out of its bounds.
-    ///     ClosedError: the server is closed.
-    ///     StaleClientError, ChannelFullError: with ``strict=True``, instead of ``GONE`` and ``FULL``.
     #[pyo3(signature = (client, message, channel = None, *, key = 0, tag = 0, notify = false))]
     fn send(
         &self,
@@ -462,17 +328,6 @@ impl Server {
         self.endpoint.answer(message.py(), sent, channel, || class_name(message))
     }
 
-    /// Queues bytes on a payload channel for the next flush. ``inbox.notifications`` reports them under
-    /// ``tag`` as delivered or lost, exactly once, in packet order. Returns what :meth:`send` does.
-    ///
-    /// Args:
-    ///     client (ClientHandle): the receiver.
-    ///     data (bytes): the payload.
-    ///     channel (int | str): a payload channel, by index or name.
-    ///     tag (int): your own 32-bit number for it, repeated in notifications and candidates.
-    ///
-    /// Raises:
-    ///     Exception: as :meth:`send`.
     #[pyo3(signature = (client, data, channel, *, tag))]
     fn send_payload(
         &self,
@@ -490,31 +345,6 @@ impl Server {
         self.endpoint.answer(client.py(), sent, channel, || "the payload".into())
     }
 
-    /// Queues large data for a client. It is sent in slices beside the messages, which come first, as fast as
-    /// ``congestion`` allows; lost slices are resent. Once it is whole and verified, the client has it in
-    /// ``inbox.chunks``. Chunks arrive in the order of these calls. If the client has left, or 256 chunks already
-    /// wait for it, the returned transfer is over and its ``error`` says why.
-    ///
-    /// Args:
-    ///     client (ClientHandle): the receiver.
-    ///     data (Chunk | Buffer | str | PathLike[str]): bytes (not copied), another contiguous buffer (copied
-    ///         once), or a path (read as it is sent). This call reads and hashes it; to send the same to several
-    ///         clients, make one :class:`Chunk`.
-    ///     label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
-    ///     burst (bool, default False): on a link not yet measured, send all of it within a round trip instead of
-    ///         starting slowly. A slow link may then drop packets, those of messages too. At most 256 KiB; for
-    ///         loading screens.
-    ///     ask_first (bool, default False): wait until the receiver has reported what it already has, so that a
-    ///         file in its ``chunk_directory`` is not sent at all. Costs other contents a round trip.
-    ///
-    /// Raises:
-    ///     StaleClientError, ChannelFullError: with ``strict=True``, instead of such a transfer.
-    ///     ChannelError: the protocol has no channel of chunks.
-    ///     MessageTooLargeError: the chunk is 2**40 bytes or more, or above 256 KiB with ``burst``.
-    ///     ValueError: the label is too long, or the buffer is not contiguous.
-    ///     TypeError: ``data`` is neither a buffer nor a path.
-    ///     OSError: the file can't be read; errno and filename say why.
-    ///     ClosedError: the server is closed.
     #[pyo3(signature = (client, data, /, *, label = "", burst = false, ask_first = false))]
     fn send_chunk(
         &self,
@@ -536,7 +366,6 @@ impl Server {
         )
     }
 
-    /// A client's chunks that are running or waiting for room, as they are now; empty if it has left.
     fn incoming_chunks(
         &self,
         py: Python<'_>,
@@ -546,22 +375,6 @@ impl Server {
         self.endpoint.incoming_chunks(py, handle, Some(client.as_unbound()))
     }
 
-    /// Sets the budget of messages for a client, or for every client, present and future. The default is
-    /// 1,250,000 bytes a second in bursts of 65,536. Chunks have a rate of their own (``congestion``) and don't
-    /// use the budget. Returns False if that client has left.
-    ///
-    /// Args:
-    ///     bytes_per_second (float): the rate, UDP/IP headers included.
-    ///     burst_bytes (float): the most bytes sent at once after a pause. A tick's packets are such a burst.
-    ///     client (ClientHandle | None, default None): None: every client, present and future.
-    ///     adaptive (bool, default True): send less while the link is congested: while round trips grow by 100 ms
-    ///         or more, a fifth or more of the packets is lost, or acks stop. This is a window of bytes in
-    ///         flight, after TCP's (RFC 5681) and LEDBAT's (RFC 6817). At least 8 KiB may always be in flight, so
-    ///         most games never reach it. False: the budget alone decides.
-    ///
-    /// Raises:
-    ///     ValueError: naming the argument, its value and its bound. Nothing is changed.
-    ///     StaleClientError: with ``strict=True``, the client has left.
     #[pyo3(signature = (bytes_per_second, burst_bytes, client = None, *, adaptive = true))]
     fn set_budget(
         &self,
@@ -579,16 +392,6 @@ impl Server {
         }
     }
 
-    /// Changes how fast chunks may be sent to a client, or to every client, present and future. New settings
-    /// of the same kind keep the measurements of the link; another kind starts without. Returns False if that
-    /// client has left.
-    ///
-    /// Args:
-    ///     congestion (Congestion): how fast chunks may be sent.
-    ///     client (ClientHandle | None, default None): None: every client, present and future.
-    ///
-    /// Raises:
-    ///     StaleClientError: with ``strict=True``, the client has left.
     #[pyo3(signature = (congestion, client = None, /))]
     fn set_congestion(
         &self,
@@ -603,19 +406,6 @@ impl Server {
         }
     }
 
-    /// Queues one message, encoded once, for every connected client or for ``clients``. Returns the clients
-    /// for which it was not queued because their channel is full, or because they left in this tick. Clients that
-    /// left earlier are skipped.
-    ///
-    /// Args:
-    ///     message (message): an object of one of the protocol's classes.
-    ///     channel (int | str | None, default None): index or name; None: the class's own channel, else the
-    ///         first.
-    ///     clients (Iterable[ClientHandle] | None, default None): the receivers; None: all connected clients.
-    ///     exclude (ClientHandle | None, default None): a client to leave out.
-    ///     key (int, default 0): on a latest channel, the key whose value this is.
-    ///     tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-    ///     notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
     #[pyo3(signature = (message, channel = None, *, clients = None, exclude = None, key = 0, tag = 0, notify = false))]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn broadcast(
@@ -633,29 +423,6 @@ impl Server {
         self.broadcast_message(message, channel, clients, exclude, options, retained)
     }
 
-    /// Queues one row per client. Returns the indices of the rows that were not queued because their client
-    /// has left or its channel is full. A client listed twice gets both rows. If any row is invalid, nothing is
-    /// queued.
-    ///
-    /// Args:
-    ///     clients (Iterable[ClientHandle] | array): handles, or their numbers (uint64), as the ``client`` column of
-    ///         rows has them.
-    ///     class_ (type): the rows' message class.
-    ///     rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`. It is
-    ///         copied before it is checked; if another thread writes to it meanwhile, the copy may mix old and
-    ///         new values.
-    ///     channel (int | str | None, default None): index or name; None: the class's own channel, else the
-    ///         first.
-    ///     arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
-    ///         offset (from its start) and length.
-    ///     key (int | array, default 0): a number for all rows, or a buffer of uint32 with one for each.
-    ///     tag (int | array, default 0): a number for all rows, or a buffer of uint32 with one for each.
-    ///     notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
-    ///
-    /// Raises:
-    ///     FieldError: naming the first row that is wrong, its field, its value and what it must be.
-    ///     TypeError, ValueError: the rows are not of this class.
-    ///     Exception: as :meth:`send`, except for clients that have left and full channels.
     #[pyo3(signature = (clients, class_, rows, channel = None, *, arena = None, key = None, tag = None, notify = false))]
     #[pyo3(
         text_signature = "($self, clients, class_, rows, channel=None, *, arena=None, key=0, tag=0, notify=False)"
@@ -684,24 +451,6 @@ impl Server {
         })?
     }
 
-    /// Queues many rows for one client. Returns the indices of the rows that were not queued: those that found
-    /// the channel full, or all if the client has left.
-    ///
-    /// Args:
-    ///     client (ClientHandle): the receiver.
-    ///     class_ (type): the rows' message class.
-    ///     rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
-    ///     channel (int | str | None, default None): index or name; None: the class's own channel, else the
-    ///         first.
-    ///     arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
-    ///         offset (from its start) and length.
-    ///     key (int | array, default 0): on a latest channel, the key whose value this is.
-    ///     tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-    ///     notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
-    ///
-    /// Raises:
-    ///     StaleClientError: with ``strict=True``, the client has left.
-    ///     Exception: as :meth:`send_columns`.
     #[pyo3(signature = (client, class_, rows, channel = None, *, arena = None, key = None, tag = None, notify = false))]
     #[pyo3(
         text_signature = "($self, client, class_, rows, channel=None, *, arena=None, key=0, tag=0, notify=False)"
@@ -729,24 +478,6 @@ impl Server {
         })?
     }
 
-    /// Queues rows, each encoded once, for every connected client or for ``clients``. Returns the clients
-    /// whose channel had no room for all of the rows, as :meth:`broadcast` does.
-    ///
-    /// Args:
-    ///     class_ (type): the rows' message class.
-    ///     rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
-    ///     channel (int | str | None, default None): index or name; None: the class's own channel, else the
-    ///         first.
-    ///     arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
-    ///         offset (from its start) and length.
-    ///     clients (Iterable[ClientHandle] | None, default None): the receivers; None: all connected clients.
-    ///     exclude (ClientHandle | None, default None): a client to leave out.
-    ///     key (int | array, default 0): on a latest channel, the key whose value this is.
-    ///     tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-    ///     notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
-    ///
-    /// Raises:
-    ///     Exception: as :meth:`send_columns`.
     #[pyo3(signature = (class_, rows, channel = None, *, arena = None, clients = None, exclude = None, key = None,
                         tag = None, notify = false))]
     #[pyo3(
@@ -771,22 +502,6 @@ impl Server {
         self.queue_rows_for(class_.py(), &rows, clients, exclude, retained)
     }
 
-    /// Makes a client run a call, or several clients if the call is :data:`tickwire.to_all`. For
-    /// one client, returns what :meth:`send` does, or ``HIDDEN`` if a ghost in it is not relevant
-    /// to the client; for several, those whose channel is full or who are gone.
-    ///
-    /// Args:
-    ///     client (ClientHandle | Iterable[ClientHandle]): the client or clients that run it,
-    ///         such as a :class:`Room`.
-    ///     call (ClientCall): a call of the protocol; its arguments follow.
-    ///
-    /// Raises:
-    ///     TypeError: the arguments aren't those of the function.
-    ///     FieldError: one of them is not in its range.
-    ///     UnregisteredMessageError: it is no call of the protocol.
-    ///     ValueError: it is one that the server runs, or one for one client and several are given.
-    ///     GhostError: a ghost that is named is not in this world, or not any more.
-    ///     StaleClientError, ChannelFullError: with ``strict=True``, in place of what is false.
     #[pyo3(signature = (client, call, /, *args, **kwargs))]
     fn call<'py>(
         &self,
@@ -799,14 +514,6 @@ impl Server {
         self.call_one_or_several(py, client, call, args, kwargs)
     }
 
-    /// Makes all clients run a call; if it names ghosts, those clients to whom all of them are
-    /// relevant. Returns the clients whose channel was full: the others have it.
-    ///
-    /// Args:
-    ///     call (ClientCall): a call :data:`tickwire.to_all`; its arguments follow.
-    ///
-    /// Raises:
-    ///     As :meth:`call`.
     #[pyo3(signature = (call, /, *args, **kwargs))]
     fn call_all<'py>(
         &self,
@@ -818,17 +525,6 @@ impl Server {
         self.call_several(py, None, call, args, kwargs)
     }
 
-    /// Makes a client run a call, and returns a request for its result. If no reply can come any
-    /// more, the request has an error. At most 256 wait at a time for one client.
-    ///
-    /// Args:
-    ///     client (ClientHandle): the client that runs it.
-    ///     call (ClientCall): a call of the protocol; its arguments follow.
-    ///
-    /// Raises:
-    ///     TypeError: the function returns None, or the arguments aren't those of the function.
-    ///     FieldError, UnregisteredMessageError, ValueError, GhostError: as :meth:`call`.
-    ///     StaleClientError, ChannelFullError: with ``strict=True``, in place of a request that failed.
     #[pyo3(signature = (client, call, /, *args, **kwargs))]
     fn request<'py>(
         &self,
@@ -841,31 +537,15 @@ impl Server {
         self.endpoint.request(py, self.core_handle(client.get())?, call, args, kwargs)
     }
 
-    /// Sets another function to run a call that arrives here.
-    ///
-    /// Args:
-    ///     call (ServerCall): a call of the protocol.
-    ///     function (Callable): called like the declared function. Not a coroutine function.
     #[pyo3(signature = (call, function, /))]
     fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
         self.endpoint.implement(call, function)
     }
 
-    /// Makes an empty :class:`Room` of this server's clients.
     fn room(slf: Py<Self>) -> Room {
         Room::new(slf)
     }
 
-    /// Stops sending newcomers the newest value of a key, or of all keys, of a channel with ``retain=True``.
-    /// Clients that have it keep it. Returns how many values were dropped.
-    ///
-    /// Args:
-    ///     channel (int | str): index or name.
-    ///     key (int | None, default None): None: all keys.
-    ///
-    /// Raises:
-    ///     ChannelError: there is no such channel.
-    ///     ValueError: the key is negative or above 2**32 - 1.
     #[pyo3(signature = (channel, key = None))]
     fn forget(
         &self,
@@ -877,8 +557,6 @@ impl Server {
         Ok(lock(&self.retained).forget(channel, key))
     }
 
-    /// The client with this :attr:`ClientHandle.number`, as in the ``client`` column of rows; None if it has
-    /// left.
     #[pyo3(signature = (number, /))]
     fn client(&self, py: Python<'_>, number: u64) -> Option<Py<ClientHandle>> {
         let players = lock(&self.players);
@@ -886,26 +564,6 @@ impl Server {
         Some(handle.clone_ref(py))
     }
 
-    /// Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Never blocks. Returns False if it
-    /// is over.
-    ///
-    /// Without ``linger`` it ends at once. Messages that are not yet acked are lost, even if they were flushed:
-    /// reliable ones are not resent, and the goodbye may overtake them. With ``linger``, the following ticks go
-    /// on sending until the player has acked every reliable message and the newest values of latest channels, and
-    /// every other packet is delivered or lost; then comes the goodbye. For the game the client has left from now
-    /// on: the handle is stale, messages from the player are dropped, and running chunks end. The slot becomes
-    /// free, and the :class:`Disconnected` event comes, when the connection is over: after ``linger`` seconds at
-    /// the latest.
-    ///
-    /// Args:
-    ///     client (ClientHandle): the player to disconnect.
-    ///     reason (str | None, default None): a text for the player, as the ``detail`` of its event: 1 to 128 bytes
-    ///         in UTF-8. Not in yojimbo's framing.
-    ///     linger (float, default 0.0): seconds, 0 to 60.
-    ///
-    /// Raises:
-    ///     StaleClientError: with ``strict=True``, the client has left already.
-    ///     ValueError: naming the argument, its value and its bound.
     #[pyo3(signature = (client, *, reason = None, linger = 0.0))]
     fn disconnect(
         &self,
@@ -926,12 +584,10 @@ impl Server {
         Ok(true)
     }
 
-    /// Statistics of a client's connection; its last ones if the client has left.
     fn stats(&self, client: &Bound<'_, ClientHandle>) -> PyResult<ConnectionStats> {
         self.endpoint.stats(self.core_handle(client.get())?, client.get().end.get())
     }
 
-    /// Counts of all channels of all connected clients.
     fn channel_stats(&self) -> PyResult<ChannelSnapshot> {
         let state = self.endpoint.state.lock()?;
         let mut snapshot = SnapshotColumns::default();
@@ -943,24 +599,6 @@ impl Server {
         Ok(ChannelSnapshot(Arc::new(snapshot)))
     }
 
-    /// Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket.
-    ///
-    /// Without ``linger`` it closes at once. Messages that are not yet acked are lost, as with
-    /// :meth:`disconnect`, and so is everything queued since the last flush. With ``linger``, the queue is
-    /// flushed (without the priority hook), each connection ends as :meth:`disconnect` describes, and nobody new
-    /// gets in. Meanwhile the game's calls raise :class:`ClosedError`, and players' messages are dropped.
-    ///
-    /// A second call without ``linger`` ends the lingering at once, and so does Ctrl-C.
-    ///
-    /// Args:
-    ///     linger (float, default 0.0): seconds, 0 to 60.
-    ///     reason (str | None, default None): a text for the players, as for :meth:`disconnect`.
-    ///     wait (bool, default True): whether to block until it is over, while other Python threads run. If not,
-    ///         go on calling :meth:`tick`, :meth:`step` or :meth:`pump` until :attr:`closed`. On a simulated
-    ///         network, where the game moves time, nothing blocks.
-    ///
-    /// Raises:
-    ///     ValueError: naming the argument, its value and its bound.
     #[pyo3(signature = (*, linger = 0.0, reason = None, wait = true))]
     fn close(
         &self,

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
+use crate::python::prelude::*;
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
 use super::super::arguments::{int, optional_int, truth};
@@ -62,10 +62,6 @@ impl Rooms {
     }
 }
 
-/// Some of a server's clients, to send to: a match, a lobby, a team.
-///
-/// A client may be in several rooms. It leaves them when it leaves the server, in the :meth:`Server.receive` that
-/// delivers its :class:`Disconnected`. An unused room costs nothing, and ends with the last reference to it.
 #[pyclass(frozen, generic, weakref, module = "tickwire")]
 pub(crate) struct Room {
     server: Py<Server>,
@@ -82,18 +78,11 @@ impl Room {
         Room { server, members, retained: Mutex::default() }
     }
 
-    /// The server.
     #[getter]
     fn server(&self, py: Python<'_>) -> Py<Server> {
         self.server.clone_ref(py)
     }
 
-    /// Adds a client, which gets the newest value of each key that was broadcast to the room on channels with
-    /// ``retain=True``. Returns False if it is in the room already or has left the server.
-    ///
-    /// Raises:
-    ///     ValueError: the client belongs to another server.
-    ///     ClosedError: the server is closed.
     #[pyo3(signature = (client, /))]
     fn add(&self, client: &Bound<'_, ClientHandle>) -> PyResult<bool> {
         let server = self.server.get();
@@ -113,10 +102,6 @@ impl Room {
         })
     }
 
-    /// Removes a client, which keeps the values it has. Returns False if it isn't in the room.
-    ///
-    /// Raises:
-    ///     ValueError: the client belongs to another server.
     #[pyo3(signature = (client, /))]
     fn discard(&self, client: &Bound<'_, ClientHandle>) -> PyResult<bool> {
         let peer = self.server.get().core_handle(client.get())?;
@@ -124,26 +109,11 @@ impl Room {
         Ok(left.is_some())
     }
 
-    /// Removes all clients.
     fn clear(&self) {
         let left = core::mem::take(&mut *lock(&self.members));
         drop(left);
     }
 
-    /// Queues one message, encoded once, for everybody in the room. Returns the clients for which it was not
-    /// queued because their channel is full.
-    ///
-    /// Args:
-    ///     message (message): an object of one of the protocol's classes.
-    ///     channel (int | str | None, default None): index or name; None: the class's own channel, else the
-    ///         first.
-    ///     exclude (ClientHandle | None, default None): a client to leave out.
-    ///     key (int, default 0): on a latest channel, the key whose value this is.
-    ///     tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-    ///     notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
-    ///
-    /// Raises:
-    ///     Exception: as :meth:`Server.broadcast`.
     #[pyo3(signature = (message, channel = None, *, exclude = None, key = 0, tag = 0, notify = false))]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn broadcast(
@@ -166,23 +136,6 @@ impl Room {
         )
     }
 
-    /// Queues rows, each encoded once, for everybody in the room. Returns the clients whose channel had no
-    /// room for all of them.
-    ///
-    /// Args:
-    ///     class_ (type): the rows' message class.
-    ///     rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
-    ///     channel (int | str | None, default None): index or name; None: the class's own channel, else the
-    ///         first.
-    ///     arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
-    ///         offset (from its start) and length.
-    ///     exclude (ClientHandle | None, default None): a client to leave out.
-    ///     key (int | array, default 0): on a latest channel, the key whose value this is.
-    ///     tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-    ///     notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
-    ///
-    /// Raises:
-    ///     Exception: as :meth:`Server.send_columns`.
     #[pyo3(signature = (class_, rows, channel = None, *, arena = None, exclude = None, key = None, tag = None,
                         notify = false))]
     #[pyo3(
@@ -207,12 +160,6 @@ impl Room {
         server.queue_rows_for(class_.py(), &rows, room, exclude, retained)
     }
 
-    /// Stops sending the room's newcomers the newest value of a key, or of all keys; see
-    /// :meth:`Server.forget`.
-    ///
-    /// Args:
-    ///     channel (int | str): index or name.
-    ///     key (int | None, default None): None: all keys.
     #[pyo3(signature = (channel, key = None))]
     fn forget(
         &self,
@@ -234,7 +181,6 @@ impl Room {
         lock(&self.members).len()
     }
 
-    /// The current members, by slot.
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
         let members: Vec<_> = lock(&self.members).values().map(|client| client.clone_ref(py)).collect();
         members.into_pyobject(py)?.try_iter()
