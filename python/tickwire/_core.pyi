@@ -3321,6 +3321,62 @@ class Client(Generic[_P]):
             strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`
                 instead of returning a result that says so.
         """
+    @staticmethod
+    def local(
+        server: Server[_Q],
+        *,
+        client_id: int | None = None,
+        timeout: int | None = 10,
+        user_data: bytes = b"",
+        factory: MessageFactory | None = None,
+        priority: PriorityHook | None = None,
+        slow_hook: float = 0.005,
+        chunk_memory: int = 67108864,
+        chunk_directory: str | PathLike[str] | None = None,
+        chunk_file_limit: int | None = None,
+        chunk_directory_limit: int | None = None,
+        resume: Client[Any] | None = None,
+        congestion: Congestion | None = None,
+        columns: Sequence[type] | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
+        mtu: int = 1280,
+        packet_notifications: bool = False,
+        ghosts: dict[type, type] | None = None,
+        strict: bool = False,
+    ) -> Client[_Q]:
+        """The client of a player in the server's own process, such as the player who hosts the game. Its packets pass
+        through memory: it has no socket and no port, loses nothing, and needs no token or key. For the server it is a
+        client like any other, with a slot, a handle and an :class:`AdmissionHook`'s judgement.
+
+        Tick the server first, and then its local clients: they see what the server sent in the same tick. It has the
+        server's protocol, simulated network and time. ``conditions`` of the server don't touch it.
+
+        Args:
+            server (Server): the server, in the same process.
+            client_id (int | None, default None): None: a random one.
+            timeout (int | None, default 10): seconds of silence that end the connection, and a dial; None: no
+                timeout on the client.
+            user_data (bytes, default b''): up to 256 bytes for the server.
+            factory (MessageFactory | None, default None): as of :class:`Client`, like all below.
+            priority (PriorityHook | None, default None): called once per flush.
+            slow_hook (float, default 0.005): seconds.
+            chunk_memory (int, default 67108864): bytes of chunks from the server to hold in memory.
+            chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here.
+            chunk_file_limit (int | None, default None): bytes of the largest such file.
+            chunk_directory_limit (int | None, default None): bytes of all such files together.
+            resume (Client | None, default None): a client whose connection is over.
+            congestion (Congestion | None, default None): how fast chunks may be sent.
+            columns (Sequence[type] | None, default None): message classes delivered as columns.
+            capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture`, or the path of a new one.
+            mtu (int, default 1280): bytes of the largest packets.
+            packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet.
+            ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes.
+            strict (bool, default False): whether calls raise instead of returning a result.
+
+        Raises:
+            ClosedError: the server is closed.
+            ValueError: naming the argument, its value and its bound.
+        """
     @property
     def state(self) -> ClientState:
         """The state of the connection, in netcode's terms."""

@@ -206,8 +206,8 @@ impl Carrier {
         let more_waits = matches!(received, Ok(true));
         let received_at = driver.now();
         *read_at = received_at;
-        // A virtual network's time stands still from one call to the next.
-        let emptied = matches!(received, Ok(false)) && driver.socket().is_some();
+        // A virtual network's time stands still from one call to the next, and a local client may send in between.
+        let emptied = matches!(received, Ok(false)) && driver.socket().is_some() && !driver.has_locals();
         *read_until = if emptied { received_at + JUST_EMPTIED } else { Instant::ZERO };
         let meets = driver.rendezvous().is_some();
         if meets || session.is_lingering() || gathering.asks(received_at, more_waits) {

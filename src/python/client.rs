@@ -27,12 +27,13 @@ use super::log::{Level, log, log_end};
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
 use super::rendezvous::{self, Destination};
+use super::server::Server;
 use super::settings::Settings;
 use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options, skip_seed};
 use super::stats::ConnectionStats;
 use super::time::{self, Clock};
 use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
-use crate::driver::{ClaimedToken, VirtualNetwork, claim_token, unix_now};
+use crate::driver::{ClaimedToken, Driver, VirtualNetwork, claim_token, unix_now};
 use crate::endpoint::{
     ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Dial, Event, Host, PartialChunks,
     PeerHandle,
@@ -145,6 +146,43 @@ impl Client {
         };
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
         Self::dial(py, protocol, token, destination.rendezvous, bind, resume, true, settings)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (server, *, client_id = None, timeout = Some(10), user_data = None, resume = None, **settings))]
+    #[pyo3(
+        text_signature = "(server, *, client_id=None, timeout=10, user_data=b'', factory=None, priority=None, \
+                             slow_hook=0.005, chunk_memory=67108864, chunk_directory=None, \
+                             chunk_file_limit=None, chunk_directory_limit=None, resume=None, congestion=None, \
+                             columns=None, capture=None, mtu=1280, packet_notifications=False, ghosts=None, \
+                             strict=False)"
+    )]
+    fn local<'py>(
+        py: Python<'py>,
+        server: &Bound<'py, Server>,
+        #[pyo3(from_py_with = optional_int::client_id)] client_id: Option<i128>,
+        #[pyo3(from_py_with = optional_int::timeout)] timeout: Option<i128>,
+        user_data: Option<&Bound<'py, PyAny>>,
+        resume: Option<&Bound<'py, Self>>,
+        settings: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<Self> {
+        let server = &server.get().endpoint;
+        let protocol = server.protocol.clone_ref(py);
+        let mut settings = Settings::new(py, "Client.local", settings, CHUNK_MEMORY, protocol.get())?;
+        settings.share_memory_with(py, server)?;
+        let mut entropy = entropy(settings.network.clone());
+        let client_id = match client_id {
+            Some(id) => within("client_id", id, 0, u64::MAX)?,
+            None => random(&mut *entropy),
+        };
+        let (timeout, user_data) = (extract_timeout(timeout)?, extract_user_data(user_data)?);
+        let (token, driver) = server.with(|host, driver| {
+            let (unix, address) = (driver.unix(), driver.local_address());
+            let listener = host.listener().ok_or_else(not_connected)?;
+            let token = listener.local_token(unix, address, client_id, timeout, &user_data, &mut *entropy);
+            Ok::<_, PyErr>((token.map_err(value_error)?, driver.connect_local()))
+        })??;
+        Self::over(py, protocol, token, driver, resume, false, settings)
     }
 
     #[getter]
@@ -468,7 +506,7 @@ impl Client {
         bind: Option<AddressLike>,
         resume: Option<&Bound<'_, Self>>,
         development: bool,
-        mut settings: Settings<'_>,
+        settings: Settings<'_>,
     ) -> PyResult<Self> {
         let network = settings.network.clone();
         // A code's own address says nothing about its host's.
@@ -486,7 +524,6 @@ impl Client {
                 format!("bind is an {own} address, {bind}, but the connect token lists only {other} servers");
             return Err(PyValueError::new_err(sentence));
         }
-        let capture = capture::chosen(py, settings.capture.take())?;
         let mut driver = match open_driver(py, bind, &settings) {
             // A system without IPv6 can still reach servers with IPv4 addresses.
             Err(_) if both && near.iter().any(SocketAddr::is_ipv4) => {
@@ -498,6 +535,21 @@ impl Client {
         if let Some(server) = rendezvous {
             rendezvous::look_up(&mut driver, &mut *entropy(network.clone()), server, protocol.get().id);
         }
+        Self::over(py, protocol, token, driver, resume, development, settings)
+    }
+
+    /// A client that dials over this driver.
+    fn over(
+        py: Python<'_>,
+        protocol: Py<Protocol>,
+        token: netcode::ConnectToken,
+        mut driver: Driver,
+        resume: Option<&Bound<'_, Self>>,
+        development: bool,
+        mut settings: Settings<'_>,
+    ) -> PyResult<Self> {
+        let network = settings.network.clone();
+        let capture = capture::chosen(py, settings.capture.take())?;
         let claimed = ClaimedToken::from(&token);
         if let Some(capture) = capture {
             capture.get().attach(py, &mut driver, &Secrets::Client { token: &token })?;

@@ -465,11 +465,12 @@ impl Endpoint {
             false => Ok(driver.socket().map(UdpSocket::number)),
         })?;
         let number = number.map_err(|error| os_error(py, &error, self.address.0))?;
-        let sentence = || {
-            format!(
+        let sentence = || match self.network {
+            Some(_) => format!(
                 "the {} is on a simulated network and has no socket: tick it, and advance the network",
                 self.kind.name
-            )
+            ),
+            None => "the client is local and has no socket: tick it after its server".into(),
         };
         number.ok_or_else(|| PyValueError::new_err(sentence()))
     }

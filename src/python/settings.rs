@@ -14,6 +14,8 @@ use super::arguments::argument;
 use super::capture::CaptureLike;
 use super::chunks::Arrivals;
 use super::congestion::Congestion;
+use super::endpoint::Endpoint;
+use super::errors::value_error;
 use super::ghosts::{check_columns, made_classes};
 use super::hooks::{self, HookClock};
 use super::inbox::Pending;
@@ -73,6 +75,22 @@ pub(super) struct Settings<'py> {
 }
 
 impl<'py> Settings<'py> {
+    /// Gives a client in a server's process the server's time. It has no network of its own to set.
+    pub(super) fn share_memory_with(&mut self, py: Python<'_>, server: &Endpoint) -> PyResult<()> {
+        let of_network = [
+            ("driver must be 'polled'", self.threaded),
+            ("network must be left out", self.network.is_some()),
+            ("conditions must be None", self.conditions.is_some()),
+        ];
+        if let Some((complaint, _)) = of_network.iter().find(|(_, is_given)| *is_given) {
+            let sentence = format!("{complaint} for a local client: its packets pass through memory");
+            return Err(value_error(sentence));
+        }
+        self.simulated = server.network.as_ref().map(|network| network.clone_ref(py));
+        self.network = self.simulated.as_ref().map(|network| network.get().0.clone());
+        Ok(())
+    }
+
     /// Reads the arguments of `function`; `memory` bounds chunks in memory by default.
     pub(super) fn new(
         py: Python<'py>,
