@@ -126,20 +126,20 @@ impl Carrier {
     }
 
     /// Gives a peer the address of its code, by which all reach it, and the players that carry for it. Gives the
-    /// rendezvous the number of a server's clients, and a client the news that its code can't be reached.
+    /// rendezvous the number of players, and a client the news that its code can't be reached.
     fn tell_ways(&mut self) {
         let Carrier { driver: Some(driver), session, .. } = self else { return };
-        let now = driver.now();
-        let Some(peers) = session.peers() else {
-            return driver.rendezvous().map_or((), |client| tell_faults(now, session, client));
-        };
-        if let Some(relay) = driver.member_relay() {
+        if let (Some(relay), Some(peers)) = (driver.member_relay(), session.peers()) {
             peers.tell_neighbours(relay);
         }
-        if let Some(client) = driver.rendezvous() {
-            client.set_players(now, peers.mesh().roster().members.len() as u8);
-            client.code().into_iter().for_each(|code| peers.mesh_mut().set_address(lobby_address(code)));
+        if driver.rendezvous().is_none() {
+            return;
         }
+        let now = driver.now();
+        let Some(client) = driver.rendezvous() else { return };
+        let Some(peers) = session.peers() else { return tell_faults(now, session, client) };
+        client.set_players(now, peers.mesh().roster().members.len() as u8);
+        client.code().into_iter().for_each(|code| peers.mesh_mut().set_address(lobby_address(code)));
     }
 
     /// Reports unreachable servers to the session. Once a server has answered, reports are ignored: they come from

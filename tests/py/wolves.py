@@ -204,7 +204,7 @@ class Player:
                         pass
             if self.request is not None and self.request.done:
                 self.joined, self.request = self.request.result(), None
-            self.hunter = self.client.world.owned(Hunter)
+            self.hunter = self.client.world.mine(Hunter)
             if self.hunter is not None:
                 self.body.advance(self.client, move, self.hunter)
                 self.body.seen(1 / RATE)
