@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import predicting
+import projectiles
+import reaching
 import timing
 import views
 
@@ -17,6 +19,8 @@ def main() -> None:
     results: dict[str, Any] = {
         "timing": timing.rows(),
         "predicting": predicting.rows(),
+        "reaching": reaching.rows(),
+        "projectiles": projectiles.rows(),
         "costs_in_thread_cpu": predicting.costs(),
         "views": views.rows(),
     }

@@ -152,7 +152,7 @@ pub mod module {
     #[pymodule_export]
     use super::stream::Stream;
     #[pymodule_export]
-    use super::time::{Clock, InputColumns, InputStatus, Inputs};
+    use super::time::{Clock, InputColumns, InputStatus, Inputs, Latency};
     #[pymodule_export]
     use super::token::{ConnectToken, generate_key};
 
