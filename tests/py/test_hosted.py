@@ -101,7 +101,7 @@ def test_a_co_op_game_is_the_same_however_it_is_hosted(open_game: Callable[[Part
     assert party.relay.counters["channels"] == (2 if open_game is relayed else 0)
     for player in players:
         check_world(game, player)
-        check_play(game, player)
+        check_play(game, player, 0.85 if open_game is relayed else 0.9)
 
 
 def check_world(game: Game, player: Player) -> None:
@@ -124,13 +124,16 @@ def vars_of(ghost: Hunter | Wolf) -> tuple[object, ...]:
     return (x, y, *rest)
 
 
-def check_play(game: Game, player: Player) -> None:
-    """A player was hardly corrected, hit what it saw, and heard of each kill once."""
+def check_play(game: Game, player: Player, hits: float) -> None:
+    """A player was hardly corrected, hit what it saw, and heard of each kill once.
+
+    Over the relay each packet passes two bad lines, so that fewer shots hit.
+    """
     is_local = player.name == "local"
-    assert player.body.corrections <= (0 if is_local else 24)
+    assert player.body.corrections <= (0 if is_local else 40), "of 3,600 ticks"
     shots = game.shots[player.name]
     assert len(shots) > 100
-    assert sum(shots) >= (1.0 if is_local else 0.9) * len(shots)
+    assert sum(shots) >= (1.0 if is_local else hits) * len(shots)
     assert game.kills > 50
     assert player.kills == game.kills
     assert len(player.howls) == len(set(player.howls))
