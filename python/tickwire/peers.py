@@ -14,6 +14,7 @@ from tickwire._core import (
     PlayerLeft,
     PlayerPath,
     Relay,
+    Rendezvous,
     RendezvousServer,
     Started,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "PlayerPath",
     "PortMapping",
     "Relay",
+    "Rendezvous",
     "RendezvousServer",
     "Started",
     "find_lan",

@@ -125,7 +125,6 @@ impl Server {
         address: SocketAddr,
         client_id: u64,
         timeout: Option<u32>,
-        user_data: &[u8; USER_DATA_BYTES],
         entropy: &mut dyn Entropy,
     ) -> Result<ConnectToken, TokenError> {
         let config = self.admission.config();
@@ -139,7 +138,7 @@ impl Server {
             timeout,
             public_addresses: &[address],
             internal_addresses: Some(&config.public_addresses[..1]),
-            user_data,
+            user_data: &[0; USER_DATA_BYTES],
             dated: true,
         };
         ConnectToken::generate(&params, entropy)

@@ -3,7 +3,7 @@
 use crate::python::prelude::*;
 use pyo3::exceptions::PyValueError;
 
-use super::arguments::{int, optional_int, optional_number, truth};
+use super::arguments::{int, optional_int, optional_number, truth, wrong};
 use super::errors::value_error;
 use super::fields::within;
 use super::protocol::seconds;
@@ -112,6 +112,11 @@ pub(super) fn count(name: &str, value: i128) -> PyResult<usize> {
     })
 }
 
+/// A channel's name. A class in its place is a mistake that the sentence names.
+fn channel_name<'a>(given: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
+    given.extract().map_err(|error: PyErr| wrong("name", given, "a str", error))
+}
+
 fn resend(resend_time: Option<f64>, early_copies: i128) -> PyResult<Resend> {
     let early_copies = within("early_copies", early_copies, 1, MAX_EARLY_COPIES as u8)?;
     match resend_time {
@@ -132,7 +137,7 @@ fn resend(resend_time: Option<f64>, early_copies: i128) -> PyResult<Resend> {
                          max_message_bytes=65536, resend_time=None, early_copies=1, strict=False, weight=1)")]
 #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn reliable_ordered(
-    name: &str,
+    #[pyo3(from_py_with = channel_name)] name: &str,
     #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
     #[pyo3(from_py_with = int::receive_window)] receive_window: i128,
     #[pyo3(from_py_with = int::receive_bytes)] receive_bytes: i128,
@@ -159,7 +164,7 @@ pub(crate) fn reliable_ordered(
                          max_message_bytes=65536, resend_time=None, early_copies=1, strict=False, weight=1)")]
 #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn reliable_unordered(
-    name: &str,
+    #[pyo3(from_py_with = channel_name)] name: &str,
     #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
     #[pyo3(from_py_with = int::receive_window)] receive_window: i128,
     #[pyo3(from_py_with = int::receive_bytes)] receive_bytes: i128,
@@ -183,7 +188,7 @@ pub(crate) fn reliable_unordered(
                     strict = false, weight = 1))]
 #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn unreliable(
-    name: &str,
+    #[pyo3(from_py_with = channel_name)] name: &str,
     #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
     #[pyo3(from_py_with = int::receive_queue)] receive_queue: i128,
     #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
@@ -198,7 +203,7 @@ pub(crate) fn unreliable(
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
                     strict = false, weight = 1))]
 pub(crate) fn sequenced(
-    name: &str,
+    #[pyo3(from_py_with = channel_name)] name: &str,
     #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
     #[pyo3(from_py_with = int::receive_queue)] receive_queue: i128,
     #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
@@ -217,7 +222,7 @@ pub(crate) fn sequenced(
                          strict=False, weight=1)"
 )]
 pub(crate) fn redundant(
-    name: &str,
+    #[pyo3(from_py_with = channel_name)] name: &str,
     #[pyo3(from_py_with = optional_int::copies)] copies: Option<i128>,
     #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
     #[pyo3(from_py_with = int::receive_queue)] receive_queue: i128,
@@ -236,7 +241,7 @@ pub(crate) fn redundant(
 #[pyo3(signature = (name = "", *, keys = 1024, retain = false, retain_bytes = 1_048_576, max_message_bytes = 65_536,
                     strict = false, weight = 1))]
 pub(crate) fn latest(
-    name: &str,
+    #[pyo3(from_py_with = channel_name)] name: &str,
     #[pyo3(from_py_with = int::keys)] keys: i128,
     #[pyo3(from_py_with = truth::retain)] retain: bool,
     #[pyo3(from_py_with = int::retain_bytes)] retain_bytes: i128,
@@ -255,7 +260,7 @@ pub(crate) fn latest(
 #[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
                     strict = false, weight = 1))]
 pub(crate) fn payload(
-    name: &str,
+    #[pyo3(from_py_with = channel_name)] name: &str,
     #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
     #[pyo3(from_py_with = int::receive_queue)] receive_queue: i128,
     #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,

@@ -18,6 +18,7 @@ mod client;
 mod codec;
 mod columns;
 mod compound;
+mod conditions;
 mod congestion;
 mod development;
 mod endpoint;
@@ -89,9 +90,11 @@ pub mod module {
         unreliable,
     };
     #[pymodule_export]
-    use super::chunks::{Chunk, IncomingChunk, ReceivedChunk, Transfer};
+    use super::chunks::{Chunk, IncomingChunk, ReceivedChunk, Transfer, TransferSettings};
     #[pymodule_export]
     use super::client::Client;
+    #[pymodule_export]
+    use super::conditions::{Bottleneck, Bursts, Conditions, Outages, RandomWalk};
     #[pymodule_export]
     use super::congestion::Congestion;
     #[pymodule_export]
@@ -122,12 +125,12 @@ pub mod module {
     #[pymodule_export]
     use super::migration::MigrationCore;
     #[pymodule_export]
-    use super::network::{Bursts, Conditions, Outages, SimulatedNetwork};
+    use super::network::SimulatedNetwork;
     #[pymodule_export]
     use super::parts::{
-        AckEndpoint, BitMeasure, BitReader, BitWriter, ChunkProgress, ChunkReceiver, ChunkSender, GoodBad,
-        Link, PacketStats, SequenceBuffer, Socket, VirtualConnection, sequence_distance, sequence_greater,
-        sequence_less,
+        AckEndpoint, BitMeasure, BitReader, BitWriter, ChunkProgress, ChunkReceiver, ChunkSender, Fragments,
+        GoodBad, Link, PacketStats, SequenceBuffer, Socket, VirtualConnection, sequence_distance,
+        sequence_greater, sequence_less,
     };
     #[pymodule_export]
     use super::peer::{
@@ -138,15 +141,17 @@ pub mod module {
     #[pymodule_export]
     use super::proxy::Proxy;
     #[pymodule_export]
-    use super::rendezvous::Code;
+    use super::rendezvous::{Code, Rendezvous};
     #[pymodule_export]
     use super::rollback::{
-        Advance, Desync, Load, PlayerOut, Rollback, Save, Spectator, SpectatorLost, SyncTest,
+        Advance, Desync, Load, PlayerOut, Rollback, Save, Spectator, SpectatorLost, SyncTest, Timing,
     };
     #[pymodule_export]
     use super::schema::Schema;
     #[pymodule_export]
-    use super::server::{Room, Server};
+    use super::server::{Access, Room, Server};
+    #[pymodule_export]
+    use super::settings::{Debugging, Tuning};
     #[pymodule_export]
     use super::stats::{ChannelSnapshot, ChannelStats, ChunkStats, ConnectionStats};
     #[pymodule_export]

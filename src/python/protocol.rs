@@ -141,10 +141,15 @@ impl Protocol {
             }
         };
         let types: Vec<_> = classes.iter().map(Class::message_type).collect();
+        let time = time::about(inputs, tick_rate)?;
+        if let Some(rate) = time.as_ref().map(|(time, _)| time.rate) {
+            for (_, properties) in &mut ghosts {
+                *properties = Py::new(py, properties.get().at_rate(py, rate.into()))?;
+            }
+        }
         let cores = ghosts.iter().map(|(_, properties)| properties.get().class.clone());
         let ghost_classes = if ghosts.is_empty() { None } else { Some(Classes::new(cores)) };
         let ghost_classes = ghost_classes.transpose().map_err(value_error)?.map(Arc::new);
-        let time = time::about(inputs, tick_rate)?;
         let has_layers = ghost_classes.is_some() || time.is_some() || peers;
         let core = if types.is_empty() && has_layers && framing == Framing::Native {
             transport::Protocol::of_layers(configs).map_err(value_error)

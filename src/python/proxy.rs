@@ -11,12 +11,12 @@ use pyo3::types::PyDict;
 
 use super::address::{Address, AddressLike};
 use super::arguments::{int, number};
+use super::conditions::Conditions;
 use super::errors::{ClosedError, os_error, value_error};
 use super::exit::{Exit, close_at_exit};
 use super::fields::within;
 use super::forks::Process;
 use super::lock;
-use super::network::Conditions;
 use crate::driver::proxy::{self, Both, ProxyConfig, ProxyCounters, ProxyError, ProxyThread};
 use crate::netsim::conditions;
 use crate::time::Duration;

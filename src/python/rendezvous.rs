@@ -6,7 +6,7 @@ use core::net::SocketAddr;
 use crate::python::prelude::*;
 
 use super::address::{Address, AddressLike};
-use super::arguments::argument;
+use super::arguments::{argument, truth};
 use super::endpoint::Endpoint;
 use super::errors::value_error;
 use crate::driver::Driver;
@@ -34,7 +34,7 @@ impl Code {
     #[new]
     #[pyo3(signature = (code, *, rendezvous))]
     fn new(code: &Bound<'_, PyAny>, rendezvous: AddressLike) -> PyResult<Self> {
-        Ok(Code { code: parse(code, "code")?, rendezvous: sendable(rendezvous.0)? })
+        Ok(Code { code: parse(code, "code")?, rendezvous: sendable(rendezvous.0, "rendezvous")? })
     }
 
     #[getter]
@@ -93,48 +93,69 @@ fn parse(code: &Bound<'_, PyAny>, name: &'static str) -> PyResult<LobbyCode> {
     argument::<String>(name, code, "a code")?.parse().map_err(value_error)
 }
 
-fn sendable(address: SocketAddr) -> PyResult<SocketAddr> {
+fn sendable(address: SocketAddr, name: &str) -> PyResult<SocketAddr> {
     if address.port() == 0 || address.ip().is_unspecified() {
         return Err(value_error(format!(
-            "rendezvous must be an address to send to, with its port, not {address}"
+            "{name} must be a rendezvous server's, with its port, not {address}"
         )));
     }
     Ok(address)
 }
 
-/// The rendezvous server at which a game registers, and the game's title in the server's list.
-pub(super) struct Registering {
-    pub(super) server: SocketAddr,
+#[pyclass(frozen, get_all, module = "tickwire.peers")]
+#[derive(Debug)]
+pub(crate) struct Rendezvous {
+    address: Option<Address>,
     title: String,
+    pub(in crate::python) relaying: bool,
 }
 
-impl Registering {
-    /// Checks the rendezvous server's address and the title.
-    pub(super) fn new(server: Option<AddressLike>, title: &str) -> PyResult<Option<Self>> {
+#[pymethods]
+impl Rendezvous {
+    #[new]
+    #[pyo3(signature = (address = None, *, title = "", relaying = true))]
+    fn new(
+        address: Option<AddressLike>,
+        title: &str,
+        #[pyo3(from_py_with = truth::relaying)] relaying: bool,
+    ) -> PyResult<Self> {
         if !is_title(title) {
             let complaint =
                 format!("title must be up to {MAX_TITLE_BYTES} bytes in UTF-8 without control characters");
             return Err(value_error(format!("{complaint}, not {title:?}")));
         }
-        match server {
-            Some(server) => Ok(Some(Registering { server: sendable(server.0)?, title: title.to_owned() })),
-            None if title.is_empty() => Ok(None),
-            None => Err(value_error("title must be '' without a rendezvous: nobody lists the game")),
+        let address = address.map(|address| Address(address.0));
+        match address {
+            Some(server) => {
+                sendable(server.0, "address")?;
+                Ok(Rendezvous { address, title: title.into(), relaying })
+            }
+            None if !title.is_empty() => {
+                Err(value_error("title must be '' without the address of a server that lists the game"))
+            }
+            _ => Ok(Rendezvous { address, title: title.into(), relaying }),
         }
+    }
+}
+
+impl Rendezvous {
+    /// The rendezvous server.
+    pub(super) fn server(&self) -> Option<SocketAddr> {
+        self.address.map(|address| address.0)
     }
 
     /// Registers a game on this port, with its players at present and its maximum; 0: no limit.
     pub(super) fn register(
-        self,
+        &self,
         driver: &mut Driver,
         entropy: &mut dyn Entropy,
         protocol_id: u64,
         (players, max_players): (u8, u8),
     ) {
-        let mut client = client(driver, entropy, self.server, protocol_id);
-        let listed = !self.title.is_empty();
-        let info = GameInfo { title: self.title, protocol_id, players, max_players, listed };
-        client.register(driver.now(), info);
+        let Some(server) = self.server() else { return };
+        let mut client = client(driver, entropy, server, protocol_id);
+        let (title, listed) = (self.title.clone(), !self.title.is_empty());
+        client.register(driver.now(), GameInfo { title, protocol_id, players, max_players, listed });
         driver.set_rendezvous(client);
     }
 }

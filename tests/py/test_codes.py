@@ -26,7 +26,9 @@ Client = tw.Client[Chat]
 class Internet:
     """A simulated network with a rendezvous server, a relay, a server, and clients, each behind a NAT."""
 
-    def __init__(self, host: str | None, *, seed: int = 1, loss: float = 0.0, **settings: object) -> None:
+    def __init__(
+        self, host: str | None, *, seed: int = 1, loss: float = 0.0, title: str = "", **settings: object
+    ) -> None:
         conditions = tw.Conditions(latency=0.03, jitter=0.005, loss=loss)
         self.network = tw.testing.SimulatedNetwork(conditions=conditions, seed=seed)
         self.rendezvous = tw.peers.RendezvousServer(SERVER, relay=RELAY, relay_key=KEY, network=self.network)
@@ -36,7 +38,7 @@ class Internet:
             self.place(host),
             PROTOCOL,
             network=self.network,
-            rendezvous=SERVER,
+            rendezvous=tw.peers.Rendezvous(SERVER, title=title),
             **settings,  # type: ignore[arg-type]
         )
         self.clients: list[Client] = []
@@ -55,16 +57,17 @@ class Internet:
         kind: str | None,
         code: str | None = None,
         protocol: tw.Protocol[Chat] = PROTOCOL,
+        *,
+        timeout: int | None = None,
         **more: object,
     ) -> Client:
         code = code or self.server.code
         assert code is not None
-        address = tw.peers.Code(code, rendezvous=SERVER)
         client = tw.Client.connect(
-            address,
+            tw.peers.Code(code, rendezvous=SERVER),
             protocol,
-            bind=self.place(kind),
             network=self.network,
+            tuning=tw.Tuning(bind=self.place(kind), timeout=timeout),
             **more,  # type: ignore[arg-type]
         )
         self.clients.append(client)
@@ -230,7 +233,9 @@ def test_a_rendezvous_server_that_is_full_is_named() -> None:
     net.rendezvous.close()
     net.rendezvous = tw.peers.RendezvousServer(SERVER, network=net.network, max_games=1)
     net.run(1)
-    second = tw.Server("192.0.2.99:5000", PROTOCOL, network=net.network, rendezvous=SERVER)
+    second = tw.Server(
+        "192.0.2.99:5000", PROTOCOL, network=net.network, rendezvous=tw.peers.Rendezvous(SERVER)
+    )
     for _ in range(60):
         net.run(1 / 60)
         with second.tick():
@@ -279,12 +284,10 @@ def test_codes_are_values() -> None:
 def test_arguments_are_checked() -> None:
     with pytest.raises(ValueError, match="code must be 6 letters of"):
         tw.peers.Code("AAAAAA", rendezvous=SERVER)
-    with pytest.raises(ValueError, match="rendezvous must be an address"):
+    with pytest.raises(ValueError, match="rendezvous must be a rendezvous server's"):
         tw.peers.Code("BCDFGH", rendezvous="0.0.0.0:5")
-    with pytest.raises(ValueError, match="rendezvous must be an address"):
-        tw.Server("127.0.0.1:0", PROTOCOL, rendezvous="203.0.113.5:0")
-    with pytest.raises(ValueError, match="title must be '' without a rendezvous"):
-        tw.Server("127.0.0.1:0", PROTOCOL, title="nobody sees it")
+    with pytest.raises(TypeError, match="rendezvous must be a Rendezvous or None"):
+        tw.Server("127.0.0.1:0", PROTOCOL, rendezvous=SERVER)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="an address must be an Address"):
         tw.Client.connect(5, PROTOCOL)  # type: ignore[call-overload]
     with pytest.warns(UserWarning, match="connecting to code BCDFGH in development mode"):

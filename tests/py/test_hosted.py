@@ -35,11 +35,12 @@ class Party:
 
     def connect(self, address: object, *binds: str) -> None:
         for bind in binds:
+            tuning = tw.Tuning(bind=bind)
             client = tw.Client.connect(
-                address,
+                address,  # type: ignore[arg-type]
                 PROTOCOL,
-                bind=bind,
-                network=self.network,  # type: ignore[arg-type]
+                network=self.network,
+                tuning=tuning,
             )
             self.add(client, bind)
 
@@ -69,7 +70,7 @@ def hosted(party: Party) -> None:
 
 
 def by_code(party: Party, host: str, guest: str) -> None:
-    server = party.host(party.behind(host, 1), rendezvous=SERVER)
+    server = party.host(party.behind(host, 1), rendezvous=tw.peers.Rendezvous(SERVER))
     party.run(2)
     party.add(tw.Client.local(server), "local")
     code = tw.peers.Code(str(server.code), rendezvous=SERVER)

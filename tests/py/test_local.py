@@ -21,28 +21,24 @@ PROTOCOL = tw.Protocol(5, [Chat])
 
 def make_pair(**more: object) -> tuple[tw.Server[Chat], tw.Client[Chat]]:
     server = tw.Server("127.0.0.1:0", PROTOCOL, **more)  # type: ignore[arg-type]
-    return server, tw.Client.local(server, client_id=7, user_data=b"Ann")
+    return server, tw.Client.local(server, client_id=7)
 
 
 def test_a_local_client_connects_and_talks_without_a_socket() -> None:
     server, client = make_pair(network=tw.testing.SimulatedNetwork())
     assert client.network is server.network
     texts: list[str] = []
-    seen: list[tuple[int, bytes]] = []
+    seen: list[int] = []
     for frame in range(10):
         with server.tick() as inbox:
-            seen += [
-                (event.client.id, event.client.user_data[:3])
-                for event in inbox.events
-                if isinstance(event, tw.Connected)
-            ]
+            seen += [event.client.id for event in inbox.events if isinstance(event, tw.Connected)]
             for who, message in inbox.messages:
                 server.send(who, message)
         with client.tick() as inbox:
             texts += [message.text for message in inbox.messages]
             if client.connected and frame < 9:
                 client.send(Chat(str(frame)))
-    assert seen == [(7, b"Ann")]
+    assert seen == [7]
     # Time has stood still: an answer comes in the next frame.
     assert texts == [str(frame) for frame in range(int(texts[0]), 9)]
     assert len(texts) > 4
@@ -64,7 +60,7 @@ def test_a_real_server_serves_a_local_client_and_one_by_its_address() -> None:
         for each in (client, other):
             with each.tick() as inbox:
                 texts += [message.text for message in inbox.messages][:1]
-    assert client.stats().packet_loss_percent == 0
+    assert client.stats.packet_loss_percent == 0
     with pytest.raises(ValueError, match="the client is local and has no socket"):
         client.fileno()
     server.close()
@@ -75,7 +71,7 @@ def test_a_real_server_serves_a_local_client_and_one_by_its_address() -> None:
 
 
 def test_a_server_with_a_thread_serves_a_local_client() -> None:
-    with tw.Server("127.0.0.1:0", PROTOCOL, driver="thread") as server:
+    with tw.Server("127.0.0.1:0", PROTOCOL, tuning=tw.Tuning(driver="thread")) as server:
         client = tw.Client.local(server)
         for _ in range(20):
             with server.tick():
@@ -106,7 +102,8 @@ def test_the_same_seed_gives_the_same_game() -> None:
 
 def test_conditions_of_the_server_do_not_touch_a_local_client() -> None:
     network = tw.testing.SimulatedNetwork()
-    server, client = make_pair(network=network, conditions=tw.Conditions(latency=5.0, loss=0.9), seed=1)
+    bad = tw.testing.Debugging(conditions=tw.Conditions(latency=5.0, loss=0.9), seed=1)
+    server, client = make_pair(network=network, debugging=bad)
     for _ in range(10):
         with server.tick():
             pass
@@ -124,7 +121,9 @@ def test_nobody_on_the_network_passes_for_a_local_client() -> None:
         with client.tick():
             pass
     assert client.connected
-    forged = tw.Client.connect(server.address, PROTOCOL, bind=client.address, network=network)
+    forged = tw.Client.connect(
+        server.address, PROTOCOL, network=network, tuning=tw.Tuning(bind=client.address)
+    )
     for _ in range(60):
         network.advance(1 / RATE)
         for each in (server, client, forged):
@@ -168,15 +167,8 @@ def test_the_bounds_of_a_server_hold_for_local_clients() -> None:
         return [client.id for client in newcomers if client.id == 9]
 
     network = tw.testing.SimulatedNetwork()
-    server = tw.Server(
-        "127.0.0.1:0",
-        PROTOCOL,
-        network=network,
-        max_clients=3,
-        key=KEY,
-        max_token_lifetime=30,
-        admission=refuse,
-    )
+    access = tw.tokens.Access(max_token_lifetime=30, admission=refuse)
+    server = tw.Server("127.0.0.1:0", PROTOCOL, network=network, max_clients=3, key=KEY, access=access)
     clients = [tw.Client.local(server, client_id=number) for number in (9, 1, 2, 3)]
     for _ in range(RATE):
         network.advance(1 / RATE)
@@ -195,8 +187,12 @@ def test_arguments_are_checked() -> None:
     server, _ = make_pair(network=network)
     for wrong, complaint in (
         ({"network": network}, "network must be left out for a local client"),
-        ({"conditions": tw.Conditions(latency=1)}, "conditions must be None for a local client"),
-        ({"driver": "thread"}, "driver must be 'polled' for a local client"),
+        (
+            {"debugging": tw.testing.Debugging(conditions=tw.Conditions(latency=1))},
+            "conditions must be None for a local client",
+        ),
+        ({"tuning": tw.Tuning(driver="thread")}, "driver must be 'polled' for a local client"),
+        ({"tuning": tw.Tuning(bind="127.0.0.1:0")}, "bind must be None for a local client"),
         ({"client_id": -1}, "client_id must be"),
     ):
         with pytest.raises(ValueError, match=complaint):

@@ -19,6 +19,7 @@ use super::ghost::{Ghost, Live};
 use super::hooks::Hooks;
 use super::names;
 use super::population::Population;
+use super::properties::DEFAULT_RATE;
 use super::relevancy;
 use super::rows::{Checked, GhostRows, NOBODY};
 use super::view::WorldView;
@@ -32,9 +33,6 @@ use crate::python::shared::Shared;
 use crate::python::state::State;
 use crate::python::time;
 use crate::replication::{MAX_PAST, Relevancy};
-
-/// Ticks a second of a protocol without a tick rate.
-const DEFAULT_RATE: f64 = 60.0;
 
 #[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct World {
@@ -148,7 +146,7 @@ impl World {
     }
 
     #[pyo3(signature = (class_, rule, /))]
-    fn relevancy(&self, class_: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn set_relevancy(&self, class_: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         let (rule, hook) = relevancy::rule(rows.properties.get(), rule)?;
         self.with(|state| core::set_relevancy(state, rows.index, rule))?
@@ -159,7 +157,7 @@ impl World {
     }
 
     #[pyo3(signature = (class_, hook, /))]
-    fn priority(&self, class_: &Bound<'_, PyAny>, hook: Option<Py<PyAny>>) -> PyResult<()> {
+    fn set_priority(&self, class_: &Bound<'_, PyAny>, hook: Option<Py<PyAny>>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         hooks::check(class_.py(), "hook", hook.as_ref())?;
         let old = ::core::mem::replace(&mut lock(&self.hooks)[rows.index].priority, hook);
@@ -168,7 +166,12 @@ impl World {
     }
 
     #[pyo3(signature = (class_, name, hook, /))]
-    fn condition(&self, class_: &Bound<'_, PyAny>, name: &str, hook: Option<Py<PyAny>>) -> PyResult<()> {
+    fn set_condition_hook(
+        &self,
+        class_: &Bound<'_, PyAny>,
+        name: &str,
+        hook: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         World::check_condition(rows, name)?;
         hooks::check(class_.py(), "hook", hook.as_ref())?;
@@ -260,6 +263,7 @@ impl World {
         self.with(|state| core::set_must_know(state, class.index, rows))
     }
 
+    #[getter]
     fn costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let costs = self.with(core::costs)?;
         let all = PyDict::new(py);
@@ -287,17 +291,13 @@ impl World {
         self.with(|state| core::client_bits(state, PeerHandle::from_number(client)))
     }
 
-    #[pyo3(signature = (seconds, *, rate = None))]
-    fn remember(&self, seconds: f64, rate: Option<f64>) -> PyResult<()> {
-        let rate = match rate {
-            Some(rate) => rate,
-            None => self.with(core::tick_rate)?.map_or(DEFAULT_RATE, f64::from),
-        };
+    fn remember(&self, seconds: f64) -> PyResult<()> {
+        let rate = self.with(core::tick_rate)?.map_or(DEFAULT_RATE, f64::from);
         let ticks = (seconds * rate).ceil();
         let most = f64::from(MAX_PAST);
-        if !(rate.is_finite() && rate > 0.0 && (0.0..=most).contains(&ticks)) {
+        if !(0.0..=most).contains(&ticks) {
             return Err(PyValueError::new_err(format!(
-                "seconds must be 0 to {MAX_PAST} ticks at a rate above 0, not {seconds} at {rate} a second"
+                "seconds must be 0 to {MAX_PAST} ticks at {rate} a second, not {seconds}"
             )));
         }
         self.with(|state| core::remember(state, ticks as u32))
@@ -455,7 +455,7 @@ impl World {
         }
         let name = rows.name();
         Err(GhostError::new_err(format!(
-            "{method}() is for a class with the rule {wanted}, which {name} has not: say world.relevancy({name}, {wanted}) \
+            "{method}() is for a class with the rule {wanted}, which {name} has not: say world.set_relevancy({name}, {wanted}) \
              first"
         )))
     }

@@ -7,23 +7,22 @@ use crate::python::prelude::*;
 use pyo3::exceptions::PyValueError;
 use pyo3::types::{PyBytes, PyDict};
 
+use super::fragments::{Fragments, MAX_BYTES};
 use super::{counts, instant};
+use crate::python::arguments::argument;
 use crate::python::errors::{MessageTooLargeError, value_error};
-use crate::python::fields::bounded;
+use crate::python::fields::{bounded, within};
 use crate::python::lock;
 use crate::python::protocol::seconds;
 use crate::transport::ack_endpoint::{self, AckEndpointConfig};
 use crate::transport::acks::{Acked, RttSampling};
-use crate::transport::fragment::{FRAGMENT_HEADER_SIZE, MAX_FRAGMENTS};
+use crate::transport::fragment::FRAGMENT_HEADER_SIZE;
 use crate::transport::header::Header;
 use crate::transport::packet::LossBound;
 use crate::transport::{self};
 
 /// A day: a longer time until a packet counts as lost is a mistake.
 const MAX_LOSS: f64 = 86_400.0;
-
-/// The maximum of packet sizes and memory bounds, in bytes.
-const MAX_BYTES: usize = 1 << 30;
 
 /// How many acks are kept for a caller that doesn't fetch them: half of the sequence numbers.
 const MAX_UNREPORTED: usize = 32_768;
@@ -46,18 +45,13 @@ struct AckEndpointState {
 #[pymethods]
 impl AckEndpoint {
     #[new]
-    #[pyo3(signature = (profile = "standard", *, max_packet_size = None, fragment_above = None,
-                        fragment_size = None, max_fragments = None, reassembly_bytes = None,
-                        sent_window = None, received_window = None, rtt_smoothing = None, lost_after = 1.0,
+    #[pyo3(signature = (profile = "standard", *, max_packet_size = None, fragments = None, sent_window = None, received_window = None, rtt_smoothing = None, lost_after = 1.0,
                         lost_after_rtts = None, lost_not_before = 0.05, in_order_only = false))]
     #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         profile: &str,
         max_packet_size: Option<&Bound<'_, PyAny>>,
-        fragment_above: Option<&Bound<'_, PyAny>>,
-        fragment_size: Option<&Bound<'_, PyAny>>,
-        max_fragments: Option<&Bound<'_, PyAny>>,
-        reassembly_bytes: Option<&Bound<'_, PyAny>>,
+        fragments: Option<&Bound<'_, PyAny>>,
         sent_window: Option<&Bound<'_, PyAny>>,
         received_window: Option<&Bound<'_, PyAny>>,
         rtt_smoothing: Option<f64>,
@@ -77,20 +71,25 @@ impl AckEndpoint {
         let AckEndpointConfig { max_packet_size: largest, fragment_above: above, reassembly, acks, .. } =
             &mut config;
         for (name, given, most, setting) in [
-            ("fragment_size", fragment_size, usize::from(u16::MAX), &mut reassembly.fragment_size),
-            ("max_fragments", max_fragments, MAX_FRAGMENTS, &mut reassembly.max_fragments),
             ("sent_window", sent_window, 32_768, &mut acks.sent_window),
             ("received_window", received_window, 32_768, &mut acks.received_window),
             ("max_packet_size", max_packet_size, MAX_BYTES, largest),
-            ("fragment_above", fragment_above, MAX_BYTES, above),
         ] {
             if let Some(given) = given {
                 *setting = bounded(name, given, 1, most)?;
             }
         }
+        let fragments: Option<Bound<'_, Fragments>> =
+            fragments.map(|given| argument("fragments", given, "a Fragments or None")).transpose()?;
+        let fragments = fragments.map(|given| *given.get());
+        if let Some(Fragments { above: from, size, count, .. }) = fragments {
+            *above = from.unwrap_or(*above);
+            reassembly.fragment_size = size.unwrap_or(reassembly.fragment_size);
+            reassembly.max_fragments = count.unwrap_or(reassembly.max_fragments);
+        }
         let one_packet = reassembly.fragment_size * reassembly.max_fragments;
-        reassembly.max_bytes = match reassembly_bytes {
-            Some(bytes) => bounded("reassembly_bytes", bytes, one_packet, MAX_BYTES)?,
+        reassembly.max_bytes = match fragments.and_then(|given| given.reassembly_bytes) {
+            Some(bytes) => within("reassembly_bytes", bytes as i128, one_packet, MAX_BYTES)?,
             None => reassembly.max_bytes.max(one_packet),
         };
         acks.rtt_smoothing = rtt_smoothing.unwrap_or(acks.rtt_smoothing);

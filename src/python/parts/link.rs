@@ -9,10 +9,10 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict};
 use super::{LATEST, counts, instant, to_seconds};
 use crate::netsim::conditions;
 use crate::netsim::link;
+use crate::python::conditions::Conditions;
 use crate::python::errors::value_error;
 use crate::python::fields::{bounded, within};
 use crate::python::lock;
-use crate::python::network::Conditions;
 use crate::python::protocol::seconds;
 use crate::time::Instant;
 

@@ -29,8 +29,8 @@ use super::lock;
 use super::log::{Level, log};
 use super::network::SimulatedNetwork;
 use super::protocol::{Protocol, seconds};
-use super::rendezvous::{self, Registering};
-use super::settings::Settings;
+use super::rendezvous::{self, Rendezvous};
+use super::settings::{Given, Settings};
 use super::setup::{class_name, entropy, random, send_options};
 use super::stats::ConnectionStats;
 use crate::endpoint::{ChunkLimits, Event, PeerHandle};
@@ -61,61 +61,45 @@ struct Known {
 #[pymethods]
 impl Peer {
     #[staticmethod]
-    #[pyo3(signature = (protocol, *, name = "", players = 4, late_joining = false, bind = None, key = None, timeout = 5,
-                        rendezvous = None, title = "", relaying = true, **settings))]
-    #[pyo3(text_signature = "(protocol, *, name='', players=4, late_joining=False, bind=None, key=None, \
-                             timeout=5, rendezvous=None, title='', relaying=True, factory=None, priority=None, slow_hook=0.005, \
-                             chunk_memory=67108864, chunk_directory=None, chunk_file_limit=None, \
-                             chunk_directory_limit=None, congestion=None, driver='polled', conditions=None, \
-                             seed=None, network=None, columns=None, capture=None, mtu=1280, \
-                             packet_notifications=False, strict=False)")]
-    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
+    #[pyo3(signature = (protocol, *, name = "", players = 4, late_joining = false, key = None, **settings))]
+    #[pyo3(
+        text_signature = "(protocol, *, name='', players=4, late_joining=False, key=None, rendezvous=None, \
+                             network=None, transfers=None, tuning=None, debugging=None)"
+    )]
     fn host<'py>(
         py: Python<'py>,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         name: &str,
         #[pyo3(from_py_with = int::players)] players: i128,
         #[pyo3(from_py_with = truth::late_joining)] late_joining: bool,
-        bind: Option<AddressLike>,
         key: Option<&Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = int::timeout)] timeout: i128,
-        rendezvous: Option<AddressLike>,
-        title: &str,
-        #[pyo3(from_py_with = truth::relaying)] relaying: bool,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let settings = Self::settings(py, "Peer.host", settings, &protocol)?;
-        let late = late_joining;
-        let rendezvous = Registering::new(rendezvous, title)?;
+        let given = Given::new(py, "Peer.host", settings)?;
+        let rendezvous = given.settings("rendezvous")?;
+        let settings = Self::settings(given, &protocol)?;
         let (places, contact) = (players, None);
-        let opening = Opening { bind, key, name, timeout, places, late, contact, relaying, rendezvous };
+        let opening =
+            Opening { key, name, places, late: late_joining, contact, rendezvous: rendezvous.get() };
         Ok(Self::over(open(py, protocol, opening, settings)?))
     }
 
     #[staticmethod]
-    #[pyo3(signature = (address, protocol, *, name = "", bind = None, key = None, timeout = 5, rendezvous = None,
-                        relaying = true, **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, name='', bind=None, key=None, timeout=5, \
-                             rendezvous=None, relaying=True, factory=None, \
-                             priority=None, slow_hook=0.005, chunk_memory=67108864, chunk_directory=None, \
-                             chunk_file_limit=None, chunk_directory_limit=None, congestion=None, \
-                             driver='polled', conditions=None, seed=None, network=None, columns=None, \
-                             capture=None, mtu=1280, packet_notifications=False, strict=False)")]
-    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
+    #[pyo3(signature = (address, protocol, *, name = "", key = None, **settings))]
+    #[pyo3(text_signature = "(address, protocol, *, name='', key=None, rendezvous=None, network=None, \
+                             transfers=None, tuning=None, debugging=None)")]
     fn join<'py>(
         py: Python<'py>,
         address: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         name: &str,
-        bind: Option<AddressLike>,
         key: Option<&Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = int::timeout)] timeout: i128,
-        rendezvous: Option<AddressLike>,
-        #[pyo3(from_py_with = truth::relaying)] relaying: bool,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let rendezvous = Registering::new(rendezvous, "")?;
-        let address = match rendezvous {
+        let given = Given::new(py, "Peer.join", settings)?;
+        let meeting = given.settings::<Rendezvous>("rendezvous")?;
+        let meeting = meeting.get();
+        let address = match meeting.server() {
             Some(_) => rendezvous::code_address(address, "address")?,
             None => address.extract::<AddressLike>()?.0,
         };
@@ -124,10 +108,9 @@ impl Peer {
                 "address must be where a player can be reached, with its port, not {address}"
             )));
         }
-        let settings = Self::settings(py, "Peer.join", settings, &protocol)?;
+        let settings = Self::settings(given, &protocol)?;
         let contact = Some(address);
-        let opening =
-            Opening { bind, key, name, timeout, places: 1, late: false, contact, relaying, rendezvous };
+        let opening = Opening { key, name, places: 1, late: false, contact, rendezvous: meeting };
         Ok(Self::over(open(py, protocol, opening, settings)?))
     }
 
@@ -408,14 +391,9 @@ impl Peer {
 }
 
 impl Peer {
-    fn settings<'py>(
-        py: Python<'py>,
-        function: &'static str,
-        settings: Option<Bound<'py, PyDict>>,
-        protocol: &Py<Protocol>,
-    ) -> PyResult<Settings<'py>> {
+    fn settings<'py>(given: Given<'py>, protocol: &Py<Protocol>) -> PyResult<Settings<'py>> {
         let mut settings =
-            Settings::new(py, function, settings, ChunkLimits::CLIENT.memory_bytes, protocol.get())?;
+            Settings::new(given, ChunkLimits::CLIENT.memory_bytes, protocol.get(), Vec::new())?;
         settings.pending.has_senders = true;
         Ok(settings)
     }

@@ -12,13 +12,13 @@ use super::inputs::{InputKind, InputObjects};
 use super::moment;
 use super::requests::{Advance, Load, Save, Sums, counts};
 use super::states::StateKind;
+use super::timing::Timing;
 use crate::python::arguments::{argument, int, optional_int};
 use crate::python::fields::{bounded, within};
 use crate::python::lock;
 use crate::python::peer::Peer;
 use crate::rollback::{
-    self as core, Config, GameEvent, GameInput, MAX_DELAY, MAX_PLAYERS, MAX_WINDOW, Request, StateRing,
-    Status,
+    self as core, Config, GameEvent, GameInput, MAX_DELAY, MAX_PLAYERS, Request, StateRing, Status,
 };
 use crate::session::SharedRollback;
 use crate::wire::BitWriter;
@@ -240,31 +240,29 @@ impl Rollback {
 #[pymethods]
 impl Rollback {
     #[new]
-    #[pyo3(signature = (peer, inputs, *, players = None, me = None, delay = 2, window = 8, state = None, save = None,
-                        load = None, check = None, check_every = 16, rate = 60))]
+    #[pyo3(signature = (peer, inputs, *, players = None, me = None, timing = None, state = None, save = None,
+                        load = None, check = None, check_every = 16))]
     #[allow(clippy::too_many_arguments)] // Keywords in Python.
     fn new(
         peer: Option<Py<Peer>>,
         inputs: &Bound<'_, PyAny>,
         players: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = optional_int::me)] me: Option<i128>,
-        #[pyo3(from_py_with = int::delay)] delay: i128,
-        #[pyo3(from_py_with = int::window)] window: i128,
+        timing: Option<&Bound<'_, PyAny>>,
         state: Option<&Bound<'_, PyAny>>,
         save: Option<&Bound<'_, PyAny>>,
         load: Option<&Bound<'_, PyAny>>,
         check: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = int::check_every)] check_every: i128,
-        #[pyo3(from_py_with = int::rate)] rate: i128,
     ) -> PyResult<Self> {
         let kind = InputKind::new(inputs)?;
         let (players, me) = seats(peer.as_ref(), players, me)?;
         let mut config = Config::new(1, me, kind.shape());
         config.players = players;
-        config.delay = within("delay", delay, 0, MAX_DELAY)?;
-        config.window = within("window", window, 1, MAX_WINDOW)?;
+        let timing = timing.map(|given| argument("timing", given, "a Timing or None")).transpose()?;
+        let timing = Timing::or_default(timing.as_ref());
+        (config.delay, config.window, config.rate) = (timing.delay, timing.window, timing.rate);
         config.check_every = within("check_every", check_every, 0, 100_000)?;
-        config.rate = within("rate", rate, 1, 1_000)?;
         let states = StateKind::new(state, save, load, check)?;
         config.state = states.mark();
         let count = config.window as usize + 2;
