@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyResourceWarning, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyDict, PyRange, PyTuple};
 
-use super::address::{Address, AddressLike};
+use super::address::Address;
 use super::arguments::{argument, int, number, optional_int, shared, truth};
 use super::arrays::Rows;
 use super::capture::{Capture, Secrets};
@@ -27,12 +27,14 @@ use super::log::{Level, log, log_end};
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
 use super::reconnect::{Reconnecting, Tokens, tokens};
+use super::rendezvous::{self, Destination};
+use super::server::Server;
 use super::settings::{Given, Settings};
 use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options, skip_seed};
 use super::stats::ConnectionStats;
 use super::time::{self, Clock, Latency};
 use super::token::{ConnectToken, extract_key};
-use crate::driver::{Carrier, ClaimedToken, VirtualNetwork, claim_token};
+use crate::driver::{Carrier, ClaimedToken, Driver, VirtualNetwork, claim_token};
 use crate::endpoint::{
     ChunkLimits, ClientConfig, DEVELOPMENT_KEY, Dial, Event, Host, PeerHandle, ReconnectConfig,
 };
@@ -81,8 +83,8 @@ impl Client {
     ) -> PyResult<Self> {
         let settings = Self::settings(Given::new(py, "Client.__new__", settings)?, ghosts, &protocol)?;
         let reconnect = reconnect.map(|reconnect| tokens(reconnect, None)).transpose()?;
-        let dial = FirstDial { token: token.get().again()?, reconnect, is_development: false };
-        Self::dial(py, protocol, dial, settings)
+        let first = FirstDial { token: token.get().again()?, reconnect, is_development: false };
+        Self::dial(py, protocol, first, None, settings)
     }
 
     #[staticmethod]
@@ -93,7 +95,7 @@ impl Client {
     #[expect(clippy::too_many_arguments, reason = "nearly all are named in Python")]
     fn connect<'py>(
         py: Python<'py>,
-        address: AddressLike,
+        address: Destination,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = optional_int::client_id)] client_id: Option<i128>,
@@ -101,7 +103,7 @@ impl Client {
         ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let address = address.0;
+        let (destination, address) = (address, address.address);
         if address.port() == 0 {
             return Err(PyValueError::new_err(format!("address must have a port to dial, not {address}")));
         }
@@ -114,7 +116,8 @@ impl Client {
         }
         let settings = Self::settings(Given::new(py, "Client.connect", settings)?, ghosts, &protocol)?;
         let network = settings.network.clone();
-        if network.is_none() && !address.ip().is_loopback() {
+        if network.is_none() && !destination.near().ip().is_loopback() {
+            let address = rendezvous::described(address);
             let sentence = format!(
                 "connecting to {address} in development mode: anyone with the key can be any player. \
                  Use tickwire.Client with a connect token from your login backend"
@@ -130,10 +133,47 @@ impl Client {
             },
             timeout: settings.tuning.get().timeout.unwrap_or(TIMEOUT),
         };
+        if destination.rendezvous.is_some() && reconnect.is_some() {
+            return Err(PyValueError::new_err(
+                "reconnect must be None with a Code: the host may have another one by then, so ask the player for it",
+            ));
+        }
         let token = development.token(protocol.get(), network.as_ref())?;
         let reconnect = reconnect.map(|reconnect| tokens(reconnect, Some(development))).transpose()?;
-        let dial = FirstDial { token, reconnect, is_development: true };
-        Self::dial(py, protocol, dial, settings)
+        let first = FirstDial { token, reconnect, is_development: true };
+        Self::dial(py, protocol, first, destination.rendezvous, settings)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (server, *, client_id = None, ghosts = None, **settings))]
+    #[pyo3(
+        text_signature = "(server, *, client_id=None, ghosts=None, transfers=None, tuning=None, debugging=None)"
+    )]
+    fn local<'py>(
+        py: Python<'py>,
+        server: &Bound<'py, Server>,
+        #[pyo3(from_py_with = optional_int::client_id)] client_id: Option<i128>,
+        ghosts: Option<&Bound<'py, PyAny>>,
+        settings: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<Self> {
+        let server = &server.get().endpoint;
+        let protocol = server.protocol.clone_ref(py);
+        let mut settings = Self::settings(Given::new(py, "Client.local", settings)?, ghosts, &protocol)?;
+        settings.share_memory_with(py, server)?;
+        let mut entropy = entropy(settings.network.clone());
+        let client_id = match client_id {
+            Some(id) => within("client_id", id, 0, u64::MAX)?,
+            None => random(&mut *entropy),
+        };
+        let timeout = Some(settings.tuning.get().timeout.unwrap_or(TIMEOUT));
+        let (token, driver) = server.with(|host, driver| {
+            let (unix, address) = (driver.unix(), driver.local_address());
+            let listener = host.listener().ok_or_else(not_connected)?;
+            let token = listener.local_token(unix, address, client_id, timeout, &mut *entropy);
+            Ok::<_, PyErr>((token.map_err(value_error)?, driver.connect_local()))
+        })??;
+        let first = FirstDial { token, reconnect: None, is_development: false };
+        Self::over(py, protocol, first, driver, settings)
     }
 
     #[getter]
@@ -478,7 +518,7 @@ impl Client {
             return "<Client (unusable after fork)>".into();
         };
         let closed = if closed { ", closed" } else { "" };
-        format!("<Client of {address}, {state:?}{closed}>")
+        format!("<Client of {}, {state:?}{closed}>", rendezvous::described(address))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -523,18 +563,19 @@ impl Client {
         py: Python<'_>,
         protocol: Py<Protocol>,
         first: FirstDial,
-        mut settings: Settings<'_>,
+        rendezvous: Option<SocketAddr>,
+        settings: Settings<'_>,
     ) -> PyResult<Self> {
-        let FirstDial { token, reconnect, is_development } = first;
         let network = settings.network.clone();
+        // A code's own address says nothing about its host's.
+        let near = rendezvous.map_or_else(|| first.token.addresses().to_vec(), |server| vec![server]);
         let bind = match settings.tuning.get().bind {
             Some(address) => address.0,
-            None => any_port(token.addresses(), network.is_some()),
+            None => any_port(&near, network.is_some()),
         };
-        check_families(bind, &token, network.is_some())?;
-        let capture = settings.debugging.get().capture(py)?;
+        check_families(bind, &near, network.is_some())?;
         // A system without IPv6 can still reach servers with IPv4 addresses.
-        let falls_back = reaches_both(bind) && token.addresses().iter().any(SocketAddr::is_ipv4);
+        let falls_back = reaches_both(bind) && near.iter().any(SocketAddr::is_ipv4);
         let mut driver = match open_driver(py, bind, &settings) {
             Err(_) if falls_back => {
                 let bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), bind.port());
@@ -542,6 +583,23 @@ impl Client {
             }
             opened => opened?,
         };
+        if let Some(server) = rendezvous {
+            rendezvous::look_up(&mut driver, &mut *entropy(network.clone()), server, protocol.get().id);
+        }
+        Self::over(py, protocol, first, driver, settings)
+    }
+
+    /// A client that dials over this driver.
+    fn over(
+        py: Python<'_>,
+        protocol: Py<Protocol>,
+        first: FirstDial,
+        mut driver: Driver,
+        mut settings: Settings<'_>,
+    ) -> PyResult<Self> {
+        let FirstDial { token, reconnect, is_development } = first;
+        let network = settings.network.clone();
+        let capture = settings.debugging.get().capture(py)?;
         let claimed = ClaimedToken::from(&token);
         if let Some(capture) = &capture {
             capture.get().attach(py, &mut driver, &Secrets::Client { token: &token })?;
@@ -628,7 +686,7 @@ impl Client {
     /// Dials with another token, after the last connection is over.
     pub(super) fn dial_again(&self, py: Python<'_>, token: netcode::ConnectToken) -> PyResult<()> {
         let network = self.virtual_network();
-        check_families(self.endpoint.address.0, &token, network.is_some())?;
+        check_families(self.endpoint.address.0, token.addresses(), network.is_some())?;
         let claimed = ClaimedToken::from(&token);
         let mut state = self.endpoint.state.lock()?;
         if let (Some(capture), Some((_, driver))) = (&self.capture, state.carrier.parts()) {
@@ -752,9 +810,9 @@ fn reaches_both(bind: SocketAddr) -> bool {
 }
 
 /// Refuses a token without a server that a socket bound there can reach.
-fn check_families(bind: SocketAddr, token: &netcode::ConnectToken, simulated: bool) -> PyResult<()> {
+fn check_families(bind: SocketAddr, servers: &[SocketAddr], simulated: bool) -> PyResult<()> {
     let is_reached = |server: &SocketAddr| reaches_both(bind) || server.is_ipv4() == bind.is_ipv4();
-    if simulated || token.addresses().iter().any(is_reached) {
+    if simulated || servers.iter().any(is_reached) {
         return Ok(());
     }
     let (own, other) = if bind.is_ipv6() { ("IPv6", "IPv4") } else { ("IPv4", "IPv6") };
