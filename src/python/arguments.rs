@@ -68,7 +68,7 @@ named! {
     optional_int by number: Option<i128> = "an int or None" { max_delay max_steps me second_port client_id copies expires_in key max_datagram max_token_lifetime now seed tick_rate timeout memory file_limit directory_limit }
     number by argument: f64 = "a number" { at start step bad_loss bad_packets_per_second bad_rtt burst_bytes bytes_per_second countdown double_below duplicate duration fraction good_loss good_packets_per_second halve_every idle_timeout jitter latency length lifetime linger loss max_bytes_per_second max_lead max_recovery_time min_bytes_per_second min_lead min_recovery_time recovery_time reorder seconds tick to_bad to_good slow_hook delay time }
     optional_number by argument: Option<f64> = "a number or None" { resend resend_time stalled_timeout }
-    truth by argument: bool = "True or False" { adapt adaptive ask_first burst late_joining notify opened outgoing packet_notifications peers pulls relaying replace_duplicates retain strict wait }
+    truth by argument: bool = "True or False" { adapt adaptive ask_first burst late_joining notify opened outgoing packet_notifications peers relaying replace_duplicates retain strict wait }
     text by argument: String = "'polled' or 'thread'" { driver }
     shared by argument: pyo3::Py<crate::python::protocol::Protocol> = "a Protocol" { protocol }
 }

@@ -15,12 +15,11 @@ use crate::transport::{ChannelConfig, ChannelKind, Resend, Share};
 pub(crate) struct Channel {
     pub(super) config: ChannelConfig,
     pub(super) retain: Option<usize>,
-    pub(super) pulls: bool,
 }
 
 impl From<ChannelConfig> for Channel {
     fn from(config: ChannelConfig) -> Self {
-        Channel { config, retain: None, pulls: false }
+        Channel { config, retain: None }
     }
 }
 
@@ -67,11 +66,6 @@ impl Channel {
     #[getter]
     fn retain_bytes(&self) -> usize {
         self.retain.unwrap_or_default()
-    }
-
-    #[getter]
-    fn pulls(&self) -> bool {
-        self.pulls
     }
 
     fn __repr__(&self) -> String {
@@ -272,9 +266,9 @@ pub(crate) fn payload(
 }
 
 #[pyfunction]
-#[pyo3(signature = (name = "", *, pulls = false))]
-pub(crate) fn chunks(name: &str, #[pyo3(from_py_with = truth::pulls)] pulls: bool) -> PyResult<Channel> {
+#[pyo3(signature = (name = ""))]
+pub(crate) fn chunks(name: &str) -> PyResult<Channel> {
     let config = ChannelConfig { name: name.to_owned(), ..ChannelConfig::new(ChannelKind::Chunks) };
     config.validate().map_err(value_error)?;
-    Ok(Channel { pulls, ..config.into() })
+    Ok(config.into())
 }
