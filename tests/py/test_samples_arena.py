@@ -38,7 +38,7 @@ from tickwire.samples.arena.rules import (
 )
 from tickwire.samples.arena.server import Arena
 from tickwire.samples.arena.window import PILLAR, Window
-from tickwire.testing import Conditions, SimulatedNetwork
+from tickwire.testing import Conditions, SimulatedNetwork, Simulation
 
 COMMAND = [sys.executable, "-m", "tickwire.samples.arena"]
 BAD = Conditions(latency=0.1, jitter=0.03, loss=0.05)
@@ -417,3 +417,33 @@ def test_without_a_display_it_says_so() -> None:
     assert done.returncode == 1
     assert "needs a display" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_player_comes_back_to_a_restarted_arena() -> None:
+    world = Simulation(PROTOCOL, seed=4)
+    server = world.server()
+    reconnect = tw.connections.Reconnect(first_delay=0.2)
+    player = Player(tw.Client.connect(server.address, PROTOCOL, reconnect=reconnect, network=world.network))
+    arena = Arena(server)
+
+    def run(ticks: int) -> None:
+        for _ in range(ticks):
+            with server.tick() as inbox:
+                arena.tick(inbox)
+            player.tick()
+            world.network.advance(1 / TICKS_PER_SECOND)
+
+    run(60)
+    assert player.avatar is not None
+    server.close()
+    for _ in range(30):
+        player.tick()
+        world.network.advance(1 / TICKS_PER_SECOND)
+    assert (player.avatar, player.ended) == (None, None)
+    assert player.attempt > 0
+    server = tw.Server(server.address, PROTOCOL, network=world.network)
+    arena = Arena(server)
+    run(180)
+    assert player.avatar is not None
+    assert player.attempt == 0
+    assert player.spot is not None

@@ -217,21 +217,32 @@ def dial_through(
     *,
     tuning: tw.Tuning = DIAL,
     client_id: int | None = None,
+    give_up_after: float | None = None,
 ) -> tw.Client:
-    """A client of the server behind the proxy. It is not connected yet."""
-    if parsed.key is None:
-        tuning = tuning.replace(timeout=TIMEOUT)
-        return tw.Client.connect(proxy.address, protocol, client_id=client_id, tuning=tuning)
-    # The token names the proxy for the client to dial, and for the server its own address.
-    token = tw.ConnectToken.generate(
-        protocol=protocol,
-        key=parsed.key,
-        client_id=secrets.randbits(64) if client_id is None else client_id,
-        servers=[proxy.address],
-        internal_servers=[parsed.address],
-        timeout=TIMEOUT,
-    )
-    return tw.Client(protocol, token, tuning=tuning)
+    """A client of the server behind the proxy. It is not connected yet. With ``give_up_after`` it dials again
+    for so many seconds."""
+
+    number = secrets.randbits(64) if client_id is None else client_id
+
+    def token() -> tw.ConnectToken:
+        # It names the proxy for the client to dial, and for the server its own address.
+        return tw.ConnectToken.generate(
+            protocol=protocol,
+            key=parsed.key,
+            client_id=number,
+            servers=[proxy.address],
+            internal_servers=[parsed.address],
+            timeout=TIMEOUT,
+        )
+
+    reconnect = None
+    if give_up_after is not None:
+        source = None if parsed.key is None else token
+        reconnect = tw.connections.Reconnect(source, give_up_after=give_up_after)
+    if parsed.key is not None:
+        return tw.Client(protocol, token(), reconnect=reconnect, tuning=tuning)
+    tuning = tuning.replace(timeout=TIMEOUT)
+    return tw.Client.connect(proxy.address, protocol, client_id=number, reconnect=reconnect, tuning=tuning)
 
 
 def conditions(network: str) -> tuple[tw.Conditions, tw.Conditions]:

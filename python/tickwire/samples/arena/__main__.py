@@ -20,6 +20,8 @@ from tickwire.samples.arena.server import Arena
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 # Bots have a network of their own, so that their ways look like those of players.
 BOTS = tw.Conditions(latency=0.03, jitter=0.01, loss=0.01)
+# Seconds in which a player without a connection dials again.
+GIVE_UP_AFTER = 60.0
 
 
 def host(parsed: argparse.Namespace) -> None:
@@ -62,7 +64,10 @@ def show(parsed: argparse.Namespace, stack: ExitStack) -> tuple[Player, Callable
     from tickwire.samples.arena.window import Window
 
     proxy = stack.enter_context(command.open_proxy(parsed))
-    player = Player(stack.enter_context(command.dial_through(proxy, parsed, PROTOCOL)), parsed.name)
+    player = Player(
+        stack.enter_context(command.dial_through(proxy, parsed, PROTOCOL, give_up_after=GIVE_UP_AFTER)),
+        parsed.name,
+    )
     pilot = Bot(player, seed=MAX_PLAYERS) if parsed.auto or parsed.headless else None
     window = stack.enter_context(closing(Window(player, proxy, parsed.network)))
     if parsed.screenshot is not None:

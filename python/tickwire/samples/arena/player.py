@@ -48,8 +48,10 @@ class Player:
         self.shots: list[Shot] = []  # what was fired in the last tick
         self.news: list[tuple[int, int, int]] = []  # who killed whom in it, and by which weapon
         self.ended: tw.DisconnectReason | None = None
+        self.attempt = 0  # of dialing again; 0 while it is connected
         self.predicts, self.interpolates, self.rewinds = True, True, True
         self.view = client.world.view()
+        self._was_here = False
         self._ready = [0] * len(rules.WEAPONS)
         self.fired: tw.predict.Predicted[Rocket] = tw.predict.Predicted(ticks=20)
         self._flying: dict[Rocket, Rocket] = {}
@@ -62,10 +64,16 @@ class Player:
         self.news.clear()
         with self.client.tick() as inbox:
             for event in inbox:  # runs calls in their places
-                if isinstance(event, tw.Connected):
-                    self.client.call(join, self.name)
-                elif isinstance(event, tw.Disconnected):
-                    self.ended = event.reason
+                match event:
+                    case tw.Connected():
+                        self.attempt, self._was_here = 0, True
+                        self.client.call(join, self.name)
+                    case tw.connections.Reconnecting() if self._was_here:
+                        self.attempt = event.attempt
+                    case tw.connections.Reconnecting() | tw.Disconnected():
+                        self.ended = event.reason
+                    case _:
+                        pass
             for change in inbox.ghosts:
                 self._note(change)
             if self.avatar is not None and self.body is not None:

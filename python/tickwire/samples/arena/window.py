@@ -128,6 +128,7 @@ class Window:
             pygame.draw.circle(self._surface, FIRE, rocket, 5)
         self._draw_shots()
         self._draw_scores()
+        self._draw_line()
         self._overlay.draw(self._surface, self._network, stats, player)
         pygame.display.flip()
 
@@ -176,6 +177,17 @@ class Window:
             self._write(text, (WIDTH / 2, 20 + 20 * place), NAME)
         if self._player.avatar is not None and not self._player.avatar.alive:
             self._write("You are dead: shoot to come back", (WIDTH / 2, HEIGHT / 2), RED)
+
+    def _draw_line(self) -> None:
+        """Says that the line is dead, long before the connection times out."""
+        player = self._player
+        if player.attempt:
+            text = f"Connection lost: attempt {player.attempt} to come back"
+        elif player.client.silence > 1.0:
+            text = f"Nothing has arrived for {player.client.silence:.0f} s"
+        else:
+            return
+        self._write(text, (WIDTH / 2, HEIGHT / 2 - 40), RED)
 
     def _write(self, text: str, middle: Spot, ink: tuple[int, int, int]) -> None:
         image = self._font.render(text, True, ink)
