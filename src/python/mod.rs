@@ -13,6 +13,7 @@ mod buffers;
 mod calls;
 mod capture;
 mod channel;
+mod checks;
 mod chunks;
 mod client;
 mod codec;
