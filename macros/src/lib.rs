@@ -135,6 +135,7 @@ fn default_of(default: &str, given: Option<&Type>) -> (String, bool) {
         "None" => return ("None".into(), true),
         "True" => ("true".into(), true),
         "False" => ("false".into(), true),
+        _ if text.starts_with("Option < & Bound") => return ("None".into(), false),
         "()" => ("vec![]".into(), false),
         time if text.contains("Duration") => (format!("crate::time::Duration::from_secs_f64({time})"), false),
         whole if text.contains("f64") && whole.parse::<i64>().is_ok() => (format!("{whole}.0"), true),

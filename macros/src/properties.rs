@@ -1,10 +1,13 @@
 //! `properties! { name: Type = expression; }` in `#[pymethods]`.
 
+use proc_macro2::{TokenStream as Tokens, TokenTree};
+use quote::quote;
 use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, Expr, Ident, ImplItem, Token, Type, parse_quote};
+use syn::{Attribute, Expr, Ident, ImplItem, Token, Type, Visibility, parse_quote};
 
 struct Property {
     attributes: Vec<Attribute>,
+    visibility: Visibility,
     name: Ident,
     kind: Type,
     value: Expr,
@@ -17,13 +20,14 @@ impl Parse for Properties {
         let mut properties = Vec::new();
         while !input.is_empty() {
             let attributes = input.call(Attribute::parse_outer)?;
+            let visibility = input.parse()?;
             let name = input.parse()?;
             input.parse::<Token![:]>()?;
             let kind = input.parse()?;
             input.parse::<Token![=]>()?;
             let value = input.parse()?;
             input.parse::<Token![;]>()?;
-            properties.push(Property { attributes, name, kind, value });
+            properties.push(Property { attributes, visibility, name, kind, value });
         }
         Ok(Properties(properties))
     }
@@ -46,13 +50,26 @@ pub(crate) fn expand(items: &mut Vec<ImplItem>) -> syn::Result<()> {
 }
 
 fn getter(property: Property) -> ImplItem {
-    let Property { attributes, name, kind, value } = property;
+    let Property { attributes, visibility, name, kind, value } = property;
+    let says_py = |token| matches!(token, TokenTree::Ident(name) if name == "py");
+    let needs_py = flat(quote!(#kind #value)).into_iter().any(says_py);
+    let (generics, py) =
+        if needs_py { (quote!(<'py>), quote!(, py: Python<'py>)) } else { Default::default() };
     parse_quote! {
         #(#attributes)*
         #[getter]
-        #[allow(unused_variables, clippy::needless_lifetimes)]
-        fn #name<'py>(&self, py: Python<'py>) -> #kind {
+        #[allow(clippy::needless_lifetimes)]
+        #visibility fn #name #generics(&self #py) -> #kind {
             #value
         }
     }
+}
+
+/// Returns the tokens, those in brackets as well.
+fn flat(tokens: Tokens) -> Vec<TokenTree> {
+    let each = tokens.into_iter().flat_map(|token| match token {
+        TokenTree::Group(group) => flat(group.stream()),
+        token => vec![token],
+    });
+    each.collect()
 }

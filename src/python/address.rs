@@ -15,29 +15,15 @@ pub(crate) struct Address(pub(crate) SocketAddr);
 #[pymethods]
 impl Address {
     #[new]
-    #[pyo3(signature = (address, /))]
     fn new(address: AddressLike) -> Self {
         Address(address.0)
     }
 
-    #[getter]
-    fn host(&self) -> String {
-        self.0.ip().to_string()
-    }
-
-    #[getter]
-    fn port(&self) -> u16 {
-        self.0.port()
-    }
-
-    #[getter]
-    fn is_ipv6(&self) -> bool {
-        self.0.is_ipv6()
-    }
-
-    #[getter]
-    fn is_loopback(&self) -> bool {
-        self.0.ip().is_loopback()
+    properties! {
+        host: String = self.0.ip().to_string();
+        port: u16 = self.0.port();
+        is_ipv6: bool = self.0.is_ipv6();
+        is_loopback: bool = self.0.ip().is_loopback();
     }
 
     fn with_port(&self, port: &Bound<'_, PyAny>) -> PyResult<Self> {

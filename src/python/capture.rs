@@ -48,8 +48,6 @@ pub(crate) struct Capture {
 #[pymethods]
 impl Capture {
     #[new]
-    #[pyo3(signature = (path, *, max_bytes = DEFAULT_MAX_BYTES, keys = None))]
-    #[pyo3(text_signature = "(path, *, max_bytes=1073741824, keys=None)")]
     fn new(
         py: Python<'_>,
         path: PathBuf,
@@ -69,27 +67,13 @@ impl Capture {
         Ok(Capture { core, keys: keys.transpose()? })
     }
 
-    #[getter]
-    fn path(&self) -> PathBuf {
-        self.core.path()
+    properties! {
+        path: PathBuf = self.core.path();
+        packets: u64 = self.core.counters().packets;
+        size: u64 = self.core.counters().bytes;
+        dropped: u64 = self.core.counters().dropped;
     }
 
-    #[getter]
-    fn packets(&self) -> u64 {
-        self.core.counters().packets
-    }
-
-    #[getter]
-    fn size(&self) -> u64 {
-        self.core.counters().bytes
-    }
-
-    #[getter]
-    fn dropped(&self) -> u64 {
-        self.core.counters().dropped
-    }
-
-    #[pyo3(signature = (nanoseconds, sender, receiver, datagram, *, outgoing, opened = false))]
     fn write(
         &self,
         #[pyo3(from_py_with = int::nanoseconds)] nanoseconds: i128,
@@ -127,7 +111,6 @@ impl Capture {
         slf
     }
 
-    #[pyo3(signature = (kind, value, traceback, /))]
     fn __exit__(
         &self,
         py: Python<'_>,
@@ -269,8 +252,6 @@ pub(crate) struct PacketOpener(Mutex<Opener>);
 #[pymethods]
 impl PacketOpener {
     #[new]
-    #[pyo3(signature = (*, keys = vec![], tokens = vec![]))]
-    #[pyo3(text_signature = "(*, keys=(), tokens=())")]
     fn new(keys: Vec<Bound<'_, PyAny>>, tokens: Vec<PyRef<'_, ConnectToken>>) -> PyResult<Self> {
         let mut opener = Opener::new();
         for key in &keys {

@@ -26,29 +26,15 @@ impl From<ChannelConfig> for Channel {
 
 #[pymethods]
 impl Channel {
-    #[getter]
-    fn kind(&self) -> &'static str {
-        self.config.kind.name()
-    }
-
-    #[getter]
-    fn name(&self) -> &str {
-        &self.config.name
-    }
-
-    #[getter]
-    fn strict(&self) -> bool {
-        self.config.share.strict
-    }
-
-    #[getter]
-    fn weight(&self) -> u32 {
-        self.config.share.weight
-    }
-
-    #[getter]
-    fn max_message_bytes(&self) -> usize {
-        self.config.max_message_bytes
+    properties! {
+        kind: &'static str = self.config.kind.name();
+        name: &str = &self.config.name;
+        strict: bool = self.config.share.strict;
+        weight: u32 = self.config.share.weight;
+        max_message_bytes: usize = self.config.max_message_bytes;
+        retain: bool = self.retain.is_some();
+        retain_bytes: usize = self.retain.unwrap_or_default();
+        pulls: bool = self.pulls;
     }
 
     #[getter]
@@ -57,21 +43,6 @@ impl Channel {
             ChannelKind::Latest { keys } => keys,
             _ => 0,
         }
-    }
-
-    #[getter]
-    fn retain(&self) -> bool {
-        self.retain.is_some()
-    }
-
-    #[getter]
-    fn retain_bytes(&self) -> usize {
-        self.retain.unwrap_or_default()
-    }
-
-    #[getter]
-    fn pulls(&self) -> bool {
-        self.pulls
     }
 
     fn __repr__(&self) -> String {
@@ -125,12 +96,6 @@ fn resend(resend_time: Option<f64>, early_copies: i128) -> PyResult<Resend> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
-                    max_message_bytes = 65_536, resend_time = None, early_copies = 1, strict = false,
-                    weight = 1))]
-#[pyo3(text_signature = "(name='', *, send_queue=1024, receive_window=1024, receive_bytes=1048576, \
-                         max_message_bytes=65536, resend_time=None, early_copies=1, strict=False, weight=1)")]
-#[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn reliable_ordered(
     name: &str,
     #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
@@ -152,12 +117,6 @@ pub(crate) fn reliable_ordered(
 }
 
 #[pyfunction]
-#[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
-                    max_message_bytes = 65_536, resend_time = None, early_copies = 1, strict = false,
-                    weight = 1))]
-#[pyo3(text_signature = "(name='', *, send_queue=1024, receive_window=1024, receive_bytes=1048576, \
-                         max_message_bytes=65536, resend_time=None, early_copies=1, strict=False, weight=1)")]
-#[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn reliable_unordered(
     name: &str,
     #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
@@ -179,9 +138,6 @@ pub(crate) fn reliable_unordered(
 }
 
 #[pyfunction]
-#[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
-                    strict = false, weight = 1))]
-#[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn unreliable(
     name: &str,
     #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
@@ -195,8 +151,6 @@ pub(crate) fn unreliable(
 }
 
 #[pyfunction]
-#[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
-                    strict = false, weight = 1))]
 pub(crate) fn sequenced(
     name: &str,
     #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
@@ -210,12 +164,6 @@ pub(crate) fn sequenced(
 }
 
 #[pyfunction]
-#[pyo3(signature = (name = "", *, copies = Some(3), send_queue = 1024, receive_queue = 1024,
-                    max_message_bytes = 65_536, strict = false, weight = 1))]
-#[pyo3(
-    text_signature = "(name='', *, copies=3, send_queue=1024, receive_queue=1024, max_message_bytes=65536, \
-                         strict=False, weight=1)"
-)]
 pub(crate) fn redundant(
     name: &str,
     #[pyo3(from_py_with = optional_int::copies)] copies: Option<i128>,
@@ -233,8 +181,6 @@ pub(crate) fn redundant(
 }
 
 #[pyfunction]
-#[pyo3(signature = (name = "", *, keys = 1024, retain = false, retain_bytes = 1_048_576, max_message_bytes = 65_536,
-                    strict = false, weight = 1))]
 pub(crate) fn latest(
     name: &str,
     #[pyo3(from_py_with = int::keys)] keys: i128,
@@ -252,8 +198,6 @@ pub(crate) fn latest(
 }
 
 #[pyfunction]
-#[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
-                    strict = false, weight = 1))]
 pub(crate) fn payload(
     name: &str,
     #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
@@ -267,7 +211,6 @@ pub(crate) fn payload(
 }
 
 #[pyfunction]
-#[pyo3(signature = (name = "", *, pulls = false))]
 pub(crate) fn chunks(name: &str, #[pyo3(from_py_with = truth::pulls)] pulls: bool) -> PyResult<Channel> {
     let config = ChannelConfig { name: name.to_owned(), ..ChannelConfig::new(ChannelKind::Chunks) };
     config.validate().map_err(value_error)?;

@@ -15,8 +15,6 @@ pub(crate) struct Congestion(pub(super) CongestionConfig);
 #[pymethods]
 impl Congestion {
     #[staticmethod]
-    #[pyo3(signature = (*, min_bytes_per_second = 4_000.0, max_bytes_per_second = 125_000_000.0,
-                        initial_bytes = 32_768, max_burst_bytes = 262_144))]
     fn adaptive(
         #[pyo3(from_py_with = number::min_bytes_per_second)] min_bytes_per_second: f64,
         #[pyo3(from_py_with = number::max_bytes_per_second)] max_bytes_per_second: f64,
@@ -40,10 +38,6 @@ impl Congestion {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (*, bad_rtt = 0.25, good_packets_per_second = 30.0, bad_packets_per_second = 10.0,
-                        recovery_time = 4.0, min_recovery_time = 1.0, max_recovery_time = 60.0,
-                        double_below = 10.0, halve_every = 10.0))]
-    #[allow(clippy::too_many_arguments)] // Settings, all by keyword.
     fn good_bad(
         #[pyo3(from_py_with = number::bad_rtt)] bad_rtt: f64,
         #[pyo3(from_py_with = number::good_packets_per_second)] good_packets_per_second: f64,

@@ -30,39 +30,14 @@ pub(crate) struct ClientHandle {
 
 #[pymethods]
 impl ClientHandle {
-    #[getter]
-    fn id(&self) -> u64 {
-        self.id
-    }
-
-    #[getter]
-    fn slot(&self) -> u32 {
-        self.core.slot
-    }
-
-    #[getter]
-    fn generation(&self) -> u32 {
-        self.core.generation
-    }
-
-    #[getter]
-    fn number(&self) -> u64 {
-        self.core.number()
-    }
-
-    #[getter]
-    fn address(&self) -> Address {
-        self.address
-    }
-
-    #[getter]
-    fn user_data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &*self.user_data)
-    }
-
-    #[getter]
-    fn data(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        lock(&self.data).as_ref().map(|data| data.clone_ref(py))
+    properties! {
+        id: u64 = self.id;
+        slot: u32 = self.core.slot;
+        generation: u32 = self.core.generation;
+        number: u64 = self.core.number();
+        address: Address = self.address;
+        user_data: Bound<'py, PyBytes> = PyBytes::new(py, &*self.user_data);
+        data: Option<Py<PyAny>> = lock(&self.data).as_ref().map(|data| data.clone_ref(py));
     }
 
     #[setter]
@@ -147,14 +122,9 @@ impl Disconnected {
         ("client", "reason", "detail")
     }
 
-    #[getter]
-    fn reason<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        reason_to_python(py, self.reason)
-    }
-
-    #[getter]
-    fn detail(&self) -> Option<&str> {
-        self.detail.as_deref()
+    properties! {
+        reason: PyResult<Bound<'py, PyAny>> = reason_to_python(py, self.reason);
+        detail: Option<&str> = self.detail.as_deref();
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

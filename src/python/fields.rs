@@ -136,19 +136,10 @@ impl FieldType {
         }
     }
 
-    #[getter]
-    fn min_bits(&self) -> usize {
-        self.min_bits
-    }
-
-    #[getter]
-    fn max_bits(&self) -> usize {
-        self.max_bits
-    }
-
-    #[getter]
-    fn python_type<'py>(&self, py: Python<'py>) -> Bound<'py, PyType> {
-        self.python_type.bind(py).clone()
+    properties! {
+        min_bits: usize = self.min_bits;
+        max_bits: usize = self.max_bits;
+        python_type: Bound<'py, PyType> = self.python_type.bind(py).clone();
     }
 
     fn __repr__(&self) -> &str {
@@ -242,7 +233,6 @@ fn outside(name: &str, value: impl Display, low: impl Display, high: impl Displa
 }
 
 #[pyfunction]
-#[pyo3(signature = (count, /))]
 pub(crate) fn bits(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = count.py();
     let bits = declared("count", count, 1, 64)?;
@@ -250,7 +240,6 @@ pub(crate) fn bits(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (low, high, /))]
 pub(crate) fn ranged(low: &Bound<'_, PyAny>, high: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = low.py();
     let lo = declared("low", low, i128::MIN, i128::MAX)?;
@@ -284,14 +273,12 @@ pub(crate) fn float64(py: Python<'_>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (low, high, resolution, /))]
 pub(crate) fn quantized(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
     let label = format!("quantized({low}, {high}, {resolution})");
     FieldType::plain(py, Kind::Quantized { lo: low, hi: high, resolution }, label)
 }
 
 #[pyfunction]
-#[pyo3(signature = (low, high, fraction_bits, /))]
 pub(crate) fn fixed(
     low: &Bound<'_, PyAny>,
     high: &Bound<'_, PyAny>,
@@ -306,7 +293,6 @@ pub(crate) fn fixed(
 }
 
 #[pyfunction]
-#[pyo3(signature = (max_bytes, /))]
 pub(crate) fn text(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = max_bytes.py();
     let max_bytes = length("max_bytes", max_bytes)?;
@@ -314,7 +300,6 @@ pub(crate) fn text(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (max_units, /))]
 pub(crate) fn wide_text(max_units: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = max_units.py();
     let max_units = length("max_units", max_units)?;
@@ -322,7 +307,6 @@ pub(crate) fn wide_text(max_units: &Bound<'_, PyAny>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (max_bytes, /))]
 pub(crate) fn data(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = max_bytes.py();
     let max_bytes = length("max_bytes", max_bytes)?;
@@ -330,7 +314,6 @@ pub(crate) fn data(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (count, /))]
 pub(crate) fn raw(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = count.py();
     let bytes = length("count", count)?;
@@ -338,7 +321,6 @@ pub(crate) fn raw(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (low, high, resolution, /))]
 pub(crate) fn angle(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
     FieldType::plain(
         py,
@@ -348,13 +330,11 @@ pub(crate) fn angle(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyR
 }
 
 #[pyfunction]
-#[pyo3(signature = (low, high, resolution, /))]
 pub(crate) fn vec2(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
     vector(py, 2, low, high, resolution)
 }
 
 #[pyfunction]
-#[pyo3(signature = (low, high, resolution, /))]
 pub(crate) fn vec3(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
     vector(py, 3, low, high, resolution)
 }
@@ -366,13 +346,11 @@ fn vector(py: Python<'_>, axes: u32, lo: f64, hi: f64, resolution: f64) -> PyRes
 }
 
 #[pyfunction]
-#[pyo3(signature = (bits = 12, /))]
 pub(crate) fn unit_vector(py: Python<'_>, bits: u32) -> PyResult<FieldType> {
     FieldType::floats(py, Kind::Direction { bits }, &[0.0, 0.0, 1.0], format!("unit_vector({bits})"))
 }
 
 #[pyfunction]
-#[pyo3(signature = (bits = 9, /))]
 pub(crate) fn quaternion(py: Python<'_>, bits: u32) -> PyResult<FieldType> {
     FieldType::floats(py, Kind::Rotation { bits }, &[0.0, 0.0, 0.0, 1.0], format!("quaternion({bits})"))
 }
@@ -383,7 +361,6 @@ pub(crate) fn signed_quaternion(py: Python<'_>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (low, high, resolution, /, rotation_bits = 9))]
 pub(crate) fn transform(
     py: Python<'_>,
     low: f64,
@@ -399,7 +376,6 @@ pub(crate) fn transform(
 }
 
 #[pyfunction]
-#[pyo3(signature = (*names))]
 pub(crate) fn flags(py: Python<'_>, names: Vec<String>) -> PyResult<FieldType> {
     if !(1..=64).contains(&names.len()) {
         return Err(PyValueError::new_err(format!("flags must have 1 to 64 names, not {}", names.len())));
@@ -412,14 +388,12 @@ pub(crate) fn flags(py: Python<'_>, names: Vec<String>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (highest = 65_535, /))]
 pub(crate) fn network_id(py: Python<'_>, highest: i128) -> PyResult<FieldType> {
     let hi = within("highest", highest, 0, u32::MAX).map_err(|error| placed(py, error))?;
     FieldType::plain(py, Kind::Ranged { lo: 0, hi: hi.into() }, format!("network_id({highest})"))
 }
 
 #[pyfunction]
-#[pyo3(signature = (class_, /))]
 pub(crate) fn enum_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
     let label = class_.name()?.to_string();
     let members = members_of(class_)?;
@@ -437,7 +411,6 @@ pub(crate) fn enum_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (class_, /))]
 pub(crate) fn flags_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
     const MAX_FLAGS: usize = 16;
     let label = class_.name()?.to_string();
@@ -457,7 +430,6 @@ pub(crate) fn flags_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (item, values, /))]
 pub(crate) fn common_of(item: &Bound<'_, FieldType>, values: Vec<Bound<'_, PyAny>>) -> PyResult<FieldType> {
     let FieldType { kind, shape, python_type, label, .. } = item.get();
     let shown: Vec<String> =
@@ -494,7 +466,6 @@ pub(crate) fn common_of(item: &Bound<'_, FieldType>, values: Vec<Bound<'_, PyAny
 }
 
 #[pyfunction]
-#[pyo3(signature = (item, /))]
 pub(crate) fn optional_of(item: &Bound<'_, FieldType>) -> PyResult<FieldType> {
     let FieldType { kind, shape, python_type, label, .. } = item.get();
     FieldType::new(
@@ -507,7 +478,6 @@ pub(crate) fn optional_of(item: &Bound<'_, FieldType>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (item, most, /))]
 pub(crate) fn list_of(item: &Bound<'_, FieldType>, most: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let FieldType { kind, shape, label, .. } = item.get();
     let max = bounded("up_to", most, 0, MAX_LENGTH)?;
@@ -522,7 +492,6 @@ pub(crate) fn list_of(item: &Bound<'_, FieldType>, most: &Bound<'_, PyAny>) -> P
 }
 
 #[pyfunction]
-#[pyo3(signature = (item, slots, /))]
 pub(crate) fn sparse_of(item: &Bound<'_, FieldType>, slots: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let FieldType { kind, shape, label, .. } = item.get();
     let slots = bounded("sparse", slots, 1, MAX_LENGTH)?;
@@ -537,7 +506,6 @@ pub(crate) fn sparse_of(item: &Bound<'_, FieldType>, slots: &Bound<'_, PyAny>) -
 }
 
 #[pyfunction]
-#[pyo3(signature = (class_, schema, /))]
 pub(crate) fn nested_of(class_: &Bound<'_, PyType>, schema: &Bound<'_, Schema>) -> PyResult<FieldType> {
     let fields = schema.get().core.fields().iter();
     FieldType::new(
@@ -550,7 +518,6 @@ pub(crate) fn nested_of(class_: &Bound<'_, PyType>, schema: &Bound<'_, Schema>) 
 }
 
 #[pyfunction]
-#[pyo3(signature = (items, /))]
 pub(crate) fn tuple_of(py: Python<'_>, items: Vec<Bound<'_, FieldType>>) -> PyResult<FieldType> {
     let fields = items.iter().enumerate().map(|(i, item)| (i.to_string(), item.get().kind.clone()));
     let labels: Vec<&str> = items.iter().map(|item| item.get().label.as_str()).collect();
@@ -564,7 +531,6 @@ pub(crate) fn tuple_of(py: Python<'_>, items: Vec<Bound<'_, FieldType>>) -> PyRe
 }
 
 #[pyfunction]
-#[pyo3(signature = (item, most, /))]
 pub(crate) fn items_of(item: &Bound<'_, FieldType>, most: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let FieldType { kind, shape, label, .. } = item.get();
     let max = bounded("up_to", most, 0, MAX_LENGTH)?;
@@ -578,7 +544,6 @@ pub(crate) fn items_of(item: &Bound<'_, FieldType>, most: &Bound<'_, PyAny>) -> 
 }
 
 #[pyfunction]
-#[pyo3(signature = (item, most, frozen, /))]
 pub(crate) fn set_of(
     item: &Bound<'_, FieldType>,
     most: &Bound<'_, PyAny>,
@@ -606,7 +571,6 @@ pub(crate) fn set_of(
 }
 
 #[pyfunction]
-#[pyo3(signature = (key, item, most, /))]
 pub(crate) fn map_of(
     key: &Bound<'_, FieldType>,
     item: &Bound<'_, FieldType>,
@@ -634,7 +598,6 @@ fn check_hashable(item: &Bound<'_, FieldType>, what: &str) -> PyResult<()> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (values, /))]
 pub(crate) fn literal_of(py: Python<'_>, values: Vec<Bound<'_, PyAny>>) -> PyResult<FieldType> {
     let shown: Vec<String> =
         values.iter().map(|value| Ok(value.repr()?.to_string())).collect::<PyResult<_>>()?;
@@ -659,7 +622,6 @@ pub(crate) fn literal_of(py: Python<'_>, values: Vec<Bound<'_, PyAny>>) -> PyRes
 }
 
 #[pyfunction]
-#[pyo3(signature = (classes, /))]
 pub(crate) fn union_of(
     py: Python<'_>,
     classes: Vec<(Bound<'_, PyType>, Bound<'_, Schema>)>,
@@ -686,7 +648,6 @@ pub(crate) fn union_of(
 }
 
 #[pyfunction]
-#[pyo3(signature = (class_, item, to_wire, from_wire, /))]
 pub(crate) fn converted_of(
     class_: &Bound<'_, PyType>,
     item: &Bound<'_, FieldType>,

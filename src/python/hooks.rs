@@ -96,44 +96,15 @@ impl Candidates {
 
 #[pymethods]
 impl Candidates {
-    #[getter]
-    fn slot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        self.column(py, Attribute::Slot)
-    }
-
-    #[getter]
-    fn channel<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        self.column(py, Attribute::Channel)
-    }
-
-    #[getter]
-    fn message_type<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        self.column(py, Attribute::MessageType)
-    }
-
-    #[getter]
-    fn age<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        self.column(py, Attribute::Age)
-    }
-
-    #[getter]
-    fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        self.column(py, Attribute::Size)
-    }
-
-    #[getter]
-    fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        self.column(py, Attribute::Key)
-    }
-
-    #[getter]
-    fn resends<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        self.column(py, Attribute::Resends)
-    }
-
-    #[getter]
-    fn tag<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        self.column(py, Attribute::Tag)
+    properties! {
+        slot: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::Slot);
+        channel: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::Channel);
+        message_type: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::MessageType);
+        age: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::Age);
+        size: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::Size);
+        key: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::Key);
+        resends: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::Resends);
+        tag: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::Tag);
     }
 
     fn __len__(&self) -> usize {

@@ -176,49 +176,17 @@ struct Columns {
 
 #[pymethods]
 impl Inbox {
-    #[getter]
-    fn events<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
-        self.events.get(py)
-    }
-
-    #[getter]
-    fn messages<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
-        self.messages.get(py)
-    }
-
-    #[getter]
-    fn latest<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
-        self.latest.get(py)
-    }
-
-    #[getter]
-    fn payloads<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
-        self.payloads.get(py)
-    }
-
-    #[getter]
-    fn missed<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
-        self.missed.get(py)
-    }
-
-    #[getter]
-    fn chunks<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
-        self.chunks.get(py)
-    }
-
-    #[getter]
-    fn chunk_failures<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
-        self.chunk_failures.get(py)
-    }
-
-    #[getter]
-    fn ghosts<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
-        self.ghosts.get(py)
-    }
-
-    #[getter]
-    fn notifications(&self) -> Notifications {
-        Notifications(self.notifications.clone().unwrap_or_default())
+    properties! {
+        events: &Bound<'py, PyList> = self.events.get(py);
+        messages: &Bound<'py, PyList> = self.messages.get(py);
+        latest: &Bound<'py, PyList> = self.latest.get(py);
+        payloads: &Bound<'py, PyList> = self.payloads.get(py);
+        missed: &Bound<'py, PyList> = self.missed.get(py);
+        chunks: &Bound<'py, PyList> = self.chunks.get(py);
+        chunk_failures: &Bound<'py, PyList> = self.chunk_failures.get(py);
+        ghosts: &Bound<'py, PyList> = self.ghosts.get(py);
+        notifications: Notifications = Notifications(self.notifications.clone().unwrap_or_default());
+        _pulls: &Bound<'py, PyList> = self.pulls.get(py);
     }
 
     #[getter]
@@ -231,7 +199,6 @@ impl Inbox {
         })
     }
 
-    #[pyo3(signature = (class_, /))]
     fn columns<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let found = self.columns.iter().find(|columns| columns.class.is(class_));
         match found {
@@ -251,12 +218,6 @@ impl Inbox {
         desk.is_some_and(|(desk, tick)| desk.has_calls(tick))
     }
 
-    #[getter]
-    fn _pulls<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
-        self.pulls.get(py)
-    }
-
-    #[pyo3(signature = (before = None))]
     fn run_calls(&self, py: Python<'_>, before: Option<usize>) -> PyResult<usize> {
         let Some(calls) = &self.calls else { return Ok(0) };
         // Beyond the last message: all calls.
@@ -649,7 +610,6 @@ impl Tick {
         received
     }
 
-    #[pyo3(signature = (kind, value, traceback, /))]
     fn __exit__(
         &self,
         py: Python<'_>,

@@ -36,17 +36,14 @@ impl MigrationCore {
         Ok(MigrationCore { notes: notes.ok_or_else(taken)? })
     }
 
-    #[pyo3(signature = (epoch, /))]
     fn set_epoch(&self, epoch: u32) {
         self.notes.with(|notes| notes.set_epoch(epoch));
     }
 
-    #[pyo3(signature = (peer, /))]
     fn epoch(&self, peer: &Bound<'_, Peer>) -> PyResult<u32> {
         peer.get().part(|part, _| part.mesh().epoch())
     }
 
-    #[pyo3(signature = (peer, /))]
     fn joined<'py>(&self, py: Python<'py>, peer: &Bound<'_, Peer>) -> PyResult<Bound<'py, PyDict>> {
         let members = peer.get().part(|part, _| {
             let members = part.mesh().roster().members.iter();
@@ -57,7 +54,6 @@ impl MigrationCore {
         Ok(joined)
     }
 
-    #[pyo3(signature = (player, note, /))]
     fn say(&self, player: u8, note: &[u8]) -> PyResult<()> {
         let said = self.notes.with(|notes| notes.say(player, note));
         let too_long = || format!("note must be at most {MAX_NOTE_BYTES} bytes, not {}", note.len());
@@ -78,13 +74,11 @@ impl MigrationCore {
         Ok(list)
     }
 
-    #[pyo3(signature = (peer, /))]
     fn leads(&self, peer: &Bound<'_, Peer>) -> PyResult<bool> {
         peer.get().part(|part, now| part.is_quorum(self.notes.with(|notes| notes.leases(now))))
     }
 
-    #[getter]
-    fn dropped(&self) -> (u64, u64) {
-        self.notes.with(|notes| notes.dropped())
+    properties! {
+        dropped: (u64, u64) = self.notes.with(|notes| notes.dropped());
     }
 }

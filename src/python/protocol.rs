@@ -71,7 +71,6 @@ impl Protocol {
         text_signature = "(id, messages=(), channels=..., *, ghosts=(), calls=(), inputs=None, tick_rate=None, \
                              peers=False, yojimbo=None)"
     )]
-    #[allow(clippy::too_many_arguments)] // Settings, most by keyword.
     fn new(
         py: Python<'_>,
         id: &Bound<'_, PyAny>,
@@ -196,9 +195,17 @@ impl Protocol {
         })
     }
 
-    #[getter]
-    fn id(&self) -> u64 {
-        self.id
+    properties! {
+        id: u64 = self.id;
+        hash: u64 = self.core.hash();
+        description: String = self.core.describe();
+        messages: Vec<Py<PyType>> = self.classes.iter().map(|class| class.class().clone_ref(py)).collect();
+        ghosts: Vec<Py<PyType>> = self.ghosts.iter().map(|(class, _)| class.clone_ref(py)).collect();
+        calls: Vec<Py<PyAny>> =
+            self.calls.declared.iter().map(|declared| declared.call.clone_ref(py)).collect();
+        inputs: Option<Py<PyType>> = self.input_class.as_ref().map(|class| class.class().clone_ref(py));
+        tick_rate: Option<u32> = self.core.time().map(|time| time.rate);
+        channels: Vec<Py<Channel>> = self.channels.iter().map(|channel| channel.clone_ref(py)).collect();
     }
 
     #[getter]
@@ -209,52 +216,10 @@ impl Protocol {
         }
     }
 
-    #[getter]
-    fn hash(&self) -> u64 {
-        self.core.hash()
-    }
-
-    #[getter]
-    fn description(&self) -> String {
-        self.core.describe()
-    }
-
-    #[getter]
-    fn messages(&self, py: Python<'_>) -> Vec<Py<PyType>> {
-        self.classes.iter().map(|class| class.class().clone_ref(py)).collect()
-    }
-
-    #[getter]
-    fn ghosts(&self, py: Python<'_>) -> Vec<Py<PyType>> {
-        self.ghosts.iter().map(|(class, _)| class.clone_ref(py)).collect()
-    }
-
-    #[getter]
-    fn calls(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
-        self.calls.declared.iter().map(|declared| declared.call.clone_ref(py)).collect()
-    }
-
-    #[getter]
-    fn inputs(&self, py: Python<'_>) -> Option<Py<PyType>> {
-        self.input_class.as_ref().map(|class| class.class().clone_ref(py))
-    }
-
-    #[getter]
-    fn tick_rate(&self) -> Option<u32> {
-        self.core.time().map(|time| time.rate)
-    }
-
-    #[getter]
-    fn channels(&self, py: Python<'_>) -> Vec<Py<Channel>> {
-        self.channels.iter().map(|channel| channel.clone_ref(py)).collect()
-    }
-
-    #[pyo3(signature = (name, /))]
     fn channel_number(&self, name: &str) -> PyResult<usize> {
         named(&self.channels, name).ok_or_else(|| self.no_channel(name))
     }
 
-    #[pyo3(signature = (message, /))]
     fn encode<'py>(&self, message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let py = message.py();
         let number = self.number_of(message)?;
@@ -267,7 +232,6 @@ impl Protocol {
         Ok(PyBytes::new(py, &transport::write_alone(&self.core, &message)))
     }
 
-    #[pyo3(signature = (data, /))]
     fn decode<'py>(&self, data: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyAny>> {
         let mut raised = None;
         let mut extent = |number, bytes: &[u8], start| {
@@ -282,7 +246,6 @@ impl Protocol {
         self.decode_message(data.py(), number, &body, None, None)
     }
 
-    #[pyo3(signature = (message, /))]
     fn measure(&self, message: &Bound<'_, PyAny>) -> PyResult<usize> {
         let number = self.number_of(message)?;
         let body = self.classes[usize::from(number)].measure(message)?;

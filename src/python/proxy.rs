@@ -58,9 +58,6 @@ enum ProxyState {
 #[pymethods]
 impl Proxy {
     #[new]
-    #[pyo3(signature = (listen, *, to, conditions = None, up = None, down = None, seed = 0, max_clients = 1024,
-                        idle_timeout = 60.0, max_bytes = 67_108_864))]
-    #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn new(
         py: Python<'_>,
         listen: AddressLike,
@@ -105,19 +102,10 @@ impl Proxy {
         Ok(Proxy { address, to: Address(to.0), running })
     }
 
-    #[getter]
-    fn address(&self) -> Address {
-        self.address
-    }
-
-    #[getter]
-    fn to(&self) -> Address {
-        self.to
-    }
-
-    #[getter]
-    fn closed(&self, py: Python<'_>) -> bool {
-        py.detach(|| matches!(*self.running.state(), ProxyState::Closed(_)))
+    properties! {
+        address: Address = self.address;
+        to: Address = self.to;
+        closed: bool = py.detach(|| matches!(*self.running.state(), ProxyState::Closed(_)));
     }
 
     #[getter]
@@ -133,7 +121,6 @@ impl Proxy {
         Ok(counted)
     }
 
-    #[pyo3(signature = (conditions = None, *, up = None, down = None))]
     fn set_conditions(
         &self,
         py: Python<'_>,
@@ -162,7 +149,6 @@ impl Proxy {
         slf
     }
 
-    #[pyo3(signature = (kind, value, traceback, /))]
     fn __exit__(
         &self,
         py: Python<'_>,

@@ -107,33 +107,18 @@ fn over() -> PyErr {
 
 #[pymethods]
 impl Stream {
-    #[getter]
-    fn writing(&self) -> bool {
-        self.mode == Mode::Write
+    properties! {
+        writing: bool = self.mode == Mode::Write;
+        reading: bool = self.mode == Mode::Read;
+        measuring: bool = self.mode == Mode::Measure;
+        bits_processed: PyResult<usize> = self.ask(|core| core.position());
     }
 
-    #[getter]
-    fn reading(&self) -> bool {
-        self.mode == Mode::Read
-    }
-
-    #[getter]
-    fn measuring(&self) -> bool {
-        self.mode == Mode::Measure
-    }
-
-    #[getter]
-    fn bits_processed(&self) -> PyResult<usize> {
-        self.ask(|core| core.position())
-    }
-
-    #[pyo3(signature = (value, /))]
     pub(super) fn flag(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         let flag = self.mode != Mode::Read && value.is_truthy()?;
         self.run("flag", value, |core| core.flag(flag))
     }
 
-    #[pyo3(signature = (value, count, /))]
     pub(super) fn bits(&self, value: &Bound<'_, PyAny>, count: &Bound<'_, PyAny>) -> PyResult<u64> {
         let count = bounded("count", count, 1, 64)?;
         let input = self.input("bits", value, |object| match object.extract() {
@@ -146,7 +131,6 @@ impl Stream {
         self.run("bits", value, |core| core.bits(input, count))
     }
 
-    #[pyo3(signature = (value, low, high, /))]
     pub(super) fn ranged(
         &self,
         value: &Bound<'_, PyAny>,
@@ -159,7 +143,6 @@ impl Stream {
         self.run("ranged", value, |core| core.int128(input, lo, hi))
     }
 
-    #[pyo3(signature = (value, /))]
     pub(super) fn uint128(&self, value: &Bound<'_, PyAny>) -> PyResult<u128> {
         let input = self.input("uint128", value, |object| match object.extract() {
             Ok(number) => Ok(number),
@@ -168,7 +151,6 @@ impl Stream {
         self.run("uint128", value, |core| core.uint128(input))
     }
 
-    #[pyo3(signature = (value, previous, /))]
     pub(super) fn relative(&self, value: &Bound<'_, PyAny>, previous: &Bound<'_, PyAny>) -> PyResult<u32> {
         let previous = bounded("previous", previous, 0, MAX_RELATIVE)?;
         let input = self.input("relative", value, |object| {
@@ -179,7 +161,6 @@ impl Stream {
         self.run("relative", value, |core| core.relative(previous, input))
     }
 
-    #[pyo3(signature = (value, previous, /))]
     pub(super) fn sequence_relative(
         &self,
         value: &Bound<'_, PyAny>,
@@ -194,19 +175,16 @@ impl Stream {
         self.run("sequence_relative", value, |core| core.sequence_relative(previous, input))
     }
 
-    #[pyo3(signature = (value, /))]
     pub(super) fn float32(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         let input = self.input("float32", value, float)?;
         self.run("float32", value, |core| core.float(input))
     }
 
-    #[pyo3(signature = (value, /))]
     pub(super) fn float64(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         let input = self.input("float64", value, float)?;
         self.run("float64", value, |core| core.double(input))
     }
 
-    #[pyo3(signature = (value, low, high, resolution, /))]
     pub(super) fn quantized(
         &self,
         value: &Bound<'_, PyAny>,
@@ -218,7 +196,6 @@ impl Stream {
         self.run("quantized", value, |core| core.quantized(input, low, high, resolution))
     }
 
-    #[pyo3(signature = (value, low, high, fraction_bits, /))]
     pub(super) fn fixed<'py>(
         &self,
         value: &Bound<'py, PyAny>,
@@ -243,7 +220,6 @@ impl Stream {
         }
     }
 
-    #[pyo3(signature = (value, max_bytes, /))]
     pub(super) fn text<'py>(
         &self,
         value: &Bound<'py, PyAny>,
@@ -255,7 +231,6 @@ impl Stream {
         Ok(PyString::new(value.py(), &text))
     }
 
-    #[pyo3(signature = (value, max_units, /))]
     pub(super) fn wide_text<'py>(
         &self,
         value: &Bound<'py, PyAny>,
@@ -267,7 +242,6 @@ impl Stream {
         Ok(PyString::new(value.py(), &text))
     }
 
-    #[pyo3(signature = (value, max_bytes, /))]
     pub(super) fn data<'py>(
         &self,
         value: &Bound<'py, PyAny>,
@@ -279,7 +253,6 @@ impl Stream {
         Ok(PyBytes::new(value.py(), &data))
     }
 
-    #[pyo3(signature = (value, count, /))]
     pub(super) fn bytes<'py>(
         &self,
         value: &Bound<'py, PyAny>,
@@ -297,17 +270,14 @@ impl Stream {
 
     // --- the names of serialize's macros in C++ ------------------------------------------------------------
 
-    #[pyo3(signature = (value, bits, /))]
     fn serialize_bits(&self, value: &Bound<'_, PyAny>, bits: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.bits(value, bits)
     }
 
-    #[pyo3(signature = (value, /))]
     fn serialize_bool(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.flag(value)
     }
 
-    #[pyo3(signature = (value, min, max, /))]
     fn serialize_int(
         &self,
         value: &Bound<'_, PyAny>,
@@ -317,7 +287,6 @@ impl Stream {
         self.ranged(value, min, max)
     }
 
-    #[pyo3(signature = (value, min, max, /))]
     fn serialize_int64(
         &self,
         value: &Bound<'_, PyAny>,
@@ -327,7 +296,6 @@ impl Stream {
         self.ranged(value, min, max)
     }
 
-    #[pyo3(signature = (value, min, max, /))]
     fn serialize_int128(
         &self,
         value: &Bound<'_, PyAny>,
@@ -337,42 +305,34 @@ impl Stream {
         self.ranged(value, min, max)
     }
 
-    #[pyo3(signature = (value, /))]
     fn serialize_uint8(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.unsigned(value, 8)
     }
 
-    #[pyo3(signature = (value, /))]
     fn serialize_uint16(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.unsigned(value, 16)
     }
 
-    #[pyo3(signature = (value, /))]
     fn serialize_uint32(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.unsigned(value, 32)
     }
 
-    #[pyo3(signature = (value, /))]
     fn serialize_uint64(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.unsigned(value, 64)
     }
 
-    #[pyo3(signature = (value, /))]
     fn serialize_uint128(&self, value: &Bound<'_, PyAny>) -> PyResult<u128> {
         self.uint128(value)
     }
 
-    #[pyo3(signature = (value, /))]
     fn serialize_float(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         self.float32(value)
     }
 
-    #[pyo3(signature = (value, /))]
     fn serialize_double(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         self.float64(value)
     }
 
-    #[pyo3(signature = (value, min, max, res, /))]
     fn serialize_compressed_float(
         &self,
         value: &Bound<'_, PyAny>,
@@ -383,7 +343,6 @@ impl Stream {
         self.quantized(value, min, max, res)
     }
 
-    #[pyo3(signature = (value, integer_bits, fraction_bits, min, max, /))]
     fn serialize_fixed<'py>(
         &self,
         value: &Bound<'py, PyAny>,
@@ -396,7 +355,6 @@ impl Stream {
         self.fixed(value, min, max, fraction_bits)
     }
 
-    #[pyo3(signature = (data, bytes, /))]
     fn serialize_bytes<'py>(
         &self,
         data: &Bound<'py, PyAny>,
@@ -405,7 +363,6 @@ impl Stream {
         self.bytes(data, bytes)
     }
 
-    #[pyo3(signature = (string, buffer_size, /))]
     fn serialize_string<'py>(
         &self,
         string: &Bound<'py, PyAny>,
@@ -414,7 +371,6 @@ impl Stream {
         self.text(string, &most(buffer_size)?)
     }
 
-    #[pyo3(signature = (string, buffer_size, /))]
     fn serialize_wstring<'py>(
         &self,
         string: &Bound<'py, PyAny>,
@@ -427,7 +383,6 @@ impl Stream {
         Self::align(slf)
     }
 
-    #[pyo3(signature = (object, class_ = None, /))]
     fn serialize_object<'py>(
         slf: &Bound<'py, Self>,
         object: Bound<'py, PyAny>,
@@ -454,7 +409,6 @@ impl Stream {
         Ok(object)
     }
 
-    #[pyo3(signature = (previous, current, /))]
     fn serialize_int_relative(
         &self,
         previous: &Bound<'_, PyAny>,
@@ -463,7 +417,6 @@ impl Stream {
         self.relative(current, previous)
     }
 
-    #[pyo3(signature = (sequence1, sequence2, /))]
     fn serialize_sequence_relative(
         &self,
         sequence1: &Bound<'_, PyAny>,

@@ -233,64 +233,19 @@ pub(crate) struct Clock(pub(super) Py<Client>);
 
 #[pymethods]
 impl Clock {
-    #[getter]
-    fn tick(&self) -> PyResult<Option<f64>> {
-        player(self.0.get(), |player, now| player.clock().tick(now))
-    }
-
-    #[getter]
-    fn input_tick(&self) -> PyResult<Option<u32>> {
-        player(self.0.get(), |player, now| player.input_tick(now))
-    }
-
-    #[getter]
-    fn error(&self) -> PyResult<Option<f64>> {
-        player(self.0.get(), |player, now| player.clock().error(now))
-    }
-
-    #[getter]
-    fn settled(&self) -> PyResult<bool> {
-        player(self.0.get(), |player, now| player.clock().is_settled(now))
-    }
-
-    #[getter]
-    fn rate(&self) -> PyResult<f64> {
-        player(self.0.get(), |player, _| player.clock().rate())
-    }
-
-    #[getter]
-    fn speed(&self) -> PyResult<f64> {
-        player(self.0.get(), |player, _| player.clock().speed())
-    }
-
-    #[getter]
-    fn drift(&self) -> PyResult<f64> {
-        player(self.0.get(), |player, _| player.clock().drift())
-    }
-
-    #[getter]
-    fn lead(&self) -> PyResult<Option<f64>> {
-        player(self.0.get(), |player, _| player.lead().ticks())
-    }
-
-    #[getter]
-    fn delay(&self) -> PyResult<u32> {
-        player(self.0.get(), |player, _| player.config().delay)
-    }
-
-    #[getter]
-    fn server_tick(&self) -> PyResult<Option<u32>> {
-        player(self.0.get(), |player, _| player.server_tick())
-    }
-
-    #[getter]
-    fn acked(&self) -> PyResult<Option<u32>> {
-        player(self.0.get(), |player, _| player.acked())
-    }
-
-    #[getter]
-    fn restarts(&self) -> PyResult<u64> {
-        player(self.0.get(), |player, _| player.clock().restarts())
+    properties! {
+        tick: PyResult<Option<f64>> = player(self.0.get(), |player, now| player.clock().tick(now));
+        input_tick: PyResult<Option<u32>> = player(self.0.get(), |player, now| player.input_tick(now));
+        error: PyResult<Option<f64>> = player(self.0.get(), |player, now| player.clock().error(now));
+        settled: PyResult<bool> = player(self.0.get(), |player, now| player.clock().is_settled(now));
+        rate: PyResult<f64> = player(self.0.get(), |player, _| player.clock().rate());
+        speed: PyResult<f64> = player(self.0.get(), |player, _| player.clock().speed());
+        drift: PyResult<f64> = player(self.0.get(), |player, _| player.clock().drift());
+        lead: PyResult<Option<f64>> = player(self.0.get(), |player, _| player.lead().ticks());
+        delay: PyResult<u32> = player(self.0.get(), |player, _| player.config().delay);
+        server_tick: PyResult<Option<u32>> = player(self.0.get(), |player, _| player.server_tick());
+        acked: PyResult<Option<u32>> = player(self.0.get(), |player, _| player.acked());
+        restarts: PyResult<u64> = player(self.0.get(), |player, _| player.clock().restarts());
     }
 
     fn __repr__(&self) -> PyResult<String> {
@@ -392,7 +347,6 @@ impl Inputs {
         self.asked(|timing| Ok(timing.taken().len()))
     }
 
-    #[pyo3(signature = (client, /))]
     fn get<'py>(&self, client: &Bound<'py, ClientHandle>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
         let peer = client.get().core;
@@ -403,7 +357,6 @@ impl Inputs {
         body.map(|body| class.decode(client.py(), &body, None, None)).transpose()
     }
 
-    #[pyo3(signature = (client, /))]
     fn seen(&self, client: &Bound<'_, ClientHandle>) -> PyResult<Option<f64>> {
         let peer = client.get().core;
         self.asked(|timing| {
@@ -412,7 +365,6 @@ impl Inputs {
         })
     }
 
-    #[pyo3(signature = (client, /))]
     fn status(&self, client: &Bound<'_, ClientHandle>) -> PyResult<InputStatus> {
         let peer = client.get().core;
         self.asked(|timing| {
@@ -440,7 +392,6 @@ impl Inputs {
         })
     }
 
-    #[pyo3(signature = (missing, *, ticks = 8))]
     fn set_policy(&self, missing: &str, #[pyo3(from_py_with = int::ticks)] ticks: i128) -> PyResult<()> {
         let limit = within("ticks", ticks, 1, MAX_TICKS)?;
         let policy = match missing {

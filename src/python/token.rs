@@ -31,11 +31,6 @@ pub(crate) struct ConnectToken(netcode::ConnectToken);
 #[pymethods]
 impl ConnectToken {
     #[staticmethod]
-    #[pyo3(signature = (*, protocol, key, client_id, servers, internal_servers = None, expires_in = Some(30),
-                        timeout = Some(10), user_data = None, now = None))]
-    #[pyo3(text_signature = "(*, protocol, key, client_id, servers, internal_servers=None, expires_in=30, \
-                             timeout=10, user_data=b'', now=None)")]
-    #[allow(clippy::too_many_arguments)] // The parts of a token, all by keyword.
     fn generate(
         protocol: &Bound<'_, PyAny>,
         key: &Bound<'_, PyAny>,
@@ -83,7 +78,6 @@ impl ConnectToken {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (data, /))]
     fn from_bytes(data: &[u8]) -> PyResult<Self> {
         netcode::ConnectToken::from_bytes(data).map(ConnectToken).map_err(value_error)
     }
@@ -92,29 +86,12 @@ impl ConnectToken {
         PyBytes::new(py, &self.0.to_bytes())
     }
 
-    #[getter]
-    fn protocol_id(&self) -> u64 {
-        self.0.protocol_id()
-    }
-
-    #[getter]
-    fn servers(&self) -> Vec<Address> {
-        self.0.addresses().iter().copied().map(Address).collect()
-    }
-
-    #[getter]
-    fn created(&self) -> u64 {
-        self.0.created().0
-    }
-
-    #[getter]
-    fn expires(&self) -> u64 {
-        self.0.expires().0
-    }
-
-    #[getter]
-    fn timeout(&self) -> Option<u64> {
-        self.0.timeout().map(|timeout| timeout.as_secs())
+    properties! {
+        protocol_id: u64 = self.0.protocol_id();
+        servers: Vec<Address> = self.0.addresses().iter().copied().map(Address).collect();
+        created: u64 = self.0.created().0;
+        expires: u64 = self.0.expires().0;
+        timeout: Option<u64> = self.0.timeout().map(|timeout| timeout.as_secs());
     }
 
     fn __repr__(&self) -> String {

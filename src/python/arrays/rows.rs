@@ -170,14 +170,9 @@ impl Rows {
 
 #[pymethods]
 impl Rows {
-    #[getter]
-    fn names(&self) -> Vec<String> {
-        self.columns().into_iter().map(|(name, _)| name).collect()
-    }
-
-    #[getter]
-    fn format(&self) -> String {
-        self.received.format.to_string_lossy().into_owned()
+    properties! {
+        names: Vec<String> = self.columns().into_iter().map(|(name, _)| name).collect();
+        format: String = self.received.format.to_string_lossy().into_owned();
     }
 
     fn __len__(&self) -> usize {

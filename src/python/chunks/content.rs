@@ -34,7 +34,6 @@ enum Content {
 #[pymethods]
 impl Chunk {
     #[new]
-    #[pyo3(signature = (data, /))]
     fn new(data: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = data.py();
         // Only exact bytes are kept: others may change, and a subclass may run code when it is freed.
@@ -57,14 +56,9 @@ impl Chunk {
         Ok(Self::of_bytes(py, copy.into()))
     }
 
-    #[getter]
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    #[getter]
-    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.hash)
+    properties! {
+        size: u64 = self.size;
+        hash: Bound<'py, PyBytes> = PyBytes::new(py, &self.hash);
     }
 
     #[getter]

@@ -61,63 +61,22 @@ impl IncomingChunk {
 
 #[pymethods]
 impl IncomingChunk {
-    #[getter]
-    fn client(&self, py: Python<'_>) -> Option<Py<ClientHandle>> {
-        self.client.as_ref().map(|client| client.clone_ref(py))
+    properties! {
+        client: Option<Py<ClientHandle>> = self.client.as_ref().map(|client| client.clone_ref(py));
+        label: &str = &self.offer.label;
+        size: u64 = self.offer.size;
+        hash: Bound<'py, PyBytes> = PyBytes::new(py, &self.offer.hash);
+        bytes_done: u64 = self.progress.bytes;
+        slices: u32 = self.progress.slices;
+        slices_done: u32 = self.progress.slices_done;
+        fraction: f64 = fraction(&self.progress);
+        rate: f64 = self.progress.rate;
+        time_left: Option<f64> = time_left(&self.progress);
+        paused: bool = self.paused.load(Ordering::Relaxed);
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.client)
-    }
-
-    #[getter]
-    fn label(&self) -> &str {
-        &self.offer.label
-    }
-
-    #[getter]
-    fn size(&self) -> u64 {
-        self.offer.size
-    }
-
-    #[getter]
-    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.offer.hash)
-    }
-
-    #[getter]
-    fn bytes_done(&self) -> u64 {
-        self.progress.bytes
-    }
-
-    #[getter]
-    fn slices(&self) -> u32 {
-        self.progress.slices
-    }
-
-    #[getter]
-    fn slices_done(&self) -> u32 {
-        self.progress.slices_done
-    }
-
-    #[getter]
-    fn fraction(&self) -> f64 {
-        fraction(&self.progress)
-    }
-
-    #[getter]
-    fn rate(&self) -> f64 {
-        self.progress.rate
-    }
-
-    #[getter]
-    fn time_left(&self) -> Option<f64> {
-        time_left(&self.progress)
-    }
-
-    #[getter]
-    fn paused(&self) -> bool {
-        self.paused.load(Ordering::Relaxed)
     }
 
     fn pause(&self) -> PyResult<bool> {

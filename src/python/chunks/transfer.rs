@@ -169,53 +169,25 @@ impl Transfer {
 
 #[pymethods]
 impl Transfer {
-    #[getter]
-    fn client(&self, py: Python<'_>) -> Option<Py<ClientHandle>> {
-        self.client.as_ref().map(|client| client.clone_ref(py))
+    properties! {
+        client: Option<Py<ClientHandle>> = self.client.as_ref().map(|client| client.clone_ref(py));
+        label: &str = &self.label;
+        size: u64 = self.size;
+        hash: Bound<'py, PyBytes> = PyBytes::new(py, &self.hash);
+        bytes_done: u64 = self.progress().bytes;
+        slices: u32 = self.progress().slices;
+        slices_done: u32 = self.progress().slices_done;
+        fraction: f64 = fraction(&self.progress());
+        rate: f64 = self.progress().rate;
+        done: bool = matches!(lock(&self.status).end, Some(Ok(())));
+        error: Option<String> = lock(&self.status).end.clone()?.err();
+        over: bool = lock(&self.status).end.is_some();
+        paused: bool = self.progress().paused;
+        paused_by_peer: bool = self.progress().paused_by_peer;
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.client)
-    }
-
-    #[getter]
-    fn label(&self) -> &str {
-        &self.label
-    }
-
-    #[getter]
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    #[getter]
-    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.hash)
-    }
-
-    #[getter]
-    fn bytes_done(&self) -> u64 {
-        self.progress().bytes
-    }
-
-    #[getter]
-    fn slices(&self) -> u32 {
-        self.progress().slices
-    }
-
-    #[getter]
-    fn slices_done(&self) -> u32 {
-        self.progress().slices_done
-    }
-
-    #[getter]
-    fn fraction(&self) -> f64 {
-        fraction(&self.progress())
-    }
-
-    #[getter]
-    fn rate(&self) -> f64 {
-        self.progress().rate
     }
 
     #[getter]
@@ -226,31 +198,6 @@ impl Transfer {
             Some(Ok(())) => Some(0.0),
             Some(Err(_)) => None,
         }
-    }
-
-    #[getter]
-    fn done(&self) -> bool {
-        matches!(lock(&self.status).end, Some(Ok(())))
-    }
-
-    #[getter]
-    fn error(&self) -> Option<String> {
-        lock(&self.status).end.clone()?.err()
-    }
-
-    #[getter]
-    fn over(&self) -> bool {
-        lock(&self.status).end.is_some()
-    }
-
-    #[getter]
-    fn paused(&self) -> bool {
-        self.progress().paused
-    }
-
-    #[getter]
-    fn paused_by_peer(&self) -> bool {
-        self.progress().paused_by_peer
     }
 
     fn pause(&self) -> PyResult<bool> {

@@ -27,9 +27,12 @@ pub(crate) struct GhostArrays(pub(super) Arc<GhostRows>);
 
 #[pymethods]
 impl GhostArrays {
-    #[getter]
-    fn ghost_class(&self, py: Python<'_>) -> Py<PyAny> {
-        self.0.class.clone_ref(py).into_any()
+    properties! {
+        ghost_class: Py<PyAny> = self.0.class.clone_ref(py).into_any();
+        capacity: u32 = self.0.properties.get().capacity();
+        living: usize = self.0.living();
+        alive: PyResult<Bound<'py, PyAny>> = self.view(py, &self.0.alive, false, (c"?", None));
+        rows: PyResult<Bound<'py, PyAny>> = numbers(py, &self.0.alive_rows());
     }
 
     #[getter]
@@ -37,26 +40,6 @@ impl GhostArrays {
         let properties = self.0.properties.get();
         let with_words = (0..properties.len()).filter(|property| properties.core(*property).has_words());
         with_words.map(|property| properties.property_name(property).to_owned()).collect()
-    }
-
-    #[getter]
-    fn capacity(&self) -> u32 {
-        self.0.properties.get().capacity()
-    }
-
-    #[getter]
-    fn living(&self) -> usize {
-        self.0.living()
-    }
-
-    #[getter]
-    fn alive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.view(py, &self.0.alive, false, (c"?", None))
-    }
-
-    #[getter]
-    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        numbers(py, &self.0.alive_rows())
     }
 
     #[getter]
@@ -94,7 +77,6 @@ impl GhostArrays {
         numbers(py, &rows)
     }
 
-    #[pyo3(signature = (row, /))]
     fn ghost<'py>(&self, row: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Ghost>> {
         let number = bounded("row", row, 0, self.capacity() - 1)?;
         if !self.0.is_alive(number) {

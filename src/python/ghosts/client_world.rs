@@ -26,35 +26,29 @@ pub(crate) struct ClientWorld {
 
 #[pymethods]
 impl ClientWorld {
-    #[pyo3(signature = (class_, /))]
     fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         objects(&self.population, class_)
     }
 
-    #[pyo3(signature = (class_, /))]
     fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn owns(&self, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
         let live = self.population.live(ghost)?;
         Ok(live.rows.owner(live.row) == 1)
     }
 
-    #[pyo3(signature = (class_, /))]
     fn owned<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Ghost>>> {
         let rows = self.population.rows_of(class_)?;
         let own = rows.alive_rows().into_iter().find(|row| rows.owner(*row) == 1);
         own.map(|row| rows.object(class_.py(), row)).transpose()
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
         self.population.live(ghost).map(|live| live.row)
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn id_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
         let live = self.population.live(ghost)?;
         let shared = self.state.upgrade().ok_or_else(|| closed_error("client"))?;
@@ -62,7 +56,6 @@ impl ClientWorld {
         number.ok_or_else(|| closed_error("client"))
     }
 
-    #[pyo3(signature = (class_, number, /))]
     fn ghost_of<'py>(
         &self,
         class_: &Bound<'py, PyAny>,
@@ -74,7 +67,6 @@ impl ClientWorld {
         })
     }
 
-    #[pyo3(signature = (class_, number, /))]
     fn awaits(&self, class_: &Bound<'_, PyAny>, number: &Bound<'_, PyAny>) -> PyResult<bool> {
         Ok(matches!(self.find(class_, number)?, Found::Awaited))
     }
@@ -85,7 +77,6 @@ impl ClientWorld {
         Ok(view.clone())
     }
 
-    #[pyo3(signature = (*, delay = None, extrapolation = 0.0, rest = 0.0))]
     fn set_playout(&self, py: Python<'_>, delay: Option<f64>, extrapolation: f64, rest: f64) -> PyResult<()> {
         let shared = self.state.upgrade().ok_or_else(|| closed_error("client"))?;
         if shared.lock()?.is_closed() {

@@ -74,9 +74,9 @@ impl GhostChanged {
         ("ghost", "names")
     }
 
-    #[getter]
-    pub(super) fn old<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.before.values(py, &self.rows, self.row, self.mask)
+    properties! {
+        pub(super) old: PyResult<Bound<'py, PyDict>> =
+            self.before.values(py, &self.rows, self.row, self.mask);
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {

@@ -39,7 +39,6 @@ pub(super) struct Live {
 #[pymethods]
 impl Ghost {
     #[new]
-    #[pyo3(signature = (*args, **kwargs))]
     fn new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> Self {
         let _ = (args, kwargs);
         Ghost { life: Mutex::new(Life::Plain(Vec::new())) }

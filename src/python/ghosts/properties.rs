@@ -56,7 +56,6 @@ struct Attribute {
 #[pymethods]
 impl Properties {
     #[new]
-    #[pyo3(signature = (name, fields, capacity, rules, coded, references, /))]
     fn new(
         name: String,
         fields: Vec<(String, Bound<'_, FieldType>, String)>,
@@ -121,24 +120,11 @@ impl Properties {
         Ok(all)
     }
 
-    #[getter]
-    fn rules(&self) -> HashMap<String, RuleSpec> {
-        self.rules.clone()
-    }
-
-    #[getter]
-    pub(in crate::python) fn name(&self) -> &str {
-        &self.name
-    }
-
-    #[getter]
-    pub(super) fn capacity(&self) -> u32 {
-        self.class.capacity
-    }
-
-    #[getter]
-    fn coded(&self) -> bool {
-        self.class.coded
+    properties! {
+        rules: HashMap<String, RuleSpec> = self.rules.clone();
+        pub(in crate::python) name: &str = &self.name;
+        pub(super) capacity: u32 = self.class.capacity;
+        coded: bool = self.class.coded;
     }
 
     #[getter]
@@ -148,7 +134,6 @@ impl Properties {
             .collect()
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn set_defaults(&self, ghost: &Bound<'_, PyAny>) -> PyResult<()> {
         let defaults = self.values(ghost, |property, value| match value.is_none() {
             true => Ok(NOTHING),
@@ -408,7 +393,6 @@ pub(crate) struct Property {
 #[pymethods]
 impl Property {
     #[new]
-    #[pyo3(signature = (properties, place, /))]
     fn new(properties: Bound<'_, Properties>, place: usize) -> PyResult<Self> {
         let count = properties.get().len();
         if place >= count {
@@ -417,14 +401,9 @@ impl Property {
         Ok(Property { properties: properties.unbind(), place })
     }
 
-    #[getter]
-    fn name(&self) -> &str {
-        self.properties.get().property_name(self.place)
-    }
-
-    #[getter]
-    fn field_type(&self, py: Python<'_>) -> Py<FieldType> {
-        self.properties.get().attributes[self.place].field_type.clone_ref(py)
+    properties! {
+        name: &str = self.properties.get().property_name(self.place);
+        field_type: Py<FieldType> = self.properties.get().attributes[self.place].field_type.clone_ref(py);
     }
 
     fn __get__<'py>(

@@ -74,12 +74,10 @@ enum ViewSource {
 
 #[pymethods]
 impl WorldView {
-    #[pyo3(signature = (class_, /))]
     fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
-    #[pyo3(signature = (class_, /))]
     fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let (rows, world) = (self.population.rows_of(class_)?, self.world.rows_of(class_)?);
         let is_client = matches!(lock(&self.shown).source, ViewSource::Client { .. });
@@ -98,7 +96,6 @@ impl WorldView {
         objects(&self.population, class_)
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn ghost<'py>(&self, ghost: &Bound<'py, Ghost>) -> PyResult<Option<Bound<'py, Ghost>>> {
         let py = ghost.py();
         let live = match ghost.get().live() {
@@ -123,7 +120,6 @@ impl WorldView {
         rows.object(py, row).map(Some)
     }
 
-    #[pyo3(signature = (tick, /))]
     fn at<'py>(slf: &Bound<'py, Self>, tick: f64) -> PyResult<Bound<'py, Self>> {
         if !(0.0..f64::from(u32::MAX - 1)).contains(&tick) {
             return Err(PyValueError::new_err(format!("tick must be 0 to {}, not {tick}", u32::MAX - 2)));
@@ -140,9 +136,8 @@ impl WorldView {
         Ok(slf.clone())
     }
 
-    #[getter]
-    fn tick(&self) -> f64 {
-        lock(&self.shown).tick
+    properties! {
+        tick: f64 = lock(&self.shown).tick;
     }
 
     #[getter]
@@ -169,7 +164,6 @@ impl WorldView {
         }
     }
 
-    #[pyo3(signature = (class_, /))]
     fn shown<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, rows) = (class_.py(), self.population.rows_of(class_)?);
         let count = rows.count();

@@ -69,7 +69,6 @@ impl World {
         Ok(object)
     }
 
-    #[pyo3(signature = (ghost, count, /, *, owner = None))]
     fn spawn_rows<'py>(
         &self,
         ghost: &Bound<'py, PyAny>,
@@ -95,13 +94,11 @@ impl World {
         numbers(py, &begun)
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn despawn(&self, ghost: &Bound<'_, Ghost>) -> PyResult<()> {
         let Live { rows, row } = self.population.live(ghost)?;
         self.end(ghost.py(), &rows, &[row])
     }
 
-    #[pyo3(signature = (class_, rows, /))]
     fn despawn_rows(&self, class_: &Bound<'_, PyAny>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
         let class = self.population.rows_of(class_)?;
         let mut given = rows_of(rows)?;
@@ -115,24 +112,20 @@ impl World {
         self.end(class_.py(), class, &given)
     }
 
-    #[pyo3(signature = (class_, /))]
     fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         objects(&self.population, class_)
     }
 
-    #[pyo3(signature = (class_, /))]
     fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn owner(&self, py: Python<'_>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<Py<ClientHandle>>> {
         let Live { rows, row } = self.population.live(ghost)?;
         let owner = rows.owner(row);
         Ok(lock(&self.owners).get(&owner).map(|handle| handle.clone_ref(py)))
     }
 
-    #[pyo3(signature = (ghost, owner, /))]
     fn set_owner(&self, ghost: &Bound<'_, Ghost>, owner: Option<&Bound<'_, ClientHandle>>) -> PyResult<()> {
         let Live { rows, row } = self.population.live(ghost)?;
         let owner = self.connected(owner)?;
@@ -142,12 +135,10 @@ impl World {
         })
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
         self.population.live(ghost).map(|live| live.row)
     }
 
-    #[pyo3(signature = (class_, rule, /))]
     fn relevancy(&self, class_: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         let (rule, hook) = relevancy::rule(rows.properties.get(), rule)?;
@@ -158,7 +149,6 @@ impl World {
         Ok(())
     }
 
-    #[pyo3(signature = (class_, hook, /))]
     fn priority(&self, class_: &Bound<'_, PyAny>, hook: Option<Py<PyAny>>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         hooks::check(class_.py(), "hook", hook.as_ref())?;
@@ -167,7 +157,6 @@ impl World {
         Ok(())
     }
 
-    #[pyo3(signature = (class_, name, hook, /))]
     fn condition(&self, class_: &Bound<'_, PyAny>, name: &str, hook: Option<Py<PyAny>>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         World::check_condition(rows, name)?;
@@ -177,7 +166,6 @@ impl World {
         Ok(())
     }
 
-    #[pyo3(signature = (client, class_, name, rows, /))]
     fn set_condition(
         &self,
         client: &Bound<'_, ClientHandle>,
@@ -193,7 +181,6 @@ impl World {
         Ok(true)
     }
 
-    #[pyo3(signature = (client, class_, places, /))]
     fn look_from(
         &self,
         client: &Bound<'_, ClientHandle>,
@@ -209,7 +196,6 @@ impl World {
         Ok(true)
     }
 
-    #[pyo3(signature = (client, class_, rows, /))]
     fn show(
         &self,
         client: &Bound<'_, ClientHandle>,
@@ -224,14 +210,12 @@ impl World {
         Ok(true)
     }
 
-    #[pyo3(signature = (client, ghost, /))]
     fn id_of(&self, client: &Bound<'_, ClientHandle>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
         let live = self.population.live(ghost)?;
         let Some(client) = self.owner_of(Some(client))? else { return Ok(None) };
         self.with(|state| names::for_client(state, PeerHandle::from_number(client), &live))
     }
 
-    #[pyo3(signature = (client, class_, number, /))]
     fn ghost_of<'py>(
         &self,
         client: &Bound<'py, ClientHandle>,
@@ -246,14 +230,12 @@ impl World {
         row.map(|row| rows.object(class_.py(), row)).transpose()
     }
 
-    #[pyo3(signature = (class_, weights, /))]
     fn set_weights(&self, class_: &Bound<'_, PyAny>, weights: &Bound<'_, PyAny>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         let weights = relevancy::weights(weights)?;
         self.set_class_weights(rows, &weights)
     }
 
-    #[pyo3(signature = (class_, rows, /))]
     fn set_must_know(&self, class_: &Bound<'_, PyAny>, rows: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let class = self.population.rows_of(class_)?;
         let rows = rows.map_or_else(|| Ok(Vec::new()), relevancy::mask)?;
@@ -281,13 +263,11 @@ impl World {
         Ok(all)
     }
 
-    #[pyo3(signature = (client, /))]
     fn client_bits(&self, client: &Bound<'_, ClientHandle>) -> PyResult<u64> {
         let Some(client) = self.owner_of(Some(client))? else { return Ok(0) };
         self.with(|state| core::client_bits(state, PeerHandle::from_number(client)))
     }
 
-    #[pyo3(signature = (seconds, *, rate = None))]
     fn remember(&self, seconds: f64, rate: Option<f64>) -> PyResult<()> {
         let rate = match rate {
             Some(rate) => rate,
@@ -303,17 +283,11 @@ impl World {
         self.with(|state| core::remember(state, ticks as u32))
     }
 
-    #[getter]
-    fn past_bytes(&self) -> PyResult<usize> {
-        self.with(core::past_bytes)
+    properties! {
+        past_bytes: PyResult<usize> = self.with(core::past_bytes);
+        tick: PyResult<u32> = self.with(core::server_tick);
     }
 
-    #[getter]
-    fn tick(&self) -> PyResult<u32> {
-        self.with(core::server_tick)
-    }
-
-    #[pyo3(signature = (client, /, *, seen = None))]
     fn rewind<'py>(
         slf: &Bound<'py, Self>,
         client: &Bound<'py, ClientHandle>,
@@ -326,7 +300,6 @@ impl World {
         Self::past(slf, Some(client), said)
     }
 
-    #[pyo3(signature = (tick, /))]
     fn rewind_to<'py>(slf: &Bound<'py, Self>, tick: f64) -> PyResult<Bound<'py, PyAny>> {
         Self::past(slf, None, Some(tick))
     }

@@ -95,7 +95,6 @@ impl LockstepCore {
         Ok(LockstepCore { core: Arc::new(Mutex::new(core)) })
     }
 
-    #[pyo3(signature = (command, /))]
     fn command(&self, command: &[u8]) -> PyResult<()> {
         lock(&self.core).command(command).map_err(|error| match error {
             CommandError::TooLarge(bytes) => {
@@ -105,47 +104,39 @@ impl LockstepCore {
         })
     }
 
-    #[pyo3(signature = (peer, commands = 0, objects = 0, /))]
     fn attach(&self, peer: &Bound<'_, Peer>, commands: u16, objects: u16) -> PyResult<()> {
         let shared = SharedLockstep { game: Arc::clone(&self.core), classes: [commands, objects] };
         let shared = Box::new(shared);
         peer.get().part(|part, now| part.set_core(now, Some(shared))).map(drop)
     }
 
-    #[pyo3(signature = (paused, /))]
     fn pause(&self, paused: bool) {
         lock(&self.core).pause(paused);
     }
 
-    #[pyo3(signature = (speed, /))]
     fn set_speed(&self, speed: u8) {
         lock(&self.core).set_speed(speed);
     }
 
-    #[pyo3(signature = (player, /))]
     fn set_master(&self, player: u8) {
         lock(&self.core).set_master(player.min(15));
     }
 
-    #[pyo3(signature = (now, player, /))]
     fn note_left(&self, now: f64, player: u8) -> PyResult<()> {
         lock(&self.core).note_left(instant(now)?, player);
         Ok(())
     }
 
-    #[pyo3(signature = (now, player, out, /))]
     fn vote(&self, now: f64, player: u8, out: bool) -> PyResult<()> {
         lock(&self.core).vote(instant(now)?, player, out);
         Ok(())
     }
 
-    #[pyo3(signature = (now, player, payload, /))]
     fn read(&self, now: f64, player: u8, payload: &[u8]) -> PyResult<Option<String>> {
         let read = lock(&self.core).read(instant(now)?, player, payload);
         Ok(read.err().map(|fault| fault.to_string()))
     }
 
-    #[pyo3(signature = (now, player, max_bytes = 1000, /))]
     fn fill<'py>(
         &self,
         py: Python<'py>,
@@ -159,13 +150,11 @@ impl LockstepCore {
         Ok(filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    #[pyo3(signature = (now, /))]
     fn poll_turn<'py>(&self, py: Python<'py>, now: f64) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let turn = lock(&self.core).poll_turn(instant(now)?);
         turn.map(|turn| turn_tuple(py, &turn)).transpose()
     }
 
-    #[pyo3(signature = (now, turn, draw, rows, arrays = None, /))]
     fn check(
         &self,
         now: f64,
@@ -188,7 +177,6 @@ impl LockstepCore {
         lock(&self.core).states_wanted().into_iter().map(u16::from).collect()
     }
 
-    #[pyo3(signature = (now, player, /))]
     fn state_head<'py>(
         &self,
         py: Python<'py>,
@@ -199,48 +187,40 @@ impl LockstepCore {
         Ok(head.map(|head| PyBytes::new(py, &head.write())))
     }
 
-    #[pyo3(signature = (player, /))]
     fn is_served(&self, player: u8) -> bool {
         lock(&self.core).is_served(player)
     }
 
-    #[pyo3(signature = (now, player, reason, /))]
     fn refuse(&self, now: f64, player: u8, reason: u8) -> PyResult<()> {
         let reason = JoinRefusal::from_number(reason).unwrap_or(JoinRefusal::Closed);
         lock(&self.core).refuse(instant(now)?, player, reason);
         Ok(())
     }
 
-    #[pyo3(signature = (peer, /))]
     fn take_state<'py>(&self, peer: &Bound<'py, Peer>) -> Option<(u8, Bound<'py, PyBytes>)> {
         let (player, bytes) = peer.get().take_state()?;
         Some((player, PyBytes::new(peer.py(), &bytes)))
     }
 
-    #[pyo3(signature = (player, state, /))]
     fn expects(&self, player: u8, state: &[u8]) -> Option<(i32, usize)> {
         let head = StateHead::read(state)?;
         lock(&self.core).expects(player, &head).then_some((head.turn, STATE_HEAD))
     }
 
-    #[pyo3(signature = (now, player, state, /))]
     fn load(&self, now: f64, player: u8, state: &[u8]) -> PyResult<bool> {
         let now = instant(now)?;
         Ok(StateHead::read(state).is_some_and(|head| lock(&self.core).load(now, player, &head)))
     }
 
-    #[pyo3(signature = (reason, /))]
     fn give_up(&self, reason: u8) {
         lock(&self.core).give_up(JoinRefusal::from_number(reason).unwrap_or(JoinRefusal::Closed));
     }
 
-    #[pyo3(signature = (now, /))]
     fn ask_again(&self, now: f64) -> PyResult<()> {
         lock(&self.core).ask_again(instant(now)?);
         Ok(())
     }
 
-    #[pyo3(signature = (now, /))]
     fn heal_again(&self, now: f64) -> PyResult<()> {
         lock(&self.core).heal_again(instant(now)?);
         Ok(())
@@ -250,17 +230,19 @@ impl LockstepCore {
         lock(&self.core).note_healed();
     }
 
-    #[getter]
-    fn joining(&self) -> bool {
-        lock(&self.core).is_joining()
+    properties! {
+        joining: bool = lock(&self.core).is_joining();
+        healing: bool = lock(&self.core).is_healing();
+        waiting: Option<(i32, u16, f64)> =
+            lock(&self.core).waiting().map(|it| (it.turn, it.players, it.since.as_secs_f64()));
+        turn: i32 = lock(&self.core).turn();
+        due: f64 = lock(&self.core).due().as_secs_f64();
+        length: f64 = lock(&self.core).length().as_secs_f64();
+        players: Vec<u16> = members(lock(&self.core).players()).map(u16::from).collect();
+        excluded: bool = lock(&self.core).is_excluded();
+        counters: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.core).counters().iter());
     }
 
-    #[getter]
-    fn healing(&self) -> bool {
-        lock(&self.core).is_healing()
-    }
-
-    #[pyo3(signature = (turn, /))]
     fn resume(&self, turn: i32) {
         lock(&self.core).resume(turn);
     }
@@ -294,44 +276,9 @@ impl LockstepCore {
     }
 
     #[getter]
-    fn waiting(&self) -> Option<(i32, u16, f64)> {
-        lock(&self.core).waiting().map(|it| (it.turn, it.players, it.since.as_secs_f64()))
-    }
-
-    #[getter]
-    fn turn(&self) -> i32 {
-        lock(&self.core).turn()
-    }
-
-    #[getter]
-    fn due(&self) -> f64 {
-        lock(&self.core).due().as_secs_f64()
-    }
-
-    #[getter]
-    fn length(&self) -> f64 {
-        lock(&self.core).length().as_secs_f64()
-    }
-
-    #[getter]
     fn pace(&self) -> (u8, u8) {
         let pace = lock(&self.core).pace();
         (pace.steps, pace.delay)
-    }
-
-    #[getter]
-    fn players(&self) -> Vec<u16> {
-        members(lock(&self.core).players()).map(u16::from).collect()
-    }
-
-    #[getter]
-    fn excluded(&self) -> bool {
-        lock(&self.core).is_excluded()
-    }
-
-    #[getter]
-    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        counts(py, lock(&self.core).counters().iter())
     }
 }
 
@@ -372,7 +319,6 @@ fn read_rows(rows: &Bound<'_, PyList>) -> PyResult<TurnLog> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (turn, draw, rows, arrays = None, /))]
 pub(crate) fn replayed_crc(
     turn: TurnTuple,
     draw: u16,

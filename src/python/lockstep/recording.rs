@@ -10,7 +10,6 @@ use crate::lockstep::recording::{MAGIC, MAX_RECORD, MatchRecord, MatchSettings, 
 use crate::python::errors::value_error;
 
 #[pyfunction]
-#[pyo3(signature = (seed, hash, step_us, players, names, about, /))]
 pub(crate) fn recording_settings<'py>(
     py: Python<'py>,
     seed: u64,
@@ -27,7 +26,6 @@ pub(crate) fn recording_settings<'py>(
 }
 
 #[pyfunction]
-#[pyo3(signature = (turn, check, /))]
 pub(crate) fn recording_turn<'py>(
     py: Python<'py>,
     turn: TurnTuple,
@@ -40,7 +38,6 @@ pub(crate) fn recording_turn<'py>(
 }
 
 #[pyfunction]
-#[pyo3(signature = (turn, random, state, /))]
 pub(crate) fn recording_snapshot<'py>(
     py: Python<'py>,
     turn: i32,
@@ -56,7 +53,6 @@ pub(crate) fn recording_snapshot<'py>(
 }
 
 #[pyfunction]
-#[pyo3(signature = (data, /))]
 pub(crate) fn read_recording<'py>(
     data: &Bound<'py, PyBytes>,
 ) -> PyResult<(Bound<'py, PyList>, Option<String>)> {

@@ -46,11 +46,6 @@ struct AckEndpointState {
 #[pymethods]
 impl AckEndpoint {
     #[new]
-    #[pyo3(signature = (profile = "standard", *, max_packet_size = None, fragment_above = None,
-                        fragment_size = None, max_fragments = None, reassembly_bytes = None,
-                        sent_window = None, received_window = None, rtt_smoothing = None, lost_after = 1.0,
-                        lost_after_rtts = None, lost_not_before = 0.05, in_order_only = false))]
-    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         profile: &str,
         max_packet_size: Option<&Bound<'_, PyAny>>,
@@ -102,17 +97,13 @@ impl AckEndpoint {
         })
     }
 
-    #[getter]
-    fn next_sequence(&self) -> u16 {
-        lock(&self.state).core.next_sequence() as u16
+    properties! {
+        next_sequence: u16 = lock(&self.state).core.next_sequence() as u16;
+        newest_received: Option<u16> =
+            lock(&self.state).core.acks().newest_received().map(|sequence| sequence as u16);
+        stats: PacketStats = PacketStats::from(&lock(&self.state).core.stats());
     }
 
-    #[getter]
-    fn newest_received(&self) -> Option<u16> {
-        lock(&self.state).core.acks().newest_received().map(|sequence| sequence as u16)
-    }
-
-    #[pyo3(signature = (now, payload, /))]
     fn send(&self, now: f64, payload: &Bound<'_, PyBytes>) -> PyResult<(u16, Vec<Py<PyBytes>>)> {
         let now = instant(now)?;
         let outgoing = lock(&self.state).core.send(now, payload.as_bytes());
@@ -126,7 +117,6 @@ impl AckEndpoint {
         Ok((outgoing.sequence() as u16, datagrams.collect()))
     }
 
-    #[pyo3(signature = (now, datagram, /, *, accept = None))]
     fn receive<'py>(
         &self,
         now: f64,
@@ -161,7 +151,6 @@ impl AckEndpoint {
         lock(&self.state).acked.drain(..).collect()
     }
 
-    #[pyo3(signature = (now, /))]
     fn lost(&self, now: f64) -> PyResult<Vec<u16>> {
         let now = instant(now)?;
         let mut lost = Vec::new();
@@ -169,11 +158,6 @@ impl AckEndpoint {
         state.core.poll_lost(now, &mut lost);
         state.core.update(now);
         Ok(lost.into_iter().map(|sequence| sequence as u16).collect())
-    }
-
-    #[getter]
-    fn stats(&self) -> PacketStats {
-        PacketStats::from(&lock(&self.state).core.stats())
     }
 
     #[getter]

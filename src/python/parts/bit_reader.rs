@@ -27,32 +27,24 @@ fn none(py: Python<'_>) -> Bound<'_, PyAny> {
 #[pymethods]
 impl BitReader {
     #[new]
-    #[pyo3(signature = (data, /))]
     fn new(data: &[u8]) -> Self {
         let bits = data.len() * 8;
         BitReader { stream: Stream::alone("BitReader", wire::Stream::reading(data, 0, bits)), bits }
     }
 
-    #[getter]
-    fn bits_read(&self) -> PyResult<usize> {
-        Ok(self.position()?.min(self.bits))
-    }
-
-    #[getter]
-    fn bits_left(&self) -> PyResult<usize> {
-        Ok(self.bits.saturating_sub(self.position()?))
+    properties! {
+        bits_read: PyResult<usize> = Ok(self.position()?.min(self.bits));
+        bits_left: PyResult<usize> = Ok(self.bits.saturating_sub(self.position()?));
     }
 
     fn flag(&self, py: Python<'_>) -> PyResult<bool> {
         self.stream.flag(&none(py))
     }
 
-    #[pyo3(signature = (count, /))]
     fn bits(&self, count: &Bound<'_, PyAny>) -> PyResult<u64> {
         self.stream.bits(&none(count.py()), count)
     }
 
-    #[pyo3(signature = (low, high, /))]
     fn ranged(&self, low: &Bound<'_, PyAny>, high: &Bound<'_, PyAny>) -> PyResult<i128> {
         self.stream.ranged(&none(low.py()), low, high)
     }
@@ -61,12 +53,10 @@ impl BitReader {
         self.stream.uint128(&none(py))
     }
 
-    #[pyo3(signature = (previous, /))]
     fn relative(&self, previous: &Bound<'_, PyAny>) -> PyResult<u32> {
         self.stream.relative(&none(previous.py()), previous)
     }
 
-    #[pyo3(signature = (previous, /))]
     fn sequence_relative(&self, previous: &Bound<'_, PyAny>) -> PyResult<u16> {
         self.stream.sequence_relative(&none(previous.py()), previous)
     }
@@ -79,12 +69,10 @@ impl BitReader {
         self.stream.float64(&none(py))
     }
 
-    #[pyo3(signature = (low, high, resolution, /))]
     fn quantized(&self, py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<f64> {
         self.stream.quantized(&none(py), low, high, resolution)
     }
 
-    #[pyo3(signature = (low, high, fraction_bits, /))]
     fn fixed<'py>(
         &self,
         low: &Bound<'py, PyAny>,
@@ -94,22 +82,18 @@ impl BitReader {
         self.stream.fixed(&none(low.py()), low, high, fraction_bits)
     }
 
-    #[pyo3(signature = (max_bytes, /))]
     fn text<'py>(&self, max_bytes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
         self.stream.text(&none(max_bytes.py()), max_bytes)
     }
 
-    #[pyo3(signature = (max_units, /))]
     fn wide_text<'py>(&self, max_units: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
         self.stream.wide_text(&none(max_units.py()), max_units)
     }
 
-    #[pyo3(signature = (max_bytes, /))]
     fn data<'py>(&self, max_bytes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         self.stream.data(&none(max_bytes.py()), max_bytes)
     }
 
-    #[pyo3(signature = (count, /))]
     fn bytes<'py>(&self, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         self.stream.bytes(&none(count.py()), count)
     }

@@ -23,8 +23,6 @@ pub(crate) struct ChunkReceiver {
 #[pymethods]
 impl ChunkReceiver {
     #[new]
-    #[pyo3(signature = (*, max_slices = None, ack_interval = 0.05, overhead = None))]
-    #[pyo3(text_signature = "(*, max_slices=256, ack_interval=0.05, overhead=28)")]
     fn new(
         max_slices: Option<&Bound<'_, PyAny>>,
         ack_interval: f64,
@@ -44,7 +42,6 @@ impl ChunkReceiver {
         Ok(ChunkReceiver { core: Mutex::new(core) })
     }
 
-    #[pyo3(signature = (now, datagram, /))]
     fn receive(&self, now: f64, datagram: &Bound<'_, PyBytes>) -> PyResult<()> {
         let now = instant(now)?;
         // A drop is counted.
@@ -52,7 +49,6 @@ impl ChunkReceiver {
         Ok(())
     }
 
-    #[pyo3(signature = (now, /))]
     fn update<'py>(&self, py: Python<'py>, now: f64) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let now = instant(now)?;
         let mut out = Datagrams::<()>::new();
@@ -66,19 +62,13 @@ impl ChunkReceiver {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (datagram, /))]
     fn is_slice(datagram: &Bound<'_, PyBytes>) -> bool {
         packet::is_slice(datagram.as_bytes())
     }
 
-    #[getter]
-    fn ready(&self) -> bool {
-        lock(&self.core).is_ready()
-    }
-
-    #[getter]
-    fn progress(&self) -> Option<ChunkProgress> {
-        lock(&self.core).progress().map(ChunkProgress::from)
+    properties! {
+        ready: bool = lock(&self.core).is_ready();
+        progress: Option<ChunkProgress> = lock(&self.core).progress().map(ChunkProgress::from);
     }
 
     #[getter]

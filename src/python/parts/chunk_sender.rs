@@ -26,14 +26,6 @@ pub(crate) struct ChunkSender {
 #[pymethods]
 impl ChunkSender {
     #[new]
-    #[pyo3(signature = (*, max_slices = None, bytes_per_second = 32_000.0, accumulator_bytes = None, overhead = None,
-                        resend_delay = 0.1, max_queued = None, initial_burst_bytes = None,
-                        initial_burst_wait = 0.1))]
-    #[pyo3(
-        text_signature = "(*, max_slices=256, bytes_per_second=32000.0, accumulator_bytes=None, overhead=28, \
-                             resend_delay=0.1, max_queued=64, initial_burst_bytes=262144, initial_burst_wait=0.1)"
-    )]
-    #[allow(clippy::too_many_arguments)] // Settings, all by keyword.
     fn new(
         max_slices: Option<&Bound<'_, PyAny>>,
         bytes_per_second: f64,
@@ -67,7 +59,6 @@ impl ChunkSender {
         Ok(ChunkSender { core: Mutex::new(core) })
     }
 
-    #[pyo3(signature = (chunk, /, *, burst = false))]
     fn send(&self, chunk: &Bound<'_, PyBytes>, burst: bool) -> PyResult<u64> {
         let chunk = chunk.as_bytes().to_vec();
         let mut core = lock(&self.core);
@@ -81,12 +72,10 @@ impl ChunkSender {
         })
     }
 
-    #[pyo3(signature = (number, /))]
     fn cancel(&self, number: u64) -> bool {
         lock(&self.core).cancel(number)
     }
 
-    #[pyo3(signature = (now, /, *, rtt = None))]
     fn update<'py>(&self, py: Python<'py>, now: f64, rtt: Option<f64>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let now = instant(now)?;
         let rtt = rtt.map(|rtt| seconds("rtt", rtt, MAX_SECONDS)).transpose()?;
@@ -98,7 +87,6 @@ impl ChunkSender {
         Ok(out.iter().map(|(_, packet)| PyBytes::new(py, packet)).collect())
     }
 
-    #[pyo3(signature = (now, datagram, /))]
     fn receive(&self, now: f64, datagram: &Bound<'_, PyBytes>) -> PyResult<Option<u64>> {
         let now = instant(now)?;
         // A drop is counted.
@@ -106,39 +94,20 @@ impl ChunkSender {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (datagram, /))]
     fn is_ack(datagram: &Bound<'_, PyBytes>) -> bool {
         packet::is_ack(datagram.as_bytes())
     }
 
-    #[pyo3(signature = (bytes_per_second, /))]
     fn set_bytes_per_second(&self, bytes_per_second: f64) -> PyResult<()> {
         lock(&self.core).set_bytes_per_second(bytes_per_second).map_err(value_error)
     }
 
-    #[getter]
-    fn bytes_per_second(&self) -> f64 {
-        lock(&self.core).bytes_per_second()
-    }
-
-    #[getter]
-    fn in_flight(&self) -> Option<u64> {
-        lock(&self.core).in_flight()
-    }
-
-    #[getter]
-    fn progress(&self) -> Option<ChunkProgress> {
-        lock(&self.core).progress().map(ChunkProgress::from)
-    }
-
-    #[getter]
-    fn queued(&self) -> usize {
-        lock(&self.core).queued()
-    }
-
-    #[getter]
-    fn idle(&self) -> bool {
-        lock(&self.core).is_idle()
+    properties! {
+        bytes_per_second: f64 = lock(&self.core).bytes_per_second();
+        in_flight: Option<u64> = lock(&self.core).in_flight();
+        progress: Option<ChunkProgress> = lock(&self.core).progress().map(ChunkProgress::from);
+        queued: usize = lock(&self.core).queued();
+        idle: bool = lock(&self.core).is_idle();
     }
 
     #[getter]

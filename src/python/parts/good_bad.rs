@@ -22,10 +22,6 @@ pub(crate) struct GoodBad {
 #[pymethods]
 impl GoodBad {
     #[new]
-    #[pyo3(signature = (*, bad_rtt = 0.25, good_packets_per_second = 30.0, bad_packets_per_second = 10.0,
-                        recovery_time = 4.0, min_recovery_time = 1.0, max_recovery_time = 60.0,
-                        double_below = 10.0, halve_every = 10.0))]
-    #[allow(clippy::too_many_arguments)] // Settings, all by keyword.
     fn new(
         bad_rtt: f64,
         good_packets_per_second: f64,
@@ -50,25 +46,15 @@ impl GoodBad {
         Ok(GoodBad { core: Mutex::new(core) })
     }
 
-    #[pyo3(signature = (now, rtt, /))]
     fn update(&self, now: f64, rtt: f64) -> PyResult<&'static str> {
         let (now, rtt) = (instant(now)?, seconds("rtt", rtt, MAX_SECONDS)?);
         Ok(name(lock(&self.core).update(now, rtt)))
     }
 
-    #[getter]
-    fn mode(&self) -> &'static str {
-        name(lock(&self.core).mode())
-    }
-
-    #[getter]
-    fn packets_per_second(&self) -> f64 {
-        lock(&self.core).packets_per_second()
-    }
-
-    #[getter]
-    fn recovery_time(&self) -> f64 {
-        lock(&self.core).recovery_time().as_secs_f64()
+    properties! {
+        mode: &'static str = name(lock(&self.core).mode());
+        packets_per_second: f64 = lock(&self.core).packets_per_second();
+        recovery_time: f64 = lock(&self.core).recovery_time().as_secs_f64();
     }
 
     fn __repr__(&self) -> String {

@@ -67,8 +67,6 @@ fn byte_length(item: &Bound<'_, PyAny>) -> usize {
 #[pymethods]
 impl Link {
     #[new]
-    #[pyo3(signature = (conditions = None, *, seed = 0, capacity = None))]
-    #[pyo3(text_signature = "(conditions=None, *, seed=0, capacity=65536)")]
     fn new(
         conditions: Option<&Bound<'_, Conditions>>,
         seed: i128,
@@ -84,7 +82,6 @@ impl Link {
         Ok(Link { core: Mutex::new(core), lost: Arc::default() })
     }
 
-    #[pyo3(signature = (now, item, /, *, size = None))]
     fn send(&self, now: f64, item: &Bound<'_, PyAny>, size: Option<i128>) -> PyResult<()> {
         let now = instant(now)?;
         let size = size.map(|size| within("size", size, 0, MAX_ITEM)).transpose()?;
@@ -94,28 +91,20 @@ impl Link {
         Ok(())
     }
 
-    #[pyo3(signature = (now, /))]
     fn poll(&self, now: f64) -> PyResult<Option<Py<PyAny>>> {
         let now = instant(now)?;
         Ok(self.with_core(|core| core.poll(now).and_then(|mut item| item.object.take())))
     }
 
-    #[getter]
-    fn next_delivery(&self) -> Option<f64> {
-        lock(&self.core).next_delivery().map(to_seconds)
+    properties! {
+        next_delivery: Option<f64> = lock(&self.core).next_delivery().map(to_seconds);
+        queued_bytes: u64 = lock(&self.core).queued_bytes();
     }
 
-    #[getter]
-    fn queued_bytes(&self) -> u64 {
-        lock(&self.core).queued_bytes()
-    }
-
-    #[pyo3(signature = (conditions, /))]
     fn set_conditions(&self, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
         lock(&self.core).set_conditions(conditions.get().core).map_err(value_error)
     }
 
-    #[pyo3(signature = (at, conditions, /))]
     fn schedule(&self, at: f64, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
         let at = Instant::ZERO + seconds("at", at, LATEST)?;
         lock(&self.core).schedule(at, conditions.get().core).map_err(value_error)

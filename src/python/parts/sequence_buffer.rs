@@ -32,7 +32,6 @@ struct SequenceBufferState {
 #[pymethods]
 impl SequenceBuffer {
     #[new]
-    #[pyo3(signature = (capacity, /))]
     fn new(capacity: &Bound<'_, PyAny>) -> PyResult<Self> {
         let refused = || {
             let complaint = format!("capacity must be a power of two, 1 to 32768, not {capacity}");
@@ -47,9 +46,8 @@ impl SequenceBuffer {
         Ok(SequenceBuffer { capacity, state: Mutex::new(SequenceBufferState::new(capacity)) })
     }
 
-    #[getter]
-    fn capacity(&self) -> usize {
-        self.capacity
+    properties! {
+        capacity: usize = self.capacity;
     }
 
     #[getter]
@@ -58,14 +56,12 @@ impl SequenceBuffer {
         state.begun.then(|| state.newest() as u16)
     }
 
-    #[pyo3(signature = (sequence, /))]
     fn is_stale(&self, sequence: &Bound<'_, PyAny>) -> PyResult<bool> {
         let sequence = number("sequence", sequence)?;
         let state = lock(&self.state);
         Ok(state.values.stale(state.full(sequence)))
     }
 
-    #[pyo3(signature = (sequence, value, /))]
     fn insert(&self, sequence: &Bound<'_, PyAny>, value: Py<PyAny>) -> PyResult<bool> {
         let sequence = number("sequence", sequence)?;
         let mut state = lock(&self.state);
@@ -77,7 +73,6 @@ impl SequenceBuffer {
         Ok(refused.is_none())
     }
 
-    #[pyo3(signature = (sequence, /))]
     fn advance(&self, sequence: &Bound<'_, PyAny>) -> PyResult<()> {
         let sequence = number("sequence", sequence)?;
         let mut state = lock(&self.state);

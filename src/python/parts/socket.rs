@@ -53,8 +53,6 @@ struct SocketState {
 #[pymethods]
 impl Socket {
     #[new]
-    #[pyo3(signature = (address, *, send_buffer = None, receive_buffer = None, max_datagram = None))]
-    #[pyo3(text_signature = "(address, *, send_buffer=4194304, receive_buffer=4194304, max_datagram=65507)")]
     fn new(
         py: Python<'_>,
         address: AddressLike,
@@ -83,29 +81,12 @@ impl Socket {
         })
     }
 
-    #[getter]
-    fn address(&self) -> Address {
-        self.address
-    }
-
-    #[getter]
-    fn send_buffer(&self) -> usize {
-        self.send_buffer
-    }
-
-    #[getter]
-    fn receive_buffer(&self) -> usize {
-        self.receive_buffer
-    }
-
-    #[getter]
-    fn max_datagram(&self) -> usize {
-        self.max_datagram
-    }
-
-    #[getter]
-    fn closed(&self) -> bool {
-        lock(&self.state).socket.is_none()
+    properties! {
+        address: Address = self.address;
+        send_buffer: usize = self.send_buffer;
+        receive_buffer: usize = self.receive_buffer;
+        max_datagram: usize = self.max_datagram;
+        closed: bool = lock(&self.state).socket.is_none();
     }
 
     #[getter]
@@ -117,14 +98,12 @@ impl Socket {
         counts(py, counters.iter())
     }
 
-    #[pyo3(signature = (to, data, /))]
     fn send(&self, to: AddressLike, data: &Bound<'_, PyBytes>) -> PyResult<bool> {
         self.check(to.0, data)?;
         let sent = self.with(|socket| socket.send(to.0, data.as_bytes()))?;
         sent.map_err(|error| os_error(data.py(), &error, to.0))
     }
 
-    #[pyo3(signature = (datagrams, /))]
     fn send_many(&self, datagrams: &Bound<'_, PyAny>) -> PyResult<u64> {
         let mut batch = Datagrams::new();
         let iterable = |_| {
@@ -159,7 +138,6 @@ impl Socket {
         Ok(received.map(|(data, from)| (PyBytes::new(py, &data), Address(from))))
     }
 
-    #[pyo3(signature = (bound = 1500, /))]
     fn receive_many<'py>(
         &self,
         py: Python<'py>,
@@ -177,7 +155,6 @@ impl Socket {
         }
     }
 
-    #[pyo3(signature = (timeout, /))]
     fn wait(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
         let mut left = seconds("timeout", timeout, MAX_WAIT)?.as_secs_f64();
         // A duplicated handle: another thread may close the socket, and its number be reused for another file.
@@ -213,7 +190,6 @@ impl Socket {
         slf
     }
 
-    #[pyo3(signature = (kind, value, traceback, /))]
     fn __exit__(&self, kind: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, traceback: &Bound<'_, PyAny>) {
         let _ = (kind, value, traceback);
         self.close();

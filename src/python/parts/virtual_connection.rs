@@ -33,8 +33,6 @@ pub(crate) struct VirtualConnection {
 #[pymethods]
 impl VirtualConnection {
     #[staticmethod]
-    #[pyo3(signature = (*, protocol_id, timeout = 10.0, keep_alive = 0.1, lost_after = 1.0,
-                        lost_after_rtts = None, lost_not_before = 0.05, in_order_only = false))]
     fn listen(
         protocol_id: &Bound<'_, PyAny>,
         timeout: f64,
@@ -51,9 +49,6 @@ impl VirtualConnection {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (now, address, /, *, protocol_id, timeout = 10.0, keep_alive = 0.1, lost_after = 1.0,
-                        lost_after_rtts = None, lost_not_before = 0.05, in_order_only = false))]
-    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect(
         now: f64,
         address: AddressLike,
@@ -88,17 +83,12 @@ impl VirtualConnection {
         }
     }
 
-    #[getter]
-    fn ready(&self) -> bool {
-        lock(&self.core).is_ready()
+    properties! {
+        ready: bool = lock(&self.core).is_ready();
+        peer: Option<Address> = lock(&self.core).peer().map(Address);
+        stats: PacketStats = PacketStats::from(&lock(&self.core).stats());
     }
 
-    #[getter]
-    fn peer(&self) -> Option<Address> {
-        lock(&self.core).peer().map(Address)
-    }
-
-    #[pyo3(signature = (now, payload, /))]
     fn send(&self, now: f64, payload: &Bound<'_, PyBytes>) -> PyResult<(u16, Outgoing)> {
         let now = instant(now)?;
         let mut out = Datagrams::new();
@@ -112,7 +102,6 @@ impl VirtualConnection {
         Ok((sequence, to_python(payload.py(), &out)))
     }
 
-    #[pyo3(signature = (now, source, datagram, /))]
     fn receive<'py>(
         &self,
         now: f64,
@@ -128,7 +117,6 @@ impl VirtualConnection {
         Ok(payload.map(|payload| PyBytes::new(datagram.py(), &payload)))
     }
 
-    #[pyo3(signature = (now, /))]
     fn update(&self, py: Python<'_>, now: f64) -> PyResult<Outgoing> {
         let now = instant(now)?;
         let mut out = Datagrams::new();
@@ -158,11 +146,6 @@ impl VirtualConnection {
         let mut lost = Vec::new();
         lock(&self.core).poll_lost(&mut lost);
         lost
-    }
-
-    #[getter]
-    fn stats(&self) -> PacketStats {
-        PacketStats::from(&lock(&self.core).stats())
     }
 
     #[getter]

@@ -75,9 +75,9 @@ impl Save {
 
 #[pymethods]
 impl Save {
-    #[getter]
-    fn state(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        lock(&self.state).as_ref().map(|state| state.clone_ref(py))
+    properties! {
+        state: Option<Py<PyAny>> = lock(&self.state).as_ref().map(|state| state.clone_ref(py));
+        checksum: Option<Py<PyAny>> = lock(&self.checksum).as_ref().map(|value| value.clone_ref(py));
     }
 
     #[setter]
@@ -85,11 +85,6 @@ impl Save {
         // Dropping the old state may run code of the game, which may come back here: not under the lock.
         let before = lock(&self.state).replace(value);
         drop(before);
-    }
-
-    #[getter]
-    fn checksum(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        lock(&self.checksum).as_ref().map(|value| value.clone_ref(py))
     }
 
     #[setter]
@@ -164,9 +159,8 @@ impl Advance {
         PyTuple::new(py, words)
     }
 
-    #[getter]
-    fn confirmed(&self) -> bool {
-        self.guessed == 0
+    properties! {
+        confirmed: bool = self.guessed == 0;
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

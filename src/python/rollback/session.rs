@@ -291,7 +291,6 @@ impl Rollback {
         Ok(Rollback { kind, states, peer, inner: Mutex::new(inner) })
     }
 
-    #[pyo3(signature = (input, *, now = None))]
     fn advance(slf: Bound<'_, Self>, input: &Bound<'_, PyAny>, now: Option<f64>) -> PyResult<Requests> {
         let this = slf.get();
         let mut writer = ::core::mem::take(&mut lock(&this.inner).writer);
@@ -318,7 +317,6 @@ impl Rollback {
         ))
     }
 
-    #[pyo3(signature = (player, payload, *, now = None))]
     fn read(
         &self,
         #[pyo3(from_py_with = int::player)] player: i128,
@@ -330,7 +328,6 @@ impl Rollback {
         Ok(read.err().map(|fault| fault.to_string()))
     }
 
-    #[pyo3(signature = (player, *, max_bytes = 1024, now = None))]
     fn fill<'py>(
         &self,
         py: Python<'py>,
@@ -347,7 +344,6 @@ impl Rollback {
         Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    #[pyo3(signature = (player, *, now = None))]
     fn note_left(&self, #[pyo3(from_py_with = int::player)] player: i128, now: Option<f64>) -> PyResult<()> {
         let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
         lock(&self.inner).game.lock().note_left(moment(now), player);
@@ -380,19 +376,13 @@ impl Rollback {
         }
     }
 
-    #[getter]
-    fn frame(&self) -> u32 {
-        lock(&self.inner).game.lock().frame()
-    }
-
-    #[getter]
-    fn confirmed(&self) -> u32 {
-        lock(&self.inner).game.lock().confirmed()
-    }
-
-    #[getter]
-    fn delay(&self) -> u32 {
-        lock(&self.inner).game.lock().delay()
+    properties! {
+        frame: u32 = lock(&self.inner).game.lock().frame();
+        confirmed: u32 = lock(&self.inner).game.lock().confirmed();
+        delay: u32 = lock(&self.inner).game.lock().delay();
+        can_advance: bool = lock(&self.inner).game.lock().can_advance();
+        ahead: f64 = lock(&self.inner).game.lock().ahead();
+        pace: f64 = lock(&self.inner).game.lock().pace();
     }
 
     #[setter]
@@ -409,24 +399,9 @@ impl Rollback {
     }
 
     #[getter]
-    fn can_advance(&self) -> bool {
-        lock(&self.inner).game.lock().can_advance()
-    }
-
-    #[getter]
     fn players<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let mask = lock(&self.inner).game.lock().present();
         PyTuple::new(py, (0..16u8).filter(|player| mask >> player & 1 == 1).collect::<Vec<_>>())
-    }
-
-    #[getter]
-    fn ahead(&self) -> f64 {
-        lock(&self.inner).game.lock().ahead()
-    }
-
-    #[getter]
-    fn pace(&self) -> f64 {
-        lock(&self.inner).game.lock().pace()
     }
 
     #[getter]

@@ -195,9 +195,8 @@ impl SyncTest {
         Ok(TestSteps(slf.unbind()))
     }
 
-    #[getter]
-    fn frame(&self) -> u32 {
-        lock(&self.inner).test.frame()
+    properties! {
+        frame: u32 = lock(&self.inner).test.frame();
     }
 
     fn __repr__(&self) -> String {

@@ -52,7 +52,6 @@ impl Spectator {
         Ok(Spectator { kind, players, inner })
     }
 
-    #[pyo3(signature = (limit = 4))]
     fn advance<'py>(
         &self,
         py: Python<'py>,
@@ -81,7 +80,6 @@ impl Spectator {
         Ok(list)
     }
 
-    #[pyo3(signature = (player, payload, *, now = None))]
     fn read(
         &self,
         #[pyo3(from_py_with = int::player)] player: i128,
@@ -93,7 +91,6 @@ impl Spectator {
         Ok(read.err().map(|fault| fault.to_string()))
     }
 
-    #[pyo3(signature = (player, *, now = None))]
     fn fill<'py>(
         &self,
         py: Python<'py>,
@@ -106,26 +103,16 @@ impl Spectator {
         Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    #[pyo3(signature = (player, *, now = None))]
     fn note_left(&self, #[pyo3(from_py_with = int::player)] player: i128, now: Option<f64>) -> PyResult<()> {
         let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
         lock(&self.inner).0.lock().note_left(moment(now), player);
         Ok(())
     }
 
-    #[getter]
-    fn frame(&self) -> u32 {
-        lock(&self.inner).0.lock().frame()
-    }
-
-    #[getter]
-    fn behind(&self) -> u32 {
-        lock(&self.inner).0.lock().behind()
-    }
-
-    #[getter]
-    fn lost(&self) -> bool {
-        lock(&self.inner).0.lock().is_lost()
+    properties! {
+        frame: u32 = lock(&self.inner).0.lock().frame();
+        behind: u32 = lock(&self.inner).0.lock().behind();
+        lost: bool = lock(&self.inner).0.lock().is_lost();
     }
 
     fn __repr__(&self) -> String {
