@@ -5,7 +5,7 @@
 //! a `#[pyo3(signature = ...)]` in Rust wins over the stub.
 //!
 //! In `#[pymethods]`, a block `properties! { name: Type = expression; }` declares getters; the expressions
-//! may use `self` and `py`. Parameters may name their check: `#[within(low, high)]`, `#[seconds(high)]`,
+//! may use `self` and `py`. A block `aliases! { name = method; }` declares other names of methods. Parameters may name their check: `#[within(low, high)]`, `#[seconds(high)]`,
 //! `#[instant]`, `#[int]`, `#[number]` or `#[truth]`; an `Option` takes None as well.
 
 mod check;
@@ -43,11 +43,11 @@ pub fn pyclass(arguments: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn pymethods(_: TokenStream, item: TokenStream) -> TokenStream {
     let mut item = parse_macro_input!(item as ItemImpl);
-    if let Err(error) = properties::expand(&mut item.items) {
-        return error.into_compile_error().into();
-    }
     let mut checks = Tokens::new();
     if let Some(class) = class_name(&item.self_ty) {
+        if let Err(error) = properties::expand(&class, &mut item.items) {
+            return error.into_compile_error().into();
+        }
         for member in &mut item.items {
             let ImplItem::Fn(method) = member else { continue };
             let name = format!("{class}.{}", python_name(&method.attrs, &method.sig.ident));

@@ -25,7 +25,7 @@ use crate::netcode::opener::Opener;
 use crate::netcode::{self, Key};
 
 /// The default maximum of a file: 1 GiB.
-pub(super) const DEFAULT_MAX_BYTES: i128 = 1 << 30;
+pub(super) const DEFAULT_MAX_BYTES: u64 = 1 << 30;
 
 /// The minimum of a file's bound: its header and some packets.
 const MIN_BYTES_BOUND: u64 = 4096;
@@ -51,10 +51,9 @@ impl Capture {
     fn new(
         py: Python<'_>,
         path: PathBuf,
-        #[pyo3(from_py_with = int::max_bytes)] max_bytes: i128,
+        #[within(MIN_BYTES_BOUND, MAX_BYTES_BOUND)] max_bytes: u64,
         keys: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let max_bytes = within("max_bytes", max_bytes, MIN_BYTES_BOUND, MAX_BYTES_BOUND)?;
         if keys.as_ref() == Some(&path) {
             return Err(PyValueError::new_err("keys must be another file than path"));
         }

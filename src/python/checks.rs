@@ -5,13 +5,12 @@
 use core::fmt::Display;
 
 use super::arguments::{argument, number as not_bool};
-use super::fields::{bounded, within as check_bounds};
+use super::fields::within as check_bounds;
 use super::protocol;
 use crate::python::prelude::*;
-use crate::time::{Duration, Instant};
 
 /// The latest time that a caller may give: 200 years.
-const LATEST: f64 = 200.0 * 366.0 * 86_400.0;
+pub(super) const LATEST: f64 = 200.0 * 366.0 * 86_400.0;
 
 /// An int from `low` to `high`.
 pub(super) fn within<T>(name: &str, given: &Bound<'_, PyAny>, or: &str, low: T, high: T) -> PyResult<T>

@@ -18,7 +18,6 @@ use super::goodbye::goodbye;
 use super::log::{Level, log};
 use super::protocol::Protocol;
 use crate::endpoint::{self, Goodbye};
-use crate::time::{Duration, Instant};
 use crate::transport::{Attribute, Column};
 
 /// Checks that a hook is callable, where the game gives it.

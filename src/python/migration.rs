@@ -5,9 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::python::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
-use super::arguments::int;
 use super::errors::value_error;
-use super::fields::within;
 use super::peer::Peer;
 use crate::session::{MAX_NOTE_BYTES, MigrationNotes, SharedMigration};
 
@@ -20,8 +18,7 @@ pub(crate) struct MigrationCore {
 #[pymethods]
 impl MigrationCore {
     #[new]
-    fn new(peer: &Bound<'_, Peer>, #[pyo3(from_py_with = int::max_bytes)] max_bytes: i128) -> PyResult<Self> {
-        let max_bytes = within("max_bytes", max_bytes, 1, u32::MAX)?;
+    fn new(peer: &Bound<'_, Peer>, #[within(1, u32::MAX)] max_bytes: u32) -> PyResult<Self> {
         let (notes, before) = peer.get().part(|part, now| {
             if part.has_core() {
                 return (None, None);

@@ -21,7 +21,6 @@ use super::time;
 use super::yojimbo;
 use crate::netcode::Spoken;
 use crate::replication::Classes;
-use crate::time::Duration;
 use crate::transport::protocol::MAX_CHANNELS;
 use crate::transport::{self, ChannelConfig, ChannelKind, Framing, Message, Share};
 

@@ -19,7 +19,6 @@ use super::lock;
 use super::network::Conditions;
 use crate::driver::proxy::{self, Both, ProxyConfig, ProxyCounters, ProxyError, ProxyThread};
 use crate::netsim::conditions;
-use crate::time::Duration;
 
 /// The maximum of clients: one for each port for their sockets.
 const MAX_CLIENTS: usize = 65_536;

@@ -10,7 +10,6 @@ use super::refusals::RefusalCounters;
 use crate::driver::DriverCounters;
 use crate::endpoint::{ConnectionCounters, PeerStats};
 use crate::netcode::Counters;
-use crate::time::Duration;
 use crate::transport::chunks::ChunkCounters;
 use crate::transport::{self, PacketCounters, Protocol};
 

@@ -12,7 +12,6 @@ use super::{Canceller, Chunk};
 use crate::endpoint::{Host, PeerHandle};
 use crate::python::events::ClientHandle;
 use crate::python::lock;
-use crate::time::Instant;
 use crate::transport::chunks::{ChunkEvent, ChunkFailure, ContentHash, MAX_OPEN, Progress};
 
 /// The state of a transfer, written by its endpoint and readable without it.

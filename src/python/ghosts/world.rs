@@ -25,7 +25,6 @@ use super::view::WorldView;
 use crate::endpoint::PeerHandle;
 use crate::python::errors::{GhostError, closed_error, stale_client};
 use crate::python::events::ClientHandle;
-use crate::python::fields::{bounded, within};
 use crate::python::hooks;
 use crate::python::lock;
 use crate::python::shared::Shared;
@@ -72,13 +71,12 @@ impl World {
     fn spawn_rows<'py>(
         &self,
         ghost: &Bound<'py, PyAny>,
-        count: i128,
+        #[within(0, u32::MAX)] count: u32,
         owner: Option<&Bound<'py, ClientHandle>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = ghost.py();
         let object = self.plain(ghost)?;
         let rows = self.population.rows_of(object.get_type().as_any())?;
-        let count = within("count", count, 0, u32::MAX)?;
         let values = rows.check(&object)?;
         let owner = self.connected(owner)?;
         let mut begun = Vec::new();
@@ -220,10 +218,9 @@ impl World {
         &self,
         client: &Bound<'py, ClientHandle>,
         class_: &Bound<'py, PyAny>,
-        number: &Bound<'py, PyAny>,
+        #[within(0, u32::MAX)] number: u32,
     ) -> PyResult<Option<Bound<'py, Ghost>>> {
         let rows = self.population.rows_of(class_)?;
-        let number = bounded("number", number, 0, u32::MAX)?;
         let Some(client) = self.owner_of(Some(client))? else { return Ok(None) };
         let client = PeerHandle::from_number(client);
         let row = self.with(|state| names::from_client(state, client, rows.index, number))?;

@@ -13,6 +13,7 @@ use crate::lockstep::{
     StateHead, replayed_check,
 };
 use crate::python::arguments::{int, number, optional_int, optional_number, truth};
+use crate::python::checks::LATEST;
 use crate::python::errors::{ChannelFullError, MessageTooLargeError, value_error};
 use crate::python::fields::{bounded, within};
 use crate::python::lock;
@@ -20,20 +21,13 @@ use crate::python::parts::counts;
 use crate::python::peer::Peer;
 use crate::python::protocol::seconds;
 use crate::session::SharedLockstep;
-use crate::time::Instant;
 use crate::wire::BitWriter;
 
 /// A turn as Python has it: number, steps, delay, speed, paused, players, left, commands, joined.
 pub(super) type TurnTuple = (i32, u8, u8, u8, bool, u16, u16, Vec<(u8, Vec<u8>)>, u16);
 
 /// Two hundred years: later times are mistakes.
-const LATEST: f64 = 200.0 * 366.0 * 86_400.0;
-/// Represents None in a log.
 const NOTHING: i64 = i64::MIN + 1;
-
-fn instant(now: f64) -> PyResult<Instant> {
-    seconds("now", now, LATEST).map(|since| Instant::ZERO + since)
-}
 
 pub(super) fn turn_tuple<'py>(py: Python<'py>, turn: &StartedTurn) -> PyResult<Bound<'py, PyTuple>> {
     let commands = PyList::empty(py);
@@ -91,7 +85,8 @@ impl LockstepCore {
         config.resend = resend.map(|resend| seconds("resend", resend, 10.0)).transpose()?;
         config.log_turns = within("log_turns", log_turns, 8, 256)?;
         (config.joins, config.admits, config.heals) = (joins, admits, heals);
-        let core = Lockstep::new(config, instant(start)?).map_err(value_error)?;
+        let core =
+            Lockstep::new(config, Instant::ZERO + seconds("start", start, LATEST)?).map_err(value_error)?;
         Ok(LockstepCore { core: Arc::new(Mutex::new(core)) })
     }
 
@@ -122,49 +117,53 @@ impl LockstepCore {
         lock(&self.core).set_master(player.min(15));
     }
 
-    fn note_left(&self, now: f64, player: u8) -> PyResult<()> {
-        lock(&self.core).note_left(instant(now)?, player);
+    fn note_left(&self, #[instant] now: Instant, player: u8) -> PyResult<()> {
+        lock(&self.core).note_left(now, player);
         Ok(())
     }
 
-    fn vote(&self, now: f64, player: u8, out: bool) -> PyResult<()> {
-        lock(&self.core).vote(instant(now)?, player, out);
+    fn vote(&self, #[instant] now: Instant, player: u8, out: bool) -> PyResult<()> {
+        lock(&self.core).vote(now, player, out);
         Ok(())
     }
 
-    fn read(&self, now: f64, player: u8, payload: &[u8]) -> PyResult<Option<String>> {
-        let read = lock(&self.core).read(instant(now)?, player, payload);
+    fn read(&self, #[instant] now: Instant, player: u8, payload: &[u8]) -> PyResult<Option<String>> {
+        let read = lock(&self.core).read(now, player, payload);
         Ok(read.err().map(|fault| fault.to_string()))
     }
 
     fn fill<'py>(
         &self,
         py: Python<'py>,
-        now: f64,
+        #[instant] now: Instant,
         player: u8,
         max_bytes: usize,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let mut writer = BitWriter::new();
         let bits = max_bytes.min(1 << 16) * 8;
-        let filled = lock(&self.core).fill(instant(now)?, player, bits, &mut writer);
+        let filled = lock(&self.core).fill(now, player, bits, &mut writer);
         Ok(filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    fn poll_turn<'py>(&self, py: Python<'py>, now: f64) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let turn = lock(&self.core).poll_turn(instant(now)?);
+    fn poll_turn<'py>(
+        &self,
+        py: Python<'py>,
+        #[instant] now: Instant,
+    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let turn = lock(&self.core).poll_turn(now);
         turn.map(|turn| turn_tuple(py, &turn)).transpose()
     }
 
     fn check(
         &self,
-        now: f64,
+        #[instant] now: Instant,
         turn: i32,
         draw: u16,
         rows: &Bound<'_, PyList>,
         arrays: Option<&Bound<'_, PyList>>,
     ) -> PyResult<u32> {
         let log = read_world(rows, arrays)?;
-        let checked = lock(&self.core).check(instant(now)?, turn, draw, &log);
+        let checked = lock(&self.core).check(now, turn, draw, &log);
         let refuse = || {
             PyValueError::new_err(
                 "turn must be the newest that ran, checked once; 60,000 objects and 1,048,576 values at most",
@@ -180,10 +179,10 @@ impl LockstepCore {
     fn state_head<'py>(
         &self,
         py: Python<'py>,
-        now: f64,
+        #[instant] now: Instant,
         player: u8,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let head = lock(&self.core).state_head(instant(now)?, player);
+        let head = lock(&self.core).state_head(now, player);
         Ok(head.map(|head| PyBytes::new(py, &head.write())))
     }
 
@@ -191,9 +190,9 @@ impl LockstepCore {
         lock(&self.core).is_served(player)
     }
 
-    fn refuse(&self, now: f64, player: u8, reason: u8) -> PyResult<()> {
+    fn refuse(&self, #[instant] now: Instant, player: u8, reason: u8) -> PyResult<()> {
         let reason = JoinRefusal::from_number(reason).unwrap_or(JoinRefusal::Closed);
-        lock(&self.core).refuse(instant(now)?, player, reason);
+        lock(&self.core).refuse(now, player, reason);
         Ok(())
     }
 
@@ -207,8 +206,7 @@ impl LockstepCore {
         lock(&self.core).expects(player, &head).then_some((head.turn, STATE_HEAD))
     }
 
-    fn load(&self, now: f64, player: u8, state: &[u8]) -> PyResult<bool> {
-        let now = instant(now)?;
+    fn load(&self, #[instant] now: Instant, player: u8, state: &[u8]) -> PyResult<bool> {
         Ok(StateHead::read(state).is_some_and(|head| lock(&self.core).load(now, player, &head)))
     }
 
@@ -216,13 +214,13 @@ impl LockstepCore {
         lock(&self.core).give_up(JoinRefusal::from_number(reason).unwrap_or(JoinRefusal::Closed));
     }
 
-    fn ask_again(&self, now: f64) -> PyResult<()> {
-        lock(&self.core).ask_again(instant(now)?);
+    fn ask_again(&self, #[instant] now: Instant) -> PyResult<()> {
+        lock(&self.core).ask_again(now);
         Ok(())
     }
 
-    fn heal_again(&self, now: f64) -> PyResult<()> {
-        lock(&self.core).heal_again(instant(now)?);
+    fn heal_again(&self, #[instant] now: Instant) -> PyResult<()> {
+        lock(&self.core).heal_again(now);
         Ok(())
     }
 

@@ -25,8 +25,7 @@ fn is_code(format: &[u8], codes: &[u8]) -> bool {
 #[pymethods]
 impl Random {
     #[new]
-    fn new(seed: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let seed = bounded("seed", seed, 0, u64::MAX)?;
+    fn new(#[within(0, u64::MAX)] seed: u64) -> PyResult<Self> {
         Ok(Random { core: Mutex::new(SharedRandom::seeded(seed)) })
     }
 
@@ -54,13 +53,11 @@ impl Random {
         Ok(lock(&self.core).next_u64() >> (64 - count))
     }
 
-    fn below(&self, bound: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let bound = bounded("bound", bound, 1, u64::MAX)?;
+    fn below(&self, #[within(1, u64::MAX)] bound: u64) -> PyResult<u64> {
         Ok(lock(&self.core).below(bound))
     }
 
-    fn between(&self, low: &Bound<'_, PyAny>, high: &Bound<'_, PyAny>) -> PyResult<i64> {
-        let low = bounded("low", low, i64::MIN, i64::MAX)?;
+    fn between(&self, #[within(i64::MIN, i64::MAX)] low: i64, high: &Bound<'_, PyAny>) -> PyResult<i64> {
         let high = bounded("high", high, low, i64::MAX)?;
         let span = high.wrapping_sub(low) as u64;
         let mut core = lock(&self.core);

@@ -7,11 +7,10 @@ use crate::python::prelude::*;
 use pyo3::exceptions::PyValueError;
 use pyo3::types::{PyBytes, PyDict};
 
-use super::{counts, instant};
+use super::counts;
 use crate::python::errors::{MessageTooLargeError, value_error};
-use crate::python::fields::bounded;
+use crate::python::fields::within;
 use crate::python::lock;
-use crate::python::protocol::seconds;
 use crate::transport::ack_endpoint::{self, AckEndpointConfig};
 use crate::transport::acks::{Acked, RttSampling};
 use crate::transport::fragment::{FRAGMENT_HEADER_SIZE, MAX_FRAGMENTS};
@@ -20,7 +19,7 @@ use crate::transport::packet::LossBound;
 use crate::transport::{self};
 
 /// A day: a longer time until a packet counts as lost is a mistake.
-const MAX_LOSS: f64 = 86_400.0;
+pub(super) const MAX_LOSS: f64 = 86_400.0;
 
 /// The maximum of packet sizes and memory bounds, in bytes.
 const MAX_BYTES: usize = 1 << 30;
@@ -48,18 +47,18 @@ impl AckEndpoint {
     #[new]
     fn new(
         profile: &str,
-        max_packet_size: Option<&Bound<'_, PyAny>>,
-        fragment_above: Option<&Bound<'_, PyAny>>,
-        fragment_size: Option<&Bound<'_, PyAny>>,
-        max_fragments: Option<&Bound<'_, PyAny>>,
-        reassembly_bytes: Option<&Bound<'_, PyAny>>,
-        sent_window: Option<&Bound<'_, PyAny>>,
-        received_window: Option<&Bound<'_, PyAny>>,
-        rtt_smoothing: Option<f64>,
-        lost_after: f64,
-        lost_after_rtts: Option<f64>,
-        lost_not_before: f64,
-        in_order_only: bool,
+        #[within(1, MAX_BYTES)] max_packet_size: Option<usize>,
+        #[within(1, MAX_BYTES)] fragment_above: Option<usize>,
+        #[within(1, usize::from(u16::MAX))] fragment_size: Option<usize>,
+        #[within(1, MAX_FRAGMENTS)] max_fragments: Option<usize>,
+        #[int] reassembly_bytes: Option<i128>,
+        #[within(1, 32_768)] sent_window: Option<usize>,
+        #[within(1, 32_768)] received_window: Option<usize>,
+        #[number] rtt_smoothing: Option<f64>,
+        #[seconds(MAX_LOSS)] lost_after: Duration,
+        #[number] lost_after_rtts: Option<f64>,
+        #[seconds(MAX_LOSS)] lost_not_before: Duration,
+        #[truth] in_order_only: bool,
     ) -> PyResult<Self> {
         let mut config = match profile {
             "standard" => AckEndpointConfig::standard(),
@@ -71,21 +70,19 @@ impl AckEndpoint {
         };
         let AckEndpointConfig { max_packet_size: largest, fragment_above: above, reassembly, acks, .. } =
             &mut config;
-        for (name, given, most, setting) in [
-            ("fragment_size", fragment_size, usize::from(u16::MAX), &mut reassembly.fragment_size),
-            ("max_fragments", max_fragments, MAX_FRAGMENTS, &mut reassembly.max_fragments),
-            ("sent_window", sent_window, 32_768, &mut acks.sent_window),
-            ("received_window", received_window, 32_768, &mut acks.received_window),
-            ("max_packet_size", max_packet_size, MAX_BYTES, largest),
-            ("fragment_above", fragment_above, MAX_BYTES, above),
+        for (given, setting) in [
+            (fragment_size, &mut reassembly.fragment_size),
+            (max_fragments, &mut reassembly.max_fragments),
+            (sent_window, &mut acks.sent_window),
+            (received_window, &mut acks.received_window),
+            (max_packet_size, largest),
+            (fragment_above, above),
         ] {
-            if let Some(given) = given {
-                *setting = bounded(name, given, 1, most)?;
-            }
+            *setting = given.unwrap_or(*setting);
         }
         let one_packet = reassembly.fragment_size * reassembly.max_fragments;
         reassembly.max_bytes = match reassembly_bytes {
-            Some(bytes) => bounded("reassembly_bytes", bytes, one_packet, MAX_BYTES)?,
+            Some(bytes) => within("reassembly_bytes", bytes, one_packet, MAX_BYTES)?,
             None => reassembly.max_bytes.max(one_packet),
         };
         acks.rtt_smoothing = rtt_smoothing.unwrap_or(acks.rtt_smoothing);
@@ -98,14 +95,18 @@ impl AckEndpoint {
     }
 
     properties! {
+        counters: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.state).core.counters().iter());
         next_sequence: u16 = lock(&self.state).core.next_sequence() as u16;
         newest_received: Option<u16> =
             lock(&self.state).core.acks().newest_received().map(|sequence| sequence as u16);
         stats: PacketStats = PacketStats::from(&lock(&self.state).core.stats());
     }
 
-    fn send(&self, now: f64, payload: &Bound<'_, PyBytes>) -> PyResult<(u16, Vec<Py<PyBytes>>)> {
-        let now = instant(now)?;
+    fn send(
+        &self,
+        #[instant] now: Instant,
+        payload: &Bound<'_, PyBytes>,
+    ) -> PyResult<(u16, Vec<Py<PyBytes>>)> {
         let outgoing = lock(&self.state).core.send(now, payload.as_bytes());
         let outgoing = outgoing.map_err(|error| MessageTooLargeError::new_err(error.to_string()))?;
         let mut datagram = Vec::new();
@@ -119,11 +120,10 @@ impl AckEndpoint {
 
     fn receive<'py>(
         &self,
-        now: f64,
+        #[instant] now: Instant,
         datagram: &Bound<'py, PyBytes>,
         accept: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let now = instant(now)?;
         let opened = lock(&self.state).core.open(datagram.as_bytes());
         let Ok(Some(incoming)) = opened else { return Ok(None) };
         let payload = PyBytes::new(datagram.py(), incoming.payload());
@@ -151,19 +151,12 @@ impl AckEndpoint {
         lock(&self.state).acked.drain(..).collect()
     }
 
-    fn lost(&self, now: f64) -> PyResult<Vec<u16>> {
-        let now = instant(now)?;
+    fn lost(&self, #[instant] now: Instant) -> PyResult<Vec<u16>> {
         let mut lost = Vec::new();
         let mut state = lock(&self.state);
         state.core.poll_lost(now, &mut lost);
         state.core.update(now);
         Ok(lost.into_iter().map(|sequence| sequence as u16).collect())
-    }
-
-    #[getter]
-    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counters = lock(&self.state).core.counters();
-        counts(py, counters.iter())
     }
 
     /// Bytes by which the longest datagram exceeds its payload: headers of packet and fragment.
@@ -179,9 +172,11 @@ impl AckEndpoint {
     }
 }
 
-pub(super) fn loss_bound(after: f64, after_rtts: Option<f64>, not_before: f64) -> PyResult<LossBound> {
-    let after = seconds("lost_after", after, MAX_LOSS)?;
-    let at_least = seconds("lost_not_before", not_before, MAX_LOSS)?;
+pub(super) fn loss_bound(
+    after: Duration,
+    after_rtts: Option<f64>,
+    at_least: Duration,
+) -> PyResult<LossBound> {
     Ok(match after_rtts {
         None => LossBound::After(after),
         Some(multiple) if multiple.is_finite() && multiple > 0.0 => LossBound::Rtt { multiple, at_least },

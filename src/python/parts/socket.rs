@@ -9,12 +9,10 @@ use pyo3::intern;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use super::counts;
-use crate::driver::udp::{DEFAULT_KERNEL_BUFFER, UdpConfig, UdpCounters, UdpSocket, number};
+use crate::driver::udp::{UdpConfig, UdpCounters, UdpSocket, number};
 use crate::python::address::{Address, AddressLike};
 use crate::python::errors::{ClosedError, os_error};
-use crate::python::fields::{bounded, within};
 use crate::python::lock;
-use crate::python::protocol::seconds;
 use crate::store::Datagrams;
 
 /// The longest datagram that UDP over IPv4 carries.
@@ -56,21 +54,12 @@ impl Socket {
     fn new(
         py: Python<'_>,
         address: AddressLike,
-        send_buffer: Option<&Bound<'_, PyAny>>,
-        receive_buffer: Option<&Bound<'_, PyAny>>,
-        max_datagram: Option<&Bound<'_, PyAny>>,
+        #[within(1, MAX_KERNEL_BUFFER)] send_buffer: usize,
+        #[within(1, MAX_KERNEL_BUFFER)] receive_buffer: usize,
+        #[within(1, MAX_DATAGRAM)] max_datagram: usize,
     ) -> PyResult<Self> {
-        let size = |name, given: Option<&Bound<'_, PyAny>>, default, most| {
-            given.map_or(Ok(default), |given| bounded(name, given, 1, most))
-        };
-        let config = UdpConfig {
-            send_buffer: size("send_buffer", send_buffer, DEFAULT_KERNEL_BUFFER, MAX_KERNEL_BUFFER)?,
-            receive_buffer: size("receive_buffer", receive_buffer, DEFAULT_KERNEL_BUFFER, MAX_KERNEL_BUFFER)?,
-            max_datagram: size("max_datagram", max_datagram, MAX_DATAGRAM, MAX_DATAGRAM)?,
-            // A caller that waits by file descriptor must find all waiting datagrams in the system.
-            gro: false,
-            ..UdpConfig::default()
-        };
+        let config =
+            UdpConfig { send_buffer, receive_buffer, max_datagram, gro: false, ..UdpConfig::default() };
         let socket = UdpSocket::bind(address.0, config).map_err(|error| os_error(py, &error, address.0))?;
         Ok(Socket {
             address: Address(socket.local_address()),
@@ -141,9 +130,8 @@ impl Socket {
     fn receive_many<'py>(
         &self,
         py: Python<'py>,
-        bound: i128,
+        #[within(1, MAX_BOUND)] bound: usize,
     ) -> PyResult<Vec<(Bound<'py, PyBytes>, Address)>> {
-        let bound = within("bound", bound, 1, MAX_BOUND)?;
         let mut batch = Datagrams::<SocketAddr>::new();
         let received = self.with(|socket| {
             socket.receive_each(bound, || (), |(), from, datagram| batch.push(from, datagram))
@@ -155,8 +143,8 @@ impl Socket {
         }
     }
 
-    fn wait(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
-        let mut left = seconds("timeout", timeout, MAX_WAIT)?.as_secs_f64();
+    fn wait(&self, py: Python<'_>, #[seconds(MAX_WAIT)] timeout: Duration) -> PyResult<bool> {
+        let mut left = timeout.as_secs_f64();
         // A duplicated handle: another thread may close the socket, and its number be reused for another file.
         let handle = self.with(|socket| socket.handle())?;
         let handle = handle.map_err(|error| os_error(py, &error, self.address.0))?;

@@ -319,11 +319,10 @@ impl Rollback {
 
     fn read(
         &self,
-        #[pyo3(from_py_with = int::player)] player: i128,
+        #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         payload: &[u8],
         now: Option<f64>,
     ) -> PyResult<Option<String>> {
-        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
         let read = lock(&self.inner).game.lock().read(moment(now), player, payload);
         Ok(read.err().map(|fault| fault.to_string()))
     }
@@ -331,12 +330,11 @@ impl Rollback {
     fn fill<'py>(
         &self,
         py: Python<'py>,
-        #[pyo3(from_py_with = int::player)] player: i128,
-        #[pyo3(from_py_with = int::max_bytes)] max_bytes: i128,
+        #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
+        #[within(8, 65_536usize)] max_bytes: usize,
         now: Option<f64>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
-        let bytes = within("max_bytes", max_bytes, 8, 65_536usize)?;
+        let bytes = max_bytes;
         let mut guard = lock(&self.inner);
         let Inner { game, writer, .. } = &mut *guard;
         writer.clear();
@@ -344,8 +342,7 @@ impl Rollback {
         Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    fn note_left(&self, #[pyo3(from_py_with = int::player)] player: i128, now: Option<f64>) -> PyResult<()> {
-        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
+    fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) -> PyResult<()> {
         lock(&self.inner).game.lock().note_left(moment(now), player);
         Ok(())
     }

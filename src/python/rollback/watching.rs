@@ -52,12 +52,7 @@ impl Spectator {
         Ok(Spectator { kind, players, inner })
     }
 
-    fn advance<'py>(
-        &self,
-        py: Python<'py>,
-        #[pyo3(from_py_with = int::limit)] limit: i128,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let limit = within("limit", limit, 1, 64)?;
+    fn advance<'py>(&self, py: Python<'py>, #[within(1, 64)] limit: u32) -> PyResult<Bound<'py, PyList>> {
         let frames = lock(&self.inner).0.lock().advance(limit);
         let list = PyList::empty(py);
         for frame in frames {
@@ -82,11 +77,10 @@ impl Spectator {
 
     fn read(
         &self,
-        #[pyo3(from_py_with = int::player)] player: i128,
+        #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         payload: &[u8],
         now: Option<f64>,
     ) -> PyResult<Option<String>> {
-        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
         let read = lock(&self.inner).0.lock().read(moment(now), player, payload);
         Ok(read.err().map(|fault| fault.to_string()))
     }
@@ -94,17 +88,15 @@ impl Spectator {
     fn fill<'py>(
         &self,
         py: Python<'py>,
-        #[pyo3(from_py_with = int::player)] player: i128,
+        #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         now: Option<f64>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
         let mut writer = BitWriter::new();
         let is_filled = lock(&self.inner).0.lock().fill(moment(now), player, 64, &mut writer);
         Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    fn note_left(&self, #[pyo3(from_py_with = int::player)] player: i128, now: Option<f64>) -> PyResult<()> {
-        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
+    fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) -> PyResult<()> {
         lock(&self.inner).0.lock().note_left(moment(now), player);
         Ok(())
     }
