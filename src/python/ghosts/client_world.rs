@@ -52,7 +52,7 @@ impl ClientWorld {
     fn id_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
         let live = self.population.live(ghost)?;
         let shared = self.state.upgrade().ok_or_else(|| closed_error("client"))?;
-        let number = names::for_server(&mut *shared.lock()?, &live);
+        let number = names::number_for(&mut *shared.lock()?, None, &live);
         number.ok_or_else(|| closed_error("client"))
     }
 
@@ -118,7 +118,7 @@ impl ClientWorld {
         let rows = self.population.rows_of(class)?;
         let number = bounded("number", number, 0, u32::MAX)?;
         let Some(shared) = self.state.upgrade() else { return Ok(Found::Gone) };
-        self.population.named_by_server(class.py(), &shared, rows.index, number)
+        self.population.named_by(class.py(), &shared, None, rows.index, number)
     }
 }
 

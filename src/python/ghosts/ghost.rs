@@ -31,9 +31,19 @@ enum Life {
 
 /// A row of a class in a world.
 #[derive(Clone)]
-pub(super) struct Live {
+pub(in crate::python) struct Live {
     pub(super) rows: Arc<GhostRows>,
     pub(super) row: u32,
+}
+
+impl Live {
+    pub(in crate::python) fn class(&self) -> usize {
+        self.rows.index
+    }
+
+    pub(in crate::python) fn owner(&self) -> u64 {
+        self.rows.owner(self.row)
+    }
 }
 
 #[pymethods]

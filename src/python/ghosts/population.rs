@@ -132,7 +132,7 @@ impl Population {
     ///
     /// # Errors
     /// The ghost was never spawned, was despawned, or lives in another world.
-    pub(super) fn live(&self, ghost: &Bound<'_, Ghost>) -> PyResult<Live> {
+    pub(in crate::python) fn live(&self, ghost: &Bound<'_, Ghost>) -> PyResult<Live> {
         let name = ghost.get_type().name()?;
         let Some(live) = ghost.get().live() else {
             return Err(GhostError::new_err(match ghost.get().was() {

@@ -30,7 +30,7 @@ use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
 use crate::python::time;
-use crate::replication::{MAX_PAST, Relevancy};
+use crate::replication::{GhostName, Interests, MAX_PAST, Publisher, Relevancy};
 
 /// Ticks a second of a protocol without a tick rate.
 const DEFAULT_RATE: f64 = 60.0;
@@ -127,10 +127,8 @@ impl World {
     fn set_owner(&self, ghost: &Bound<'_, Ghost>, owner: Option<&Bound<'_, ClientHandle>>) -> PyResult<()> {
         let Live { rows, row } = self.population.live(ghost)?;
         let owner = self.connected(owner)?;
-        self.with(|state| {
-            core::set_owner(state, rows.index, row, owner.map(|owner| owner.get().core));
-            self.note_owner(state, &rows, row, owner);
-        })
+        self.publish(|it| it.set_owner(rows.index, row, owner.map(|owner| owner.get().core)))?;
+        self.with(|state| self.note_owner(state, &rows, row, owner))
     }
 
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
@@ -140,18 +138,19 @@ impl World {
     fn relevancy(&self, class_: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         let (rule, hook) = relevancy::rule(rows.properties.get(), rule)?;
-        self.with(|state| core::set_relevancy(state, rows.index, rule))?
-            .map_err(|error| PyValueError::new_err(format!("{}: {error}", rows.name())))?;
-        let old = ::core::mem::replace(&mut lock(&self.hooks)[rows.index].relevancy, hook);
-        drop(old);
+        let classes = self.publish(|it| Some(it.classes().clone()))?;
+        let set =
+            |interests: &mut Interests| classes.map(|classes| interests.set_rule(&classes, rows.index, rule));
+        let set = self.with(|state| state.interests.as_mut().and_then(set))?;
+        set.transpose().map_err(|error| PyValueError::new_err(format!("{}: {error}", rows.name())))?;
+        self.set_hook(rows, |hooks| &mut hooks.relevancy, hook);
         Ok(())
     }
 
     fn priority(&self, class_: &Bound<'_, PyAny>, hook: Option<Py<PyAny>>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         hooks::check(class_.py(), "hook", hook.as_ref())?;
-        let old = ::core::mem::replace(&mut lock(&self.hooks)[rows.index].priority, hook);
-        drop(old);
+        self.set_hook(rows, |hooks| &mut hooks.priority, hook);
         Ok(())
     }
 
@@ -159,8 +158,7 @@ impl World {
         let rows = self.population.rows_of(class_)?;
         World::check_condition(rows, name)?;
         hooks::check(class_.py(), "hook", hook.as_ref())?;
-        let old = ::core::mem::replace(&mut lock(&self.hooks)[rows.index].condition, hook);
-        drop(old);
+        self.set_hook(rows, |hooks| &mut hooks.condition, hook);
         Ok(())
     }
 
@@ -174,9 +172,7 @@ impl World {
         let class = self.population.rows_of(class_)?;
         World::check_condition(class, name)?;
         let mask = relevancy::mask(rows)?;
-        let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
-        self.with(|state| core::set_chosen(state, PeerHandle::from_number(client), class.index, mask))?;
-        Ok(true)
+        self.set_interest(client, |interests, client| interests.set_chosen(client, class.index, mask))
     }
 
     fn look_from(
@@ -188,10 +184,7 @@ impl World {
         let rows = self.population.rows_of(class_)?;
         let places = places.map_or_else(|| Ok(Vec::new()), relevancy::places)?;
         self.check_rule(rows, "look_from", "tw.world.Grid(...)", |rule| matches!(rule, Relevancy::Grid(_)))?;
-        let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
-        let client = PeerHandle::from_number(client);
-        self.with(|state| core::look_from(state, client, rows.index, places))?;
-        Ok(true)
+        self.set_interest(client, |interests, client| interests.set_viewpoints(client, rows.index, places))
     }
 
     fn show(
@@ -203,15 +196,13 @@ impl World {
         let class = self.population.rows_of(class_)?;
         let mask = relevancy::mask(rows)?;
         self.check_rule(class, "show", "tw.world.Chosen()", |rule| rule == Relevancy::Mask)?;
-        let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
-        self.with(|state| core::show(state, PeerHandle::from_number(client), class.index, mask))?;
-        Ok(true)
+        self.set_interest(client, |interests, client| interests.set_mask(client, class.index, mask))
     }
 
     fn id_of(&self, client: &Bound<'_, ClientHandle>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
         let live = self.population.live(ghost)?;
-        let Some(client) = self.owner_of(Some(client))? else { return Ok(None) };
-        self.with(|state| names::for_client(state, PeerHandle::from_number(client), &live))
+        let Some(client) = self.peer_of(client)? else { return Ok(None) };
+        self.with(|state| names::number_for(state, Some(client), &live))
     }
 
     fn ghost_of<'py>(
@@ -221,26 +212,25 @@ impl World {
         #[within(0, u32::MAX)] number: u32,
     ) -> PyResult<Option<Bound<'py, Ghost>>> {
         let rows = self.population.rows_of(class_)?;
-        let Some(client) = self.owner_of(Some(client))? else { return Ok(None) };
-        let client = PeerHandle::from_number(client);
-        let row = self.with(|state| names::from_client(state, client, rows.index, number))?;
+        let Some(client) = self.peer_of(client)? else { return Ok(None) };
+        let row = self.publish(|it| it.named(client, rows.index, GhostName::from_number(number)))?;
         row.map(|row| rows.object(class_.py(), row)).transpose()
     }
 
     fn set_weights(&self, class_: &Bound<'_, PyAny>, weights: &Bound<'_, PyAny>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         let weights = relevancy::weights(weights)?;
-        self.set_class_weights(rows, &weights)
+        self.publish(|it| it.set_weights(rows.index, &weights))
     }
 
     fn set_must_know(&self, class_: &Bound<'_, PyAny>, rows: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let class = self.population.rows_of(class_)?;
         let rows = rows.map_or_else(|| Ok(Vec::new()), relevancy::mask)?;
-        self.with(|state| core::set_must_know(state, class.index, rows))
+        self.publish(|it| it.set_must_know(class.index, rows))
     }
 
     fn costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let costs = self.with(core::costs)?;
+        let costs = self.publish(|it| it.costs())?;
         let all = PyDict::new(py);
         for (rows, class) in self.population.classes.iter().zip(&costs.classes) {
             let each = PyDict::new(py);
@@ -261,15 +251,13 @@ impl World {
     }
 
     fn client_bits(&self, client: &Bound<'_, ClientHandle>) -> PyResult<u64> {
-        let Some(client) = self.owner_of(Some(client))? else { return Ok(0) };
-        self.with(|state| core::client_bits(state, PeerHandle::from_number(client)))
+        let Some(client) = self.peer_of(client)? else { return Ok(0) };
+        self.publish(|it| it.peer_bits(client))
     }
 
     fn remember(&self, seconds: f64, rate: Option<f64>) -> PyResult<()> {
-        let rate = match rate {
-            Some(rate) => rate,
-            None => self.with(core::tick_rate)?.map_or(DEFAULT_RATE, f64::from),
-        };
+        let own = self.with(|state| state.host().protocol().time().map(|time| f64::from(time.rate)))?;
+        let rate = rate.or(own).unwrap_or(DEFAULT_RATE);
         let ticks = (seconds * rate).ceil();
         let most = f64::from(MAX_PAST);
         if !(rate.is_finite() && rate > 0.0 && (0.0..=most).contains(&ticks)) {
@@ -277,12 +265,12 @@ impl World {
                 "seconds must be 0 to {MAX_PAST} ticks at a rate above 0, not {seconds} at {rate} a second"
             )));
         }
-        self.with(|state| core::remember(state, ticks as u32))
+        self.publish(|it| it.remember(ticks as u32))
     }
 
     properties! {
-        past_bytes: PyResult<usize> = self.with(core::past_bytes);
-        tick: PyResult<u32> = self.with(core::server_tick);
+        past_bytes: PyResult<usize> = self.publish(|it| it.past_bytes());
+        tick: PyResult<u32> = self.publish(|it| it.tick());
     }
 
     fn rewind<'py>(
@@ -366,7 +354,7 @@ impl World {
     }
 
     /// Runs `work` on the server's state, if the server is open.
-    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> PyResult<T> {
+    pub(super) fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> PyResult<T> {
         let shared = self.state.upgrade().ok_or_else(|| closed_error("server"))?;
         let mut state = shared.lock()?;
         if state.is_closed() {
@@ -375,29 +363,32 @@ impl World {
         Ok(work(&mut state))
     }
 
-    pub(super) fn set_class_weights(&self, rows: &GhostRows, weights: &[f32]) -> PyResult<()> {
-        self.with(|state| core::set_weights(state, rows.index, weights))
+    /// Runs work on what the server publishes.
+    pub(super) fn publish<T: Default>(&self, work: impl FnOnce(&mut Publisher) -> T) -> PyResult<T> {
+        self.with(|state| core::publisher(state).map(work).unwrap_or_default())
     }
 
-    /// Sets which rows of a class a client is sent, if it is still connected.
-    pub(super) fn set_mask(&self, rows: &GhostRows, client: &ClientHandle, mask: Vec<u8>) -> PyResult<()> {
-        self.with(|state| {
-            if state.host().is_connected(client.core) {
-                core::show(state, client.core, rows.index, mask);
-            }
-        })
+    /// Sets what a client is interested in. False if it left.
+    pub(super) fn set_interest(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        set: impl FnOnce(&mut Interests, PeerHandle),
+    ) -> PyResult<bool> {
+        let Some(client) = self.peer_of(client)? else { return Ok(false) };
+        self.with(|state| state.interests.as_mut().map(|interests| set(interests, client)))?;
+        Ok(true)
     }
 
-    /// Says of which rows a client is sent what only some are, if it is still there.
-    pub(super) fn set_chosen(&self, rows: &GhostRows, client: &ClientHandle, mask: Vec<u8>) -> PyResult<()> {
-        self.with(|state| {
-            if state.host().is_connected(client.core) {
-                core::set_chosen(state, client.core, rows.index, mask);
-            }
-        })
+    fn set_hook(
+        &self,
+        rows: &GhostRows,
+        of: impl FnOnce(&mut Hooks) -> &mut Option<Py<PyAny>>,
+        hook: Option<Py<PyAny>>,
+    ) {
+        let old = ::core::mem::replace(of(&mut lock(&self.hooks)[rows.index]), hook);
+        drop(old);
     }
 
-    /// Refuses a condition that a class doesn't have.
     fn check_condition(rows: &GhostRows, name: &str) -> PyResult<()> {
         match rows.properties.get().chosen() {
             Some(chosen) if chosen == name => Ok(()),
@@ -420,7 +411,7 @@ impl World {
         wanted: &str,
         is_it: impl FnOnce(Relevancy) -> bool,
     ) -> PyResult<()> {
-        if self.with(|state| core::has_rule(state, rows.index, is_it))? {
+        if self.with(|state| state.interests.as_ref().is_some_and(|all| is_it(all.rule(rows.index))))? {
             return Ok(());
         }
         let name = rows.name();
@@ -441,8 +432,8 @@ impl World {
             let name = if client.is_some() { "seen" } else { "tick" };
             return Err(PyValueError::new_err(format!("{name} must be a tick of the server, not {seen}")));
         }
-        let peer = world.owner_of(client)?.map(PeerHandle::from_number);
-        let Some((oldest, newest)) = world.with(core::past_ticks)? else {
+        let peer = client.map_or(Ok(None), |client| world.peer_of(client))?;
+        let Some((oldest, newest)) = world.publish(|it| Some((it.oldest_past()?, it.tick())))? else {
             return Err(GhostError::new_err(
                 "the world must remember something to be rewound: call server.world.remember(1.0) when it is made, and \
                  rewind when a tick was sent",
@@ -500,31 +491,29 @@ impl World {
     }
 
     /// The number of an owner, if it is connected.
-    fn owner_of(&self, owner: Option<&Bound<'_, ClientHandle>>) -> PyResult<Option<u64>> {
-        let Some(owner) = owner else { return Ok(None) };
-        let owner = owner.get();
-        if owner.server != self.server {
+    fn peer_of(&self, client: &Bound<'_, ClientHandle>) -> PyResult<Option<PeerHandle>> {
+        let client = client.get();
+        if client.server != self.server {
             return Err(PyValueError::new_err(format!(
                 "owner must be a client of this server, and {} is another server's: forget handles with their server",
-                owner.described()
+                client.described()
             )));
         }
-        if self.with(|state| state.host().is_connected(owner.core))? {
-            return Ok(Some(owner.core.number()));
+        match self.with(|state| state.host().is_connected(client.core))? {
+            false if self.strict => Err(stale_client()),
+            is_connected => Ok(is_connected.then_some(client.core)),
         }
-        if self.strict { Err(stale_client()) } else { Ok(None) }
     }
 
-    /// An owner, if it is connected.
+    /// The owner, if it is still connected.
     fn connected<'a, 'py>(
         &self,
         owner: Option<&'a Bound<'py, ClientHandle>>,
     ) -> PyResult<Option<&'a Bound<'py, ClientHandle>>> {
-        Ok(self.owner_of(owner)?.and(owner))
+        let Some(owner) = owner else { return Ok(None) };
+        Ok(self.peer_of(owner)?.map(|_| owner))
     }
 
-    /// Notes the owner of a row: the given one, if the core has taken it. The handle is kept while the client is there,
-    /// for [`World::owner`].
     fn note_owner(
         &self,
         state: &mut State,
@@ -532,7 +521,8 @@ impl World {
         row: u32,
         owner: Option<&Bound<'_, ClientHandle>>,
     ) {
-        let number = core::owner(state, rows.index, row).map(PeerHandle::number);
+        let owned = core::publisher(state).and_then(|it| it.owner(rows.index, row));
+        let number = owned.map(PeerHandle::number);
         rows.set_owner(row, number.unwrap_or(NOBODY));
         if let (Some(number), Some(owner)) = (number, owner) {
             lock(&self.owners).entry(number).or_insert_with(|| owner.clone().unbind());
@@ -578,7 +568,7 @@ impl World {
                 match rows.known_object(py, *row) {
                     Some(object) => objects.push((*row, object)),
                     None => {
-                        core::despawn(state, rows.index, *row);
+                        core::publisher(state).map(|it| it.despawn(rows.index, *row));
                         drop(rows.end(*row, None));
                     }
                 }
@@ -591,7 +581,7 @@ impl World {
                 if !rows.known_object(py, row).is_some_and(|known| known.is(&object)) {
                     return None;
                 }
-                core::despawn(state, rows.index, row);
+                core::publisher(state).map(|it| it.despawn(rows.index, row));
                 rows.end(row, values.take())
             })?;
             drop((ended, values));
