@@ -14,9 +14,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::types::PyBytes;
 
 use super::address::AddressLike;
-use super::arguments::{int, truth};
 use super::errors::file_error;
-use super::fields::within;
 use super::lock;
 use super::token::{ConnectToken, extract_key};
 use crate::driver::Driver;
@@ -75,12 +73,12 @@ impl Capture {
 
     fn write(
         &self,
-        #[pyo3(from_py_with = int::nanoseconds)] nanoseconds: i128,
+        #[within(0, u64::MAX)] nanoseconds: u64,
         sender: AddressLike,
         receiver: AddressLike,
         datagram: &[u8],
-        #[pyo3(from_py_with = truth::outgoing)] outgoing: bool,
-        #[pyo3(from_py_with = truth::opened)] opened: bool,
+        #[truth] outgoing: bool,
+        #[truth] opened: bool,
     ) -> PyResult<()> {
         if datagram.len() > MAX_DATAGRAM {
             let length = datagram.len();
@@ -88,7 +86,7 @@ impl Capture {
             return Err(PyValueError::new_err(sentence));
         }
         self.core.record(&Captured {
-            nanos: within("nanoseconds", nanoseconds, 0, u64::MAX)?,
+            nanos: nanoseconds,
             way: if outgoing { Way::Out } else { Way::In },
             from: sender.0,
             to: receiver.0,

@@ -3,10 +3,7 @@
 use crate::python::prelude::*;
 use pyo3::exceptions::PyValueError;
 
-use super::arguments::{int, optional_int, optional_number, truth};
 use super::errors::value_error;
-use super::fields::within;
-use super::protocol::seconds;
 use crate::transport::protocol::MAX_EARLY_COPIES;
 use crate::transport::{ChannelConfig, ChannelKind, Resend, Share};
 
@@ -59,7 +56,7 @@ struct Common<'a> {
     send_queue: i128,
     max_message_bytes: i128,
     strict: bool,
-    weight: i128,
+    weight: u32,
 }
 
 impl Common<'_> {
@@ -69,7 +66,7 @@ impl Common<'_> {
             kind,
             send_queue: count("send_queue", self.send_queue)?,
             max_message_bytes: count("max_message_bytes", self.max_message_bytes)?,
-            share: Share { strict: self.strict, weight: within("weight", self.weight, 0, u32::MAX)? },
+            share: Share { strict: self.strict, weight: self.weight },
         };
         config.validate().map_err(value_error)?;
         Ok(config.into())
@@ -83,14 +80,14 @@ pub(super) fn count(name: &str, value: i128) -> PyResult<usize> {
     })
 }
 
-fn resend(resend_time: Option<f64>, early_copies: i128) -> PyResult<Resend> {
-    let early_copies = within("early_copies", early_copies, 1, MAX_EARLY_COPIES as u8)?;
+fn resend(resend_time: Option<Duration>, early_copies: u8) -> PyResult<Resend> {
     match resend_time {
         None => Ok(Resend::Adaptive { early_copies }),
-        Some(time) if early_copies == 1 => Ok(Resend::After(seconds("resend_time", time, 60.0)?)),
+        Some(time) if early_copies == 1 => Ok(Resend::After(time)),
         Some(time) => Err(PyValueError::new_err(format!(
-            "early_copies must be 1 with a fixed resend_time ({time}), not {early_copies}; with resend_time=None \
-             it may be up to {MAX_EARLY_COPIES}"
+            "early_copies must be 1 with a fixed resend_time ({}), not {early_copies}; with resend_time=None \
+             it may be up to {MAX_EARLY_COPIES}",
+            time.as_secs_f64()
         ))),
     }
 }
@@ -98,14 +95,14 @@ fn resend(resend_time: Option<f64>, early_copies: i128) -> PyResult<Resend> {
 #[pyfunction]
 pub(crate) fn reliable_ordered(
     name: &str,
-    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
-    #[pyo3(from_py_with = int::receive_window)] receive_window: i128,
-    #[pyo3(from_py_with = int::receive_bytes)] receive_bytes: i128,
-    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
-    #[pyo3(from_py_with = optional_number::resend_time)] resend_time: Option<f64>,
-    #[pyo3(from_py_with = int::early_copies)] early_copies: i128,
-    #[pyo3(from_py_with = truth::strict)] strict: bool,
-    #[pyo3(from_py_with = int::weight)] weight: i128,
+    #[int] send_queue: i128,
+    #[int] receive_window: i128,
+    #[int] receive_bytes: i128,
+    #[int] max_message_bytes: i128,
+    #[seconds(60.0)] resend_time: Option<Duration>,
+    #[within(1, MAX_EARLY_COPIES as u8)] early_copies: u8,
+    #[truth] strict: bool,
+    #[within(0, u32::MAX)] weight: u32,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Reliable {
         ordered: true,
@@ -119,14 +116,14 @@ pub(crate) fn reliable_ordered(
 #[pyfunction]
 pub(crate) fn reliable_unordered(
     name: &str,
-    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
-    #[pyo3(from_py_with = int::receive_window)] receive_window: i128,
-    #[pyo3(from_py_with = int::receive_bytes)] receive_bytes: i128,
-    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
-    #[pyo3(from_py_with = optional_number::resend_time)] resend_time: Option<f64>,
-    #[pyo3(from_py_with = int::early_copies)] early_copies: i128,
-    #[pyo3(from_py_with = truth::strict)] strict: bool,
-    #[pyo3(from_py_with = int::weight)] weight: i128,
+    #[int] send_queue: i128,
+    #[int] receive_window: i128,
+    #[int] receive_bytes: i128,
+    #[int] max_message_bytes: i128,
+    #[seconds(60.0)] resend_time: Option<Duration>,
+    #[within(1, MAX_EARLY_COPIES as u8)] early_copies: u8,
+    #[truth] strict: bool,
+    #[within(0, u32::MAX)] weight: u32,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Reliable {
         ordered: false,
@@ -140,11 +137,11 @@ pub(crate) fn reliable_unordered(
 #[pyfunction]
 pub(crate) fn unreliable(
     name: &str,
-    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
-    #[pyo3(from_py_with = int::receive_queue)] receive_queue: i128,
-    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
-    #[pyo3(from_py_with = truth::strict)] strict: bool,
-    #[pyo3(from_py_with = int::weight)] weight: i128,
+    #[int] send_queue: i128,
+    #[int] receive_queue: i128,
+    #[int] max_message_bytes: i128,
+    #[truth] strict: bool,
+    #[within(0, u32::MAX)] weight: u32,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Unreliable { receive_queue: count("receive_queue", receive_queue)? };
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
@@ -153,11 +150,11 @@ pub(crate) fn unreliable(
 #[pyfunction]
 pub(crate) fn sequenced(
     name: &str,
-    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
-    #[pyo3(from_py_with = int::receive_queue)] receive_queue: i128,
-    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
-    #[pyo3(from_py_with = truth::strict)] strict: bool,
-    #[pyo3(from_py_with = int::weight)] weight: i128,
+    #[int] send_queue: i128,
+    #[int] receive_queue: i128,
+    #[int] max_message_bytes: i128,
+    #[truth] strict: bool,
+    #[within(0, u32::MAX)] weight: u32,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Sequenced { receive_queue: count("receive_queue", receive_queue)? };
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
@@ -166,15 +163,15 @@ pub(crate) fn sequenced(
 #[pyfunction]
 pub(crate) fn redundant(
     name: &str,
-    #[pyo3(from_py_with = optional_int::copies)] copies: Option<i128>,
-    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
-    #[pyo3(from_py_with = int::receive_queue)] receive_queue: i128,
-    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
-    #[pyo3(from_py_with = truth::strict)] strict: bool,
-    #[pyo3(from_py_with = int::weight)] weight: i128,
+    #[within(1, u8::MAX)] copies: Option<u8>,
+    #[int] send_queue: i128,
+    #[int] receive_queue: i128,
+    #[int] max_message_bytes: i128,
+    #[truth] strict: bool,
+    #[within(0, u32::MAX)] weight: u32,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Redundant {
-        copies: copies.map_or(Ok(0), |copies| within("copies", copies, 1, u8::MAX))?,
+        copies: copies.unwrap_or(0),
         receive_queue: count("receive_queue", receive_queue)?,
     };
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
@@ -183,35 +180,34 @@ pub(crate) fn redundant(
 #[pyfunction]
 pub(crate) fn latest(
     name: &str,
-    #[pyo3(from_py_with = int::keys)] keys: i128,
-    #[pyo3(from_py_with = truth::retain)] retain: bool,
-    #[pyo3(from_py_with = int::retain_bytes)] retain_bytes: i128,
-    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
-    #[pyo3(from_py_with = truth::strict)] strict: bool,
-    #[pyo3(from_py_with = int::weight)] weight: i128,
+    #[int] keys: i128,
+    #[truth] retain: bool,
+    #[within(1, MAX_RETAIN_BYTES)] retain_bytes: usize,
+    #[int] max_message_bytes: i128,
+    #[truth] strict: bool,
+    #[within(0, u32::MAX)] weight: u32,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Latest { keys: count("keys", keys)? };
     // Values wait by key, not in a queue.
     let channel = Common { name, send_queue: 1, max_message_bytes, strict, weight }.open(kind)?;
-    let bytes = within("retain_bytes", retain_bytes, 1, MAX_RETAIN_BYTES)?;
-    Ok(Channel { retain: retain.then_some(bytes), ..channel })
+    Ok(Channel { retain: retain.then_some(retain_bytes), ..channel })
 }
 
 #[pyfunction]
 pub(crate) fn payload(
     name: &str,
-    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
-    #[pyo3(from_py_with = int::receive_queue)] receive_queue: i128,
-    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
-    #[pyo3(from_py_with = truth::strict)] strict: bool,
-    #[pyo3(from_py_with = int::weight)] weight: i128,
+    #[int] send_queue: i128,
+    #[int] receive_queue: i128,
+    #[int] max_message_bytes: i128,
+    #[truth] strict: bool,
+    #[within(0, u32::MAX)] weight: u32,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Payload { receive_queue: count("receive_queue", receive_queue)? };
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
 #[pyfunction]
-pub(crate) fn chunks(name: &str, #[pyo3(from_py_with = truth::pulls)] pulls: bool) -> PyResult<Channel> {
+pub(crate) fn chunks(name: &str, #[truth] pulls: bool) -> PyResult<Channel> {
     let config = ChannelConfig { name: name.to_owned(), ..ChannelConfig::new(ChannelKind::Chunks) };
     config.validate().map_err(value_error)?;
     Ok(Channel { pulls, ..config.into() })

@@ -9,7 +9,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::types::{PyBytes, PyString, PyType};
 
-use super::arguments::{argument, optional_int, truth};
+use super::arguments::argument;
 use super::calls::{Calls, with_calls};
 use super::channel::Channel;
 use super::codec::Class;
@@ -78,8 +78,8 @@ impl Protocol {
         ghosts: Option<&Bound<'_, PyAny>>,
         calls: Option<&Bound<'_, PyAny>>,
         inputs: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = optional_int::tick_rate)] tick_rate: Option<i128>,
-        #[pyo3(from_py_with = truth::peers)] peers: bool,
+        #[int] tick_rate: Option<i128>,
+        #[truth] peers: bool,
         yojimbo: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let id = bounded("id", id, u64::MIN, u64::MAX)?;

@@ -10,10 +10,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::types::PyDict;
 
 use super::address::{Address, AddressLike};
-use super::arguments::{int, number};
 use super::errors::{ClosedError, os_error, value_error};
 use super::exit::{Exit, close_at_exit};
-use super::fields::within;
 use super::forks::Process;
 use super::lock;
 use super::network::Conditions;
@@ -64,10 +62,10 @@ impl Proxy {
         conditions: Option<&Bound<'_, Conditions>>,
         up: Option<&Bound<'_, Conditions>>,
         down: Option<&Bound<'_, Conditions>>,
-        #[pyo3(from_py_with = int::seed)] seed: i128,
-        #[pyo3(from_py_with = int::max_clients)] max_clients: i128,
-        #[pyo3(from_py_with = number::idle_timeout)] idle_timeout: f64,
-        #[pyo3(from_py_with = int::max_bytes)] max_bytes: i128,
+        #[within(0, u64::MAX)] seed: u64,
+        #[within(1, MAX_CLIENTS)] max_clients: usize,
+        #[number] idle_timeout: f64,
+        #[within(MIN_BYTES, MAX_BYTES)] max_bytes: u64,
     ) -> PyResult<Self> {
         if to.0.port() == 0 {
             return Err(PyValueError::new_err(format!("to must have a port to send to, not {}", to.0)));
@@ -81,11 +79,10 @@ impl Proxy {
         let conditions = Both { up: up.unwrap_or_default(), down: down.unwrap_or_default() };
         let config = ProxyConfig {
             conditions,
-            seed: within("seed", seed, 0, u64::MAX)?,
-            max_clients: within("max_clients", max_clients, 1, MAX_CLIENTS)?,
+            seed,
+            max_clients,
             idle_timeout: Duration::from_secs_f64(idle_timeout),
-            max_bytes: usize::try_from(within("max_bytes", max_bytes, MIN_BYTES, MAX_BYTES)?)
-                .unwrap_or(usize::MAX),
+            max_bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX),
             ..ProxyConfig::new(to.0)
         };
         let started = proxy::Proxy::bind(listen.0, config)

@@ -6,7 +6,6 @@ use crate::python::prelude::*;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::types::{PyIterator, PyList, PyRange};
 
-use super::arguments::int;
 use super::arrays::received_rows;
 use super::client::Client;
 use super::codec::Class;
@@ -391,8 +390,8 @@ impl Inputs {
         })
     }
 
-    fn set_policy(&self, missing: &str, #[pyo3(from_py_with = int::ticks)] ticks: i128) -> PyResult<()> {
-        let limit = within("ticks", ticks, 1, MAX_TICKS)?;
+    fn set_policy(&self, missing: &str, #[within(1, MAX_TICKS)] ticks: u32) -> PyResult<()> {
+        let limit = ticks;
         let policy = match missing {
             "repeat" => MissingPolicy::Repeat { limit },
             "none" => MissingPolicy::None,

@@ -5,7 +5,6 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::types::{PyBytes, PyString};
 
 use super::address::{Address, AddressList};
-use super::arguments::{int, optional_int};
 use super::errors::value_error;
 use super::fields::{bounded, within};
 use super::protocol::Protocol;
@@ -34,19 +33,18 @@ impl ConnectToken {
     fn generate(
         protocol: &Bound<'_, PyAny>,
         key: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = int::client_id)] client_id: i128,
+        #[within(0, u64::MAX)] client_id: u64,
         servers: AddressList,
         internal_servers: Option<AddressList>,
-        #[pyo3(from_py_with = optional_int::expires_in)] expires_in: Option<i128>,
-        #[pyo3(from_py_with = optional_int::timeout)] timeout: Option<i128>,
+        #[within(0, u32::MAX)] expires_in: Option<u32>,
+        #[int] timeout: Option<i128>,
         user_data: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = optional_int::now)] now: Option<i128>,
+        #[within(0, LATEST)] now: Option<u64>,
     ) -> PyResult<Self> {
         let protocol_id = match protocol.cast::<Protocol>() {
             Ok(protocol) => protocol.get().id,
             Err(_) => bounded("protocol", protocol, 0, u64::MAX)?,
         };
-        let expires_in = expires_in.map(|seconds| within("expires_in", seconds, 0, u32::MAX)).transpose()?;
         let public = servers.0;
         if let Some(nowhere) = public.iter().find(|address| address.port() == 0) {
             return Err(PyValueError::new_err(format!(
@@ -61,11 +59,8 @@ impl ConnectToken {
         let params = TokenParams {
             protocol_id,
             private_key: &extract_key(key)?,
-            client_id: within("client_id", client_id, 0, u64::MAX)?,
-            created: match now {
-                Some(now) => UnixSeconds(within("now", now, 0, LATEST)?),
-                None => unix_now(),
-            },
+            client_id,
+            created: now.map_or_else(unix_now, UnixSeconds),
             lifetime: expires_in,
             timeout: extract_timeout(timeout)?,
             public_addresses: &public,

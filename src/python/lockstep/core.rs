@@ -12,7 +12,6 @@ use crate::lockstep::{
     CommandError, JoinRefusal, Lockstep, LockstepConfig, LockstepEvent, Pace, STATE_HEAD, StartedTurn,
     StateHead, replayed_check,
 };
-use crate::python::arguments::{int, number, optional_int, optional_number, truth};
 use crate::python::checks::LATEST;
 use crate::python::errors::{ChannelFullError, MessageTooLargeError, value_error};
 use crate::python::fields::{bounded, within};
@@ -55,15 +54,15 @@ impl LockstepCore {
         me: &Bound<'_, PyAny>,
         players: u16,
         master: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = number::start)] start: f64,
-        #[pyo3(from_py_with = number::step)] step: f64,
-        #[pyo3(from_py_with = int::steps)] steps: i128,
-        #[pyo3(from_py_with = int::delay)] delay: i128,
-        #[pyo3(from_py_with = truth::adapt)] adapt: bool,
-        #[pyo3(from_py_with = optional_int::max_steps)] max_steps: Option<i128>,
-        #[pyo3(from_py_with = optional_int::max_delay)] max_delay: Option<i128>,
-        #[pyo3(from_py_with = optional_number::resend)] resend: Option<f64>,
-        #[pyo3(from_py_with = int::log_turns)] log_turns: i128,
+        #[number] start: f64,
+        #[number] step: f64,
+        #[int] steps: i128,
+        #[int] delay: i128,
+        #[truth] adapt: bool,
+        #[int] max_steps: Option<i128>,
+        #[int] max_delay: Option<i128>,
+        #[number] resend: Option<f64>,
+        #[int] log_turns: i128,
         joins: bool,
         admits: bool,
         heals: bool,

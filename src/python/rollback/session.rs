@@ -12,7 +12,7 @@ use super::inputs::{InputKind, InputObjects};
 use super::moment;
 use super::requests::{Advance, Load, Save, Sums, counts};
 use super::states::StateKind;
-use crate::python::arguments::{argument, int, optional_int};
+use crate::python::arguments::argument;
 use crate::python::fields::{bounded, within};
 use crate::python::lock;
 use crate::python::peer::Peer;
@@ -247,28 +247,27 @@ impl Rollback {
         peer: Option<Py<Peer>>,
         inputs: &Bound<'_, PyAny>,
         players: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = optional_int::me)] me: Option<i128>,
-        #[pyo3(from_py_with = int::delay)] delay: i128,
-        #[pyo3(from_py_with = int::window)] window: i128,
+        #[int] me: Option<i128>,
+        #[within(0, MAX_DELAY)] delay: u32,
+        #[within(1, MAX_WINDOW)] window: u32,
         state: Option<&Bound<'_, PyAny>>,
         save: Option<&Bound<'_, PyAny>>,
         load: Option<&Bound<'_, PyAny>>,
         check: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = int::check_every)] check_every: i128,
-        #[pyo3(from_py_with = int::rate)] rate: i128,
+        #[within(0, 100_000)] check_every: u32,
+        #[within(1, 1_000)] rate: u32,
     ) -> PyResult<Self> {
         let kind = InputKind::new(inputs)?;
         let (players, me) = seats(peer.as_ref(), players, me)?;
         let mut config = Config::new(1, me, kind.shape());
         config.players = players;
-        config.delay = within("delay", delay, 0, MAX_DELAY)?;
-        config.window = within("window", window, 1, MAX_WINDOW)?;
-        config.check_every = within("check_every", check_every, 0, 100_000)?;
-        config.rate = within("rate", rate, 1, 1_000)?;
+        config.delay = delay;
+        config.window = window;
+        config.check_every = check_every;
+        config.rate = rate;
         let states = StateKind::new(state, save, load, check)?;
         config.state = states.mark();
         let count = config.window as usize + 2;
-        let check_every = config.check_every;
         let game = SharedRollback::new(core::Rollback::new(config));
         if let Some(peer) = &peer {
             peer.get().part(|part, now| part.set_core(now, Some(Box::new(game.clone()))))?;
@@ -383,10 +382,8 @@ impl Rollback {
     }
 
     #[setter]
-    fn set_delay(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let delay = int::delay(value)?;
-        lock(&self.inner).game.lock().set_delay(within("delay", delay, 0, MAX_DELAY)?);
-        Ok(())
+    fn set_delay(&self, #[within(0, MAX_DELAY)] delay: u32) {
+        lock(&self.inner).game.lock().set_delay(delay);
     }
 
     #[getter]

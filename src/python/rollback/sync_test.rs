@@ -8,10 +8,8 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use super::inputs::{InputKind, InputObjects};
 use super::requests::{Advance, Load, Save};
 use super::states::{StateKind, differing};
-use crate::python::arguments::int;
 use crate::python::arguments::wrong;
 use crate::python::errors::SyncTestError;
-use crate::python::fields::within;
 use crate::python::lock;
 use crate::rollback::{self as core, GameInput, MAX_PLAYERS, MAX_WINDOW, ReplayStep, StateRing};
 use crate::wire::BitWriter;
@@ -139,15 +137,13 @@ impl SyncTest {
     #[pyo3(signature = (inputs, *, players = 2, back = 7, state = None, save = None, load = None))]
     fn new(
         inputs: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = int::players)] players: i128,
-        #[pyo3(from_py_with = int::back)] back: i128,
+        #[within(1, MAX_PLAYERS)] players: usize,
+        #[within(1, MAX_WINDOW)] back: u32,
         state: Option<&Bound<'_, PyAny>>,
         save: Option<&Bound<'_, PyAny>>,
         load: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let kind = InputKind::new(inputs)?;
-        let players = within("players", players, 1, MAX_PLAYERS)?;
-        let back = within("back", back, 1, MAX_WINDOW)?;
         let states = StateKind::new(state, save, load, None)?;
         let test = core::SyncTest::new(players, &kind.shape(), back);
         let count = test.states();

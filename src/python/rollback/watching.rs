@@ -9,8 +9,6 @@ use super::inputs::{InputKind, InputObjects};
 use super::moment;
 use super::requests::Advance;
 use super::session::seats;
-use crate::python::arguments::int;
-use crate::python::fields::within;
 use crate::python::lock;
 use crate::python::peer::Peer;
 use crate::rollback::{self as core, Config, MAX_PLAYERS, Status};
@@ -32,17 +30,15 @@ impl Spectator {
         peer: Option<Py<Peer>>,
         inputs: &Bound<'_, PyAny>,
         players: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = int::frame)] frame: i128,
-        #[pyo3(from_py_with = int::buffer)] buffer: i128,
-        #[pyo3(from_py_with = int::rate)] rate: i128,
+        #[within(0, u32::MAX / 2)] frame: u32,
+        #[within(0, 60)] buffer: u32,
+        #[within(1, 1_000)] rate: u32,
     ) -> PyResult<Self> {
         let kind = InputKind::new(inputs)?;
         let (mask, _) = seats(None, Some(players), Some(0))?;
         let mut config = Config::new(1, 0, kind.shape());
         config.players = mask;
-        config.rate = within("rate", rate, 1, 1_000)?;
-        let frame = within("frame", frame, 0, u32::MAX / 2)?;
-        let buffer = within("buffer", buffer, 0, 60)?;
+        config.rate = rate;
         let spectator = SharedRollback::new(core::Spectator::new(config, frame, buffer));
         if let Some(peer) = peer {
             peer.get().part(|part, now| part.set_core(now, Some(Box::new(spectator.clone()))))?;
