@@ -91,10 +91,7 @@ impl<'py> FromPyObject<'_, 'py> for AddressList {
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         // A str is a sequence too, of letters.
         if object.is_instance_of::<PyString>() || object.is_instance_of::<Address>() {
-            return Err(PyTypeError::new_err(format!(
-                "addresses must be in a list, as [{}], not alone",
-                object.repr()?
-            )));
+            refuse!(PyTypeError, "addresses must be in a list, as [{}], not alone", object.repr()?);
         }
         let addresses: Vec<AddressLike> = object.extract()?;
         Ok(AddressList(addresses.into_iter().map(|address| address.0).collect()))

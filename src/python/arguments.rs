@@ -1,9 +1,9 @@
 //! Arguments of a wrong type: the error sentence itself names them. PyO3 names them in a note, which only
 //! tracebacks show.
 
+use crate::python::prelude::*;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError, PyValueError};
-use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyTuple};
 
 /// Extracts an argument; `what` says in words what it must be.
@@ -22,7 +22,7 @@ pub(super) fn number<'py, T: FromPyObjectOwned<'py>>(
     what: &str,
 ) -> PyResult<T> {
     if given.is_instance_of::<PyBool>() {
-        return Err(PyTypeError::new_err(format!("{name} must be {what}, not bool")));
+        refuse!(PyTypeError, "{name} must be {what}, not bool");
     }
     argument(name, given, what)
 }

@@ -82,8 +82,7 @@ impl Capture {
     ) -> PyResult<()> {
         if datagram.len() > MAX_DATAGRAM {
             let length = datagram.len();
-            let sentence = format!("datagram must be at most {MAX_DATAGRAM} bytes, not {length}");
-            return Err(PyValueError::new_err(sentence));
+            refuse!(PyValueError, "datagram must be at most {MAX_DATAGRAM} bytes, not {length}");
         }
         self.core.record(&Captured {
             nanos: nanoseconds,

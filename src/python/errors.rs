@@ -15,6 +15,15 @@ use pyo3::prelude::*;
 use crate::transport::SendError;
 use crate::transport::chunks::ChunkError;
 
+/// Returns an exception of a class with a formatted sentence.
+macro_rules! refuse {
+    ($Class:ident, $($sentence:tt)*) => {
+        return Err($Class::new_err(format!($($sentence)*)))
+    };
+}
+
+pub(super) use refuse;
+
 macro_rules! imported {
     ($($class:ident)*) => {
         mod classes {

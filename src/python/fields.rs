@@ -44,7 +44,7 @@ impl FieldType {
     /// A field that is one object of a builtin type.
     fn plain(py: Python<'_>, kind: Kind, label: String) -> PyResult<Self> {
         let Some(takes) = Takes::of(&kind) else {
-            return Err(PyValueError::new_err(format!("{label}: not one value")));
+            refuse!(PyValueError, "{label}: not one value");
         };
         let (default, python_type) = natural(py, &kind)?;
         let default = Natural::Shared(default.unbind());
@@ -378,11 +378,11 @@ pub(crate) fn transform(
 #[pyfunction]
 pub(crate) fn flags(py: Python<'_>, names: Vec<String>) -> PyResult<FieldType> {
     if !(1..=64).contains(&names.len()) {
-        return Err(PyValueError::new_err(format!("flags must have 1 to 64 names, not {}", names.len())));
+        refuse!(PyValueError, "flags must have 1 to 64 names, not {}", names.len());
     }
     let label = format!("flags({})", names.join(", "));
     if let Some(twice) = names.iter().enumerate().find_map(|(i, n)| names[..i].contains(n).then_some(n)) {
-        return Err(PyValueError::new_err(format!("{label}: names must differ, and {twice} appears twice")));
+        refuse!(PyValueError, "{label}: names must differ, and {twice} appears twice");
     }
     FieldType::plain(py, Kind::Flags { names }, label)
 }
@@ -398,7 +398,7 @@ pub(crate) fn enum_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
     let label = class_.name()?.to_string();
     let members = members_of(class_)?;
     let Some((_, _, first)) = members.first() else {
-        return Err(PyTypeError::new_err(format!("{label} must have members, and has none")));
+        refuse!(PyTypeError, "{label} must have members, and has none");
     };
     let default = Natural::Shared(first.clone().unbind());
     let shape = Shape::Member(Members::new(
@@ -658,7 +658,7 @@ pub(crate) fn converted_of(
     for (name, function) in [("to_wire", to_wire), ("from_wire", from_wire)] {
         if !function.is_callable() {
             let class = function.get_type();
-            return Err(PyTypeError::new_err(format!("{name} must be callable, not {}", class.name()?)));
+            refuse!(PyTypeError, "{name} must be callable, not {}", class.name()?);
         }
     }
     let converted = Converted::new(

@@ -252,7 +252,7 @@ impl HookClock {
     /// `slow` in seconds.
     pub(super) fn new(slow: f64) -> PyResult<Self> {
         if slow.is_nan() || slow < 0.0 {
-            return Err(PyValueError::new_err(format!("slow_hook must be 0 or more seconds, not {slow}")));
+            refuse!(PyValueError, "slow_hook must be 0 or more seconds, not {slow}");
         }
         // A bound too long for a duration is never reached.
         let bound = Duration::try_from_secs_f64(slow).unwrap_or(Duration::MAX);

@@ -356,11 +356,10 @@ impl Pending {
             pending.columns.push((class.clone().unbind(), declared(class)?.unbind()));
             let number = protocol.number_of_class(class)?;
             if protocol.class_of(number).has_block() {
-                let sentence = format!(
+                return Err(PyValueError::new_err(format!(
                     "columns must be classes without a block, and {} has one: leave it out",
                     class.repr()?
-                );
-                return Err(PyValueError::new_err(sentence));
+                )));
             }
             types.push(number);
         }

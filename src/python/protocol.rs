@@ -117,8 +117,7 @@ impl Protocol {
         let mut seen = HashSet::new();
         let mut given = channels.iter().map(|channel| channel.get().config.name.as_str());
         if let Some(twice) = given.find(|name| !name.is_empty() && !seen.insert(*name)) {
-            let sentence = format!("channels must have different names, and '{twice}' appears twice");
-            return Err(PyValueError::new_err(sentence));
+            refuse!(PyValueError, "channels must have different names, and '{twice}' appears twice");
         }
         let configs = channels.iter().map(|channel| channel.get().config.clone()).collect();
         let mut blocks = (0..=u16::MAX).zip(&classes).filter(|(_, class)| class.has_block());
@@ -167,10 +166,7 @@ impl Protocol {
         by_type.sort_unstable();
         if let Some(twice) = by_type.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             let class = &classes[usize::from(twice[1].1)];
-            return Err(PyTypeError::new_err(format!(
-                "messages must be different classes, and {} appears twice",
-                class.name()
-            )));
+            refuse!(PyTypeError, "messages must be different classes, and {} appears twice", class.name());
         }
         let own_channels = classes.iter().map(|class| own_channel(py, class, &channels));
         let own_channels: Vec<usize> = own_channels.collect::<PyResult<_>>()?;
@@ -313,7 +309,7 @@ impl Protocol {
         }
         let Ok(number) = given.extract::<i128>() else {
             let class = given.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("channel must be an int or a str, not {class}")));
+            refuse!(PyTypeError, "channel must be an int or a str, not {class}");
         };
         let count = self.channels.len();
         usize::try_from(number)
@@ -437,8 +433,7 @@ fn ghost_classes(given: &[Bound<'_, PyAny>]) -> PyResult<Vec<(Py<PyType>, Py<Pro
     for (position, class) in given.iter().enumerate() {
         let Some(properties) = Properties::of(class) else {
             let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
-            let sentence = format!("ghosts[{position}]: {shown} is no class made by @tickwire.ghost");
-            return Err(PyTypeError::new_err(sentence));
+            refuse!(PyTypeError, "ghosts[{position}]: {shown} is no class made by @tickwire.ghost");
         };
         if classes.iter().any(|(other, _)| other.is(class)) {
             let sentence =
@@ -476,11 +471,7 @@ fn own_channel(py: Python<'_>, class: &Class, channels: &[Py<Channel>]) -> PyRes
     };
     let shown = given.repr()?;
     let Some(number) = found else {
-        return Err(PyValueError::new_err(format!(
-            "{}: its channel must be {}, not {shown}",
-            class.name(),
-            names(channels)
-        )));
+        refuse!(PyValueError, "{}: its channel must be {}, not {shown}", class.name(), names(channels));
     };
     let kind = channels[number].get().config.kind;
     if kind.is_payload() || matches!(kind, ChannelKind::Chunks) {

@@ -68,12 +68,11 @@ impl Proxy {
         #[within(MIN_BYTES, MAX_BYTES)] max_bytes: u64,
     ) -> PyResult<Self> {
         if to.0.port() == 0 {
-            return Err(PyValueError::new_err(format!("to must have a port to send to, not {}", to.0)));
+            refuse!(PyValueError, "to must have a port to send to, not {}", to.0);
         }
         if !IDLE_TIMEOUTS.contains(&idle_timeout) {
             let (low, high) = (IDLE_TIMEOUTS.start(), IDLE_TIMEOUTS.end());
-            let complaint = format!("idle_timeout must be {low} to {high} seconds, not {idle_timeout}");
-            return Err(PyValueError::new_err(complaint));
+            refuse!(PyValueError, "idle_timeout must be {low} to {high} seconds, not {idle_timeout}");
         }
         let Both { up, down } = chosen(conditions, up, down);
         let conditions = Both { up: up.unwrap_or_default(), down: down.unwrap_or_default() };

@@ -66,9 +66,7 @@ pub(super) fn about(
         )));
     };
     if class.has_block() {
-        return Err(PyTypeError::new_err(format!(
-            "inputs must be a class without a block, and {name} has one"
-        )));
+        refuse!(PyTypeError, "inputs must be a class without a block, and {name} has one");
     }
     let bits = schema.max_bits();
     if bits > MAX_INPUT_BITS {
@@ -164,7 +162,7 @@ pub(super) fn send_input_read<'py>(
 /// Notes the tick that the player sees: [`Client::seen`].
 pub(super) fn see(client: &Client, tick: f64) -> PyResult<()> {
     if !(0.0..4_294_967_296.0).contains(&tick) {
-        return Err(PyValueError::new_err(format!("tick must be 0 to 4294967295, not {tick}")));
+        refuse!(PyValueError, "tick must be 0 to 4294967295, not {tick}");
     }
     player(client, |player, _| player.see((tick * 256.0) as u64))
 }
@@ -197,13 +195,11 @@ pub(super) fn configure(
     let redundancy = within("redundancy", redundancy, 1, MAX_INPUTS as u32)?;
     for (name, lead) in [("min_lead", min_lead), ("max_lead", max_lead)] {
         if !(0.0..=MAX_LEAD).contains(&lead) {
-            return Err(PyValueError::new_err(format!("{name} must be 0 to {MAX_LEAD} seconds, not {lead}")));
+            refuse!(PyValueError, "{name} must be 0 to {MAX_LEAD} seconds, not {lead}");
         }
     }
     if max_lead < min_lead {
-        return Err(PyValueError::new_err(format!(
-            "max_lead must be min_lead ({min_lead}) or more, not {max_lead}"
-        )));
+        refuse!(PyValueError, "max_lead must be min_lead ({min_lead}) or more, not {max_lead}");
     }
     player(client, |player, _| {
         let rate = player.clock().rate();
@@ -396,8 +392,7 @@ impl Inputs {
             "repeat" => MissingPolicy::Repeat { limit },
             "none" => MissingPolicy::None,
             other => {
-                let sentence = format!("missing must be 'repeat' or 'none', not '{other}'");
-                return Err(PyValueError::new_err(sentence));
+                refuse!(PyValueError, "missing must be 'repeat' or 'none', not '{other}'");
             }
         };
         self.asked(|timing| {

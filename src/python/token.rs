@@ -47,9 +47,7 @@ impl ConnectToken {
         };
         let public = servers.0;
         if let Some(nowhere) = public.iter().find(|address| address.port() == 0) {
-            return Err(PyValueError::new_err(format!(
-                "servers must have ports to dial, and {nowhere} has none"
-            )));
+            refuse!(PyValueError, "servers must have ports to dial, and {nowhere} has none");
         }
         let internal = internal_servers.map(|servers| servers.0);
         if let Some(internal) = internal.as_ref().filter(|internal| internal.len() != public.len()) {
@@ -107,7 +105,7 @@ fn bytes<'a>(name: &str, given: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
     let Ok(bytes) = given.cast::<PyBytes>() else {
         let hint = if given.is_instance_of::<PyString>() { ": encode() makes bytes of text" } else { "" };
         let kind = given.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("{name} must be bytes, not {kind}{hint}")));
+        refuse!(PyTypeError, "{name} must be bytes, not {kind}{hint}");
     };
     Ok(bytes.as_bytes())
 }
@@ -137,8 +135,7 @@ pub(super) fn extract_user_data(data: Option<&Bound<'_, PyAny>>) -> PyResult<[u8
         Some(start) => start.copy_from_slice(data),
         None => {
             let length = data.len();
-            let complaint = format!("user_data must be at most {USER_DATA_BYTES} bytes, not {length}");
-            return Err(PyValueError::new_err(complaint));
+            refuse!(PyValueError, "user_data must be at most {USER_DATA_BYTES} bytes, not {length}");
         }
     }
     Ok(filled)

@@ -150,12 +150,11 @@ impl Rows {
         let columns = self.columns();
         let Some((_, which)) = columns.iter().find(|(column, _)| column == name) else {
             let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
-            let sentence = format!(
+            return Err(PyKeyError::new_err(format!(
                 "{} rows have no column {name:?}, only {}",
                 self.schema.get().name(),
                 names.join(", ")
-            );
-            return Err(PyKeyError::new_err(sentence));
+            )));
         };
         if let Some(numbers) = self.numbers(py, *which)? {
             return Ok(numbers);
@@ -196,9 +195,7 @@ impl Rows {
         }
         let Ok(index) = key.extract::<isize>() else {
             let class = key.get_type().name()?;
-            return Err(PyTypeError::new_err(format!(
-                "rows must be indexed by int, slice or str, not {class}"
-            )));
+            refuse!(PyTypeError, "rows must be indexed by int, slice or str, not {class}");
         };
         let row = if index < 0 { index + count as isize } else { index };
         match usize::try_from(row) {

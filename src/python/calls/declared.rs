@@ -3,10 +3,10 @@
 //! Promises: their classes follow the protocol's messages, each once, so a protocol made of another's messages and
 //! calls is the same.
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
-use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
 use crate::calls::Rate;
@@ -114,8 +114,7 @@ pub(in crate::python) fn with_calls<'py>(
             }
             let declared = Declared::new(call, ghosts)?;
             if made.declared.iter().any(|other| other.call.is(call)) {
-                let sentence = format!("calls must be different, and {} is there twice", declared.name);
-                return Err(PyTypeError::new_err(sentence));
+                refuse!(PyTypeError, "calls must be different, and {} is there twice", declared.name);
             }
             classes.push((declared.message.bind(py).clone().into_any(), Role::Call(place)));
             if let Some(reply) = &declared.reply {
@@ -132,11 +131,10 @@ pub(in crate::python) fn with_calls<'py>(
     for (place, message) in messages.iter().enumerate() {
         let known = classes.iter().any(|(class, _)| class.is(message));
         if !known && message.hasattr(intern!(py, "__tickwire_call__"))? {
-            let sentence = format!(
+            return Err(PyTypeError::new_err(format!(
                 "messages[{place}]: {} is of a call: give the call in calls=[...]",
                 message.getattr("__name__")?
-            );
-            return Err(PyTypeError::new_err(sentence));
+            )));
         }
     }
     for (class, _) in &classes {

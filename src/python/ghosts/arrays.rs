@@ -80,7 +80,7 @@ impl GhostArrays {
     fn ghost<'py>(&self, row: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Ghost>> {
         let number = bounded("row", row, 0, self.capacity() - 1)?;
         if !self.0.is_alive(number) {
-            return Err(GhostError::new_err(format!("no {} lives in row {number}", self.0.name())));
+            refuse!(GhostError, "no {} lives in row {number}", self.0.name());
         }
         self.0.object(row.py(), number)
     }
@@ -203,7 +203,7 @@ pub(super) fn rows_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
     }
     let Ok(each) = given.try_iter() else {
         let class = given.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("rows must be ints or a buffer of them, not {class}")));
+        refuse!(PyTypeError, "rows must be ints or a buffer of them, not {class}");
     };
     each.map(|each| row(&each?)).collect()
 }

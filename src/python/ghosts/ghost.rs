@@ -112,9 +112,7 @@ impl Ghost {
             Life::Live(at) => live = Some(at.clone()),
             Life::Over { row, .. } => {
                 let (class, name) = (properties.name(), properties.property_name(property));
-                return Err(GhostError::new_err(format!(
-                    "{class}.{name} of row {row} must be set before its despawn, not after"
-                )));
+                refuse!(GhostError, "{class}.{name} of row {row} must be set before its despawn, not after");
             }
         }
         drop(old);

@@ -66,7 +66,7 @@ impl Properties {
     ) -> PyResult<Self> {
         let capacity = bounded(&format!("{name}: capacity"), capacity, 1, MAX_CAPACITY)?;
         if fields.is_empty() {
-            return Err(PyTypeError::new_err(format!("{name} has no properties: a ghost must have one")));
+            refuse!(PyTypeError, "{name} has no properties: a ghost must have one");
         }
         let wrong = |error: &dyn core::fmt::Display| PyValueError::new_err(format!("{name}: {error}"));
         let kinds = fields.iter().map(|(name, field_type, _)| (name.clone(), field_type.get().kind.clone()));
@@ -396,7 +396,7 @@ impl Property {
     fn new(properties: Bound<'_, Properties>, place: usize) -> PyResult<Self> {
         let count = properties.get().len();
         if place >= count {
-            return Err(PyValueError::new_err(format!("place must be 0 to {}, not {place}", count - 1)));
+            refuse!(PyValueError, "place must be 0 to {}, not {place}", count - 1);
         }
         Ok(Property { properties: properties.unbind(), place })
     }

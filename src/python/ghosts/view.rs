@@ -103,7 +103,7 @@ impl WorldView {
             None => None,
         };
         let Some(row) = live.as_ref().map(|live| live.row).or_else(|| ghost.get().was()) else {
-            return Err(GhostError::new_err(format!("this {} is in no world yet", ghost.get_type().name()?)));
+            refuse!(GhostError, "this {} is in no world yet", ghost.get_type().name()?);
         };
         let class = ghost.get_type();
         let rows = self.population.rows_of(class.as_any())?;
@@ -122,7 +122,7 @@ impl WorldView {
 
     fn at<'py>(slf: &Bound<'py, Self>, tick: f64) -> PyResult<Bound<'py, Self>> {
         if !(0.0..f64::from(u32::MAX - 1)).contains(&tick) {
-            return Err(PyValueError::new_err(format!("tick must be 0 to {}, not {tick}", u32::MAX - 2)));
+            refuse!(PyValueError, "tick must be 0 to {}, not {tick}", u32::MAX - 2);
         }
         let state = match &lock(&slf.get().shown).source {
             ViewSource::Client { state, .. } => state.upgrade(),
@@ -242,7 +242,7 @@ impl WorldView {
             [("delay", delay.unwrap_or(0.0)), ("extrapolation", extrapolation), ("rest", rest)]
         {
             if !(0.0..=10.0).contains(&value) {
-                return Err(PyValueError::new_err(format!("{name} must be 0 to 10 seconds, not {value}")));
+                refuse!(PyValueError, "{name} must be 0 to 10 seconds, not {value}");
             }
         }
         let source = &mut lock(&self.shown).source;

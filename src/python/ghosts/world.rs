@@ -102,10 +102,10 @@ impl World {
         let mut given = rows_of(rows)?;
         given.sort_unstable();
         if let Some(row) = given.iter().find(|row| !class.is_alive(**row)) {
-            return Err(GhostError::new_err(format!("no {} lives in row {row}", class.name())));
+            refuse!(GhostError, "no {} lives in row {row}", class.name());
         }
         if let Some(twice) = given.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(GhostError::new_err(format!("row {} of {} is there twice", twice[0], class.name())));
+            refuse!(GhostError, "row {} of {} is there twice", twice[0], class.name());
         }
         self.end(class_.py(), class, &given)
     }
@@ -430,7 +430,7 @@ impl World {
         let (py, world) = (slf.py(), slf.get());
         if let Some(seen) = claim.filter(|seen| !seen.is_finite()) {
             let name = if client.is_some() { "seen" } else { "tick" };
-            return Err(PyValueError::new_err(format!("{name} must be a tick of the server, not {seen}")));
+            refuse!(PyValueError, "{name} must be a tick of the server, not {seen}");
         }
         let peer = client.map_or(Ok(None), |client| world.peer_of(client))?;
         let Some((oldest, newest)) = world.publish(|it| Some((it.oldest_past()?, it.tick())))? else {
@@ -479,8 +479,7 @@ impl World {
         };
         let name = ghost.get_type().name()?;
         if let Some(live) = plain.get().live() {
-            let sentence = format!("this {name} lives already, in row {}", live.row);
-            return Err(GhostError::new_err(sentence));
+            refuse!(GhostError, "this {name} lives already, in row {}", live.row);
         }
         if let Some(row) = plain.get().was() {
             return Err(GhostError::new_err(format!(

@@ -295,7 +295,7 @@ fn read_rows(rows: &Bound<'_, PyList>) -> PyResult<TurnLog> {
         }
         sorted.sort_by_key(|it| it.0);
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(PyValueError::new_err(format!("two objects of {name} have the id {}", pair[0].0)));
+            refuse!(PyValueError, "two objects of {name} have the id {}", pair[0].0);
         }
         for (id, row) in &sorted {
             words.clear();

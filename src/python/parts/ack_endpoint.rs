@@ -64,8 +64,7 @@ impl AckEndpoint {
             "standard" => AckEndpointConfig::standard(),
             "large" => AckEndpointConfig::large(),
             other => {
-                let complaint = format!("profile must be 'standard' or 'large', not '{other}'");
-                return Err(PyValueError::new_err(complaint));
+                refuse!(PyValueError, "profile must be 'standard' or 'large', not '{other}'");
             }
         };
         let AckEndpointConfig { max_packet_size: largest, fragment_above: above, reassembly, acks, .. } =
@@ -181,8 +180,7 @@ pub(super) fn loss_bound(
         None => LossBound::After(after),
         Some(multiple) if multiple.is_finite() && multiple > 0.0 => LossBound::Rtt { multiple, at_least },
         Some(multiple) => {
-            let complaint = format!("lost_after_rtts must be above 0 and finite, not {multiple}");
-            return Err(PyValueError::new_err(complaint));
+            refuse!(PyValueError, "lost_after_rtts must be above 0 and finite, not {multiple}");
         }
     })
 }

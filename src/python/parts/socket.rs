@@ -103,9 +103,7 @@ impl Socket {
             let pair = pair?;
             if !pair.cast::<PyTuple>().is_ok_and(|pair| pair.len() == 2) {
                 let shown = pair.repr()?;
-                return Err(PyTypeError::new_err(format!(
-                    "datagrams must be (address, bytes) pairs, not {shown}"
-                )));
+                refuse!(PyTypeError, "datagrams must be (address, bytes) pairs, not {shown}");
             }
             let (to, data): (AddressLike, Bound<'_, PyBytes>) = pair.extract()?;
             self.check(to.0, &data)?;

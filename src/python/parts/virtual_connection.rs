@@ -63,8 +63,7 @@ impl VirtualConnection {
         #[truth] in_order_only: bool,
     ) -> PyResult<Self> {
         if address.0.port() == 0 {
-            let sentence = format!("address must have a port to dial, not {}", address.0);
-            return Err(PyValueError::new_err(sentence));
+            refuse!(PyValueError, "address must have a port to dial, not {}", address.0);
         }
         let losses = loss_bound(lost_after, lost_after_rtts, lost_not_before)?;
         let config = config(protocol_id, timeout, keep_alive, losses, in_order_only);

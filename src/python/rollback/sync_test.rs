@@ -173,9 +173,7 @@ impl SyncTest {
         let inner = &mut *guard;
         if encoded.len() != inner.players {
             let (players, count) = (inner.players, encoded.len());
-            return Err(PyValueError::new_err(format!(
-                "inputs must have one of each player ({players}), not {count}"
-            )));
+            refuse!(PyValueError, "inputs must have one of each player ({players}), not {count}");
         }
         if inner.given != inner.steps.len() {
             return Err(PyRuntimeError::new_err(
