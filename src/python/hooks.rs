@@ -11,7 +11,7 @@ use pyo3::ffi;
 use pyo3::types::{PyMapping, PyMemoryView, PyString};
 
 use super::buffers::Raw;
-use super::columns::{Columns, Slice, view};
+use super::columns::{Keeper, Layout, view};
 use super::events::ClientHandle;
 use super::exit;
 use super::goodbye::goodbye;
@@ -58,16 +58,7 @@ pub(crate) struct Candidates {
     columns: [OnceLock<Arc<Column>>; ATTRIBUTES],
 }
 
-impl Columns for Column {
-    fn column(&self, _: usize) -> Slice<'_> {
-        match self {
-            Column::U8(entries) => Slice::U8(entries),
-            Column::U16(entries) => Slice::U16(entries),
-            Column::U32(entries) => Slice::U32(entries),
-            Column::F32(entries) => Slice::F32(entries),
-        }
-    }
-}
+impl Keeper for Column {}
 
 impl Candidates {
     pub(super) fn new(count: usize, asked_at: AskedAt, source: Weak<dyn Source>) -> Self {
@@ -89,7 +80,13 @@ impl Candidates {
             let _ = column.set(Arc::new(made));
         }
         let column: Arc<Column> = column.get().cloned().unwrap_or_else(|| Arc::new(Column::U8(Vec::new())));
-        view(py, column, 0)
+        let layout = match &*column {
+            Column::U8(entries) => Layout::of(entries),
+            Column::U16(entries) => Layout::of(entries),
+            Column::U32(entries) => Layout::of(entries),
+            Column::F32(entries) => Layout::of(entries),
+        };
+        view(py, column, layout)
     }
 }
 

@@ -34,58 +34,36 @@ use crate::wire::{BitReader, BitSink, BitWriter, Encoded};
 
 columns_class! {
     Notifications of NotificationTable {
-        slot: U32,
-        channel: U8,
-        tag: U32,
-        delivered: Bool,
+        slot: u32,
+        channel: u8,
+        tag: u32,
+        delivered: bool,
     }
 }
 
 columns_class! {
     PacketNotifications of Packets {
-        slot: U32,
-        sequence: U16,
-        delivered: Bool,
+        slot: u32,
+        sequence: u16,
+        delivered: bool,
     }
-}
-
-/// The records of [`PacketNotifications`].
-#[derive(Debug, Default)]
-pub(crate) struct Packets {
-    slot: Vec<u32>,
-    sequence: Vec<u16>,
-    delivered: Vec<bool>,
 }
 
 impl FromIterator<(PeerHandle, PacketNotification)> for Packets {
     fn from_iter<I: IntoIterator<Item = (PeerHandle, PacketNotification)>>(notifications: I) -> Self {
         let mut columns = Packets::default();
         for (peer, notification) in notifications {
-            columns.slot.push(peer.slot);
-            columns.sequence.push(notification.sequence as u16);
-            columns.delivered.push(notification.delivered);
+            columns.push_row(peer.slot, notification.sequence as u16, notification.delivered);
         }
         columns
     }
-}
-
-/// The records of [`Notifications`].
-#[derive(Debug, Default)]
-pub(crate) struct NotificationTable {
-    slot: Vec<u32>,
-    channel: Vec<u8>,
-    tag: Vec<u32>,
-    delivered: Vec<bool>,
 }
 
 impl FromIterator<(PeerHandle, Notification)> for NotificationTable {
     fn from_iter<I: IntoIterator<Item = (PeerHandle, Notification)>>(notifications: I) -> Self {
         let mut columns = NotificationTable::default();
         for (peer, notification) in notifications {
-            columns.slot.push(peer.slot);
-            columns.channel.push(notification.channel);
-            columns.tag.push(notification.tag);
-            columns.delivered.push(notification.delivered);
+            columns.push_row(peer.slot, notification.channel, notification.tag, notification.delivered);
         }
         columns
     }

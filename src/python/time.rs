@@ -252,24 +252,13 @@ impl Clock {
 
 columns_class! {
     InputColumns of InputTable {
-        slot: U32,
-        client: U64,
-        here: Bool,
-        present: Bool,
-        seen_tick: U32,
-        seen_fraction: U8,
+        slot: u32,
+        client: u64,
+        here: bool,
+        present: bool,
+        seen_tick: u32,
+        seen_fraction: u8,
     }
-}
-
-/// The columns of [`InputColumns`].
-#[derive(Debug, Default)]
-pub(crate) struct InputTable {
-    slot: Vec<u32>,
-    client: Vec<u64>,
-    here: Vec<bool>,
-    present: Vec<bool>,
-    seen_tick: Vec<u32>,
-    seen_fraction: Vec<u8>,
 }
 
 #[pyclass(frozen, get_all, module = "tickwire.predict")]
@@ -405,13 +394,9 @@ impl Inputs {
         self.asked(|timing| {
             let mut table = InputTable::default();
             for taken in timing.taken() {
-                table.slot.push(taken.peer.slot);
-                table.client.push(taken.peer.number());
-                table.here.push(taken.state == InputState::Here);
-                table.present.push(taken.body.is_some());
-                let view = taken.view.unwrap_or_default();
-                table.seen_tick.push((view >> 8) as u32);
-                table.seen_fraction.push(view as u8);
+                let (is_here, view) = (taken.state == InputState::Here, taken.view.unwrap_or_default());
+                let (slot, client, present) = (taken.peer.slot, taken.peer.number(), taken.body.is_some());
+                table.push_row(slot, client, is_here, present, (view >> 8) as u32, view as u8);
             }
             Ok(InputColumns(std::sync::Arc::new(table)))
         })

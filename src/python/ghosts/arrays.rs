@@ -10,10 +10,10 @@ use crate::python::prelude::*;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::intern;
-use pyo3::types::{PyMemoryView, PySlice, PyString};
+use pyo3::types::{PySlice, PyString};
 
 use super::ghost::Ghost;
-use super::memory::{Cells, Memory};
+use super::memory::{Memory, cells};
 use super::rows::GhostRows;
 use crate::python::arrays::{cell_format, numpy};
 use crate::python::buffers::Raw;
@@ -160,12 +160,7 @@ impl GhostArrays {
         writable: bool,
         format: (&'static CStr, Option<usize>),
     ) -> PyResult<Bound<'py, PyAny>> {
-        let cells = Bound::new(py, Cells::new(memory, self.0.count(), writable, format))?;
-        let view = PyMemoryView::from(cells.as_any())?.into_any();
-        match numpy(py, "asarray")? {
-            Some(asarray) => asarray.call1((view,)),
-            None => Ok(view),
-        }
+        cells(py, memory, self.0.count(), writable, format)
     }
 }
 
@@ -174,12 +169,7 @@ pub(super) fn numbers<'py>(py: Python<'py>, numbers: &[u32]) -> PyResult<Bound<'
     let memory = Arc::new(Memory::new(size_of::<u32>(), numbers.len()));
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
     memory.write(0, &bytes);
-    let cells = Bound::new(py, Cells::new(&memory, numbers.len(), true, (c"I", None)))?;
-    let view = PyMemoryView::from(cells.as_any())?.into_any();
-    match numpy(py, "asarray")? {
-        Some(asarray) => asarray.call1((view,)),
-        None => Ok(view),
-    }
+    cells(py, &memory, numbers.len(), true, (c"I", None))
 }
 
 /// Reads rows from a buffer of integers or an iterable.

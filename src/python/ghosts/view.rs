@@ -14,11 +14,10 @@ use super::arrays::GhostArrays;
 use super::client_world::{counted, objects};
 use super::core;
 use super::ghost::Ghost;
-use super::memory::{Cells, Memory};
+use super::memory::{Memory, cells};
 use super::population::Population;
 use super::rows::GhostRows;
 use crate::endpoint::PeerHandle;
-use crate::python::arrays::numpy;
 use crate::python::errors::{GhostError, closed_error};
 use crate::python::lock;
 use crate::python::shared::Shared;
@@ -178,12 +177,7 @@ impl WorldView {
         }
         let memory = Arc::new(Memory::new(1, count));
         memory.write(0, &bytes);
-        let cells = Bound::new(py, Cells::new(&memory, count, true, (c"?", None)))?;
-        let view = pyo3::types::PyMemoryView::from(cells.as_any())?.into_any();
-        match numpy(py, "asarray")? {
-            Some(asarray) => asarray.call1((view,)),
-            None => Ok(view),
-        }
+        cells(py, &memory, count, true, (c"?", None))
     }
 
     fn __repr__(&self) -> String {
