@@ -69,7 +69,7 @@ def measure(
     truth: dict[int, tuple[float, float]] = {}
     mine: tw.predict.Prediction[Body, Move] = tw.predict.Prediction(step, tolerance={"position": TOLERANCE})
     counts = {"compared": 0, "turn": 0}
-    shown: list[tuple[int, tuple[float, float]]] = []
+    shown: list[tuple[float, tuple[float, float]]] = []
     jumps: list[float] = []
 
     def serve() -> None:
@@ -98,7 +98,8 @@ def measure(
             counts["last"] = before or 0
             seen = mine.seen(1 / client_hz)
             if mine.tick is not None and mine.tick > 0:
-                shown.append((mine.tick, seen.position))
+                drawn = client._drawn_tick()  # type: ignore[attr-defined]
+                shown.append((mine.tick if drawn is None else min(drawn, mine.tick), seen.position))
             if mine.corrections != corrected and len(shown) > 1:
                 jumps.append(math.dist(shown[-1][1], shown[-2][1]))
         client.flush()
@@ -108,7 +109,7 @@ def measure(
     lab.run(4)
     begin, corrections = len(shown), mine.corrections
     lab.run(seconds)
-    errors = [math.dist(at, truth[tick]) for tick, at in shown[begin:] if tick in truth]
+    errors = [math.dist(at, between(truth, tick)) for tick, at in shown[begin:] if math.ceil(tick) in truth]
     return Predicting(
         name,
         server_hz,
@@ -119,6 +120,13 @@ def measure(
         round(max(jumps, default=0.0), 4),
         TOLERANCE,
     )
+
+
+def between(truth: dict[int, tuple[float, float]], tick: float) -> tuple[float, float]:
+    """The server's position at a tick with a fraction."""
+    before, after = truth[math.floor(tick)], truth[math.ceil(tick)]
+    share = tick % 1
+    return before[0] + share * (after[0] - before[0]), before[1] + share * (after[1] - before[1])
 
 
 def costs() -> dict[str, float]:

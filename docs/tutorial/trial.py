@@ -119,7 +119,7 @@ def result(chapter: Path) -> Result:
     players: list[Any] = []
     for _ in range(2 + BYSTANDERS):
         players.append(names["Player"](tw.Client.connect(address, protocol, network=network)))
-        while not players[-1].client.connected:  # one after the other, so that Ann is in slot 0
+        while not players[-1].client.connected:  # one after the other, so that Ann's avatar is the first
             network.advance(1 / RATE)
             game.tick()
             players[-1].tick(names["Keys"]())
@@ -138,7 +138,7 @@ def result(chapter: Path) -> Result:
         network.advance(1 / RATE - 0.011)
         fires = frame >= 0 and frame % SHOT_EVERY == 0 and seen != before
         bob.tick(names["Keys"](aim=_aim(bob.me, seen), fires=True) if fires else names["Keys"]())
-        seen, before = bob.others.get(0, seen), seen
+        seen, before = (bob.others[0] if bob.others else seen), seen
         for each in bystanders:
             each.tick(names["Keys"]())
         if frame < 0:

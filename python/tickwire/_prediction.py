@@ -22,6 +22,9 @@ from tickwire.errors import PredictionError
 
 __all__ = ["Predicted", "Prediction"]
 
+KEPT_TO_DRAW = 2
+"""Ticks before the newest whose states :meth:`Prediction.seen` may need, though the server confirmed them."""
+
 MAX_PREDICTED = 1024
 """Things that a :class:`Predicted` keeps."""
 
@@ -96,6 +99,8 @@ class Prediction(Generic[_S, _M]):
         self._states: dict[int, tuple[Any, ...]] = {}
         self._offsets: dict[str | None, Any] = {}
         self._checked = -1
+        # Whose clock says which tick to draw.
+        self._client: Client[Any] | Redialler[Any] | None = None
         self.state: _S | None = state
         """The predicted state, of :attr:`tick`; None before there is one."""
         self.tick: int | None = None
@@ -120,7 +125,9 @@ class Prediction(Generic[_S, _M]):
             PredictionError: the step raised, or returned what is no state. The move is sent then, and kept.
         """
         ticks, moves = client._send_input(move)  # type: ignore[union-attr]
-        if ghost is not None and (tick := client.tick_of(ghost)) is not None:
+        self._client = client
+        # The avatar may have been despawned since the game looked it up.
+        if ghost is not None and ghost in client.world and (tick := client.tick_of(ghost)) is not None:
             self.correct(tick, ghost)
         self._run(zip(ticks, moves, strict=True), client.clock.delay)
         return ticks
@@ -190,7 +197,8 @@ class Prediction(Generic[_S, _M]):
         if self.tick - tick > self._max_replay:
             first = self.tick - self._max_replay + 1
         state = copy.copy(state)
-        replayed, step, moves, read = {}, self._step, self._moves, self._read
+        step, moves, read = self._step, self._moves, self._read
+        replayed = {first - 1: read(state)}
         each = first
         try:
             for each in range(first, self.tick + 1):
@@ -201,7 +209,7 @@ class Prediction(Generic[_S, _M]):
             raise PredictionError(f"step of tick {each} raised {type(error).__name__}: {error}") from error
         self._check(state, said, self.tick)
         self.corrections += 1
-        self.replayed += len(replayed)
+        self.replayed += len(replayed) - 1
         self.capped += first > tick + 1
         before, newest = self.state, self.tick
         self._states = replayed
@@ -210,7 +218,9 @@ class Prediction(Generic[_S, _M]):
         return True
 
     def seen(self, dt: float = 0.0) -> Any:
-        """The state as it is to be shown: corrections become visible little by little.
+        """The state to draw: between two ticks if the screen has more frames than the protocol has ticks, and
+        with corrections that become visible little by little. Only the properties of ``tolerance`` are
+        interpolated; the others are those of :attr:`state`.
 
         Args:
             dt: seconds since the last call.
@@ -220,9 +230,27 @@ class Prediction(Generic[_S, _M]):
         if dt > 0 and self._offsets:
             keep = 0.5 ** (dt / self._smoothing) if self._smoothing else 0.0
             self._offsets = {name: _scaled(offset, keep) for name, offset in self._offsets.items()}
-        shown = self.state
+        shown = self._between_ticks()
         for name, offset in self._offsets.items():
             shown = _with(shown, name, _sum(_get(shown, name), offset))
+        return shown
+
+    def _between_ticks(self) -> Any:
+        """The predicted state at the clock's fraction of a tick; the newest where frames and ticks agree."""
+        at = None if self._client is None else self._client._drawn_tick()  # type: ignore[union-attr]
+        if at is None or self.tick is None or at >= self.tick:
+            return self.state
+        before = max(math.floor(at), self.tick - KEPT_TO_DRAW)
+        old, new = self._states.get(before), self._states.get(before + 1)
+        if old is None or new is None:
+            return self.state
+        shown, share = self.state, max(at - before, 0.0)
+        for (name, most), was, is_ in zip(self._tolerance.items(), old, new, strict=True):
+            if not _is_numeric(is_):
+                continue
+            way = _wrapped(_less(is_, was), self._wraps.get(name or ""))
+            if _size(way) <= self._snap * most:
+                shown = _with(shown, name, _sum(was, _scaled(way, share)))
         return shown
 
     def reset(self, state: _S | None = None) -> None:
@@ -301,10 +329,11 @@ class Prediction(Generic[_S, _M]):
         return worst
 
     def _forget(self, tick: int) -> None:
-        """Drops everything before a tick that was compared."""
+        """Drops everything before a tick that was compared, except what is drawn."""
         self._checked = tick
-        for kept in (self._states, self._moves):
-            for old in [each for each in kept if each < tick]:
+        newest = tick if self.tick is None else self.tick
+        for kept, oldest in ((self._states, min(tick, newest - KEPT_TO_DRAW)), (self._moves, tick)):
+            for old in [each for each in kept if each < oldest]:
                 del kept[old]
 
 

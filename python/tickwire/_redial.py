@@ -412,6 +412,19 @@ class Redialler(Generic[_P]):
     def _send_input(self, input: _M, /) -> tuple[range, list[_M]]:  # noqa: A002 - as Client's
         return self._client._send_input(input)  # type: ignore[attr-defined, no-any-return]
 
+    def _drawn_tick(self) -> float | None:
+        return self._client._drawn_tick()  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def silence(self) -> float:
+        """Like :attr:`Client.silence`."""
+        return self._client.silence
+
+    @property
+    def quality(self) -> int:
+        """Like :attr:`Client.quality`."""
+        return self._client.quality
+
     def seen(self, tick: float, /) -> None:
         """Like :meth:`Client.seen`."""
         self._client.seen(tick)

@@ -275,6 +275,11 @@ impl Client {
         Ok(())
     }
 
+    /// How long nothing has arrived from the server; None unless connected.
+    pub fn silence(&self, now: Instant) -> Option<Duration> {
+        (self.state == ClientState::Connected).then(|| now - self.last_receive)
+    }
+
     /// Whether the server has been silent for longer than the token's timeout: the next [`Client::update`] gives up.
     pub fn is_overdue(&self, now: Instant) -> bool {
         self.state == ClientState::Connected && now > self.silence_deadline()

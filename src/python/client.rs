@@ -31,7 +31,7 @@ use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send
 use super::stats::ConnectionStats;
 use super::time::{self, Clock};
 use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
-use crate::driver::{ClaimedToken, VirtualNetwork, claim_token, unix_now};
+use crate::driver::{Carrier, ClaimedToken, VirtualNetwork, claim_token, unix_now};
 use crate::endpoint::{
     ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Dial, Event, Host, PartialChunks,
     PeerHandle,
@@ -203,6 +203,20 @@ impl Client {
     }
 
     #[getter]
+    fn silence(&self) -> PyResult<f64> {
+        let state = self.endpoint.state.lock()?;
+        let now = Carrier::now(&state.carrier);
+        Ok(state.host().silence(self.server, now).map_or(0.0, |silence| silence.as_secs_f64()))
+    }
+
+    #[getter]
+    fn quality(&self) -> PyResult<u8> {
+        let state = self.endpoint.state.lock()?;
+        let now = Carrier::now(&state.carrier);
+        Ok(state.host().quality(self.server, now))
+    }
+
+    #[getter]
     fn clock(slf: Py<Self>) -> Clock {
         Clock(slf)
     }
@@ -219,6 +233,11 @@ impl Client {
         input: &Bound<'py, PyAny>,
     ) -> PyResult<(Bound<'py, PyRange>, Vec<Bound<'py, PyAny>>)> {
         time::send_input_read(self, input)
+    }
+
+    /// The tick to draw: see `Player::drawn_tick`.
+    fn _drawn_tick(&self) -> PyResult<Option<f64>> {
+        time::drawn_tick(self)
     }
 
     #[pyo3(signature = (tick, /))]

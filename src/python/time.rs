@@ -159,6 +159,11 @@ pub(super) fn send_input_read<'py>(
     Ok((PyRange::new(py, ticks.start as isize, ticks.end as isize)?, inputs))
 }
 
+/// Returns the predicted tick to draw now, with its fraction; None: the newest.
+pub(super) fn drawn_tick(client: &Client) -> PyResult<Option<f64>> {
+    player(client, |player, now| player.drawn_tick(now))
+}
+
 /// Notes the tick that the player sees: [`Client::seen`].
 pub(super) fn see(client: &Client, tick: f64) -> PyResult<()> {
     if !(0.0..4_294_967_296.0).contains(&tick) {

@@ -7,7 +7,7 @@
 //! A server that stood still, or a clock that was set, shifts both bounds at once while the round trip stays: older samples are
 //! of another time then and are forgotten.
 //!
-//! Promises: what is shown begins with a jump and then runs between 0.95 and 1.05 of the server's rate (in its first second between
+//! Promises: what is shown begins with a jump and then runs between 0.97 and 1.03 of the server's rate (in its first second between
 //! 0.75 and 1.25), never back. Where the server is more than a quarter of a second away from what is shown, the clock begins
 //! again: it jumps ahead, or stands still until the server has caught up.
 
@@ -21,7 +21,7 @@ const RECENT: i64 = 3;
 /// Samples needed in each direction before the clock starts.
 const FIRST_SAMPLES: u32 = 4;
 /// By which fraction the clock may run faster or slower, and by which in its first second.
-const SLEW: f64 = 0.05;
+const SLEW: f64 = 0.03;
 const FIRST_SLEW: f64 = 0.25;
 const FIRST_SECONDS: f64 = 1.0;
 /// The time over which a difference is corrected, if the bound on speed allows it.

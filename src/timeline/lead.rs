@@ -20,9 +20,10 @@ const LOOK_EVERY: f64 = 0.1;
 const SPARE: f64 = 0.25;
 /// The lead falls only once it is this many ticks too long.
 const DEAD_BAND: f64 = 0.25;
-/// How much faster time may run while inputs come late, and how much slower while they come early.
-const QUICKER: f64 = 0.1;
-const SLOWER: f64 = 0.03;
+/// How much faster or slower time may run: gently, because what is drawn runs with it, and urgently while inputs come
+/// more than a tick late.
+const GENTLE: f64 = 0.02;
+const URGENT: f64 = 0.1;
 /// The fraction of inputs that may be late because all their first copies were lost.
 const MAX_LOST: f64 = 0.004;
 
@@ -152,7 +153,8 @@ impl InputLead {
         if ticks > 0.0 {
             // Slightly too long a lead is kept: each change shifts the frames against the ticks.
             let off = if (-DEAD_BAND..0.0).contains(&(target - *lead)) { 0.0 } else { target - *lead };
-            *lead += off.clamp(-SLOWER * ticks, QUICKER * ticks);
+            let quickest = if off > 1.0 { URGENT } else { GENTLE };
+            *lead += off.clamp(-GENTLE * ticks, quickest * ticks);
             *at = local;
         }
     }

@@ -29,6 +29,8 @@ const MAX_FILL: u32 = MAX_INPUTS as u32;
 const HOLD: f64 = 0.5;
 /// Shorter frames, in ticks, are never early: some of them have no tick anyway.
 const SHORT_FRAME: f64 = 0.9;
+/// A frame of a whole number of ticks may be off by this fraction: [`HOLD`] evens it out.
+const EVEN_FRAME: f64 = 0.1;
 /// This many ticks after a change of a ghost its owner has it, whatever was lost.
 const ARRIVED_AFTER: u32 = 2 * MAX_CHANGED as u32;
 /// Seconds between payloads that only ask for the time.
@@ -165,6 +167,17 @@ impl Player {
         let (tick, ahead) = self.ahead(now)?;
         let tick = (tick + ahead).min(MAX_TICK) as u32;
         Some(self.stamped.map_or(tick, |stamped| tick.max(stamped)))
+    }
+
+    /// The predicted tick to draw now, with its fraction: a tick behind the clock, so that the states on both sides of
+    /// it exist. None where each frame has the same number of ticks: the newest state moves evenly then.
+    pub fn drawn_tick(&self, now: Instant) -> Option<f64> {
+        let off = (self.frame - self.frame.round()).abs();
+        if self.frame >= SHORT_FRAME && off <= EVEN_FRAME * self.frame {
+            return None;
+        }
+        let (tick, ahead) = self.ahead(now)?;
+        Some(tick + ahead - f64::from(self.config.delay) - 1.0)
     }
 
     /// The newest server tick reported.

@@ -193,7 +193,7 @@ def test_a_redialled_connection_has_its_own_calls_inputs_and_ghosts() -> None:
 
     run(2)
     first = redial.client
-    tank = first.world.owned(Tank)
+    tank = first.world.mine(Tank)
     assert tank is not None
     network.set_conditions(Conditions(loss=1.0))
     request: tw.calls.Request[Any] = first.request(fire, tank)
@@ -205,7 +205,7 @@ def test_a_redialled_connection_has_its_own_calls_inputs_and_ghosts() -> None:
     run(8)
     second = redial.client
     assert second is not first
-    mine = second.world.owned(Tank)
+    mine = second.world.mine(Tank)
     assert mine is not None
     assert mine is not tank
     request = second.request(fire, mine)

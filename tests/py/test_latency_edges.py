@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import pytest
 import tickwire as tw
+from tickwire import testing
 from tickwire._past import Judgements
 from tickwire._requests import Request
 from tickwire.testing import Conditions, Simulation, connected_pair
@@ -145,21 +146,58 @@ def test_clocks_inputs_and_views_say_that_they_are_closed() -> None:
 def test_the_own_avatar_is_found() -> None:
     world, server, client = connected()
     (player,) = server.clients
-    assert client.world.owned(Tank) is None
+    assert client.world.mine(Tank) is None
     server.world.spawn(Tank(label="other"))
     mine = server.world.spawn(Tank(label="mine"), owner=player)
     server.world.spawn(Tank(label="second"), owner=player)
     world.run(0.2)
-    found = client.world.owned(Tank)
+    found = client.world.mine(Tank)
     assert found is not None
     assert found.label == "mine"
     server.world.despawn(mine)
     world.run(0.2)
-    second = client.world.owned(Tank)
+    second = client.world.mine(Tank)
     assert second is not None
     assert second.label == "second"
     with pytest.raises(tw.errors.GhostError, match="Steer must be one of the protocol's ghost classes"):
-        client.world.owned(Steer)
+        client.world.mine(Steer)
+
+
+def test_others_and_owns_in_the_world_and_its_view() -> None:
+    world, server, client = connected()
+    (player,) = server.clients
+    server.world.spawn(Tank(label="other"))
+    server.world.spawn(Tank(label="mine"), owner=player)
+    world.run(0.5)
+    for shown in (client.world, client.world.view()):
+        mine = shown.mine(Tank)
+        assert mine is not None
+        assert mine.label == "mine"
+        assert shown.owns(mine)
+        (other,) = shown.others(Tank)
+        assert other.label == "other"
+        assert not shown.owns(other)
+        with pytest.raises(tw.errors.GhostError, match="Steer must be one of the protocol's ghost classes"):
+            shown.others(Steer)
+
+
+# --- the line --------------------------------------------------------------------------------------------
+
+
+def test_silence_and_quality_follow_the_line() -> None:
+    network, server, client = connected_pair(PROTOCOL, seed=1)
+    testing.run(network, server, client, seconds=1)
+    assert 0 <= client.silence <= 0.2
+    assert client.quality == 4
+    network.set_conditions(tw.Conditions(latency=0.12))
+    testing.run(network, server, client, seconds=3)
+    assert client.quality == 2
+    network.set_conditions(tw.Conditions(loss=1.0))
+    testing.run(network, server, client, seconds=2)
+    assert 1.5 < client.silence < 2.5
+    assert client.quality == 0
+    client.close()
+    assert (client.silence, client.quality) == (0.0, 0)
 
 
 def test_a_pasts_objects_have_their_texts_and_cannot_be_set() -> None:
@@ -242,7 +280,7 @@ def test_both_sides_step_with_the_same_move() -> None:
                 if move is not None:
                     tank.x += move.x
         with client.tick():
-            body.advance(client, Steer(0.3 if frame > 60 else 0.0), client.world.owned(Tank))
+            body.advance(client, Steer(0.3 if frame > 60 else 0.0), client.world.mine(Tank))
         network.advance(1 / 60)
     assert 0.25 in moves
     assert 0.3 not in moves

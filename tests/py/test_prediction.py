@@ -245,7 +245,7 @@ def test_an_avatar_that_rests_on_the_server_is_corrected_for_as_long() -> None:
         with server.tick():
             pass
         with client.tick():
-            mine.advance(client, Push(1), client.world.owned(Avatar))
+            mine.advance(client, Push(1), client.world.mine(Avatar))
         network.advance(1 / 60)
     assert mine.state is not None
     assert mine.state.x < 20, "the moves that are on their way"

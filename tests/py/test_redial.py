@@ -707,7 +707,7 @@ def test_its_player_is_predicted_before_and_after_a_reconnect() -> None:
                 if any(isinstance(event, tw.Connected) for event in inbox.events):
                     mine.reset(Body())
                     connected += 1
-                mine.advance(player, Push(1), player.world.owned(Puck))
+                mine.advance(player, Push(1), player.world.mine(Puck))
             world.network.advance(1 / 60)
 
     for seconds, loss in [(3, 0.0), (3, 1.0), (5, 0.0)]:

@@ -384,7 +384,7 @@ def test_each_press_runs_in_one_tick(frames: int, line: str) -> None:
         turn += 1
         jump = pressed < 16 and turn % (frames // 5) == 0 and turn > 3 * frames
         pressed += jump
-        mine.advance(client, Pad(1, jump, turn == 4 * frames), client.world.owned(Jumper))
+        mine.advance(client, Pad(1, jump, turn == 4 * frames), client.world.mine(Jumper))
         client.flush()
 
     lab.every(1 / 60, serve)

@@ -2,9 +2,10 @@
 
 use super::Host;
 use crate::endpoint::handle::PeerHandle;
-use crate::endpoint::stats::{ConnectionCounters, PeerStats};
+use crate::endpoint::stats::{ConnectionCounters, PeerStats, quality};
 use crate::netcode;
 use crate::store::sequence::ahead;
+use crate::time::{Duration, Instant};
 use crate::transport::chunks::ChunkCounters;
 use crate::transport::{ChannelStats, PacketCounters, PacketStats};
 
@@ -47,6 +48,17 @@ impl Host {
         let Some(peer) = self.peers.live(peer) else { return 0 };
         let is_missing = |ago: &i64| peer.connection.is_missing(sequence.wrapping_sub(*ago as u64));
         (1..=between).filter(is_missing).count() as u32 + u32::from(all > between)
+    }
+
+    /// How long nothing has arrived from a dialled server; None unless connected.
+    pub fn silence(&self, server: PeerHandle, now: Instant) -> Option<Duration> {
+        self.links.dialled(server)?.netcode.silence(now)
+    }
+
+    /// The quality of the connection to a dialled server, 0 to 4: 4 plays like a local game, and 0 is a line on which nothing arrives.
+    pub fn quality(&self, server: PeerHandle, now: Instant) -> u8 {
+        let Some(silence) = self.silence(server, now) else { return 0 };
+        self.peers.live(server).map_or(0, |peer| quality(&peer.connection.stats(), silence))
     }
 
     /// A peer's statistics, now or at the end of its connection: kept until its last event is taken, and for a

@@ -10,6 +10,7 @@ use super::arrays::GhostArrays;
 use super::ghost::Ghost;
 use super::names::{self, Found};
 use super::population::Population;
+use super::rows::GhostRows;
 use super::view::{Playing, WorldView};
 use crate::python::errors::closed_error;
 use crate::python::fields::bounded;
@@ -30,19 +31,20 @@ impl ClientWorld {
         objects(&self.population, class_)
     }
 
+    fn mine<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Ghost>>> {
+        mine(&self.population, class_)
+    }
+
+    fn others<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        others(&self.population, class_)
+    }
+
     fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
     fn owns(&self, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
-        let live = self.population.live(ghost)?;
-        Ok(live.rows.owner(live.row) == 1)
-    }
-
-    fn owned<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Ghost>>> {
-        let rows = self.population.rows_of(class_)?;
-        let own = rows.alive_rows().into_iter().find(|row| rows.owner(*row) == 1);
-        own.map(|row| rows.object(class_.py(), row)).transpose()
+        owns(&self.population, ghost)
     }
 
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
@@ -128,14 +130,49 @@ impl Drop for ClientWorld {
     }
 }
 
-/// The objects of a class, by row.
+/// The owner of a client's own rows, in its columns.
+const SELF: u64 = 1;
+
+/// Returns the objects of a class, by row.
 pub(super) fn objects<'py>(
     population: &Population,
     class: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyList>> {
+    filtered(population, class, |_, _| true)
+}
+
+fn filtered<'py>(
+    population: &Population,
+    class: &Bound<'py, PyAny>,
+    filter: impl Fn(&GhostRows, u32) -> bool,
+) -> PyResult<Bound<'py, PyList>> {
     let (py, rows) = (class.py(), population.rows_of(class)?);
-    let objects = rows.alive_rows().into_iter().map(|row| rows.object(py, row));
-    PyList::new(py, objects.collect::<PyResult<Vec<_>>>()?)
+    let found = rows.alive_rows().into_iter().filter(|row| filter(rows, *row));
+    PyList::new(py, found.map(|row| rows.object(py, row)).collect::<PyResult<Vec<_>>>()?)
+}
+
+/// Returns the first object of a class that the client owns.
+pub(super) fn mine<'py>(
+    population: &Population,
+    class: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, Ghost>>> {
+    let rows = population.rows_of(class)?;
+    let own = rows.alive_rows().into_iter().find(|row| rows.owner(*row) == SELF);
+    own.map(|row| rows.object(class.py(), row)).transpose()
+}
+
+/// Returns the objects of a class that the client doesn't own, by row.
+pub(super) fn others<'py>(
+    population: &Population,
+    class: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyList>> {
+    filtered(population, class, |rows, row| rows.owner(row) != SELF)
+}
+
+/// Returns whether the client owns a ghost.
+pub(super) fn owns(population: &Population, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
+    let live = population.live(ghost)?;
+    Ok(live.rows.owner(live.row) == SELF)
 }
 
 /// The number of ghosts of each class.

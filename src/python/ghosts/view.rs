@@ -11,7 +11,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::PyList;
 
 use super::arrays::GhostArrays;
-use super::client_world::{counted, objects};
+use super::client_world::{self, counted};
 use super::core;
 use super::ghost::Ghost;
 use super::memory::{Memory, cells};
@@ -78,21 +78,22 @@ impl WorldView {
     }
 
     fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        let (rows, world) = (self.population.rows_of(class_)?, self.world.rows_of(class_)?);
-        let is_client = matches!(lock(&self.shown).source, ViewSource::Client { .. });
-        for row in rows.alive_rows() {
-            // A ghost that is gone keeps the last values, if it was read before.
-            if world.is_alive(row) && !self.is_of_one_gone(rows.index, row) {
-                for (property, body) in world.bodies_of(row) {
-                    rows.keep_body(row, property, body.to_vec());
-                }
-            } else if !is_client {
-                // The values of a ghost that is gone are lost: the class's defaults are shown, as for properties that
-                // aren't sent.
-                rows.keep_default_bodies(row);
-            }
-        }
-        objects(&self.population, class_)
+        self.keep_bodies(class_)?;
+        client_world::objects(&self.population, class_)
+    }
+
+    fn mine<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Ghost>>> {
+        self.keep_bodies(class_)?;
+        client_world::mine(&self.population, class_)
+    }
+
+    fn others<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        self.keep_bodies(class_)?;
+        client_world::others(&self.population, class_)
+    }
+
+    fn owns(&self, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
+        client_world::owns(&self.population, ghost)
     }
 
     fn ghost<'py>(&self, ghost: &Bound<'py, Ghost>) -> PyResult<Option<Bound<'py, Ghost>>> {
@@ -206,6 +207,29 @@ fn ahead_of(world: &Population, extrapolation: f64) -> f64 {
 }
 
 impl WorldView {
+    fn is_client(&self) -> bool {
+        matches!(lock(&self.shown).source, ViewSource::Client { .. })
+    }
+
+    /// Gives the rows of a class the present values of what isn't interpolated.
+    fn keep_bodies(&self, class: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (rows, world) = (self.population.rows_of(class)?, self.world.rows_of(class)?);
+        let is_client = self.is_client();
+        for row in rows.alive_rows() {
+            // A ghost that is gone keeps the last values, if it was read before.
+            if world.is_alive(row) && !self.is_of_one_gone(rows.index, row) {
+                for (property, body) in world.bodies_of(row) {
+                    rows.keep_body(row, property, body.to_vec());
+                }
+            } else if !is_client {
+                // The values of a ghost that is gone are lost: the class's defaults are shown, as for properties that
+                // aren't sent.
+                rows.keep_default_bodies(row);
+            }
+        }
+        Ok(())
+    }
+
     /// The view of a client's world; `rate` is the protocol's, until the server's is measured.
     pub(super) fn of_client(py: Python<'_>, world: &Arc<Population>, rate: Option<u32>) -> PyResult<Self> {
         let usual = PlayoutConfig::default();

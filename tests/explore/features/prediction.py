@@ -45,7 +45,7 @@ class Avatars(Feature):
             "prediction", lambda: tw.predict.Prediction(step, Body(), tolerance={"x": 0.02})
         )
         before = mine.corrections
-        ticks: range = mine.advance(player.client, keys, player.client.world.owned(Avatar))
+        ticks: range = mine.advance(player.client, keys, player.client.world.mine(Avatar))
         mine.seen(1 / player.rate)
         if self.game.is_perfect and player.settled() and mine.corrections != before:
             raise Violation(f"correction: of {player} by {mine.error:.1f} tolerances")

@@ -39,7 +39,7 @@ class Avatar:
     health: Annotated[int, tw.ranged(0, FULL_HEALTH)] = FULL_HEALTH
     score: tw.u16 = 0
     deaths: tw.u16 = 0
-    slot: Annotated[Slot, tw.initial] = 0
+    slot: Annotated[Slot, tw.initial] = 0  # for its color, and to name it in calls
     name: Annotated[Name, tw.initial] = ""
     rewinds: Annotated[int, tw.u16, tw.world.owner_only] = 0  # shots that were judged by what it saw
     rewound: Annotated[int, tw.ranged(0, 1000), tw.world.owner_only] = 0  # ms by which the last went back
@@ -51,7 +51,6 @@ class Rocket:
 
     position: Place = (0, 0)
     aim: Annotated[Aim, tw.initial] = 0.0
-    slot: Annotated[Slot, tw.initial] = 0
     # The tick of the input that fired it: who did shows it since, and knows it by that.
     fired_at: Annotated[int, tw.u32, tw.initial] = 0
 

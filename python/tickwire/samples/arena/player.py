@@ -82,7 +82,7 @@ class Player:
                 self.body = tw.predict.Prediction(
                     step, body, tolerance={"position": 1 / 8, "alive": 0}, snap=400
                 )
-            case tw.GhostSpawned(Rocket() as rocket) if self._is_mine(rocket):
+            case tw.GhostSpawned(Rocket() as rocket) if self.client.world.owns(rocket):
                 if (shown := self.fired.confirm(rocket.fired_at)) is not None:
                     self._flying[rocket] = shown  # goes on where it was shown, ahead of the real one
             case tw.GhostDespawned(ghost):
@@ -91,9 +91,6 @@ class Player:
                     self.avatar = self.body = self.spot = None
             case _:
                 pass
-
-    def _is_mine(self, ghost: Avatar | Rocket) -> bool:
-        return ghost.slot == self.client.slot
 
     def _play(self, avatar: Avatar, body: tw.predict.Prediction[Body, Move], controls: Controls) -> None:
         (x, y), self.aim, weapon = controls
@@ -111,7 +108,7 @@ class Player:
         """Shows a shot at once, before the server knows of it."""
         assert self.spot is not None and self.client.slot is not None  # noqa: PT018
         if weapon == rules.ROCKET:
-            self.fired.show(tick, Rocket(self.spot, aim, self.client.slot, tick))
+            self.fired.show(tick, Rocket(self.spot, aim, tick))
         else:
             end = self.spot if weapon == rules.PULSE else along(self.spot, aim, free(self.spot, aim))
             self.shots.append(Shot(self.client.slot, weapon, self.spot, end))
@@ -130,14 +127,12 @@ class Player:
     def others(self) -> list[Avatar]:
         """The living others, as they are to be drawn."""
         world = self.view if self.interpolates else self.client.world
-        return [each for each in world.objects(Avatar) if each.alive and not self._is_mine(each)]
+        return [each for each in world.others(Avatar) if each.alive]
 
     def rockets(self) -> list[Spot]:
         """Where rockets are to be drawn: ours where we foresee them, others as they were."""
         world = self.view if self.interpolates else self.client.world
-        spots = [
-            each.position for each in world.objects(Rocket) if not (self.predicts and self._is_mine(each))
-        ]
+        spots = [each.position for each in (world.others if self.predicts else world.objects)(Rocket)]
         if self.predicts and self.body is not None and self.body.tick is not None:
             for each in (*self.fired, *self._flying.values()):
                 spot = flown(each.position, each.aim, self.body.tick - each.fired_at)

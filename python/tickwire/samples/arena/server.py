@@ -65,8 +65,8 @@ class Arena:
         guest.ready[weapon] = tick + rules.WEAPONS[weapon].ticks
         if weapon == rules.ROCKET:
             at = flown(avatar.position, avatar.aim, 0)
-            rocket = Rocket(position=at, aim=avatar.aim, slot=avatar.slot, fired_at=tick)
-            self._rockets[self._world.spawn(rocket)] = guest, avatar.position
+            rocket = Rocket(position=at, aim=avatar.aim, fired_at=tick)
+            self._rockets[self._world.spawn(rocket, owner=client)] = guest, avatar.position
             return
         with self._world.rewind(client) if move.rewinds else self._world.rewind_to(self._world.tick) as past:
             if move.rewinds:
@@ -116,7 +116,7 @@ class Arena:
             rocket.position = spot
             return
         self._blast(guest, spot, rules.ROCKET, None)
-        self._server.call_all(shot, rocket.slot, rules.ROCKET, spot, spot)
+        self._server.call_all(shot, guest.avatar.slot, rules.ROCKET, spot, spot)
         self._world.despawn(rocket)
         del self._rockets[rocket]
 
