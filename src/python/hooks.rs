@@ -15,7 +15,7 @@ use super::columns::{Keeper, Layout, view};
 use super::events::ClientHandle;
 use super::exit;
 use super::goodbye::goodbye;
-use super::log::{Level, log};
+use super::log::{Level, LogPace, log};
 use super::protocol::Protocol;
 use crate::endpoint::{self, Goodbye};
 use crate::transport::{Attribute, Column};
@@ -206,9 +206,6 @@ fn ask_admission(
 
 // --- what hooks cost -------------------------------------------------------------------------------------
 
-/// The minimum time between log lines.
-const PERIOD: Duration = Duration::from_secs(1);
-
 /// The hooks' calls and times, by the computer's clock: a simulated network's doesn't advance meanwhile.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HookCounters {
@@ -231,7 +228,7 @@ pub(super) struct HookClock {
     counters: HookCounters,
     /// Longer calls are slow.
     bound: Duration,
-    logged_at: Option<std::time::Instant>,
+    pace: LogPace,
     /// Slow calls when the last line was logged.
     logged: u64,
 }
@@ -253,7 +250,7 @@ impl HookClock {
         }
         // A bound too long for a duration is never reached.
         let bound = Duration::try_from_secs_f64(slow).unwrap_or(Duration::MAX);
-        Ok(HookClock { counters: HookCounters::default(), bound, logged_at: None, logged: 0 })
+        Ok(HookClock { counters: HookCounters::default(), bound, pace: LogPace::default(), logged: 0 })
     }
 
     pub(super) fn counters(&self) -> HookCounters {
@@ -269,11 +266,11 @@ impl HookClock {
             return None;
         }
         self.counters.slow += 1;
-        if self.logged_at.is_some_and(|logged| ended - logged < PERIOD) {
+        if !self.pace.is_due(ended) {
             return None;
         }
         let calls = self.counters.slow - self.logged;
-        (self.logged_at, self.logged) = (Some(ended), self.counters.slow);
+        self.logged = self.counters.slow;
         Some(Slow { took, bound: self.bound, calls })
     }
 }

@@ -50,6 +50,20 @@ const PACKET_DROPS: [&str; 10] = [
     "fragments_without_memory",
 ];
 
+/// Lets a line through at most once a second.
+#[derive(Debug, Default)]
+pub(super) struct LogPace(Option<std::time::Instant>);
+
+impl LogPace {
+    pub(super) fn is_due(&mut self, now: std::time::Instant) -> bool {
+        let is_due = self.0.is_none_or(|logged_at| now - logged_at >= PERIOD);
+        if is_due {
+            self.0 = Some(now);
+        }
+        is_due
+    }
+}
+
 /// `logging`'s levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {

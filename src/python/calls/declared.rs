@@ -40,7 +40,7 @@ pub(in crate::python) struct Declared {
     /// The object that `tw.call` made of the function.
     pub(in crate::python) call: Py<PyAny>,
     pub(super) function: Py<PyAny>,
-    pub(super) name: String,
+    pub(in crate::python) name: String,
     pub(super) direction: Direction,
     /// The class of its arguments, whose constructor has the function's signature.
     pub(super) message: Py<PyType>,

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use pyo3::prelude::*;
 
-use super::counts::count;
+use super::counts::Happened;
 use super::declared::Declared;
 use super::desk::{Arrived, Desk, FirstError};
 use super::objects::Outcome;
@@ -68,7 +68,7 @@ impl Endpoint {
             let wrong = || {
                 let bound = class.name().map_or_else(|_| "a ghost".into(), |name| format!("a live {name}"));
                 let name = parameter.name.bind(py).to_string();
-                FieldTypeError::new_err((declared.described(), name, given.clone().unbind(), bound))
+                FieldTypeError::new_err((declared.name.clone(), name, given.clone().unbind(), bound))
             };
             let ghost = given.cast::<Ghost>().map_err(|_| wrong())?;
             let live = self.population.live(ghost)?;
@@ -141,7 +141,7 @@ impl Desk {
             let found = self.find_ghosts(self.declared(arrived.call), arrived.peer, message);
             let is_awaited = matches!(found, Ok(Ghosts::Awaited));
             if found.is_err() {
-                count(&self.counts.gone);
+                self.counts.count(Happened::Gone);
                 raised.keep(py, found);
             } else if !is_awaited {
                 arrived.place = 0;
@@ -149,7 +149,7 @@ impl Desk {
             } else if now < until {
                 still.push((until, arrived));
             } else {
-                count(&self.counts.gone);
+                self.counts.count(Happened::Gone);
             }
         }
         lock(&self.waiting).extend(still);
@@ -165,7 +165,7 @@ impl Desk {
             *waiting = others;
             theirs
         };
-        theirs.iter().for_each(|_| count(&self.counts.gone));
+        theirs.iter().for_each(|_| self.counts.count(Happened::Gone));
     }
 
     fn now(&self) -> PyResult<Instant> {

@@ -166,8 +166,4 @@ impl Declared {
             self.name
         )))
     }
-
-    pub(in crate::python) fn described(&self) -> String {
-        self.name.clone()
-    }
 }
