@@ -3,8 +3,6 @@
 use core::net::{IpAddr, SocketAddr};
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::types::{PyString, PyTuple};
 
 use super::fields::bounded;
 

@@ -3,8 +3,8 @@
 
 use crate::python::prelude::*;
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError, PyValueError};
-use pyo3::types::{PyBool, PyList, PyTuple};
+use pyo3::exceptions::{PyOverflowError, PyUnicodeEncodeError};
+use pyo3::types::PyBool;
 
 /// Extracts an argument; `what` says in words what it must be.
 pub(super) fn argument<'py, T: FromPyObjectOwned<'py>>(

@@ -7,15 +7,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::PyBytes;
 
 use super::address::AddressLike;
 use super::errors::file_error;
-use super::lock;
 use super::token::{ConnectToken, extract_key};
 use crate::driver::Driver;
 use crate::driver::capture::{self, Captured, Way};

@@ -1,9 +1,7 @@
 //! Channels and the functions that make them: their guarantees, and their share of a connection.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
 
-use super::errors::value_error;
 use crate::transport::protocol::MAX_EARLY_COPIES;
 use crate::transport::{ChannelConfig, ChannelKind, Resend, Share};
 

@@ -5,10 +5,9 @@
 use core::ffi::{c_char, c_int};
 use std::borrow::Cow;
 use std::ffi::CStr;
-use std::sync::Arc;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyBufferError, PyValueError};
+use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::types::PyMemoryView;
 

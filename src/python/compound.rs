@@ -6,11 +6,8 @@
 //! judges it. Items and keys that were chosen to share a hash are refused: a set of them takes quadratic
 //! time.
 
-use std::sync::Arc;
-
 use crate::python::prelude::*;
-use pyo3::intern;
-use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyTuple, PyType};
+use pyo3::types::{PyFrozenSet, PySet};
 
 use super::errors::StreamError;
 use super::shape::{Nested, Shape, broken, instance_of, items};

@@ -2,7 +2,6 @@
 
 use crate::python::prelude::*;
 
-use super::errors::value_error;
 use super::parts::MAX_SECONDS;
 use crate::transport::good_bad::GoodBadConfig;
 use crate::transport::{AdaptiveConfig, CongestionConfig, RateConfig};

@@ -3,8 +3,8 @@
 
 use std::ffi::CString;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyUserWarning;
-use pyo3::prelude::*;
 
 /// A UserWarning at the caller's line.
 pub(super) fn warn(py: Python<'_>, sentence: String) -> PyResult<()> {

@@ -8,9 +8,9 @@ use core::net::SocketAddr;
 use std::io;
 use std::path::Path;
 
+use crate::python::prelude::*;
 use pyo3::PyTypeInfo;
-use pyo3::exceptions::{PyOSError, PyValueError};
-use pyo3::prelude::*;
+use pyo3::exceptions::PyOSError;
 
 use crate::transport::SendError;
 use crate::transport::chunks::ChunkError;

@@ -2,15 +2,12 @@
 
 use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use crate::python::prelude::*;
-use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyType};
 
 use super::address::Address;
-use super::lock;
 use crate::endpoint::{self, PeerStats};
 use crate::netcode::USER_DATA_BYTES;
 

@@ -1,13 +1,10 @@
 //! Field types: the contents of `Annotated`.
 
 use core::fmt::Display;
-use std::sync::Arc;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
-use pyo3::types::{
-    PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple, PyType,
-};
+use pyo3::exceptions::PyOverflowError;
+use pyo3::types::{PyBool, PyFloat, PyFrozenSet, PyInt, PySet};
 
 use super::compound::{Converted, Literals, is_hashable};
 use super::schema::Schema;

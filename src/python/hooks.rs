@@ -3,12 +3,11 @@
 //! Promises: no lock is held while a hook runs; its time is counted, and slow hooks are logged. A hook's mistake
 //! reaches the caller as an exception that says so.
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::OnceLock;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
-use pyo3::types::{PyMapping, PyMemoryView, PyString};
+use pyo3::types::{PyMapping, PyMemoryView};
 
 use super::buffers::Raw;
 use super::columns::{Keeper, Layout, view};

@@ -4,14 +4,11 @@
 //! dropped, and all others wait for the next receive. Calls run in order of arrival whatever the game does to the lists.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::OnceLock;
 
 use crate::python::prelude::*;
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyAttributeError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::exceptions::PyAttributeError;
 
 use super::arrays::{Received, declared};
 use super::calls::{Admission, Arrived, Desk, Role, Taken};
@@ -21,12 +18,11 @@ use super::columns::columns_class;
 use super::endpoint::Endpoint;
 use super::events::{Connected, Disconnected};
 use super::ghosts::call_all;
-use super::lock;
 use super::peer::Peer;
 use super::protocol::Protocol;
 use super::schema::Schema;
 use super::server::Server;
-use crate::endpoint::{self, PeerHandle};
+use crate::endpoint;
 use crate::session;
 use crate::transport::chunks::ChunkEvent;
 use crate::transport::{ChannelKind, Notification, OpaqueBody, PacketNotification};

@@ -3,11 +3,9 @@
 //! Promises: at most one line a second per endpoint about dropped datagrams: a flood costs only its counting.
 //! A line is formatted only if its level is enabled, and never while a lock is held.
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyKeyboardInterrupt;
-use pyo3::intern;
-use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
 
 use super::events::reason_to_python;
 use super::stats::Counted;

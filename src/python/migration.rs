@@ -1,11 +1,7 @@
 //! What the players of a game whose host may change tell each other, as `tickwire._migration` uses it.
 
-use std::sync::{Arc, Mutex};
-
 use crate::python::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
 
-use super::errors::value_error;
 use super::peer::Peer;
 use crate::session::{MAX_NOTE_BYTES, MigrationNotes, SharedMigration};
 

@@ -1,19 +1,14 @@
 //! A protocol, shared by both sides: message classes and channels, compiled once.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
-use pyo3::types::{PyBytes, PyString, PyType};
 
 use super::arguments::argument;
 use super::calls::{Calls, with_calls};
 use super::channel::Channel;
 use super::codec::Class;
-use super::errors::{ChannelError, StreamError, UnregisteredMessageError, value_error};
+use super::errors::{ChannelError, StreamError, UnregisteredMessageError};
 use super::events::ClientHandle;
 use super::fields::bounded;
 use super::ghosts::{Properties, References};

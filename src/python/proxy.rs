@@ -3,17 +3,14 @@
 //! Promises: the proxy's thread never enters Python, and nobody waits for it while attached; it ends with `close`,
 //! with its object, or with the interpreter, whichever comes first.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::MutexGuard;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::PyDict;
 
 use super::address::{Address, AddressLike};
-use super::errors::{ClosedError, os_error, value_error};
+use super::errors::{ClosedError, os_error};
 use super::exit::{Exit, close_at_exit};
 use super::forks::Process;
-use super::lock;
 use super::network::Conditions;
 use crate::driver::proxy::{self, Both, ProxyConfig, ProxyCounters, ProxyError, ProxyThread};
 use crate::netsim::conditions;

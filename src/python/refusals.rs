@@ -5,8 +5,8 @@
 //! it is counted, and its traceback logged, at most once a second. Exceptions that end programs, such as
 //! `KeyboardInterrupt`, are raised.
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyException;
-use pyo3::prelude::*;
 
 use super::endpoint::Endpoint;
 use super::errors::StreamError;

@@ -1,10 +1,6 @@
 //! The compiled form of a declared message class: attributes to bits, rows to attributes.
 
-use std::sync::Arc;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::{PyString, PyType};
 
 use super::arrays::RowTypes;
 use super::fields::FieldType;

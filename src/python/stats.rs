@@ -1,7 +1,6 @@
 //! Statistics of connections.
 
 use crate::python::prelude::*;
-use pyo3::types::PyDict;
 
 use super::calls::CallCounters;
 use super::columns::columns_class;

@@ -3,16 +3,12 @@
 //! Promises: the game's values are checked and named; a peer's bad bytes raise `StreamError`. A stream ends with its
 //! call of `serialize`; used later, it raises.
 
-use std::sync::{Arc, Mutex};
-
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
-use pyo3::types::{PyBytes, PyFloat, PyString};
+use pyo3::types::PyFloat;
 
 use super::codec::while_reading;
 use super::errors::StreamError;
 use super::exact;
-use super::lock;
 use super::value::{Refusal, Takes, float, integer};
 use crate::wire::{self, FixedPoint, MAX_LENGTH, MAX_RELATIVE, Value, ValueError};
 

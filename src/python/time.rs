@@ -3,8 +3,7 @@
 use core::ops::Range;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::types::{PyIterator, PyList, PyRange};
+use pyo3::types::{PyIterator, PyRange};
 
 use super::arrays::received_rows;
 use super::client::Client;
@@ -18,7 +17,6 @@ use super::protocol::Protocol;
 use super::server::Server;
 use super::state::State;
 use crate::driver::Carrier;
-use crate::endpoint::PeerHandle;
 use crate::session::Timing;
 use crate::session::timing::ServerTiming;
 use crate::store::sequence::nearest;

@@ -1,11 +1,8 @@
 //! Connect tokens and keys.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::types::{PyBytes, PyString};
 
 use super::address::{Address, AddressList};
-use super::errors::value_error;
 use super::fields::{bounded, within};
 use super::protocol::Protocol;
 use crate::driver::{OsEntropy, unix_now};

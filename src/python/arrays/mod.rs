@@ -17,9 +17,7 @@ pub(crate) use rows::Rows as ReceivedRows;
 pub(super) use send::{Recipients, Rows, check_message};
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::intern;
-use pyo3::types::{PyBytes, PyMemoryView, PyType};
+use pyo3::types::PyMemoryView;
 
 use super::columns;
 use super::errors::StreamError;

@@ -1,11 +1,9 @@
 //! Received rows on their way to the game.
 
 use std::ffi::{CStr, CString};
-use std::sync::Arc;
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyTuple;
 
 use super::row_type::numpy;
 use super::rows::Rows;

@@ -5,14 +5,13 @@
 
 use core::ffi::c_int;
 use std::ffi::CString;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::ffi;
-use pyo3::intern;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyMemoryView, PySlice, PyString};
+use pyo3::types::{PyMemoryView, PySlice};
 
 use super::received::Received;
 use super::row_type::head_names;

@@ -1,7 +1,6 @@
 //! Rows as messages to send.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 
 use super::{taken, with_rows};

@@ -1,9 +1,7 @@
 //! The game's rows on their way to the core.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
-use pyo3::intern;
 
 use super::MAX_BYTES;
 use crate::python::buffers::Raw;

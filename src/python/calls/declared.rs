@@ -4,14 +4,10 @@
 //! calls is the same.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
-use pyo3::types::{PyString, PyType};
 
 use crate::calls::Rate;
 use crate::python::codec::Class;
-use crate::python::errors::{UnregisteredMessageError, value_error};
+use crate::python::errors::UnregisteredMessageError;
 use crate::python::ghosts::Properties;
 use crate::time::Duration;
 use crate::transport::ChannelKind;

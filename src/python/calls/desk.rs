@@ -5,20 +5,16 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, Weak};
 
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::counts::{CallCounts, Happened};
 use super::declared::{Declared, Role};
 use super::objects::request_class;
 use crate::calls::Requests;
-use crate::endpoint::{DisconnectReason, PeerHandle};
+use crate::endpoint::DisconnectReason;
 use crate::python::errors::{NotConnectedError, StaleClientError};
 use crate::python::ghosts::Population;
-use crate::python::lock;
 use crate::python::log::LogPace;
 use crate::python::protocol::Protocol;
 use crate::python::shared::Shared;

@@ -6,17 +6,15 @@
 
 use std::collections::VecDeque;
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::counts::Happened;
 use super::declared::Declared;
 use super::desk::{Arrived, Desk, FirstError};
 use super::objects::Outcome;
-use crate::endpoint::PeerHandle;
 use crate::python::endpoint::Endpoint;
 use crate::python::errors::{ClosedError, FieldTypeError};
 use crate::python::ghosts::{Found, Ghost, number_for};
-use crate::python::lock;
 use crate::time::{Duration, Instant};
 use crate::transport::ChannelKind;
 

@@ -2,20 +2,16 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyException;
-use pyo3::intern;
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyType};
 
 use super::counts::Happened;
 use super::declared::Declared;
 use super::desk::{Arrived, Desk};
 use super::ghosts::Ghosts;
 use super::objects::Outcome;
-use crate::endpoint::PeerHandle;
 use crate::python::events::ClientHandle;
 use crate::python::exit;
-use crate::python::lock;
 use crate::python::log::log_traceback;
 use crate::transport::SendOptions;
 

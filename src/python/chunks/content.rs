@@ -1,12 +1,10 @@
 //! The content of a sent chunk: bytes that Python holds, or a file.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyMemoryView, PyString};
+use pyo3::types::PyMemoryView;
 use sha2::{Digest, Sha256};
 
 use super::progress::short_hash;

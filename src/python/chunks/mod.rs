@@ -16,9 +16,7 @@ pub(super) use settings::Arrivals;
 pub(crate) use transfer::Transfer;
 pub(super) use transfer::Transfers;
 
-use std::sync::Arc;
-
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::endpoint::Endpoint;
 use super::errors::chunk_error;
@@ -26,7 +24,7 @@ use super::events::ClientHandle;
 use super::shared::Shared;
 use super::state::State;
 use crate::driver::Driver;
-use crate::endpoint::{PeerHandle, SendChunkError};
+use crate::endpoint::SendChunkError;
 use crate::transport::chunks::{ChunkError, Offer};
 
 /// Stands for a transfer that never existed: the core counts from 0.

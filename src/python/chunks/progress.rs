@@ -1,14 +1,10 @@
 //! The progress of a chunk, and the peer's chunks in transfer.
 
-use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::python::prelude::*;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::PyBytes;
 
 use super::Canceller;
-use crate::endpoint::PeerHandle;
 use crate::python::events::ClientHandle;
 use crate::transport::chunks::{ContentHash, Offer, Progress};
 

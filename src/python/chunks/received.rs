@@ -6,8 +6,7 @@ use std::path::Path;
 use crate::python::prelude::*;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyBytes, PyMemoryView};
+use pyo3::types::PyMemoryView;
 
 use super::progress::short_hash;
 use crate::transport::chunks::{Offer, Stored};

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use crate::driver::files::DirectoryStore;
 use crate::endpoint::ChunkLimits;

@@ -1,17 +1,13 @@
 //! Chunks being sent, and their state.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, Weak};
 
 use crate::python::prelude::*;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::PyBytes;
 
 use super::progress::{fraction, time_left};
 use super::{Canceller, Chunk};
-use crate::endpoint::{Host, PeerHandle};
+use crate::endpoint::Host;
 use crate::python::events::ClientHandle;
-use crate::python::lock;
 use crate::transport::chunks::{ChunkEvent, ChunkFailure, ContentHash, MAX_OPEN, Progress};
 
 /// The state of a transfer, written by its endpoint and readable without it.

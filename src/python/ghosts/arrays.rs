@@ -4,13 +4,11 @@
 //! view made before the world grew has the rows of that time.
 
 use std::ffi::CStr;
-use std::sync::Arc;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::PyKeyError;
 use pyo3::ffi;
-use pyo3::intern;
-use pyo3::types::{PySlice, PyString};
+use pyo3::types::PySlice;
 
 use super::ghost::Ghost;
 use super::memory::{Memory, cells};
@@ -19,7 +17,6 @@ use crate::python::arrays::{cell_format, numpy};
 use crate::python::buffers::Raw;
 use crate::python::errors::GhostError;
 use crate::python::fields::bounded;
-use crate::python::lock;
 use crate::wire::{Column, Node};
 
 #[pyclass(frozen, mapping, module = "tickwire.world")]

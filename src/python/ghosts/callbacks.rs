@@ -4,10 +4,7 @@
 //! and before the game sees the events. The tick raises the first exception; later ones go to
 //! `sys.unraisablehook`.
 
-use pyo3::exceptions::PyValueError;
-use pyo3::intern;
-use pyo3::prelude::*;
-use pyo3::types::PyType;
+use crate::python::prelude::*;
 
 use super::events::{GhostChanged, GhostDespawned, GhostLinked, GhostOwned, GhostSpawned};
 use super::properties::{Properties, Property};

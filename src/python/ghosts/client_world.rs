@@ -1,10 +1,6 @@
 //! A client's world: the ghosts that its server shows it.
 
-use std::sync::{Arc, Weak};
-
 use crate::python::prelude::*;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::PyList;
 
 use super::arrays::GhostArrays;
 use super::ghost::Ghost;

@@ -1,11 +1,10 @@
 //! The bindings' access to the core's ghosts, behind the endpoint's lock. Does nothing if the protocol has no
 //! ghosts.
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::ghost::Ghost;
 use super::population::Population;
-use crate::endpoint::PeerHandle;
 use crate::python::protocol::Protocol;
 use crate::python::state::State;
 use crate::replication::{Column, Interests, Mirror, Publisher, PublisherConfig, Wrong};

@@ -1,9 +1,6 @@
 //! The events of a client's ghosts, for the tick's inbox.
 
-use std::sync::Arc;
-
 use crate::python::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::ghost::Ghost;
 use super::old::Before;

@@ -1,16 +1,11 @@
 //! The base class of all ghosts: it holds their values, or where these are.
 
-use std::sync::{Arc, Mutex};
-
 use crate::python::prelude::*;
 use pyo3::exceptions::PyAttributeError;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyDict, PyTuple};
 
 use super::properties::Properties;
 use super::rows::GhostRows;
 use crate::python::errors::GhostError;
-use crate::python::lock;
 
 #[pyclass(frozen, subclass, weakref, module = "tickwire.world")]
 pub(crate) struct Ghost {

@@ -4,23 +4,18 @@
 //! Promises: no lock is held while a hook runs. A hook that raises or returns something unusable changes
 //! nothing: its last answer holds, everything is sent, and then the flush raises.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use crate::python::prelude::*;
 use pyo3::ffi;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 
 use super::arrays::GhostArrays;
 use super::relevancy;
 use super::rows::GhostRows;
 use super::world::World;
-use crate::endpoint::PeerHandle;
 use crate::python::buffers::Raw;
 use crate::python::events::ClientHandle;
 use crate::python::exit;
-use crate::python::lock;
 use crate::replication::Interests;
 
 /// The hooks of a class.

@@ -3,7 +3,6 @@
 use super::core;
 use super::ghost::{Ghost, Live};
 use super::population::Population;
-use crate::endpoint::PeerHandle;
 use crate::python::prelude::*;
 use crate::python::shared::Shared;
 use crate::python::state::State;

@@ -2,9 +2,8 @@
 //! objects.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::callbacks::Callbacks;
 use super::core;
@@ -14,7 +13,6 @@ use super::links::{Links, Relinked};
 use super::old::Before;
 use super::population::Population;
 use super::rows::{GhostRows, NOBODY};
-use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
 use crate::replication::{GhostEvent, GhostEventKind};

@@ -1,11 +1,6 @@
 //! A world's ghost classes, by type.
 
-use std::sync::{Arc, Weak};
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyTypeError;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyDict, PyType};
 
 use super::ghost::{Ghost, Live};
 use super::links::{Links, References};

@@ -1,10 +1,7 @@
 //! Relevancy rules as the game gives them: which clients are sent which ghosts.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
-use pyo3::intern;
-use pyo3::types::PyType;
 
 use super::properties::Properties;
 use crate::python::buffers::Raw;

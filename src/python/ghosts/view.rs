@@ -3,12 +3,7 @@
 //! Promises: it has columns of its own, which change in place; the world's stay unchanged. Time never runs back unless
 //! the game asks for an earlier tick.
 
-use std::sync::{Arc, Mutex, Weak};
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::PyList;
 
 use super::arrays::GhostArrays;
 use super::client_world::{self, counted};
@@ -17,9 +12,7 @@ use super::ghost::Ghost;
 use super::memory::{Memory, cells};
 use super::population::Population;
 use super::rows::GhostRows;
-use crate::endpoint::PeerHandle;
 use crate::python::errors::{GhostError, closed_error};
-use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
 use crate::replication::{Frames, Rule, TickArrival, WorldFrames, WorldTime};

@@ -4,13 +4,10 @@
 //! affecting others; the flush raises after everything is sent.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyDict, PyList, PyType};
 
 use super::arrays::{GhostArrays, numbers, rows_of};
 use super::client_world::{counted, objects};
@@ -22,11 +19,9 @@ use super::population::Population;
 use super::relevancy;
 use super::rows::{Checked, GhostRows, NOBODY};
 use super::view::WorldView;
-use crate::endpoint::PeerHandle;
 use crate::python::errors::{GhostError, closed_error, stale_client};
 use crate::python::events::ClientHandle;
 use crate::python::hooks;
-use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
 use crate::python::time;

@@ -1,9 +1,7 @@
 //! Arrays of numbers that are compared after each turn, without an object for any of them.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
-use pyo3::types::PyList;
 
 use crate::lockstep::checks::{FIRST_CLASS, MAX_WORDS, TurnLog};
 use crate::python::buffers::Raw;

@@ -1,10 +1,7 @@
 //! The lockstep machine, as `tickwire.lockstep` uses it.
 
-use std::sync::{Arc, Mutex};
-
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
+use pyo3::types::PyFloat;
 
 use crate::lockstep::checks::{FIRST_CLASS, TurnLog};
 use crate::lockstep::config::{MAX_DELAY, MAX_STEPS, members};
@@ -13,9 +10,8 @@ use crate::lockstep::{
     StateHead, replayed_check,
 };
 use crate::python::checks::LATEST;
-use crate::python::errors::{ChannelFullError, MessageTooLargeError, value_error};
+use crate::python::errors::{ChannelFullError, MessageTooLargeError};
 use crate::python::fields::{bounded, within};
-use crate::python::lock;
 use crate::python::parts::counts;
 use crate::python::peer::Peer;
 use crate::python::protocol::seconds;

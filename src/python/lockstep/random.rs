@@ -1,16 +1,12 @@
 //! The random generator that all players share.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::exceptions::PyIndexError;
 use pyo3::ffi;
-use pyo3::types::{PyBytes, PyList};
 
 use crate::lockstep::SharedRandom;
 use crate::python::arguments::wrong;
 use crate::python::fields::bounded;
-use crate::python::lock;
 
 #[pyclass(frozen, module = "tickwire.lockstep")]
 #[derive(Debug)]

@@ -1,13 +1,10 @@
 //! Recordings to bytes and back.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use super::core::{TurnTuple, started, turn_tuple};
 use crate::lockstep::TurnCheck;
 use crate::lockstep::recording::{MAGIC, MAX_RECORD, MatchRecord, MatchSettings, RecordingReader, write};
-use crate::python::errors::value_error;
 
 #[pyfunction]
 pub(crate) fn recording_settings<'py>(

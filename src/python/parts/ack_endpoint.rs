@@ -1,16 +1,12 @@
 //! The ack endpoint: all of reliable 1.0.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::{PyBytes, PyDict};
 
 use super::counts;
-use crate::python::errors::{MessageTooLargeError, value_error};
+use crate::python::errors::MessageTooLargeError;
 use crate::python::fields::within;
-use crate::python::lock;
 use crate::transport::ack_endpoint::{self, AckEndpointConfig};
 use crate::transport::acks::{Acked, RttSampling};
 use crate::transport::fragment::{FRAGMENT_HEADER_SIZE, MAX_FRAGMENTS};

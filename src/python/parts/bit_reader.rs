@@ -1,7 +1,6 @@
 //! The bit reader.
 
 use crate::python::prelude::*;
-use pyo3::types::{PyBytes, PyString};
 
 use crate::python::stream::Stream;
 use crate::wire::{self, MAX_LENGTH, MAX_RELATIVE};

@@ -1,8 +1,6 @@
 //! The bit writer, and the measure, which takes the same calls and writes nothing.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::types::PyBytes;
 
 use crate::python::stream::Stream;
 use crate::python::value::Refusal;

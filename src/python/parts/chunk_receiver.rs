@@ -1,15 +1,10 @@
 //! The receiving half of chunks.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
 
 use super::chunk_sender::{ChunkProgress, MAX_SECONDS};
 use super::counts;
 use crate::articles::slices::{self, ChunkReceiverConfig, MAX_SLICES, packet};
-use crate::python::errors::value_error;
-use crate::python::lock;
 use crate::store::Datagrams;
 
 #[pyclass(frozen, module = "tickwire.articles")]

@@ -1,15 +1,10 @@
 //! The sending half of chunks.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::{PyBytes, PyDict};
 
 use super::counts;
 use crate::articles::slices::{self, ChunkSendError, ChunkSenderConfig, MAX_SLICES, packet};
-use crate::python::errors::{ChannelFullError, MessageTooLargeError, value_error};
-use crate::python::lock;
+use crate::python::errors::{ChannelFullError, MessageTooLargeError};
 use crate::store::Datagrams;
 
 /// The maximum of all times here: a longer one is a mistake (milliseconds).

@@ -1,11 +1,7 @@
 //! The binary congestion avoidance.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
 
-use crate::python::errors::value_error;
-use crate::python::lock;
 use crate::transport::good_bad::{self, GoodBadConfig, Mode};
 
 /// A day: a longer time is a mistake.

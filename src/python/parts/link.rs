@@ -1,16 +1,11 @@
 //! One direction of a simulated link, for any Python objects.
 
-use std::sync::{Arc, Mutex};
-
 use crate::python::prelude::*;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyByteArray, PyBytes, PyDict};
+use pyo3::types::PyByteArray;
 
 use super::{counts, to_seconds};
 use crate::netsim::conditions;
 use crate::netsim::link;
-use crate::python::errors::value_error;
-use crate::python::lock;
 use crate::python::network::Conditions;
 
 /// A terabyte: larger items are mistakes.

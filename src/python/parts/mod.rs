@@ -31,8 +31,7 @@ pub(super) use sequence_buffer::SequenceBuffer;
 pub(super) use socket::Socket;
 pub(super) use virtual_connection::VirtualConnection;
 
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use crate::python::prelude::*;
 
 use crate::time::{Duration, Instant};
 

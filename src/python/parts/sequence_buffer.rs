@@ -1,15 +1,11 @@
 //! The sequence buffer, of Python objects.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyKeyError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::exceptions::PyKeyError;
 use pyo3::types::PyIterator;
 
 use super::sequence::number;
 use crate::python::fields::bounded;
-use crate::python::lock;
 use crate::store;
 use crate::store::sequence::{ahead, unwrap};
 

@@ -1,18 +1,13 @@
 //! A UDP socket by itself.
 
 use std::net::SocketAddr;
-use std::sync::Mutex;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::intern;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use super::counts;
 use crate::driver::udp::{UdpConfig, UdpCounters, UdpSocket, number};
 use crate::python::address::{Address, AddressLike};
 use crate::python::errors::{ClosedError, os_error};
-use crate::python::lock;
 use crate::store::Datagrams;
 
 /// The longest datagram that UDP over IPv4 carries.

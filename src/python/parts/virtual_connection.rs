@@ -1,17 +1,12 @@
 //! The plain virtual connection.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::{PyBytes, PyDict};
 
 use super::ack_endpoint::{MAX_LOSS, PacketStats, loss_bound};
 use crate::articles::{self, VirtualConfig, VirtualEvent, VirtualSendError, VirtualState};
 use crate::driver::OsEntropy;
 use crate::python::address::{Address, AddressLike};
-use crate::python::errors::{MessageTooLargeError, NotConnectedError, value_error};
-use crate::python::lock;
+use crate::python::errors::{MessageTooLargeError, NotConnectedError};
 use crate::python::setup::random;
 use crate::store::Datagrams;
 use crate::transport::packet::LossBound;

@@ -1,10 +1,7 @@
 //! The players' inputs, as bits and as objects: small ints, or objects of a message class.
 
-use std::sync::Arc;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::types::{PyBool, PyInt, PyTuple};
+use pyo3::types::{PyBool, PyInt};
 
 use crate::python::codec::Class;
 use crate::python::fields::bounded;

@@ -1,14 +1,9 @@
 //! The requests that a rollback game gets: save, load, advance.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyTypeError;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyFloat, PyInt, PyMapping};
 
 use crate::python::buffers::Raw;
-use crate::python::lock;
 use crate::rollback::{MAX_FIELDS, hash};
 
 #[pyclass(frozen, module = "tickwire.rollback")]

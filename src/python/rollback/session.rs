@@ -1,11 +1,7 @@
 //! A rollback game for Python: converts inputs, copies states, and carries out the core's requests.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyTuple};
+use pyo3::types::PyInt;
 
 use super::events::{Desync, PlayerOut, SpectatorLost};
 use super::inputs::{InputKind, InputObjects};
@@ -14,7 +10,6 @@ use super::requests::{Advance, Load, Save, Sums, counts};
 use super::states::StateKind;
 use crate::python::arguments::argument;
 use crate::python::fields::{bounded, within};
-use crate::python::lock;
 use crate::python::peer::Peer;
 use crate::rollback::{
     self as core, Config, GameEvent, GameInput, MAX_DELAY, MAX_PLAYERS, MAX_WINDOW, Request, StateRing,

@@ -1,9 +1,8 @@
 //! How a game's states are kept: arrays copied here, callables, or by the game itself.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
-use pyo3::types::{PyDict, PyMapping};
+use pyo3::types::PyMapping;
 
 use crate::python::arguments::argument;
 use crate::python::buffers::Raw;

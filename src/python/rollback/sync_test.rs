@@ -1,16 +1,12 @@
 //! The sync test of rollback, for Python.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
 
 use super::inputs::{InputKind, InputObjects};
 use super::requests::{Advance, Load, Save};
 use super::states::{StateKind, differing};
 use crate::python::arguments::wrong;
 use crate::python::errors::SyncTestError;
-use crate::python::lock;
 use crate::rollback::{self as core, GameInput, MAX_PLAYERS, MAX_WINDOW, ReplayStep, StateRing};
 use crate::wire::BitWriter;
 

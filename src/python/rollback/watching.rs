@@ -1,15 +1,11 @@
 //! Spectators of rollback games, for Python.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
-use pyo3::types::{PyBytes, PyList};
 
 use super::inputs::{InputKind, InputObjects};
 use super::moment;
 use super::requests::Advance;
 use super::session::seats;
-use crate::python::lock;
 use crate::python::peer::Peer;
 use crate::rollback::{self as core, Config, MAX_PLAYERS, Status};
 use crate::session::SharedRollback;
