@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::python::prelude::*;
 
-use super::Canceller;
+use super::act;
 use crate::python::events::ClientHandle;
+use crate::python::shared::Shared;
+use crate::python::state::State;
 use crate::transport::chunks::{ContentHash, Offer, Progress};
 
 /// The transferred share of a chunk, from 0 to 1; an empty chunk is complete when all its slices are.
@@ -30,7 +32,7 @@ pub(crate) struct IncomingChunk {
     offer: Offer,
     progress: Progress,
     paused: AtomicBool,
-    endpoint: Weak<dyn Canceller>,
+    endpoint: Weak<Shared<State>>,
 }
 
 impl IncomingChunk {
@@ -39,15 +41,17 @@ impl IncomingChunk {
         client: Option<Py<ClientHandle>>,
         offer: Offer,
         progress: Progress,
-        endpoint: Weak<dyn Canceller>,
+        endpoint: Weak<Shared<State>>,
     ) -> Self {
         let paused = progress.paused.into();
         IncomingChunk { peer, client, offer, progress, paused, endpoint }
     }
 
     fn set_paused(&self, paused: bool) -> PyResult<bool> {
-        let Some(endpoint) = self.endpoint.upgrade() else { return Ok(false) };
-        let is_open = endpoint.pause_incoming(self.peer, &self.offer, paused)?;
+        let is_open = act(&self.endpoint, |state| {
+            state.is_incoming(self.peer, &self.offer)
+                && state.change().pause_incoming_chunk(self.peer, self.offer.id, paused)
+        })?;
         if is_open {
             self.paused.store(paused, Ordering::Relaxed);
         }
@@ -84,7 +88,9 @@ impl IncomingChunk {
     }
 
     fn cancel(&self) -> PyResult<bool> {
-        self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.reject(self.peer, &self.offer))
+        act(&self.endpoint, |state| {
+            state.is_incoming(self.peer, &self.offer) && state.change().reject_chunk(self.peer, self.offer.id)
+        })
     }
 
     fn __repr__(&self) -> String {

@@ -5,9 +5,11 @@ use std::collections::{HashMap, VecDeque};
 use crate::python::prelude::*;
 
 use super::progress::{fraction, time_left};
-use super::{Canceller, Chunk};
+use super::{Chunk, act};
 use crate::endpoint::Host;
 use crate::python::events::ClientHandle;
+use crate::python::shared;
+use crate::python::state::State;
 use crate::transport::chunks::{ChunkEvent, ChunkFailure, ContentHash, MAX_OPEN, Progress};
 
 /// The state of a transfer, written by its endpoint and readable without it.
@@ -18,6 +20,7 @@ pub(super) struct Status {
     end: Option<Result<(), String>>,
 }
 
+type EndpointState = shared::Shared<State>;
 type Shared = Arc<Mutex<Status>>;
 
 /// The transfers of an endpoint.
@@ -135,7 +138,7 @@ pub(crate) struct Transfer {
     hash: ContentHash,
     size: u64,
     status: Shared,
-    endpoint: Weak<dyn Canceller>,
+    endpoint: Weak<EndpointState>,
 }
 
 impl Transfer {
@@ -146,7 +149,7 @@ impl Transfer {
         chunk: &Chunk,
         label: &str,
         status: Shared,
-        endpoint: Weak<dyn Canceller>,
+        endpoint: Weak<EndpointState>,
     ) -> Self {
         let Chunk { hash, size, .. } = *chunk;
         Transfer { peer, client, number, label: label.to_owned(), hash, size, status, endpoint }
@@ -157,8 +160,13 @@ impl Transfer {
     }
 
     fn set_paused(&self, paused: bool) -> PyResult<bool> {
-        let endpoint = self.endpoint.upgrade();
-        endpoint.map_or(Ok(false), |endpoint| endpoint.pause(self.peer, self.number, paused))
+        act(&self.endpoint, |state| {
+            let is_open = state.change().pause_chunk(self.peer, self.number, paused);
+            if is_open {
+                state.transfers.paused(self.peer, self.number, paused);
+            }
+            is_open
+        })
     }
 }
 
@@ -204,7 +212,13 @@ impl Transfer {
     }
 
     fn cancel(&self) -> PyResult<bool> {
-        self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.cancel(self.peer, self.number))
+        act(&self.endpoint, |state| {
+            let is_cancelled = state.change().cancel_chunk(self.peer, self.number);
+            if is_cancelled {
+                state.transfers.cancelled(self.peer, self.number);
+            }
+            is_cancelled
+        })
     }
 
     fn __repr__(&self) -> String {
