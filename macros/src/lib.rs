@@ -4,8 +4,9 @@
 //! the reference. These attributes insert both, then apply PyO3's attribute of the same name. A doc comment or
 //! a `#[pyo3(signature = ...)]` in Rust wins over the stub.
 //!
-//! In `#[pymethods]`, a block `properties! { name: Type = expression; }` declares getters; the expressions
-//! may use `self` and `py`. A block `aliases! { name = method; }` declares other names of methods. Parameters may name their check: `#[within(low, high)]`, `#[seconds(high)]`,
+//! In `#[pymethods]`, a block `properties! { name: Type = expression; }` declares getters, and special methods
+//! by their names; the expressions may use `self` and `py`. A block `aliases! { name = method; }` declares other names of methods, and `closes!()` a
+//! context manager that closes. Parameters may name their check: `#[within(low, high)]`, `#[seconds(high)]`,
 //! `#[instant]`, `#[int]`, `#[number]` or `#[truth]`; an `Option` takes None as well.
 
 mod check;

@@ -1,4 +1,4 @@
-//! `properties! { name: Type = expression; }` and `aliases! { name = method; }` in `#[pymethods]`.
+//! `properties! { name: Type = expression; }`, `aliases! { name = method; }` and `closes!()` in `#[pymethods]`.
 
 use crate::stub;
 use proc_macro2::{TokenStream as Tokens, TokenTree};
@@ -66,6 +66,7 @@ pub(crate) fn expand(class: &str, items: &mut Vec<ImplItem>) -> syn::Result<()> 
                 let Properties(properties) = block.mac.parse_body()?;
                 expanded.extend(properties.into_iter().map(getter));
             }
+            ImplItem::Macro(block) if block.mac.path.is_ident("closes") => expanded.extend(context()),
             ImplItem::Macro(block) if block.mac.path.is_ident("aliases") => {
                 let Aliases(aliases) = block.mac.parse_body()?;
                 for (name, method) in aliases {
@@ -85,14 +86,38 @@ fn getter(property: Property) -> ImplItem {
     let needs_py = flat(quote!(#kind #value)).into_iter().any(says_py);
     let (generics, py) =
         if needs_py { (quote!(<'py>), quote!(, py: Python<'py>)) } else { Default::default() };
+    let getter = (!name.to_string().starts_with("__")).then(|| quote!(#[getter]));
     parse_quote! {
         #(#attributes)*
-        #[getter]
+        #getter
         #[allow(clippy::needless_lifetimes)]
         #visibility fn #name #generics(&self #py) -> #kind {
             #value
         }
     }
+}
+
+/// Makes the methods of a context manager that closes.
+fn context() -> [ImplItem; 2] {
+    [
+        parse_quote! {
+            fn __enter__(slf: Py<Self>) -> Py<Self> {
+                slf
+            }
+        },
+        parse_quote! {
+            #[pyo3(signature = (kind, value, traceback, /))]
+            fn __exit__(
+                slf: &Bound<'_, Self>,
+                kind: &Bound<'_, PyAny>,
+                value: &Bound<'_, PyAny>,
+                traceback: &Bound<'_, PyAny>,
+            ) -> PyResult<()> {
+                let _ = (kind, value, traceback);
+                slf.call_method0(intern!(slf.py(), "close")).map(drop)
+            }
+        },
+    ]
 }
 
 /// Makes a method that calls another one, with the parameters' names of the stub.

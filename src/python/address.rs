@@ -22,18 +22,12 @@ impl Address {
         port: u16 = self.0.port();
         is_ipv6: bool = self.0.is_ipv6();
         is_loopback: bool = self.0.ip().is_loopback();
+        __str__: String = self.0.to_string();
+        __repr__: String = format!("Address('{}')", self.0);
     }
 
     fn with_port(&self, port: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(Address(SocketAddr::new(self.0.ip(), extract_port(port)?)))
-    }
-
-    fn __str__(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Address('{}')", self.0)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (String,)) {

@@ -99,20 +99,7 @@ impl Capture {
         self.core.close().map_err(|error| file_error(py, &error, &self.core.path()))
     }
 
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        kind: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        let _ = (kind, value, traceback);
-        self.close(py)
-    }
+    closes!();
 
     fn __repr__(&self) -> String {
         let counters = self.core.counters();

@@ -30,6 +30,7 @@ impl Channel {
         retain: bool = self.retain.is_some();
         retain_bytes: usize = self.retain.unwrap_or_default();
         pulls: bool = self.pulls;
+        __repr__: String = format!("{}({:?})", self.kind(), self.config.name);
     }
 
     #[getter]
@@ -38,10 +39,6 @@ impl Channel {
             ChannelKind::Latest { keys } => keys,
             _ => 0,
         }
-    }
-
-    fn __repr__(&self) -> String {
-        format!("{}({:?})", self.kind(), self.config.name)
     }
 }
 

@@ -35,6 +35,8 @@ impl ClientHandle {
         address: Address = self.address;
         user_data: Bound<'py, PyBytes> = PyBytes::new(py, &*self.user_data);
         data: Option<Py<PyAny>> = lock(&self.data).as_ref().map(|data| data.clone_ref(py));
+        __repr__: String =
+            format!("<ClientHandle id={} slot={} address={}>", self.id, self.core.slot, self.address.0);
     }
 
     #[setter]
@@ -61,10 +63,6 @@ impl ClientHandle {
         let mut hasher = DefaultHasher::new();
         (self.server, self.core).hash(&mut hasher);
         hasher.finish()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<ClientHandle id={} slot={} address={}>", self.id, self.core.slot, self.address.0)
     }
 }
 
@@ -98,8 +96,8 @@ impl Connected {
         visit.call(&self.client)
     }
 
-    fn __repr__(&self) -> String {
-        format!("Connected(client={})", shown(self.client.as_ref()))
+    properties! {
+        __repr__: String = format!("Connected(client={})", shown(self.client.as_ref()));
     }
 }
 

@@ -137,10 +137,7 @@ impl FieldType {
         min_bits: usize = self.min_bits;
         max_bits: usize = self.max_bits;
         python_type: Bound<'py, PyType> = self.python_type.bind(py).clone();
-    }
-
-    fn __repr__(&self) -> &str {
-        &self.label
+        __repr__: &str = &self.label;
     }
 }
 

@@ -100,14 +100,8 @@ impl Candidates {
         key: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::Key);
         resends: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::Resends);
         tag: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::Tag);
-    }
-
-    fn __len__(&self) -> usize {
-        self.count
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Candidates of {}>", self.count)
+        __len__: usize = self.count;
+        __repr__: String = format!("<Candidates of {}>", self.count);
     }
 }
 

@@ -196,6 +196,7 @@ impl Protocol {
         inputs: Option<Py<PyType>> = self.input_class.as_ref().map(|class| class.class().clone_ref(py));
         tick_rate: Option<u32> = self.core.time().map(|time| time.rate);
         channels: Vec<Py<Channel>> = self.channels.iter().map(|channel| channel.clone_ref(py)).collect();
+        __repr__: String = format!("Protocol(id={:#x}, messages=[{}])", self.id, self.class_names());
     }
 
     #[getter]
@@ -240,10 +241,6 @@ impl Protocol {
         let number = self.number_of(message)?;
         let body = self.classes[usize::from(number)].measure(message)?;
         Ok(transport::alone_bits(&self.core, number, body))
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Protocol(id={:#x}, messages=[{}])", self.id, self.class_names())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

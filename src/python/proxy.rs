@@ -137,20 +137,7 @@ impl Proxy {
         py.detach(|| self.running.close());
     }
 
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        kind: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) {
-        let _ = (kind, value, traceback);
-        self.close(py);
-    }
+    closes!();
 
     fn __repr__(&self, py: Python<'_>) -> String {
         let closed = if self.closed(py) { ", closed" } else { "" };

@@ -329,8 +329,9 @@ impl Inputs {
         pairs.try_iter()
     }
 
-    fn __len__(&self) -> PyResult<usize> {
-        self.asked(|timing| Ok(timing.taken().len()))
+    properties! {
+        __len__: PyResult<usize> = self.asked(|timing| Ok(timing.taken().len()));
+        __repr__: PyResult<String> = Ok(format!("<Inputs of {} clients>", self.__len__()?));
     }
 
     fn get<'py>(&self, client: &Bound<'py, ClientHandle>) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -418,9 +419,5 @@ impl Inputs {
             }
         }
         received_rows(&schema, rows, taken.len(), arena)
-    }
-
-    fn __repr__(&self) -> PyResult<String> {
-        Ok(format!("<Inputs of {} clients>", self.__len__()?))
     }
 }

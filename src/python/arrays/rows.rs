@@ -160,10 +160,7 @@ impl Rows {
     properties! {
         names: Vec<String> = self.columns().into_iter().map(|(name, _)| name).collect();
         format: String = self.received.format.to_string_lossy().into_owned();
-    }
-
-    fn __len__(&self) -> usize {
-        self.received.count
+        __len__: usize = self.received.count;
     }
 
     fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

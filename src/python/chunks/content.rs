@@ -57,6 +57,7 @@ impl Chunk {
     properties! {
         size: u64 = self.size;
         hash: Bound<'py, PyBytes> = PyBytes::new(py, &self.hash);
+        __repr__: String = format!("<Chunk of {} bytes, {}>", self.size, short_hash(&self.hash));
     }
 
     #[getter]
@@ -65,10 +66,6 @@ impl Chunk {
             Content::Bytes(_) => None,
             Content::File(file) => Some(file.path().to_owned()),
         }
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Chunk of {} bytes, {}>", self.size, short_hash(&self.hash))
     }
 }
 

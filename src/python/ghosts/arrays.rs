@@ -30,6 +30,7 @@ impl GhostArrays {
         living: usize = self.0.living();
         alive: PyResult<Bound<'py, PyAny>> = self.view(py, &self.0.alive, false, (c"?", None));
         rows: PyResult<Bound<'py, PyAny>> = numbers(py, &self.0.alive_rows());
+        __len__: usize = self.0.count();
     }
 
     #[getter]
@@ -80,10 +81,6 @@ impl GhostArrays {
             refuse!(GhostError, "no {} lives in row {number}", self.0.name());
         }
         self.0.object(row.py(), number)
-    }
-
-    fn __len__(&self) -> usize {
-        self.0.count()
     }
 
     fn __getitem__<'py>(&self, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {

@@ -87,8 +87,8 @@ impl ClientWorld {
         ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok())
     }
 
-    fn __repr__(&self) -> String {
-        format!("<ClientWorld of {}>", counted(&self.population))
+    properties! {
+        __repr__: String = format!("<ClientWorld of {}>", counted(&self.population));
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

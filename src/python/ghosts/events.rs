@@ -59,8 +59,8 @@ impl GhostSpawned {
         ("ghost",)
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
-        format!("GhostSpawned(ghost={})", shown(py, &self.ghost))
+    properties! {
+        __repr__: String = format!("GhostSpawned(ghost={})", shown(py, &self.ghost));
     }
 }
 
@@ -74,10 +74,8 @@ impl GhostChanged {
     properties! {
         pub(super) old: PyResult<Bound<'py, PyDict>> =
             self.before.values(py, &self.rows, self.row, self.mask);
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> String {
-        format!("GhostChanged(ghost={}, names={})", shown(py, &self.ghost), self.names.bind(py))
+        __repr__: String =
+            format!("GhostChanged(ghost={}, names={})", shown(py, &self.ghost), self.names.bind(py));
     }
 }
 
@@ -115,7 +113,7 @@ impl GhostDespawned {
         ("ghost",)
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
-        format!("GhostDespawned(ghost={})", shown(py, &self.ghost))
+    properties! {
+        __repr__: String = format!("GhostDespawned(ghost={})", shown(py, &self.ghost));
     }
 }

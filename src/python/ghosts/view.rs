@@ -131,6 +131,7 @@ impl WorldView {
 
     properties! {
         tick: f64 = lock(&self.shown).tick;
+        __repr__: String = format!("<WorldView of tick {:.2}: {}>", self.tick(), counted(&self.population));
     }
 
     #[getter]
@@ -172,10 +173,6 @@ impl WorldView {
         let memory = Arc::new(Memory::new(1, count));
         memory.write(0, &bytes);
         cells(py, &memory, count, true, (c"?", None))
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<WorldView of tick {:.2}: {}>", self.tick(), counted(&self.population))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -266,6 +266,7 @@ impl World {
     properties! {
         past_bytes: PyResult<usize> = self.publish(|it| it.past_bytes());
         tick: PyResult<u32> = self.publish(|it| it.tick());
+        __repr__: String = format!("<World of {}>", counted(&self.population));
     }
 
     fn rewind<'py>(
@@ -295,10 +296,6 @@ impl World {
 
     fn __contains__(&self, ghost: &Bound<'_, PyAny>) -> bool {
         ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok())
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<World of {}>", counted(&self.population))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -34,6 +34,8 @@ impl BitReader {
     properties! {
         bits_read: PyResult<usize> = Ok(self.position()?.min(self.bits));
         bits_left: PyResult<usize> = Ok(self.bits.saturating_sub(self.position()?));
+        __repr__: PyResult<String> =
+            Ok(format!("<BitReader with {} of {} bits left>", self.bits_left()?, self.bits));
     }
 
     fn flag(&self, py: Python<'_>) -> PyResult<bool> {
@@ -125,9 +127,5 @@ impl BitReader {
 
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         self.stream.run("finish", &none(py), wire::Stream::finish)
-    }
-
-    fn __repr__(&self) -> PyResult<String> {
-        Ok(format!("<BitReader with {} of {} bits left>", self.bits_left()?, self.bits))
     }
 }

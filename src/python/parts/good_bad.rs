@@ -47,10 +47,7 @@ impl GoodBad {
         mode: &'static str = name(lock(&self.core).mode());
         packets_per_second: f64 = lock(&self.core).packets_per_second();
         recovery_time: f64 = lock(&self.core).recovery_time().as_secs_f64();
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<GoodBad: {}, {} packets/s>", self.mode(), self.packets_per_second())
+        __repr__: String = format!("<GoodBad: {}, {} packets/s>", self.mode(), self.packets_per_second());
     }
 }
 

@@ -89,6 +89,9 @@ impl Link {
         counters: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.core).counters().iter());
         next_delivery: Option<f64> = lock(&self.core).next_delivery().map(to_seconds);
         queued_bytes: u64 = lock(&self.core).queued_bytes();
+        __len__: usize = lock(&self.core).in_flight();
+        __bool__: bool = true;
+        __repr__: String = format!("<Link with {} under way>", self.__len__());
     }
 
     fn set_conditions(&self, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
@@ -97,18 +100,6 @@ impl Link {
 
     fn schedule(&self, #[instant] at: Instant, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
         lock(&self.core).schedule(at, conditions.get().core).map_err(value_error)
-    }
-
-    fn __len__(&self) -> usize {
-        lock(&self.core).in_flight()
-    }
-
-    fn __bool__(&self) -> bool {
-        true
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Link with {} under way>", self.__len__())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

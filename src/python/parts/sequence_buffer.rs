@@ -44,6 +44,8 @@ impl SequenceBuffer {
 
     properties! {
         capacity: usize = self.capacity;
+        __len__: usize = lock(&self.state).sequences().count();
+        __repr__: String = format!("<SequenceBuffer of {} in {}>", self.__len__(), self.capacity);
     }
 
     #[getter]
@@ -114,17 +116,9 @@ impl SequenceBuffer {
         Ok(state.values.contains(state.full(sequence)))
     }
 
-    fn __len__(&self) -> usize {
-        lock(&self.state).sequences().count()
-    }
-
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
         let sequences: Vec<u16> = lock(&self.state).sequences().map(|sequence| sequence as u16).collect();
         sequences.into_pyobject(py)?.try_iter()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<SequenceBuffer of {} in {}>", self.__len__(), self.capacity)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

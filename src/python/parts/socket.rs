@@ -167,14 +167,7 @@ impl Socket {
         }
     }
 
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __exit__(&self, kind: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, traceback: &Bound<'_, PyAny>) {
-        let _ = (kind, value, traceback);
-        self.close();
-    }
+    closes!();
 
     fn __repr__(&self) -> String {
         let closed = if self.closed() { ", closed" } else { "" };

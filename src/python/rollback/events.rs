@@ -11,8 +11,8 @@ pub(crate) struct PlayerOut {
 
 #[pymethods]
 impl PlayerOut {
-    fn __repr__(&self) -> String {
-        format!("PlayerOut(player={}, frame={})", self.player, self.frame)
+    properties! {
+        __repr__: String = format!("PlayerOut(player={}, frame={})", self.player, self.frame);
     }
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct SpectatorLost {
 
 #[pymethods]
 impl SpectatorLost {
-    fn __repr__(&self) -> String {
-        format!("SpectatorLost(index={})", self.index)
+    properties! {
+        __repr__: String = format!("SpectatorLost(index={})", self.index);
     }
 }

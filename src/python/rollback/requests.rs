@@ -73,6 +73,7 @@ impl Save {
     properties! {
         state: Option<Py<PyAny>> = lock(&self.state).as_ref().map(|state| state.clone_ref(py));
         checksum: Option<Py<PyAny>> = lock(&self.checksum).as_ref().map(|value| value.clone_ref(py));
+        __repr__: String = format!("<Save of frame {}>", self.frame);
     }
 
     #[setter]
@@ -105,10 +106,6 @@ impl Save {
             drop(before);
         }
     }
-
-    fn __repr__(&self) -> String {
-        format!("<Save of frame {}>", self.frame)
-    }
 }
 
 #[pyclass(frozen, module = "tickwire.rollback")]
@@ -121,8 +118,8 @@ pub(crate) struct Load {
 
 #[pymethods]
 impl Load {
-    fn __repr__(&self) -> String {
-        format!("<Load of frame {}>", self.frame)
+    properties! {
+        __repr__: String = format!("<Load of frame {}>", self.frame);
     }
 }
 
@@ -156,10 +153,8 @@ impl Advance {
 
     properties! {
         confirmed: bool = self.guessed == 0;
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("<Advance frame {} on {}>", self.frame, self.inputs.bind(py).repr()?))
+        __repr__: PyResult<String> =
+            Ok(format!("<Advance frame {} on {}>", self.frame, self.inputs.bind(py).repr()?));
     }
 }
 

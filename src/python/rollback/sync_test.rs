@@ -187,10 +187,7 @@ impl SyncTest {
 
     properties! {
         frame: u32 = lock(&self.inner).test.frame();
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<SyncTest at frame {}>", lock(&self.inner).test.frame())
+        __repr__: String = format!("<SyncTest at frame {}>", lock(&self.inner).test.frame());
     }
 }
 

@@ -97,9 +97,6 @@ impl Spectator {
         frame: u32 = lock(&self.inner).0.lock().frame();
         behind: u32 = lock(&self.inner).0.lock().behind();
         lost: bool = lock(&self.inner).0.lock().is_lost();
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Spectator at frame {}>", self.frame())
+        __repr__: String = format!("<Spectator at frame {}>", self.frame());
     }
 }
