@@ -5587,6 +5587,7 @@ class Load:
 class PlayerOut:
     """A player is out of a rollback game, from the same frame on in every player's game."""
 
+    __match_args__ = ("player", "frame")
     @property
     def player(self) -> int:
         """The player's index."""
@@ -5599,6 +5600,7 @@ class PlayerOut:
 class Desync:
     """The state of another player differs: some step of the game isn't deterministic."""
 
+    __match_args__ = ("player", "frame", "last_equal", "fields")
     @property
     def player(self) -> int:
         """The other player's index."""
@@ -5617,6 +5619,7 @@ class Desync:
 class SpectatorLost:
     """A spectator lacks frames that are no longer kept: it needs a newer state, and a new start."""
 
+    __match_args__ = ("index",)
     @property
     def index(self) -> int:
         """The spectator's index."""

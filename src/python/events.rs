@@ -11,6 +11,49 @@ use super::address::Address;
 use crate::endpoint::{self, PeerStats};
 use crate::netcode::USER_DATA_BYTES;
 
+/// Defines an event: its fields are attributes and match arguments, and it shows like a dataclass.
+macro_rules! event_class {
+    ($Class:ident in $module:literal { $($field:ident: $Type:ty),* }) => {
+        #[pyclass(frozen, get_all, module = $module)]
+        pub(crate) struct $Class {
+            $(pub(in crate::python) $field: $Type,)*
+        }
+
+        event_class!(@methods $Class $($field)*);
+    };
+    ($Class:ident in $module:literal, comparable { $($field:ident: $Type:ty),* }) => {
+        #[pyclass(frozen, get_all, eq, module = $module)]
+        #[derive(PartialEq)]
+        pub(crate) struct $Class {
+            $(pub(in crate::python) $field: $Type,)*
+        }
+
+        event_class!(@methods $Class $($field)*);
+    };
+    (@methods $Class:ident $($field:ident)*) => {
+        #[pymethods]
+        impl $Class {
+            #[classattr]
+            fn __match_args__(py: Python<'_>) -> PyResult<Py<PyTuple>> {
+                PyTuple::new(py, [$(stringify!($field)),*]).map(Bound::unbind)
+            }
+
+            fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+                crate::python::events::shown(slf.as_any(), &[$(stringify!($field)),*])
+            }
+        }
+    };
+}
+
+pub(super) use event_class;
+
+/// Shows an object by these attributes, like a dataclass.
+pub(super) fn shown(object: &Bound<'_, PyAny>, attributes: &[&str]) -> PyResult<String> {
+    let shown = |name: &&str| Ok(format!("{name}={}", object.getattr(*name)?.repr()?));
+    let shown: Vec<String> = attributes.iter().map(shown).collect::<PyResult<_>>()?;
+    Ok(format!("{}({})", object.get_type().name()?, shown.join(", ")))
+}
+
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct ClientHandle {
@@ -97,7 +140,7 @@ impl Connected {
     }
 
     properties! {
-        __repr__: String = format!("Connected(client={})", shown(self.client.as_ref()));
+        __repr__: String = format!("Connected(client={})", shown_client(self.client.as_ref()));
     }
 }
 
@@ -127,13 +170,13 @@ impl Disconnected {
     }
 
     fn __repr__(&self) -> String {
-        let (client, reason) = (shown(self.client.as_ref()), reason_name(self.reason));
+        let (client, reason) = (shown_client(self.client.as_ref()), reason_name(self.reason));
         let detail = self.detail.as_ref().map(|detail| format!(", detail={detail:?}")).unwrap_or_default();
         format!("Disconnected(client={client}, reason={reason}{detail})")
     }
 }
 
-fn shown(client: Option<&Py<ClientHandle>>) -> String {
+fn shown_client(client: Option<&Py<ClientHandle>>) -> String {
     client.map_or_else(|| "None".into(), |client| client.get().__repr__())
 }
 
