@@ -157,15 +157,3 @@ impl Advance {
             Ok(format!("<Advance frame {} on {}>", self.frame, self.inputs.bind(py).repr()?));
     }
 }
-
-/// Counters by name, as a dict.
-pub(super) fn counts<'py>(
-    py: Python<'py>,
-    counts: impl Iterator<Item = (&'static str, u64)>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, count) in counts {
-        dict.set_item(name, count)?;
-    }
-    Ok(dict)
-}

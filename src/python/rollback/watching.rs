@@ -2,10 +2,11 @@
 
 use crate::python::prelude::*;
 
-use super::inputs::{InputKind, InputObjects};
+use super::acts::Acts;
+use super::inputs::InputKind;
 use super::moment;
-use super::requests::Advance;
 use super::session::seats;
+use super::states::StateKind;
 use crate::python::peer::Peer;
 use crate::rollback::{self as core, Config, MAX_PLAYERS, Status};
 use crate::session::SharedRollback;
@@ -13,9 +14,9 @@ use crate::wire::BitWriter;
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct Spectator {
-    kind: InputKind,
+    acts: Acts,
     players: Vec<usize>,
-    inner: Mutex<(SharedRollback<core::Spectator>, InputObjects)>,
+    game: SharedRollback<core::Spectator>,
 }
 
 #[pymethods]
@@ -39,30 +40,24 @@ impl Spectator {
         if let Some(peer) = peer {
             peer.get().part(|part, now| part.set_core(now, Some(Box::new(spectator.clone()))))?;
         }
-        let inner = Mutex::new((spectator, InputObjects::new(MAX_PLAYERS)));
         let players = (0..MAX_PLAYERS).filter(|player| mask >> player & 1 == 1).collect();
-        Ok(Spectator { kind, players, inner })
+        let acts = Acts::new(kind, StateKind::Requests, 1, MAX_PLAYERS);
+        Ok(Spectator { acts, players, game: spectator })
     }
 
     fn advance<'py>(&self, py: Python<'py>, #[within(1, 64)] limit: u32) -> PyResult<Bound<'py, PyList>> {
-        let frames = lock(&self.inner).0.lock().advance(limit);
+        let frames = self.game.lock().advance(limit);
         let list = PyList::empty(py);
+        let mask_of = |mask, player: &usize| mask | 1 << *player;
         for frame in frames {
-            let (mut row, left) = {
-                let guard = lock(&self.inner);
-                let spectator = guard.0.lock();
-                let has_left = |player: &usize| spectator.input(*player, frame).1 == Status::Left;
-                let left =
-                    self.players.iter().copied().filter(has_left).fold(0, |mask, player| mask | 1 << player);
-                let inputs = self.players.iter().map(|player| spectator.input(*player, frame).0);
-                (guard.1.find(py, inputs), left)
+            let (row, left) = {
+                let game = self.game.lock();
+                let has_left = |player: &&usize| game.input(**player, frame).1 == Status::Left;
+                let left = self.players.iter().filter(has_left).fold(0, mask_of);
+                (self.acts.find(py, self.players.iter().map(|player| game.input(*player, frame).0)), left)
             };
-            // Their class may call back in here.
-            let inputs = row.make(py, &self.kind)?;
-            let dropped = lock(&self.inner).1.keep(py, row);
-            drop(dropped);
-            let players = self.players.iter().fold(0, |mask, player| mask | 1 << player);
-            list.append(Py::new(py, Advance { frame, inputs, again: false, players, guessed: 0, left })?)?;
+            let players = self.players.iter().fold(0, mask_of);
+            list.append(self.acts.advance(py, frame, row, [players, 0, left])?)?;
         }
         Ok(list)
     }
@@ -73,7 +68,7 @@ impl Spectator {
         payload: &[u8],
         now: Option<f64>,
     ) -> PyResult<Option<String>> {
-        let read = lock(&self.inner).0.lock().read(moment(now), player, payload);
+        let read = self.game.lock().read(moment(now), player, payload);
         Ok(read.err().map(|fault| fault.to_string()))
     }
 
@@ -84,19 +79,19 @@ impl Spectator {
         now: Option<f64>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let mut writer = BitWriter::new();
-        let is_filled = lock(&self.inner).0.lock().fill(moment(now), player, 64, &mut writer);
+        let is_filled = self.game.lock().fill(moment(now), player, 64, &mut writer);
         Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
     fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) -> PyResult<()> {
-        lock(&self.inner).0.lock().note_left(moment(now), player);
+        self.game.lock().note_left(moment(now), player);
         Ok(())
     }
 
     properties! {
-        frame: u32 = lock(&self.inner).0.lock().frame();
-        behind: u32 = lock(&self.inner).0.lock().behind();
-        lost: bool = lock(&self.inner).0.lock().is_lost();
+        frame: u32 = self.game.lock().frame();
+        behind: u32 = self.game.lock().behind();
+        lost: bool = self.game.lock().is_lost();
         __repr__: String = format!("<Spectator at frame {}>", self.frame());
     }
 }
