@@ -16,7 +16,7 @@ use super::time;
 use super::yojimbo;
 use crate::netcode::Spoken;
 use crate::replication::Classes;
-use crate::transport::protocol::MAX_CHANNELS;
+use crate::transport::protocol::{MAX_CHANNELS, ServerTime};
 use crate::transport::{self, ChannelConfig, ChannelKind, Framing, Message, Share};
 
 /// The channel's name in `tickwire._pulls`.
@@ -84,10 +84,7 @@ impl Protocol {
                 format!("messages must be a list of message classes, as [{class}], not a class alone");
             return Err(PyTypeError::new_err(sentence));
         }
-        let messages: Vec<Bound<'_, PyAny>> = match messages {
-            Some(messages) => argument("messages", messages, "a list of message classes")?,
-            None => Vec::new(),
-        };
+        let messages = listed("messages", messages, "a list of message classes")?;
         let channels = match channels {
             Some(channels) => argument("channels", channels, "a list of channels")?,
             None => vec![
@@ -96,83 +93,31 @@ impl Protocol {
             ],
         };
         let (pulls, channels) = with_pulls(py, channels)?;
-        let ghosts: Vec<Bound<'_, PyAny>> = match ghosts {
-            Some(ghosts) => argument("ghosts", ghosts, "a list of ghost classes")?,
-            None => Vec::new(),
-        };
-        let mut ghosts = ghost_classes(&ghosts)?;
+        let mut ghosts = ghost_classes(&listed("ghosts", ghosts, "a list of ghost classes")?)?;
         let references = References::resolve(py, &mut ghosts)?;
-        let calls: Vec<Bound<'_, PyAny>> = match calls {
-            Some(calls) => argument("calls", calls, "a list of calls")?,
-            None => Vec::new(),
-        };
+        let calls = listed("calls", calls, "a list of calls")?;
         let (messages, calls) = with_calls(py, messages, pulls, &calls, &ghosts)?;
         let classes = messages.iter().enumerate().map(|(position, class)| Class::new(class, position));
         let classes = classes.collect::<PyResult<Vec<Class>>>()?;
-        let mut seen = HashSet::new();
-        let mut given = channels.iter().map(|channel| channel.get().config.name.as_str());
-        if let Some(twice) = given.find(|name| !name.is_empty() && !seen.insert(*name)) {
-            refuse!(PyValueError, "channels must have different names, and '{twice}' appears twice");
-        }
-        let configs = channels.iter().map(|channel| channel.get().config.clone()).collect();
-        let mut blocks = (0..=u16::MAX).zip(&classes).filter(|(_, class)| class.has_block());
-        let (framing, fold_hash) = match (yojimbo, blocks.next()) {
-            (None, Some((_, class))) => {
-                let sentence = format!(
-                    "{} has a block, which only yojimbo carries: give yojimbo=tickwire.yojimbo.Profile(), or declare it \
-                     without",
-                    class.name()
-                );
-                return Err(PyTypeError::new_err(sentence));
-            }
-            (None, None) => (Framing::Native, false),
-            (Some(profile), first) => {
-                let numbers = first.into_iter().chain(blocks).map(|(number, _)| number).collect();
-                let (config, fold_hash) = yojimbo::read(profile, numbers)?;
-                (Framing::Yojimbo(config), fold_hash)
-            }
-        };
-        let types: Vec<_> = classes.iter().map(Class::message_type).collect();
+        check_names(&channels)?;
+        let (framing, fold_hash) = framing_of(yojimbo, &classes)?;
         let cores = ghosts.iter().map(|(_, properties)| properties.get().class.clone());
         let ghost_classes = if ghosts.is_empty() { None } else { Some(Classes::new(cores)) };
         let ghost_classes = ghost_classes.transpose().map_err(value_error)?.map(Arc::new);
-        let time = time::about(inputs, tick_rate)?;
-        let has_layers = ghost_classes.is_some() || time.is_some() || peers;
-        let core = if types.is_empty() && has_layers && framing == Framing::Native {
-            transport::Protocol::of_layers(configs).map_err(value_error)
-        } else {
-            transport::Protocol::with_framing(types, configs, framing).map_err(value_error)
-        };
-        let mut core = core?;
-        if let Some(classes) = &ghost_classes {
-            core = core.with_ghosts(classes.describe(), Share::default()).map_err(value_error)?;
-        }
-        let mut input_class = None;
-        if let Some((about, class)) = time {
-            core = core.with_time(about, Share::default()).map_err(value_error)?;
-            input_class = class;
-        }
-        if peers {
-            core = core.with_peers().map_err(value_error)?;
-        }
+        let (time, input_class) = time::about(inputs, tick_rate)?.unzip();
+        let layers = (ghost_classes.as_deref(), time, peers);
+        let configs = channels.iter().map(|channel| channel.get().config.clone()).collect();
+        let core = core_of(&classes, configs, framing, layers)?;
         let id = if fold_hash { id ^ core.hash() } else { id };
-        let address = |class: &Class| class.class().as_ptr() as usize;
-        let mut by_type: Vec<(usize, u16)> = classes.iter().map(address).zip(0..=u16::MAX).collect();
-        by_type.sort_unstable();
-        if let Some(twice) = by_type.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            let class = &classes[usize::from(twice[1].1)];
-            refuse!(PyTypeError, "messages must be different classes, and {} appears twice", class.name());
-        }
+        let by_type = numbers_of(&classes)?;
         let own_channels = classes.iter().map(|class| own_channel(py, class, &channels));
         let own_channels: Vec<usize> = own_channels.collect::<PyResult<_>>()?;
         for (class, channel) in classes.iter().zip(&own_channels) {
-            let kind = channels[*channel].get().config.kind;
-            calls.check_channel(class, kind)?;
+            calls.check_channel(class, channels[*channel].get().config.kind)?;
         }
-        let core = Arc::new(core);
         Ok(Protocol {
             id,
-            core,
+            core: Arc::new(core),
             classes,
             by_type,
             channels,
@@ -181,7 +126,7 @@ impl Protocol {
             ghost_classes,
             references,
             calls,
-            input_class,
+            input_class: input_class.flatten(),
         })
     }
 
@@ -417,6 +362,78 @@ fn with_pulls<'py>(py: Python<'py>, mut channels: Vec<Py<Channel>>) -> PyResult<
         channels.push(Py::new(py, Channel::from(config))?);
     }
     Ok((messages, channels))
+}
+
+fn listed<'py>(
+    name: &str,
+    given: Option<&Bound<'py, PyAny>>,
+    what: &str,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    given.map_or(Ok(Vec::new()), |given| argument(name, given, what))
+}
+
+/// Refuses a name that two channels have.
+fn check_names(channels: &[Py<Channel>]) -> PyResult<()> {
+    let mut seen = HashSet::new();
+    let mut given = channels.iter().map(|channel| channel.get().config.name.as_str());
+    match given.find(|name| !name.is_empty() && !seen.insert(*name)) {
+        Some(twice) => {
+            refuse!(PyValueError, "channels must have different names, and '{twice}' appears twice")
+        }
+        None => Ok(()),
+    }
+}
+
+/// The framing, and whether the id depends on the protocol's hash.
+fn framing_of(profile: Option<&Bound<'_, PyAny>>, classes: &[Class]) -> PyResult<(Framing, bool)> {
+    let mut blocks = (0..=u16::MAX).zip(classes).filter(|(_, class)| class.has_block());
+    let Some(profile) = profile else {
+        return match blocks.next() {
+            None => Ok((Framing::Native, false)),
+            Some((_, class)) => Err(PyTypeError::new_err(format!(
+                "{} has a block, which only yojimbo carries: give yojimbo=tickwire.yojimbo.Profile(), or declare it \
+                 without",
+                class.name()
+            ))),
+        };
+    };
+    let (config, fold_hash) = yojimbo::read(profile, blocks.map(|(number, _)| number).collect())?;
+    Ok((Framing::Yojimbo(config), fold_hash))
+}
+
+/// The core's protocol, with layers of ghosts, time and peers.
+fn core_of(
+    classes: &[Class],
+    configs: Vec<ChannelConfig>,
+    framing: Framing,
+    (ghosts, time, peers): (Option<&Classes>, Option<ServerTime>, bool),
+) -> PyResult<transport::Protocol> {
+    let types: Vec<_> = classes.iter().map(Class::message_type).collect();
+    let has_layers = ghosts.is_some() || time.is_some() || peers;
+    let mut core = if types.is_empty() && has_layers && framing == Framing::Native {
+        transport::Protocol::of_layers(configs).map_err(value_error)?
+    } else {
+        transport::Protocol::with_framing(types, configs, framing).map_err(value_error)?
+    };
+    if let Some(classes) = ghosts {
+        core = core.with_ghosts(classes.describe(), Share::default()).map_err(value_error)?;
+    }
+    if let Some(about) = time {
+        core = core.with_time(about, Share::default()).map_err(value_error)?;
+    }
+    if peers { core.with_peers().map_err(value_error) } else { Ok(core) }
+}
+
+/// The number of each class by its address, sorted.
+fn numbers_of(classes: &[Class]) -> PyResult<Vec<(usize, u16)>> {
+    let address = |class: &Class| class.class().as_ptr() as usize;
+    let mut by_type: Vec<(usize, u16)> = classes.iter().map(address).zip(0..=u16::MAX).collect();
+    by_type.sort_unstable();
+    if let Some(twice) = by_type.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        let class = classes[usize::from(twice[1].1)].name();
+        refuse!(PyTypeError, "messages must be different classes, and {class} appears twice");
+    }
+    Ok(by_type)
 }
 
 /// Classes made by `@tickwire.ghost`, without repeats.
