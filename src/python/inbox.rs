@@ -383,28 +383,12 @@ impl Pending {
                 continue;
             }
             let role = protocol.calls.role(record.message_type);
-            if let (Role::Call(place), Some(desk)) = (role, &endpoint.desk) {
-                match desk.admit(record.peer, place, record.received_at) {
-                    Admission::Taken => {}
-                    Admission::Dropped => continue,
-                    Admission::Violation(why) => {
-                        refused.push((record.peer, why));
-                        continue;
-                    }
-                }
-            }
-            let factory = if role == Role::Message { endpoint.factory.as_ref() } else { None };
-            let message = match protocol.decode_message(
-                py,
-                record.message_type,
-                records.body(record),
-                record.block.as_deref().map(Vec::as_slice),
-                factory,
-            ) {
-                Ok(message) => message,
-                Err(error) => {
-                    let name = protocol.class_of(record.message_type).name();
-                    refused.push((record.peer, endpoint.judge(py, name, error)?));
+            let body = (records.body(record), record.block.as_deref().map(Vec::as_slice));
+            let message = match endpoint.admit_message(py, role, record, body)? {
+                Ok(Some(message)) => message,
+                Ok(None) => continue,
+                Err(why) => {
+                    refused.push((record.peer, why));
                     continue;
                 }
             };
@@ -529,6 +513,32 @@ impl Pending {
         objects.into_iter().flatten().try_for_each(|object| visit.call(object))?;
         self.calls.traverse(visit)?;
         self.columns.iter().try_for_each(|(class, _)| visit.call(class))
+    }
+}
+
+impl Endpoint {
+    /// Makes the object of a message that arrived. None if it comes too often; an error of the peer's is the reason to
+    /// disconnect it.
+    fn admit_message<'py>(
+        &self,
+        py: Python<'py>,
+        role: Role,
+        record: &endpoint::Record,
+        (body, block): (&[u8], Option<&[u8]>),
+    ) -> PyResult<Result<Option<Bound<'py, PyAny>>, String>> {
+        if let (Role::Call(place), Some(desk)) = (role, &self.desk) {
+            match desk.admit(record.peer, place, record.received_at) {
+                Admission::Taken => {}
+                Admission::Dropped => return Ok(Ok(None)),
+                Admission::Violation(why) => return Ok(Err(why)),
+            }
+        }
+        let factory = if role == Role::Message { self.factory.as_ref() } else { None };
+        let (protocol, number) = (self.protocol.get(), record.message_type);
+        match protocol.decode_message(py, number, body, block, factory) {
+            Ok(message) => Ok(Ok(Some(message))),
+            Err(error) => Ok(Err(self.judge(py, protocol.class_of(number).name(), error)?)),
+        }
     }
 }
 

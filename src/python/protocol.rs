@@ -85,14 +85,7 @@ impl Protocol {
             return Err(PyTypeError::new_err(sentence));
         }
         let messages = listed("messages", messages, "a list of message classes")?;
-        let channels = match channels {
-            Some(channels) => argument("channels", channels, "a list of channels")?,
-            None => vec![
-                Py::new(py, Channel::from(ChannelConfig::reliable_ordered()))?,
-                Py::new(py, Channel::from(ChannelConfig::unreliable()))?,
-            ],
-        };
-        let (pulls, channels) = with_pulls(py, channels)?;
+        let (pulls, channels) = with_pulls(py, channels_of(py, channels)?)?;
         let mut ghosts = ghost_classes(&listed("ghosts", ghosts, "a list of ghost classes")?)?;
         let references = References::resolve(py, &mut ghosts)?;
         let calls = listed("calls", calls, "a list of calls")?;
@@ -110,11 +103,12 @@ impl Protocol {
         let core = core_of(&classes, configs, framing, layers)?;
         let id = if fold_hash { id ^ core.hash() } else { id };
         let by_type = numbers_of(&classes)?;
-        let own_channels = classes.iter().map(|class| own_channel(py, class, &channels));
+        let own_channels = classes.iter().map(|class| {
+            let channel = own_channel(py, class, &channels)?;
+            calls.check_channel(class, channels[channel].get().config.kind)?;
+            Ok(channel)
+        });
         let own_channels: Vec<usize> = own_channels.collect::<PyResult<_>>()?;
-        for (class, channel) in classes.iter().zip(&own_channels) {
-            calls.check_channel(class, channels[*channel].get().config.kind)?;
-        }
         Ok(Protocol {
             id,
             core: Arc::new(core),
@@ -370,6 +364,15 @@ fn listed<'py>(
     what: &str,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     given.map_or(Ok(Vec::new()), |given| argument(name, given, what))
+}
+
+/// The given channels, or a reliable and an unreliable one.
+fn channels_of(py: Python<'_>, given: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Py<Channel>>> {
+    let usual = || [ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()];
+    match given {
+        Some(channels) => argument("channels", channels, "a list of channels"),
+        None => usual().into_iter().map(|config| Py::new(py, Channel::from(config))).collect(),
+    }
 }
 
 /// Refuses a name that two channels have.
