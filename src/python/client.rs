@@ -22,7 +22,7 @@ use super::errors::{not_connected, value_error};
 use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
 use super::fields::within;
 use super::ghosts::{ClientWorld, Ghost};
-use super::inbox::{Inbox, Pending, Tick, Ticking, payload};
+use super::inbox::{Inbox, Pending, payload};
 use super::log::{Level, log, log_end};
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
@@ -37,6 +37,7 @@ use crate::endpoint::{
     PeerHandle,
 };
 use crate::netcode::{self, TokenParams, hash_address};
+use crate::python::tick::{Tick, Ticking};
 use crate::transport::BudgetConfig;
 
 /// A client that wasn't ticked for this long was forgotten by mistake.

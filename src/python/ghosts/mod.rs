@@ -16,6 +16,7 @@ mod memory;
 mod names;
 mod news;
 mod old;
+mod past;
 mod population;
 mod properties;
 mod relevancy;

@@ -31,7 +31,7 @@ use super::fields::within;
 use super::ghosts::World;
 use super::goodbye::goodbye;
 use super::hooks;
-use super::inbox::{Inbox, Tick, Ticking, payload};
+use super::inbox::{Inbox, payload};
 use super::lock;
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
@@ -46,6 +46,7 @@ use crate::endpoint::{
 };
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode;
+use crate::python::tick::{Tick, Ticking};
 use crate::time::{Duration, Instant};
 use crate::transport::{self, BudgetConfig, Message, SendOptions};
 
