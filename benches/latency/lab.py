@@ -17,6 +17,7 @@ LINES: dict[str, tuple[tw.Conditions, tw.Conditions]] = {
     ),
     "100 +- 30 ms": (tw.Conditions(latency=0.1, jitter=0.03), tw.Conditions(latency=0.1, jitter=0.03)),
     "50 ms": (tw.Conditions(latency=0.05), tw.Conditions(latency=0.05)),
+    "25 ms": (tw.Conditions(latency=0.025), tw.Conditions(latency=0.025)),
     "localhost": (tw.Conditions(), tw.Conditions()),
     **{name: tw.Conditions.preset(name) for name in ("4g", "wifi-bad", "transatlantic", "satellite")},
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import predicting
+import reaching
 import timing
 import views
 
@@ -17,6 +18,7 @@ def main() -> None:
     results: dict[str, Any] = {
         "timing": timing.rows(),
         "predicting": predicting.rows(),
+        "reaching": reaching.rows(),
         "costs_in_thread_cpu": predicting.costs(),
         "views": views.rows(),
     }

@@ -86,6 +86,7 @@ __all__ = [
     "InputColumns",
     "InputStatus",
     "Inputs",
+    "Latency",
     "Link",
     "Load",
     "LockstepCore",
@@ -2088,6 +2089,27 @@ class World:
     def __contains__(self, ghost: object, /) -> bool: ...
 
 @final
+class Latency:
+    """Where the time from a key to another player's screen goes, in seconds: it is :attr:`Client.latency`.
+
+    The parts are those of this client; the other player has a line and a view of its own.
+    """
+
+    @property
+    def line(self) -> float:
+        """The round trip, with the waiting of both programs for their frames and ticks."""
+    @property
+    def lead(self) -> float:
+        """How far inputs are ahead of the server's clock: the way to the server, its jitter and losses, and the
+        waiting for a tick. 0.0 without inputs."""
+    @property
+    def view(self) -> float:
+        """How long the view waits with what arrived, so that the next state is there in time."""
+    @property
+    def total(self) -> float:
+        """The sum of the lead, half of the line and the view."""
+
+@final
 class Clock:
     """A client's estimate of its server's time: it is :attr:`Client.clock`.
 
@@ -3347,6 +3369,9 @@ class Client(Generic[_P]):
         4: up to 100 ms, 20 ms and 1 %. 3: up to 180 ms, 45 ms and 4 %. 2: up to 300 ms, 100 ms and 10 %.
         1: worse. 0: nothing has arrived for a second, or there is no connection."""
     @property
+    def latency(self) -> Latency:
+        """Where the time from a key here to the screen of a player with the same line goes."""
+    @property
     def closed(self) -> bool:
         """Whether :meth:`close` was called and any linger is over."""
     @property
@@ -3419,7 +3444,8 @@ class Client(Generic[_P]):
             lead, 0 to 64: that many fewer are predicted.
             min_lead (float, default 0.0): seconds that the client runs ahead at least, up to 10.
             max_lead (float, default 1.0): seconds that it runs ahead at most, up to 10.
-            redundancy (int, default 3): packets that carry each input until it is acked, 1 to 16.
+            redundancy (int, default 3): packets that carry each input until it is acked, 1 to 16. More do where packets
+            get lost and an input may still be in time.
 
         Raises:
             ValueError: naming the argument, its value and its bound.

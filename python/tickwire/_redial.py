@@ -36,6 +36,7 @@ from tickwire._core import (
     Disconnected,
     Inbox,
     IncomingChunk,
+    Latency,
     Protocol,
     SimulatedNetwork,
     Transfer,
@@ -419,6 +420,11 @@ class Redialler(Generic[_P]):
     def silence(self) -> float:
         """Like :attr:`Client.silence`."""
         return self._client.silence
+
+    @property
+    def latency(self) -> Latency:
+        """Like :attr:`Client.latency`."""
+        return self._client.latency
 
     @property
     def quality(self) -> int:

@@ -5,7 +5,7 @@ saw it. Functions such as :func:`smoothed` and :func:`decayed` move a drawn thin
 take numbers or NumPy arrays. See ``docs/prediction.md`` and ``docs/hits.md``.
 """
 
-from tickwire._core import Clock, InputColumns, Inputs, InputStatus
+from tickwire._core import Clock, InputColumns, Inputs, InputStatus, Latency
 from tickwire._corrections import cubic, decayed, instant, projective, smoothed
 from tickwire._past import Judgement, Judgements, Past
 from tickwire._prediction import Predicted, Prediction
@@ -17,6 +17,7 @@ __all__ = [
     "Inputs",
     "Judgement",
     "Judgements",
+    "Latency",
     "Past",
     "Predicted",
     "Prediction",

@@ -64,10 +64,10 @@ macro_rules! named {
 }
 
 named! {
-    int by number: i128 = "an int" { back buffer check_every frame limit log_turns player rate steps window client_id clock_skew delay early_copies initial_bytes key keys max_burst_bytes max_bytes max_channels max_clients max_games max_message_bytes nanoseconds overhead players queue receive_bytes receive_queue receive_window redundancy relay_bytes_per_second retain_bytes seed send_queue tag ticks timeout weight }
-    optional_int by number: Option<i128> = "an int or None" { max_delay max_steps me second_port client_id copies expires_in key max_datagram max_token_lifetime now seed tick_rate timeout }
-    number by argument: f64 = "a number" { at start step bad_loss bad_packets_per_second bad_rtt burst_bytes bytes_per_second countdown double_below duplicate duration fraction good_loss good_packets_per_second halve_every idle_timeout jitter latency length lifetime linger loss max_bytes_per_second max_lead max_recovery_time min_bytes_per_second min_lead min_recovery_time recovery_time reorder reorder_delay seconds tick to_bad to_good random_walk random_walk_time }
-    optional_number by argument: Option<f64> = "a number or None" { resend resend_time stalled_timeout }
-    truth by argument: bool = "True or False" { adapt adaptive ask_first burst late_joining notify opened outgoing peers pulls relaying replace_duplicates retain strict wait }
+    int by number: i128 = "an int" { clock_skew delay key max_channels max_clients max_games overhead players queue redundancy relay_bytes_per_second seed tag timeout }
+    optional_int by number: Option<i128> = "an int or None" { second_port client_id key max_datagram max_token_lifetime seed timeout }
+    number by argument: f64 = "a number" { at bad_loss burst_bytes bytes_per_second countdown duplicate duration fraction good_loss jitter latency length lifetime linger loss max_bytes_per_second max_lead min_lead reorder reorder_delay seconds tick to_bad to_good random_walk random_walk_time }
+    optional_number by argument: Option<f64> = "a number or None" { stalled_timeout }
+    truth by argument: bool = "True or False" { adaptive ask_first burst late_joining notify relaying replace_duplicates wait }
     shared by argument: pyo3::Py<crate::python::protocol::Protocol> = "a Protocol" { protocol }
 }

@@ -29,7 +29,7 @@ use super::protocol::Protocol;
 use super::settings::Settings;
 use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options, skip_seed};
 use super::stats::ConnectionStats;
-use super::time::{self, Clock};
+use super::time::{self, Clock, Latency};
 use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
 use crate::driver::{Carrier, ClaimedToken, VirtualNetwork, claim_token, unix_now};
 use crate::endpoint::{
@@ -215,6 +215,16 @@ impl Client {
         let state = self.endpoint.state.lock()?;
         let now = Carrier::now(&state.carrier);
         Ok(state.host().quality(self.server, now))
+    }
+
+    #[getter]
+    fn latency(&self, py: Python<'_>) -> PyResult<Latency> {
+        let view = self.world.get().view_delay(py);
+        let mut state = self.endpoint.state.lock()?;
+        let line = state.host().stats(self.server).map_or(0.0, |(stats, _)| stats.rtt / 1000.0);
+        let player = state.carrier.session.timing().player();
+        let lead = player.and_then(|player| Some(player.lead().ticks()? / player.clock().rate()));
+        Ok(Latency::new(line, lead.unwrap_or(0.0), view))
     }
 
     #[getter]

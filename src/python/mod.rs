@@ -158,7 +158,7 @@ pub mod module {
     #[pymodule_export]
     use super::tick::Tick;
     #[pymodule_export]
-    use super::time::{Clock, InputColumns, InputStatus, Inputs};
+    use super::time::{Clock, InputColumns, InputStatus, Inputs, Latency};
     #[pymodule_export]
     use super::token::{ConnectToken, generate_key};
 

@@ -225,6 +225,29 @@ pub(super) fn tick_of(client: &Client, ghost: &Bound<'_, Ghost>) -> PyResult<Opt
     Ok(Some(if newest >= changed { tick.max(of) } else { of }))
 }
 
+#[pyclass(frozen, get_all, module = "tickwire.predict")]
+pub(crate) struct Latency {
+    line: f64,
+    lead: f64,
+    view: f64,
+    total: f64,
+}
+
+impl Latency {
+    pub(super) fn new(line: f64, lead: f64, view: f64) -> Self {
+        Latency { line, lead, view, total: lead + line / 2.0 + view }
+    }
+}
+
+#[pymethods]
+impl Latency {
+    fn __repr__(&self) -> String {
+        let [line, lead, view, total] =
+            [self.line, self.lead, self.view, self.total].map(|seconds| (seconds * 1000.0).round());
+        format!("<Latency of {total} ms: lead {lead}, half of the line's {line}, view {view}>")
+    }
+}
+
 #[pyclass(frozen, module = "tickwire.predict")]
 pub(crate) struct Clock(pub(super) Py<Client>);
 

@@ -181,7 +181,7 @@ impl Timing {
                     }
                 }
                 Timing::Client(timing) if !other && timing.server == Some(*peer) => {
-                    timing.player.handle_fate(fate.delivered);
+                    timing.player.handle_fate(fate.tag as u8, fate.delivered);
                 }
                 _ => {}
             }

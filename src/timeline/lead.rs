@@ -1,37 +1,34 @@
 //! How far a client runs ahead of the server, so that its inputs arrive just in time.
 //!
-//! The server reports when each packet of inputs arrived, so the client can compute the lead that the packet would
-//! have needed. The lead is what all but one in a hundred recent packets needed, plus a small margin, plus a tick for
-//! each repetition that loss requires. It depends on what was needed and not on how early inputs are now, so it
-//! doesn't oscillate.
+//! The server reports when each packet of inputs arrived. An input is in the packet of its own frame and in the packets
+//! after it, so the lead that it needed is known from the first of them that arrived. The lead is chosen from the needs
+//! of recent inputs: each tick of it must let at least one more of 200 inputs arrive in time. So jitter, losses and bursts
+//! of losses are bridged as far as that is cheap, and an outage that no lead could bridge doesn't raise it. The lead
+//! depends on what was needed and not on how early inputs are now, so it doesn't oscillate.
 //!
 //! Promises: the lead stays within its bounds and changes slowly, so inputs stamped with it have rising ticks.
 
+use std::collections::VecDeque;
+
+use super::packet::MAX_INPUTS;
 use crate::time::Instant;
 
-/// How many measured needs are remembered, and for how many seconds.
-const NEEDS: usize = 512;
+/// How many packets are remembered, as their numbers have 8 bits, and for how many seconds.
+const PACKETS: usize = 256;
 const WINDOW: f64 = 6.0;
-/// One in this many needs may exceed the lead.
-const QUANTILE: usize = 100;
+/// A tick of lead is worth it if it lets one more of this many inputs arrive in time.
+const WORTH: f64 = 200.0;
 /// Seconds between two evaluations.
 const LOOK_EVERY: f64 = 0.1;
 /// Margin above what was needed, in ticks.
 const SPARE: f64 = 0.25;
 /// The lead falls only once it is this many ticks too long.
 const DEAD_BAND: f64 = 0.25;
-/// How much faster or slower time may run: gently, because what is drawn runs with it, and urgently while inputs come
-/// more than a tick late.
+/// The lead is too short by this many ticks, twice its margin, when inputs are certainly late.
+const LATE_AFTER: f64 = 2.0 * SPARE;
+/// How much faster or slower time may run: gently, because what is drawn runs with it, and urgently while inputs are late.
 const GENTLE: f64 = 0.02;
 const URGENT: f64 = 0.1;
-/// The fraction of inputs that may be late because all their first copies were lost.
-const MAX_LOST: f64 = 0.004;
-
-/// How many packets the loss is an average of. Over 200, a loss of 5 % crossed the bound of another repetition, which
-/// is a tick of lead, several times a minute.
-const LOSS_OVER: u32 = 1000;
-/// Packets that count as delivered before the first.
-const FIRST_FATES: u32 = 100;
 
 /// The bounds of a lead.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,26 +37,48 @@ pub struct LeadConfig {
     pub min: f64,
     /// The maximum lead, in ticks: inputs come late if it isn't enough.
     pub max: f64,
-    /// Copies sent of each input: the copy after a lost one arrives a tick later.
+    /// Packets that carry each input at least: the packet after a lost one arrives a tick later.
     pub redundancy: u32,
+}
+
+/// A packet of inputs.
+#[derive(Clone, Copy, Debug)]
+struct InputPacket {
+    /// When it was sent, in seconds.
+    at: f64,
+    /// The server's tick by our clock when its newest input was stamped; None if that was another time.
+    clock: Option<f64>,
+    /// How many ticks have their inputs first in this packet.
+    ticks: u32,
+    /// The tick that would have taken its inputs.
+    arrived: Option<f64>,
+    /// Whether it was delivered, once that is known.
+    fate: Option<bool>,
+}
+
+impl InputPacket {
+    fn need(&self) -> Option<f64> {
+        Some(self.arrived? - self.clock?)
+    }
+
+    /// When it arrived, or, if the report of it was lost, probably arrived.
+    fn arrival(&self, typical: f64) -> Option<f64> {
+        self.arrived.or_else(|| Some(self.clock.filter(|_| self.fate == Some(true))? + typical))
+    }
 }
 
 /// How far inputs are ahead of the server's tick.
 #[derive(Debug)]
 pub struct InputLead {
     config: LeadConfig,
-    /// The time of each measurement, and the lead it needed, in ticks.
-    needs: Box<[(f64, f64); NEEDS]>,
-    count: usize,
-    sorted: Vec<f64>,
+    packets: VecDeque<InputPacket>,
+    /// The number of the newest packet.
+    newest: u8,
+    needs: Vec<f64>,
+    /// The median lead that packets needed.
+    typical: Option<f64>,
     target: Option<f64>,
     looked: f64,
-    /// The fraction of packets that were lost.
-    loss: f64,
-    /// How many packets that is of, up to [`LOSS_OVER`].
-    fates: u32,
-    /// Ticks from one packet of inputs to the next, smoothed.
-    interval: f64,
     shown: Option<(f64, f64)>,
 }
 
@@ -68,15 +87,12 @@ impl InputLead {
     pub fn new(config: LeadConfig) -> Self {
         InputLead {
             config,
-            needs: Box::new([(0.0, 0.0); NEEDS]),
-            count: 0,
-            sorted: Vec::with_capacity(NEEDS),
+            packets: VecDeque::with_capacity(PACKETS),
+            newest: u8::MAX,
+            needs: Vec::with_capacity(PACKETS),
+            typical: None,
             target: None,
             looked: f64::MIN,
-            loss: 0.0,
-            // The first loss alone must not count as one of many.
-            fates: FIRST_FATES,
-            interval: 1.0,
             shown: None,
         }
     }
@@ -91,53 +107,58 @@ impl InputLead {
         &self.config
     }
 
-    /// A packet of inputs would have arrived just in time with this lead, in ticks.
-    pub fn handle_need(&mut self, now: Instant, need: f64) {
+    /// The packet with the next number was sent, with the inputs of this many new ticks. `clock` is the server's tick
+    /// when the newest of them was stamped.
+    pub fn handle_sent(&mut self, now: Instant, clock: Option<f64>, ticks: u32) {
+        if self.packets.len() == PACKETS {
+            self.packets.pop_front();
+        }
+        let at = now.as_secs_f64();
+        self.packets.push_back(InputPacket { at, clock, ticks, arrived: None, fate: None });
+        self.newest = self.newest.wrapping_add(1);
+    }
+
+    /// The server reported that a packet was in time for this tick.
+    pub fn handle_arrival(&mut self, now: Instant, number: u8, tick: f64) {
         let local = now.as_secs_f64();
-        self.needs[self.count % NEEDS] = (local, need);
-        self.count += 1;
+        let Some(packet) = self.packet_mut(number) else { return };
+        packet.arrived = Some(tick);
+        let need = packet.need();
         // Late inputs are urgent.
-        if self.shown.is_some_and(|(lead, _)| need > lead) && local - self.looked > LOOK_EVERY / 4.0 {
+        if self.shown.zip(need).is_some_and(|((lead, _), need)| need > lead)
+            && local - self.looked > LOOK_EVERY / 4.0
+        {
             self.looked = f64::MIN;
         }
         self.look(local);
     }
 
-    /// A packet of inputs was delivered or lost.
-    pub fn handle_fate(&mut self, delivered: bool) {
-        let sample = if delivered { 0.0 } else { 1.0 };
-        self.fates = (self.fates + 1).min(LOSS_OVER);
-        self.loss += (sample - self.loss) / f64::from(self.fates);
+    /// A packet was delivered or lost.
+    pub fn handle_fate(&mut self, number: u8, delivered: bool) {
+        if let Some(packet) = self.packet_mut(number) {
+            packet.fate = Some(delivered);
+        }
     }
 
-    /// A packet covers this many more ticks than the one before.
-    pub fn note_interval(&mut self, ticks: u32) {
-        let off = f64::from(ticks) - self.interval;
-        // Too long an estimate is harmless for a while, too short a one isn't.
-        self.interval += off / if off > 0.0 { 4.0 } else { 32.0 };
-    }
-
-    /// The fraction of packets lost recently.
-    pub fn loss(&self) -> f64 {
-        self.loss
+    fn packet_mut(&mut self, number: u8) -> Option<&mut InputPacket> {
+        let age = usize::from(self.newest.wrapping_sub(number));
+        let place = self.packets.len().checked_sub(age + 1)?;
+        self.packets.get_mut(place)
     }
 
     /// The lead that it moves towards; None before any measurement.
     pub fn target(&self) -> Option<f64> {
-        // The first tick of a packet must be there in time, and the need was measured for its last.
-        let wish =
-            self.target? + SPARE + (self.interval - 1.0) + f64::from(self.repetitions()) * self.interval;
-        Some(wish.clamp(self.config.min, self.config.max))
+        Some((self.target? + SPARE).clamp(self.config.min, self.config.max))
     }
 
-    /// How many repetitions must have time to arrive so that at most [`MAX_LOST`] of the inputs are late.
-    fn repetitions(&self) -> u32 {
-        let (mut count, mut all_lost) = (0, self.loss);
-        while all_lost > MAX_LOST && count + 1 < self.config.redundancy {
-            all_lost *= self.loss;
-            count += 1;
+    /// How many packets should carry each input: as long as it may still be in time, where packets get lost.
+    pub fn copies(&self) -> u32 {
+        let few = self.config.redundancy;
+        let Some((target, typical)) = self.target().zip(self.typical) else { return few };
+        if self.packets.iter().all(|packet| packet.fate != Some(false)) {
+            return few;
         }
-        count
+        few.max((target - typical).ceil().max(0.0) as u32 + 1).min(MAX_INPUTS as u32)
     }
 
     /// Moves towards the target, up to this time.
@@ -153,7 +174,7 @@ impl InputLead {
         if ticks > 0.0 {
             // Slightly too long a lead is kept: each change shifts the frames against the ticks.
             let off = if (-DEAD_BAND..0.0).contains(&(target - *lead)) { 0.0 } else { target - *lead };
-            let quickest = if off > 1.0 { URGENT } else { GENTLE };
+            let quickest = if off > LATE_AFTER { URGENT } else { GENTLE };
             *lead += off.clamp(-GENTLE * ticks, quickest * ticks);
             *at = local;
         }
@@ -164,28 +185,62 @@ impl InputLead {
         self.shown.map(|(lead, _)| lead)
     }
 
-    /// Starts again at the target: after the clock has.
+    /// Starts again at the target, after the clock did: what is in flight was stamped by the clock before.
     pub fn restart(&mut self) {
         self.shown = None;
+        for packet in self.packets.iter_mut().filter(|packet| packet.arrived.is_none()) {
+            packet.clock = None;
+        }
     }
 
     fn look(&mut self, local: f64) {
         if local - self.looked < LOOK_EVERY && self.target.is_some() {
             return;
         }
-        let known = &self.needs[..self.count.min(NEEDS)];
-        self.sorted.clear();
-        self.sorted.extend(known.iter().filter(|(at, _)| local - at <= WINDOW).map(|(_, need)| *need));
-        if self.sorted.is_empty() {
-            // Nothing was measured for long: keep the last target.
+        self.needs.clear();
+        self.needs.extend(self.packets.iter().filter_map(InputPacket::need));
+        if self.needs.is_empty() {
             return;
         }
+        let middle = self.needs.len() / 2;
+        let typical = *self.needs.select_nth_unstable_by(middle, f64::total_cmp).1;
+        self.typical = Some(typical);
+        self.needs.clear();
+        for (place, packet) in self.packets.iter().enumerate() {
+            let is_known = packet.fate.is_some() || packet.arrived.is_some();
+            if is_known && local - packet.at <= WINDOW {
+                self.needs.extend(self.needed(place, typical));
+            }
+        }
         self.looked = local;
-        let above = self.sorted.len() / QUANTILE;
-        let place = self.sorted.len() - 1 - above;
-        let (_, need, _) = self.sorted.select_nth_unstable_by(place, f64::total_cmp);
-        self.target = Some(*need);
+        self.needs.sort_unstable_by(f64::total_cmp);
+        // If nothing was measured for long, the last target stays.
+        self.target = cheapest(&self.needs).or(self.target);
     }
+
+    /// The lead that the inputs which were first in a packet needed; infinite if none of their packets arrived.
+    fn needed(&self, place: usize, typical: f64) -> Option<f64> {
+        let own = &self.packets[place];
+        let (clock, mut first, mut carried) = (own.clock?, f64::INFINITY, 0);
+        for packet in self.packets.range(place..) {
+            carried += packet.ticks as usize;
+            if carried > MAX_INPUTS && packet.at > own.at {
+                break;
+            }
+            first = first.min(packet.arrival(typical).unwrap_or(f64::INFINITY));
+        }
+        // The need was measured for the newest of its ticks, and the oldest must be in time.
+        Some(first - clock + f64::from(own.ticks.saturating_sub(1)))
+    }
+}
+
+/// Returns the lead above which another tick isn't worth it, from sorted needs.
+fn cheapest(needs: &[f64]) -> Option<f64> {
+    let count = needs.len() as f64;
+    let late = (0..needs.len()).rev().map(|late| late as f64 / count);
+    let costs = needs.iter().zip(late).map(|(need, late)| (need + WORTH * late, *need));
+    let (cost, need) = costs.min_by(|one, other| one.0.total_cmp(&other.0))?;
+    cost.is_finite().then_some(need)
 }
 
 #[cfg(test)]
@@ -194,52 +249,76 @@ mod tests {
 
     const CONFIG: LeadConfig = LeadConfig { min: 0.0, max: 60.0, redundancy: 3 };
 
-    fn at(ms: u64) -> Instant {
-        Instant::from_millis(ms)
+    fn at(tick: u32) -> Instant {
+        Instant::from_nanos(u64::from(tick) * 1_000_000_000 / 60)
+    }
+
+    /// Sends a packet of inputs in each tick; `needs` gives the lead that it needs, or None if it is lost. The fate is
+    /// known a tick later.
+    fn run(lead: &mut InputLead, ticks: core::ops::Range<u32>, needs: impl Fn(u32) -> Option<f64>) {
+        for tick in ticks {
+            lead.handle_sent(at(tick), Some(f64::from(tick)), 1);
+            match needs(tick) {
+                Some(need) => lead.handle_arrival(at(tick), tick as u8, f64::from(tick) + need),
+                None => lead.handle_fate(tick as u8, false),
+            }
+            lead.advance(at(tick), 60.0);
+        }
     }
 
     #[test]
     fn is_what_nearly_all_needed_and_moves_slowly() {
         let mut lead = InputLead::new(CONFIG);
-        for i in 0..300 {
-            lead.handle_need(at(i * 16), if i % 150 == 107 { 30.0 } else { 4.0 + (i % 3) as f64 });
-            lead.advance(at(i * 16), 60.0);
-        }
-        assert_eq!(lead.target(), Some(6.25));
-        for i in 300..360 {
-            lead.handle_need(at(i * 16), 12.0);
-        }
+        run(&mut lead, 0..300, |tick| Some(if tick % 150 == 107 { 30.0 } else { 4.0 + f64::from(tick % 3) }));
+        assert_eq!(lead.target(), Some(5.25), "the next packet is quicker where one needs 6 or 30");
+        run(&mut lead, 300..360, |_| Some(12.0));
+        assert_eq!(lead.target(), Some(12.25));
         let before = lead.ticks().unwrap();
-        lead.advance(at(360 * 16), 60.0);
+        run(&mut lead, 360..361, |_| Some(12.0));
         let moved = lead.ticks().unwrap() - before;
-        assert!((0.0..=0.1 * 60.0 * 61.0 * 0.016 + 1e-9).contains(&moved), "{moved}");
-        lead.advance(at(500 * 16), 60.0);
+        assert!((0.0..=0.1 + 1e-6).contains(&moved), "{moved}");
+        lead.advance(at(500), 60.0);
         assert_eq!(lead.ticks(), Some(12.25));
     }
 
     #[test]
     fn leaves_time_for_repetitions_where_packets_are_lost() {
         let mut lead = InputLead::new(CONFIG);
-        lead.handle_need(at(0), 5.0);
+        run(&mut lead, 0..400, |_| Some(5.0));
+        assert_eq!((lead.target(), lead.copies()), (Some(5.25), 3));
+        run(&mut lead, 400..1_000, |tick| (tick % 20 != 0).then_some(5.0));
+        assert_eq!((lead.target(), lead.copies()), (Some(6.25), 3), "5 % loss");
+        run(&mut lead, 1_000..1_600, |tick| (tick % 20 >= 4).then_some(5.0));
+        assert_eq!((lead.target(), lead.copies()), (Some(9.25), 6), "bursts of four");
+    }
+
+    #[test]
+    fn an_outage_that_costs_more_than_it_saves_is_not_bridged() {
+        let mut lead = InputLead::new(CONFIG);
+        run(&mut lead, 0..256, |tick| (!(100..140).contains(&tick)).then_some(5.0));
+        let target = lead.target().unwrap();
+        assert!(target < 5.25 + 16.0, "{target}");
+        run(&mut lead, 256..600, |tick| Some(if tick == 500 { 40.0 } else { 5.0 }));
         assert_eq!(lead.target(), Some(5.25));
-        for i in 0..2_000 {
-            lead.handle_fate(i % 20 != 0);
+    }
+
+    #[test]
+    fn the_first_of_several_ticks_is_in_time() {
+        let mut lead = InputLead::new(CONFIG);
+        for frame in 0..50_u32 {
+            let tick = frame * 4 + 3;
+            lead.handle_sent(at(tick), Some(f64::from(tick)), 4);
+            lead.handle_arrival(at(tick), frame as u8, f64::from(tick) + 2.0);
         }
-        assert_eq!(lead.target(), Some(6.25), "5 % loss: {}", lead.loss());
-        for i in 0..2_000 {
-            lead.handle_fate(i % 2 != 0);
-        }
-        assert_eq!(lead.target(), Some(7.25), "no more than there are copies");
+        assert_eq!(lead.target(), Some(5.25));
     }
 
     #[test]
     fn stays_within_its_bounds() {
-        let mut lead = InputLead::new(LeadConfig { min: 2.0, max: 8.0, redundancy: 1 });
-        lead.handle_need(at(0), 500.0);
-        assert_eq!(lead.target(), Some(8.0));
-        let mut lead = InputLead::new(LeadConfig { min: 2.0, max: 8.0, redundancy: 1 });
-        lead.handle_need(at(0), -500.0);
-        lead.advance(at(0), 60.0);
-        assert_eq!(lead.ticks(), Some(2.0));
+        for (need, bound) in [(500.0, 8.0), (-500.0, 2.0)] {
+            let mut lead = InputLead::new(LeadConfig { min: 2.0, max: 8.0, redundancy: 1 });
+            run(&mut lead, 0..1, |_| Some(need));
+            assert_eq!((lead.target(), lead.ticks()), (Some(bound), Some(bound)));
+        }
     }
 }

@@ -29,6 +29,8 @@ const MAX_FILL: u32 = MAX_INPUTS as u32;
 const HOLD: f64 = 0.5;
 /// Shorter frames, in ticks, are never early: some of them have no tick anyway.
 const SHORT_FRAME: f64 = 0.9;
+/// By how much of a tick the times in a report may be off: its fields count sixteenths.
+const REPORT_ERROR: f64 = 1.0 / 8.0;
 /// A frame of a whole number of ticks may be off by this fraction: [`HOLD`] evens it out.
 const EVEN_FRAME: f64 = 0.1;
 /// This many ticks after a change of a ghost its owner has it, whatever was lost.
@@ -46,21 +48,14 @@ pub struct PlayerConfig {
     pub lead: LeadConfig,
 }
 
-/// A payload in flight.
-#[derive(Clone, Copy, Debug)]
-struct SentPayload {
-    at: Instant,
-    /// The server's tick by our clock when its newest input was stamped.
-    clock: Option<f64>,
-}
-
 /// A client's time and inputs.
 #[derive(Debug)]
 pub struct Player {
     clock: ServerClock,
     lead: InputLead,
     config: PlayerConfig,
-    sent: Box<[Option<SentPayload>; 256]>,
+    /// When payloads in flight were sent, by number.
+    sent: Box<[Option<Instant>; 256]>,
     next: u8,
     asked: u32,
     /// Inputs, rising by tick.
@@ -213,7 +208,6 @@ impl Player {
         }
         self.stamped = Some(ticks.end - 1);
         self.stamped_view = self.view;
-        self.lead.note_interval(ticks.len() as u32);
         ticks
     }
 
@@ -308,16 +302,17 @@ impl Player {
             (Some(newest), Some(before)) => newest.saturating_sub(before) as usize,
             _ => MAX_INPUTS,
         };
-        let count = (fresh.max(1) * self.config.lead.redundancy as usize).min(MAX_INPUTS);
+        let count = (fresh.max(1) * self.lead.copies() as usize).min(MAX_INPUTS);
         let in_a_row = self.waiting.iter().rev().zip(0..).take(count);
         // Only consecutive ticks: the payload carries only the newest tick's number.
         let count = in_a_row.take_while(|((tick, _), age)| newest == Some(*tick + *age)).count();
         let first = self.waiting.len() - count;
         let inputs = self.waiting.range(first..).rev().map(|(_, input)| input);
         write_inputs(&header, newest.unwrap_or_default(), inputs, bits, writer);
-        let is_first = newest.is_some() && newest > self.in_payload;
-        let clock = if is_first { Some(self.stamped_clock) } else { self.clock.tick(now) };
-        self.sent[usize::from(self.next)] = Some(SentPayload { at: now, clock });
+        let ticks = if newest > self.in_payload { fresh.min(count) as u32 } else { 0 };
+        let clock = if ticks > 0 { Some(self.stamped_clock) } else { self.clock.tick(now) };
+        self.lead.handle_sent(now, clock, ticks);
+        self.sent[usize::from(self.next)] = Some(now);
         self.in_payload = newest.max(self.in_payload);
         (self.last_payload, self.asked) = (Some(now), self.asked.saturating_add(1));
         let number = self.next;
@@ -325,9 +320,9 @@ impl Player {
         Some(number)
     }
 
-    /// A payload was delivered or lost.
-    pub fn handle_fate(&mut self, delivered: bool) {
-        self.lead.handle_fate(delivered);
+    /// The payload with this number was delivered or lost.
+    pub fn handle_fate(&mut self, number: u8, delivered: bool) {
+        self.lead.handle_fate(number, delivered);
     }
 
     /// A packet of ghosts arrived, for a tick with these low bits.
@@ -370,19 +365,18 @@ impl Player {
             self.busy = busy;
             self.clock.handle_down(now, f64::from(tick) + busy);
         }
-        for (sequence, held) in &report.echoes[..usize::from(report.echo_count)] {
-            let Some(sent) = self.sent[usize::from(*sequence)].take() else { continue };
-            if !is_timed || *held == MAX_HELD || sent.at > now {
+        for (number, held) in &report.echoes[..usize::from(report.echo_count)] {
+            let Some(sent) = self.sent[usize::from(*number)].take() else { continue };
+            if !is_timed || *held == MAX_HELD || sent > now {
                 continue;
             }
             let came = f64::from(tick) + busy - (f64::from(*held) + 0.5) / 16.0;
-            self.clock.handle_up(now, sent.at, came);
-            // With this lead it would have been just in time, wherever between two ticks it was given. Its real place
-            // there depends on the lead, so measuring by it made the lead hunt if frames are locked to ticks.
-            if let Some(clock) = sent.clock {
-                let need = came - clock + self.frame.min(1.0);
-                self.lead.handle_need(now, need - f64::from(self.config.delay));
-            }
+            self.clock.handle_up(now, sent, came);
+            // The next tick takes its inputs. Frames that keep their usual number of ticks may stamp an input for the
+            // tick before that of the clock.
+            let held_back = if self.frame < SHORT_FRAME { 0.0 } else { HOLD };
+            let taken = (came - REPORT_ERROR).ceil() + held_back - f64::from(self.config.delay);
+            self.lead.handle_arrival(now, *number, taken);
         }
     }
 }

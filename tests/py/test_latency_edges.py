@@ -184,6 +184,24 @@ def test_others_and_owns_in_the_world_and_its_view() -> None:
 # --- the line --------------------------------------------------------------------------------------------
 
 
+def test_latency_is_the_sum_of_its_parts() -> None:
+    network, server, client = connected_pair(PROTOCOL, seed=1)
+    network.set_conditions(tw.Conditions(latency=0.05))
+    for _ in range(300):
+        with server.tick():
+            pass
+        with client.tick():
+            client.send_input(Steer())
+            client.world.view()
+        network.advance(1 / 60)
+    latency = client.latency
+    assert latency.total == latency.lead + latency.line / 2 + latency.view
+    assert 0.1 < latency.line < 0.15
+    assert 0.05 < latency.lead < 0.09
+    assert 1 / 60 - 1e-3 < latency.view < 2 / 60
+    assert repr(latency).startswith("<Latency of 1")
+
+
 def test_silence_and_quality_follow_the_line() -> None:
     network, server, client = connected_pair(PROTOCOL, seed=1)
     testing.run(network, server, client, seconds=1)

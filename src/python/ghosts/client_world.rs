@@ -112,6 +112,11 @@ impl ClientWorld {
         Ok(ClientWorld { population: population.clone(), view, state })
     }
 
+    /// Seconds between arrival and display in the view.
+    pub(in crate::python) fn view_delay(&self, py: Python<'_>) -> f64 {
+        self.view.bind(py).get().delay()
+    }
+
     fn find<'py>(&self, class: &Bound<'py, PyAny>, number: &Bound<'py, PyAny>) -> PyResult<Found<'py>> {
         let rows = self.population.rows_of(class)?;
         let number = bounded("number", number, 0, u32::MAX)?;

@@ -135,7 +135,7 @@ impl WorldView {
     }
 
     #[getter]
-    fn delay(&self) -> f64 {
+    pub(super) fn delay(&self) -> f64 {
         match &lock(&self.shown).source {
             ViewSource::Client { playout, .. } => playout.delay(),
             ViewSource::Past { .. } => 0.0,
