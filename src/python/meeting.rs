@@ -125,7 +125,6 @@ impl RendezvousServer {
                         relay_bytes_per_second = 100_000, max_games = 10_000, network = None))]
     #[pyo3(text_signature = "(listen, *, second_port=0, relay=None, relay_key=None, \
                              relay_bytes_per_second=100000, max_games=10000, network=None)")]
-    #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn new(
         py: Python<'_>,
         listen: AddressLike,

@@ -134,7 +134,6 @@ impl Conditions {
     #[pyo3(signature = (*, latency = 0.0, jitter = 0.0, random_walk = 0.0, random_walk_time = 1.0, loss = 0.0,
                         bursts = None, outages = None, duplicate = 0.0, reorder = 0.0, reorder_delay = 0.05,
                         rate = None, queue = 65_536, overhead = 28, max_datagram = None))]
-    #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn new(
         #[pyo3(from_py_with = number::latency)] latency: f64,
         #[pyo3(from_py_with = number::jitter)] jitter: f64,
